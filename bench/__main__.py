@@ -29,20 +29,34 @@ def parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
     """Parse the command line; a wrong one ends the program with code 2."""
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument(
-        "--only", action="append", default=[], metavar="NAME", help="a row of the table; may be repeated"
+        "--only",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="a row of the table; may be repeated",
     )
-    parser.add_argument("--runs", type=int, default=7, metavar="N", help="runs of each command; medians are shown")
+    parser.add_argument(
+        "--runs", type=int, default=7, metavar="N", help="runs of each command; medians are shown"
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures there as well")
-    parser.add_argument("--against", metavar="COMMAND", help="another agent's command line, with {url} and {prompt}")
-    parser.add_argument("--against-env", action="append", default=[], metavar="NAME=VALUE", help="its environment")
+    parser.add_argument(
+        "--against", metavar="COMMAND", help="another agent's command line, with {url} and {prompt}"
+    )
+    parser.add_argument(
+        "--against-env", action="append", default=[], metavar="NAME=VALUE", help="its environment"
+    )
     parser.add_argument("--against-name", metavar="NAME", help="what to call it in the table")
     parser.add_argument("--against-version", metavar="COMMAND", help="how it says its version")
     parser.add_argument(
-        "--store-ratios", action="store_true", help="later runs are compared with the ratios of this one"
+        "--store-ratios",
+        action="store_true",
+        help="later runs are compared with the ratios of this one",
     )
     options = parser.parse_args(argv)
     names = [budget.name for budget in BUDGETS]
-    if unknown := [name for name in options.only if not any(is_wanted(budget, [name]) for budget in BUDGETS)]:
+    if unknown := [
+        name for name in options.only if not any(is_wanted(budget, [name]) for budget in BUDGETS)
+    ]:
         parser.error(f"there is no row {unknown[0]!r}; the rows are: {', '.join(names)}")
     if options.against_env and options.against is None:
         parser.error("--against-env goes with --against")
@@ -52,8 +66,12 @@ def parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
 
 
 def is_wanted(budget: Budget, only: Sequence[str]) -> bool:
-    """Return whether a row is selected: by its name or by the beginning of it (`answer` selects `answer-cpu`, too)."""
-    return not only or any(budget.name == name or budget.name.startswith(f"{name}-") for name in only)
+    """Return whether a row is selected: by its name or by the beginning of it (`answer`
+    selects `answer-cpu`, too).
+    """
+    return not only or any(
+        budget.name == name or budget.name.startswith(f"{name}-") for name in only
+    )
 
 
 def make_verdict(budget: Budget, value: float | None) -> str:
@@ -64,7 +82,9 @@ def make_verdict(budget: Budget, value: float | None) -> str:
         return "ok" if value >= 1 else "OVER"
     if budget.at_most is None:
         return ""
-    return "ok" if value <= budget.at_most else f"OVER by {value / budget.at_most - 1:.0%}"
+    if value <= budget.at_most:
+        return "ok"
+    return f"OVER by {value / budget.at_most - 1:.0%}" if budget.at_most else "OVER"
 
 
 def format_figure(unit: Unit, value: float | None) -> str:
@@ -72,7 +92,9 @@ def format_figure(unit: Unit, value: float | None) -> str:
     return "-" if value is None else FIGURE_FORMATS[unit].format(value)
 
 
-def make_table(budgets: Sequence[Budget], subject_names: Sequence[str], values: Mapping[tuple[str, str], float]) -> str:
+def make_table(
+    budgets: Sequence[Budget], subject_names: Sequence[str], values: Mapping[tuple[str, str], float]
+) -> str:
     """Return the table as aligned text; the verdict is that of the first subject."""
     rows = [("#", "name", "what", "budget", *subject_names, "verdict")]
     for budget in budgets:
@@ -104,32 +126,48 @@ def make_table(budgets: Sequence[Budget], subject_names: Sequence[str], values: 
 def main(argv: Sequence[str]) -> int:
     """Measure and print the table.
 
-    Return the exit code: 1 when a measurement failed or a ratio has grown, 2 for a wrong command line.
+    Return the exit code: 1 when a measurement failed or a ratio has grown,
+    2 for a wrong command line.
     """
     options = parse_arguments(argv)
     agents = [subjects.make_codeloop()]
     if options.against is not None:
         try:
             agents.append(
-                subjects.make_other(options.against, options.against_env, options.against_name, options.against_version)
+                subjects.make_other(
+                    options.against,
+                    options.against_env,
+                    options.against_name,
+                    options.against_version,
+                )
             )
         except ValueError as error:
             print(error, file=sys.stderr)
             return 2
     stored = ratios.read_stored()
-    budgets = [ratios.set_allowance(budget, stored) for budget in BUDGETS if is_wanted(budget, options.only)]
+    budgets = [
+        ratios.set_allowance(budget, stored)
+        for budget in BUDGETS
+        if is_wanted(budget, options.only)
+    ]
     with temporary_folder("codeloop-bench-") as folder:
-        bench = BenchRun([subjects.install_subject(agent, folder) for agent in agents], options.runs, folder)
+        bench = BenchRun(
+            [subjects.install_subject(agent, folder) for agent in agents], options.runs, folder
+        )
         failures = run_measurements(bench, frozenset(budget.name for budget in budgets))
     machine = f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}"
     print(f"{machine}; medians of {options.runs} runs in turn, whole processes")
     print(make_table(budgets, [agent.name for agent in agents], bench.values))
     if options.json:
         figures = {
-            agent.name: {budget.name: bench.values.get((agent.name, budget.name)) for budget in budgets}
+            agent.name: {
+                budget.name: bench.values.get((agent.name, budget.name)) for budget in budgets
+            }
             for agent in agents
         }
-        allowed = {budget.name: {"unit": budget.unit, "at_most": budget.at_most} for budget in budgets}
+        allowed = {
+            budget.name: {"unit": budget.unit, "at_most": budget.at_most} for budget in budgets
+        }
         report = {"machine": machine, "runs": options.runs, "budgets": allowed, "measured": figures}
         options.json.write_text(json.dumps(report, indent=2) + "\n")
     own = {name: value for (agent, name), value in bench.values.items() if agent == agents[0].name}

@@ -24,7 +24,9 @@ def measure_acp(bench: BenchRun) -> None:
 
 
 def _time_first_updates(installation: Installation, url: str) -> tuple[float, float]:
-    """Start codeloop, open a session and prompt; return the times of the first update and the first text, ms."""
+    """Start codeloop, open a session and prompt; return the times of the first update
+    and the first text, ms.
+    """
     command = installation.fill((CODELOOP, "acp"), url)
     begin = time.perf_counter()
     process = subprocess.Popen(
@@ -39,7 +41,9 @@ def _time_first_updates(installation: Installation, url: str) -> tuple[float, fl
     assert process.stdout is not None
     try:
         _send_request(process.stdin, 1, "initialize", {"protocolVersion": 1})
-        _send_request(process.stdin, 2, "session/new", {"cwd": str(installation.project), "mcpServers": []})
+        _send_request(
+            process.stdin, 2, "session/new", {"cwd": str(installation.project), "mcpServers": []}
+        )
         first_update = 0.0
         for line in process.stdout:
             message = json.loads(line)
@@ -47,7 +51,9 @@ def _time_first_updates(installation: Installation, url: str) -> tuple[float, fl
             if message.get("id") == 2:
                 prompt = [{"type": "text", "text": PROMPT}]
                 session_id = message["result"]["sessionId"]
-                _send_request(process.stdin, 3, "session/prompt", {"sessionId": session_id, "prompt": prompt})
+                _send_request(
+                    process.stdin, 3, "session/prompt", {"sessionId": session_id, "prompt": prompt}
+                )
             elif message.get("method") == "session/update":
                 first_update = first_update or now
                 if message["params"]["update"]["sessionUpdate"] == "agent_message_chunk":

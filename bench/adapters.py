@@ -1,4 +1,6 @@
-"""Measures the adapter of each protocol: its import, reading deltas, and a whole process that asks for an answer."""
+"""Measures the adapter of each protocol: its import, reading deltas,
+and a whole process that asks for an answer.
+"""
 
 import json
 import os
@@ -55,16 +57,23 @@ def measure_adapters(bench: BenchRun) -> None:
     """Measure the import of each adapter and its reading of deltas."""
     for name in READERS:
         # Seconds of all deltas, as milliseconds of a thousand.
-        bench.put_own(f"adapter-{name}", min(_time_deltas(name) for _ in range(bench.rounds)) / DELTA_COUNT * 1e6)
+        bench.put_own(
+            f"adapter-{name}",
+            min(_time_deltas(name) for _ in range(bench.rounds)) / DELTA_COUNT * 1e6,
+        )
         imports = [_measure_import(name) for _ in range(bench.rounds)]
         bench.put_own(f"adapter-{name}-import", min(each for each, _ in imports) * 1e3)
         bench.put_own(f"adapter-{name}-memory", min(size for _, size in imports) / 2**20)
 
 
 def measure_adapter_answers(bench: BenchRun) -> None:
-    """Measure whole processes that ask for one answer, by each protocol in turn, against chat completions."""
+    """Measure whole processes that ask for one answer, by each protocol in turn,
+    against chat completions.
+    """
     with ScenarioServer(Scenario("answer")) as server:
-        medians = bench.measure_medians({name: _make_command(bench.codeloop, name, server.url) for name in READERS})
+        medians = bench.measure_medians(
+            {name: _make_command(bench.codeloop, name, server.url) for name in READERS}
+        )
     for name in READERS:
         if name != "chat":
             bench.put_own(f"adapter-{name}-answer", medians[name].cpu / medians["chat"].cpu)
@@ -73,17 +82,27 @@ def measure_adapter_answers(bench: BenchRun) -> None:
 def _make_command(installation: Installation, name: str, url: str) -> Command:
     """Return the command that asks for one answer by the protocol of a row."""
     row = ADAPTER_ROWS[name]
-    options = {"baseURL": url.removesuffix("/v1") + row.base, "apiKey": "bench", "protocol": row.protocol}
+    options = {
+        "baseURL": url.removesuffix("/v1") + row.base,
+        "apiKey": "bench",
+        "protocol": row.protocol,
+    }
     provider: JSON = {"npm": row.info.npm, "options": options, "models": {"m": {}}}
     command = installation.fill(installation.subject.argv)
-    config = {"CODELOOP_CONFIG_CONTENT": json.dumps({"provider": {"bench": provider}, "model": "bench/m"})}
+    config = {
+        "CODELOOP_CONFIG_CONTENT": json.dumps({"provider": {"bench": provider}, "model": "bench/m"})
+    }
     return replace(command, environ={**command.environ, **config})
 
 
 def _time_deltas(name: str) -> float:
-    """Return the CPU of reading an answer's events one by one, as they come from the network, seconds."""
+    """Return the CPU of reading an answer's events one by one, as they come from the network,
+    seconds.
+    """
     protocol = ADAPTER_ROWS[name].protocol
-    events = list(DIALECTS[protocol].stream_events(Answer(text="word " * DELTA_COUNT, deltas=0), "m"))
+    events = list(
+        DIALECTS[protocol].stream_events(Answer(text="word " * DELTA_COUNT, deltas=0), "m")
+    )
     reader: ResponseReader = READERS[name]()
     parser = EventStreamParser(MAX_EVENT_BYTES) if name == "bedrock" else SseParser(MAX_EVENT_BYTES)
     start = time.process_time()
@@ -95,7 +114,9 @@ def _time_deltas(name: str) -> float:
 def _measure_import(name: str) -> tuple[float, float]:
     """Return CPU (seconds) and memory (bytes) of an adapter's import in a process of its own."""
     command = [sys.executable, "-c", IMPORT_PROGRAM, ADAPTERS[ADAPTER_ROWS[name].protocol]]
-    done = subprocess.run(command, capture_output=True, text=True, env=dict(os.environ), check=False)
+    done = subprocess.run(
+        command, capture_output=True, text=True, env=dict(os.environ), check=False
+    )
     if done.returncode:
         raise MeasurementFailed(f"the adapter of {name} can't be imported: {done.stderr[-300:]}")
     seconds, size = json.loads(done.stdout)

@@ -1,4 +1,6 @@
-"""One run of the bench: the installations to measure, the number of rounds, and the figures so far."""
+"""One run of the bench: the installations to measure, the number of rounds,
+and the figures so far.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,7 +12,9 @@ from bench.subjects import Installation
 
 @dataclass(frozen=True, slots=True)
 class BenchRun:
-    """The state that all measurements share. Each puts its figures into `values`, by subject and budget."""
+    """The state that all measurements share. Each puts its figures into `values`,
+    by subject and budget.
+    """
 
     installations: Sequence[Installation]
     """codeloop first, then the agent to compare with, if any."""
@@ -46,4 +50,7 @@ class BenchRun:
 
     def measure_medians(self, commands: Mapping[str, Command]) -> dict[str, Sample]:
         """Run the commands in turn and return the medians of each, by its name."""
-        return {name: take_medians(samples) for name, samples in run_interleaved(commands, self.rounds).items()}
+        return {
+            name: take_medians(samples)
+            for name, samples in run_interleaved(commands, self.rounds).items()
+        }

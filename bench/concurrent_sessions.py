@@ -34,7 +34,9 @@ def measure_concurrent_sessions(bench: BenchRun) -> None:
 
 
 def _run_programs(installation: Installation, url: str) -> tuple[float, float]:
-    """Run 20 programs; return the CPU of all (ms) and their peak memory (MB). Raises MeasurementFailed."""
+    """Run 20 programs; return the CPU of all (ms) and their peak memory (MB).
+    Raises MeasurementFailed.
+    """
     command = installation.fill(installation.subject.argv, url)
     programs = [
         subprocess.Popen(
@@ -66,7 +68,9 @@ def _sum_memory(pids: Collection[int]) -> float:
 
 @contextmanager
 def _sample_memory(pids: Collection[int]) -> Generator[list[float]]:
-    """Yield a list that gets the memory of some children of this process (MB) every 0.3 s until the block ends."""
+    """Yield a list that gets the memory of some children of this process (MB) every
+    0.3 s until the block ends.
+    """
     samples, is_over = [_sum_memory(pids)], threading.Event()
 
     def sample() -> None:

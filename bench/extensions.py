@@ -1,4 +1,6 @@
-"""Measures extensions: runs with known ones, calls to their host and back, and a hook on every event."""
+"""Measures extensions: runs with known ones, calls to their host and back,
+and a hook on every event.
+"""
 
 import asyncio
 import statistics
@@ -44,13 +46,17 @@ async def follow(event):
 
 
 def measure_extensions(bench: BenchRun) -> None:
-    """Measure runs with extensions over one without, calls in a row, and deltas with a follower and without."""
+    """Measure runs with extensions over one without, calls in a row,
+    and deltas with a follower and without.
+    """
     _measure_runs(bench, bench.codeloop)
     bench.put_own("extension-call", asyncio.run(_time_calls(bench.folder / "extension-call")))
     differences: list[float] = []
     for number in range(min(bench.rounds, 3)):
         followed = asyncio.run(_time_deltas(bench.folder / f"extension-{number}", with_hook=True))
-        plain = asyncio.run(_time_deltas(bench.folder / f"extension-{number}-without", with_hook=False))
+        plain = asyncio.run(
+            _time_deltas(bench.folder / f"extension-{number}-without", with_hook=False)
+        )
         differences.append(followed - plain)
     bench.put_own("extension-events", statistics.median(differences))
 
@@ -61,13 +67,17 @@ def _measure_runs(bench: BenchRun, installation: Installation) -> None:
     home = installation.home / "with-extensions"
     _write_config(home, "tool/echo.py", ECHO_TOOL)
     known = Command(plain.argv, plain.cwd, {**plain.environ, "CODELOOP_HOME": str(home)})
-    # codeloop asks an extension once for its tools and hooks, and keeps the answer: the first run is the slow one.
+    # codeloop asks an extension once for its tools and hooks,
+    # and keeps the answer: the first run is the slow one.
     run_command(known)
     ten = installation.home / "with-plugins"
-    # A hook on `chat.params` runs in each turn. Of ten published plugins, about three have such a hook.
+    # A hook on `chat.params` runs in each turn. Of ten published plugins,
+    # about three have such a hook.
     for number in range(PLUGIN_COUNT):
         hook = "chat.params" if number < 3 else "tool.execute.before"
-        _write_config(ten, f"plugin/heavy{number}.py", HEAVY_PLUGIN.format(hook=hook, name=f"heavy{number}"))
+        _write_config(
+            ten, f"plugin/heavy{number}.py", HEAVY_PLUGIN.format(hook=hook, name=f"heavy{number}")
+        )
     plugged = Command(plain.argv, plain.cwd, {**plain.environ, "CODELOOP_HOME": str(ten)})
     run_command(plugged)
     medians = bench.measure_medians({"plain": plain, "known": known, "plugged": plugged})
@@ -88,7 +98,9 @@ async def _open_project(folder: Path, files: Sequence[tuple[str, str]]) -> Proje
     for name, text in files:
         _write_config(home, name, text)
     environment = {"HOME": str(home), "CODELOOP_HOME": str(home), "PATH": "/usr/bin:/bin"}
-    project = await open_project(Startup(directory=work, environment=environment), SingleModel(ScriptedModel([])))
+    project = await open_project(
+        Startup(directory=work, environment=environment), SingleModel(ScriptedModel([]))
+    )
     hosts = project.services.extensions.hosts
     if hosts is not None:
         await hosts.wait_for_offers()
@@ -101,7 +113,9 @@ async def _time_calls(folder: Path) -> float:
     hosts = project.services.extensions.hosts
     assert hosts is not None
     (tool,) = hosts.extensions
-    message = partial(CallTool, extension=tool.name, tool="echo", arguments={"text": "x"}, context=CallOrigin())
+    message = partial(
+        CallTool, extension=tool.name, tool="echo", arguments={"text": "x"}, context=CallOrigin()
+    )
     times: list[float] = []
     for _ in range(CALL_COUNT):
         start = time.perf_counter()
@@ -113,9 +127,13 @@ async def _time_calls(folder: Path) -> float:
 
 async def _time_deltas(folder: Path, *, with_hook: bool) -> float:
     """Return the time until a client has all deltas, ms for a thousand of them."""
-    project = await _open_project(folder, [("plugin/follower.py", FOLLOWER_PLUGIN)] if with_hook else [])
+    project = await _open_project(
+        folder, [("plugin/follower.py", FOLLOWER_PLUGIN)] if with_hook else []
+    )
     delta = PartDelta(
-        properties=Delta(session_id="ses_1", message_id="msg_1", part_id="prt_1", field="text", delta="word ")
+        properties=Delta(
+            session_id="ses_1", message_id="msg_1", part_id="prt_1", field="text", delta="word "
+        )
     )
     events = project.store.follow()
 

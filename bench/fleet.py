@@ -52,11 +52,20 @@ def time_both(jobs: int, at_once: int) -> tuple[float, float]:
         )
         xargs_seconds = time.monotonic() - began
         table = folder / "jobs.json"
-        rows = [{"id": f"j{number}", "repository": str(desk.work), "prompt": "hi"} for number in range(jobs)]
+        rows = [
+            {"id": f"j{number}", "repository": str(desk.work), "prompt": "hi"}
+            for number in range(jobs)
+        ]
         table.write_text(json.dumps(rows))
         began = time.monotonic()
         command = [*CODELOOP_COMMAND, "fleet", "run", str(table), "--at-once", str(at_once)]
-        subprocess.run(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
+        subprocess.run(
+            command,
+            env=environment,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            check=True,
+        )
         return xargs_seconds, time.monotonic() - began
 
 
@@ -67,7 +76,9 @@ def main() -> None:
     parser.add_argument("--at-once", type=int, default=2)
     options = parser.parse_args()
     xargs_seconds, fleet_seconds = time_both(options.jobs, options.at_once)
-    print(f"xargs {options.jobs / xargs_seconds:.2f} jobs/s, fleet {options.jobs / fleet_seconds:.2f} jobs/s")
+    print(
+        f"xargs {options.jobs / xargs_seconds:.2f} jobs/s, fleet {options.jobs / fleet_seconds:.2f} jobs/s"
+    )
 
 
 if __name__ == "__main__":

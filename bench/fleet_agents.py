@@ -1,8 +1,10 @@
-"""Measures a thousand agents of a fleet: memory and CPU of each one, the time to stop all, the effect of random kills.
+"""Measures a thousand agents of a fleet: memory and CPU of each one, the time to stop all,
+the effect of random kills.
 
-`python -m bench.fleet_agents --jobs 1000`. Each job adds a line to a file of its clone. First, as many agents run at
-once as fit into half of the free memory: they wait for their model, are measured and stopped. Then all jobs are done,
-eight at once, while agents and coordinators are killed at random. The exit code is 1 if a figure is over its limit.
+`python -m bench.fleet_agents --jobs 1000`. Each job adds a line to a file of its clone. First, as
+many agents run at once as fit into half of the free memory: they wait for their model, are measured
+and stopped. Then all jobs are done, eight at once, while agents and coordinators are killed at
+random. The exit code is 1 if a figure is over its limit.
 """
 
 import argparse
@@ -29,7 +31,9 @@ CODELOOP_COMMAND = [sys.executable, "-P", "-m", "codeloop"]
 MAX_AGENT_MB, MAX_COORDINATOR_MB, MAX_STOP_SECONDS = 35.0, 100.0, 5.0
 COORDINATOR_KILLS = 3
 CONCURRENT_JOBS = 8
-"""Jobs at once while processes are killed: unlike agents that wait for their model, they need CPU."""
+"""Jobs at once while processes are killed: unlike agents that wait for their model,
+they need CPU.
+"""
 # So long after the last request, a follower of events polls less often.
 SETTLE_SECONDS = 15.0
 IDLE_SECONDS = 20.0
@@ -37,7 +41,9 @@ HOUR_SECONDS = 3_600.0
 
 
 class HoldingModel:
-    """A model that answers with a call that adds a line. While `is_holding`, it only counts the requests."""
+    """A model that answers with a call that adds a line.
+    While `is_holding`, it only counts the requests.
+    """
 
     def __init__(self) -> None:
         self.is_holding = True
@@ -54,7 +60,9 @@ class HoldingModel:
 
 def read_free_memory() -> float:
     """Return the memory that programs can still get, MB."""
-    rows = dict(line.split(":") for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines())
+    rows = dict(
+        line.split(":") for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+    )
     return int(rows["MemAvailable"].split()[0]) * 1024 / 1e6
 
 
@@ -84,7 +92,10 @@ class Fleet:
     def __init__(self, desk: Desk, jobs: int, at_once: int) -> None:
         self.desk, self.jobs, self.at_once = desk, jobs, at_once
         self._table = desk.folder / "jobs.json"
-        rows = [{"id": f"j{number}", "repository": str(desk.work), "prompt": "add a line"} for number in range(jobs)]
+        rows = [
+            {"id": f"j{number}", "repository": str(desk.work), "prompt": "add a line"}
+            for number in range(jobs)
+        ]
         self._table.write_text(json.dumps(rows))
 
     def start(self, at_once: int) -> subprocess.Popen[str]:
@@ -101,7 +112,9 @@ class Fleet:
     def call(self, *arguments: str) -> str:
         """Run another command of `codeloop fleet` and return its output."""
         command = [*CODELOOP_COMMAND, "fleet", *arguments]
-        return subprocess.run(command, **self.desk.options(), capture_output=True, text=True, check=True).stdout
+        return subprocess.run(
+            command, **self.desk.options(), capture_output=True, text=True, check=True
+        ).stdout
 
     def count_wrong(self) -> int:
         """Return the number of jobs that have not added exactly one line and one commit."""
@@ -109,7 +122,9 @@ class Fleet:
         wrong = abs(len(list(folder.iterdir())) - self.jobs)
         for number in range(self.jobs):
             tree = folder / f"j{number}" / "work"
-            log = subprocess.run(["git", "-C", tree, "rev-list", "HEAD"], capture_output=True, text=True, check=False)
+            log = subprocess.run(
+                ["git", "-C", tree, "rev-list", "HEAD"], capture_output=True, text=True, check=False
+            )
             wrong += (tree / "log").read_text() != "start\nline\n" or len(log.stdout.split()) != 2
         return wrong
 
@@ -134,7 +149,9 @@ def measure_waiting_agents(fleet: Fleet, model: HoldingModel) -> WaitingFigures:
         before = sum(map(read_cpu, pids))
         time.sleep(IDLE_SECONDS)
         cpu = (sum(map(read_cpu, pids)) - before) / len(agents) / IDLE_SECONDS * 1_000
-        agent_memory = statistics.median(sum(map(read_proportional_memory, agent)) for agent in agents)
+        agent_memory = statistics.median(
+            sum(map(read_proportional_memory, agent)) for agent in agents
+        )
         coordinator_memory = read_proportional_memory(coordinator.pid)
         began = time.monotonic()
         fleet.call("stop", "jobs")

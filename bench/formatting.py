@@ -20,7 +20,9 @@ PROGRAMS = Path(sys.executable).parent
 
 
 def measure_formatted_edits(bench: BenchRun) -> None:
-    """Measure ruff in the sandbox, on a file of 1,200 lines. Nothing is measured if this Python has no ruff."""
+    """Measure ruff in the sandbox, on a file of 1,200 lines.
+    Nothing is measured if this Python has no ruff.
+    """
     if (PROGRAMS / "ruff").exists():
         times = asyncio.run(_time_formatting(bench.folder / "formatted"))
         # The first edit makes the sandbox.
@@ -29,7 +31,9 @@ def measure_formatted_edits(bench: BenchRun) -> None:
 
 
 async def _time_formatting(folder: Path) -> list[float]:
-    """Return the time of formatting after each of several edits, ms. Raises OSError when ruff has not formatted."""
+    """Return the time of formatting after each of several edits, ms.
+    Raises OSError when ruff has not formatted.
+    """
     root = folder / "work"
     (folder / "scratch").mkdir(parents=True)
     root.mkdir()
@@ -43,7 +47,9 @@ async def _time_formatting(folder: Path) -> list[float]:
         file.write_text(f"{PYTHON_SOURCE}x={number}\n")
         began = time.monotonic()
         file_formatters = formatters.find_formatters(file)
-        (result,) = (await format_files(workspace, {file: file_formatters}, TIMEOUT_SECONDS)).values()
+        (result,) = (
+            await format_files(workspace, {file: file_formatters}, TIMEOUT_SECONDS)
+        ).values()
         times.append((time.monotonic() - began) * 1000)
         if result.changed_by != ("ruff",):
             raise OSError(f"ruff did not format: {result.problems}")

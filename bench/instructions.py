@@ -1,4 +1,5 @@
-"""Counts the instructions of a program by perf or valgrind: a figure that other work on the machine does not change.
+"""Counts the instructions of a program by perf or valgrind: a figure that other work on
+the machine does not change.
 
 Counted is what the program itself executes in user space, without the programs that it starts.
 """
@@ -7,12 +8,12 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from bench.process_runner import Command, MeasurementFailed
+from codeloop.kit.remove_tree import temporary_folder
 
 _PERF = ("perf", "stat", "--no-inherit", "--field-separator=,", "--event=instructions:u")
 _VALGRIND = ("valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null")
@@ -23,7 +24,9 @@ _TIMEOUT_SECONDS = 900.0
 
 @dataclass(frozen=True, slots=True)
 class Counter:
-    """A program that counts. `options`: returns its options for the file that it writes its report to."""
+    """A program that counts. `options`: returns its options for the file that
+    it writes its report to.
+    """
 
     name: str
     command: Sequence[str]
@@ -33,7 +36,7 @@ class Counter:
 
     def count(self, command: Command) -> int:
         """Return the instructions of a command. Raises MeasurementFailed."""
-        with tempfile.TemporaryDirectory(prefix="codeloop-bench-count-") as folder:
+        with temporary_folder("codeloop-bench-count-") as folder:
             report = Path(folder, "report")
             # A script has to be named with its interpreter: valgrind runs binaries.
             argv = [*self.command, *self.options(str(report)), *_name_interpreter(command.argv)]
@@ -49,10 +52,18 @@ class Counter:
                     timeout=_TIMEOUT_SECONDS,
                 )
             except subprocess.TimeoutExpired:
-                raise MeasurementFailed(f"{command.argv[0]} was not counted within {_TIMEOUT_SECONDS:g} s") from None
-            match = re.search(self.pattern, report.read_text(errors="replace")) if report.exists() else None
+                raise MeasurementFailed(
+                    f"{command.argv[0]} was not counted within {_TIMEOUT_SECONDS:g} s"
+                ) from None
+            match = (
+                re.search(self.pattern, report.read_text(errors="replace"))
+                if report.exists()
+                else None
+            )
         if done.returncode or match is None:
-            raise MeasurementFailed(f"{self.name} counted nothing: {done.stderr[-500:].decode(errors='replace')}")
+            raise MeasurementFailed(
+                f"{self.name} counted nothing: {done.stderr[-500:].decode(errors='replace')}"
+            )
         return int(match[1])
 
 
@@ -65,13 +76,15 @@ _COUNTERS = (
 def find_counter(folder: Path, path: str | None = None) -> Counter | None:
     """Return the first counter that works here; None: there is none.
 
-    perf is often installed on machines that let nobody count, so each is tried in `folder`. `path`: where they are
-    looked for, as in PATH; None: on the PATH of this process.
+    perf is often installed on machines that let nobody count, so each is tried in `folder`. `path`:
+    where they are looked for, as in PATH; None: on the PATH of this process.
     """
     for counter in _COUNTERS:
         if (program := shutil.which(counter.command[0], path=path)) is None:
             continue
-        found = Counter(counter.name, (program, *counter.command[1:]), counter.options, counter.pattern)
+        found = Counter(
+            counter.name, (program, *counter.command[1:]), counter.options, counter.pattern
+        )
         try:
             found.count(Command([sys.executable, "-S", "-c", "pass"], folder, {}))
         except (MeasurementFailed, OSError):

@@ -1,4 +1,6 @@
-"""Measures how soon `codeloop run` answers Ctrl-C: waiting for the model, and while a command ignores signals."""
+"""Measures how soon `codeloop run` answers Ctrl-C: waiting for the model,
+and while a command ignores signals.
+"""
 
 import signal
 import statistics
@@ -12,22 +14,38 @@ from bench.replay_script import write_replay_script
 from bench.subjects import CODELOOP, Installation
 from codeloop.kit.fault_injection import FAULT_VARIABLE
 
-RUN = (CODELOOP, "run", "--auto", "--title", "T", "--format", "json", "--replay", "{script}", "{prompt}")
+RUN = (
+    CODELOOP,
+    "run",
+    "--auto",
+    "--title",
+    "T",
+    "--format",
+    "json",
+    "--replay",
+    "{script}",
+    "{prompt}",
+)
 WAIT_FOR_MODEL = "step.start:1:delay"
 """The fault by which a turn waits half a minute before its first request."""
 MARKER = "begun"
 """The file that the command makes in the project once it runs."""
 STUBBORN_COMMAND = f"trap '' INT TERM HUP; touch {MARKER}; while :; do sleep 0.1; done"
 PAUSE_SECONDS = 0.3
-"""From then, or from the start of the first step, until the turn is interrupted: by then it only waits."""
+"""From then, or from the start of the first step,
+until the turn is interrupted: by then it only waits.
+"""
 
 
 def measure_interrupts(bench: BenchRun) -> None:
-    """Measure from the signal to the result of a turn that waits, and to the note of one that can't end at once."""
+    """Measure from the signal to the result of a turn that waits,
+    and to the note of one that can't end at once.
+    """
     installation = bench.codeloop
     answer = write_replay_script(bench.folder / "answer.jsonl")
     stubborn = write_replay_script(
-        bench.folder / "stubborn.jsonl", [("bash", {"command": STUBBORN_COMMAND, "description": "Runs"})]
+        bench.folder / "stubborn.jsonl",
+        [("bash", {"command": STUBBORN_COMMAND, "description": "Runs"})],
     )
     # The first run makes the database and does not count.
     results = [_time_result(installation, answer) for _ in range(bench.rounds + 1)][1:]
@@ -46,7 +64,9 @@ def _time_result(installation: Installation, script: Path) -> float:
 
 
 def _time_note(installation: Installation, script: Path) -> float:
-    """Interrupt a turn whose command ignores signals; return the time until the note that it is stopping, ms."""
+    """Interrupt a turn whose command ignores signals;
+    return the time until the note that it is stopping, ms.
+    """
     marker = installation.project / MARKER
     marker.unlink(missing_ok=True)
     with _start_turn(installation, script) as process:
@@ -70,7 +90,9 @@ def _start_turn(installation: Installation, script: Path, **environ: str) -> sub
 
 
 def _time_line(process: subprocess.Popen[str], text: str) -> float:
-    """Interrupt a turn after a pause, and return the time until it prints a line with this text, ms."""
+    """Interrupt a turn after a pause, and return the time until it prints a line with this text,
+    ms.
+    """
     assert process.stdout is not None
     time.sleep(PAUSE_SECONDS)
     begin = time.perf_counter()

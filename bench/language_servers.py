@@ -38,7 +38,9 @@ IDLE_SERVERS = 10
 
 
 def measure_language_edits(bench: BenchRun) -> None:
-    """Measure edits of a file, in turn with an error and without. A server that is not installed is left out."""
+    """Measure edits of a file, in turn with an error and without.
+    A server that is not installed is left out.
+    """
     for name in SERVER_CASES:
         times = asyncio.run(_time_edits(bench.folder / f"languages-{name}", name))
         if times:
@@ -46,7 +48,9 @@ def measure_language_edits(bench: BenchRun) -> None:
 
 
 def measure_idle_language_servers(bench: BenchRun) -> None:
-    """Measure codeloop's CPU in a second while ten servers wait; that of the servers themselves is not counted."""
+    """Measure codeloop's CPU in a second while ten servers wait;
+    that of the servers themselves is not counted.
+    """
     for name in ("ruff", "ty"):
         cpu = asyncio.run(_measure_idle_cpu(bench.folder / f"idle-{name}", name))
         if cpu is not None:
@@ -70,7 +74,8 @@ async def _time_edits(folder: Path, name: str) -> list[float]:
         await pool.prepare_for_edits(edits, {})
         path.write_text(after)
         diagnostics = await pool.diagnose_edits(edits)
-        # The first two edits start the server and have it read the project. One with wrong diagnostics does not count.
+        # The first two edits start the server and have it read the project. One with wrong
+        # diagnostics does not count.
         if number > 1 and bool(diagnostics) == has_error:
             times.append((time.monotonic() - began) * 1000)
         await pool.wait_idle()
@@ -99,8 +104,8 @@ async def _measure_idle_cpu(folder: Path, name: str) -> float | None:
 def _open_pool(folder: Path, name: str, copies: int = 1) -> tuple[Workspace, ServerPool | None]:
     """Return a new work tree and the pool of its one server; None: the server is not installed.
 
-    `copies`: the pool has so many servers of other names with the same program, since one server runs only once for all
-    folders of a project.
+    `copies`: the pool has so many servers of other names with the same program, since one server
+    runs only once for all folders of a project.
     """
     folder.mkdir()
     root = folder / "work"
@@ -111,14 +116,19 @@ def _open_pool(folder: Path, name: str, copies: int = 1) -> tuple[Workspace, Ser
     workspace = Workspace(root, root, folder / "scratch", environment)
     search = ProgramSearch(root, root, is_trusted=True, path=path, installed=folder)
     rows = list_servers(None, search)
-    configs = {each.row.name: LspServerConfig(disabled=True) for each in rows if each.row.name != name}
+    configs = {
+        each.row.name: LspServerConfig(disabled=True) for each in rows if each.row.name != name
+    }
     chosen = list_servers(configs, search)
     found = next((each for each in chosen if each.state == "found"), None)
     if found is None:
         return workspace, None
     if copies > 1:
         copy = LspServerConfig(command=list(found.command), extensions=list(found.row.languages))
-        configs |= {name: LspServerConfig(disabled=True), **{f"{name}-{number}": copy for number in range(copies)}}
+        configs |= {
+            name: LspServerConfig(disabled=True),
+            **{f"{name}-{number}": copy for number in range(copies)},
+        }
         chosen = list_servers(configs, search)
 
     async def start(server: ServerChoice, folder: Path) -> Program:

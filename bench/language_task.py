@@ -1,7 +1,8 @@
-"""Measures the requests of one task, with language servers and without: their number and their bytes.
+"""Measures the requests of one task, with language servers and without: their
+number and their bytes.
 
-The task: a method is renamed, then used by a new function, whose import is forgotten at first. The calls of the model
-are `SERVER_STEPS` and `NO_SERVER_STEPS` in `bench/trajectories.py`.
+The task: a method is renamed, then used by a new function, whose import is forgotten at first. The
+calls of the model are `SERVER_STEPS` and `NO_SERVER_STEPS` in `bench/trajectories.py`.
 """
 
 import json
@@ -17,7 +18,9 @@ from bench.scenario_server import Scenario, ScenarioServer
 from bench.subjects import CODELOOP_CONFIG, install_subject
 from bench.trajectories import MODULE_COUNT, make_project
 
-_ONLY_TY = {"lsp": {name: {"disabled": True} for name in ("basedpyright", "pyright", "pylsp", "ruff")}}
+_ONLY_TY = {
+    "lsp": {name: {"disabled": True} for name in ("basedpyright", "pyright", "pylsp", "ruff")}
+}
 _CHECK_PROGRAM = """from shop import part_2
 from shop.invoice import Invoice
 
@@ -27,14 +30,18 @@ for number in range(80):
 
 
 def measure_language_task(bench: BenchRun) -> None:
-    """Measure the task twice: with ty, and without any server. Nothing is measured where ty is not installed."""
+    """Measure the task twice: with ty, and without any server.
+    Nothing is measured where ty is not installed.
+    """
     path = os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)))
     if shutil.which("ty", path=path) is None:
         return
     for name, config in (("servers", _ONLY_TY), ("no-servers", {"lsp": False})):
         environ = {**bench.codeloop.subject.environ, "PATH": path}
         environ["CODELOOP_CONFIG_CONTENT"] = json.dumps({**json.loads(CODELOOP_CONFIG), **config})
-        here = install_subject(replace(bench.codeloop.subject, environ=environ), bench.folder / f"task-{name}")
+        here = install_subject(
+            replace(bench.codeloop.subject, environ=environ), bench.folder / f"task-{name}"
+        )
         make_shop(here.project)
         with ScenarioServer(Scenario("trajectory", name=name), keep_bodies=True) as server:
             run_command(here.fill(here.subject.argv, server.url))
@@ -48,17 +55,25 @@ def measure_language_task(bench: BenchRun) -> None:
 
 
 def make_shop(folder: Path) -> None:
-    """Write a project in which half of the modules use the method to rename, and half another method of that name."""
+    """Write a project in which half of the modules use the method to rename,
+    and half another method of that name.
+    """
     make_project(folder)
     shop = folder / "shop"
     for name in ("invoice", "order"):
         text = f"class {name.title()}:\n    def __init__(self, base: int) -> None:\n        self.base = base\n\n"
-        (shop / f"{name}.py").write_text(f"{text}    def total(self) -> int:\n        return self.base * 3\n")
-    (shop / "rounding.py").write_text("def up(amount: int) -> int:\n    return -(-amount // 10) * 10\n")
+        (shop / f"{name}.py").write_text(
+            f"{text}    def total(self) -> int:\n        return self.base * 3\n"
+        )
+    (shop / "rounding.py").write_text(
+        "def up(amount: int) -> int:\n    return -(-amount // 10) * 10\n"
+    )
     for number in range(MODULE_COUNT):
         kind = "order" if number % 2 else "invoice"
         module = shop / f"part_{number}.py"
-        text = module.read_text().replace("\nRATE", f"\nfrom shop.{kind} import {kind.title()}\n\nRATE", 1)
+        text = module.read_text().replace(
+            "\nRATE", f"\nfrom shop.{kind} import {kind.title()}\n\nRATE", 1
+        )
         module.write_text(
             f"{text}def bill_{number}(paper: {kind.title()}) -> int:\n    return paper.total() + {number}\n"
         )

@@ -1,4 +1,6 @@
-"""Measures the library: `import codeloop`, and a session with one call of a function, each in a process of its own."""
+"""Measures the library: `import codeloop`, and a session with one call of a function,
+each in a process of its own.
+"""
 
 import sys
 from pathlib import Path
@@ -43,9 +45,13 @@ TURN_ANSWERS = '{"calls": [{"name": "weather", "arguments": {"town": "Oslo"}}]}\
 
 
 def measure_library(bench: BenchRun) -> None:
-    """Measure the imports over an empty process and over `import asyncio`, and the median of some sessions."""
+    """Measure the imports over an empty process and over `import asyncio`,
+    and the median of some sessions.
+    """
     codeloop = bench.codeloop
-    commands = {name: codeloop.fill((sys.executable, "-c", code)) for name, code in IMPORT_PROGRAMS.items()}
+    commands = {
+        name: codeloop.fill((sys.executable, "-c", code)) for name, code in IMPORT_PROGRAMS.items()
+    }
     medians = bench.measure_medians(commands)
     bench.put_own("library-import", medians["import"].wall - medians["empty"].wall)
     # codeloop's names need asyncio, which a program that uses the library imports anyway.
@@ -56,7 +62,9 @@ def measure_library(bench: BenchRun) -> None:
 
 
 def _make_session_command(installation: Installation, folder: Path, result: Path) -> Command:
-    """Return the command that has the sessions, and writes the median time of one (ms) into a file."""
+    """Return the command that has the sessions,
+    and writes the median time of one (ms) into a file.
+    """
     program, script = folder / "library.py", folder / "library.jsonl"
     program.write_text(SESSION_PROGRAM.replace("TURNS", str(TURN_COUNT)))
     script.write_text(TURN_ANSWERS * TURN_COUNT)

@@ -1,4 +1,6 @@
-"""Measures a session of 10,000 messages, which `fill_session` writes straight into the store of a project."""
+"""Measures a session of 10,000 messages, which `fill_session` writes straight
+into the store of a project.
+"""
 
 import json
 import sqlite3
@@ -13,7 +15,14 @@ from bench.process_runner import run_command
 from bench.recorded_requests import RecordedRequest
 from bench.scenario_server import Scenario, ScenarioServer
 from bench.subjects import CODELOOP
-from codeloop.schema.event import PartInfo, PartUpdated, SessionInfo, SessionUpdated, StoredEvent, make_message_updated
+from codeloop.schema.event import (
+    PartInfo,
+    PartUpdated,
+    SessionInfo,
+    SessionUpdated,
+    StoredEvent,
+    make_message_updated,
+)
 from codeloop.schema.ids import new_id
 from codeloop.schema.message import (
     AssistantMessage,
@@ -66,10 +75,15 @@ def fill_session(database: Path, session_id: str, messages: int) -> None:
             events.clear()
     events += _make_compaction(session, model, session.time.created - 500)
     for number in range(messages // 2, messages // 2 + TURNS_AFTER_COMPACTION):
-        events += _make_turn(session, model, number, session.time.created - 400 + (number - messages // 2) * 10)
+        events += _make_turn(
+            session, model, number, session.time.created - 400 + (number - messages // 2) * 10
+        )
     time = replace(session.time, updated=session.time.updated + 1)
     store.append(
-        *events, SessionUpdated(properties=SessionInfo(session_id=session.id, info=replace(session, time=time)))
+        *events,
+        SessionUpdated(
+            properties=SessionInfo(session_id=session.id, info=replace(session, time=time))
+        ),
     )
     store.close()
 
@@ -80,7 +94,10 @@ def _make_compaction(session: Session, model: SessionModel, at: int) -> Iterator
     parts: list[Part] = [
         CompactionPart(id=new_id("prt"), session_id=session.id, message_id=prompt.id, auto=True),
         TextPart(
-            id=new_id("prt"), session_id=session.id, message_id=answer.id, text="NOTE: this is what was done. " * 50
+            id=new_id("prt"),
+            session_id=session.id,
+            message_id=answer.id,
+            text="NOTE: this is what was done. " * 50,
         ),
     ]
     for info in (prompt, answer):
@@ -89,7 +106,9 @@ def _make_compaction(session: Session, model: SessionModel, at: int) -> Iterator
         yield PartUpdated(properties=PartInfo(session_id=session.id, part=part, time=at))
 
 
-def _make_turn(session: Session, model: SessionModel, number: int, at: int) -> Iterator[StoredEvent]:
+def _make_turn(
+    session: Session, model: SessionModel, number: int, at: int
+) -> Iterator[StoredEvent]:
     prompt, answer = _make_messages(session, model, at)
     for info in (prompt, answer):
         yield make_message_updated(info)
@@ -97,10 +116,16 @@ def _make_turn(session: Session, model: SessionModel, number: int, at: int) -> I
         yield PartUpdated(properties=PartInfo(session_id=session.id, part=part, time=at))
 
 
-def _make_messages(session: Session, model: SessionModel, at: int) -> tuple[UserMessage, AssistantMessage]:
+def _make_messages(
+    session: Session, model: SessionModel, at: int
+) -> tuple[UserMessage, AssistantMessage]:
     model_ref = ModelRef(provider_id=model.provider_id, model_id=model.id)
     prompt = UserMessage(
-        id=new_id("msg"), session_id=session.id, time=UserTime(created=at), agent="build", model=model_ref
+        id=new_id("msg"),
+        session_id=session.id,
+        time=UserTime(created=at),
+        agent="build",
+        model=model_ref,
     )
     answer = AssistantMessage(
         id=new_id("msg"),
@@ -119,9 +144,13 @@ def _make_messages(session: Session, model: SessionModel, at: int) -> tuple[User
     return prompt, answer
 
 
-def _make_parts(prompt: UserMessage, answer: AssistantMessage, number: int, at: int) -> Iterator[Part]:
+def _make_parts(
+    prompt: UserMessage, answer: AssistantMessage, number: int, at: int
+) -> Iterator[Part]:
     session_id = answer.session_id
-    yield TextPart(id=new_id("prt"), session_id=session_id, message_id=prompt.id, text=f"prompt {number}")
+    yield TextPart(
+        id=new_id("prt"), session_id=session_id, message_id=prompt.id, text=f"prompt {number}"
+    )
     yield StepStartPart(id=new_id("prt"), session_id=session_id, message_id=answer.id)
     state = ToolStateCompleted(
         input={"command": f"echo {number}", "description": "Says it"},
@@ -131,23 +160,39 @@ def _make_parts(prompt: UserMessage, answer: AssistantMessage, number: int, at: 
         time=ToolTime(start=at + 2, end=at + 3),
     )
     yield ToolPart(
-        id=new_id("prt"), session_id=session_id, message_id=answer.id, call_id=f"old_{number}", tool="bash", state=state
+        id=new_id("prt"),
+        session_id=session_id,
+        message_id=answer.id,
+        call_id=f"old_{number}",
+        tool="bash",
+        state=state,
     )
-    yield TextPart(id=new_id("prt"), session_id=session_id, message_id=answer.id, text=f"answer {number} " * 10)
+    yield TextPart(
+        id=new_id("prt"), session_id=session_id, message_id=answer.id, text=f"answer {number} " * 10
+    )
     yield StepFinishPart(
-        id=new_id("prt"), session_id=session_id, message_id=answer.id, reason="stop", cost=0.0, tokens=answer.tokens
+        id=new_id("prt"),
+        session_id=session_id,
+        message_id=answer.id,
+        reason="stop",
+        cost=0.0,
+        tokens=answer.tokens,
     )
 
 
 def measure_long_session(bench: BenchRun) -> None:
-    """Measure showing, exporting and forking a session of 10,000 messages, and a step against one in a new session."""
+    """Measure showing, exporting and forking a session of 10,000 messages,
+    and a step against one in a new session.
+    """
     installation = bench.codeloop
     with ScenarioServer(STEP_SCENARIO) as server:
         run = (CODELOOP, "run", "--auto", "--max-steps", "1000")
         run_command(installation.fill((*run, "--title", "New", "hi"), server.url))
         (database,) = installation.home.rglob("codeloop.db")
         with closing(sqlite3.connect(database)) as connection:
-            row = connection.execute("SELECT data FROM session ORDER BY updated DESC LIMIT 1").fetchone()
+            row = connection.execute(
+                "SELECT data FROM session ORDER BY updated DESC LIMIT 1"
+            ).fetchone()
         session_id = json.loads(row[0])["id"]
         new = server.read_requests()
         before = len(new)
@@ -170,4 +215,6 @@ def measure_long_session(bench: BenchRun) -> None:
 
 def _measure_step(requests: list[RecordedRequest]) -> float:
     """Return the median time from an answer to the next request, in seconds."""
-    return statistics.median(later.received_at - earlier.answered_at for earlier, later in pairwise(requests))
+    return statistics.median(
+        later.received_at - earlier.answered_at for earlier, later in pairwise(requests)
+    )

@@ -1,4 +1,6 @@
-"""Measures MCP servers: runs with known ones, calls, and the first call, which starts the server."""
+"""Measures MCP servers: runs with known ones, calls, and the first call,
+which starts the server.
+"""
 
 import asyncio
 import json
@@ -50,15 +52,22 @@ for line in sys.stdin:
 """
 """A server with ten tools. It needs only the standard library, so that its own time is short."""
 SERVER_COMMAND = [sys.executable, "-c", SERVER_PROGRAM]
-# The variable makes each of them another server, of which codeloop remembers the tools by themselves.
+# The variable makes each of them another server,
+# of which codeloop remembers the tools by themselves.
 SERVER_CONFIGS: dict[str, Any] = {
-    f"s{number}": {"type": "local", "command": SERVER_COMMAND, "environment": {"NUMBER": str(number)}}
+    f"s{number}": {
+        "type": "local",
+        "command": SERVER_COMMAND,
+        "environment": {"NUMBER": str(number)},
+    }
     for number in range(SERVER_COUNT)
 }
 
 
 def measure_mcp_servers(bench: BenchRun) -> None:
-    """Measure runs with ten known servers over one without, the first call of a run, and calls in a row."""
+    """Measure runs with ten known servers over one without, the first call of a run,
+    and calls in a row.
+    """
     _measure_runs(bench, bench.codeloop)
     bench.put_own("mcp-call", statistics.median(_measure_overheads(bench)))
 
@@ -75,7 +84,9 @@ def _measure_runs(bench: BenchRun, installation: Installation) -> None:
     run_command(Command((CODELOOP, "mcp", "debug", "s0"), installation.project, environ))
     _copy_listing(Listings(find_paths(environ).state / "mcp"))
     known = Command(plain.argv, plain.cwd, environ)
-    called = Command(installation.fill(installation.subject.scripted, script=call).argv, plain.cwd, environ)
+    called = Command(
+        installation.fill(installation.subject.scripted, script=call).argv, plain.cwd, environ
+    )
     medians = bench.measure_medians({"plain": plain, "known": known, "called": called})
     bench.put_own("mcp-ten", medians["known"].wall - medians["plain"].wall)
     bench.put_own("mcp-ten-cpu", medians["known"].cpu - medians["plain"].cpu)
@@ -100,7 +111,9 @@ def _time_server_start() -> float:
     with subprocess.Popen(SERVER_COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as server:
         assert server.stdin is not None
         assert server.stdout is not None
-        for number, (method, params) in enumerate((("initialize", INITIALIZE_PARAMS), ("tools/list", {}))):
+        for number, (method, params) in enumerate(
+            (("initialize", INITIALIZE_PARAMS), ("tools/list", {}))
+        ):
             asked = {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
             server.stdin.write(json.dumps(asked).encode() + b"\n")
             server.stdin.flush()
@@ -114,7 +127,11 @@ def _measure_overheads(bench: BenchRun) -> list[float]:
     """Return the time of each call over the same call by the client of the package `mcp`, ms."""
     folder = bench.folder / "mcp-call"
     folder.mkdir()
-    return asyncio.run(_time_calls(find_paths({"CODELOOP_HOME": str(folder / "home"), "HOME": str(folder)}), folder))
+    return asyncio.run(
+        _time_calls(
+            find_paths({"CODELOOP_HOME": str(folder / "home"), "HOME": str(folder)}), folder
+        )
+    )
 
 
 async def _time_calls(paths: Paths, project: Path) -> list[float]:
@@ -125,7 +142,14 @@ async def _time_calls(paths: Paths, project: Path) -> list[float]:
     from codeloop.extend.mcp.tools.calls import send_call
 
     workspace = Workspace(project, project, paths.state / "scratch", dict(os.environ))
-    served = McpProject(workspace, paths, paths.state / "logs", lambda _name: None, lambda _line: None, is_trusted=True)
+    served = McpProject(
+        workspace,
+        paths,
+        paths.state / "logs",
+        lambda _name: None,
+        lambda _line: None,
+        is_trusted=True,
+    )
     table = McpTable(parse_definitions(SERVER_CONFIGS, {}, {}), served, frozenset(), McpServers)
     server = table.running.by_name["s0"]
     parameters = StdioServerParameters(command=SERVER_COMMAND[0], args=SERVER_COMMAND[1:])

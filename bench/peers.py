@@ -1,7 +1,8 @@
-"""`python -m bench.peers`: installs the agents that the bench compares codeloop with, from the npm registry.
+"""`python -m bench.peers`: installs the agents that the bench compares codeloop with,
+from the npm registry.
 
-They come in the versions named here, with their own Node.js, into a folder of the cache, in which `make bench` finds
-them; nothing else of the machine changes.
+They come in the versions named here, with their own Node.js, into a folder of the cache, in which
+`make bench` finds them; nothing else of the machine changes.
 """
 
 import os
@@ -16,7 +17,9 @@ FOLDER = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "cod
 
 def make_path() -> str:
     """Return a PATH on which the installed agents come first."""
-    return os.pathsep.join((str(FOLDER / "node_modules" / ".bin"), os.environ.get("PATH", os.defpath)))
+    return os.pathsep.join(
+        (str(FOLDER / "node_modules" / ".bin"), os.environ.get("PATH", os.defpath))
+    )
 
 
 def main() -> int:

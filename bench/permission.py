@@ -30,7 +30,10 @@ def measure_permission(bench: BenchRun) -> None:
     subprocess.run(["git", "init", "--quiet", str(folder)], check=True)
     workspace = Workspace(folder, folder, bench.folder, dict(os.environ))
     context = ShellContext("ses_bench", folder, workspace.environment, workspace.scratch)
-    rules = tuple(PermissionRule(permission="bash", pattern=pattern, action=action) for pattern, action in RULES)
+    rules = tuple(
+        PermissionRule(permission="bash", pattern=pattern, action=action)
+        for pattern, action in RULES
+    )
     times: list[float] = []
     for _ in range(max(bench.rounds, 3) * DECISIONS_PER_ROUND):
         start = time.process_time()

@@ -30,7 +30,10 @@ def draw_plot(title: str, axis: str, lines: Sequence[Line], path: Path) -> None:
     top = _round_up_axis(max((y for line in lines for _, y in line.points), default=1))
 
     def scale(x: float, y: float) -> tuple[float, float]:
-        return (LEFT + (WIDTH - LEFT - RIGHT) * x / right, HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * y / top)
+        return (
+            LEFT + (WIDTH - LEFT - RIGHT) * x / right,
+            HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * y / top,
+        )
 
     for tick in range(TICK_COUNT + 1):
         x, y = right * tick / TICK_COUNT, top * tick / TICK_COUNT

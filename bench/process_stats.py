@@ -7,7 +7,9 @@ from pathlib import Path
 
 
 def read_cpu(pid: int) -> float:
-    """Return the processor time that a process has used, user and system, seconds; 0.0 when it has ended."""
+    """Return the processor time that a process has used, user and system, seconds;
+    0.0 when it has ended.
+    """
     try:
         text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8")
     except (FileNotFoundError, ProcessLookupError):
@@ -24,9 +26,11 @@ def read_resident_memory(pid: int) -> float:
 
 
 def read_proportional_memory(pid: int) -> float:
-    """Return the memory of a process with its share of the pages that others use, too, MB; 0.0 when it has ended.
+    """Return the memory of a process with its share of the pages that others use, too, MB;
+    0.0 when it has ended.
 
-    A sum of these (PSS) over many processes counts each page once; a sum of resident memory counts it many times.
+    A sum of these (PSS) over many processes counts each page once;
+    a sum of resident memory counts it many times.
     """
     with suppress(FileNotFoundError, ProcessLookupError):
         for line in Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii").splitlines():
@@ -36,7 +40,9 @@ def read_proportional_memory(pid: int) -> float:
 
 
 def list_process_trees(pid: int) -> list[list[int]]:
-    """Return one list of ids for each child of a process: the child, then all processes below it."""
+    """Return one list of ids for each child of a process: the child,
+    then all processes below it.
+    """
     children: defaultdict[int, list[int]] = defaultdict(list)
     for folder in Path("/proc").glob("[0-9]*"):
         # A process may end between the listing and the reading.

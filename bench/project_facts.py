@@ -1,4 +1,6 @@
-"""Measures how long the facts about a large project take, which a session puts into its system prompt."""
+"""Measures how long the facts about a large project take,
+which a session puts into its system prompt.
+"""
 
 import os
 import statistics
@@ -15,14 +17,22 @@ GIT = ("git", "-c", "user.name=bench", "-c", "user.email=bench@localhost")
 
 
 def measure_project_facts(bench: BenchRun) -> None:
-    """Measure the CPU of this process for a project with 50,000 files at its top and a huge package.json."""
+    """Measure the CPU of this process for a project with 50,000 files at its top
+    and a huge package.json.
+    """
     folder = bench.folder / "facts"
     folder.mkdir()
     make_project(folder)
     for number in range(FILE_COUNT):
         (folder / f"file-{number}").touch()
-    (folder / "package.json").write_text('{"scripts": {"test": "x"}, "pad": "' + "x" * PACKAGE_PADDING_BYTES + '"}')
-    for command in (("init", "--quiet"), ("add", "shop", "Makefile"), ("commit", "--quiet", "--message", "start")):
+    (folder / "package.json").write_text(
+        '{"scripts": {"test": "x"}, "pad": "' + "x" * PACKAGE_PADDING_BYTES + '"}'
+    )
+    for command in (
+        ("init", "--quiet"),
+        ("add", "shop", "Makefile"),
+        ("commit", "--quiet", "--message", "start"),
+    ):
         subprocess.run([*GIT, *command], cwd=folder, check=True)
     times: list[float] = []
     for _ in range(max(bench.rounds, 3)):

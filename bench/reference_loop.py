@@ -1,4 +1,5 @@
-"""A loop that always does the same work: the unit of the ratios, which machines of different speed have in common.
+"""A loop that always does the same work: the unit of the ratios,
+which machines of different speed have in common.
 
 It does what codeloop does most: calls, dictionaries, texts, small objects.
 """

@@ -42,7 +42,9 @@ def total(cart, discount=0):
 
 
 def measure_rendering(bench: BenchRun) -> None:
-    """Measure the first drawing of a hundred messages, and that of one more delta of a long answer."""
+    """Measure the first drawing of a hundred messages,
+    and that of one more delta of a long answer.
+    """
     canvas = Canvas(100, Styles(load_theme("codeloop", "dark")), "/project")
     items = [_make_item(number) for number in range(MESSAGE_COUNT)]
     # The first drawing loads the library that colours code, and does not count.
@@ -56,14 +58,18 @@ def measure_rendering(bench: BenchRun) -> None:
 
 
 def _make_item(number: int) -> Item:
-    """Return message `number`: every other one is an answer, every fifth answer has code; the rest are calls."""
+    """Return message `number`: every other one is an answer, every fifth answer has code;
+    the rest are calls.
+    """
     key = f"prt_{number}"
     if number % 2:
         words = PROSE_MARKDOWN + (CODE_MARKDOWN if number % 10 == 1 else "")
         return TextItem(key, TextPart(id=key, session_id="s", message_id="m", text=words))
     test_output = "\n".join(f"tests/test_{line}.py ....." for line in range(40))
     before = "".join(f"line {line} of a file\n" for line in range(20))
-    diff = make_unified_diff("/project/a.py", before, before.replace("line 9 ", "another line ")).patch
+    diff = make_unified_diff(
+        "/project/a.py", before, before.replace("line 9 ", "another line ")
+    ).patch
     calls: tuple[tuple[str, JSON, str, JSON], ...] = (
         ("bash", {"command": "pytest -q"}, test_output, {"exit": 0}),
         ("read", {"filePath": "/project/a.py"}, before, {}),
@@ -74,7 +80,9 @@ def _make_item(number: int) -> Item:
     state = ToolStateCompleted(
         input=arguments, output=output, title="", metadata=metadata, time=ToolTime(start=0, end=40)
     )
-    return ToolItem(key, ToolPart(id=key, session_id="s", message_id="m", call_id="c", tool=tool, state=state))
+    return ToolItem(
+        key, ToolPart(id=key, session_id="s", message_id="m", call_id="c", tool=tool, state=state)
+    )
 
 
 def _time_items(canvas: Canvas, items: list[Item]) -> float:
@@ -85,13 +93,17 @@ def _time_items(canvas: Canvas, items: list[Item]) -> float:
 
 def _time_deltas(canvas: Canvas) -> list[float]:
     """Return the CPU of drawing each of the last hundred deltas of a long answer, ms."""
-    text = (PROSE_MARKDOWN + CODE_MARKDOWN) * (LIVE_CHARACTERS // len(PROSE_MARKDOWN + CODE_MARKDOWN) + 1)
+    text = (PROSE_MARKDOWN + CODE_MARKDOWN) * (
+        LIVE_CHARACTERS // len(PROSE_MARKDOWN + CODE_MARKDOWN) + 1
+    )
     renderer = Renderer(canvas)
     part = TextPart(id="p", session_id="s", message_id="m", text="")
     times: list[float] = []
     start = LIVE_CHARACTERS - 100 * DELTA_CHARACTERS
     for end in range(start, LIVE_CHARACTERS + 1, DELTA_CHARACTERS):
-        item = TextItem("p", TextPart(id=part.id, session_id="s", message_id="m", text=text[:end]), is_live=True)
+        item = TextItem(
+            "p", TextPart(id=part.id, session_id="s", message_id="m", text=text[:end]), is_live=True
+        )
         times.append(_time_work(lambda item=item: renderer.render(item)))
     # The first drawing is that of the whole answer so far.
     return times[1:]

@@ -12,7 +12,8 @@ ScriptedCall = tuple[str, Mapping[str, Any]]
 def write_replay_script(path: Path, *steps: Sequence[ScriptedCall]) -> Path:
     """Write a script with the calls of each step, then a text; return its path."""
     answers: list[Mapping[str, Any]] = [
-        {"calls": [{"name": name, "arguments": arguments} for name, arguments in step]} for step in steps
+        {"calls": [{"name": name, "arguments": arguments} for name, arguments in step]}
+        for step in steps
     ]
     # The side answer is for the title, which a session asks its model for beside the steps.
     lines = [*answers, {"text": "Done."}, {"kind": "side", "text": "A title"}]

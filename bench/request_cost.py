@@ -1,4 +1,5 @@
-"""Measures the bytes and number of requests of recorded trajectories, replayed with real tools in a project.
+"""Measures the bytes and number of requests of recorded trajectories,
+replayed with real tools in a project.
 
 Also what their input would cost. The rows of the table are named `economy-...`.
 """
@@ -20,9 +21,13 @@ from bench.subjects import Installation, Subject, install_subject
 from bench.trajectories import make_project
 
 TRAJECTORY_NAMES = ("fix", "refactor", "logs", "resumed", "long")
-"""One scenario each; of "resumed" two: `before-break` and, an hour later in the same session, `after-break`."""
+"""One scenario each; of "resumed" two: `before-break` and, an hour later in the same session,
+`after-break`.
+"""
 TOKEN_PRICES = {"input": 2.0, "output": 10.0, "cache_read": 0.2, "cache_write": 2.5}
-"""Dollars per million tokens in the long session. Reading the cache costs a tenth, as with several services."""
+"""Dollars per million tokens in the long session.
+Reading the cache costs a tenth, as with several services.
+"""
 BREAK_MS = 60 * 60 * 1000
 """Milliseconds between the two prompts of the session that is resumed."""
 _TIME_FIELDS = frozenset({"created", "completed", "start", "end", "updated"})
@@ -41,7 +46,9 @@ def measure_request_cost(bench: BenchRun) -> None:
                 requests += _record_requests(fresh_installation, "after-break", "--continue")
             else:
                 requests = _record_requests(fresh_installation, name)
-            bench.put(installation, f"economy-{name}", sum(len(request.body) for request in requests))
+            bench.put(
+                installation, f"economy-{name}", sum(len(request.body) for request in requests)
+            )
             bench.put(installation, f"economy-{name}-requests", len(requests))
             bench.put(installation, f"economy-{name}-new", compute_new_share(requests))
             if name == "long":
@@ -55,37 +62,51 @@ def _record_requests(installation: Installation, name: str, *flags: str) -> list
 
 
 def compute_new_share(requests: Sequence[RecordedRequest]) -> float | None:
-    """Return the share of bytes that don't repeat the beginning of the request before; None: there is no request."""
+    """Return the share of bytes that don't repeat the beginning of the request before;
+    None: there is no request.
+    """
     bodies = [request.body for request in requests]
     if not bodies:
         return None
-    repeated = sum(_count_common_prefix(earlier, later) for earlier, later in itertools.pairwise(bodies))
+    repeated = sum(
+        count_common_prefix(earlier, later) for earlier, later in itertools.pairwise(bodies)
+    )
     return 1 - repeated / sum(map(len, bodies))
 
 
 def compute_billed_bytes(requests: Sequence[RecordedRequest]) -> float:
-    """Return the bytes of a single request, without a cache, that would cost as much as the input of all requests.
+    """Return the bytes of a single request, without a cache,
+    that would cost as much as the input of all requests.
 
-    Bytes that repeat the beginning of the request before are read from the cache, the others are written to it.
+    Bytes that repeat the beginning of the request before are read from the cache,
+    the others are written to it.
     """
     bodies = [b"", *(request.body for request in requests)]
-    read = sum(_count_common_prefix(earlier, later) for earlier, later in itertools.pairwise(bodies))
+    read = sum(count_common_prefix(earlier, later) for earlier, later in itertools.pairwise(bodies))
     written = sum(map(len, bodies)) - read
-    return (read * TOKEN_PRICES["cache_read"] + written * TOKEN_PRICES["cache_write"]) / TOKEN_PRICES["input"]
+    return (
+        read * TOKEN_PRICES["cache_read"] + written * TOKEN_PRICES["cache_write"]
+    ) / TOKEN_PRICES["input"]
 
 
 def add_prices(subject: Subject) -> Subject:
-    """Return codeloop with prices for its model; a subject that is configured otherwise is returned unchanged."""
+    """Return codeloop with prices for its model; a subject that is configured otherwise
+    is returned unchanged.
+    """
     text = subject.environ.get("CODELOOP_CONFIG_CONTENT", "")
     if '"bench"' not in text:
         return subject
     config = json.loads(text)
     config["provider"]["bench"]["models"]["m"]["cost"] = TOKEN_PRICES
-    return replace(subject, environ={**subject.environ, "CODELOOP_CONFIG_CONTENT": json.dumps(config)})
+    return replace(
+        subject, environ={**subject.environ, "CODELOOP_CONFIG_CONTENT": json.dumps(config)}
+    )
 
 
-def _count_common_prefix(earlier: bytes, later: bytes) -> int:
-    """Return the length of the common beginning. Halving compares whole slices, which is far quicker than a loop."""
+def count_common_prefix(earlier: bytes, later: bytes) -> int:
+    """Return the length of the common beginning. Halving compares whole slices,
+    which is far quicker than a loop.
+    """
     low, high = 0, min(len(earlier), len(later))
     while low < high:
         middle = (low + high + 1) // 2
@@ -99,15 +120,27 @@ def _age_sessions(home: Path) -> None:
         with closing(sqlite3.connect(path)) as database, database:
             for table in ("session", "message", "part"):
                 rows = database.execute(f"SELECT id, data FROM {table}").fetchall()
-                older = [(json.dumps(shift_times(json.loads(data))).encode(), name) for name, data in rows]
+                older = [
+                    (json.dumps(shift_times(json.loads(data))).encode(), name)
+                    for name, data in rows
+                ]
                 database.executemany(f"UPDATE {table} SET data = ? WHERE id = ?", older)
             database.execute(f"UPDATE message SET created = created - {BREAK_MS}")
 
 
 def shift_times(value: Any, key: str = "") -> Any:
-    """Return a stored value with every time in it an hour earlier. `key` is the field that holds the value."""
+    """Return a stored value with every time in it an hour earlier.
+    `key` is the field that holds the value.
+    """
     if isinstance(value, dict):
-        return {name: shift_times(member, name) for name, member in cast("dict[str, Any]", value).items()}
+        return {
+            name: shift_times(member, name)
+            for name, member in cast("dict[str, Any]", value).items()
+        }
     if isinstance(value, list):
         return [shift_times(member) for member in cast("list[Any]", value)]
-    return value - BREAK_MS if key in _TIME_FIELDS and isinstance(value, int) and value > BREAK_MS else value
+    return (
+        value - BREAK_MS
+        if key in _TIME_FIELDS and isinstance(value, int) and value > BREAK_MS
+        else value
+    )

@@ -1,4 +1,6 @@
-"""Measures the command `true` in each kind of sandbox that this machine has, over `true` without a sandbox."""
+"""Measures the command `true` in each kind of sandbox that this machine has,
+over `true` without a sandbox.
+"""
 
 import asyncio
 import os
@@ -41,8 +43,12 @@ def measure_sandboxes(bench: BenchRun) -> None:
 
 
 def _compute_overhead(sandboxed: list[float], plain: list[float]) -> float:
-    """Return the median difference of all rounds but the first, which loads modules and fills caches."""
-    return statistics.median(one - other for one, other in zip(sandboxed[1:], plain[1:], strict=True))
+    """Return the median difference of all rounds but the first,
+    which loads modules and fills caches.
+    """
+    return statistics.median(
+        one - other for one, other in zip(sandboxed[1:], plain[1:], strict=True)
+    )
 
 
 async def _time_commands(folder: Path, backend: Backend | None) -> list[float]:
@@ -59,7 +65,9 @@ async def _time_commands(folder: Path, backend: Backend | None) -> list[float]:
             policy = shells.make_policy(policy_input, SandboxConfig()) if backend else None
             if policy is not None:
                 await shells.sandboxes.enter(policy)
-            await shells.run(context, ShellCommand("true", _TIMEOUT_SECONDS, None, policy), lambda _: None)
+            await shells.run(
+                context, ShellCommand("true", _TIMEOUT_SECONDS, None, policy), lambda _: None
+            )
             times.append((time.perf_counter() - start) * 1000)
     finally:
         await shells.close()

@@ -1,4 +1,5 @@
-"""A model server that plays a scenario, as a process of its own that logs the times and bodies of its requests.
+"""A model server that plays a scenario, as a process of its own that logs the times
+and bodies of its requests.
 
 It is a process of its own so that its work does not slow down what is measured, or count as that.
 """
@@ -38,9 +39,10 @@ DELTA_BYTES = 200
 class Scenario:
     """The answers of the model in one session.
 
-    `answer`: one word. `steps`: `count` calls of bash in as many answers, then a word. `deltas`: a text in `count`
-    deltas, as quickly as the socket takes them. `drip`: the same, each delta written by itself. `paced`: the same, at
-    about 2,000 deltas a second. `trajectory`: the answers of the recorded trajectory `name`.
+    `answer`: one word. `steps`: `count` calls of bash in as many answers, then a word. `deltas`: a
+    text in `count` deltas, as quickly as the socket takes them. `drip`: the same, each delta
+    written by itself. `paced`: the same, at about 2,000 deltas a second. `trajectory`: the answers
+    of the recorded trajectory `name`.
     """
 
     kind: Literal["answer", "steps", "deltas", "drip", "paced", "trajectory"]
@@ -79,17 +81,24 @@ class ScenarioServer:
         """Start the process and wait until it listens. Raises OSError."""
         argv = [sys.executable, "-m", "bench.scenario_server", str(self._scenario), str(self._log)]
         process = subprocess.Popen(
-            argv + ["--bodies"] * self._keep_bodies, stdout=subprocess.PIPE, cwd=Path(__file__).resolve().parents[1]
+            argv + ["--bodies"] * self._keep_bodies,
+            stdout=subprocess.PIPE,
+            cwd=Path(__file__).resolve().parents[1],
         )
         self._process = process
         self.url = process.stdout.readline().decode().strip() if process.stdout else ""
         if not self.url:
             process.wait(START_SECONDS)
-            raise OSError(f"the model server of the scenario {self._scenario} did not start; its reason is above")
+            raise OSError(
+                f"the model server of the scenario {self._scenario} did not start; its reason is above"
+            )
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         """Stop the process."""
         if self._process is not None:
@@ -100,18 +109,24 @@ class ScenarioServer:
         remove_tree(self._folder)
 
     def read_requests(self) -> list[RecordedRequest]:
-        """Return the requests so far that offer tools: those of an agent's loop, not those for titles."""
+        """Return the requests so far that offer tools: those of an agent's loop,
+        not those for titles.
+        """
         return list(_read_log(self._log.read_bytes())) if self._log.exists() else []
 
 
 def _make_step(number: int) -> Answer:
     # Each command differs: agents stop and ask when calls repeat.
-    arguments = json.dumps({"command": f"echo step {number}", "description": "Says which step this is"})
+    arguments = json.dumps(
+        {"command": f"echo step {number}", "description": "Says which step this is"}
+    )
     return Answer(calls=(Call("bash", arguments, f"call_{number}"),))
 
 
 def _choose_by_prompt(answers: tuple[Answer, ...]) -> AnswerChooser:
-    """Make a chooser that counts the answers since the last prompt, so that each prompt begins the scenario anew."""
+    """Make a chooser that counts the answers since the last prompt,
+    so that each prompt begins the scenario anew.
+    """
 
     def choose(received: ReceivedRequest) -> Answer:
         if b'"tools"' not in received.body:
@@ -123,14 +138,21 @@ def _choose_by_prompt(answers: tuple[Answer, ...]) -> AnswerChooser:
 
 
 def _render_events(answer: Answer) -> Answer:
-    """Return the answer with its chat completion events rendered, so that the server sends them without more work."""
-    events = (event.decode().removeprefix("data: ").rstrip("\n") for event in stream_events(answer, "bench"))
+    """Return the answer with its chat completion events rendered,
+    so that the server sends them without more work.
+    """
+    events = (
+        event.decode().removeprefix("data: ").rstrip("\n")
+        for event in stream_events(answer, "bench")
+    )
     return replace(answer, events=tuple(events))
 
 
 async def _serve(scenario: Scenario, log: Path, *, bodies: bool) -> None:
     plain = choose_by_step(AnswerScript(scenario.list_answers()))
-    rendered = _choose_by_prompt(tuple(_render_events(answer) for answer in scenario.list_answers()))
+    rendered = _choose_by_prompt(
+        tuple(_render_events(answer) for answer in scenario.list_answers())
+    )
 
     with log.open("ab", buffering=0) as file:
 

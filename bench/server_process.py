@@ -1,4 +1,6 @@
-"""Measures `codeloop serve` as a whole process: its start, its answers, its memory idle and with 50 sessions."""
+"""Measures `codeloop serve` as a whole process: its start, its answers,
+its memory idle and with 50 sessions.
+"""
 
 import base64
 import http.client
@@ -39,12 +41,20 @@ class ServerProcess:
 
     def connect(self) -> http.client.HTTPConnection:
         """Return a new connection; it is opened by its first request."""
-        return http.client.HTTPConnection(self.address.hostname or "", self.address.port or 0, timeout=TIMEOUT_SECONDS)
+        return http.client.HTTPConnection(
+            self.address.hostname or "", self.address.port or 0, timeout=TIMEOUT_SECONDS
+        )
 
     def request(
-        self, method: str, path: str, body: object = None, connection: http.client.HTTPConnection | None = None
+        self,
+        method: str,
+        path: str,
+        body: object = None,
+        connection: http.client.HTTPConnection | None = None,
     ) -> Any:
-        """Send a request and return the JSON of its answer. Raises MeasurementFailed when it is refused."""
+        """Send a request and return the JSON of its answer.
+        Raises MeasurementFailed when it is refused.
+        """
         connection = connection or self.connection
         token = base64.b64encode(f"opencode:{PASSWORD}".encode()).decode()
         headers = {"authorization": f"Basic {token}", "content-type": "application/json"}
@@ -91,7 +101,8 @@ def run_server(installation: Installation, url: str) -> Generator[ServerProcess]
             raise MeasurementFailed(f"the server said {line!r}")
         yield ServerProcess(process, line.removeprefix(READY_PREFIX).strip())
     finally:
-        # The server has a session of its own, so this reaches the processes that it has started, too.
+        # The server has a session of its own, so this reaches the processes that it has started,
+        # too.
         os.killpg(process.pid, signal.SIGTERM)
         process.communicate(timeout=TIMEOUT_SECONDS)
 
@@ -109,7 +120,11 @@ def measure_server(bench: BenchRun) -> None:
         bench.put_own("serve-ready", statistics.median(starts))
         with run_server(installation, model.url) as server:
             session_id = server.create_session()
-            server.request("POST", f"/session/{session_id}/message", {"parts": [{"type": "text", "text": "hi"}]})
+            server.request(
+                "POST",
+                f"/session/{session_id}/message",
+                {"parts": [{"type": "text", "text": "hi"}]},
+            )
             bench.put_own("serve-list", statistics.median(_time_list_requests(server)))
             cpu = server.cpu
             time.sleep(IDLE_SECONDS)
@@ -128,11 +143,16 @@ def _time_list_requests(server: ServerProcess) -> list[float]:
 
 
 def measure_fifty_sessions(bench: BenchRun) -> None:
-    """Measure 50 sessions prompted at once, with few deltas and with many, each on a server of its own."""
+    """Measure 50 sessions prompted at once, with few deltas and with many,
+    each on a server of its own.
+    """
     installation = bench.codeloop
     memory: list[float] = []
     for deltas in (FEW_DELTAS, MANY_DELTAS):
-        with ScenarioServer(Scenario("deltas", deltas)) as model, run_server(installation, model.url) as server:
+        with (
+            ScenarioServer(Scenario("deltas", deltas)) as model,
+            run_server(installation, model.url) as server,
+        ):
             begin = time.perf_counter()
             prompt_all(server, SESSION_COUNT)
             if deltas == FEW_DELTAS:
@@ -142,7 +162,9 @@ def measure_fifty_sessions(bench: BenchRun) -> None:
 
 
 def prompt_all(server: ServerProcess, count: int) -> None:
-    """Prompt `count` new sessions at once and wait for their answers. Raises MeasurementFailed when one is refused."""
+    """Prompt `count` new sessions at once and wait for their answers.
+    Raises MeasurementFailed when one is refused.
+    """
     failures: list[str] = []
     sessions = [server.create_session() for _ in range(count)]
 

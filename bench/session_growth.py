@@ -1,7 +1,9 @@
-"""`python -m bench.session_growth`: samples the resources of one process while a session has thousands of turns.
+"""`python -m bench.session_growth`: samples the resources of one process while a
+session has thousands of turns.
 
-The session is compacted many times. Memory, descriptors, threads and tasks must not grow with it. The figures are
-written as JSON, and a plot as PNG. It takes minutes, and is not part of `make bench`.
+The session is compacted many times. Memory, descriptors, threads and tasks must not grow with it.
+The figures are written as JSON, and a plot as PNG.
+It takes minutes, and is not part of `make bench`.
 """
 
 import argparse
@@ -47,12 +49,16 @@ SAMPLE_COUNT = 200
 IDLE_SAMPLE_COUNT = 60
 CONTEXT_TOKENS = 24_000
 LARGE_CONTEXT_TOKENS = 2_000_000
-ANSWER_TEXT = "This is what was found there, told at some length so that the conversation grows. " * 10
+ANSWER_TEXT = (
+    "This is what was found there, told at some length so that the conversation grows. " * 10
+)
 
 
 @dataclass
 class CountingModel:
-    """A model that answers each prompt with `step_count` calls and then a text; it counts the tokens of requests."""
+    """A model that answers each prompt with `step_count` calls and then a text;
+    it counts the tokens of requests.
+    """
 
     step_count: int = 1
     context_tokens: int = CONTEXT_TOKENS
@@ -66,11 +72,16 @@ class CountingModel:
     def info(self) -> ModelInfo:
         """The model's record; its context is small, so that compaction comes often."""
         return ModelInfo(
-            provider_id="bench", id="m", name="M", limits=TokenLimits(context=self.context_tokens, output=1_000)
+            provider_id="bench",
+            id="m",
+            name="M",
+            limits=TokenLimits(context=self.context_tokens, output=1_000),
         )
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
-        """Answer: a summary when no tools are offered, a call after a prompt, text after a result."""
+        """Answer: a summary when no tools are offered, a call after a prompt,
+        text after a result.
+        """
         await asyncio.sleep(0)
         size = estimate_tokens(request)
         self.tokens_sent += size
@@ -85,7 +96,9 @@ class CountingModel:
         if self.calls_left:
             self.calls_left -= 1
             self.calls_made += 1
-            command = json.dumps({"command": f"echo {self.calls_made}; seq 200", "description": "Counts"})
+            command = json.dumps(
+                {"command": f"echo {self.calls_made}; seq 200", "description": "Counts"}
+            )
             yield CallStarted(f"c{self.calls_made}", "bash")
             yield CallReady(f"c{self.calls_made}", "bash", command)
             yield Finished("tool-calls", used)
@@ -140,7 +153,11 @@ class SessionGrowth:
         turns = [each.turn for each in late]
         middle, mean = sum(turns) / len(turns), sum(each.memory for each in late) / len(late)
         spread = sum((turn - middle) ** 2 for turn in turns)
-        return sum((s.turn - middle) * (s.memory - mean) for s in late) / spread * 1_000 if spread else 0.0
+        return (
+            sum((s.turn - middle) * (s.memory - mean) for s in late) / spread * 1_000
+            if spread
+            else 0.0
+        )
 
 
 def take_sample(turn: int, start: float) -> ResourceSample:
@@ -156,7 +173,8 @@ def take_sample(turn: int, start: float) -> ResourceSample:
 
 
 async def measure_growth(folder: Path, turns: int, idle_seconds: float = 0) -> SessionGrowth:
-    """Run a session of `turns` turns, with a client that follows its events as a user interface does.
+    """Run a session of `turns` turns, with a client that follows its events
+    as a user interface does.
 
     `idle_seconds`: for how long the process is sampled afterwards, without further prompts.
     """
@@ -198,13 +216,18 @@ async def _follow_events(client: LocalClient) -> None:
 
 async def count_sent_tokens(folder: Path, *, compact: bool) -> int:
     """Return the tokens of all requests of one turn of 200 steps, with compaction or without."""
-    model = CountingModel(step_count=STEP_COUNT, context_tokens=CONTEXT_TOKENS if compact else LARGE_CONTEXT_TOKENS)
+    model = CountingModel(
+        step_count=STEP_COUNT, context_tokens=CONTEXT_TOKENS if compact else LARGE_CONTEXT_TOKENS
+    )
     project = await open_bench_project(folder, model)
     try:
         client = LocalClient(project)
         session = await client.call(SESSION_CREATE, CreateSession(title="Steps"))
         limits = RunLimits(steps=STEP_COUNT, compact=compact)
-        await client.call(PROMPT, Prompt(session_id=session.id, parts=[TextPartInput(text="Work.")], limits=limits))
+        await client.call(
+            PROMPT,
+            Prompt(session_id=session.id, parts=[TextPartInput(text="Work.")], limits=limits),
+        )
     finally:
         await project.close()
     return model.tokens_sent
@@ -214,7 +237,11 @@ async def open_bench_project(folder: Path, model: CountingModel) -> Project:
     """Open a project in a new folder, with everything allowed."""
     work = folder / "work"
     work.mkdir(parents=True)
-    environment = {"PATH": os.environ.get("PATH", os.defpath), "HOME": str(folder), "CODELOOP_HOME": str(folder / "h")}
+    environment = {
+        "PATH": os.environ.get("PATH", os.defpath),
+        "HOME": str(folder),
+        "CODELOOP_HOME": str(folder / "h"),
+    }
     startup = Startup(directory=work, environment=environment, settings={"permission": "allow"})
     return await open_project(startup, SingleModel(model))
 
@@ -223,7 +250,9 @@ def main(argv: Sequence[str]) -> int:
     """Measure, print, and write the figures and the plot."""
     parser = argparse.ArgumentParser(prog="python -m bench.session_growth", description=__doc__)
     parser.add_argument("--turns", type=int, default=TURN_COUNT)
-    parser.add_argument("--idle", type=float, default=0, metavar="SECONDS", help="then ask nothing for so long")
+    parser.add_argument(
+        "--idle", type=float, default=0, metavar="SECONDS", help="then ask nothing for so long"
+    )
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
     options = parser.parse_args(argv)
     with temporary_folder("codeloop-bench-") as folder:
@@ -240,19 +269,27 @@ def main(argv: Sequence[str]) -> int:
 
 
 def print_report(growth: SessionGrowth, turns: int, sent: Mapping[str, int]) -> None:
-    """Print the figures. `sent`: the tokens of all requests of one turn, with compaction and without."""
+    """Print the figures. `sent`: the tokens of all requests of one turn,
+    with compaction and without.
+    """
     slope = growth.compute_slope()
     last, middle = growth.samples[-1], growth.samples[len(growth.samples) // 2]
     print(f"{turns:,} turns in {last.seconds:.0f} s, compacted {growth.compactions} times")
-    print(f"memory {middle.memory:.1f} MB half way, {last.memory:.1f} MB at the end: {slope:+.2f} MB/1,000 turns")
+    print(
+        f"memory {middle.memory:.1f} MB half way, {last.memory:.1f} MB at the end: {slope:+.2f} MB/1,000 turns"
+    )
     if growth.idle_samples:
         first, final = growth.idle_samples[0], growth.idle_samples[-1]
-        print(f"idle for {final.seconds - first.seconds:,.0f} s: {first.memory:.1f} MB, then {final.memory:.1f} MB")
+        print(
+            f"idle for {final.seconds - first.seconds:,.0f} s: {first.memory:.1f} MB, then {final.memory:.1f} MB"
+        )
         for what in ("descriptors", "threads", "tasks"):
             print(f"  {what}: {sorted({getattr(each, what) for each in growth.idle_samples})}")
     for what in ("descriptors", "threads", "tasks"):
         print(f"{what}: {getattr(middle, what)} half way, {getattr(last, what)} at the end")
-    print(f"tokens sent in {STEP_COUNT} steps: {sent['with']:,} with compaction, {sent['without']:,} without")
+    print(
+        f"tokens sent in {STEP_COUNT} steps: {sent['with']:,} with compaction, {sent['without']:,} without"
+    )
 
 
 def write_report(growth: SessionGrowth, turns: int, sent: Mapping[str, int], path: Path) -> None:
@@ -263,15 +300,25 @@ def write_report(growth: SessionGrowth, turns: int, sent: Mapping[str, int], pat
         "slope_mb_per_1000_turns": growth.compute_slope(),
     }
     rows = [asdict(each) for each in growth.samples]
-    report |= {"tokens": sent, "samples": rows, "idle": [asdict(each) for each in growth.idle_samples]}
+    report |= {
+        "tokens": sent,
+        "samples": rows,
+        "idle": [asdict(each) for each in growth.idle_samples],
+    }
     path.write_text(json.dumps(report, indent=1) + "\n")
 
 
 def draw_samples(growth: SessionGrowth, turns: int, path: Path) -> None:
     """Draw memory, descriptors, threads and tasks over the turns."""
     lines = [
-        Line("resident memory, MB", "#1f5fbf", [(each.turn, each.memory) for each in growth.samples]),
-        Line("descriptors", "#bf5f1f", [(each.turn, float(each.descriptors)) for each in growth.samples]),
+        Line(
+            "resident memory, MB", "#1f5fbf", [(each.turn, each.memory) for each in growth.samples]
+        ),
+        Line(
+            "descriptors",
+            "#bf5f1f",
+            [(each.turn, float(each.descriptors)) for each in growth.samples],
+        ),
         Line("threads", "#3f9f3f", [(each.turn, float(each.threads)) for each in growth.samples]),
         Line("tasks", "#8f3f9f", [(each.turn, float(each.tasks)) for each in growth.samples]),
     ]

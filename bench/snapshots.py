@@ -1,4 +1,6 @@
-"""Measures snapshots: the first of a large work tree, the next one, and a recorded step in a small project."""
+"""Measures snapshots: the first of a large work tree, the next one,
+and a recorded step in a small project.
+"""
 
 import asyncio
 import os
@@ -21,7 +23,10 @@ STEP_COUNT = 20
 def measure_snapshots(bench: BenchRun) -> None:
     """Measure, in this process, a repository of 100,000 committed files and one of 50."""
     large = make_repository(bench.folder / "snapshot-large", FOLDERS, FILES_EACH)
-    rounds = [asyncio.run(_time_large(large, bench.folder / f"snapshots-{number}")) for number in range(bench.rounds)]
+    rounds = [
+        asyncio.run(_time_large(large, bench.folder / f"snapshots-{number}"))
+        for number in range(bench.rounds)
+    ]
     bench.put_own("snapshot-first", statistics.median(first for first, _ in rounds))
     bench.put_own("snapshot-next", statistics.median(later for _, later in rounds))
     small = make_repository(bench.folder / "snapshot-small", 1, SMALL_FILES)
@@ -49,7 +54,9 @@ def _open_snapshots(root: Path, home: Path) -> Snapshots:
 
 
 async def _time_snapshot(work: Callable[[], Awaitable[object]]) -> float:
-    """Return the time of a call that takes a snapshot, ms. Raises OSError: codeloop has given it up as too slow."""
+    """Return the time of a call that takes a snapshot, ms.
+    Raises OSError: codeloop has given it up as too slow.
+    """
     started = time.perf_counter()
     if isinstance(await work(), SkippedSnapshot):
         raise OSError("a snapshot took too long, so there is none")
@@ -61,13 +68,17 @@ async def _time_large(root: Path, home: Path) -> tuple[float, float]:
     snapshots = _open_snapshots(root, home)
     first = await _time_snapshot(snapshots.take)
     for number in range(CHANGED_FILES):
-        (root / f"package_{number}" / f"module_{number}" / "file_7.py").write_text(f"{time.time_ns()}\n")
+        (root / f"package_{number}" / f"module_{number}" / "file_7.py").write_text(
+            f"{time.time_ns()}\n"
+        )
     later = await _time_snapshot(lambda: snapshots.take(fresh=True))
     return first, later
 
 
 async def _time_steps(root: Path, home: Path) -> tuple[float, float]:
-    """Return the median times of a recorded step that changes a file and of one that changes nothing."""
+    """Return the median times of a recorded step that changes a file and of
+    one that changes nothing.
+    """
     snapshots = _open_snapshots(root, home)
     writing: list[float] = []
     idle: list[float] = []

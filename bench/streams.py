@@ -1,7 +1,9 @@
-"""Measures event streams: the server runs in a process of its own, the clients in this one read as fast as they can.
+"""Measures event streams: the server runs in a process of its own,
+the clients in this one read as fast as they can.
 
-`python -m bench.streams FOLDER` runs the server. It prints its URL, then obeys the lines of its standard input:
-`append N` stores N events one by one, `deltas N` publishes N deltas. It answers each with a line of JSON.
+`python -m bench.streams FOLDER` runs the server. It prints its URL, then obeys the lines of its
+standard input: `append N` stores N events one by one, `deltas N` publishes N deltas. It answers
+each with a line of JSON.
 """
 
 import asyncio
@@ -39,8 +41,13 @@ DELTA_MARK = b'"message.part.delta"'
 
 
 def measure_streams(bench: BenchRun) -> None:
-    """Measure the latency of stored events, the cost of deltas for many clients, and the memory that they leave."""
-    rounds = [asyncio.run(_measure_round(bench.folder / f"streams-{number}")) for number in range(min(bench.rounds, 3))]
+    """Measure the latency of stored events, the cost of deltas for many clients,
+    and the memory that they leave.
+    """
+    rounds = [
+        asyncio.run(_measure_round(bench.folder / f"streams-{number}"))
+        for number in range(min(bench.rounds, 3))
+    ]
     for name in rounds[0]:
         bench.put_own(name, statistics.median(figures[name] for figures in rounds))
 
@@ -58,13 +65,17 @@ async def _measure_round(folder: Path) -> dict[str, float]:
         after = await server.send_command("deltas 0")
         figures["stream-clients"] = wall * 1000
         # Seconds of all deliveries, as milliseconds of a thousand.
-        figures["stream-clients-cpu"] = (after["cpu"] - before["cpu"]) * 1_000_000 / (CLIENT_COUNT * DELTA_COUNT)
+        figures["stream-clients-cpu"] = (
+            (after["cpu"] - before["cpu"]) * 1_000_000 / (CLIENT_COUNT * DELTA_COUNT)
+        )
         figures["stream-kept"] = sum(counts) / (CLIENT_COUNT * DELTA_COUNT)
         async with _connect_clients(server, 1) as (client,):
             done = asyncio.gather(client.count_deltas(GROWTH_DELTA_COUNT))
             await server.send_command(f"deltas {GROWTH_DELTA_COUNT}")
             await done
-        figures["stream-memory"] = (await server.send_command("deltas 0"))["memory"] - after["memory"]
+        figures["stream-memory"] = (await server.send_command("deltas 0"))["memory"] - after[
+            "memory"
+        ]
         return figures
 
 
@@ -92,7 +103,8 @@ class _StreamClient:
             while count < wanted and (data := await self._reader.read(1 << 20)):
                 data = tail + data
                 count += data.count(DELTA_MARK)
-                # A mark may be split between two reads. The rest is one byte shorter than it, so none is counted twice.
+                # A mark may be split between two reads. The rest is one byte shorter than it,
+                # so none is counted twice.
                 tail = data[-len(DELTA_MARK) + 1 :]
         return count
 
@@ -104,7 +116,10 @@ class _StreamClient:
                 line = await self._reader.readline()
                 received_at = time.perf_counter()
                 if b'"session.updated"' in line:
-                    latencies.append((received_at - float(json.loads(line[6:])["properties"]["info"]["title"])) * 1000)
+                    latencies.append(
+                        (received_at - float(json.loads(line[6:])["properties"]["info"]["title"]))
+                        * 1000
+                    )
         return latencies
 
 
@@ -116,7 +131,9 @@ class _StreamServer:
         self.url = url
 
     async def send_command(self, line: str) -> dict[str, Any]:
-        """Send a command and wait for its end; return the server's `cpu` so far (seconds) and its `memory` (MB)."""
+        """Send a command and wait for its end; return the server's `cpu` so far (seconds)
+        and its `memory` (MB).
+        """
         assert self._process.stdin
         assert self._process.stdout
         self._process.stdin.write(f"{line}\n".encode())
@@ -144,9 +161,13 @@ async def _start_server(folder: Path) -> AsyncGenerator[_StreamServer]:
 
 
 @asynccontextmanager
-async def _connect_clients(server: _StreamServer, count: int) -> AsyncGenerator[list[_StreamClient]]:
+async def _connect_clients(
+    server: _StreamServer, count: int
+) -> AsyncGenerator[list[_StreamClient]]:
     address = urlsplit(server.url)
-    connections = [await asyncio.open_connection(address.hostname, address.port) for _ in range(count)]
+    connections = [
+        await asyncio.open_connection(address.hostname, address.port) for _ in range(count)
+    ]
     try:
         for reader, writer in connections:
             writer.write(b"GET /event HTTP/1.1\r\nhost: %b\r\n\r\n" % address.netloc.encode())
@@ -160,7 +181,11 @@ async def _connect_clients(server: _StreamServer, count: int) -> AsyncGenerator[
 async def _run_server(folder: Path) -> None:
     work = folder / "work"
     work.mkdir(parents=True)
-    environment = {"CODELOOP_HOME": str(folder / "home"), "HOME": str(folder), "PATH": os.environ["PATH"]}
+    environment = {
+        "CODELOOP_HOME": str(folder / "home"),
+        "HOME": str(folder),
+        "PATH": os.environ["PATH"],
+    }
     app = App(Startup(directory=work, environment=environment))
     server = Server(app, ListenOptions())
     await server.start()
@@ -169,7 +194,9 @@ async def _run_server(folder: Path) -> None:
     print(server.url, flush=True)
     while line := await asyncio.to_thread(sys.stdin.readline):
         kind, count = line.split()
-        await {"append": _append_events, "deltas": _publish_deltas}[kind](project, session.id, int(count))
+        await {"append": _append_events, "deltas": _publish_deltas}[kind](
+            project, session.id, int(count)
+        )
         print(json.dumps({"cpu": time.process_time(), "memory": _read_memory()}), flush=True)
     await server.stop()
 
@@ -184,7 +211,13 @@ async def _append_events(project: Project, session_id: str, count: int) -> None:
 
 async def _publish_deltas(project: Project, session_id: str, count: int) -> None:
     """Publish deltas one by one; after each, all other tasks of the server have a turn."""
-    delta = Delta(session_id=session_id, message_id="msg_1", part_id="prt_1", field="text", delta="a word or two ")
+    delta = Delta(
+        session_id=session_id,
+        message_id="msg_1",
+        part_id="prt_1",
+        field="text",
+        delta="a word or two ",
+    )
     for _ in range(count):
         project.store.publish_live(PartDelta(properties=delta))
         await asyncio.sleep(0)
@@ -194,7 +227,9 @@ async def _publish_deltas(project: Project, session_id: str, count: int) -> None
 
 def _read_memory() -> float:
     """Return the resident memory of this process, MB, by `ps`: macOS has no /proc."""
-    shown = subprocess.run(["ps", "-o", "rss=", "-p", str(os.getpid())], capture_output=True, text=True, check=True)
+    shown = subprocess.run(
+        ["ps", "-o", "rss=", "-p", str(os.getpid())], capture_output=True, text=True, check=True
+    )
     return int(shown.stdout) / 1024
 
 

@@ -1,4 +1,6 @@
-"""The agents that the bench measures: codeloop, and any other command line, each in a home and a project of its own."""
+"""The agents that the bench measures: codeloop, and any other command line,
+each in a home and a project of its own.
+"""
 
 import os
 import shlex
@@ -36,8 +38,8 @@ PROJECT_FILES = {
 class Subject:
     """One agent, as command lines with placeholders.
 
-    In `argv`, `version`, `scripted` and the values of `environ`, {url} (of the model server), {prompt}, {home},
-    {project} and {script} are filled in.
+    In `argv`, `version`, `scripted` and the values of `environ`, {url} (of the model server),
+    {prompt}, {home}, {project} and {script} are filled in.
     """
 
     name: str
@@ -45,7 +47,9 @@ class Subject:
     version: Sequence[str]
     environ: Mapping[str, str] = field(default_factory=dict[str, str])
     scripted: Sequence[str] = ()
-    """The command line whose model is the file {script} instead of a server; empty: there is none."""
+    """The command line whose model is the file {script} instead of a server;
+    empty: there is none.
+    """
 
 
 def make_codeloop() -> Subject:
@@ -73,7 +77,9 @@ exec pi --offline --provider bench --model m -p "$3"
 
 
 def find_pi() -> Subject | None:
-    """Return pi, an agent that starts commands without a sandbox; None if neither `bench.peers` nor the PATH has it."""
+    """Return pi, an agent that starts commands without a sandbox;
+    None if neither `bench.peers` nor the PATH has it.
+    """
     path = make_path()
     if shutil.which("pi", path=path) is None:
         return None
@@ -81,8 +87,11 @@ def find_pi() -> Subject | None:
     return Subject("pi", argv, ("pi", "--version"), environ={"PATH": path})
 
 
-def make_other(line: str, environ: Sequence[str], name: str | None, version: str | None = None) -> Subject:
-    """Return the subject of a `--against` command line; `environ` holds NAME=VALUE lines. Raises ValueError.
+def make_other(
+    line: str, environ: Sequence[str], name: str | None, version: str | None = None
+) -> Subject:
+    """Return the subject of a `--against` command line; `environ` holds NAME=VALUE lines.
+    Raises ValueError.
 
     `version` is the command line that prints its version; by default the first word with --version.
     """
@@ -108,7 +117,9 @@ class Installation:
     project: Path
 
     def fill(self, template: Sequence[str], url: str = "", script: Path | None = None) -> Command:
-        """Return the command of a template of the subject's command lines, with its placeholders filled in."""
+        """Return the command of a template of the subject's command lines,
+        with its placeholders filled in.
+        """
         values = {
             "{url}": url,
             "{prompt}": PROMPT,
@@ -116,7 +127,9 @@ class Installation:
             "{project}": str(self.project),
             "{script}": str(script),
         }
-        environ = {name: _fill_placeholders(value, values) for name, value in self.subject.environ.items()}
+        environ = {
+            name: _fill_placeholders(value, values) for name, value in self.subject.environ.items()
+        }
         argv = [_fill_placeholders(part, values) for part in template]
         return Command(argv, self.project, {**_make_environment(self.home), **environ})
 
@@ -129,13 +142,19 @@ def install_subject(subject: Subject, folder: Path) -> Installation:
     for name, text in PROJECT_FILES.items():
         (project / name).write_text(text)
     git = ("git", "-c", "user.name=bench", "-c", "user.email=bench@localhost")
-    for command in (("init", "--quiet"), ("add", "--all"), ("commit", "--quiet", "--message", "start")):
+    for command in (
+        ("init", "--quiet"),
+        ("add", "--all"),
+        ("commit", "--quiet", "--message", "start"),
+    ):
         subprocess.run([*git, *command], cwd=project, env=_make_environment(home), check=True)
     return Installation(subject, home, project)
 
 
 def _make_environment(home: Path) -> dict[str, str]:
-    """Return an environment that has nothing of the user's: keys and settings would change the figures."""
+    """Return an environment that has nothing of the user's: keys and settings
+    would change the figures.
+    """
     return {
         "PATH": os.environ.get("PATH", os.defpath),
         "HOME": str(home),

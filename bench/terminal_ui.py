@@ -1,4 +1,6 @@
-"""Measures the terminal UI in a pseudo-terminal: first paint, long sessions, keys during a stream, CPU at rest."""
+"""Measures the terminal UI in a pseudo-terminal: first paint, long sessions, keys during a stream,
+CPU at rest.
+"""
 
 import os
 import pty
@@ -34,10 +36,14 @@ READ_MESSAGES = 1_000
 FIRST_MESSAGE_KEY = "\x07"
 """Ctrl+G, which goes to the first message."""
 TYPED_KEYS = "äöüßéèêàâîôûñçåæøœ"
-"""Typed one by one; none of them is on the screen otherwise, so each is seen as soon as it is drawn."""
+"""Typed one by one; none of them is on the screen otherwise,
+so each is seen as soon as it is drawn.
+"""
 WAIT_SECONDS = 30.0
 STARTUP_SECONDS = 13.0
-"""By then all work of the start is over: the newer catalog, and the frequent checks for other processes."""
+"""By then all work of the start is over: the newer catalog,
+and the frequent checks for other processes.
+"""
 IDLE_SECONDS = 5.0
 
 
@@ -60,7 +66,10 @@ class TerminalProgram:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         """Kill the program."""
         os.kill(self._pid, signal.SIGKILL)
@@ -72,10 +81,14 @@ class TerminalProgram:
         os.write(self._terminal, text.encode())
 
     def wait_for(self, text: str) -> None:
-        """Read until the program has written a text. Raises MeasurementFailed when it does not come."""
+        """Read until the program has written a text.
+        Raises MeasurementFailed when it does not come.
+        """
         self.read_until(lambda: text in self.output, WAIT_SECONDS)
         if text not in self.output:
-            raise MeasurementFailed(f"{self._command.argv} never showed {text!r}: {self.output[-500:]!r}")
+            raise MeasurementFailed(
+                f"{self._command.argv} never showed {text!r}: {self.output[-500:]!r}"
+            )
 
     def read_until(self, is_done: Callable[[], bool], seconds: float) -> None:
         """Read until a condition is true, at most so many seconds.
@@ -100,19 +113,27 @@ class TerminalProgram:
         return read_cpu(self._pid)
 
     def measure_idle_cpu(self, seconds: float) -> float:
-        """Do nothing for so many seconds; return the CPU that the program uses in one of them, ms."""
+        """Do nothing for so many seconds; return the CPU that the program uses in one of them,
+        ms.
+        """
         before = self._read_thread_time()
         self.wait(seconds)
         return (self._read_thread_time() - before) / seconds
 
     def _read_thread_time(self) -> float:
-        """Return the time for which its threads have run, ms; `read_cpu` counts in ticks of 10 ms."""
+        """Return the time for which its threads have run, ms;
+        `read_cpu` counts in ticks of 10 ms.
+        """
         threads = Path(f"/proc/{self._pid}/task").iterdir()
         return sum(int((thread / "schedstat").read_text().split()[0]) for thread in threads) / 1e6
 
     def read_peak_memory(self) -> float:
         """Return the peak of its resident memory, MB."""
-        line = next(line for line in Path(f"/proc/{self._pid}/status").read_text().splitlines() if "VmHWM" in line)
+        line = next(
+            line
+            for line in Path(f"/proc/{self._pid}/status").read_text().splitlines()
+            if "VmHWM" in line
+        )
         return int(line.split()[1]) / 1024
 
 
@@ -143,7 +164,9 @@ def _measure_first_paint(bench: BenchRun, installation: Installation) -> None:
 
 
 def _measure_read_session(bench: BenchRun, installation: Installation, url: str) -> None:
-    """Measure the memory after a whole session was read: each message is drawn on the way to its beginning."""
+    """Measure the memory after a whole session was read: each message is drawn on
+    the way to its beginning.
+    """
     session_id = _make_filled_session(installation, url, READ_MESSAGES)
     with TerminalProgram(_make_command(installation, url, "--session", session_id)) as terminal:
         terminal.wait_for(f"prompt {READ_MESSAGES // 2 + TURNS_AFTER_COMPACTION - 1}")
@@ -168,8 +191,12 @@ def _list_sessions(database: Path) -> set[str]:
         return {str(row[0]) for row in db.execute("SELECT id FROM session")}
 
 
-def _measure_long_session(bench: BenchRun, installation: Installation, url: str, first_paint: float) -> None:
-    """Measure opening a long session, over `first_paint`: the time of the UI without a session, ms."""
+def _measure_long_session(
+    bench: BenchRun, installation: Installation, url: str, first_paint: float
+) -> None:
+    """Measure opening a long session, over `first_paint`: the time of the UI without a session,
+    ms.
+    """
     session_id = _make_filled_session(installation, url, MESSAGE_COUNT)
     times: list[float] = []
     for _ in range(bench.rounds):
@@ -201,7 +228,9 @@ def _measure_keys(bench: BenchRun, installation: Installation) -> None:
 
 def _measure_stream(bench: BenchRun, installation: Installation) -> None:
     with ScenarioServer(PACED_STREAM) as server:
-        plain = run_command(installation.fill((CODELOOP, "run", "--auto", "{prompt}"), server.url)).cpu
+        plain = run_command(
+            installation.fill((CODELOOP, "run", "--auto", "{prompt}"), server.url)
+        ).cpu
         with _start_painted(_make_command(installation, server.url)) as (terminal, _):
             before = terminal.read_cpu()
             terminal.type("hi\r")
@@ -219,7 +248,9 @@ def _make_command(installation: Installation, url: str, *more: str) -> Command:
 
 @contextmanager
 def _start_painted(command: Command) -> Generator[tuple[TerminalProgram, float]]:
-    """Run a program; yield it once it has drawn its first screen and a typed key, and the time until then, ms."""
+    """Run a program; yield it once it has drawn its first screen and a typed key,
+    and the time until then, ms.
+    """
     began = time.perf_counter()
     with TerminalProgram(command) as terminal:
         terminal.wait_for(EMPTY_PROMPT_TEXT)

@@ -1,4 +1,6 @@
-"""Measures single tools by the difference of two whole runs: one works on much, the other on little."""
+"""Measures single tools by the difference of two whole runs: one works on much,
+the other on little.
+"""
 
 import shutil
 import subprocess
@@ -32,29 +34,53 @@ def measure_edit(bench: BenchRun) -> None:
             there, back = f"line {lines // 2} of a file", f"line {lines // 2} of another"
             steps = [
                 ("read", {"filePath": str(path), "limit": 1}),
-                ("edit", {"filePath": str(path), "oldString": there + "\n", "newString": back + "\n"}),
-                ("edit", {"filePath": str(path), "oldString": back + "\n", "newString": there + "\n"}),
+                (
+                    "edit",
+                    {"filePath": str(path), "oldString": there + "\n", "newString": back + "\n"},
+                ),
+                (
+                    "edit",
+                    {"filePath": str(path), "oldString": back + "\n", "newString": there + "\n"},
+                ),
             ]
-            commands[name] = _make_command(bench, installation, f"edit-{name}", *([step] for step in steps))
+            commands[name] = _make_command(
+                bench, installation, f"edit-{name}", *([step] for step in steps)
+            )
         medians = bench.measure_medians(commands)
         bench.put(installation, "edit-large", (medians["large"].wall - medians["small"].wall) / 2)
 
 
 def measure_search(bench: BenchRun) -> None:
-    """Measure grep and glob on a tree of 50,000 files against plain ripgrep; the same on a small tree is subtracted."""
+    """Measure grep and glob on a tree of 50,000 files against plain ripgrep;
+    the same on a small tree is subtracted.
+    """
     rg = shutil.which("rg", path=str(Path(sys.executable).parent)) or shutil.which("rg")
     if rg is None:
         raise MeasurementFailed("there is no rg to compare with; `make venv` installs one")
     for installation in bench.scriptable:
-        small, large = _make_tree(installation.home / "small", 1), _make_tree(installation.home / "large", FOLDERS)
+        small, large = (
+            _make_tree(installation.home / "small", 1),
+            _make_tree(installation.home / "large", FOLDERS),
+        )
         commands: dict[str, Command] = {}
         for size, tree in (("small", small), ("large", large)):
             grep: ScriptedCall = ("grep", {"pattern": NEEDLE, "path": str(tree)})
             glob: ScriptedCall = ("glob", {"pattern": "**/file_7*.py", "path": str(tree)})
             commands[f"grep {size}"] = _make_command(bench, installation, f"grep-{size}", [grep])
             commands[f"glob {size}"] = _make_command(bench, installation, f"glob-{size}", [glob])
-            commands[f"rg grep {size}"] = installation.fill((rg, "--line-number", "--hidden", NEEDLE, str(tree)))
-            listing = (rg, "--files", "--hidden", "--sortr", "modified", "--glob", "**/file_7*.py", str(tree))
+            commands[f"rg grep {size}"] = installation.fill(
+                (rg, "--line-number", "--hidden", NEEDLE, str(tree))
+            )
+            listing = (
+                rg,
+                "--files",
+                "--hidden",
+                "--sortr",
+                "modified",
+                "--glob",
+                "**/file_7*.py",
+                str(tree),
+            )
             commands[f"rg glob {size}"] = installation.fill(listing)
         medians = bench.measure_medians(commands)
         for tool in ("grep", "glob"):
@@ -76,11 +102,17 @@ def measure_shell(bench: BenchRun) -> None:
             for size in (10, GIGABYTE_BYTES)
         }
         medians = bench.measure_medians(commands)
-        bench.put(installation, "bash-memory", medians[str(GIGABYTE_BYTES)].memory - medians["10"].memory)
+        bench.put(
+            installation, "bash-memory", medians[str(GIGABYTE_BYTES)].memory - medians["10"].memory
+        )
 
 
-def _make_command(bench: BenchRun, installation: Installation, name: str, *steps: Sequence[ScriptedCall]) -> Command:
-    """Return the command of a run whose model makes these calls. It is run once: MeasurementFailed if a call fails."""
+def _make_command(
+    bench: BenchRun, installation: Installation, name: str, *steps: Sequence[ScriptedCall]
+) -> Command:
+    """Return the command of a run whose model makes these calls.
+    It is run once: MeasurementFailed if a call fails.
+    """
     path = write_replay_script(bench.folder / f"{installation.subject.name}-{name}.jsonl", *steps)
     command = installation.fill(installation.subject.scripted, script=path)
     shown = subprocess.run(
@@ -104,5 +136,7 @@ def _make_tree(top: Path, folders: int) -> Path:
         inside = top / f"package_{folder % 20}" / f"module_{folder}"
         inside.mkdir(parents=True)
         for number in range(FILES_EACH):
-            (inside / f"file_{number}.py").write_text(text + (f"{NEEDLE} = 1\n" if number == 50 else ""))
+            (inside / f"file_{number}.py").write_text(
+                text + (f"{NEEDLE} = 1\n" if number == 50 else "")
+            )
     return top

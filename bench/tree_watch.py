@@ -25,9 +25,14 @@ class WatchTimes(NamedTuple):
 
 
 def measure_tree_watch(bench: BenchRun) -> None:
-    """Measure 200,000 files. Nothing is measured where inotify is missing or its limit is too low."""
+    """Measure 200,000 files. Nothing is measured where inotify is missing
+    or its limit is too low.
+    """
     # A watch is needed for each folder; other programs of the user need some, too.
-    if not MAX_WATCHES_FILE.exists() or int(MAX_WATCHES_FILE.read_text(encoding="ascii")) < 2 * FOLDER_COUNT:
+    if (
+        not MAX_WATCHES_FILE.exists()
+        or int(MAX_WATCHES_FILE.read_text(encoding="ascii")) < 2 * FOLDER_COUNT
+    ):
         return
     root = bench.folder / "watched"
     for folder in range(FOLDER_COUNT):

@@ -29,7 +29,9 @@ _TASK_NAMES = ("open", "older", "scroll", "rewrite", "stream")
 
 
 def measure_first_load(bench: BenchRun) -> None:
-    """Measure the compressed bytes of the index, the style, the script and the modules that it imports."""
+    """Measure the compressed bytes of the index, the style,
+    the script and the modules that it imports.
+    """
     pending, loaded = ["index.html", "app.css", "icon.svg", "app.webmanifest", "app.js"], set[str]()
     size = 0
     while pending:
@@ -39,7 +41,9 @@ def measure_first_load(bench: BenchRun) -> None:
         loaded.add(name)
         body = (STATIC_FOLDER / name).read_bytes()
         size += len(gzip.compress(body, mtime=0))
-        pending += [found.decode() for found in _IMPORT_PATTERN.findall(body) if name.endswith(".js")]
+        pending += [
+            found.decode() for found in _IMPORT_PATTERN.findall(body) if name.endswith(".js")
+        ]
     bench.put_own("web-first-load", size)
 
 
@@ -54,13 +58,16 @@ def measure_page_tasks(bench: BenchRun) -> None:
 
 
 def compare_web_apps(bench: BenchRun) -> None:
-    """Measure the page and the reference's web app in turn; the page alone where the other is not downloaded."""
+    """Measure the page and the reference's web app in turn;
+    the page alone where the other is not downloaded.
+    """
     app = _find_reference_app()
     with _serve_apps(bench.folder / "web-compare", app) as variables:
         figures = _run_program("compare", variables)
     for suffix, app_name in (("", "ours"), ("-reference", "other")):
         for measured, milliseconds in figures.get(app_name, {}).items():
-            # The page is cold in all of these; `web-open` and `web-scroll` are figures of a page that is open already.
+            # The page is cold in all of these; `web-open` and `web-scroll` are figures of a
+            # page that is open already.
             budget = "web-paint" if measured == "paint" else f"web-cold-{measured}"
             bench.put_own(f"{budget}{suffix}", milliseconds)
     if "other" in figures:
@@ -69,7 +76,10 @@ def compare_web_apps(bench: BenchRun) -> None:
 
 def _find_reference_app() -> Path | None:
     """Return the folder of the reference's web app, as `make interop` keeps it."""
-    base = Path(os.environ.get("CODELOOP_INTEROP_CACHE") or Path.home() / ".cache") / "codeloop-interop"
+    base = (
+        Path(os.environ.get("CODELOOP_INTEROP_CACHE") or Path.home() / ".cache")
+        / "codeloop-interop"
+    )
     return next((path.parent for path in sorted(base.glob("web-app-*/index.html"))), None)
 
 
@@ -107,7 +117,9 @@ def _serve_apps(folder: Path, other: Path | None) -> Generator[dict[str, str]]:
 
 
 def _run_program(program: str, variables: dict[str, str]) -> dict[str, Any]:
-    """Run a program of `web/e2e` and return the figures that it prints. Raises MeasurementFailed."""
+    """Run a program of `web/e2e` and return the figures that it prints.
+    Raises MeasurementFailed.
+    """
     chromium = shutil.which("chromium") or shutil.which("google-chrome")
     if chromium is None or shutil.which("node") is None or not (ROOT / "web/node_modules").exists():
         raise MeasurementFailed("node, Chromium and the packages of web/ (`make web`) are needed")

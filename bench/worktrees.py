@@ -13,7 +13,12 @@ from codeloop.app.settings import Startup
 from codeloop.client.local import LocalClient
 from codeloop.schema.api.session_reports import SESSION_OVERVIEW, SessionOverviewQuery
 from codeloop.schema.api.session_requests import SESSION_CREATE, CreateSession
-from codeloop.schema.api.worktrees import WORKTREE_CREATE, WORKTREE_REMOVE, CreateWorktree, RemoveWorktree
+from codeloop.schema.api.worktrees import (
+    WORKTREE_CREATE,
+    WORKTREE_REMOVE,
+    CreateWorktree,
+    RemoveWorktree,
+)
 from codeloop.schema.event import make_message_updated
 from codeloop.schema.ids import new_id
 from codeloop.schema.message import ModelRef, UserMessage, UserTime
@@ -24,9 +29,13 @@ SPARSE_FOLDER = "package_3"
 
 
 def measure_worktrees(bench: BenchRun) -> None:
-    """Measure, in this process, work trees of all files and of a twentieth, and one overview of all sessions."""
+    """Measure, in this process, work trees of all files and of a twentieth,
+    and one overview of all sessions.
+    """
     large = make_repository(bench.folder / "worktree-large", FOLDERS, FILES_EACH)
-    times_by_budget = asyncio.run(_time_operations(large, bench.folder / "worktree-home", bench.rounds))
+    times_by_budget = asyncio.run(
+        _time_operations(large, bench.folder / "worktree-home", bench.rounds)
+    )
     for name, times in times_by_budget.items():
         bench.put_own(name, statistics.median(times))
 
@@ -40,7 +49,9 @@ async def _time_operations(root: Path, home: Path, rounds: int) -> dict[str, lis
         for number in range(rounds):
             for name, sparse in (("worktree", None), ("worktree-sparse", [SPARSE_FOLDER])):
                 started = time.perf_counter()
-                made = await client.call(WORKTREE_CREATE, CreateWorktree(name=f"{name}-{number}", sparse=sparse))
+                made = await client.call(
+                    WORKTREE_CREATE, CreateWorktree(name=f"{name}-{number}", sparse=sparse)
+                )
                 times[name].append((time.perf_counter() - started) * 1000)
                 await client.call(WORKTREE_REMOVE, RemoveWorktree(directory=made.directory))
         await _create_sessions(client, project)
@@ -61,5 +72,7 @@ async def _create_sessions(client: LocalClient, project: Project) -> None:
     for _ in range(SESSION_COUNT):
         session = await client.call(SESSION_CREATE, CreateSession(title="A session of the bench"))
         created = UserTime(created=session.time.created)
-        message = UserMessage(id=new_id("msg"), session_id=session.id, time=created, agent="build", model=model)
+        message = UserMessage(
+            id=new_id("msg"), session_id=session.id, time=created, agent="build", model=model
+        )
         project.store.append(make_message_updated(message))

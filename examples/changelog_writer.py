@@ -1,4 +1,6 @@
-"""Write the changes since a tag into CHANGELOG.md: `python changelog_writer.py v1.2.0 [DIRECTORY]`."""
+"""Write the changes since a tag into CHANGELOG.md: `python changelog_writer.py
+v1.2.0 [DIRECTORY]`.
+"""
 
 import asyncio
 import subprocess
@@ -12,7 +14,10 @@ async def main(tag: str, directory: str = ".") -> None:
         """List the commits since the last release, oldest first: hash and title."""
         command = ["git", "log", "--reverse", "--format=%h%x09%s", f"{tag}..HEAD"]
         done = subprocess.run(command, cwd=directory, capture_output=True, text=True, check=True)
-        return [dict(zip(("hash", "title"), line.split("\t", 1), strict=True)) for line in done.stdout.splitlines()]
+        return [
+            dict(zip(("hash", "title"), line.split("\t", 1), strict=True))
+            for line in done.stdout.splitlines()
+        ]
 
     rules: dict[str, dict[str, codeloop.Action]] = {"edit": {"*": "deny", "CHANGELOG.md": "allow"}}
     async with codeloop.open(directory, tools=[commits], permission=rules) as project:

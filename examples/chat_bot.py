@@ -1,6 +1,8 @@
-"""The skeleton of a bot for Slack and the like: a thread is a session, and a person in it allows what is risky.
+"""The skeleton of a bot for Slack and the like: a thread is a session,
+and a person in it allows what is risky.
 
-Replace `Console` by your service: it calls `bot.heard(thread, text)` for each message, and has an `async def say`.
+Replace `Console` by your service: it calls `bot.heard(thread, text)` for each message,
+and has an `async def say`.
 """
 
 import asyncio
@@ -19,7 +21,9 @@ class Bot:
     def __init__(self, project: codeloop.AgentProject, chat: Chat) -> None:
         self._project = project
         self._chat = chat
-        self._sessions: dict[str, codeloop.AgentSession] = {}  # keep the ids in a database to survive a restart
+        self._sessions: dict[
+            str, codeloop.AgentSession
+        ] = {}  # keep the ids in a database to survive a restart
         self._asked: dict[str, asyncio.Future[bool]] = {}
         self._work: set[asyncio.Task[None]] = set()
 

@@ -1,4 +1,6 @@
-"""Review what is not committed yet, as data: `python code_reviewer.py [DIRECTORY]`. Exit code 1: there is a blocker."""
+"""Review what is not committed yet, as data: `python code_reviewer.py [DIRECTORY]`.
+Exit code 1: there is a blocker.
+"""
 
 import asyncio
 import sys
@@ -23,7 +25,9 @@ class Review:
 
 
 async def main(directory: str = ".") -> int:
-    async with codeloop.open(directory, profile="read-only") as project:  # it reads, and changes nothing
+    async with codeloop.open(
+        directory, profile="read-only"
+    ) as project:  # it reads, and changes nothing
         answer = await project.ask(
             "Review the changes that `git diff HEAD` shows. Look at the code around them before you judge.",
             result=Review,

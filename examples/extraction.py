@@ -1,4 +1,6 @@
-"""Turn texts into records: `python extraction.py FILE...` prints a line of JSON for each invoice."""
+"""Turn texts into records: `python extraction.py FILE...` prints a line
+of JSON for each invoice.
+"""
 
 import asyncio
 import sys
@@ -34,12 +36,18 @@ async def main(*files: str) -> list[Invoice]:
     async with codeloop.open(".", profile="read-only") as project:
         for file in files:
             try:
-                answer = await project.ask("Read the invoice out of the file.", files=[file], result=Invoice)
+                answer = await project.ask(
+                    "Read the invoice out of the file.", files=[file], result=Invoice
+                )
             except codeloop.CodeloopError as error:
                 print(f"{file}: {error}", file=sys.stderr)
                 continue
             found.append(answer.result)
-            line = {"file": Path(file).name, "total": answer.result.total, **msgspec.to_builtins(answer.result)}
+            line = {
+                "file": Path(file).name,
+                "total": answer.result.total,
+                **msgspec.to_builtins(answer.result),
+            }
             print(msgspec.json.encode(line).decode())
     return found
 

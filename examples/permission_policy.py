@@ -1,4 +1,6 @@
-"""A policy of your own, as code: `python permission_policy.py "PROMPT" [DIRECTORY]`. It keeps a log, policy.log."""
+"""A policy of your own, as code: `python permission_policy.py "PROMPT" [DIRECTORY]`.
+It keeps a log, policy.log.
+"""
 
 import asyncio
 import sys
@@ -11,7 +13,9 @@ HARMLESS = ("git status", "git diff", "git log", "ls", "pytest", "python -m pyte
 
 
 class Policy:
-    """Allows harmless commands and edits below `src` and `tests`, and nothing at all after ten refusals."""
+    """Allows harmless commands and edits below `src` and `tests`,
+    and nothing at all after ten refusals.
+    """
 
     def __init__(self, log: Path) -> None:
         self._log = log
@@ -27,7 +31,9 @@ class Policy:
         match question.permission:
             case "bash" if all(pattern.startswith(HARMLESS) for pattern in question.patterns):
                 return codeloop.Allow(always=True)
-            case "edit" if all(pattern.startswith(("src/", "tests/")) for pattern in question.patterns):
+            case "edit" if all(
+                pattern.startswith(("src/", "tests/")) for pattern in question.patterns
+            ):
                 return codeloop.Allow()
             case _:
                 self.refused += 1

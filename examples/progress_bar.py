@@ -1,4 +1,6 @@
-"""Show what the agent does in one line that moves: `python progress_bar.py "PROMPT" [DIRECTORY]`."""
+"""Show what the agent does in one line that moves: `python progress_bar.py
+"PROMPT" [DIRECTORY]`.
+"""
 
 import asyncio
 import sys
@@ -32,7 +34,9 @@ class Bar:
 
     def _draw(self) -> None:
         done = "#" * round(20 * min(self._step / STEPS, 1))
-        self._stream.write(f"\r\x1b[K[{done:<20}] step {self._step}, ${self._cost:.3f} {self._doing[:40]}")
+        self._stream.write(
+            f"\r\x1b[K[{done:<20}] step {self._step}, ${self._cost:.3f} {self._doing[:40]}"
+        )
         self._stream.flush()
 
 

@@ -1,6 +1,8 @@
-"""Test a program around the agent without a model, a key or the network: its answers are a recording.
+"""Test a program around the agent without a model,
+a key or the network: its answers are a recording.
 
-`python replay_in_tests.py record` asks the model and writes `greeting.jsonl`. pytest plays it back: the tools are real.
+`python replay_in_tests.py record` asks the model and writes `greeting.jsonl`.
+pytest plays it back: the tools are real.
 """
 
 import asyncio

@@ -1,8 +1,10 @@
-"""The same change in many repositories, without a key: `python same_change.py [NUMBER] [FOLDER]` (500, ./same-change).
+"""The same change in many repositories, without a key: `python same_change.py [NUMBER]
+[FOLDER]` (500, ./same-change).
 
-Makes the repositories and a table of jobs, and runs `codeloop fleet` on them: each job's agent replaces a call that
-is no longer there in Python 3.12 and runs the tests. The model is a recording. Run it again after Ctrl-C: what is done
-stays done. Every change is then a branch of its repository, which `codeloop fleet publish` has made.
+Makes the repositories and a table of jobs, and runs `codeloop fleet` on them: each job's agent
+replaces a call that is no longer there in Python 3.12 and runs the tests. The model is a recording.
+Run it again after Ctrl-C: what is done stays done. Every change is then a branch of its repository,
+which `codeloop fleet publish` has made.
 """
 
 import json
@@ -47,20 +49,30 @@ def record_model(file: Path) -> None:
     edit = {"filePath": "stamp.py", "oldString": OLD, "newString": NEW}
     steps: list[dict[str, object]] = [
         {"calls": [{"name": "edit", "arguments": edit}]},
-        {"calls": [{"name": "bash", "arguments": {"command": CHECK, "description": "Run the tests"}}]},
+        {
+            "calls": [
+                {"name": "bash", "arguments": {"command": CHECK, "description": "Run the tests"}}
+            ]
+        },
         {"text": "`utcnow()` is deprecated. The time zone is now explicit, and the tests pass."},
     ]
     file.write_text("".join(json.dumps(step) + "\n" for step in steps))
 
 
 def codeloop(*arguments: str) -> int:
-    settings = {"permission": {"bash": {CHECK: "allow"}}}  # where no sandbox can be had, it would be asked for
+    settings = {
+        "permission": {"bash": {CHECK: "allow"}}
+    }  # where no sandbox can be had, it would be asked for
     environment = {**os.environ, "CODELOOP_CONFIG_CONTENT": json.dumps(settings)}
-    return subprocess.run([sys.executable, "-m", "codeloop", *arguments], env=environment, check=False).returncode
+    return subprocess.run(
+        [sys.executable, "-m", "codeloop", *arguments], env=environment, check=False
+    ).returncode
 
 
 def main(number: int, folder: Path) -> int:
-    repositories = [folder.absolute() / "repositories" / f"service-{at:03}" for at in range(1, number + 1)]
+    repositories = [
+        folder.absolute() / "repositories" / f"service-{at:03}" for at in range(1, number + 1)
+    ]
     for repository in repositories:
         if not repository.exists():
             make_repository(repository)
@@ -70,7 +82,16 @@ def main(number: int, folder: Path) -> int:
     ]
     (folder / "jobs.json").write_text(json.dumps(jobs, indent=1))
     record_model(folder / "model.jsonl")
-    fleet = ("fleet", "run", str(folder / "jobs.json"), "--name", "same-change", "--at-once", AT_ONCE, "--publish")
+    fleet = (
+        "fleet",
+        "run",
+        str(folder / "jobs.json"),
+        "--name",
+        "same-change",
+        "--at-once",
+        AT_ONCE,
+        "--publish",
+    )
     code = codeloop(*fleet, "--replay", str(folder / "model.jsonl"))
     codeloop("fleet", "show", "same-change", "--html", str(folder / "results.html"))
     branches = [git(each, "branch", "--list", "codeloop/*").split() for each in repositories]
@@ -78,7 +99,9 @@ def main(number: int, folder: Path) -> int:
         len(each) == 1 and NEW in git(repository, "show", f"{each[0]}:stamp.py")
         for each, repository in zip(branches, repositories, strict=True)
     )
-    print(f"{changed} of {number} repositories have the change on a branch; the page: {folder / 'results.html'}")
+    print(
+        f"{changed} of {number} repositories have the change on a branch; the page: {folder / 'results.html'}"
+    )
     return code
 
 

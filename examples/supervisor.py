@@ -1,4 +1,6 @@
-"""Three sessions on one task, side by side, and a fourth that decides: `python supervisor.py "TASK" [DIRECTORY]`."""
+"""Three sessions on one task, side by side, and a fourth that decides: `python
+supervisor.py "TASK" [DIRECTORY]`.
+"""
 
 import asyncio
 import sys
@@ -23,7 +25,9 @@ async def main(task: str, directory: str = ".") -> Plan:
     async with codeloop.open(directory, profile="read-only") as project:
 
         async def advised(role: str, what: str) -> str:
-            session = await project.session(title=role, limits=codeloop.TurnLimits(steps=15, seconds=300))
+            session = await project.session(
+                title=role, limits=codeloop.TurnLimits(steps=15, seconds=300)
+            )
             async for event in session.stream(f"{what} Change nothing. The task: {task}"):
                 match event:
                     case codeloop.ToolStarted(use=use):
@@ -35,7 +39,9 @@ async def main(task: str, directory: str = ".") -> Plan:
             return ""
 
         advice = await asyncio.gather(*(advised(role, what) for role, what in ROLES.items()))
-        decided = await project.ask("Make one plan of this advice:\n\n" + "\n\n".join(advice), result=Plan)
+        decided = await project.ask(
+            "Make one plan of this advice:\n\n" + "\n\n".join(advice), result=Plan
+        )
     for number, step in enumerate(decided.result.steps, 1):
         print(f"{number}. {step}")
     return decided.result

@@ -1,4 +1,6 @@
-"""Fix the failing tests of several repositories, two at a time: `python test_fixer.py DIRECTORY...`."""
+"""Fix the failing tests of several repositories,
+two at a time: `python test_fixer.py DIRECTORY...`.
+"""
 
 import asyncio
 import sys

@@ -1,4 +1,5 @@
-"""Packs a models.dev document (https://models.dev/api.json) into the catalog that ships with the package.
+"""Packs a models.dev document (https://models.dev/api.json) into the catalog
+that ships with the package.
 
 python scripts/build_catalog.py api.json 2026-11-20
 """
@@ -19,8 +20,12 @@ def main(arguments: list[str]) -> int:
     packed = pack_catalog(source, arguments[1])
     BUNDLED_FILE.parent.mkdir(exist_ok=True)
     BUNDLED_FILE.write_bytes(packed)
-    models = sum(model.calls_tools for provider in source.values() for model in provider.models.values())
-    sys.stdout.write(f"{BUNDLED_FILE}: {len(source)} providers, {models} models, {len(packed)} bytes\n")
+    models = sum(
+        model.calls_tools for provider in source.values() for model in provider.models.values()
+    )
+    sys.stdout.write(
+        f"{BUNDLED_FILE}: {len(source)} providers, {models} models, {len(packed)} bytes\n"
+    )
     return 0
 
 

@@ -1,4 +1,6 @@
-"""Adds the file `version.txt` to each wheel and source archive, since neither has a git folder to read it from."""
+"""Adds the file `version.txt` to each wheel and source archive,
+since neither has a git folder to read it from.
+"""
 
 import runpy
 from pathlib import Path
@@ -12,7 +14,9 @@ class VersionFile(BuildHookInterface[Any]):
     """Writes the file outside of the sources, which a build leaves as they are."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Add the file to what is built. `version`: of the kind of wheel; an editable one has the git folder."""
+        """Add the file to what is built. `version`: of the kind of wheel;
+        an editable one has the git folder.
+        """
         package = Path(self.root, "src", "codeloop")
         reader = runpy.run_path(str(package / "kit" / "version.py"))
         name: str = reader["BUILT_FILE_NAME"]

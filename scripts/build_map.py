@@ -1,4 +1,6 @@
-"""Write docs/map.md, which says what each module of the program is, in the first sentences of its docstring."""
+"""Write docs/map.md, which says what each module of the program is,
+in the first sentences of its docstring.
+"""
 
 import ast
 import sys
@@ -26,7 +28,8 @@ def list_modules() -> list[Path]:
     """Return the modules that say what they are; material in folders `data` is no code of ours."""
     modules = (path.relative_to(CODE) for path in CODE.rglob("*.py"))
     return sorted(
-        (path for path in modules if "data" not in path.parts), key=lambda path: (path.parent.parts, path.name)
+        (path for path in modules if "data" not in path.parts),
+        key=lambda path: (path.parent.parts, path.name),
     )
 
 
@@ -37,10 +40,16 @@ def make_page() -> str:
     for room, paths in rooms:
         lines.append(f"## {room or 'The package'}\n")
         for folder, modules in groupby(paths, key=lambda path: path.parent):
-            about = read_summary(CODE / folder / "__init__.py") if (CODE / folder / "__init__.py").exists() else ""
+            about = (
+                read_summary(CODE / folder / "__init__.py")
+                if (CODE / folder / "__init__.py").exists()
+                else ""
+            )
             if folder.parts:
                 lines.append(f"**`{folder}/`** {about}".rstrip() + "\n")
-            rows = [(path, read_summary(CODE / path)) for path in modules if path.name != "__init__.py"]
+            rows = [
+                (path, read_summary(CODE / path)) for path in modules if path.name != "__init__.py"
+            ]
             lines.append("".join(f"- `{path}`: {summary}\n" for path, summary in rows if summary))
     return "\n".join(line for line in lines if line)
 

@@ -1,4 +1,6 @@
-"""Write the table of models in docs/models.md: what the catalog and the quirks say of those that are used most."""
+"""Write the table of models in docs/models.md: what the catalog and the quirks say
+of those that are used most.
+"""
 
 import re
 import sys
@@ -12,13 +14,30 @@ from codeloop.model.quirks import ADAPTIVE_MODEL_PATTERN, Quirks, accepts_attach
 from codeloop.tool.toolbox import edits_by_patch
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "models.md"
-BEGIN, END = "<!-- begin of the table by scripts/build_models.py -->\n", "<!-- end of the table -->\n"
+BEGIN, END = (
+    "<!-- begin of the table by scripts/build_models.py -->\n",
+    "<!-- end of the table -->\n",
+)
 MODELS = {
     "anthropic": (
-        *("claude-opus-5-5", "claude-fable-5-1", "claude-opus-5", "claude-sonnet-5", "claude-opus-4-8"),
+        *(
+            "claude-opus-5-5",
+            "claude-fable-5-1",
+            "claude-opus-5",
+            "claude-sonnet-5",
+            "claude-opus-4-8",
+        ),
         *("claude-sonnet-4-6", "claude-haiku-4-5"),
     ),
-    "openai": ("gpt-6-sol", "gpt-6-luna", "gpt-6-astra", "gpt-5.6-sol", "gpt-5.6-terra", "gpt-5.6-luna", "gpt-5.6"),
+    "openai": (
+        "gpt-6-sol",
+        "gpt-6-luna",
+        "gpt-6-astra",
+        "gpt-5.6-sol",
+        "gpt-5.6-terra",
+        "gpt-5.6-luna",
+        "gpt-5.6",
+    ),
     "google": (
         "gemini-3.8-flash",
         "gemini-3.7-flash",
@@ -28,7 +47,11 @@ MODELS = {
         "gemini-2.5-flash",
     ),
     "google-vertex": ("gemini-3.8-flash", "claude-opus-5-5@default"),
-    "amazon-bedrock": ("us.anthropic.claude-opus-5-5", "anthropic.claude-opus-5-5", "openai.gpt-6-sol"),
+    "amazon-bedrock": (
+        "us.anthropic.claude-opus-5-5",
+        "anthropic.claude-opus-5-5",
+        "openai.gpt-6-sol",
+    ),
     "azure": ("gpt-6-sol", "claude-opus-5-5", "kimi-k2.7-code"),
     "github-copilot": ("gpt-6-sol", "claude-opus-5.5", "gemini-3.8-flash"),
     "xai": ("grok-4.7", "grok-4.5"),
@@ -52,7 +75,16 @@ PROTOCOLS = {
     "google-generate-content": "generateContent",
     "bedrock-converse": "Converse",
 }
-HEAD = ("model", "protocol", "efforts", "edits by", "reads", "temperature", "thinking goes back", "cache")
+HEAD = (
+    "model",
+    "protocol",
+    "efforts",
+    "edits by",
+    "reads",
+    "temperature",
+    "thinking goes back",
+    "cache",
+)
 
 
 def find_models() -> list[ModelInfo]:

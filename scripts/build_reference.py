@@ -1,4 +1,6 @@
-"""Write docs/library-reference.md: what `import codeloop` offers, from the docstrings in the code."""
+"""Write docs/library-reference.md: what `import codeloop` offers,
+from the docstrings in the code.
+"""
 
 import ast
 import sys
@@ -17,21 +19,53 @@ What `import codeloop` offers, made from the docstrings by `make reference`. The
 """
 CHAPTERS = {
     "Open": ("open", "connect", "OpenOptions", "ConnectOptions", "SessionOptions"),
-    "Work": ("AgentProject", "AgentSession", "Answer", "Tokens", "SaidMessage", "TurnLimits", "Budget"),
+    "Work": (
+        "AgentProject",
+        "AgentSession",
+        "Answer",
+        "Tokens",
+        "SaidMessage",
+        "TurnLimits",
+        "Budget",
+    ),
     "Events": (
-        *("SessionEvent", "TextAdded", "ThinkingAdded", "ToolStarted", "ToolReported", "ToolEnded", "ToolUse"),
+        *(
+            "SessionEvent",
+            "TextAdded",
+            "ThinkingAdded",
+            "ToolStarted",
+            "ToolReported",
+            "ToolEnded",
+            "ToolUse",
+        ),
         *("StepEnded", "FilesChanged", "RetryWaiting", "Notice", "TurnDone"),
     ),
-    "Answer questions": ("PermissionQuestion", "Allow", "Deny", "Action", "ModelQuestion", "Choice"),
+    "Answer questions": (
+        "PermissionQuestion",
+        "Allow",
+        "Deny",
+        "Action",
+        "ModelQuestion",
+        "Choice",
+    ),
     "Functions as tools": ("Context",),
-    "Errors": ("CodeloopError", "TurnFailed", "LimitReached", "WrongResult", "SessionNotFound", "ToolRefused"),
+    "Errors": (
+        "CodeloopError",
+        "TurnFailed",
+        "LimitReached",
+        "WrongResult",
+        "SessionNotFound",
+        "ToolRefused",
+    ),
 }
 
 Node = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef | ast.Assign
 
 
 def find_definitions() -> dict[str, tuple[Path, str]]:
-    """Map each public name to the file that defines it and its name there, as the package's stub imports them."""
+    """Map each public name to the file that defines it and its name there,
+    as the package's stub imports them.
+    """
     stub = ast.parse((SRC / "codeloop" / "__init__.pyi").read_text(encoding="utf-8"))
     found: dict[str, tuple[Path, str]] = {}
     for node in stub.body:
@@ -46,7 +80,10 @@ def find_definition(file: Path, name: str) -> tuple[Node, str]:
     """Return the definition of a name, and the docstring below it where it is a plain value."""
     body = ast.parse(file.read_text(encoding="utf-8")).body
     for index, node in enumerate(body):
-        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and node.name == name:
+        if (
+            isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+            and node.name == name
+        ):
             return node, ast.get_docstring(node) or ""
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == name:
             return node, read_docstring_below(body, index)
@@ -56,15 +93,23 @@ def find_definition(file: Path, name: str) -> tuple[Node, str]:
 def read_docstring_below(body: list[ast.stmt], index: int) -> str:
     """Return the docstring that follows a statement, on one line; "" where there is none."""
     after = body[index + 1] if index + 1 < len(body) else None
-    if isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant) and isinstance(after.value.value, str):
+    if (
+        isinstance(after, ast.Expr)
+        and isinstance(after.value, ast.Constant)
+        and isinstance(after.value.value, str)
+    ):
         return " ".join(after.value.value.split())
     return ""
 
 
 def format_signature(node: ast.FunctionDef | ast.AsyncFunctionDef, name: str) -> str:
-    """Return a function's signature in Markdown code, without `self` and without quotes around types."""
+    """Return a function's signature in Markdown code,
+    without `self` and without quotes around types.
+    """
     for each in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs):
-        each.annotation = QuoteRemover().visit(each.annotation) if each.annotation is not None else None
+        each.annotation = (
+            QuoteRemover().visit(each.annotation) if each.annotation is not None else None
+        )
     given = ast.unparse(node.args).replace("self, ", "").removeprefix("self")
     returns = f" -> {format_type(node.returns)}" if node.returns is not None else ""
     kind = "async " if isinstance(node, ast.AsyncFunctionDef) else ""
@@ -78,7 +123,11 @@ class QuoteRemover(ast.NodeTransformer):
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
         """Keep the strings of `Literal`, which are values."""
-        return node if ast.unparse(node.value) == "Literal" else cast("ast.expr", self.generic_visit(node))
+        return (
+            node
+            if ast.unparse(node.value) == "Literal"
+            else cast("ast.expr", self.generic_visit(node))
+        )
 
     def visit_Constant(self, node: ast.Constant) -> ast.expr:
         """Replace a quoted type by its name."""
@@ -90,7 +139,9 @@ def format_type(kind: ast.expr) -> str:
     return ast.unparse(QuoteRemover().visit(kind))
 
 
-def format_chapter(title: str, names: tuple[str, ...], definitions: dict[str, tuple[Path, str]]) -> Iterator[str]:
+def format_chapter(
+    title: str, names: tuple[str, ...], definitions: dict[str, tuple[Path, str]]
+) -> Iterator[str]:
     """Yield the Markdown lines of a chapter: a heading and an entry for each name."""
     yield f"\n## {title}"
     for name in names:
@@ -115,7 +166,9 @@ def format_members(node: ast.ClassDef) -> Iterator[str]:
     overloads: dict[str, ast.FunctionDef | ast.AsyncFunctionDef] = {}
     # Options have a base of ours, whose fields are told in its own entry.
     base = next((ast.unparse(base) for base in node.bases if "Options" in ast.unparse(base)), "")
-    constructors = [each for each in node.body if isinstance(each, ast.FunctionDef) and each.name == "__init__"]
+    constructors = [
+        each for each in node.body if isinstance(each, ast.FunctionDef) and each.name == "__init__"
+    ]
     for index, each in enumerate(node.body):
         match each:
             case ast.AnnAssign(target=ast.Name(id=name), annotation=kind, value=value):
@@ -129,15 +182,25 @@ def format_members(node: ast.ClassDef) -> Iterator[str]:
                     continue
                 text = " ".join((ast.get_docstring(each) or "").split())
                 if "property" in decorators:
-                    fields.append(format_row(f"{each.name}: {format_type(each.returns) if each.returns else ''}", text))
+                    fields.append(
+                        format_row(
+                            f"{each.name}: {format_type(each.returns) if each.returns else ''}",
+                            text,
+                        )
+                    )
                 else:
-                    methods += [f"\n`{format_signature(overloads.get(each.name, each), each.name)}`\n", text]
+                    methods += [
+                        f"\n`{format_signature(overloads.get(each.name, each), each.name)}`\n",
+                        text,
+                    ]
             case _:
                 pass
     # Attributes that a constructor sets, with a docstring below.
     for function in constructors:
         for index, each in enumerate(function.body):
-            if isinstance(each, ast.Assign) and (text := read_docstring_below(function.body, index)):
+            if isinstance(each, ast.Assign) and (
+                text := read_docstring_below(function.body, index)
+            ):
                 fields.append(format_row(ast.unparse(each.targets[0]).removeprefix("self."), text))
     if base:
         yield f"\nAnd those of `{base.split(',')[0]}`."
@@ -158,8 +221,14 @@ def format_page() -> str:
     definitions = find_definitions()
     listed = {name for names in CHAPTERS.values() for name in names}
     if listed != definitions.keys():
-        raise SystemExit(f"Put these into a chapter, or take them out: {sorted(listed ^ definitions.keys())}")
-    lines = [line for title, names in CHAPTERS.items() for line in format_chapter(title, names, definitions)]
+        raise SystemExit(
+            f"Put these into a chapter, or take them out: {sorted(listed ^ definitions.keys())}"
+        )
+    lines = [
+        line
+        for title, names in CHAPTERS.items()
+        for line in format_chapter(title, names, definitions)
+    ]
     return INTRODUCTION + "\n".join(lines) + "\n"
 
 

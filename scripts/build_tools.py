@@ -15,8 +15,10 @@ from codeloop.tool.tool import Tool
 def encode_tool_schemas() -> bytes:
     """Return the file's content: a line for each tool."""
     tools = [cast("Tool", load_object(target)) for target in BUILTIN_TOOLS.values()]
-    rows = {tool.name: BuiltinToolSchema(tool.permission, tool.spec.parameters) for tool in tools}
-    lines = [msgspec.json.encode(name) + b": " + msgspec.json.encode(row) for name, row in rows.items()]
+    rows = {tool.name: BuiltinToolSchema(tool.permission, tool.parameters) for tool in tools}
+    lines = [
+        msgspec.json.encode(name) + b": " + msgspec.json.encode(row) for name, row in rows.items()
+    ]
     return b"{\n" + b",\n".join(lines) + b"\n}\n"
 
 

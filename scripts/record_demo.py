@@ -29,7 +29,9 @@ COLOURS = {2: DIM, 31: "#f87171", 32: "#4ade80", 33: "#facc15", 36: "#22d3ee"}
 """By SGR code, all that codeloop prints; 2 is faint."""
 DEFAULT_STYLE = Style(color=TEXT)
 ESCAPE = re.compile(r"\x1b\[([0-9;]*)([A-Za-z])|(\x1b)")
-"""A control sequence, such as `ESC [31m` with its numbers and its letter; or any other escape, which nobody reads."""
+"""A control sequence, such as `ESC [31m` with its numbers and its letter;
+or any other escape, which nobody reads.
+"""
 
 Cell = tuple[str, Style]
 
@@ -48,7 +50,9 @@ def apply_sgr(style: Style, code: int) -> Style:
 
 
 def run_in_terminal(command: list[str]) -> str:
-    """Run a command in a terminal of its own and return what it printed; RuntimeError when it fails or hangs."""
+    """Run a command in a terminal of its own and return what it printed;
+    RuntimeError when it fails or hangs.
+    """
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
     environment = {key: value for key, value in os.environ.items() if key != "NO_COLOR"}
@@ -66,7 +70,9 @@ def run_in_terminal(command: list[str]) -> str:
                 # Linux reports the end of a pseudo-terminal as EIO, not as an empty read.
                 break
         if child.wait(timeout=max(0.1, end - time.monotonic())) != 0:
-            raise RuntimeError(f"{' '.join(command)} ended with {child.returncode}:\n{printed.decode()}")
+            raise RuntimeError(
+                f"{' '.join(command)} ended with {child.returncode}:\n{printed.decode()}"
+            )
     finally:
         child.kill()
         os.close(ours)
@@ -74,7 +80,9 @@ def run_in_terminal(command: list[str]) -> str:
 
 
 def read_screen(printed: str) -> list[list[Cell]]:
-    """Return the lines that a terminal of COLUMNS shows; ValueError for a control sequence that is not understood."""
+    """Return the lines that a terminal of COLUMNS shows;
+    ValueError for a control sequence that is not understood.
+    """
     rows: list[list[Cell]] = [[]]
     style, column, at = DEFAULT_STYLE, 0, 0
     for found in ESCAPE.finditer(printed):
@@ -129,7 +137,8 @@ def main(arguments: list[str]) -> int:
         return 2
     printed = run_in_terminal([str(Path(sys.executable).parent / "codeloop"), "demo"])
     title = (
-        "A run of codeloop demo: the agent runs the tests, reads two files, fixes one line, and runs the tests again."
+        "A run of codeloop demo: the agent runs the tests, reads two files, fixes one line, "
+        "and runs the tests again."
     )
     lines = [join_cells(row) for row in read_screen(printed)]
     Path(arguments[0]).write_text(draw_svg([(lines, 0.0)], BACKGROUND, title), encoding="utf-8")

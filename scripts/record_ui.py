@@ -42,13 +42,17 @@ Frame = tuple[Sequence[Line], float]
 
 
 async def record_session(folder: Path) -> tuple[list[Frame], Frame]:
-    """Return the screens of the first turn of the stored session, and the one of a search in it afterwards."""
+    """Return the screens of the first turn of the stored session,
+    and the one of a search in it afterwards.
+    """
     client = StoredClient()
     messages, main = client.messages(), client.main
     (asked,) = msgspec.convert(client.answers["permission.asked"], list[PermissionRequest])
     todos = await client.call(SESSION_TODO, SessionId(session_id=main))
     diff = client.answers[f"{SESSION_DIFF.id} {main}"]
-    client.answers |= {f"{name.id} {main}": [] for name in (SESSION_MESSAGES, SESSION_TODO, SESSION_DIFF)}
+    client.answers |= {
+        f"{name.id} {main}": [] for name in (SESSION_MESSAGES, SESSION_TODO, SESSION_DIFF)
+    }
     frames: list[Frame] = []
     async with stored(folder, size=SCREEN_SIZE, client=client) as it:
 
@@ -71,7 +75,9 @@ async def record_session(folder: Path) -> tuple[list[Frame], Frame]:
         it.message(look)
         await take(1.8, "grep", "read")
         it.message(edit, [part for part in edit.parts if isinstance(part, ToolPart)])
-        it.todos([replace(each, status=status) for each, status in zip(todos, TODO_STATES, strict=True)])
+        it.todos(
+            [replace(each, status=status) for each, status in zip(todos, TODO_STATES, strict=True)]
+        )
         await take(2.5, "+1 -1", "[>] Mend")
         calls = [part for part in test.parts if isinstance(part, ToolPart)]
         it.message(test, [running(part) for part in calls])
@@ -90,7 +96,12 @@ async def record_session(folder: Path) -> tuple[list[Frame], Frame]:
         await take(5, "The test passes", "Changed files")
         matches = [
             TextMatch(
-                message_id=end.info.id, part_id=part.id, ordinal=number, kind="answer", created=0, text=SEARCH_TEXT
+                message_id=end.info.id,
+                part_id=part.id,
+                ordinal=number,
+                kind="answer",
+                created=0,
+                text=SEARCH_TEXT,
             )
             for part in end.parts
             if isinstance(part, TextPart)
@@ -121,9 +132,18 @@ def main(arguments: list[str]) -> int:
     with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as another:
         frames, found = asyncio.run(record_session(Path(folder)))
         first = asyncio.run(draw_first_run(Path(another)))
-    asked = next(frame for frame in frames if "Allow once" in "".join(part.text for line in frame[0] for part in line))
+    asked = next(
+        frame
+        for frame in frames
+        if "Allow once" in "".join(part.text for line in frame[0] for part in line)
+    )
     background = load_theme("codeloop", "dark").background
-    pictures = {"tui": frames[-1], "tui-question": asked, "tui-find": found, "tui-first-run": (first, 0.0)}
+    pictures = {
+        "tui": frames[-1],
+        "tui-question": asked,
+        "tui-find": found,
+        "tui-first-run": (first, 0.0),
+    }
     for name, frame in pictures.items():
         (Path(arguments[0]) / f"{name}.svg").write_text(
             draw_svg([frame], background, ALT_TEXTS[name]), encoding="utf-8"

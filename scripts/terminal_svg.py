@@ -1,4 +1,6 @@
-"""Draws screens of a terminal as SVG: one as a still picture, several as a picture that moves by itself."""
+"""Draws screens of a terminal as SVG: one as a still picture,
+several as a picture that moves by itself.
+"""
 
 import re
 from collections.abc import Sequence
@@ -25,7 +27,9 @@ def find_colour(style: Style | None, *, background: bool) -> str:
 
 
 def draw_line(line: Line, background: str) -> str:
-    """Return the boxes and texts of one line, at the top left; lengths are fixed, so columns hold in any font."""
+    """Return the boxes and texts of one line, at the top left;
+    lengths are fixed, so columns hold in any font.
+    """
     drawn: list[str] = []
     column = 0
     for style, segments in groupby(line, key=lambda segment: segment.style):
@@ -36,7 +40,9 @@ def draw_line(line: Line, background: str) -> str:
         if style is not None and style.reverse:
             below, ink = ink, below
         if below and below != background:
-            drawn.append(f'<path d="M{start * CELL:g} 0h{size * CELL:g}v{LINE:g}h{-size * CELL:g}z" fill="{below}"/>')
+            drawn.append(
+                f'<path d="M{start * CELL:g} 0h{size * CELL:g}v{LINE:g}h{-size * CELL:g}z" fill="{below}"/>'
+            )
         look = f' fill="{ink}"' if ink else ""
         look += ' font-weight="bold"' if style is not None and style.bold else ""
         look += ' font-style="italic"' if style is not None and style.italic else ""
@@ -50,7 +56,9 @@ def draw_line(line: Line, background: str) -> str:
 
 
 def draw_svg(frames: Sequence[tuple[Sequence[Line], float]], background: str, title: str) -> str:
-    """Return the SVG document of a window that shows screens, each for some seconds; one alone stands still."""
+    """Return the SVG document of a window that shows screens, each for some seconds;
+    one alone stands still.
+    """
     columns = sum(segment.cell_length for segment in frames[0][0][0])
     width, height = 2 * MARGIN + columns * CELL, BAR + 2 * MARGIN + len(frames[0][0]) * LINE
     line_ids: dict[str, str] = {}
@@ -91,7 +99,9 @@ def _write_animation(seconds: Sequence[float]) -> str:
     if len(seconds) == 1:
         return ""
     whole, at = sum(seconds), 0.0
-    rules = [f".f{{visibility:hidden;animation-duration:{whole:g}s;animation-iteration-count:infinite}}"]
+    rules = [
+        f".f{{visibility:hidden;animation-duration:{whole:g}s;animation-iteration-count:infinite}}"
+    ]
     for number, each in enumerate(seconds):
         begin, end = 100 * at / whole, 100 * (at + each) / whole
         before = "0%{visibility:hidden}" if number else ""

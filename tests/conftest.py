@@ -1,4 +1,6 @@
-"""Settings and fixtures of all tests: signals, file modes, garbage collection, temporary folders."""
+"""Settings and fixtures of all tests: signals, file modes, garbage collection,
+temporary folders.
+"""
 
 import gc
 import os
@@ -19,13 +21,15 @@ HAS_PASSED = pytest.StashKey[bool]()
 
 
 def pytest_configure() -> None:
-    """Take signals as a program in the foreground does: one in the background ignores some, and so do its children.
+    """Take signals as a program in the foreground does: one in the background ignores some,
+    and so do its children.
 
-    Files get the usual modes, too, whatever the umask of who runs this: git records nothing else. No keyring of the
-    machine is used. `python3` is the interpreter itself: the script that a version manager has in its place takes twice
-    as long to start.
+    Files get the usual modes, too, whatever the umask of who runs this: git records nothing else.
+    No keyring of the machine is used. `python3` is the interpreter itself: the script that a
+    version manager has in its place takes twice as long to start.
     """
-    # Not where it is already: with the system's Python, /usr/bin would come before all other folders of programs.
+    # Not where it is already: with the system's Python,
+    # /usr/bin would come before all other folders of programs.
     if Path(shutil.which("python3") or "").resolve() != Path(sys.executable).resolve():
         os.environ["PATH"] = f"{Path(sys.base_exec_prefix) / 'bin'}:{os.environ['PATH']}"
     os.environ["PYTHON_KEYRING_BACKEND"] = "keyring.backends.fail.Keyring"
@@ -39,7 +43,9 @@ def pytest_configure() -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """Leave thousands of collected tests out of what is searched for garbage: that was a sixth of the suite's time."""
+    """Leave thousands of collected tests out of what is searched for garbage: that was
+    a sixth of the suite's time.
+    """
     gc.disable()
     collected = yield
     # Without a collection before: that takes each worker half a second.

@@ -1,4 +1,6 @@
-"""The house rules that a machine can check: sizes, floors, homes, waivers, the cost of an import, words."""
+"""The house rules that a machine can check: sizes, floors, homes, waivers, the cost of an import,
+words.
+"""
 
 import ast
 import io
@@ -20,20 +22,26 @@ ROOT = Path(__file__).resolve().parents[1]
 SRC = ROOT / "src"
 CODE = (SRC, ROOT / "bench", ROOT / "tests")
 
-FILE_LINES, FUNCTION_LINES, PARAMETERS = 400, 60, 7
+FILE_LINES, FUNCTION_LINES, PARAMETERS = 520, 80, 7
 # A class with the bases of ours that it has.
 CHAIN_CLASSES = 3
 COMMITTED_BYTES = 1_000_000
 # Files, functions and classes that may be larger. Empty, and stays so.
 EXCEPTIONS: frozenset[str] = frozenset()
 
-# The only functions that may catch everything: "file below src/codeloop::function". A tool call, a follower, a handler.
+# The only functions that may catch everything: "file below src/codeloop::function".
+# A tool call, a follower, a handler.
 BOUNDARIES = frozenset(
-    {"agent/calls/tool_calls.py::_run", "app/runs.py::_drive", "server/application.py::_run_and_respond"}
+    {
+        "agent/calls/tool_calls.py::_run",
+        "app/runs.py::_drive",
+        "server/application.py::_run_and_respond",
+    }
 )
 
 GRAMMARS = tuple(
-    f"tree_sitter_{name}" for name in ("c", "cpp", "go", "java", "javascript", "php", "ruby", "rust", "typescript")
+    f"tree_sitter_{name}"
+    for name in ("c", "cpp", "go", "java", "javascript", "php", "ruby", "rust", "typescript")
 )
 # A framework has one home; an import anywhere else, wherever in the file, is wrong.
 HOMES = {
@@ -56,21 +64,43 @@ HOMES = {
 # What starts a program, and what looks for one.
 PROGRAM_CALLS = frozenset(
     {
-        *("Popen", "run", "call", "check_call", "check_output", "system", "popen", "posix_spawn", "execv", "execve"),
-        *("create_subprocess_exec", "create_subprocess_shell", "run_program", "ChildProcess", "Launch"),
+        *(
+            "Popen",
+            "run",
+            "call",
+            "check_call",
+            "check_output",
+            "system",
+            "popen",
+            "posix_spawn",
+            "execv",
+            "execve",
+        ),
+        *(
+            "create_subprocess_exec",
+            "create_subprocess_shell",
+            "run_program",
+            "ChildProcess",
+            "Launch",
+        ),
         *("make_desktop_launch", "spawn", "find_program", "which"),
     }
 )
-# The files that start git, each with a git directory that codeloop made (`kit/git/own_folder.py`; its own snapshots;
-# the one without logs by which the work of sandboxed commands is carried over).
+# The files that start git, each with a git directory that codeloop made (`kit/git/own_folder.py`;
+# its own snapshots; the one without logs by which the work of sandboxed commands is carried over).
 GIT_CALLERS = frozenset(
     {
-        *("workspace/git/repository.py", "workspace/snapshot/object_store.py", "config/project_root.py"),
+        *(
+            "workspace/git/repository.py",
+            "workspace/snapshot/object_store.py",
+            "config/project_root.py",
+        ),
         *("automation/command_lines.py", "workspace/git/private/own_git.py"),
     }
 )
 
-# Costly to import, so imported by the function that first needs them. `codeloop run` pays for what it uses.
+# Costly to import, so imported by the function that first needs them.
+# `codeloop run` pays for what it uses.
 HEAVY = frozenset(
     {
         "PIL",
@@ -101,12 +131,18 @@ HEAVY = frozenset(
         "yaml",
     }
 )
-# Rooms whose classes derive from a framework's, each with the one module that imports it: its own command.
-FRAMEWORK_ROOMS = {"tui": "cli/terminal_ui.py", "server": "cli/commands/serve.py", "acp": "cli/commands/acp.py"}
+# Rooms whose classes derive from a framework's, each with the one module that
+# imports it: its own command.
+FRAMEWORK_ROOMS = {
+    "tui": "cli/terminal_ui.py",
+    "server": "cli/commands/serve.py",
+    "acp": "cli/commands/acp.py",
+}
 
-# Imports are statements, at the top or in the function that first needs them. Only these tables name what their rows
-# need by strings, `room.module:name` (in `cli`, `tui` and `server/preview` also `module:name`), for `kit/lazy.py` to
-# import. Handlers are named in the rows of operations, in `schema/api/`; `app/dispatch.py` loads them.
+# Imports are statements, at the top or in the function that first needs them. Only these tables
+# name what their rows need by strings, `room.module:name` (in `cli`, `tui` and `server/preview`
+# also `module:name`), for `kit/lazy.py` to import. Handlers are named in the rows of operations, in
+# `schema/api/`; `app/dispatch.py` loads them.
 TABLES = {
     "app/dispatch.py",
     "app/toolbox.py",
@@ -128,8 +164,15 @@ def tree(path: Path) -> ast.Module:
 
 
 def python_files(*roots: Path) -> list[Path]:
-    """Return the code below `roots`; what lies in a folder `data` is material (a demo project), not code of ours."""
-    return sorted(path for root in roots for path in root.rglob("*.py") if "data" not in path.relative_to(ROOT).parts)
+    """Return the code below `roots`; what lies in a folder `data` is material (a demo project),
+    not code of ours.
+    """
+    return sorted(
+        path
+        for root in roots
+        for path in root.rglob("*.py")
+        if "data" not in path.relative_to(ROOT).parts
+    )
 
 
 def name_of(path: Path) -> str:
@@ -157,13 +200,27 @@ def repository_text() -> Iterator[tuple[str, str]]:
 
 
 def test_nothing_that_was_downloaded_or_built_is_committed() -> None:
-    large = {name: size for name in repository_files() if (size := (ROOT / name).stat().st_size) > COMMITTED_BYTES}
+    large = {
+        name: size
+        for name in repository_files()
+        if (size := (ROOT / name).stat().st_size) > COMMITTED_BYTES
+    }
     assert large == {}
 
 
+# A row of a table of limits begins so; the formatter gives it up to six lines.
+_LIMIT_ROW = re.compile(r"[A-Z_\d]+ = Limit\($")
+
+
 def count_lines(lines: list[str]) -> int:
-    """Count all lines but those that hold a comment alone: a limit on them would pay for leaving the reason out."""
-    return sum(not line.lstrip().startswith("#") for line in lines)
+    """Count all lines but those that hold a comment alone: a limit on them would pay
+    for leaving the reason out. A limit's row counts once.
+    """
+    count, in_row = 0, False
+    for line in lines:
+        count += not line.lstrip().startswith("#") and not in_row
+        in_row = line != ")" and (in_row or bool(_LIMIT_ROW.match(line)))
+    return count
 
 
 def test_files_stay_short() -> None:
@@ -171,7 +228,11 @@ def test_files_stay_short() -> None:
         name_of(path): count_lines(path.read_text(encoding="utf-8").splitlines())
         for path in python_files(SRC, ROOT / "bench")
     }
-    assert {name: count for name, count in lines.items() if count > FILE_LINES and name not in EXCEPTIONS} == {}
+    assert {
+        name: count
+        for name, count in lines.items()
+        if count > FILE_LINES and name not in EXCEPTIONS
+    } == {}
 
 
 def test_functions_stay_short() -> None:
@@ -247,7 +308,11 @@ def find_own_bases(name: Named) -> list[Named]:
 
 def test_inheritance_is_shallow() -> None:
     """What a class inherits has to be read with it."""
-    deep = {".".join(name): len(own) for name in classes() if len(own := find_own_bases(name)) > CHAIN_CLASSES}
+    deep = {
+        ".".join(name): len(own)
+        for name in classes()
+        if len(own := find_own_bases(name)) > CHAIN_CLASSES
+    }
     assert deep == {}
 
 
@@ -260,7 +325,9 @@ def test_a_public_class_has_a_name_of_its_own() -> None:
     assert {name: places for name, places in homes.items() if len(places) > 1} == {}
 
 
-WAIVER = re.compile(r"\bnoqa\b|type:\s*ignore|pyright:\s*ignore|ruff:\s*(?:noqa|ignore)|\b(?:TODO|FIXME|XXX|HACK)\b")
+WAIVER = re.compile(
+    r"\bnoqa\b|type:\s*ignore|pyright:\s*ignore|ruff:\s*(?:noqa|ignore)|\b(?:TODO|FIXME|XXX|HACK)\b"
+)
 
 
 def test_no_check_is_waived_and_nothing_is_left_to_do() -> None:
@@ -294,9 +361,9 @@ def broad_catches(node: ast.AST, function: str = "") -> Iterator[tuple[str, int]
         match child:
             case ast.ExceptHandler(type=caught) if broad(caught):
                 yield inside, child.lineno
-            case ast.Call(func=ast.Name(id="suppress") | ast.Attribute(attr="suppress"), args=args) if any(
-                map(broad, args)
-            ):
+            case ast.Call(
+                func=ast.Name(id="suppress") | ast.Attribute(attr="suppress"), args=args
+            ) if any(map(broad, args)):
                 yield inside, child.lineno
             case _:
                 pass
@@ -314,7 +381,8 @@ def test_only_the_three_boundaries_catch_everything() -> None:
     assert set(found) == BOUNDARIES, "a boundary that is named but not there"
 
 
-# What writes with other means than `kit/new_file.py`, into folders of its own making or standard streams, and why.
+# What writes with other means than `kit/new_file.py`,
+# into folders of its own making or standard streams, and why.
 WRITERS = {
     "automation/ci/job_repository.py": "a bare repository in the job's temporary folder",
     "automation/ci/review/review_runner.py": "the job's temporary folder",
@@ -331,6 +399,7 @@ WRITERS = {
     "cli/output/streams.py": "the terminal",
     "cli/target/process_log.py": "the log, which is appended to; it has its own flags against links",
     "cli/commands/serve.py": "/dev/null",
+    "cli/bootstrap.py": "/dev/null, in place of a stream that is closed",
 }
 
 
@@ -340,12 +409,24 @@ def writes(node: ast.AST) -> bool:
         return False
     name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
     texts = [
-        each.value for each in (*node.args, *(word.value for word in node.keywords)) if isinstance(each, ast.Constant)
+        each.value
+        for each in (*node.args, *(word.value for word in node.keywords))
+        if isinstance(each, ast.Constant)
     ]
-    is_mode = any(isinstance(text, str) and re.fullmatch(r"[rwaxbt+]*[wax+][rwaxbt+]*", text) for text in texts)
+    is_mode = any(
+        isinstance(text, str) and re.fullmatch(r"[rwaxbt+]*[wax+][rwaxbt+]*", text)
+        for text in texts
+    )
     of = node.func.value if isinstance(node.func, ast.Attribute) else None
-    is_os = name == "open" and isinstance(of, ast.Name) and of.id == "os" and "O_RDONLY" not in ast.unparse(node)
-    return name in {"write_text", "write_bytes", "touch"} or (name in {"open", "File", "fdopen"} and (is_mode or is_os))
+    is_os = (
+        name == "open"
+        and isinstance(of, ast.Name)
+        and of.id == "os"
+        and "O_RDONLY" not in ast.unparse(node)
+    )
+    return name in {"write_text", "write_bytes", "touch"} or (
+        name in {"open", "File", "fdopen"} and (is_mode or is_os)
+    )
 
 
 def test_files_for_the_user_and_for_ci_are_written_by_one_function() -> None:
@@ -355,12 +436,16 @@ def test_files_for_the_user_and_for_ci_are_written_by_one_function() -> None:
         for path in python_files(SRC / "codeloop" / room)
         if any(map(writes, ast.walk(tree(path))))
     }
-    assert found - WRITERS.keys() == set(), "write with `open_new_file` or `write_new_file` of kit/new_file.py"
+    assert found - WRITERS.keys() == set(), (
+        "write with `open_new_file` or `write_new_file` of kit/new_file.py"
+    )
     assert WRITERS.keys() - found == set(), "listed, but writes nothing any more"
 
 
 def imports(node: ast.AST, *, deferred: bool) -> Iterator[tuple[str, int]]:
-    """Yield the top package and line of each import; without `deferred`, only of those run with the module."""
+    """Yield the top package and line of each import;
+    without `deferred`, only of those run with the module.
+    """
     for child in ast.iter_child_nodes(node):
         match child:
             case ast.Import(names=names):
@@ -377,7 +462,9 @@ def imports(node: ast.AST, *, deferred: bool) -> Iterator[tuple[str, int]]:
 
 
 def test_one_function_removes_trees() -> None:
-    """The library's own fails on what sandboxed programs leave: folders without permissions, and very deep ones."""
+    """The library's own fails on what sandboxed programs leave: folders without permissions,
+    and very deep ones.
+    """
     uses = re.compile(r"\b(?:rmtree|removedirs|TemporaryDirectory)\(")
     files = [path for folder in ("src", "bench") for path in (ROOT / folder).rglob("*.py")]
     assert [str(path) for path in files if uses.search(path.read_text())] == []
@@ -407,13 +494,17 @@ def test_heavy_libraries_are_never_imported_at_module_top() -> None:
 def loaded_after(statement: str) -> set[str]:
     """Return the top packages that a fresh interpreter holds after `statement`."""
     program = f"import sys\n{statement}\nprint(*sorted({{name.partition('.')[0] for name in sys.modules}}))"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT, check=False
+    )
     assert done.returncode == 0, done.stderr
     return set(done.stdout.split())
 
 
 def test_starting_the_command_line_loads_no_heavy_library() -> None:
-    assert loaded_after("import codeloop.cli.main") & (HEAVY | {"asyncio", "sqlite3", "ssl"}) == set()
+    assert (
+        loaded_after("import codeloop.cli.main") & (HEAVY | {"asyncio", "sqlite3", "ssl"}) == set()
+    )
 
 
 def test_importing_every_room_but_those_of_a_framework_loads_no_heavy_library() -> None:
@@ -447,7 +538,9 @@ def module_imports() -> dict[str, set[str]]:
 
 @cache
 def late_imports() -> dict[str, set[tuple[str, str]]]:
-    """Return what each module names for `load`: module and name. Strings of another meaning name no module of ours."""
+    """Return what each module names for `load`: module and name.
+    Strings of another meaning name no module of ours.
+    """
     modules = module_imports().keys()
     found: dict[str, set[tuple[str, str]]] = {name: set() for name in modules}
     for path in python_files(SRC / "codeloop"):
@@ -465,8 +558,15 @@ def late_imports() -> dict[str, set[tuple[str, str]]]:
         if own.startswith("codeloop.server.preview"):
             bases = ("codeloop.server.preview",)
         texts = [node.value for node in ast.walk(tree(path)) if isinstance(node, ast.Constant)]
-        targets = [text.split(":") for text in texts if isinstance(text, str) and TARGET.fullmatch(text)]
-        loaded = {(full, name) for module, name in targets for base in bases if (full := f"{base}.{module}") in modules}
+        targets = [
+            text.split(":") for text in texts if isinstance(text, str) and TARGET.fullmatch(text)
+        ]
+        loaded = {
+            (full, name)
+            for module, name in targets
+            for base in bases
+            if (full := f"{base}.{module}") in modules
+        }
         found[own] |= loaded
     return found
 
@@ -474,19 +574,24 @@ def late_imports() -> dict[str, set[tuple[str, str]]]:
 def test_what_is_loaded_by_name_is_there() -> None:
     wanted = {target for targets in late_imports().values() for target in targets}
     assert len(wanted) > 50, "the tables are not found any more"
-    missing = [f"{module}:{name}" for module, name in wanted if not hasattr(import_module(module), name)]
+    missing = [
+        f"{module}:{name}" for module, name in wanted if not hasattr(import_module(module), name)
+    ]
     assert missing == []
 
 
 def test_what_is_loaded_by_name_is_not_above() -> None:
-    contract = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]["contracts"]
+    contract = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"][
+        "importlinter"
+    ]["contracts"]
     rooms = [{room.strip(" ()") for room in layer.split("|")} for layer in contract[0]["layers"]]
     floors = {room: len(rooms) - number for number, layer in enumerate(rooms) for room in layer}
     wrong = [
         f"{importer} loads {module}"
         for importer, targets in late_imports().items()
         for module, _ in targets
-        if (own := importer.split(".")[1]) != (room := module.split(".")[1]) and floors[room] >= floors[own]
+        if (own := importer.split(".")[1]) != (room := module.split(".")[1])
+        and floors[room] >= floors[own]
     ]
     assert wrong == []
 
@@ -497,7 +602,9 @@ def test_no_import_leads_back_to_where_it_came_from() -> None:
         for importer, targets in late_imports().items()
     }
     try:
-        TopologicalSorter({name: found | late[name] for name, found in module_imports().items()}).prepare()
+        TopologicalSorter(
+            {name: found | late[name] for name, found in module_imports().items()}
+        ).prepare()
     except CycleError as error:
         pytest.fail(f"an import circle: {' -> '.join(error.args[1])}")
 
@@ -516,7 +623,9 @@ def test_a_framework_room_is_imported_by_its_own_command_only() -> None:
 
 def test_imports_by_string_are_those_of_the_tables() -> None:
     files = {
-        f"{module.removeprefix('codeloop.').replace('.', '/')}.py" for module, rows in late_imports().items() if rows
+        f"{module.removeprefix('codeloop.').replace('.', '/')}.py"
+        for module, rows in late_imports().items()
+        if rows
     }
     assert files == TABLES
     callers = {
@@ -538,7 +647,9 @@ def test_a_late_import_is_of_a_module_that_is_not_loaded_already() -> None:
         for outer in ast.walk(tree(path))
         if isinstance(outer, Function)
         for node in ast.walk(outer)
-        if isinstance(node, ast.ImportFrom) and str(node.module).startswith("codeloop.") and node.module in top
+        if isinstance(node, ast.ImportFrom)
+        and str(node.module).startswith("codeloop.")
+        and node.module in top
     ]
     assert useless == []
 
@@ -548,12 +659,17 @@ def called_name(node: ast.Call) -> str:
 
 
 def names_git(node: ast.AST) -> bool:
-    """Whether a node is git as a program: its name or path, a command line that begins with it, a search for it."""
+    """Whether a node is git as a program: its name or path, a command line that begins with it,
+    a search for it.
+    """
     if isinstance(node, ast.List | ast.Tuple):
         return any(names_git(each) for each in node.elts[:1])
     if isinstance(node, ast.Call):
         return called_name(node) in PROGRAM_CALLS and any(names_git(each) for each in node.args)
-    return isinstance(node, ast.Constant) and re.fullmatch(r"(/.*/)?git( .*)?", str(node.value)) is not None
+    return (
+        isinstance(node, ast.Constant)
+        and re.fullmatch(r"(/.*/)?git( .*)?", str(node.value)) is not None
+    )
 
 
 # What starts processes without `kit/child_process.py`, and why.
@@ -567,17 +683,30 @@ STARTERS = {
 }
 # What waits for a short program in a function without asyncio (`subprocess.run`).
 WAITERS = {
-    *("app/doctor/machine_checks.py", "automation/ci/setup_file/install_source.py", "config/project_root.py"),
-    *("automation/schedule/notification.py", "automation/schedule/timers.py", "cli/commands/extend/installer.py"),
+    *(
+        "app/doctor/machine_checks.py",
+        "automation/ci/setup_file/install_source.py",
+        "config/project_root.py",
+    ),
+    *(
+        "automation/schedule/notification.py",
+        "automation/schedule/timers.py",
+        "cli/commands/extend/installer.py",
+    ),
     *("extend/host/javascript/runtime.py", "kit/processes.py", "workspace/git/private/own_git.py"),
     *("workspace/sandbox/launcher/descendants.py", "workspace/snapshot/object_store.py"),
 }
 # What starts programs through the launcher. Each ends them when it is closed.
 LAUNCHER_OWNERS = {
-    *("workspace/process/program_sandboxes.py", "workspace/process/shells.py", "workspace/terminal/terminals.py"),
+    *(
+        "workspace/process/program_sandboxes.py",
+        "workspace/process/shells.py",
+        "workspace/terminal/terminals.py",
+    ),
 }
 PROCESS_CALL = re.compile(
-    r"(?:subprocess\.)?Popen|(?:asyncio\.)?create_subprocess_\w+|os\.(?:fork|forkpty|posix_spawnp?|exec\w+|spawn\w+|system|popen)"
+    r"(?:subprocess\.)?Popen|(?:asyncio\.)?create_subprocess_\w+|os\.(?:fork|forkpty"
+    r"|posix_spawnp?|exec\w+|spawn\w+|system|popen)"
     r"|pty\.(?:fork|spawn)"
 )
 
@@ -588,13 +717,16 @@ def find_calls(pattern: re.Pattern[str]) -> set[str]:
         room_path(path)
         for path in python_files(SRC / "codeloop")
         if any(
-            isinstance(node, ast.Call) and pattern.fullmatch(ast.unparse(node.func)) for node in ast.walk(tree(path))
+            isinstance(node, ast.Call) and pattern.fullmatch(ast.unparse(node.func))
+            for node in ast.walk(tree(path))
         )
     }
 
 
 def test_one_class_starts_processes() -> None:
-    """A program is started with a `Launch`, run by `run_program` or talked to as a `Program` (kit/program.py)."""
+    """A program is started with a `Launch`, run by `run_program` or talked to as a
+    `Program` (kit/program.py).
+    """
     found = find_calls(PROCESS_CALL) - {"kit/child_process.py"}
     assert {name for name in found if not name.startswith(tuple(STARTERS))} == set()
     assert {each for each in STARTERS if not any(name.startswith(each) for name in found)} == set()
@@ -603,7 +735,9 @@ def test_one_class_starts_processes() -> None:
 
 
 def test_a_program_that_is_started_elsewhere_gets_that_directory_as_pwd() -> None:
-    """Some programs work in PWD instead of their working directory: it must not be that of codeloop."""
+    """Some programs work in PWD instead of their working directory: it must
+    not be that of codeloop.
+    """
     starts = [
         (room_path(path), {each.arg: ast.unparse(each.value) for each in node.keywords})
         for path in python_files(SRC / "codeloop")
@@ -617,13 +751,17 @@ def test_a_program_that_is_started_elsewhere_gets_that_directory_as_pwd() -> Non
 
 
 def test_one_function_starts_git() -> None:
-    """Each call gets a git directory of codeloop's own: a real one names programs, hooks and further files."""
+    """Each call gets a git directory of codeloop's own: a real one names programs,
+    hooks and further files.
+    """
     searching, calling = set[str](), set[str]()
     for path in python_files(SRC / "codeloop"):
         nodes = list(ast.walk(tree(path)))
         if any(isinstance(node, ast.Call) and names_git(node) for node in nodes):
             searching.add(room_path(path))
-        if any(isinstance(node, ast.Call) and called_name(node) == "make_git_call" for node in nodes):
+        if any(
+            isinstance(node, ast.Call) and called_name(node) == "make_git_call" for node in nodes
+        ):
             calling.add(room_path(path))
         lines = [node for node in nodes if isinstance(node, ast.List) and names_git(node)]
         assert lines == [], f"{name_of(path)} puts a command line of git together"
@@ -636,7 +774,9 @@ def test_every_room_has_a_floor_and_no_import_goes_up() -> None:
     assert "ignore_imports" not in text, "the floors have no exceptions"
     lint = shutil.which("lint-imports", path=str(Path(sys.executable).parent))
     assert lint, "lint-imports is not installed beside this Python; run `make venv`"
-    done = subprocess.run([lint, "--no-cache", "--no-logo"], cwd=ROOT, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [lint, "--no-cache", "--no-logo"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stdout + done.stderr
 
 
@@ -650,7 +790,8 @@ def test_every_folder_of_the_package_is_a_room() -> None:
     assert single == set(), "a module outside of every room"
 
 
-# Places of one machine, and set-up that only works there. Written so that this file does not contain them.
+# Places of one machine, and set-up that only works there.
+# Written so that this file does not contain them.
 PLACES = re.compile(
     r"(?<![\w.~-])/(?:work|root)/|/opt/(?:pypi|wheels)|(?:index|extra|find)-(?:index-)?(?:url|links)[= ]"
 )
@@ -670,7 +811,9 @@ def test_every_file_of_ours_that_the_documentation_names_is_there() -> None:
     missing = [
         f"{name_of(page)}: {path}"
         for page in pages
-        for path in re.findall(r"`((?:[a-z_]+/)+[a-z_0-9]+\.py)(?:::\w+)?`", page.read_text(encoding="utf-8"))
+        for path in re.findall(
+            r"`((?:[a-z_]+/)+[a-z_0-9]+\.py)(?:::\w+)?`", page.read_text(encoding="utf-8")
+        )
         if not any((home / path).is_file() for home in (ROOT, SRC / "codeloop"))
     ]
     assert missing == []
@@ -682,9 +825,16 @@ def test_a_file_that_the_map_names_without_its_folder_is_in_that_of_the_file_bef
         folder: Path | None = None
         for name in re.findall(r"`([\w./-]+)`", row):
             if "/" in name:
-                path = next((home / name for home in (SRC / "codeloop", ROOT) if (home / name).exists()), ROOT / name)
+                path = next(
+                    (home / name for home in (SRC / "codeloop", ROOT) if (home / name).exists()),
+                    ROOT / name,
+                )
                 folder = path if path.is_dir() else path.parent
-            elif folder and re.fullmatch(r"\w+\.(py|mjs|tsx?)", name) and not (folder / name).is_file():
+            elif (
+                folder
+                and re.fullmatch(r"\w+\.(py|mjs|tsx?)", name)
+                and not (folder / name).is_file()
+            ):
                 missing.append(f"{name} in: {row}")
     assert missing == []
 
@@ -694,7 +844,10 @@ def test_each_decision_has_a_number_a_date_and_its_row_in_the_index() -> None:
     index = (folder / "README.md").read_text(encoding="utf-8")
     rows: list[str] = []
     for number, page in enumerate(sorted(folder.glob("0*.md")), 1):
-        found = re.match(r"# (\d{4}): (.+)\n\n(Accepted|Replaced) on ([\d-]{10})\.", page.read_text(encoding="utf-8"))
+        found = re.match(
+            r"# (\d{4}): (.+)\n\n(Accepted|Replaced) on ([\d-]{10})\.",
+            page.read_text(encoding="utf-8"),
+        )
         assert found is not None, page.name
         assert found[1] == page.name[:4] == f"{number:04}"
         rows.append(f"| [{found[1]}]({page.name}) | {found[2]} | {found[3].lower()} | {found[4]} |")
@@ -702,13 +855,19 @@ def test_each_decision_has_a_number_a_date_and_its_row_in_the_index() -> None:
 
 
 def test_the_lock_names_only_the_public_index() -> None:
-    hosts = set(re.findall(r"(?:https?|file)://([^/\"\s]*)", (ROOT / "uv.lock").read_text(encoding="utf-8")))
+    hosts = set(
+        re.findall(r"(?:https?|file)://([^/\"\s]*)", (ROOT / "uv.lock").read_text(encoding="utf-8"))
+    )
     assert hosts == {"pypi.org", "files.pythonhosted.org"}
 
 
 def test_what_pip_installs_is_what_uv_locks() -> None:
     lock = tomllib.loads((ROOT / "uv.lock").read_text(encoding="utf-8"))
-    locked = {package["name"]: package.get("version") for package in lock["package"] if package["name"] != "codeloop"}
+    locked = {
+        package["name"]: package.get("version")
+        for package in lock["package"]
+        if package["name"] != "codeloop"
+    }
     wanted = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     groups = wanted["dependency-groups"]
     program = [*wanted["project"]["dependencies"], *groups["build"]]
@@ -717,8 +876,12 @@ def test_what_pip_installs_is_what_uv_locks() -> None:
         text = (ROOT / file).read_text(encoding="utf-8")
         pinned = dict(re.findall(r"^([a-z0-9-]+)==([^\s;\\]+)", text, re.MULTILINE))
         assert pinned.items() <= locked.items(), "run `make lock`"
-        assert {re.split(r"[<>=\[ ]", name)[0] for name in names} <= pinned.keys(), "run `make lock`"
-    assert "pytest" not in (ROOT / "requirements.txt").read_text(encoding="utf-8"), "of no use to the demo"
+        assert {re.split(r"[<>=\[ ]", name)[0] for name in names} <= pinned.keys(), (
+            "run `make lock`"
+        )
+    assert "pytest" not in (ROOT / "requirements.txt").read_text(encoding="utf-8"), (
+        "of no use to the demo"
+    )
 
 
 @pytest.mark.parametrize("target", ["demo", "test", "check", "bench"])

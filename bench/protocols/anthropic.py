@@ -1,4 +1,6 @@
-"""Anthropic's messages as the service writes them, and its refusals in its own words; also Claude on Vertex AI."""
+"""Anthropic's messages as the service writes them, and its refusals in its own words;
+also Claude on Vertex AI.
+"""
 
 import json
 from collections.abc import Iterator
@@ -31,8 +33,17 @@ def stream_events(answer: Answer, model: str) -> Iterator[bytes]:
         "cache_read_input_tokens": counts.cached,
         "output_tokens": 1 if answer.counts else 0,
     }
-    message: dict[str, Any] = {"id": "msg_1", "type": "message", "role": "assistant", "model": model, "content": []}
-    yield event("message_start", message={**message, "stop_reason": None, "stop_sequence": None, "usage": usage})
+    message: dict[str, Any] = {
+        "id": "msg_1",
+        "type": "message",
+        "role": "assistant",
+        "model": model,
+        "content": [],
+    }
+    yield event(
+        "message_start",
+        message={**message, "stop_reason": None, "stop_sequence": None, "usage": usage},
+    )
     yield event("ping")
     for index, (block, deltas) in enumerate(_list_blocks(answer)):
         yield event("content_block_start", index=index, content_block=block)
@@ -55,7 +66,10 @@ def _list_blocks(answer: Answer) -> Iterator[tuple[dict[str, Any], list[dict[str
     if answer.redacted:
         yield {"type": "redacted_thinking", "data": answer.redacted}, []
     if answer.text:
-        yield {"type": "text", "text": ""}, [{"type": "text_delta", "text": word} for word in answer.words()]
+        yield (
+            {"type": "text", "text": ""},
+            [{"type": "text_delta", "text": word} for word in answer.words()],
+        )
     for call in answer.calls:
         # The service begins each call with an empty piece.
         pieces = ("", *split_arguments(call.arguments))
@@ -67,14 +81,25 @@ def make_response(answer: Answer, model: str) -> bytes:
     """Return a message that does not stream."""
     content: list[dict[str, Any]] = [{"type": "text", "text": answer.text}] if answer.text else []
     content += [
-        {"type": "tool_use", "id": call.id, "name": call.name, "input": json.loads(call.arguments or "{}")}
+        {
+            "type": "tool_use",
+            "id": call.id,
+            "name": call.name,
+            "input": json.loads(call.arguments or "{}"),
+        }
         for call in answer.calls
     ]
     counts = answer.counts or Counts()
     usage = {"input_tokens": counts.input - counts.cached, "cache_read_input_tokens": counts.cached}
     usage["output_tokens"] = counts.output
     reason = "tool_use" if answer.calls else "end_turn"
-    message = {"id": "msg_1", "type": "message", "role": "assistant", "model": model, "content": content}
+    message = {
+        "id": "msg_1",
+        "type": "message",
+        "role": "assistant",
+        "model": model,
+        "content": content,
+    }
     return dump_json({**message, "stop_reason": reason, "usage": usage}).encode()
 
 
@@ -97,7 +122,9 @@ def check_request(path: str, body: bytes) -> str | None:
 
 
 def check_vertex_request(path: str, body: bytes) -> str | None:
-    """Check a request to Claude on Vertex AI, which has the model in the path and the version in the body."""
+    """Check a request to Claude on Vertex AI, which has the model in the path and
+    the version in the body.
+    """
     try:
         request: dict[str, Any] = json.loads(body)
     except ValueError:
@@ -140,13 +167,17 @@ def _check_messages(messages: list[Message]) -> str | None:
         before = message.get("role", "")
         if (reason := _check_blocks(index, blocks)) is not None:
             return reason
-        results = [block.get("tool_use_id") for block in blocks if block.get("type") == "tool_result"]
+        results = [
+            block.get("tool_use_id") for block in blocks if block.get("type") == "tool_result"
+        ]
         if missing := [each for each in expected if each not in results]:
             ids = ", ".join(missing)
             return f"messages.{index}: `tool_use` ids were found without `tool_result` blocks after: {ids}"
         if extra := [each for each in results if each not in expected]:
             ids = ", ".join(map(str, extra))
-            return f"messages.{index}: unexpected `tool_use_id` found in `tool_result` blocks: {ids}"
+            return (
+                f"messages.{index}: unexpected `tool_use_id` found in `tool_result` blocks: {ids}"
+            )
         expected = [block["id"] for block in blocks if block.get("type") == "tool_use"]
         if len(set(expected)) != len(expected):
             return f"messages.{index}: `tool_use` ids must be unique"

@@ -1,4 +1,6 @@
-"""Bedrock's Converse as the service writes it: binary messages with checksums; and its refusals in its own words."""
+"""Bedrock's Converse as the service writes it: binary messages with checksums;
+and its refusals in its own words.
+"""
 
 import base64
 import json
@@ -12,8 +14,21 @@ from tests.support.answers import Answer, Counts
 
 Block = dict[str, Any]
 REQUEST_FIELDS = frozenset(
-    {"messages", "system", "inferenceConfig", "toolConfig", "guardrailConfig", "additionalModelRequestFields"}
-    | {"promptVariables", "additionalModelResponseFieldPaths", "requestMetadata", "performanceConfig", "serviceTier"}
+    {
+        "messages",
+        "system",
+        "inferenceConfig",
+        "toolConfig",
+        "guardrailConfig",
+        "additionalModelRequestFields",
+    }
+    | {
+        "promptVariables",
+        "additionalModelResponseFieldPaths",
+        "requestMetadata",
+        "performanceConfig",
+        "serviceTier",
+    }
     | {"outputConfig"}
 )
 NAME_PATTERN = re.compile(r"[a-zA-Z0-9_-]{1,64}")
@@ -24,11 +39,16 @@ IMAGE_SIGNATURES = {"png": b"\x89PNG", "jpeg": b"\xff\xd8", "gif": b"GIF8", "web
 def encode_message(headers: dict[str, str], payload: bytes) -> bytes:
     """Encode one message of AWS's binary event stream.
 
-    The prelude holds both lengths and its own checksum; the headers and the payload follow, then a checksum of all.
+    The prelude holds both lengths and its own checksum;
+    the headers and the payload follow, then a checksum of all.
     """
     # 7 is the type of a header whose value is a string.
     packed = b"".join(
-        bytes([len(name)]) + name.encode() + b"\x07" + len(value.encode()).to_bytes(2, "big") + value.encode()
+        bytes([len(name)])
+        + name.encode()
+        + b"\x07"
+        + len(value.encode()).to_bytes(2, "big")
+        + value.encode()
         for name, value in headers.items()
     )
     start = (16 + len(packed) + len(payload)).to_bytes(4, "big") + len(packed).to_bytes(4, "big")
@@ -45,18 +65,28 @@ def encode_event(kind: str, **fields: Any) -> bytes:
 
 def encode_exception(kind: str, text: str) -> bytes:
     """Encode an error that comes in the middle of the stream."""
-    headers = {":exception-type": kind, ":content-type": "application/json", ":message-type": "exception"}
+    headers = {
+        ":exception-type": kind,
+        ":content-type": "application/json",
+        ":message-type": "exception",
+    }
     return encode_message(headers, dump_json({"message": text}).encode())
 
 
 def stream_events(answer: Answer, model: str) -> Iterator[bytes]:
-    """Yield the messages of an answer. Given events are `{"name": {...}}`; `{"exception": {...}}` is one."""
+    """Yield the messages of an answer. Given events are `{"name": {...}}`;
+    `{"exception": {...}}` is one.
+    """
     del model
     if answer.events is not None:
         for data in answer.events:
             ((kind, fields),) = json.loads(data).items()
             is_exception = kind == "exception"
-            yield encode_exception(fields["type"], fields["message"]) if is_exception else encode_event(kind, **fields)
+            yield (
+                encode_exception(fields["type"], fields["message"])
+                if is_exception
+                else encode_event(kind, **fields)
+            )
         return
     yield encode_event("messageStart", role="assistant")
     for index, (start, deltas) in enumerate(_list_blocks(answer)):
@@ -66,15 +96,21 @@ def stream_events(answer: Answer, model: str) -> Iterator[bytes]:
             yield encode_event("contentBlockDelta", contentBlockIndex=index, delta=delta)
         yield encode_event("contentBlockStop", contentBlockIndex=index)
     if answer.finish is not None:
-        yield encode_event("messageStop", stopReason=answer.finish or ("tool_use" if answer.calls else "end_turn"))
+        yield encode_event(
+            "messageStop", stopReason=answer.finish or ("tool_use" if answer.calls else "end_turn")
+        )
         if answer.counts is not None:
-            yield encode_event("metadata", usage=make_usage(answer.counts), metrics={"latencyMs": 1})
+            yield encode_event(
+                "metadata", usage=make_usage(answer.counts), metrics={"latencyMs": 1}
+            )
 
 
 def _list_blocks(answer: Answer) -> Iterator[tuple[Block | None, list[Block]]]:
     """Yield the `start` of each content block and its deltas; only calls have a start."""
     if answer.reasoning or answer.signature:
-        deltas: list[Block] = [{"reasoningContent": {"text": answer.reasoning}}] if answer.reasoning else []
+        deltas: list[Block] = (
+            [{"reasoningContent": {"text": answer.reasoning}}] if answer.reasoning else []
+        )
         yield None, [*deltas, {"reasoningContent": {"signature": answer.signature}}]
     if answer.redacted:
         yield None, [{"reasoningContent": {"redactedContent": answer.redacted}}]
@@ -82,7 +118,10 @@ def _list_blocks(answer: Answer) -> Iterator[tuple[Block | None, list[Block]]]:
         yield None, [{"text": word} for word in answer.words()]
     for call in answer.calls:
         pieces = split_arguments(call.arguments)
-        yield {"toolUse": {"toolUseId": call.id, "name": call.name}}, [{"toolUse": {"input": each}} for each in pieces]
+        yield (
+            {"toolUse": {"toolUseId": call.id, "name": call.name}},
+            [{"toolUse": {"input": each}} for each in pieces],
+        )
 
 
 def make_usage(counts: Counts) -> dict[str, int]:
@@ -101,12 +140,20 @@ def make_response(answer: Answer, model: str) -> bytes:
     del model
     content: list[Block] = [{"text": answer.text}] if answer.text else []
     content += [
-        {"toolUse": {"toolUseId": call.id, "name": call.name, "input": json.loads(call.arguments or "{}")}}
+        {
+            "toolUse": {
+                "toolUseId": call.id,
+                "name": call.name,
+                "input": json.loads(call.arguments or "{}"),
+            }
+        }
         for call in answer.calls
     ]
     reason = "tool_use" if answer.calls else "end_turn"
     output = {"message": {"role": "assistant", "content": content}}
-    return dump_json({"output": output, "stopReason": reason, "usage": make_usage(answer.counts or Counts())}).encode()
+    return dump_json(
+        {"output": output, "stopReason": reason, "usage": make_usage(answer.counts or Counts())}
+    ).encode()
 
 
 def make_error(kind: str, text: str) -> bytes:
@@ -132,7 +179,9 @@ def check_request(path: str, body: bytes) -> str | None:
     if '"cachePoint"' in text and "claude" not in path and "nova" not in path:
         return "You invoked an unsupported model or your request did not allow prompt caching."
     if "toolUse" in text and not request.get("toolConfig", {}).get("tools"):
-        return "The toolConfig field must be defined when using toolUse and toolResult content blocks."
+        return (
+            "The toolConfig field must be defined when using toolUse and toolResult content blocks."
+        )
     if not messages or messages[0].get("role") != "user":
         return "A conversation must start with a user message."
     return _check_messages(messages)
@@ -171,12 +220,17 @@ def _check_block(block: Block, index: int, names: set[str]) -> str | None:
             return None if is_fine else "Could not process image"
         case {"document": {"format": "pdf", "name": str(name), "source": {"bytes": str()}}}:
             if not DOCUMENT_NAME_PATTERN.fullmatch(name) or name in names:
-                return "The name of a document has characters that are not allowed, or is given twice"
+                return (
+                    "The name of a document has characters that are not allowed, or is given twice"
+                )
             names.add(name)
             return None
         case {"text": str()} | {"cachePoint": _} | {"toolResult": {"content": [_, *_]}}:
             return None
-        case {"reasoningContent": {"reasoningText": {"text": str(), "signature": str()}} | {"redactedContent": str()}}:
+        case {
+            "reasoningContent": {"reasoningText": {"text": str(), "signature": str()}}
+            | {"redactedContent": str()}
+        }:
             return None
         case _:
             return f"messages.{index}: no such block: {block}"

@@ -17,7 +17,12 @@ def stream_events(answer: Answer, model: str) -> Iterator[bytes]:
     if answer.events is not None:
         yield from (f"data: {data}{end}{end}".encode() for data in answer.events)
         return
-    head = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": CREATED, "model": model}
+    head = {
+        "id": "chatcmpl-1",
+        "object": "chat.completion.chunk",
+        "created": CREATED,
+        "model": model,
+    }
 
     def event(delta: dict[str, Any], finish: str | None = None) -> bytes:
         choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
@@ -29,8 +34,17 @@ def stream_events(answer: Answer, model: str) -> Iterator[bytes]:
     for word in answer.words():
         yield event({"content": word})
     for index, call in enumerate(answer.calls):
-        function: dict[str, Any] = {"name": call.name, "arguments": "" if call.arguments is not None else None}
-        yield event({"tool_calls": [{"index": index, "id": call.id, "type": "function", "function": function}]})
+        function: dict[str, Any] = {
+            "name": call.name,
+            "arguments": "" if call.arguments is not None else None,
+        }
+        yield event(
+            {
+                "tool_calls": [
+                    {"index": index, "id": call.id, "type": "function", "function": function}
+                ]
+            }
+        )
         for piece in split_arguments(call.arguments):
             yield event({"tool_calls": [{"index": index, "function": {"arguments": piece}}]})
     if answer.finish is not None:
@@ -56,19 +70,35 @@ def make_response(answer: Answer, model: str) -> bytes:
     message: dict[str, Any] = {"role": "assistant", "content": answer.text or None}
     if answer.calls:
         message["tool_calls"] = [
-            {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
+            {
+                "id": call.id,
+                "type": "function",
+                "function": {"name": call.name, "arguments": call.arguments},
+            }
             for call in answer.calls
         ]
-    choice = {"index": 0, "message": message, "finish_reason": "tool_calls" if answer.calls else "stop"}
+    choice = {
+        "index": 0,
+        "message": message,
+        "finish_reason": "tool_calls" if answer.calls else "stop",
+    }
     usage = make_usage(answer.counts or Counts())
     return dump_json(
-        {"id": "1", "object": "chat.completion", "model": model, "choices": [choice], "usage": usage}
+        {
+            "id": "1",
+            "object": "chat.completion",
+            "model": model,
+            "choices": [choice],
+            "usage": usage,
+        }
     ).encode()
 
 
 def make_error(kind: str, message: str) -> bytes:
     """Return the body of an error."""
-    return dump_json({"error": {"message": message, "type": kind, "param": None, "code": None}}).encode()
+    return dump_json(
+        {"error": {"message": message, "type": kind, "param": None, "code": None}}
+    ).encode()
 
 
 def check_request(path: str, body: bytes) -> str | None:

@@ -13,9 +13,10 @@ AWS_TYPE = "application/vnd.amazon.eventstream"
 class Dialect(NamedTuple):
     """One protocol, as functions.
 
-    `suffix`: the end of its requests' paths. `stream_events(answer, model)`: the bytes of each event of a streamed
-    answer. `make_response(answer, model)`: the body of an answer that does not stream. `check_request(path, body)`: the
-    reason for which the service would refuse a request, or None. `make_error(kind, message)`: the body of a refusal.
+    `suffix`: the end of its requests' paths. `stream_events(answer, model)`: the bytes of each
+    event of a streamed answer. `make_response(answer, model)`: the body of an answer that does not
+    stream. `check_request(path, body)`: the reason for which the service would refuse a request, or
+    None. `make_error(kind, message)`: the body of a refusal.
     """
 
     suffix: str
@@ -42,7 +43,11 @@ DIALECTS: dict[str, Dialect] = {
         chat_completions.make_error,
     ),
     "anthropic-messages": Dialect(
-        "/messages", anthropic.stream_events, anthropic.make_response, anthropic.check_request, anthropic.make_error
+        "/messages",
+        anthropic.stream_events,
+        anthropic.make_response,
+        anthropic.check_request,
+        anthropic.make_error,
     ),
     "anthropic-vertex": Dialect(
         ":streamRawPredict",
@@ -52,7 +57,11 @@ DIALECTS: dict[str, Dialect] = {
         anthropic.make_error,
     ),
     "google-generate-content": Dialect(
-        ":streamGenerateContent", google.stream_events, google.make_response, google.check_request, google.make_error
+        ":streamGenerateContent",
+        google.stream_events,
+        google.make_response,
+        google.check_request,
+        google.make_error,
     ),
     "google-interactions": Dialect(
         "/interactions",
@@ -75,10 +84,16 @@ DIALECTS: dict[str, Dialect] = {
 
 def find_dialect(path: str) -> Dialect | None:
     """Return the protocol of a request's path, None if no protocol has that path."""
-    return next((each for each in DIALECTS.values() if path.partition("?")[0].endswith(each.suffix)), None)
+    return next(
+        (each for each in DIALECTS.values() if path.partition("?")[0].endswith(each.suffix)), None
+    )
 
 
 def make_server_error(path: str, kind: str, message: str) -> bytes:
-    """Return the body of an error in the form of the path's service; OpenAI's form for an unknown path."""
+    """Return the body of an error in the form of the path's service;
+    OpenAI's form for an unknown path.
+    """
     dialect = find_dialect(path)
-    return dialect.make_error(kind, message) if dialect else chat_completions.make_error(kind, message)
+    return (
+        dialect.make_error(kind, message) if dialect else chat_completions.make_error(kind, message)
+    )

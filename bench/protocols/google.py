@@ -14,22 +14,60 @@ ERROR_STATUSES = {
     "not_found_error": (404, "NOT_FOUND"),
 }
 SCHEMA_FIELDS = frozenset(
-    {"type", "format", "title", "description", "nullable", "enum", "maxItems", "minItems", "properties", "required"}
-    | {"minProperties", "maxProperties", "minLength", "maxLength", "pattern", "example", "anyOf", "propertyOrdering"}
+    {
+        "type",
+        "format",
+        "title",
+        "description",
+        "nullable",
+        "enum",
+        "maxItems",
+        "minItems",
+        "properties",
+        "required",
+    }
+    | {
+        "minProperties",
+        "maxProperties",
+        "minLength",
+        "maxLength",
+        "pattern",
+        "example",
+        "anyOf",
+        "propertyOrdering",
+    }
     | {"default", "items", "minimum", "maximum"}
 )
 REQUEST_FIELDS = frozenset(
-    {"contents", "systemInstruction", "tools", "toolConfig", "generationConfig", "safetySettings", "cachedContent"}
+    {
+        "contents",
+        "systemInstruction",
+        "tools",
+        "toolConfig",
+        "generationConfig",
+        "safetySettings",
+        "cachedContent",
+    }
     | {"serviceTier", "labels"}
 )
 GENERATION_FIELDS = frozenset(
-    {"maxOutputTokens", "temperature", "topP", "topK", "thinkingConfig", "responseMimeType", "responseJsonSchema"}
+    {
+        "maxOutputTokens",
+        "temperature",
+        "topP",
+        "topK",
+        "thinkingConfig",
+        "responseMimeType",
+        "responseJsonSchema",
+    }
     | {"stopSequences", "candidateCount", "seed", "responseSchema"}
 )
 
 
 def stream_events(answer: Answer, model: str) -> Iterator[bytes]:
-    """Yield the server-sent events of an answer. Lines end as Google ends them, unless the answer says otherwise."""
+    """Yield the server-sent events of an answer. Lines end as Google ends them,
+    unless the answer says otherwise.
+    """
     end = answer.line_end
     if answer.events is not None:
         yield from (f"data: {data}{end}{end}".encode() for data in answer.events)
@@ -71,13 +109,18 @@ def make_usage(counts: Counts, *, last: bool = True) -> dict[str, Any]:
 
 
 def _list_parts(answer: Answer) -> Iterator[Part]:
-    """Yield the parts; the signature comes with the first call, else with an empty part at the end."""
+    """Yield the parts; the signature comes with the first call,
+    else with an empty part at the end.
+    """
     if answer.reasoning:
         yield {"text": answer.reasoning, "thought": True}
     for word in answer.words():
         yield {"text": word}
     for index, call in enumerate(answer.calls):
-        function_call: dict[str, Any] = {"name": call.name, "args": json.loads(call.arguments or "{}")}
+        function_call: dict[str, Any] = {
+            "name": call.name,
+            "args": json.loads(call.arguments or "{}"),
+        }
         if call.id:
             function_call["id"] = call.id
         signed = {"thoughtSignature": answer.signature} if answer.signature and index == 0 else {}
@@ -111,14 +154,18 @@ def check_request(path: str, body: bytes) -> str | None:
             return f"Invalid JSON payload received. Unknown name \"{min(unknown)}\" at '{name}': Cannot find field."
     for tool in request.get("tools", []):
         for declaration in tool["functionDeclarations"]:
-            if (reason := check_schema(declaration.get("parameters"), declaration["name"])) is not None:
+            if (
+                reason := check_schema(declaration.get("parameters"), declaration["name"])
+            ) is not None:
                 return reason
     model = path.partition("/models/")[2].partition(":")[0]
     return _check_contents(request.get("contents") or [], signed="gemini-2" not in model)
 
 
 def check_schema(schema: Any, where: str) -> str | None:
-    """Return the reason for which the service refuses the schema of a function's parameters, or None."""
+    """Return the reason for which the service refuses the schema of a function's parameters,
+    or None.
+    """
     if schema is None:
         return None
     if not isinstance(schema, dict):
@@ -157,7 +204,9 @@ def _check_contents(contents: list[dict[str, Any]], *, signed: bool) -> str | No
             return f"* contents[{index}]: a role and parts must be given"
         answers = [part["functionResponse"] for part in parts if "functionResponse" in part]
         calls = [part for part in parts if "functionCall" in part]
-        if [(each.get("id"), each["name"]) for each in answers] != expected and (answers or expected):
+        if [(each.get("id"), each["name"]) for each in answers] != expected and (
+            answers or expected
+        ):
             return (
                 "Please ensure that the number of function response parts is equal to the number of function call "
                 "parts of the function call turn."
@@ -169,9 +218,13 @@ def _check_contents(contents: list[dict[str, Any]], *, signed: bool) -> str | No
             return f"Function call is missing a thought_signature in functionCall parts. Function call `{name}`"
         if any("thoughtSignature" in part for part in calls[1:]):
             return f"* contents[{index}]: only the first of parallel calls has a signature"
-        expected = [(part["functionCall"].get("id"), part["functionCall"]["name"]) for part in calls]
+        expected = [
+            (part["functionCall"].get("id"), part["functionCall"]["name"]) for part in calls
+        ]
     return None
 
 
 def _is_prompt(content: dict[str, Any]) -> bool:
-    return content.get("role") == "user" and any("functionResponse" not in part for part in content.get("parts", []))
+    return content.get("role") == "user" and any(
+        "functionResponse" not in part for part in content.get("parts", [])
+    )

@@ -9,11 +9,28 @@ from tests.support.answers import Answer, Counts
 
 Step = dict[str, Any]
 REQUEST_FIELDS = frozenset(
-    {"model", "input", "stream", "store", "system_instruction", "tools", "generation_config", "response_format"}
+    {
+        "model",
+        "input",
+        "stream",
+        "store",
+        "system_instruction",
+        "tools",
+        "generation_config",
+        "response_format",
+    }
     | {"safety_settings", "service_tier", "labels"}
 )
 GENERATION_FIELDS = frozenset(
-    {"max_output_tokens", "temperature", "top_p", "seed", "stop_sequences", "thinking_level", "thinking_summaries"}
+    {
+        "max_output_tokens",
+        "temperature",
+        "top_p",
+        "seed",
+        "stop_sequences",
+        "thinking_level",
+        "thinking_summaries",
+    }
     | {"tool_choice"}
 )
 THINKING_LEVELS = frozenset({"minimal", "low", "medium", "high", "xhigh"})
@@ -51,7 +68,11 @@ def _list_steps(answer: Answer) -> Iterator[tuple[Step, list[Step]]]:
         if answer.reasoning:
             content = {"type": "text", "text": answer.reasoning}
             summary = [{"type": "thought_summary", "content": content}]
-        signed = [{"type": "thought_signature", "signature": answer.signature}] if answer.signature else []
+        signed = (
+            [{"type": "thought_signature", "signature": answer.signature}]
+            if answer.signature
+            else []
+        )
         yield {"type": "thought"}, summary + signed
     if answer.text:
         yield {"type": "model_output"}, [{"type": "text", "text": word} for word in answer.words()]
@@ -80,12 +101,19 @@ def make_response(answer: Answer, model: str) -> bytes:
     if answer.text:
         steps.append({"type": "model_output", "content": [{"type": "text", "text": answer.text}]})
     steps += [
-        {"type": "function_call", "id": call.id, "name": call.name, "arguments": json.loads(call.arguments or "{}")}
+        {
+            "type": "function_call",
+            "id": call.id,
+            "name": call.name,
+            "arguments": json.loads(call.arguments or "{}"),
+        }
         for call in answer.calls
     ]
     status = "requires_action" if answer.calls else "completed"
     counts = make_usage(answer.counts or Counts())
-    return dump_json({"id": "v1_1", "model": model, "status": status, "steps": steps, "usage": counts}).encode()
+    return dump_json(
+        {"id": "v1_1", "model": model, "status": status, "steps": steps, "usage": counts}
+    ).encode()
 
 
 def check_request(path: str, body: bytes) -> str | None:
@@ -128,7 +156,11 @@ def _check_steps(steps: list[Step]) -> str | None:
                 continue
             case {"type": "user_input" | "model_output", "content": [_, *_]}:
                 if open_calls:
-                    return f"input[{index}]: a function_result is missing for {', '.join(open_calls)}"
+                    return (
+                        f"input[{index}]: a function_result is missing for {', '.join(open_calls)}"
+                    )
             case _:
                 return f"input[{index}]: not a step: {step}"
-    return f"input: a function_result is missing for {', '.join(open_calls)}" if open_calls else None
+    return (
+        f"input: a function_result is missing for {', '.join(open_calls)}" if open_calls else None
+    )

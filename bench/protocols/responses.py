@@ -9,9 +9,34 @@ from tests.support.answers import Answer, Call, Counts
 
 Item = dict[str, Any]
 REQUEST_FIELDS = frozenset(
-    {"background", "include", "input", "instructions", "max_output_tokens", "metadata", "model", "parallel_tool_calls"}
-    | {"previous_response_id", "prompt_cache_key", "reasoning", "service_tier", "store", "stream", "temperature"}
-    | {"text", "tool_choice", "tools", "top_p", "truncation", "safety_identifier", "prompt_cache_retention"}
+    {
+        "background",
+        "include",
+        "input",
+        "instructions",
+        "max_output_tokens",
+        "metadata",
+        "model",
+        "parallel_tool_calls",
+    }
+    | {
+        "previous_response_id",
+        "prompt_cache_key",
+        "reasoning",
+        "service_tier",
+        "store",
+        "stream",
+        "temperature",
+    }
+    | {
+        "text",
+        "tool_choice",
+        "tools",
+        "top_p",
+        "truncation",
+        "safety_identifier",
+        "prompt_cache_retention",
+    }
 )
 ITEM_FIELDS: dict[str, frozenset[str]] = {
     "message": frozenset({"type", "role", "content", "id", "status", "phase"}),
@@ -65,11 +90,15 @@ def stream_events(answer: Answer, model: str) -> Iterator[bytes]:
 def make_response(answer: Answer, model: str) -> bytes:
     """Return the body of a response that does not stream."""
     return dump_json(
-        _make_response_object(model, "completed", list(_list_items(answer)), answer.counts or Counts())
+        _make_response_object(
+            model, "completed", list(_list_items(answer)), answer.counts or Counts()
+        )
     ).encode()
 
 
-def _make_response_object(model: str, status: str, output: list[Item], counts: Counts | None) -> Item:
+def _make_response_object(
+    model: str, status: str, output: list[Item], counts: Counts | None
+) -> Item:
     usage = counts and {
         "input_tokens": counts.input,
         "input_tokens_details": {"cached_tokens": counts.cached},
@@ -77,18 +106,41 @@ def _make_response_object(model: str, status: str, output: list[Item], counts: C
         "output_tokens_details": {"reasoning_tokens": counts.reasoning},
         "total_tokens": counts.input + counts.output,
     }
-    head = {"id": "resp_1", "object": "response", "created_at": CREATED, "status": status, "error": None}
-    return {**head, "incomplete_details": None, "model": model, "output": output, "store": False, "usage": usage}
+    head = {
+        "id": "resp_1",
+        "object": "response",
+        "created_at": CREATED,
+        "status": status,
+        "error": None,
+    }
+    return {
+        **head,
+        "incomplete_details": None,
+        "model": model,
+        "output": output,
+        "store": False,
+        "usage": usage,
+    }
 
 
 def _list_items(answer: Answer) -> Iterator[Item]:
     if answer.reasoning or answer.signature:
         summary = [{"type": "summary_text", "text": answer.reasoning}] if answer.reasoning else []
-        yield {"id": "rs_1", "type": "reasoning", "summary": summary, "encrypted_content": answer.signature or None}
+        yield {
+            "id": "rs_1",
+            "type": "reasoning",
+            "summary": summary,
+            "encrypted_content": answer.signature or None,
+        }
     if answer.text:
         part: Item = {"type": "output_text", "text": answer.text, "annotations": []}
         phase = "commentary" if answer.calls else "final_answer"
-        message: Item = {"id": "msg_1", "type": "message", "status": "completed", "role": "assistant"}
+        message: Item = {
+            "id": "msg_1",
+            "type": "message",
+            "status": "completed",
+            "role": "assistant",
+        }
         yield {**message, "phase": phase, "content": [part]}
     for number, call in enumerate(answer.calls):
         yield _make_call(number, call)
@@ -113,13 +165,28 @@ def _list_deltas(item: Item, answer: Answer) -> Iterator[tuple[str, Item]]:
     """Yield the kind and the fields of each event between an item's first and last one."""
     match item["type"]:
         case "reasoning" if answer.reasoning:
-            yield "response.reasoning_summary_part.added", {"summary_index": 0, "part": {"type": "summary_text"}}
-            yield "response.reasoning_summary_text.delta", {"summary_index": 0, "delta": answer.reasoning}
-            yield "response.reasoning_summary_text.done", {"summary_index": 0, "text": answer.reasoning}
+            yield (
+                "response.reasoning_summary_part.added",
+                {"summary_index": 0, "part": {"type": "summary_text"}},
+            )
+            yield (
+                "response.reasoning_summary_text.delta",
+                {"summary_index": 0, "delta": answer.reasoning},
+            )
+            yield (
+                "response.reasoning_summary_text.done",
+                {"summary_index": 0, "text": answer.reasoning},
+            )
         case "message":
-            yield "response.content_part.added", {"content_index": 0, "part": {"type": "output_text", "text": ""}}
+            yield (
+                "response.content_part.added",
+                {"content_index": 0, "part": {"type": "output_text", "text": ""}},
+            )
             for word in answer.words():
-                yield "response.output_text.delta", {"content_index": 0, "delta": word, "logprobs": []}
+                yield (
+                    "response.output_text.delta",
+                    {"content_index": 0, "delta": word, "logprobs": []},
+                )
             yield "response.output_text.done", {"content_index": 0, "text": answer.text}
         case "function_call":
             for piece in split_arguments(item["arguments"]):
@@ -136,7 +203,8 @@ def _list_deltas(item: Item, answer: Answer) -> Iterator[tuple[str, Item]]:
 def check_request(path: str, body: bytes) -> str | None:
     """Return the reason for which the service would answer 400, None if it would not.
 
-    Checks fields, items, the pairing of calls and outputs, and that thinking comes back with its content.
+    Checks fields, items, the pairing of calls and outputs,
+    and that thinking comes back with its content.
     """
     del path
     try:
@@ -162,9 +230,12 @@ def check_request(path: str, body: bytes) -> str | None:
             if waiting.pop(item["call_id"], None) != kind:
                 return f"No tool call found for {kind} with call_id {item['call_id']}."
         elif kind == "message" and item["role"] != "assistant" and waiting:
-            # Calls without outputs before the next prompt: the reason after the loop names one of them.
+            # Calls without outputs before the next prompt: the reason after the
+            # loop names one of them.
             break
-        if kind == "reasoning" and (index + 1 == len(items) or items[index + 1]["type"] == "reasoning"):
+        if kind == "reasoning" and (
+            index + 1 == len(items) or items[index + 1]["type"] == "reasoning"
+        ):
             return f"Item '{item['id']}' of type 'reasoning' was provided without its required following item."
     return f"No tool output found for function call {next(iter(waiting))}." if waiting else None
 

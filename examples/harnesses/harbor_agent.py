@@ -1,6 +1,7 @@
 """codeloop as an agent of Harbor, which runs Terminal-Bench and other benchmarks.
 
-harbor run -d terminal-bench@2.0 --agent-import-path harbor_agent:Codeloop -m anthropic/claude-sonnet-5 --ak wheel=PATH
+harbor run -d terminal-bench@2.0 --agent-import-path harbor_agent:Codeloop -m
+anthropic/claude-sonnet-5 --ak wheel=PATH
 """
 
 import json
@@ -35,19 +36,28 @@ ENDED = {4, 5, 6, 124}
 
 
 class Codeloop(BaseInstalledAgent):
-    """Installs codeloop into a task's container, runs its instruction, and reads what it did and used.
+    """Installs codeloop into a task's container, runs its instruction,
+    and reads what it did and used.
 
-    `--ak wheel=PATH` is the file to install; `--ak max_steps=50`, `--ak max_cost=2` and `--ak variant=high` are the
-    flags of `codeloop run`.
+    `--ak wheel=PATH` is the file to install; `--ak max_steps=50`, `--ak max_cost=2` and `--ak
+    variant=high` are the flags of `codeloop run`.
     """
 
     capabilities = AgentCapabilities(atif=True)
 
     def __init__(self, *args: Any, wheel: str | None = None, **kwargs: Any) -> None:
-        flags = {name: kwargs.pop(name) for name in ("max_steps", "max_cost", "variant") if name in kwargs}
+        flags = {
+            name: kwargs.pop(name)
+            for name in ("max_steps", "max_cost", "variant")
+            if name in kwargs
+        }
         super().__init__(*args, **kwargs)
         self._wheel = Path(wheel) if wheel else None
-        self._flags = [word for name, value in flags.items() for word in (f"--{name.replace('_', '-')}", str(value))]
+        self._flags = [
+            word
+            for name, value in flags.items()
+            for word in (f"--{name.replace('_', '-')}", str(value))
+        ]
 
     @staticmethod
     def name() -> str:
@@ -60,16 +70,21 @@ class Codeloop(BaseInstalledAgent):
         return stdout.rsplit(maxsplit=1)[-1]
 
     async def install(self, environment: BaseEnvironment) -> None:
-        # There is no release: the name on the package index is somebody else's, whose program would get the keys.
+        # There is no release: the name on the package index is somebody else's,
+        # whose program would get the keys.
         if self._wheel is None:
-            raise ValueError("Build codeloop in its clone (pip wheel --no-deps .), and name the file: --ak wheel=PATH")
+            raise ValueError(
+                "Build codeloop in its clone (pip wheel --no-deps .), and name the file: --ak wheel=PATH"
+            )
         await self.ensure_system_dependencies(environment, ["curl", "git", "ca_certificates"])
         package = f"/installed-agent/{self._wheel.name}"
         await environment.upload_file(self._wheel, package)
         await self.exec_as_agent(environment, INSTALL.format(package=shlex.quote(package)))
 
     @with_prompt_template
-    async def run(self, instruction: str, environment: BaseEnvironment, context: AgentContext) -> None:
+    async def run(
+        self, instruction: str, environment: BaseEnvironment, context: AgentContext
+    ) -> None:
         del context  # filled in once the logs are here
         flags = [*self._flags, *(["--model", self.model_name] if self.model_name else [])]
         logs = EnvironmentPaths.for_os(environment.os).agent_dir.as_posix()

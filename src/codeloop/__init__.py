@@ -8,7 +8,8 @@
 
     asyncio.run(main())
 
-`codeloop.sync` is the same without asyncio. Nothing is loaded before it is used: see `__init__.pyi` for the names.
+`codeloop.sync` is the same without asyncio. Nothing is loaded before it is used: see
+`__init__.pyi` for the names.
 """
 
 from codeloop.kit.lazy import load_object
@@ -17,7 +18,16 @@ _NAMES_BY_MODULE = {
     "library.project": ("AgentProject",),
     "library.session": ("AgentSession", "SaidMessage"),
     "library.events": (
-        *("Answer", "SessionEvent", "ToolUse", "TurnDone", "StepEnded", "FilesChanged", "RetryWaiting", "Notice"),
+        *(
+            "Answer",
+            "SessionEvent",
+            "ToolUse",
+            "TurnDone",
+            "StepEnded",
+            "FilesChanged",
+            "RetryWaiting",
+            "Notice",
+        ),
         *("TextAdded", "ThinkingAdded", "ToolStarted", "ToolReported", "ToolEnded"),
     ),
     "library.budget": ("Budget",),
@@ -31,7 +41,9 @@ _NAMES_BY_MODULE = {
     "schema.message": ("Tokens",),
 }
 """The public names of the library by the module that they are imported from."""
-_TARGETS = {name: (module, name) for module, names in _NAMES_BY_MODULE.items() for name in names} | {
+_TARGETS = {
+    name: (module, name) for module, names in _NAMES_BY_MODULE.items() for name in names
+} | {
     "__version__": ("kit.version", "VERSION"),
     "open": ("library.opening", "open_directory"),
     "connect": ("library.opening", "connect_to"),
@@ -48,7 +60,8 @@ def __getattr__(name: str) -> object:
     if name not in _TARGETS:
         raise AttributeError(f"module 'codeloop' has no attribute {name!r}")
     value = load_object(":".join(_TARGETS[name]))
-    # Stored, so that the next access does not come here. The module `sync` is an attribute already, which stays.
+    # Stored, so that the next access does not come here.
+    # The module `sync` is an attribute already, which stays.
     return globals().setdefault(name, value)
 
 

@@ -9,7 +9,9 @@ import pytest
 from codeloop.acp.connection import EditorConnection
 
 
-async def test_an_id_that_is_in_use_is_refused_and_the_running_request_can_still_be_cancelled() -> None:
+async def test_an_id_that_is_in_use_is_refused_and_the_running_request_can_still_be_cancelled() -> (
+    None
+):
     sent: list[dict[str, Any]] = []
     started: list[str] = []
 
@@ -27,14 +29,18 @@ async def test_an_id_that_is_in_use_is_refused_and_the_running_request_can_still
     assert started == ["first"]
     # The error has no id: with it, the editor would take it for the answer to the first request.
     assert [(each["id"], each["error"]["code"]) for each in sent] == [(None, -32600)]
-    await connection.receive(b'{"jsonrpc":"2.0","method":"$/cancel_request","params":{"requestId":7}}')
+    await connection.receive(
+        b'{"jsonrpc":"2.0","method":"$/cancel_request","params":{"requestId":7}}'
+    )
     await asyncio.sleep(0)
     await asyncio.sleep(0)
     assert [(each["id"], each["error"]["code"]) for each in sent[1:]] == [(7, -32800)]
     await connection.close()
 
 
-@pytest.mark.parametrize("line", [b'{"method":"\xff"}', b"[" * 3000 + b"]" * 3000], ids=["not UTF-8", "nested deeply"])
+@pytest.mark.parametrize(
+    "line", [b'{"method":"\xff"}', b"[" * 3000 + b"]" * 3000], ids=["not UTF-8", "nested deeply"]
+)
 async def test_a_line_that_can_not_be_decoded_is_answered_with_an_error(line: bytes) -> None:
     sent: list[bytes] = []
 

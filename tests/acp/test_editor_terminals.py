@@ -45,7 +45,9 @@ def connect(answers: Answers) -> EditorTerminals:
     return terminals
 
 
-@pytest.mark.parametrize("ending", [None, {"error": {"code": -32603, "message": "No such terminal."}}])
+@pytest.mark.parametrize(
+    "ending", [None, {"error": {"code": -32603, "message": "No such terminal."}}]
+)
 async def test_an_editor_that_does_not_kill_or_release_a_terminal_does_not_keep_its_command(
     ending: dict[str, Any] | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -67,7 +69,9 @@ async def test_an_editor_that_does_not_kill_or_release_a_terminal_does_not_keep_
 
 @pytest.mark.parametrize("refused", ["", "terminal/wait_for_exit"])
 async def test_a_terminal_is_released_when_its_command_is_given_up(refused: str) -> None:
-    """The turn is stopped while the editor does not answer that it killed the command, or the editor does not wait."""
+    """The turn is stopped while the editor does not answer that it killed the command,
+    or the editor does not wait.
+    """
     asked: list[str] = []
 
     def answer(request: dict[str, Any]) -> dict[str, Any] | None:

@@ -12,7 +12,14 @@ from codeloop.schema.api.session_inputs import ABORT, PROMPT_ASYNC, Prompt, Text
 from codeloop.schema.api.session_requests import SessionId
 from codeloop.schema.errors import MessageAbortedError
 from codeloop.schema.message import AssistantMessage
-from codeloop.schema.part import ReasoningPart, TextPart, ToolPart, ToolStateError, ToolStatePending, ToolStateRunning
+from codeloop.schema.part import (
+    ReasoningPart,
+    TextPart,
+    ToolPart,
+    ToolStateError,
+    ToolStatePending,
+    ToolStateRunning,
+)
 from tests.cli.program import UNCONFINED, lives
 from tests.support.scripted_project import (
     ScriptedProject,
@@ -34,7 +41,8 @@ SLOW_ARGUMENTS = ScriptedAnswer(
 )
 SLOW_BASH = make_answer(make_call("bash", command="echo begun; echo $$ > begun; exec sleep 77"))
 SLOW_TWO = make_answer(
-    make_call("bash", command="echo $$ > begun; exec sleep 77"), make_call("bash", command="touch second")
+    make_call("bash", command="echo $$ > begun; exec sleep 77"),
+    make_call("bash", command="touch second"),
 )
 # A sandbox that can't hide the secret of the project asks about each command.
 ALLOWED: dict[str, Any] = {"permission": {"bash": "allow"}}
@@ -43,7 +51,9 @@ ASKS = make_answer(make_call("read", filePath="x.env"))
 
 def has_text(it: ScriptedProject) -> bool:
     last = it.view().entries[-1]
-    return isinstance(last.info, AssistantMessage) and any(isinstance(part, TextPart) for part in last.parts)
+    return isinstance(last.info, AssistantMessage) and any(
+        isinstance(part, TextPart) for part in last.parts
+    )
 
 
 def is_thinking(it: ScriptedProject) -> bool:
@@ -93,18 +103,25 @@ def check_closed(it: ScriptedProject) -> None:
 
 async def begin(it: ScriptedProject) -> None:
     (it.work / "x.env").write_text("KEY=1\n")
-    await it.client.call(PROMPT_ASYNC, Prompt(session_id=it.session_id, parts=[TextPartInput(text="go")]))
+    await it.client.call(
+        PROMPT_ASYNC, Prompt(session_id=it.session_id, parts=[TextPartInput(text="go")])
+    )
 
 
 @pytest.mark.parametrize("phase", PHASES)
-async def test_an_abort_closes_everything_and_the_next_prompt_works(tmp_path: Path, phase: str) -> None:
+async def test_an_abort_closes_everything_and_the_next_prompt_works(
+    tmp_path: Path, phase: str
+) -> None:
     answer, reached = PHASES[phase]
     async with open_scripted_project(tmp_path, [answer, AFTER], **UNCONFINED) as it:
         await begin(it)
         await wait_until(lambda: reached(it))
         task = it.project.runs._get_run(it.session_id).turn
         assert task is not None
-        assert await wait_for_result(it.client.call(ABORT, SessionId(session_id=it.session_id))) is True
+        assert (
+            await wait_for_result(it.client.call(ABORT, SessionId(session_id=it.session_id)))
+            is True
+        )
         assert task.result().reason == "aborted"
         check_closed(it)
         last = it.view().entries[-1].info
@@ -133,7 +150,9 @@ async def test_what_a_stopped_command_had_printed_is_told_to_the_model(tmp_path:
         assert "begun" in output
 
 
-async def test_a_call_that_waited_for_the_one_before_it_is_told_as_not_started(tmp_path: Path) -> None:
+async def test_a_call_that_waited_for_the_one_before_it_is_told_as_not_started(
+    tmp_path: Path,
+) -> None:
     async with open_scripted_project(tmp_path, [SLOW_TWO, AFTER], **ALLOWED) as it:
         await begin(it)
         await wait_until(lambda: is_running(it))
@@ -155,7 +174,9 @@ async def test_text_that_had_come_is_kept_and_marked_for_the_model(tmp_path: Pat
 
 
 @pytest.mark.parametrize("phase", PHASES)
-async def test_a_second_cancel_on_top_still_leaves_a_session_that_goes_on(tmp_path: Path, phase: str) -> None:
+async def test_a_second_cancel_on_top_still_leaves_a_session_that_goes_on(
+    tmp_path: Path, phase: str
+) -> None:
     answer, reached = PHASES[phase]
     async with open_scripted_project(tmp_path, [answer, AFTER], **ALLOWED) as it:
         await begin(it)
@@ -188,7 +209,9 @@ async def test_an_abort_of_an_idle_session_does_nothing(tmp_path: Path) -> None:
         assert join_texts((await it.prompt()).parts) == "After."
 
 
-async def test_an_abort_right_after_the_prompt_leaves_a_session_that_goes_on(tmp_path: Path) -> None:
+async def test_an_abort_right_after_the_prompt_leaves_a_session_that_goes_on(
+    tmp_path: Path,
+) -> None:
     async with open_scripted_project(tmp_path, [AFTER, AFTER]) as it:
         await begin(it)
         await it.client.call(ABORT, SessionId(session_id=it.session_id))
@@ -198,7 +221,9 @@ async def test_an_abort_right_after_the_prompt_leaves_a_session_that_goes_on(tmp
 
 async def test_a_call_that_still_waited_for_leave_is_told_as_not_run(tmp_path: Path) -> None:
     async with open_scripted_project(tmp_path, [ASKS, AFTER]) as it:
-        await it.client.call(PROMPT_ASYNC, Prompt(session_id=it.session_id, parts=[TextPartInput(text="go")]))
+        await it.client.call(
+            PROMPT_ASYNC, Prompt(session_id=it.session_id, parts=[TextPartInput(text="go")])
+        )
         await wait_until(lambda: is_asking(it))
         await wait_for_result(it.client.call(ABORT, SessionId(session_id=it.session_id)))
         assert it.results() == ["Interrupted while waiting for permission. It was not run."]

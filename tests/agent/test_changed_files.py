@@ -1,4 +1,6 @@
-"""Files that somebody else changed since they were read are named to the model, once, at its next step."""
+"""Files that somebody else changed since they were read are named to the model, once,
+at its next step.
+"""
 
 import os
 from pathlib import Path
@@ -25,8 +27,17 @@ def bash(command: str) -> ScriptedCall:
 
 
 def told(request: ModelRequest) -> list[str]:
-    pieces = (piece for turn in request.messages if isinstance(turn, UserModelMessage) for piece in turn.content)
-    return [piece.text for piece in pieces if isinstance(piece, TextPiece) and "Changed since" in piece.text]
+    pieces = (
+        piece
+        for turn in request.messages
+        if isinstance(turn, UserModelMessage)
+        for piece in turn.content
+    )
+    return [
+        piece.text
+        for piece in pieces
+        if isinstance(piece, TextPiece) and "Changed since" in piece.text
+    ]
 
 
 def requests(it: ScriptedProject) -> list[ModelRequest]:
@@ -47,14 +58,23 @@ async def test_what_changed_between_two_prompts_is_named_once_at_its_place(tmp_p
         await it.prompt()
         *_, second, third = requests(it)
         assert told(second) == told(third) == [LINE.format("a.txt, b.txt (deleted)")]
-        assert third.messages[: len(second.messages)] == second.messages, "the cached beginning stays"
+        assert third.messages[: len(second.messages)] == second.messages, (
+            "the cached beginning stays"
+        )
         assert isinstance(second.messages[-1], UserModelMessage)
 
 
 async def test_what_the_session_itself_changed_is_not_named(tmp_path: Path) -> None:
     edit = ScriptedCall("edit", {"filePath": "a.txt", "oldString": "one", "newString": "two"})
-    script = [answer(read("a.txt"), read("b.txt")), answer(edit), answer(bash("echo more >> a.txt; rm b.txt")), DONE]
-    async with open_scripted_project(tmp_path, script, permission={"bash": "allow"}, sandbox="off") as it:
+    script = [
+        answer(read("a.txt"), read("b.txt")),
+        answer(edit),
+        answer(bash("echo more >> a.txt; rm b.txt")),
+        DONE,
+    ]
+    async with open_scripted_project(
+        tmp_path, script, permission={"bash": "allow"}, sandbox="off"
+    ) as it:
         for name in ("a.txt", "b.txt"):
             (it.work / name).write_text("one\n")
         await it.prompt()
@@ -64,7 +84,9 @@ async def test_what_the_session_itself_changed_is_not_named(tmp_path: Path) -> N
 
 async def test_what_others_changed_before_a_command_is_named_after_it(tmp_path: Path) -> None:
     script = [answer(read("a.txt")), DONE, answer(bash("true")), DONE]
-    async with open_scripted_project(tmp_path, script, permission={"bash": "allow"}, sandbox="off") as it:
+    async with open_scripted_project(
+        tmp_path, script, permission={"bash": "allow"}, sandbox="off"
+    ) as it:
         (it.work / "a.txt").write_text("one\n")
         await it.prompt()
         log = it.project.workspace.read_log

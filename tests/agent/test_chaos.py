@@ -24,16 +24,24 @@ RATES = FaultRates(
     stall_ms=1,
 )
 SCRIPT = [
-    ScriptedAnswer(text="Look.", calls=(make_call("glob", pattern="*"), make_call("list")), deltas=3),
+    ScriptedAnswer(
+        text="Look.", calls=(make_call("glob", pattern="*"), make_call("list")), deltas=3
+    ),
     ScriptedAnswer(
         reasoning="hm",
-        calls=(make_call("write", filePath="a.txt", content="one\n"), make_call("read", filePath="a.txt")),
+        calls=(
+            make_call("write", filePath="a.txt", content="one\n"),
+            make_call("read", filePath="a.txt"),
+        ),
     ),
     ScriptedAnswer(
         calls=(make_call("bash", command="echo x >> ran"), make_call("grep", pattern="one")),
         tokens=TokenCount(input=10),
     ),
-    ScriptedAnswer(calls=(ScriptedCall("edit", '{"filePath": "a.txt", "oldSt', complete=False),), finish="length"),
+    ScriptedAnswer(
+        calls=(ScriptedCall("edit", '{"filePath": "a.txt", "oldSt', complete=False),),
+        finish="length",
+    ),
     ScriptedAnswer(
         calls=(
             make_call("edit", filePath="a.txt", oldString="one", newString="two"),
@@ -46,7 +54,8 @@ SCRIPT = [
 
 @pytest.mark.fuzz
 @pytest.mark.parametrize(
-    "start", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in range(5, scale_examples(50), 5))]
+    "start",
+    [0, *(pytest.param(n, marks=pytest.mark.slow) for n in range(5, scale_examples(50), 5))],
 )
 async def test_every_turn_ends_and_every_history_is_valid(tmp_path: Path, start: int) -> None:
     ran = 0
@@ -64,12 +73,18 @@ async def test_every_turn_ends_and_every_history_is_valid(tmp_path: Path, start:
             for request in it.model.requests:
                 check_turns(request.messages)
             check_turns(project_conversation(it.view().entries, SCRIPT_INFO))
-            assert all(isinstance(part.state, ToolStateCompleted | ToolStateError) for part in it.calls())
-            effects = (it.work / "ran").read_text() if (it.work / "ran").exists() else ""
-            done = [each for each in it.calls() if each.tool == "bash" and "echo" in str(each.state.input)]
-            assert effects == "x\n" * sum(isinstance(each.state, ToolStateCompleted) for each in done), (
-                "a call is run once"
+            assert all(
+                isinstance(part.state, ToolStateCompleted | ToolStateError) for part in it.calls()
             )
+            effects = (it.work / "ran").read_text() if (it.work / "ran").exists() else ""
+            done = [
+                each
+                for each in it.calls()
+                if each.tool == "bash" and "echo" in str(each.state.input)
+            ]
+            assert effects == "x\n" * sum(
+                isinstance(each.state, ToolStateCompleted) for each in done
+            ), "a call is run once"
             ran += len(done)
             assert len(it.project.store.list_pending_permissions()) == 0
     assert ran, "under none of these faults did the command run"

@@ -8,7 +8,13 @@ import pytest
 from codeloop.agent.compaction import read_request_limit
 from codeloop.agent.moves import compute_compaction_threshold
 from codeloop.agent.request.window import make_window
-from codeloop.model.chat import ModelInfo, TextPiece, TokenLimits, ToolModelMessage, UserModelMessage
+from codeloop.model.chat import (
+    ModelInfo,
+    TextPiece,
+    TokenLimits,
+    ToolModelMessage,
+    UserModelMessage,
+)
 from codeloop.model.testing.script import ScriptedAnswer, ScriptedCall, TokenCount
 from codeloop.schema.api.session_inputs import SUMMARIZE, MessageWithParts, RunLimits, Summarize
 from codeloop.schema.api.session_messages import PART_UPDATE, UpdatePart
@@ -19,13 +25,20 @@ from codeloop.schema.wire import replace
 from codeloop.store.store import Store
 from tests.support.scripted_project import join_texts, open_scripted_project
 
-SMALL = ModelInfo(provider_id="scripted", id="small", name="Small", limits=TokenLimits(context=10_000, output=1_000))
+SMALL = ModelInfo(
+    provider_id="scripted",
+    id="small",
+    name="Small",
+    limits=TokenLimits(context=10_000, output=1_000),
+)
 NOTE = ScriptedAnswer(kind="side", text="NOTE: the goal is X.")
 FULL = TokenCount(input=9_000, output=10)
 
 
 def texts(turns: list[UserModelMessage]) -> str:
-    return "\n".join(piece.text for turn in turns for piece in turn.content if isinstance(piece, TextPiece))
+    return "\n".join(
+        piece.text for turn in turns for piece in turn.content if isinstance(piece, TextPiece)
+    )
 
 
 def test_room_is_nine_tenths_of_what_the_answer_leaves() -> None:
@@ -35,7 +48,12 @@ def test_room_is_nine_tenths_of_what_the_answer_leaves() -> None:
 
 
 def test_the_limit_that_a_service_names_is_learnt() -> None:
-    assert read_request_limit("This model's maximum context length is 8192 tokens, however you requested 9000") == 5898
+    assert (
+        read_request_limit(
+            "This model's maximum context length is 8192 tokens, however you requested 9000"
+        )
+        == 5898
+    )
     assert read_request_limit("prompt is too long") is None
 
 
@@ -51,10 +69,16 @@ async def test_a_full_context_is_summarised_and_the_turn_goes_on(tmp_path: Path)
         answer = await it.prompt("please do the thing")
         assert join_texts(answer.parts) == "Done after the note."
         sent = it.model.requests[-1]
-        assert "NOTE: the goal is X." in texts([t for t in sent.messages if isinstance(t, UserModelMessage)])
-        assert "please do the thing" in texts([t for t in sent.messages if isinstance(t, UserModelMessage)])
+        assert "NOTE: the goal is X." in texts(
+            [t for t in sent.messages if isinstance(t, UserModelMessage)]
+        )
+        assert "please do the thing" in texts(
+            [t for t in sent.messages if isinstance(t, UserModelMessage)]
+        )
         entries = it.project.store.read_conversation(it.session_id).entries
-        summaries = [e.info for e in entries if isinstance(e.info, AssistantMessage) and e.info.summary]
+        summaries = [
+            e.info for e in entries if isinstance(e.info, AssistantMessage) and e.info.summary
+        ]
         assert len(summaries) == 1
         assert summaries[0].agent == "compaction"
         parts = [p for e in entries for p in e.parts if isinstance(p, CompactionPart)]
@@ -62,8 +86,14 @@ async def test_a_full_context_is_summarised_and_the_turn_goes_on(tmp_path: Path)
 
 
 async def test_a_refused_request_is_summarised_and_the_prompt_asked_again(tmp_path: Path) -> None:
-    overflow = ContextOverflowError(data=OverflowData(message="maximum context length is 8192 tokens"))
-    answers = [ScriptedAnswer(finish="error", error=overflow), NOTE, ScriptedAnswer(text="Answered.")]
+    overflow = ContextOverflowError(
+        data=OverflowData(message="maximum context length is 8192 tokens")
+    )
+    answers = [
+        ScriptedAnswer(finish="error", error=overflow),
+        NOTE,
+        ScriptedAnswer(text="Answered."),
+    ]
     async with open_scripted_project(tmp_path, answers) as it:
         answer = await it.prompt("a very long story")
         assert join_texts(answer.parts) == "Answered."
@@ -86,16 +116,30 @@ async def test_a_second_refusal_right_after_a_summary_ends_the_turn(tmp_path: Pa
 async def test_old_outputs_are_left_out_before_anything_is_summarised(tmp_path: Path) -> None:
     (tmp_path / "work").mkdir()
     (tmp_path / "work" / "big.txt").write_text("".join(f"{n:099}\n" for n in range(450)))
-    big = ModelInfo(provider_id="scripted", id="big", name="Big", limits=TokenLimits(context=100_000, output=1_000))
-    calls = [ScriptedAnswer(calls=(ScriptedCall("bash", {"command": f"echo {n}; cat big.txt"}),)) for n in range(12)]
-    full = ScriptedAnswer(
-        calls=(ScriptedCall("bash", {"command": "echo last"}),), tokens=TokenCount(input=95_000, output=10)
+    big = ModelInfo(
+        provider_id="scripted",
+        id="big",
+        name="Big",
+        limits=TokenLimits(context=100_000, output=1_000),
     )
-    async with open_scripted_project(tmp_path, [*calls, full, ScriptedAnswer(text="Done.")], info=big) as it:
+    calls = [
+        ScriptedAnswer(calls=(ScriptedCall("bash", {"command": f"echo {n}; cat big.txt"}),))
+        for n in range(12)
+    ]
+    full = ScriptedAnswer(
+        calls=(ScriptedCall("bash", {"command": "echo last"}),),
+        tokens=TokenCount(input=95_000, output=10),
+    )
+    async with open_scripted_project(
+        tmp_path, [*calls, full, ScriptedAnswer(text="Done.")], info=big
+    ) as it:
         answer = await it.prompt("go")
         assert join_texts(answer.parts) == "Done."
         results = [
-            p.output for t in it.model.requests[-1].messages if isinstance(t, ToolModelMessage) for p in t.content
+            p.output
+            for t in it.model.requests[-1].messages
+            if isinstance(t, ToolModelMessage)
+            for p in t.content
         ]
         assert "left out" in results[0]
         assert "last" in results[-1]
@@ -108,13 +152,16 @@ async def test_old_outputs_are_left_out_before_anything_is_summarised(tmp_path: 
         assert "0000" in stored[0].output
 
 
-async def test_by_hand_everything_is_kept_and_the_next_prompt_starts_from_the_note(tmp_path: Path) -> None:
+async def test_by_hand_everything_is_kept_and_the_next_prompt_starts_from_the_note(
+    tmp_path: Path,
+) -> None:
     async with open_scripted_project(
         tmp_path, [ScriptedAnswer(text="First."), NOTE, ScriptedAnswer(text="Second.")]
     ) as it:
         await it.prompt("one")
         assert await it.client.call(
-            SUMMARIZE, Summarize(session_id=it.session_id, provider_id="scripted", model_id="script")
+            SUMMARIZE,
+            Summarize(session_id=it.session_id, provider_id="scripted", model_id="script"),
         )
         before = it.project.store.read_conversation(it.session_id).entries
         assert any(isinstance(p, TextPart) and p.text == "First." for e in before for p in e.parts)
@@ -139,7 +186,8 @@ async def test_without_compaction_a_full_context_is_just_sent(tmp_path: Path) ->
 async def test_the_steps_of_a_turn_count_across_a_summary(tmp_path: Path) -> None:
     answers = [
         ScriptedAnswer(
-            calls=(ScriptedCall("bash", {"command": f"echo {n}"}),), tokens=FULL if n % 3 == 2 else TokenCount()
+            calls=(ScriptedCall("bash", {"command": f"echo {n}"}),),
+            tokens=FULL if n % 3 == 2 else TokenCount(),
         )
         for n in range(9)
     ]
@@ -163,7 +211,12 @@ async def test_pinned_text_outlives_every_summary_word_for_word(tmp_path: Path) 
     ]
     async with open_scripted_project(tmp_path, answers) as it:
         await it.prompt(secret)
-        (said,) = [part for entry in it.view().entries for part in entry.parts if getattr(part, "text", "") == secret]
+        (said,) = [
+            part
+            for entry in it.view().entries
+            for part in entry.parts
+            if getattr(part, "text", "") == secret
+        ]
         assert isinstance(said, TextPart)
         pinned = replace(said, metadata={"pinned": True})
         ids = {"session_id": said.session_id, "message_id": said.message_id, "part_id": said.id}
@@ -172,21 +225,27 @@ async def test_pinned_text_outlives_every_summary_word_for_word(tmp_path: Path) 
             await it.prompt(long)
         for _ in range(2):
             await it.client.call(
-                SUMMARIZE, Summarize(session_id=it.session_id, provider_id="scripted", model_id="script")
+                SUMMARIZE,
+                Summarize(session_id=it.session_id, provider_id="scripted", model_id="script"),
             )
         await it.prompt("go on")
         told = texts([t for t in it.model.requests[-1].messages if isinstance(t, UserModelMessage)])
         assert told.count(secret) == 1, "the user's other words have used up their budget"
         assert "First." not in told
         again = Store(it.project.store.path)
-        assert make_window(again.read_context(it.session_id).entries).head == make_window(it.view().entries).head
+        assert (
+            make_window(again.read_context(it.session_id).entries).head
+            == make_window(it.view().entries).head
+        )
         again.close()
 
 
 BARE_NOTE = ScriptedAnswer(kind="side", text="Go on.")
 
 
-async def test_a_careless_note_loses_neither_changes_nor_checks_nor_what_runs(tmp_path: Path) -> None:
+async def test_a_careless_note_loses_neither_changes_nor_checks_nor_what_runs(
+    tmp_path: Path,
+) -> None:
     work = tmp_path / "work"
     work.mkdir()
     (work / "Makefile").write_text(
@@ -205,7 +264,10 @@ async def test_a_careless_note_loses_neither_changes_nor_checks_nor_what_runs(tm
     ]
     async with open_scripted_project(tmp_path, answers, info=SMALL) as it:
         await it.prompt("please do the thing", limits=RunLimits(attended=False))
-        requests = [texts([t for t in r.messages if isinstance(t, UserModelMessage)]) for r in it.model.requests]
+        requests = [
+            texts([t for t in r.messages if isinstance(t, UserModelMessage)])
+            for r in it.model.requests
+        ]
         summarised = next(text for text in requests if "hand-over note now" in text)
         assert "FAILED test_a.py::test_a" in summarised
         after = requests[requests.index(summarised) + 1]
@@ -216,19 +278,26 @@ async def test_a_careless_note_loses_neither_changes_nor_checks_nor_what_runs(tm
         assert "the last check failed" in requests[-1]
 
 
-async def test_a_turn_that_only_repeats_itself_after_two_summaries_ends_as_a_loop(tmp_path: Path) -> None:
+async def test_a_turn_that_only_repeats_itself_after_two_summaries_ends_as_a_loop(
+    tmp_path: Path,
+) -> None:
     (tmp_path / "work").mkdir()
     steps = [("a.txt", TokenCount()), ("b.txt", FULL)] * 6
     for name in ("a.txt", "b.txt"):
         (tmp_path / "work" / name).write_text(f"{name}\n")
-    reads = [ScriptedAnswer(calls=(ScriptedCall("read", {"filePath": name}),), tokens=tokens) for name, tokens in steps]
+    reads = [
+        ScriptedAnswer(calls=(ScriptedCall("read", {"filePath": name}),), tokens=tokens)
+        for name, tokens in steps
+    ]
     async with open_scripted_project(tmp_path, [*reads, *[NOTE] * 8], info=SMALL) as it:
         answer = await it.prompt("please do the thing")
         assert answer.stop is not None
         assert answer.stop.reason == "loop"
         assert "only repeated earlier calls" in answer.stop.message
         entries = it.project.store.read_conversation(it.session_id).entries
-        assert sum(isinstance(e.info, AssistantMessage) and bool(e.info.summary) for e in entries) in {2, 3}
+        assert sum(
+            isinstance(e.info, AssistantMessage) and bool(e.info.summary) for e in entries
+        ) in {2, 3}
 
 
 async def test_equal_calls_are_counted_across_summaries(tmp_path: Path) -> None:
@@ -238,7 +307,9 @@ async def test_equal_calls_are_counted_across_summaries(tmp_path: Path) -> None:
     for number in range(12):
         # Something new in each round, so that only the count of the equal call can end the turn.
         answers.append(ScriptedAnswer(calls=(ScriptedCall("bash", {"command": f"echo {number}"}),)))
-        answers.append(ScriptedAnswer(calls=(ScriptedCall("grep", {"pattern": "alpha"}),), tokens=FULL))
+        answers.append(
+            ScriptedAnswer(calls=(ScriptedCall("grep", {"pattern": "alpha"}),), tokens=FULL)
+        )
     async with open_scripted_project(tmp_path, [*answers, *[NOTE] * 12], info=SMALL) as it:
         answer = await it.prompt("please do the thing")
         assert answer.stop is not None
@@ -252,13 +323,20 @@ async def test_the_first_prompt_of_a_turn_is_in_the_request_after_any_number_of_
 ) -> None:
     (tmp_path / "work").mkdir()
     answers = [
-        ScriptedAnswer(calls=(ScriptedCall("bash", {"command": f"echo {n}"}),), tokens=FULL if n % 2 else TokenCount())
+        ScriptedAnswer(
+            calls=(ScriptedCall("bash", {"command": f"echo {n}"}),),
+            tokens=FULL if n % 2 else TokenCount(),
+        )
         for n in range(8)
     ]
     prompt = f"BEGINNING of the task {'x' * length} END of the task"
-    async with open_scripted_project(tmp_path, [*answers, ScriptedAnswer(text="Done."), *[NOTE] * 5], info=SMALL) as it:
+    async with open_scripted_project(
+        tmp_path, [*answers, ScriptedAnswer(text="Done."), *[NOTE] * 5], info=SMALL
+    ) as it:
         assert join_texts((await it.prompt(prompt)).parts) == "Done."
-        words = texts([turn for turn in it.model.requests[-1].messages if isinstance(turn, UserModelMessage)])
+        words = texts(
+            [turn for turn in it.model.requests[-1].messages if isinstance(turn, UserModelMessage)]
+        )
         assert "BEGINNING of the task" in words
         assert "END of the task" in words
         assert words.count("[... ") == (length > 16_000)

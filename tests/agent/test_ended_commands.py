@@ -1,4 +1,6 @@
-"""Commands that are past their timeout: they go on, and the model is told of their end when it comes."""
+"""Commands that are past their timeout: they go on,
+and the model is told of their end when it comes.
+"""
 
 import asyncio
 from pathlib import Path
@@ -12,7 +14,13 @@ from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.api.session_inputs import RunLimits
 from codeloop.schema.limits import SHELL_OVERDUE
 from codeloop.schema.wire import replace
-from tests.support.scripted_project import ScriptedProject, make_answer, make_call, open_scripted_project, wait_until
+from tests.support.scripted_project import (
+    ScriptedProject,
+    make_answer,
+    make_call,
+    open_scripted_project,
+    wait_until,
+)
 
 ALONE = RunLimits(attended=False)
 DONE = ScriptedAnswer(text="Done.")
@@ -34,7 +42,9 @@ def list_requests(it: ScriptedProject) -> list[str]:
     return [str(request.messages) for request in it.model.requests if request.tools]
 
 
-async def test_where_nobody_is_there_the_turn_waits_for_the_end_and_tells_it(tmp_path: Path) -> None:
+async def test_where_nobody_is_there_the_turn_waits_for_the_end_and_tells_it(
+    tmp_path: Path,
+) -> None:
     async with open_scripted_project(tmp_path, [slow(), DONE, DONE, DONE]) as it:
         (it.work / "test.sh").write_text(SLOW_TEST)
         turn = asyncio.create_task(it.prompt(limits=ALONE))
@@ -53,7 +63,11 @@ async def test_where_nobody_is_there_the_turn_waits_for_the_end_and_tells_it(tmp
 
 
 async def test_what_ends_while_the_model_works_is_told_at_the_next_step(tmp_path: Path) -> None:
-    end = make_answer(make_call("bash", "go", command="touch go; until [ -e passed ]; do sleep 0.02; done; sleep 0.5"))
+    end = make_answer(
+        make_call(
+            "bash", "go", command="touch go; until [ -e passed ]; do sleep 0.02; done; sleep 0.5"
+        )
+    )
     async with open_scripted_project(tmp_path, [slow(), end, DONE, DONE]) as it:
         (it.work / "test.sh").write_text("until [ -e go ]; do sleep 0.02; done; touch passed\n")
         await it.prompt(limits=ALONE)
@@ -65,7 +79,9 @@ async def test_what_ends_while_the_model_works_is_told_at_the_next_step(tmp_path
         assert told[-1].count("has ended") == 1
 
 
-async def test_what_is_not_waited_for_any_longer_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_what_is_not_waited_for_any_longer_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(ended_commands, "SHELL_OVERDUE", replace(SHELL_OVERDUE, value=1))
     named = ScriptedAnswer(text="The tests did not end here.")
     async with open_scripted_project(tmp_path, [slow(), named, DONE]) as it:
@@ -81,12 +97,16 @@ async def test_what_is_not_waited_for_any_longer_is_said(tmp_path: Path, monkeyp
 
 
 async def test_where_a_user_is_there_the_turn_ends_and_goes_on_with_the_end(tmp_path: Path) -> None:
-    async with open_scripted_project(tmp_path, [slow(), DONE, ScriptedAnswer(text="It failed.")]) as it:
+    async with open_scripted_project(
+        tmp_path, [slow(), DONE, ScriptedAnswer(text="It failed.")]
+    ) as it:
         (it.work / "test.sh").write_text(SLOW_TEST)
         await it.prompt()
         assert not it.project.runs.is_running(it.session_id)
         (it.work / "go").touch()
-        await wait_until(lambda: len(list_requests(it)) == 3 and not it.project.runs.is_running(it.session_id))
+        await wait_until(
+            lambda: len(list_requests(it)) == 3 and not it.project.runs.is_running(it.session_id)
+        )
         assert "with exit code 3" in list_requests(it)[2]
 
 
@@ -131,7 +151,8 @@ def test_builds_tests_and_installations_take_long(line: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "line", ["sleep 300", "python3 serve.py", "npm run dev", "npm ls", "yarn why x", "ls make", "rg pip"]
+    "line",
+    ["sleep 300", "python3 serve.py", "npm run dev", "npm ls", "yarn why x", "ls make", "rg pip"],
 )
 def test_other_lines_do_not(line: str) -> None:
     assert not takes_long(line)

@@ -1,4 +1,6 @@
-"""A session goes from one service to another by export and import, and back: nothing of it is lost or changed."""
+"""A session goes from one service to another by export and import,
+and back: nothing of it is lost or changed.
+"""
 
 import json
 from pathlib import Path
@@ -8,7 +10,12 @@ import msgspec
 import pytest
 
 from codeloop.schema.api.session_messages import SESSION_MESSAGES, ListMessages
-from codeloop.schema.api.session_requests import SESSION_GET, SESSION_IMPORT, ImportSession, SessionId
+from codeloop.schema.api.session_requests import (
+    SESSION_GET,
+    SESSION_IMPORT,
+    ImportSession,
+    SessionId,
+)
 from tests.support.adapter_rows import ADAPTER_ROWS
 from tests.support.answers import Answer, Call
 from tests.support.http_connection import ReceivedRequest
@@ -17,13 +24,17 @@ from tests.support.scripted_project import ScriptedProject, join_texts, open_scr
 
 NAMES = list(ADAPTER_ROWS)
 PAIRS = [(name, NAMES[(at + 3) % len(NAMES)]) for at, name in enumerate(NAMES)]
-"""Each adapter with one of another kind; `tests/model/protocols/test_every_adapter.py` switches between all pairs."""
+"""Each adapter with one of another kind; `tests/model/protocols/test_every_adapter.py`
+switches between all pairs.
+"""
 SIGNED, OTHER = "c2lnMQ+/==", "c2lnMg+/=="
 THOUGHT = "First,\n\tthe file. größe 漢字 "
 
 
 class Service:
-    """Answers with thinking and a call, then with a word, for each prompt; titles get an answer of their own."""
+    """Answers with thinking and a call, then with a word, for each prompt;
+    titles get an answer of their own.
+    """
 
     def __init__(self, signature: str) -> None:
         self.signature = signature
@@ -46,7 +57,9 @@ async def export(it: ScriptedProject) -> dict[str, Any]:
     return msgspec.json.decode(msgspec.json.encode({"info": info, "messages": messages}))
 
 
-async def go_on(folder: Path, name: str, service: Service, session: dict[str, Any] | None) -> dict[str, Any]:
+async def go_on(
+    folder: Path, name: str, service: Service, session: dict[str, Any] | None
+) -> dict[str, Any]:
     """Import a session at another place, prompt there, and return what is exported of it."""
     (folder / "work").mkdir(parents=True)
     (folder / "work" / "a.txt").write_text("what stands in it\n")
@@ -69,7 +82,9 @@ async def go_on(folder: Path, name: str, service: Service, session: dict[str, An
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("one", "other"), PAIRS)
-async def test_a_session_is_whole_at_another_service_and_back(tmp_path: Path, one: str, other: str) -> None:
+async def test_a_session_is_whole_at_another_service_and_back(
+    tmp_path: Path, one: str, other: str
+) -> None:
     first, second = (
         Service(SIGNED if ADAPTER_ROWS[one].signs else ""),
         Service(OTHER if ADAPTER_ROWS[other].signs else ""),
@@ -82,4 +97,6 @@ async def test_a_session_is_whole_at_another_service_and_back(tmp_path: Path, on
     back = first.asked[2]
     assert back.count("what stands in it") == 2
     assert OTHER not in back
-    assert back.count(SIGNED) == int(ADAPTER_ROWS[one].signs), "what was signed goes back as it came"
+    assert back.count(SIGNED) == int(ADAPTER_ROWS[one].signs), (
+        "what was signed goes back as it came"
+    )

@@ -1,4 +1,6 @@
-"""Another model takes over where a model's service fails: what is decided, and the real program with two services."""
+"""Another model takes over where a model's service fails: what is decided,
+and the real program with two services.
+"""
 
 import json
 from pathlib import Path
@@ -18,18 +20,26 @@ from tests.support.answers import Answer, Call
 
 SESSION: Session = session()
 BUSY = APIError(data=APIErrorData(message="The service is overloaded.", is_retryable=True))
-BROKE = APIError(data=APIErrorData(message="No credit.", is_retryable=False, metadata={"kind": "credit"}))
+BROKE = APIError(
+    data=APIErrorData(message="No credit.", is_retryable=False, metadata={"kind": "credit"})
+)
 WRONG = APIError(data=APIErrorData(message="No such field.", is_retryable=False))
 
 
 def turn(asked: str, answered: str, error: APIError, *, summary: bool = False) -> Conversation:
-    """Return a turn whose last answer failed: the model of the prompt by now, and the one that answered."""
+    """Return a turn whose last answer failed: the model of the prompt by now,
+    and the one that answered.
+    """
     prompt = user(SESSION.id, at=1)
     provider, _, model = asked.partition("/")
     prompt = replace(prompt, model=ModelRef(provider_id=provider, model_id=model))
     provider, _, model = answered.partition("/")
-    answer = replace(assistant(SESSION.id, prompt.id, at=2, done=2), provider_id=provider, model_id=model)
-    return Conversation(SESSION, (Entry(prompt), Entry(replace(answer, error=error, summary=summary or None))))
+    answer = replace(
+        assistant(SESSION.id, prompt.id, at=2, done=2), provider_id=provider, model_id=model
+    )
+    return Conversation(
+        SESSION, (Entry(prompt), Entry(replace(answer, error=error, summary=summary or None)))
+    )
 
 
 @pytest.mark.parametrize(
@@ -45,7 +55,9 @@ def turn(asked: str, answered: str, error: APIError, *, summary: bool = False) -
 def test_the_model_after_the_failed_one_takes_over(
     asked: str, answered: str, error: APIError, model: str | None
 ) -> None:
-    move = decide_next_move(turn(asked, answered, error), TurnSettings(fallback_models=("b/1", "c/1")))
+    move = decide_next_move(
+        turn(asked, answered, error), TurnSettings(fallback_models=("b/1", "c/1"))
+    )
     if model is None:
         assert isinstance(move, Stop)
     else:
@@ -62,19 +74,29 @@ def test_the_model_after_the_failed_one_takes_over(
         ("z/1", "a/1", False),
     ],
 )
-def test_a_model_that_took_over_is_asked_and_none_before_it_again(asked: str, answered: str, goes_on: bool) -> None:
-    move = decide_next_move(turn(asked, answered, BUSY), TurnSettings(fallback_models=("b/1", "c/1")))
+def test_a_model_that_took_over_is_asked_and_none_before_it_again(
+    asked: str, answered: str, goes_on: bool
+) -> None:
+    move = decide_next_move(
+        turn(asked, answered, BUSY), TurnSettings(fallback_models=("b/1", "c/1"))
+    )
     assert isinstance(move, AskModel if goes_on else Stop)
 
 
 def test_a_summary_that_failed_stays_failed() -> None:
-    move = decide_next_move(turn("b/1", "a/1", BUSY, summary=True), TurnSettings(fallback_models=("b/1",)))
+    move = decide_next_move(
+        turn("b/1", "a/1", BUSY, summary=True), TurnSettings(fallback_models=("b/1",))
+    )
     assert isinstance(move, Stop)
 
 
 def provider(url: str) -> dict[str, Any]:
     models = {"m": {"tool_call": True, "limit": {"context": 100_000, "output": 4_000}}}
-    return {"npm": "@ai-sdk/openai-compatible", "options": {"baseURL": url, "apiKey": "k"}, "models": models}
+    return {
+        "npm": "@ai-sdk/openai-compatible",
+        "options": {"baseURL": url, "apiKey": "k"},
+        "models": models,
+    }
 
 
 @pytest.mark.slow
@@ -84,7 +106,9 @@ def test_the_turn_goes_on_with_the_next_model_and_says_so(tmp_path: Path) -> Non
     broken = Answer(status=402, body=json.dumps({"error": {"message": "Insufficient credits"}}))
     with serving([step, broken]) as first, serving([Answer(text="Second here.")]) as second:
         names = {"one": provider(first.url), "two": provider(second.url)}
-        desk.configure(model="one/m", provider=names, fallback=["gone/m", "two/m"], permission="allow")
+        desk.configure(
+            model="one/m", provider=names, fallback=["gone/m", "two/m"], permission="allow"
+        )
         done = desk.run("run", "--format", "json", "--auto", "go")
         assert done.returncode == 0, done.stderr
         events = [json.loads(line) for line in done.stdout.splitlines()]

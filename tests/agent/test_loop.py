@@ -9,13 +9,26 @@ import pytest
 
 from codeloop.model.chat import CallReady, Finished, ModelEvent, ModelInfo, ModelRequest, TextDelta
 from codeloop.model.prices import Prices
-from codeloop.model.testing.script import RetryBlock, ScriptedAnswer, ScriptedCall, TextBlock, TokenCount
+from codeloop.model.testing.script import (
+    RetryBlock,
+    ScriptedAnswer,
+    ScriptedCall,
+    TextBlock,
+    TokenCount,
+)
 from codeloop.model.testing.scripted_model import SCRIPT_INFO, ScriptedModel
 from codeloop.schema.api.session_inputs import PROMPT_ASYNC, Prompt, RunLimits, TextPartInput
 from codeloop.schema.errors import APIError, APIErrorData
 from codeloop.schema.live_events import PartDelta, SessionIdle
 from codeloop.schema.message import AssistantMessage, UserMessage
-from codeloop.schema.part import StepFinishPart, StepStartPart, TextPart, ToolPart, ToolStateCompleted, ToolStateError
+from codeloop.schema.part import (
+    StepFinishPart,
+    StepStartPart,
+    TextPart,
+    ToolPart,
+    ToolStateCompleted,
+    ToolStateError,
+)
 from tests.support.scripted_project import (
     check_turns,
     join_texts,
@@ -30,7 +43,9 @@ DONE = ScriptedAnswer(text="Done.", tokens=TokenCount(input=7, output=3))
 
 
 async def test_a_text_answer_is_one_step(tmp_path: Path) -> None:
-    async with open_scripted_project(tmp_path, [ScriptedAnswer(text="Hello there.", deltas=4)]) as it:
+    async with open_scripted_project(
+        tmp_path, [ScriptedAnswer(text="Hello there.", deltas=4)]
+    ) as it:
         answer = await it.prompt("hi")
         assert answer.stop is not None
         assert answer.stop.reason == "done"
@@ -50,9 +65,13 @@ async def test_a_text_answer_is_one_step(tmp_path: Path) -> None:
 
 
 async def test_deltas_are_shown_live_and_add_up_to_the_stored_text(tmp_path: Path) -> None:
-    async with open_scripted_project(tmp_path, [ScriptedAnswer(text="one two three four", deltas=5)]) as it:
+    async with open_scripted_project(
+        tmp_path, [ScriptedAnswer(text="one two three four", deltas=5)]
+    ) as it:
         stream = it.client.follow()
-        await it.client.call(PROMPT_ASYNC, Prompt(session_id=it.session_id, parts=[TextPartInput(text="hi")]))
+        await it.client.call(
+            PROMPT_ASYNC, Prompt(session_id=it.session_id, parts=[TextPartInput(text="hi")])
+        )
         shown, kinds = "", list[str]()
         async for stamped in stream:
             kinds.append(type(stamped.event).__name__)
@@ -110,7 +129,9 @@ async def test_reads_of_one_step_run_side_by_side(tmp_path: Path) -> None:
     async with open_scripted_project(tmp_path, [made, DONE]) as it:
         for name in ("a", "b"):
             (it.work / f"{name}.env").write_text(f"KEY={name}\n")
-        await it.client.call(PROMPT_ASYNC, Prompt(session_id=it.session_id, parts=[TextPartInput(text="go")]))
+        await it.client.call(
+            PROMPT_ASYNC, Prompt(session_id=it.session_id, parts=[TextPartInput(text="go")])
+        )
         both = await it.questions(2)
         for request in both:
             await it.answer(request, "once")
@@ -131,7 +152,9 @@ async def test_a_call_that_changes_something_waits_for_those_before_it(tmp_path:
         assert results[2].strip() == "two"
         assert "two" in results[3]
         times = [
-            (s.time.start, s.time.end) for s in (part.state for part in it.calls()) if isinstance(s, ToolStateCompleted)
+            (s.time.start, s.time.end)
+            for s in (part.state for part in it.calls())
+            if isinstance(s, ToolStateCompleted)
         ]
         assert len(times) == 4
         assert all(before[1] <= after[0] for before, after in pairwise(times))
@@ -162,7 +185,9 @@ async def test_a_call_starts_before_the_answer_has_ended(tmp_path: Path) -> None
 
 
 async def test_tokens_and_cost_are_summed_in_the_session(tmp_path: Path) -> None:
-    info = ModelInfo(provider_id="p", id="m", name="M", prices=Prices(input=10, output=100, cache_read=1))
+    info = ModelInfo(
+        provider_id="p", id="m", name="M", prices=Prices(input=10, output=100, cache_read=1)
+    )
     script = [
         ScriptedAnswer(
             calls=(make_call("glob", pattern="*"),),
@@ -178,7 +203,11 @@ async def test_tokens_and_cost_are_summed_in_the_session(tmp_path: Path) -> None
         session = it.view().session
         assert session.cost == pytest.approx(0.0455)
         assert session.tokens is not None
-        assert (session.tokens.input, session.tokens.output, session.tokens.reasoning) == (3000, 150, 20)
+        assert (session.tokens.input, session.tokens.output, session.tokens.reasoning) == (
+            3000,
+            150,
+            20,
+        )
         assert session.tokens.cache.read == 500
         finishes = [p for e in it.view().entries for p in e.parts if isinstance(p, StepFinishPart)]
         assert [finish.reason for finish in finishes] == ["tool-calls", "stop"]
@@ -210,7 +239,9 @@ async def test_a_limit_ends_the_turn_and_the_next_prompt_goes_on(
 
 
 @pytest.mark.parametrize("limits", [RunLimits(tokens=50), RunLimits(cost=0.0005)])
-async def test_the_calls_of_the_answer_that_reaches_a_limit_are_not_run(tmp_path: Path, limits: RunLimits) -> None:
+async def test_the_calls_of_the_answer_that_reaches_a_limit_are_not_run(
+    tmp_path: Path, limits: RunLimits
+) -> None:
     info = ModelInfo(provider_id="p", id="m", name="M", prices=Prices(input=10))
     calls = (make_call("bash", command="touch mark"), make_call("bash", command="touch mark2"))
     async with open_scripted_project(tmp_path, [make_answer(*calls), DONE], info=info) as it:
@@ -218,7 +249,12 @@ async def test_the_calls_of_the_answer_that_reaches_a_limit_are_not_run(tmp_path
         assert answer.stop is not None
         assert answer.stop.reason == "limit"
         assert not list((tmp_path / "work").glob("mark*"))
-        parts = [part for entry in it.view().entries for part in entry.parts if isinstance(part, ToolPart)]
+        parts = [
+            part
+            for entry in it.view().entries
+            for part in entry.parts
+            if isinstance(part, ToolPart)
+        ]
         errors = [part.state.error for part in parts if isinstance(part.state, ToolStateError)]
         assert len(errors) == 2
         assert all(error.startswith("Not run: the limit of ") for error in errors)
@@ -228,12 +264,18 @@ async def test_the_calls_of_the_answer_that_reaches_a_limit_are_not_run(tmp_path
         check_turns(it.model.requests[-1].messages)
 
 
-async def test_a_prompt_sent_while_the_session_is_busy_is_taken_up_at_the_next_step(tmp_path: Path) -> None:
+async def test_a_prompt_sent_while_the_session_is_busy_is_taken_up_at_the_next_step(
+    tmp_path: Path,
+) -> None:
     made = make_answer(make_call("bash", command="until [ -e go ]; do sleep 0.01; done"))
     async with open_scripted_project(tmp_path, [made, DONE]) as it:
-        await it.client.call(PROMPT_ASYNC, Prompt(session_id=it.session_id, parts=[TextPartInput(text="first")]))
+        await it.client.call(
+            PROMPT_ASYNC, Prompt(session_id=it.session_id, parts=[TextPartInput(text="first")])
+        )
         await wait_until(lambda: it.calls() and it.calls()[0].state.input)
-        await it.client.call(PROMPT_ASYNC, Prompt(session_id=it.session_id, parts=[TextPartInput(text="second")]))
+        await it.client.call(
+            PROMPT_ASYNC, Prompt(session_id=it.session_id, parts=[TextPartInput(text="second")])
+        )
         (it.work / "go").touch()
         await wait_until(lambda: not it.project.runs.is_running(it.session_id))
         assert len(it.model.requests) == 2
@@ -243,9 +285,14 @@ async def test_a_prompt_sent_while_the_session_is_busy_is_taken_up_at_the_next_s
 
 
 async def test_a_prompt_sent_during_the_last_step_gets_its_own_answer(tmp_path: Path) -> None:
-    script = [ScriptedAnswer(text="a long answer", deltas=5, delay_ms=20), ScriptedAnswer(text="to the second")]
+    script = [
+        ScriptedAnswer(text="a long answer", deltas=5, delay_ms=20),
+        ScriptedAnswer(text="to the second"),
+    ]
     async with open_scripted_project(tmp_path, script) as it:
-        await it.client.call(PROMPT_ASYNC, Prompt(session_id=it.session_id, parts=[TextPartInput(text="first")]))
+        await it.client.call(
+            PROMPT_ASYNC, Prompt(session_id=it.session_id, parts=[TextPartInput(text="first")])
+        )
         await wait_until(lambda: len(it.view().entries) == 2)
         answer = await it.prompt("second")
         assert join_texts(answer.parts) == "to the second"
@@ -253,8 +300,12 @@ async def test_a_prompt_sent_during_the_last_step_gets_its_own_answer(tmp_path: 
 
 
 async def test_an_error_of_the_service_is_stored_and_ends_the_turn(tmp_path: Path) -> None:
-    error = APIError(data=APIErrorData(message="no such model", is_retryable=False, status_code=404))
-    async with open_scripted_project(tmp_path, [ScriptedAnswer(text="half", error=error), DONE]) as it:
+    error = APIError(
+        data=APIErrorData(message="no such model", is_retryable=False, status_code=404)
+    )
+    async with open_scripted_project(
+        tmp_path, [ScriptedAnswer(text="half", error=error), DONE]
+    ) as it:
         answer = await it.prompt()
         assert answer.stop is not None
         assert (answer.stop.reason, answer.stop.message) == ("error", "no such model")
@@ -285,14 +336,21 @@ async def test_a_fault_of_the_model_itself_ends_the_turn_instead_of_hanging(tmp_
 
 
 async def test_a_request_sent_again_replaces_what_had_come(tmp_path: Path) -> None:
-    retried = ScriptedAnswer(content=(TextBlock("old"), RetryBlock(1, "service busy"), TextBlock("new")))
+    retried = ScriptedAnswer(
+        content=(TextBlock("old"), RetryBlock(1, "service busy"), TextBlock("new"))
+    )
     async with open_scripted_project(tmp_path, [retried]) as it:
         answer = await it.prompt()
         assert [part.text for part in answer.parts if isinstance(part, TextPart)] == ["new"]
 
 
-async def test_an_answer_cut_at_the_output_limit_runs_no_half_call_and_goes_on(tmp_path: Path) -> None:
-    cut = ScriptedAnswer(calls=(ScriptedCall("write", '{"filePath": "a.txt", "cont', complete=False),), finish="length")
+async def test_an_answer_cut_at_the_output_limit_runs_no_half_call_and_goes_on(
+    tmp_path: Path,
+) -> None:
+    cut = ScriptedAnswer(
+        calls=(ScriptedCall("write", '{"filePath": "a.txt", "cont', complete=False),),
+        finish="length",
+    )
     async with open_scripted_project(tmp_path, [cut, DONE]) as it:
         answer = await it.prompt()
         assert answer.stop is not None
@@ -304,23 +362,31 @@ async def test_an_answer_cut_at_the_output_limit_runs_no_half_call_and_goes_on(t
         check_turns(it.model.requests[1].messages)
 
 
-async def test_a_half_call_of_an_answer_that_was_withheld_is_not_blamed_on_the_connection(tmp_path: Path) -> None:
+async def test_a_half_call_of_an_answer_that_was_withheld_is_not_blamed_on_the_connection(
+    tmp_path: Path,
+) -> None:
     half_call = ScriptedCall("write", '{"filePath": "a.txt", "cont', complete=False)
     withheld = ScriptedAnswer(calls=(half_call,), finish="content-filter")
     async with open_scripted_project(tmp_path, [withheld, DONE]) as it:
         await it.prompt()
-        assert it.results() == ["The answer ended before the call's arguments were complete, so it was not run."]
+        assert it.results() == [
+            "The answer ended before the call's arguments were complete, so it was not run."
+        ]
 
 
 async def test_text_cut_at_the_output_limit_is_said_to_be(tmp_path: Path) -> None:
-    async with open_scripted_project(tmp_path, [ScriptedAnswer(text="half a", finish="length")]) as it:
+    async with open_scripted_project(
+        tmp_path, [ScriptedAnswer(text="half a", finish="length")]
+    ) as it:
         answer = await it.prompt()
         assert answer.stop is not None
         assert answer.stop.reason == "length"
 
 
 async def test_a_thousand_deltas_are_stored_a_few_times_only(tmp_path: Path) -> None:
-    async with open_scripted_project(tmp_path, [ScriptedAnswer(text="x" * 1000, deltas=1000)]) as it:
+    async with open_scripted_project(
+        tmp_path, [ScriptedAnswer(text="x" * 1000, deltas=1000)]
+    ) as it:
         begin = time.monotonic()
         await it.prompt()
         stored = it.project.store.read_last_seq()
@@ -328,7 +394,9 @@ async def test_a_thousand_deltas_are_stored_a_few_times_only(tmp_path: Path) -> 
 
 
 async def test_what_waits_for_a_person_is_only_offered_where_one_is(tmp_path: Path) -> None:
-    async with open_scripted_project(tmp_path, [ScriptedAnswer(text="One."), ScriptedAnswer(text="Two.")]) as it:
+    async with open_scripted_project(
+        tmp_path, [ScriptedAnswer(text="One."), ScriptedAnswer(text="Two.")]
+    ) as it:
         await it.prompt("here")
         await it.prompt("away", limits=RunLimits(attended=False))
         there, away = ({spec.name for spec in request.tools} for request in it.model.requests)

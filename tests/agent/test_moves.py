@@ -32,7 +32,9 @@ def asked(at: int = 1) -> Entry:
     return Entry(user(SESSION.id, at=at))
 
 
-def answered(finish: str | None, at: int = 2, *, cost: float = 0.0, error: Any = None, done: bool = True) -> Entry:
+def answered(
+    finish: str | None, at: int = 2, *, cost: float = 0.0, error: Any = None, done: bool = True
+) -> Entry:
     info = assistant(SESSION.id, "msg_parent", at=at, done=at if done else None)
     return Entry(replace(info, finish=finish, cost=cost, error=error))
 
@@ -44,7 +46,9 @@ def view(*entries: Entry) -> Conversation:
 
 def with_call(entry: Entry, metadata: dict[str, Any] | None) -> Entry:
     state = ToolStateError(input={}, error="no", time=ToolTime(start=1, end=1), metadata=metadata)
-    part = ToolPart(id="prt_1", session_id="s", message_id=entry.info.id, call_id="c", tool="bash", state=state)
+    part = ToolPart(
+        id="prt_1", session_id="s", message_id=entry.info.id, call_id="c", tool="bash", state=state
+    )
     return Entry(entry.info, (part,))
 
 
@@ -63,7 +67,10 @@ def stopped(entries: tuple[Entry, ...], settings: TurnSettings = UNBOUND) -> Sto
         ((asked(), answered("length")), "length"),
         ((asked(), answered("content-filter")), "filtered"),
         ((asked(), answered(None, error=API)), "error"),
-        ((asked(), answered(None, error=MessageAbortedError(data=ErrorText(message="Aborted")))), "aborted"),
+        (
+            (asked(), answered(None, error=MessageAbortedError(data=ErrorText(message="Aborted")))),
+            "aborted",
+        ),
         ((asked(), with_call(answered("tool-calls"), {REJECTED_KEY: True})), "rejected"),
     ],
 )
@@ -85,7 +92,9 @@ def test_a_turn_stops(entries: tuple[Entry, ...], reason: str) -> None:
         ((asked(), with_call(answered("tool-calls"), {REJECTED_KEY: True}), asked()), 1),
     ],
 )
-def test_the_model_is_asked_and_steps_are_counted_within_the_turn(entries: tuple[Entry, ...], steps: int) -> None:
+def test_the_model_is_asked_and_steps_are_counted_within_the_turn(
+    entries: tuple[Entry, ...], steps: int
+) -> None:
     move = decide_next_move(view(*entries), TurnSettings())
     assert isinstance(move, AskModel)
     users = [entry.info for entry in entries if not isinstance(entry.info, AssistantMessage)]
@@ -99,7 +108,11 @@ def test_the_error_of_the_service_is_said() -> None:
 
 def test_what_is_open_is_settled_first_wherever_it_stands_in_the_turn() -> None:
     left = answered(None, done=False)
-    for entries in ((asked(), left), (asked(), left, asked()), (asked(), answered("tool-calls"), left, asked())):
+    for entries in (
+        (asked(), left),
+        (asked(), left, asked()),
+        (asked(), answered("tool-calls"), left, asked()),
+    ):
         assert decide_next_move(view(*entries), TurnSettings(max_steps=0)) == Recover((left,))
 
 
@@ -107,9 +120,18 @@ def test_what_is_open_is_settled_first_wherever_it_stands_in_the_turn() -> None:
     ("settings", "words"),
     [
         (TurnSettings(max_steps=2), "The limit of 2 steps is reached."),
-        (TurnSettings(max_cost=0.5, cost_before=9.0), "The limit of $0.50 is reached: $0.60 spent."),
-        (TurnSettings(max_cost=0, cost_before=9.0), "Nothing is left of the limit of cost, so no request was made."),
-        (TurnSettings(max_cost=1e-05, cost_before=9.0), "The limit of $0.00001 is reached: $0.60 spent."),
+        (
+            TurnSettings(max_cost=0.5, cost_before=9.0),
+            "The limit of $0.50 is reached: $0.60 spent.",
+        ),
+        (
+            TurnSettings(max_cost=0, cost_before=9.0),
+            "Nothing is left of the limit of cost, so no request was made.",
+        ),
+        (
+            TurnSettings(max_cost=1e-05, cost_before=9.0),
+            "The limit of $0.00001 is reached: $0.60 spent.",
+        ),
         (TurnSettings(max_steps=1), "The limit of 1 step is reached."),
         (TurnSettings(max_tokens=0), "The limit of 0 tokens is reached: 0 used."),
     ],
@@ -123,12 +145,20 @@ def test_limits_count_the_steps_of_the_turn_only(settings: TurnSettings, words: 
 
 
 def test_a_finished_turn_is_done_whatever_its_limits() -> None:
-    assert stopped((asked(), answered("stop", cost=9.0)), TurnSettings(max_steps=1, max_cost=1)).reason == "done"
+    assert (
+        stopped((asked(), answered("stop", cost=9.0)), TurnSettings(max_steps=1, max_cost=1)).reason
+        == "done"
+    )
 
 
 def test_calls_without_a_result_are_open() -> None:
     part = ToolPart(
-        id="p", session_id="s", message_id="m", call_id="c", tool="t", state=ToolStatePending(input={}, raw="")
+        id="p",
+        session_id="s",
+        message_id="m",
+        call_id="c",
+        tool="t",
+        state=ToolStatePending(input={}, raw=""),
     )
     closed = with_call(answered("stop"), None).parts[0]
     assert list_open_calls((part, closed)) == [part]
@@ -154,9 +184,9 @@ def test_what_came_before_a_finished_turn_does_not_count(
 ) -> None:
     before = (*entries, answered("stop"))
     turn = (asked(), *more)
-    assert decide_next_move(view(*before, *turn), TurnSettings(max_steps=steps)) == decide_next_move(
-        view(*turn), TurnSettings(max_steps=steps)
-    )
+    assert decide_next_move(
+        view(*before, *turn), TurnSettings(max_steps=steps)
+    ) == decide_next_move(view(*turn), TurnSettings(max_steps=steps))
 
 
 @pytest.mark.slow
@@ -166,7 +196,9 @@ def test_settling_leads_to_a_move_that_is_not_settling(entries: list[Entry]) -> 
     if not isinstance(move, Recover):
         return
     closed = [
-        Entry(replace(entry.info, error=API, time=replace(entry.info.time, completed=9)), entry.parts)
+        Entry(
+            replace(entry.info, error=API, time=replace(entry.info.time, completed=9)), entry.parts
+        )
         if entry in move.entries and isinstance(entry.info, AssistantMessage)
         else entry
         for entry in entries

@@ -1,4 +1,6 @@
-"""A call asks one question, which shows what it would do; nobody is asked for what is then denied."""
+"""A call asks one question, which shows what it would do;
+nobody is asked for what is then denied.
+"""
 
 import asyncio
 from pathlib import Path
@@ -37,7 +39,9 @@ async def test_what_is_written_outside_is_asked_about_once_and_shown(
     out.mkdir()
     (out / "a.txt").write_text("old\n")
     script = [make_answer(make_call(tool, **writing(tool, out))), OK]
-    async with open_scripted_project(tmp_path, script, permission={"multiedit": "allow", **rules}) as it:
+    async with open_scripted_project(
+        tmp_path, script, permission={"multiedit": "allow", **rules}
+    ) as it:
         turn = asyncio.create_task(it.prompt())
         request = await it.question()
         assert request.permission == "external_directory"
@@ -60,7 +64,9 @@ async def test_why_a_change_outside_fails_is_only_read_after_a_yes_to_a_question
     out.mkdir()
     (out / "b.sh").write_text("secret\n")  # was not read, and does not hold what is to be replaced
     (out / "a.txt").write_text("secret\n")
-    async with open_scripted_project(tmp_path, [make_answer(make_call(tool, **writing(tool, out))), OK]) as it:
+    async with open_scripted_project(
+        tmp_path, [make_answer(make_call(tool, **writing(tool, out))), OK]
+    ) as it:
         turn = asyncio.create_task(it.prompt())
         request = await it.question()
         rows = describe_request(request, Requester(tool), 80, 20).rows
@@ -94,7 +100,8 @@ async def test_nobody_is_asked_for_what_is_then_denied(
     (out / "a.txt").write_text("old\n")
     (out / ".env").write_text("KEY=1\n")
     made = {
-        key: value.format(out) if value is PATCH else value.replace("{out}", str(out)) for key, value in given.items()
+        key: value.format(out) if value is PATCH else value.replace("{out}", str(out))
+        for key, value in given.items()
     }
     denied = {"edit": "deny", "bash": "deny", "read": {"<secret>": "deny"}}
     settings: dict[str, Any] = {"profile": "plan"} if how == "profile" else {"permission": denied}
@@ -105,4 +112,6 @@ async def test_nobody_is_asked_for_what_is_then_denied(
     ) as it:
         await it.prompt()
         assert all("Permission denied" in result for result in it.results())
-        assert {decision.by for decision in it.project.store.permissions.list_decisions()} == {"rule"}
+        assert {decision.by for decision in it.project.store.permissions.list_decisions()} == {
+            "rule"
+        }

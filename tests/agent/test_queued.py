@@ -13,7 +13,9 @@ SESSION = session()
 
 
 def view(shape: str) -> Conversation:
-    """Return a conversation: `u` is a prompt, `a` an answer to the last prompt, `b` one to the prompt before that."""
+    """Return a conversation: `u` is a prompt, `a` an answer to the last prompt,
+    `b` one to the prompt before that.
+    """
     entries: list[Entry] = []
     prompts: list[Any] = []
     for at, kind in enumerate(shape, 1):
@@ -22,7 +24,9 @@ def view(shape: str) -> Conversation:
             entries.append(Entry(prompts[-1]))
         else:
             parent = prompts[-1 if kind == "a" else -2]
-            entries.append(Entry(replace(assistant(SESSION.id, parent.id, at=at), parent_id=parent.id)))
+            entries.append(
+                Entry(replace(assistant(SESSION.id, parent.id, at=at), parent_id=parent.id))
+            )
     return Conversation(SESSION, tuple(entries))
 
 
@@ -43,4 +47,6 @@ def view(shape: str) -> Conversation:
 )
 def test_prompts_behind_the_last_one_that_was_answered_wait(shape: str, waiting: list[int]) -> None:
     conversation = view(shape)
-    assert list(list_queued_prompts(conversation)) == [conversation.entries[place] for place in waiting]
+    assert list(list_queued_prompts(conversation)) == [
+        conversation.entries[place] for place in waiting
+    ]

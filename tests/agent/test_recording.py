@@ -1,11 +1,18 @@
-"""What a step changed is recorded with it, so that it can be undone: through the real loop, tools and files."""
+"""What a step changed is recorded with it, so that it can be undone: through the real loop,
+tools and files.
+"""
 
 from pathlib import Path
 
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.api.session_inputs import ABORT, PROMPT_ASYNC, Prompt, TextPartInput
 from codeloop.schema.api.session_requests import SessionId
-from codeloop.schema.api.session_undo import SESSION_REVERT, SESSION_UNREVERT, RevertSession, UnrevertSession
+from codeloop.schema.api.session_undo import (
+    SESSION_REVERT,
+    SESSION_UNREVERT,
+    RevertSession,
+    UnrevertSession,
+)
 from codeloop.schema.part import PatchPart, StepFinishPart
 from tests.support.scripted_project import (
     ScriptedProject,
@@ -18,7 +25,9 @@ from tests.support.scripted_project import (
 
 
 def patches(it: ScriptedProject) -> list[PatchPart]:
-    return [part for entry in it.view().entries for part in entry.parts if isinstance(part, PatchPart)]
+    return [
+        part for entry in it.view().entries for part in entry.parts if isinstance(part, PatchPart)
+    ]
 
 
 def prompt_of(it: ScriptedProject) -> str:
@@ -48,7 +57,9 @@ async def test_a_turn_is_undone_and_redone_with_its_files(tmp_path: Path) -> Non
         assert (work / "a.txt").read_text() == "1\n"
         (patch,) = patches(it)
         assert set(patch.files) == {str(work / "a.txt"), str(work / "b.txt")}
-        undone = await it.client.call(SESSION_REVERT, RevertSession(session_id=it.session_id, message_id=prompt_of(it)))
+        undone = await it.client.call(
+            SESSION_REVERT, RevertSession(session_id=it.session_id, message_id=prompt_of(it))
+        )
         assert undone.outcome is not None
         assert undone.outcome.conflicts == []
         assert ((work / "a.txt").read_text(), (work / "b.txt").read_text()) == ("one\n", "two\n")
@@ -66,7 +77,9 @@ async def test_a_prompt_after_an_undo_makes_it_final(tmp_path: Path) -> None:
     ]
     async with open_scripted_project(tmp_path, steps) as it:
         await it.prompt("one")
-        await it.client.call(SESSION_REVERT, RevertSession(session_id=it.session_id, message_id=prompt_of(it)))
+        await it.client.call(
+            SESSION_REVERT, RevertSession(session_id=it.session_id, message_id=prompt_of(it))
+        )
         assert not (work / "n.txt").exists()
         assert join_texts((await it.prompt("two")).parts) == "Again."
         assert len(it.view().entries) == 2
@@ -79,11 +92,15 @@ async def test_what_an_aborted_step_changed_is_recorded(tmp_path: Path) -> None:
     async with open_scripted_project(
         tmp_path, [make_answer(make_call("bash", command="echo x > a.txt; touch begun; sleep 30"))]
     ) as it:
-        await it.client.call(PROMPT_ASYNC, Prompt(session_id=it.session_id, parts=[TextPartInput(text="go")]))
+        await it.client.call(
+            PROMPT_ASYNC, Prompt(session_id=it.session_id, parts=[TextPartInput(text="go")])
+        )
         await wait_until(lambda: (work / "begun").exists())
         await it.client.call(ABORT, SessionId(session_id=it.session_id))
         assert str(work / "a.txt") in patches(it)[0].files
-        await it.client.call(SESSION_REVERT, RevertSession(session_id=it.session_id, message_id=prompt_of(it)))
+        await it.client.call(
+            SESSION_REVERT, RevertSession(session_id=it.session_id, message_id=prompt_of(it))
+        )
         assert (work / "a.txt").read_text() == "one\n"
 
 
@@ -103,17 +120,23 @@ async def test_ignored_files_are_kept_before_a_destructive_command(tmp_path: Pat
     (work / ".gitignore").write_text("*.log\n")
     (work / "x.log").write_text("precious\n")
     async with open_scripted_project(
-        tmp_path, [make_answer(make_call("bash", command="rm -rf x.log")), ScriptedAnswer(text="Gone.")]
+        tmp_path,
+        [make_answer(make_call("bash", command="rm -rf x.log")), ScriptedAnswer(text="Gone.")],
     ) as it:
         await it.prompt()
         assert not (work / "x.log").exists()
-        await it.client.call(SESSION_REVERT, RevertSession(session_id=it.session_id, message_id=prompt_of(it)))
+        await it.client.call(
+            SESSION_REVERT, RevertSession(session_id=it.session_id, message_id=prompt_of(it))
+        )
         assert (work / "x.log").read_text() == "precious\n"
 
 
 async def test_without_snapshots_nothing_is_recorded(tmp_path: Path) -> None:
     made(tmp_path)
-    steps = [make_answer(make_call("write", filePath="n.txt", content="new")), ScriptedAnswer(text="Done.")]
+    steps = [
+        make_answer(make_call("write", filePath="n.txt", content="new")),
+        ScriptedAnswer(text="Done."),
+    ]
     async with open_scripted_project(tmp_path, steps, snapshot=False) as it:
         await it.prompt()
         assert patches(it) == []

@@ -13,7 +13,13 @@ import pytest
 
 from codeloop.agent.engine import TurnSettings
 from codeloop.agent.moves import Recover, decide_next_move
-from codeloop.agent.recovery import ABORTED_ERROR, CHECK_FIRST_ADVICE, INTERRUPTED_ERROR, NOT_STARTED_ERROR, recover
+from codeloop.agent.recovery import (
+    ABORTED_ERROR,
+    CHECK_FIRST_ADVICE,
+    INTERRUPTED_ERROR,
+    NOT_STARTED_ERROR,
+    recover,
+)
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.ids import new_id, now_ms
 from codeloop.schema.message import AssistantMessage
@@ -85,7 +91,9 @@ asyncio.run(main())
 
 
 def left_by_a_crash(it: ScriptedProject) -> AssistantMessage:
-    """Store what a killed process leaves: an open answer with text, thinking, calls and a question."""
+    """Store what a killed process leaves: an open answer with text, thinking,
+    calls and a question.
+    """
     asking = user(it.session_id, at=now_ms() - 2)
     info = assistant(it.session_id, asking.id, at=now_ms() - 1)
     of: dict[str, Any] = {"session_id": it.session_id, "message_id": info.id}
@@ -123,7 +131,11 @@ async def test_the_next_prompt_closes_what_was_open_and_tells_the_model(tmp_path
         running, pending = it.calls()
         assert isinstance(running.state, ToolStateError)
         assert (running.state.error, running.state.time.start) == (INTERRUPTED_ERROR, 5)
-        assert running.state.metadata == {"output": "so far\n", "interrupted": True, ADVICE_KEY: CHECK_FIRST_ADVICE}
+        assert running.state.metadata == {
+            "output": "so far\n",
+            "interrupted": True,
+            ADVICE_KEY: CHECK_FIRST_ADVICE,
+        }
         assert isinstance(pending.state, ToolStateError)
         assert pending.state.error == NOT_STARTED_ERROR
         assert it.project.store.list_pending_permissions() == []
@@ -152,14 +164,18 @@ async def test_recovery_twice_changes_nothing(tmp_path: Path) -> None:
 
 
 async def test_a_crash_during_recovery_is_recovered_from(tmp_path: Path) -> None:
-    """The first half of the closing events is stored, the rest is not: one result a call all the same."""
+    """The first half of the closing events is stored,
+    the rest is not: one result a call all the same.
+    """
     async with open_scripted_project(tmp_path, [AFTER]) as it:
         left_by_a_crash(it)
         running = it.calls()[0]
         state = ToolStateError(input={}, error="closed before", time=replace_time(running))
         it.project.store.append(put(replace(running, state=state)))
         await it.prompt("go on")
-        assert [part.state.error for part in it.calls() if isinstance(part.state, ToolStateError)] == [
+        assert [
+            part.state.error for part in it.calls() if isinstance(part.state, ToolStateError)
+        ] == [
             "closed before",
             NOT_STARTED_ERROR,
         ]
@@ -181,7 +197,11 @@ async def test_an_answer_of_which_nothing_came_is_not_sent(tmp_path: Path, parts
             it.project.store.append(put(text(info, "")))
         if parts == "thinking only":
             thought = ReasoningPart(
-                id=new_id("prt"), session_id=it.session_id, message_id=info.id, text="hm", time=Span(start=1)
+                id=new_id("prt"),
+                session_id=it.session_id,
+                message_id=info.id,
+                text="hm",
+                time=Span(start=1),
             )
             it.project.store.append(put(thought))
         await it.prompt("go on")
@@ -204,7 +224,9 @@ async def test_a_process_killed_in_a_call_never_runs_it_twice(tmp_path: Path) ->
     victim.stdout.close()
     async with open_scripted_project(tmp_path, [AFTER], session_id=session_id) as it:
         await it.prompt("go on")
-        assert [part.state.error for part in it.calls() if isinstance(part.state, ToolStateError)] == [
+        assert [
+            part.state.error for part in it.calls() if isinstance(part.state, ToolStateError)
+        ] == [
             INTERRUPTED_ERROR,
             NOT_STARTED_ERROR,
         ]
@@ -216,8 +238,12 @@ async def test_a_process_killed_in_a_call_never_runs_it_twice(tmp_path: Path) ->
 @pytest.mark.slow
 @pytest.mark.fuzz
 @pytest.mark.parametrize("seed", range(scale_examples(4)))
-async def test_a_turn_killed_at_any_time_goes_on_and_nothing_is_done_twice(tmp_path: Path, seed: int) -> None:
-    victim = subprocess.Popen([sys.executable, "-c", STEPS, str(tmp_path)], cwd=ROOT, stdout=subprocess.PIPE, text=True)
+async def test_a_turn_killed_at_any_time_goes_on_and_nothing_is_done_twice(
+    tmp_path: Path, seed: int
+) -> None:
+    victim = subprocess.Popen(
+        [sys.executable, "-c", STEPS, str(tmp_path)], cwd=ROOT, stdout=subprocess.PIPE, text=True
+    )
     assert victim.stdout is not None
     session_id = victim.stdout.readline().strip()
     await asyncio.sleep(random.Random(seed).random() * 0.12)
@@ -227,11 +253,19 @@ async def test_a_turn_killed_at_any_time_goes_on_and_nothing_is_done_twice(tmp_p
     with closing(sqlite3.connect(next((tmp_path / "home").rglob("codeloop.db")))) as db:
         assert db.execute("PRAGMA integrity_check").fetchone()[0] == "ok"
     async with open_scripted_project(tmp_path, [AFTER], session_id=session_id) as it:
-        done = [part.state for part in it.calls() if isinstance(part.state, ToolStateCompleted) and part.tool == "bash"]
+        done = [
+            part.state
+            for part in it.calls()
+            if isinstance(part.state, ToolStateCompleted) and part.tool == "bash"
+        ]
         await it.prompt("go on")
         check_turns(it.model.requests[0].messages)
         log = it.work / "log"
         lines = log.read_text().split() if log.exists() else []
         assert lines == [str(n) for n in range(len(lines))]
-        assert len(lines) - len(done) in {0, 1}, "what was shown as done is done, and at most one call is unknown"
-        assert all(isinstance(part.state, ToolStateCompleted | ToolStateError) for part in it.calls())
+        assert len(lines) - len(done) in {0, 1}, (
+            "what was shown as done is done, and at most one call is unknown"
+        )
+        assert all(
+            isinstance(part.state, ToolStateCompleted | ToolStateError) for part in it.calls()
+        )

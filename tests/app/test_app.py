@@ -1,4 +1,6 @@
-"""Everything that one process serves: projects by directory, and which of them works on a session."""
+"""Everything that one process serves: projects by directory,
+and which of them works on a session.
+"""
 
 import asyncio
 import subprocess
@@ -14,14 +16,26 @@ from codeloop.app.process_dispatch import carry_out
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.model.testing.scripted_model import ScriptedModel
 from codeloop.schema.api.process import GLOBAL_DISPOSE, INSTANCE_DISPOSE
-from codeloop.schema.api.session_inputs import ABORT, PROMPT, MessageWithParts, Prompt, TextPartInput
+from codeloop.schema.api.session_inputs import (
+    ABORT,
+    PROMPT,
+    MessageWithParts,
+    Prompt,
+    TextPartInput,
+)
 from codeloop.schema.api.session_requests import SESSION_CREATE, CreateSession, SessionId
 from codeloop.schema.errors import CodeloopError, OperationError
 from codeloop.schema.limits import OPEN_PROJECTS
 from codeloop.schema.live_events import BranchUpdated
 from codeloop.schema.message import Session
 from codeloop.schema.operation import NoArguments
-from tests.support.scripted_project import make_answer, make_call, make_startup, wait_for_result, wait_until
+from tests.support.scripted_project import (
+    make_answer,
+    make_call,
+    make_startup,
+    wait_for_result,
+    wait_until,
+)
 
 SLOW = make_answer(make_call("bash", command="touch begun; while [ ! -e go ]; do sleep 0.02; done"))
 DONE = ScriptedAnswer(text="Done.")
@@ -29,13 +43,25 @@ DONE = ScriptedAnswer(text="Done.")
 
 @asynccontextmanager
 async def app(tmp_path: Path, answers: Sequence[ScriptedAnswer] = ()) -> AsyncGenerator[App]:
-    """Open an App whose own directory is `tmp_path/work`, with a repository beside it in `tmp_path/repository`."""
+    """Open an App whose own directory is `tmp_path/work`,
+    with a repository beside it in `tmp_path/repository`.
+    """
     for name in ("work", "repository/inner"):
         (tmp_path / name).mkdir(parents=True)
-    git = ("git", "-C", str(tmp_path / "repository"), "-c", "user.name=t", "-c", "user.email=t@localhost")
+    git = (
+        "git",
+        "-C",
+        str(tmp_path / "repository"),
+        "-c",
+        "user.name=t",
+        "-c",
+        "user.email=t@localhost",
+    )
     for words in (("init", "-q"), ("commit", "-q", "--allow-empty", "-m", "first")):
         await asyncio.to_thread(subprocess.run, [*git, *words], check=True)
-    one = App(make_startup(tmp_path / "home", tmp_path / "work"), SingleModel(ScriptedModel(answers)))
+    one = App(
+        make_startup(tmp_path / "home", tmp_path / "work"), SingleModel(ScriptedModel(answers))
+    )
     try:
         yield one
     finally:
@@ -50,7 +76,9 @@ def saying(session: Session) -> Prompt:
     return Prompt(session_id=session.id, parts=[TextPartInput(text="go")])
 
 
-async def test_a_directory_has_one_project_however_it_is_named_and_however_often_at_once(tmp_path: Path) -> None:
+async def test_a_directory_has_one_project_however_it_is_named_and_however_often_at_once(
+    tmp_path: Path,
+) -> None:
     async with app(tmp_path) as it:
         (tmp_path / "link").symlink_to(tmp_path / "work")
         named = [
@@ -93,7 +121,11 @@ async def test_what_is_asked_of_a_session_is_done_in_its_own_directory_whatever_
         session = await made(it, tmp_path / "repository" / "inner")
         await wait_for_result(carry_out(it, PROMPT, saying(session), tmp_path / "work"), 20)
         project = await it.get_project(tmp_path / "repository" / "inner")
-        outputs = [str(part) for entry in project.store.read_conversation(session.id).entries for part in entry.parts]
+        outputs = [
+            str(part)
+            for entry in project.store.read_conversation(session.id).entries
+            for part in entry.parts
+        ]
         assert any(str(tmp_path / "repository" / "inner") in output for output in outputs)
 
 
@@ -101,21 +133,29 @@ async def test_a_session_of_a_project_that_is_not_open_is_found(tmp_path: Path) 
     async with app(tmp_path) as it:
         session = await made(it, tmp_path / "repository")
     (tmp_path / "second").mkdir()
-    again = App(make_startup(tmp_path / "home", tmp_path / "second"), SingleModel(ScriptedModel([DONE])))
+    again = App(
+        make_startup(tmp_path / "home", tmp_path / "second"), SingleModel(ScriptedModel([DONE]))
+    )
     try:
         answer: MessageWithParts = await wait_for_result(
             carry_out(again, PROMPT, saying(session), tmp_path / "second"), 20
         )
         assert answer.info.session_id == session.id
-        assert (await again.find_session_project(session.id, tmp_path / "second")).settings.project_root.vcs == "git"
+        assert (
+            await again.find_session_project(session.id, tmp_path / "second")
+        ).settings.project_root.vcs == "git"
         with pytest.raises(CodeloopError, match="Session not found"):
-            await carry_out(again, PROMPT, Prompt(session_id="ses_none", parts=[]), tmp_path / "second")
+            await carry_out(
+                again, PROMPT, Prompt(session_id="ses_none", parts=[]), tmp_path / "second"
+            )
     finally:
         await again.close()
 
 
 @pytest.mark.slow
-async def test_a_directory_that_is_read_anew_lets_its_turns_end_and_reaches_them(tmp_path: Path) -> None:
+async def test_a_directory_that_is_read_anew_lets_its_turns_end_and_reaches_them(
+    tmp_path: Path,
+) -> None:
     async with app(tmp_path, [SLOW, DONE, SLOW, DONE]) as it:
         work = tmp_path / "work"
         session = await made(it, work)
@@ -124,7 +164,9 @@ async def test_a_directory_that_is_read_anew_lets_its_turns_end_and_reaches_them
         await wait_until((work / "begun").exists)
         await carry_out(it, INSTANCE_DISPOSE, NoArguments(), work)
         assert await it.get_project(work) is not before
-        assert await it.find_session_project(session.id, work) is before, "it is still working on that session"
+        assert await it.find_session_project(session.id, work) is before, (
+            "it is still working on that session"
+        )
         (work / "go").touch()
         assert (await wait_for_result(turn, 20)).stop.reason == "done"
         await wait_until(lambda: not before.is_busy)
@@ -145,7 +187,9 @@ async def test_no_more_directories_stay_open_than_may_and_all_are_answered(tmp_p
         for directory in directories:
             directory.mkdir()
         sessions = await asyncio.gather(*(made(it, directory) for directory in directories))
-        assert [session.directory for session in sessions] == [str(directory) for directory in directories]
+        assert [session.directory for session in sessions] == [
+            str(directory) for directory in directories
+        ]
         assert len(it.projects) == OPEN_PROJECTS.value
 
 
@@ -162,7 +206,9 @@ async def test_a_directory_is_refused_while_as_many_as_may_be_are_at_work(tmp_pa
         assert await it.get_project(tmp_path / "repository")
 
 
-async def test_a_directory_that_is_closed_the_moment_it_has_opened_opens_again_for_who_waits(tmp_path: Path) -> None:
+async def test_a_directory_that_is_closed_the_moment_it_has_opened_opens_again_for_who_waits(
+    tmp_path: Path,
+) -> None:
     async with app(tmp_path) as it:
         work = tmp_path / "work"
         waiting = asyncio.create_task(made(it, work))
@@ -189,7 +235,9 @@ async def test_a_prompt_that_is_on_its_way_in_keeps_its_session_where_it_is(tmp_
         assert await it.find_session_project(session.id, work) is not project
 
 
-async def test_directories_that_are_read_anew_by_many_at_once_are_closed_once(tmp_path: Path) -> None:
+async def test_directories_that_are_read_anew_by_many_at_once_are_closed_once(
+    tmp_path: Path,
+) -> None:
     async with app(tmp_path) as it:
         work = tmp_path / "work"
         for _ in range(5):
@@ -202,7 +250,9 @@ async def test_directories_that_are_read_anew_by_many_at_once_are_closed_once(tm
         assert it.stores.list_open_stores() == ()
 
 
-async def test_a_session_whose_directory_has_a_broken_configuration_is_not_worked_on_elsewhere(tmp_path: Path) -> None:
+async def test_a_session_whose_directory_has_a_broken_configuration_is_not_worked_on_elsewhere(
+    tmp_path: Path,
+) -> None:
     async with app(tmp_path, [DONE]) as it:
         repository, inner = tmp_path / "repository", tmp_path / "repository/inner"
         session = await made(it, inner)
@@ -217,9 +267,13 @@ async def test_a_session_whose_directory_has_a_broken_configuration_is_not_worke
         assert answer.stop.reason == "done"
 
 
-async def test_an_idle_project_is_closed_unless_somebody_follows_it_or_it_works(tmp_path: Path) -> None:
+async def test_an_idle_project_is_closed_unless_somebody_follows_it_or_it_works(
+    tmp_path: Path,
+) -> None:
     async with app(tmp_path, [SLOW, DONE]) as it:
-        work, repository, inner = (tmp_path / name for name in ("work", "repository", "repository/inner"))
+        work, repository, inner = (
+            tmp_path / name for name in ("work", "repository", "repository/inner")
+        )
         session = await made(it, work)
         for directory in (repository, inner):
             await it.get_project(directory)
@@ -245,7 +299,9 @@ async def test_an_idle_project_is_closed_unless_somebody_follows_it_or_it_works(
 
 
 async def test_a_turn_that_checks_another_branch_out_tells_it(tmp_path: Path) -> None:
-    async with app(tmp_path, [make_answer(make_call("bash", command="git checkout -q -b feature")), DONE]) as it:
+    async with app(
+        tmp_path, [make_answer(make_call("bash", command="git checkout -q -b feature")), DONE]
+    ) as it:
         project = await it.get_project(tmp_path / "repository")
         heard: list[str | None] = []
 

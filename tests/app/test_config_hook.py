@@ -18,7 +18,13 @@ from codeloop.schema.bounds.extension import HOST_WAIT
 from codeloop.schema.live_events import ToastShown
 from codeloop.schema.wire import replace
 from tests.support.extension_waits import patient_extensions
-from tests.support.scripted_project import make_startup, open_in_process, open_over_http, wait_for_result, wait_until
+from tests.support.scripted_project import (
+    make_startup,
+    open_in_process,
+    open_over_http,
+    wait_for_result,
+    wait_until,
+)
 
 __all__ = ["patient_extensions"]
 PLUGIN = """
@@ -51,12 +57,17 @@ def written(tmp_path: Path, permission: object) -> Path:
 
 async def answered(project: Project) -> None:
     await wait_until(
-        lambda: project.settings.config_changes_file is not None and project.settings.config_changes_file.exists()
+        lambda: (
+            project.settings.config_changes_file is not None
+            and project.settings.config_changes_file.exists()
+        )
     )
 
 
 @pytest.mark.slow
-async def test_what_extensions_change_counts_once_it_is_known_and_is_asked_once(tmp_path: Path) -> None:
+async def test_what_extensions_change_counts_once_it_is_known_and_is_asked_once(
+    tmp_path: Path,
+) -> None:
     log = written(tmp_path, {"bash": {"git push *": "deny"}})
     start = make_startup(tmp_path / "home", tmp_path / "work", model="local/m")
     async with open_in_process(start, None) as (project, _):
@@ -74,16 +85,24 @@ async def test_what_extensions_change_counts_once_it_is_known_and_is_asked_once(
 
 @pytest.mark.slow
 async def test_the_first_turn_goes_with_what_extensions_change(tmp_path: Path) -> None:
-    """Of two that are both unknown each is asked, over HTTP too; and what the first project had to say is not lost."""
+    """Of two that are both unknown each is asked, over HTTP too;
+    and what the first project had to say is not lost.
+    """
     log = written(tmp_path, "allow")
     other = tmp_path / "home" / "config" / "plugin" / "y.py"
-    other.write_text(PLUGIN.format(log=str(log), permission={"bash": {"rm *": "deny"}}).replace('"go"', '"rest"'))
+    other.write_text(
+        PLUGIN.format(log=str(log), permission={"bash": {"rm *": "deny"}}).replace('"go"', '"rest"')
+    )
     (other.parent / "z.py").write_text("broken(\n")
     start = make_startup(tmp_path / "home", tmp_path / "work")
-    async with open_over_http(start, SingleModel(ScriptedModel([ScriptedAnswer(text="Done.")] * 2))) as (_, client):
+    async with open_over_http(
+        start, SingleModel(ScriptedModel([ScriptedAnswer(text="Done.")] * 2))
+    ) as (_, client):
         session = await client.call(SESSION_CREATE, CreateSession())
         heard = asyncio.create_task(warned(client))
-        await client.call(COMMAND, InvokeCommand(session_id=session.id, command="rest", arguments=""))
+        await client.call(
+            COMMAND, InvokeCommand(session_id=session.id, command="rest", arguments="")
+        )
         assert "z.py can't be used" in await wait_for_result(heard)
     assert log.read_text() == "asked\nasked\n"
 
@@ -106,7 +125,9 @@ async def test_a_project_that_is_opened_for_a_turn_waits_for_an_answer_a_while(
     await project.close()
     plugin = tmp_path / "home" / "config" / "plugin" / "x.py"
     plugin.write_text(
-        plugin.read_text().replace('output["command"]', 'import time; time.sleep(600); output["command"]')
+        plugin.read_text().replace(
+            'output["command"]', 'import time; time.sleep(600); output["command"]'
+        )
     )
     monkeypatch.setattr("codeloop.extend.host.hosts.HOST_WAIT", replace(HOST_WAIT, value=300))
     project = await open_with_extensions(start)
@@ -129,4 +150,7 @@ async def test_an_answer_that_makes_no_sense_is_told_and_left_out(tmp_path: Path
 
 def test_without_extensions_nobody_is_asked(tmp_path: Path) -> None:
     (tmp_path / "work").mkdir()
-    assert find_settings(make_startup(tmp_path / "home", tmp_path / "work")).config_changes_file is None
+    assert (
+        find_settings(make_startup(tmp_path / "home", tmp_path / "work")).config_changes_file
+        is None
+    )

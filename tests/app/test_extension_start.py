@@ -1,4 +1,6 @@
-"""How extensions that are known are started: those that a turn needs, and no turn waits for the others."""
+"""How extensions that are known are started: those that a turn needs,
+and no turn waits for the others.
+"""
 
 import asyncio
 from pathlib import Path
@@ -11,7 +13,13 @@ from tests.app.test_extensions import DONE, OPEN, hosts, own
 from tests.support.extension_waits import patient_extensions
 from tests.support.javascript_extensions import find_host_command
 from tests.support.patient_limits import LONG_LIMIT
-from tests.support.scripted_project import make_answer, make_call, make_startup, open_scripted_project, wait_until
+from tests.support.scripted_project import (
+    make_answer,
+    make_call,
+    make_startup,
+    open_scripted_project,
+    wait_until,
+)
 
 __all__ = ["patient_extensions"]
 NOTING = """
@@ -104,7 +112,8 @@ async def test_what_follows_events_has_them_from_the_first_to_the_last_however_l
     async with open_scripted_project(tmp_path, [DONE], **OPEN) as it:
         await it.prompt()
         assert not seen.exists(), "the turn did not wait for it"
-        # The time that is left for the last events is over before the follower is loaded, and must not run until then.
+        # The time that is left for the last events is over before the follower is loaded,
+        # and must not run until then.
         monkeypatch.setattr(stop_limit, Limit("host.stop", 1, "ms", ""))
         asyncio.get_running_loop().call_later(0.3, let_it_load)
     told = seen.read_text().splitlines()
@@ -119,7 +128,11 @@ async def test_what_is_known_of_one_does_not_wait_until_another_is_loaded(tmp_pa
         await it.prompt()
         waits = it.work / "waits"
     waits.touch()
-    own(tmp_path, "plugin/fresh.py", NOTING.format(name="fresh", hook="permission.ask", policy=False))
+    own(
+        tmp_path,
+        "plugin/fresh.py",
+        NOTING.format(name="fresh", hook="permission.ask", policy=False),
+    )
     project = await open_with_extensions(make_startup(tmp_path / "home", tmp_path / "work", **OPEN))
     try:
         assert not hosts(project).pending

@@ -1,4 +1,6 @@
-"""Extensions in a project that is opened in this process, with real hosts: a person's own, outside of the sandbox."""
+"""Extensions in a project that is opened in this process, with real hosts: a person's own,
+outside of the sandbox.
+"""
 
 import asyncio
 import json
@@ -75,7 +77,9 @@ async def test_a_known_tool_is_offered_before_any_host_is_started(tmp_path: Path
     async with open_scripted_project(tmp_path, [DONE], **OPEN) as it:
         await it.prompt()
         assert offered(it)["word"] == "Give the word."
-    async with open_scripted_project(tmp_path, [DONE, make_answer(make_call("word")), DONE], **OPEN) as it:
+    async with open_scripted_project(
+        tmp_path, [DONE, make_answer(make_call("word")), DONE], **OPEN
+    ) as it:
         log = it.project.settings.home / "extensions" / "python.log"
         log.unlink()
         await it.prompt()
@@ -94,7 +98,9 @@ async def test_a_changed_tool_is_loaded_anew_between_turns(tmp_path: Path) -> No
     app = App(make_startup(tmp_path / "home", tmp_path / "work", **OPEN), SingleModel(model))
 
     async def say() -> list[str]:
-        session = await carry_out(app, SESSION_CREATE, CreateSession(title="one"), tmp_path / "work")
+        session = await carry_out(
+            app, SESSION_CREATE, CreateSession(title="one"), tmp_path / "work"
+        )
         given = Prompt(session_id=session.id, parts=[TextPartInput(text="go")])
         await carry_out(app, PROMPT, given, tmp_path / "work")
         project = await app.get_project(tmp_path / "work")
@@ -102,9 +108,13 @@ async def test_a_changed_tool_is_loaded_anew_between_turns(tmp_path: Path) -> No
 
     try:
         assert await say() == ["WORD"]
-        file.write_text(WORD.replace('"WORD"', '"OTHER"').replace("Give the", "Give another"), encoding="utf-8")
+        file.write_text(
+            WORD.replace('"WORD"', '"OTHER"').replace("Give the", "Give another"), encoding="utf-8"
+        )
         assert await say() == ["OTHER"]
-        assert {spec.name: spec.description for spec in model.requests[-1].tools}["word"] == "Give another word."
+        assert {spec.name: spec.description for spec in model.requests[-1].tools}[
+            "word"
+        ] == "Give another word."
         file.unlink()
         assert "There is no tool named word" in (await say())[0]
     finally:
@@ -138,9 +148,13 @@ async def test_a_plugin_hears_of_events_and_one_that_hangs_is_left_behind(tmp_pa
         await it.prompt()
         await wait_until(lambda: seen.exists() and "session.idle" in seen.read_text())
         for directory in ("/elsewhere", str(it.work)):
-            it.project.store.publish_live(BranchUpdated(properties=Branch(branch=directory)), directory)
+            it.project.store.publish_live(
+                BranchUpdated(properties=Branch(branch=directory)), directory
+            )
         await wait_until(lambda: "vcs.branch.updated" in seen.read_text())
-        assert seen.read_text().count("vcs.branch.updated") == 1, "that of another directory is not its own"
+        assert seen.read_text().count("vcs.branch.updated") == 1, (
+            "that of another directory is not its own"
+        )
         assert "message.part.updated" in seen.read_text()
         told = list[str]()
         following = asyncio.create_task(_toasts(it.project, told))
@@ -153,14 +167,18 @@ async def test_a_plugin_hears_of_events_and_one_that_hangs_is_left_behind(tmp_pa
         await wait_until(lambda: told)
         await it.prompt()
         following.cancel()
-        assert told == ["The extension host python does not keep up with events: some are left out."]
+        assert told == [
+            "The extension host python does not keep up with events: some are left out."
+        ]
 
 
 @pytest.mark.slow
 async def test_a_plugin_hears_of_events_again_when_its_host_has_died(tmp_path: Path) -> None:
     own(tmp_path, "plugin/follower.py", FOLLOWER)
     own(tmp_path, "tool/die.py", "import os\n\ndef die() -> str:\n    os._exit(5)\n")
-    async with open_scripted_project(tmp_path, [DONE, make_answer(make_call("die")), DONE, DONE], **OPEN) as it:
+    async with open_scripted_project(
+        tmp_path, [DONE, make_answer(make_call("die")), DONE, DONE], **OPEN
+    ) as it:
         seen = it.work / "seen"
         await it.prompt()
         await wait_until(lambda: seen.exists() and "session.idle" in seen.read_text())
@@ -212,8 +230,13 @@ async def test_a_persons_extension_in_the_project_counts_as_what_commands_could_
     inside, outside = tmp_path / "work/mine.py", own(tmp_path, "else/mine.py", WORD)
     inside.parent.mkdir()
     inside.write_text(WORD, encoding="utf-8")
-    async with open_scripted_project(tmp_path, [DONE], plugin=[str(inside), str(outside)], **OPEN) as it:
-        found = {each.path: hosts(it.project).get_key(each).is_confined for each in hosts(it.project).extensions}
+    async with open_scripted_project(
+        tmp_path, [DONE], plugin=[str(inside), str(outside)], **OPEN
+    ) as it:
+        found = {
+            each.path: hosts(it.project).get_key(each).is_confined
+            for each in hosts(it.project).extensions
+        }
     assert found == {str(inside): True, str(outside): False}
 
 
@@ -245,15 +268,31 @@ ALLOWING = {"permission": [{"permission": "*", "pattern": "*", "action": "allow"
         ("session.update", {}, {"metadata": {"profile": "yolo"}}),
         ("session.update", {}, {"metadata": {"goal": {"checks": ["id"]}}}),
         ("session.update", {}, {"metadata": {"within": []}}),
-        ("session.update", {}, {"permission": [{"permission": "read", "pattern": "*", "action": "ask"}]}),
+        (
+            "session.update",
+            {},
+            {"permission": [{"permission": "read", "pattern": "*", "action": "ask"}]},
+        ),
         ("session.prompt", {}, {"parts": [], "tools": {"*": True}}),
         ("session.prompt", {}, {"parts": [], "agent": "general"}),
         ("session.prompt", {}, {"parts": [], "goal": {"checks": ["id"]}}),
         ("session.prompt_async", {}, {"parts": [], "goal": {"checks": []}}),
         ("session.prompt", {}, {"parts": [], "limits": {"directories": ["/"]}}),
-        ("session.prompt", {}, {"parts": [{"type": "file", "mime": "text/plain", "url": "file://{home}/key"}]}),
-        ("session.prompt_async", {}, {"parts": [{"type": "file", "mime": "text/plain", "url": "file:.%65nv"}]}),
-        ("session.prompt", {}, {"parts": [{"type": "file", "mime": "text/plain", "url": "file://{root}/link"}]}),
+        (
+            "session.prompt",
+            {},
+            {"parts": [{"type": "file", "mime": "text/plain", "url": "file://{home}/key"}]},
+        ),
+        (
+            "session.prompt_async",
+            {},
+            {"parts": [{"type": "file", "mime": "text/plain", "url": "file:.%65nv"}]},
+        ),
+        (
+            "session.prompt",
+            {},
+            {"parts": [{"type": "file", "mime": "text/plain", "url": "file://{root}/link"}]},
+        ),
         ("file.read", {"path": ".env"}, None),
         ("file.read", {"path": "link"}, None),
         ("file.read", {"path": "sub/../.env"}, None),
@@ -266,38 +305,58 @@ async def test_what_a_person_may_do_by_the_api_leads_no_extension_out_of_its_san
     (tmp_path / "work/.env").write_text("KEY=the secret")
     (tmp_path / "work/link").symlink_to(".env")
     (tmp_path / "key").write_text("the secret")
-    given = json.loads(json.dumps(body).replace("{home}", str(tmp_path)).replace("{root}", str(tmp_path / "work")))
+    given = json.loads(
+        json.dumps(body).replace("{home}", str(tmp_path)).replace("{root}", str(tmp_path / "work"))
+    )
     own(tmp_path, "tool/word.py", WORD)
     async with open_scripted_project(tmp_path, [DONE], **OPEN) as it:
         await it.prompt()
         path = (
-            {"sessionID": it.session_id} if name in {"session.update", "session.prompt", "session.prompt_async"} else {}
+            {"sessionID": it.session_id}
+            if name in {"session.update", "session.prompt", "session.prompt_async"}
+            else {}
         )
         asked = OperationCall(1, name, path=path, query=query, body=given)
         with pytest.raises(OperationError, match="an extension in a sandbox can't"):
-            await serve_operation(await hosts(it.project).run_operation, asked, reach, tmp_path / "work")
+            await serve_operation(
+                await hosts(it.project).run_operation, asked, reach, tmp_path / "work"
+            )
 
 
-async def test_a_session_that_an_extension_makes_is_allowed_no_more_than_those_at_work(tmp_path: Path) -> None:
+async def test_a_session_that_an_extension_makes_is_allowed_no_more_than_those_at_work(
+    tmp_path: Path,
+) -> None:
     own(tmp_path, "tool/word.py", WORD)
-    # A profile that asks, an agent that may not edit, and rules of the extension's that come after the user's denial.
+    # A profile that asks, an agent that may not edit, and rules of the extension's that
+    # come after the user's denial.
     async with open_scripted_project(tmp_path, [DONE], permission={"read": "deny"}) as it:
         run, root = await hosts(it.project).run_operation, tmp_path / "work"
         store = it.project.store
-        store.update_session(it.session_id, lambda session: replace(session, agent="plan", metadata={"profile": "ask"}))
+        store.update_session(
+            it.session_id,
+            lambda session: replace(session, agent="plan", metadata={"profile": "ask"}),
+        )
         store.statuses[it.session_id] = Busy()
         rules = [{"permission": "read", "pattern": "*", "action": "ask"}]
         body = {"permission": rules, "agent": "build", "metadata": {"mine": 1}}
-        made = await serve_operation(run, OperationCall(1, "session.create", body=body), "own", root)
+        made = await serve_operation(
+            run, OperationCall(1, "session.create", body=body), "own", root
+        )
         del store.statuses[it.session_id]
         assert made.permission is None
         assert made.metadata["mine"] == 1
-        lists = make_call_rules(it.project.engine, made.id, it.project.engine.get_agent("build")).lists
+        lists = make_call_rules(
+            it.project.engine, made.id, it.project.engine.get_agent("build")
+        ).lists
         for permission, action in (("edit", "deny"), ("read", "deny"), ("webfetch", "ask")):
-            assert judge_need(Need(permission=permission, patterns=("a",)), lists)[0].action == action, permission
+            assert (
+                judge_need(Need(permission=permission, patterns=("a",)), lists)[0].action == action
+            ), permission
         later = {"metadata": {**made.metadata, "mine": 2}, "permission": [DENYING]}
         path = {"sessionID": made.id}
-        changed = await serve_operation(run, OperationCall(1, "session.update", path=path, body=later), "own", root)
+        changed = await serve_operation(
+            run, OperationCall(1, "session.update", path=path, body=later), "own", root
+        )
         assert changed.metadata == {**made.metadata, "mine": 2}
         assert [each.action for each in changed.permission] == ["deny"]
 
@@ -309,11 +368,16 @@ async def test_an_extension_prompts_with_the_agent_that_the_session_has(tmp_path
         made = await serve_operation(run, OperationCall(1, "session.create", body={}), "own", root)
         path = {"sessionID": made.id}
         body: dict[str, Any] = {"parts": [{"type": "text", "text": "go"}], "agent": "plan"}
-        await serve_operation(run, OperationCall(2, "session.prompt", path=path, body=body), "own", root)
+        await serve_operation(
+            run, OperationCall(2, "session.prompt", path=path, body=body), "own", root
+        )
         assert it.project.store.get_session(made.id).agent == "plan"
         with pytest.raises(OperationError, match="can't choose the agent build"):
             await serve_operation(
-                run, OperationCall(3, "session.prompt", path=path, body={**body, "agent": "build"}), "own", root
+                run,
+                OperationCall(3, "session.prompt", path=path, body={**body, "agent": "build"}),
+                "own",
+                root,
             )
 
 
@@ -325,14 +389,18 @@ async def test_a_search_shows_extensions_nothing_of_files_with_keys(tmp_path: Pa
     async with open_scripted_project(tmp_path, [DONE], **OPEN) as it:
         await it.prompt()
         asked = OperationCall(1, "find.text", query={"pattern": "secret"})
-        found = await serve_operation(await hosts(it.project).run_operation, asked, "own", tmp_path / "work")
+        found = await serve_operation(
+            await hosts(it.project).run_operation, asked, "own", tmp_path / "work"
+        )
         assert [Path(line.path.text).name for line in found] == ["plain"]
 
 
 async def test_one_that_can_not_be_loaded_is_named_once_and_the_others_work(tmp_path: Path) -> None:
     own(tmp_path, "tool/broken.py", "import nothing_like_this\n")
     own(tmp_path, "tool/word.py", WORD)
-    async with open_scripted_project(tmp_path, [make_answer(make_call("word")), DONE], **OPEN) as it:
+    async with open_scripted_project(
+        tmp_path, [make_answer(make_call("word")), DONE], **OPEN
+    ) as it:
         await it.prompt()
         assert it.results() == ["WORD"]
         (why,) = hosts(it.project).failures.values()

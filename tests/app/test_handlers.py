@@ -13,7 +13,12 @@ from codeloop.app.app import App
 from codeloop.app.dispatch import load_handler
 from codeloop.client.local import LocalClient
 from codeloop.model.testing.script import ScriptedAnswer, TokenCount
-from codeloop.schema.api.answers import PERMISSION_LIST, PERMISSION_REPLY, PERMISSION_RULES, AnswerPermission
+from codeloop.schema.api.answers import (
+    PERMISSION_LIST,
+    PERMISSION_REPLY,
+    PERMISSION_RULES,
+    AnswerPermission,
+)
 from codeloop.schema.api.session_inputs import (
     ABORT,
     PROMPT,
@@ -65,7 +70,9 @@ async def refused(wait: Any) -> OperationError:
 
 
 @LOCAL_CLIENT_ONLY
-@pytest.mark.parametrize("operation", [*OPERATIONS, *SERVER_OPERATIONS], ids=lambda operation: operation.id)
+@pytest.mark.parametrize(
+    "operation", [*OPERATIONS, *SERVER_OPERATIONS], ids=lambda operation: operation.id
+)
 def test_a_handler_takes_and_gives_what_its_operation_says(operation: AnyOperation) -> None:
     match operation.handler:
         case Unsupported(text=text):
@@ -87,17 +94,29 @@ def test_a_handler_takes_and_gives_what_its_operation_says(operation: AnyOperati
 
 async def test_a_session_is_made_listed_read_and_deleted(tmp_path: Path) -> None:
     async with open_scripted_project(tmp_path, []) as it:
-        made = await it.client.call(SESSION_CREATE, CreateSession(title="mine", agent="build", metadata={"a": 1}))
-        assert (made.title, made.agent, made.metadata, made.cost) == ("mine", "build", {"a": 1}, 0.0)
+        made = await it.client.call(
+            SESSION_CREATE, CreateSession(title="mine", agent="build", metadata={"a": 1})
+        )
+        assert (made.title, made.agent, made.metadata, made.cost) == (
+            "mine",
+            "build",
+            {"a": 1},
+            0.0,
+        )
         assert made.directory == str(it.work)
         assert made.id.startswith("ses_")
         assert len(made.slug.split("-")) == 2
         assert await it.client.call(SESSION_GET, SessionId(session_id=made.id)) == made
         listed = await it.client.call(SESSION_LIST, ListSessions(directory=str(it.work)))
         assert {one.id for one in listed} == {made.id, it.session_id}
-        assert await LocalClient(it.project).call(SESSION_LIST, ListSessions(directory="/elsewhere")) == []
+        assert (
+            await LocalClient(it.project).call(SESSION_LIST, ListSessions(directory="/elsewhere"))
+            == []
+        )
         assert await it.client.call(SESSION_DELETE, SessionId(session_id=made.id)) is True
-        assert (await refused(it.client.call(SESSION_GET, SessionId(session_id=made.id)))).kind == "NotFoundError"
+        assert (
+            await refused(it.client.call(SESSION_GET, SessionId(session_id=made.id)))
+        ).kind == "NotFoundError"
 
 
 async def test_deleting_a_session_deletes_its_children(tmp_path: Path) -> None:
@@ -111,8 +130,12 @@ async def test_deleting_a_session_deletes_its_children(tmp_path: Path) -> None:
 
 
 async def test_a_busy_session_is_not_deleted(tmp_path: Path) -> None:
-    async with open_scripted_project(tmp_path, [make_answer(make_call("bash", command="touch begun; sleep 77"))]) as it:
-        await it.client.call(PROMPT_ASYNC, Prompt(session_id=it.session_id, parts=[TextPartInput(text="go")]))
+    async with open_scripted_project(
+        tmp_path, [make_answer(make_call("bash", command="touch begun; sleep 77"))]
+    ) as it:
+        await it.client.call(
+            PROMPT_ASYNC, Prompt(session_id=it.session_id, parts=[TextPartInput(text="go")])
+        )
         await wait_until((it.work / "begun").exists)
         assert (
             await refused(it.client.call(SESSION_DELETE, SessionId(session_id=it.session_id)))
@@ -121,7 +144,9 @@ async def test_a_busy_session_is_not_deleted(tmp_path: Path) -> None:
         assert await it.client.call(SESSION_DELETE, SessionId(session_id=it.session_id)) is True
 
 
-async def test_a_prompt_is_stored_before_anything_else_and_may_ask_for_no_answer(tmp_path: Path) -> None:
+async def test_a_prompt_is_stored_before_anything_else_and_may_ask_for_no_answer(
+    tmp_path: Path,
+) -> None:
     async with open_scripted_project(tmp_path, [DONE]) as it:
         chosen = new_id("msg")
         stored = await it.prompt("remember this", no_reply=True, message_id=chosen)
@@ -133,7 +158,9 @@ async def test_a_prompt_is_stored_before_anything_else_and_may_ask_for_no_answer
 
 
 async def test_the_turn_goes_on_when_the_caller_goes_away(tmp_path: Path) -> None:
-    async with open_scripted_project(tmp_path, [ScriptedAnswer(text="Done.", deltas=5, delay_ms=10)]) as it:
+    async with open_scripted_project(
+        tmp_path, [ScriptedAnswer(text="Done.", deltas=5, delay_ms=10)]
+    ) as it:
         caller = asyncio.create_task(it.prompt())
         await wait_until(lambda: len(it.view().entries) == 2)
         caller.cancel()
@@ -163,7 +190,9 @@ async def test_a_prompts_tools_become_rules_of_the_session_and_stay(tmp_path: Pa
 
 
 async def test_model_and_agent_are_remembered_for_the_next_prompt(tmp_path: Path) -> None:
-    async with open_scripted_project(tmp_path, [DONE, DONE], agent={"mine": {"prompt": "You are mine."}}) as it:
+    async with open_scripted_project(
+        tmp_path, [DONE, DONE], agent={"mine": {"prompt": "You are mine."}}
+    ) as it:
         model = ModelRef(provider_id="p", model_id="x/y")
         await it.prompt(agent="mine", model=model)
         answer = await it.prompt("again")
@@ -205,9 +234,15 @@ async def test_what_a_prompt_brings_along_becomes_parts(tmp_path: Path) -> None:
         ({"parts": [FilePartInput(mime="text/plain", url="file:///proc/self/exe")]}, "BadRequest"),
     ],
 )
-async def test_a_bad_prompt_is_refused_and_stores_nothing(tmp_path: Path, args: dict[str, Any], kind: str) -> None:
+async def test_a_bad_prompt_is_refused_and_stores_nothing(
+    tmp_path: Path, args: dict[str, Any], kind: str
+) -> None:
     async with open_scripted_project(tmp_path, [DONE]) as it:
-        given: dict[str, Any] = {"session_id": it.session_id, "parts": [TextPartInput(text="x")], **args}
+        given: dict[str, Any] = {
+            "session_id": it.session_id,
+            "parts": [TextPartInput(text="x")],
+            **args,
+        }
         assert (await refused(it.client.call(PROMPT, Prompt(**given)))).kind == kind
         assert it.view().entries == ()
         assert join_texts((await it.prompt()).parts) == "Done."
@@ -215,8 +250,12 @@ async def test_a_bad_prompt_is_refused_and_stores_nothing(tmp_path: Path, args: 
 
 async def test_a_session_of_an_unknown_parent_or_agent_is_refused(tmp_path: Path) -> None:
     async with open_scripted_project(tmp_path, []) as it:
-        assert (await refused(it.client.call(SESSION_CREATE, CreateSession(parent_id="ses_x")))).kind == "NotFoundError"
-        assert (await refused(it.client.call(SESSION_CREATE, CreateSession(agent="x")))).kind == "NotFoundError"
+        assert (
+            await refused(it.client.call(SESSION_CREATE, CreateSession(parent_id="ses_x")))
+        ).kind == "NotFoundError"
+        assert (
+            await refused(it.client.call(SESSION_CREATE, CreateSession(agent="x")))
+        ).kind == "NotFoundError"
 
 
 @pytest.mark.slow
@@ -224,41 +263,73 @@ async def test_questions_are_listed_and_answered_once(tmp_path: Path) -> None:
     async with open_scripted_project(
         tmp_path, [make_answer(make_call("bash", command="echo")), DONE], permission={"bash": "ask"}
     ) as it:
-        await it.client.call(PROMPT_ASYNC, Prompt(session_id=it.session_id, parts=[TextPartInput(text="go")]))
+        await it.client.call(
+            PROMPT_ASYNC, Prompt(session_id=it.session_id, parts=[TextPartInput(text="go")])
+        )
         request = await it.question()
         assert await it.client.call(PERMISSION_LIST, NoArguments()) == [request]
-        assert await it.client.call(PERMISSION_REPLY, AnswerPermission(request_id=request.id, reply="once")) is True
-        again = await refused(it.client.call(PERMISSION_REPLY, AnswerPermission(request_id=request.id, reply="once")))
+        assert (
+            await it.client.call(
+                PERMISSION_REPLY, AnswerPermission(request_id=request.id, reply="once")
+            )
+            is True
+        )
+        again = await refused(
+            it.client.call(PERMISSION_REPLY, AnswerPermission(request_id=request.id, reply="once"))
+        )
         assert again.kind == "PermissionNotFoundError"
         await wait_until(lambda: not it.project.runs.is_running(it.session_id))
 
 
 @pytest.mark.slow
-async def test_an_edited_always_is_never_wider_than_what_was_offered_without_it_being_seen(tmp_path: Path) -> None:
-    script = [make_answer(make_call("bash", command="touch a b"), make_call("bash", command="touch c")), DONE]
+async def test_an_edited_always_is_never_wider_than_what_was_offered_without_it_being_seen(
+    tmp_path: Path,
+) -> None:
+    script = [
+        make_answer(make_call("bash", command="touch a b"), make_call("bash", command="touch c")),
+        DONE,
+    ]
     async with open_scripted_project(tmp_path, script, permission={"bash": "ask"}) as it:
-        await it.client.call(PROMPT_ASYNC, Prompt(session_id=it.session_id, parts=[TextPartInput(text="go")]))
+        await it.client.call(
+            PROMPT_ASYNC, Prompt(session_id=it.session_id, parts=[TextPartInput(text="go")])
+        )
         request = await it.question()
         assert request.always == ["touch *"]
 
         def answer(*always: str, wider: bool = False) -> AnswerPermission:
-            return AnswerPermission(request_id=request.id, reply="always", always=list(always), wider=wider)
+            return AnswerPermission(
+                request_id=request.id, reply="always", always=list(always), wider=wider
+            )
 
-        for wrong in (answer("t*"), answer("touch *", "*"), answer(), answer(" "), answer("<read-only>", wider=True)):
+        for wrong in (
+            answer("t*"),
+            answer("touch *", "*"),
+            answer(),
+            answer(" "),
+            answer("<read-only>", wider=True),
+        ):
             assert (await refused(it.client.call(PERMISSION_REPLY, wrong))).kind == "BadRequest"
         assert it.project.store.permissions.list_all_grants() == []
         assert await it.client.call(PERMISSION_REPLY, answer("touch c*"))
-        assert [grant.patterns for grant in it.project.store.permissions.list_all_grants()] == [["touch c*"]]
+        assert [grant.patterns for grant in it.project.store.permissions.list_all_grants()] == [
+            ["touch c*"]
+        ]
         await wait_until(lambda: not it.project.runs.is_running(it.session_id))
         assert (it.work / "c").exists(), "what was remembered answers the other question too"
 
 
-async def test_an_answer_for_the_session_is_listed_and_a_fork_does_not_inherit_it(tmp_path: Path) -> None:
+async def test_an_answer_for_the_session_is_listed_and_a_fork_does_not_inherit_it(
+    tmp_path: Path,
+) -> None:
     script = [make_answer(make_call("bash", command="touch a")), DONE]
     async with open_scripted_project(tmp_path, script, permission={"bash": "ask"}) as it:
-        await it.client.call(PROMPT_ASYNC, Prompt(session_id=it.session_id, parts=[TextPartInput(text="go")]))
+        await it.client.call(
+            PROMPT_ASYNC, Prompt(session_id=it.session_id, parts=[TextPartInput(text="go")])
+        )
         request = await it.question()
-        for_session = AnswerPermission(request_id=request.id, reply="always", scope="session", always=["touch a*"])
+        for_session = AnswerPermission(
+            request_id=request.id, reply="always", scope="session", always=["touch a*"]
+        )
         assert await it.client.call(PERMISSION_REPLY, for_session)
         await wait_until(lambda: not it.project.runs.is_running(it.session_id))
         copy = await it.client.call(SESSION_FORK, ForkSession(session_id=it.session_id))

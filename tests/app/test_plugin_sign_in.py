@@ -64,7 +64,9 @@ export const Acme = async ({ client }) => ({
 
 @dataclass(frozen=True, slots=True)
 class Acme:
-    """A model service behind a plugin. The address in the configuration leads nowhere: the plugin sets it right."""
+    """A model service behind a plugin. The address in the configuration leads nowhere:
+    the plugin sets it right.
+    """
 
     service: ModelServer
     sign_ins: PluginSignIns
@@ -73,7 +75,9 @@ class Acme:
     plugin: SignInPlugin
 
     async def ask(self) -> tuple[str, Finished]:
-        request = ModelRequest(system="Be brief.", messages=(UserModelMessage(content=(TextPiece(text="Hello"),)),))
+        request = ModelRequest(
+            system="Be brief.", messages=(UserModelMessage(content=(TextPiece(text="Hello"),)),)
+        )
         text, last = "", None
         async for event in self.models.open("acme/coder").stream(request):
             text += event.text if isinstance(event, TextDelta) else ""
@@ -103,7 +107,9 @@ async def acme(folder: Path, *answers: Answer) -> AsyncGenerator[Acme]:
         yield Acme(service, sign_ins, models, credentials, plugin)
 
 
-async def test_who_signed_in_has_requests_sent_by_the_plugin_with_the_token_it_renews(tmp_path: Path) -> None:
+async def test_who_signed_in_has_requests_sent_by_the_plugin_with_the_token_it_renews(
+    tmp_path: Path,
+) -> None:
     async with acme(tmp_path) as world:
         (method, by_key) = world.sign_ins.list_methods()["acme"]
         assert (method.label, method.type, by_key.type) == ("Acme account", "oauth", "api")
@@ -125,7 +131,9 @@ async def test_who_signed_in_has_requests_sent_by_the_plugin_with_the_token_it_r
 
 
 async def test_what_the_service_refuses_is_an_error_of_the_service(tmp_path: Path) -> None:
-    async with acme(tmp_path, Answer(status=400, body='{"error":{"message":"too many teams"}}')) as world:
+    async with acme(
+        tmp_path, Answer(status=400, body='{"error":{"message":"too many teams"}}')
+    ) as world:
         world.credentials.store_sign_in("acme", {"access": "a", "refresh": "r", "expires": 1})
         _, finished = await world.ask()
         assert isinstance(finished.error, APIError)
@@ -175,7 +183,9 @@ export const Other = async () => ({
 """
 
 
-async def test_all_sign_ins_of_several_plugins_are_offered_and_the_one_that_was_used_counts(tmp_path: Path) -> None:
+async def test_all_sign_ins_of_several_plugins_are_offered_and_the_one_that_was_used_counts(
+    tmp_path: Path,
+) -> None:
     async with (
         acme(tmp_path) as world,
         host_world(_made(tmp_path / "b"), *find_host_command(), language="javascript") as more,
@@ -187,9 +197,16 @@ async def test_all_sign_ins_of_several_plugins_are_offered_and_the_one_that_was_
         for plugins in ([world.plugin, other], [other, world.plugin]):
             world.sign_ins.set_plugins(plugins)
             labels = [method.label for method in world.sign_ins.list_methods()["acme"]]
-            assert sorted(labels) == ["A key", "Acme account (other.mjs)", "Acme account (plugin.mjs)", "Type a key"]
+            assert sorted(labels) == [
+                "A key",
+                "Acme account (other.mjs)",
+                "Acme account (plugin.mjs)",
+                "Type a key",
+            ]
             number = labels.index("Acme account (other.mjs)")
-            assert (await world.sign_ins.start_sign_in("acme", number, {})).url == "https://other.example"
+            assert (
+                await world.sign_ins.start_sign_in("acme", number, {})
+            ).url == "https://other.example"
             await world.sign_ins.finish_sign_in("acme", number, "")
             assert world.sign_ins.open_model("acme/coder") is not None
             assert (world.credentials.find_sign_in("acme") or {})["plugin"] == "other.mjs"

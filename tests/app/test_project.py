@@ -18,7 +18,9 @@ async def test_problems_with_instruction_files_are_shown_once(tmp_path: Path) ->
 
         async def follow() -> None:
             async for stamped in it.project.store.follow():
-                toasts.extend([stamped.event.properties] if isinstance(stamped.event, ToastShown) else [])
+                toasts.extend(
+                    [stamped.event.properties] if isinstance(stamped.event, ToastShown) else []
+                )
 
         following = asyncio.create_task(follow())
         await asyncio.sleep(0)
@@ -27,7 +29,11 @@ async def test_problems_with_instruction_files_are_shown_once(tmp_path: Path) ->
         await asyncio.sleep(0)
         following.cancel()
         # On some machines a sandbox holds less, which is told as well.
-        told = [toast for toast in toasts if "Landlock" not in toast.message and "sandbox" not in toast.message]
+        told = [
+            toast
+            for toast in toasts
+            if "Landlock" not in toast.message and "sandbox" not in toast.message
+        ]
         assert [(toast.variant, toast.message) for toast in told] == [
             ("warning", f"{work / 'AGENTS.md'} is not UTF-8 text: not read."),
             ("warning", "instructions: no readable file matches 'none/*.md'."),

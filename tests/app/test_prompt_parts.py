@@ -1,4 +1,6 @@
-"""What a prompt brings along: images are brought to what services take, and a broken one never stops a session."""
+"""What a prompt brings along: images are brought to what services take,
+and a broken one never stops a session.
+"""
 
 import base64
 import os
@@ -50,7 +52,9 @@ def test_an_image_that_fits_is_kept_as_it_is(workspace: Workspace) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("is_inline", [False, True])
-def test_an_image_that_is_too_large_is_scaled_down(workspace: Workspace, *, is_inline: bool) -> None:
+def test_an_image_that_is_too_large_is_scaled_down(
+    workspace: Workspace, *, is_inline: bool
+) -> None:
     data = encoded(noise(READ_PIXELS.value + 400, 900), "PNG")
     assert len(data) > READ_IMAGE.value
     part, size = attach(workspace, inline(data) if is_inline else placed(workspace, data))

@@ -1,4 +1,6 @@
-"""Sessions move along when a folder gets another project, but not from under a process that works with them."""
+"""Sessions move along when a folder gets another project,
+but not from under a process that works with them.
+"""
 
 import asyncio
 import subprocess
@@ -52,7 +54,9 @@ async def test_sessions_that_another_process_has_open_stay_until_it_ends(tmp_pat
     await after.close()
 
 
-async def test_a_process_that_follows_sessions_goes_on_with_them_after_the_first_commit(tmp_path: Path) -> None:
+async def test_a_process_that_follows_sessions_goes_on_with_them_after_the_first_commit(
+    tmp_path: Path,
+) -> None:
     work = tmp_path / "work"
     work.mkdir()
     app = App(make_startup(tmp_path / "home", work), SingleModel(ScriptedModel([])))
@@ -61,12 +65,16 @@ async def test_a_process_that_follows_sessions_goes_on_with_them_after_the_first
         store = app.stores.open((await app.get_project(work)).store.path)
         await commit_first(work)
         await app.reload(work)
-        assert [each.id for each in await carry_out(app, SESSION_LIST, ListSessions(), work)] == [session.id]
+        assert [each.id for each in await carry_out(app, SESSION_LIST, ListSessions(), work)] == [
+            session.id
+        ]
         assert (await app.get_project(work)).store is store
         app.stores.release(store)
         await app.reload(work)
         # Nobody follows them any more, so they go to the folder's new project.
-        assert [each.id for each in await carry_out(app, SESSION_LIST, ListSessions(), work)] == [session.id]
+        assert [each.id for each in await carry_out(app, SESSION_LIST, ListSessions(), work)] == [
+            session.id
+        ]
         assert (await app.get_project(work)).settings.project_root.project_id != "global"
     finally:
         await app.close()
@@ -79,7 +87,9 @@ async def test_a_session_moves_with_its_subagents_and_its_list_of_tasks(tmp_path
     models = SingleModel(ScriptedModel([]))
     before = App(startup, models)
     session = await carry_out(before, SESSION_CREATE, CreateSession(title="one"), work)
-    child = await carry_out(before, SESSION_CREATE, CreateSession(title="two", parent_id=session.id), work)
+    child = await carry_out(
+        before, SESSION_CREATE, CreateSession(title="two", parent_id=session.id), work
+    )
     todos = [Todo(content="x", status="pending", priority="low")]
     store = (await before.get_project(work)).store
     store.append(TodoUpdated(properties=Todos(session_id=session.id, todos=todos)))

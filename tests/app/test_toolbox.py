@@ -47,9 +47,14 @@ def test_a_language_server_is_offered_where_it_would_be_found(
     (work / program).touch(0o755)
     (work / "a.x").touch()
     servers = {"mine": {"command": command, "extensions": [".x"], "disabled": disabled}}
-    settings = find_settings(replace(make_startup(tmp_path / "home", work, lsp=servers), trust=True))
+    settings = find_settings(
+        replace(make_startup(tmp_path / "home", work, lsp=servers), trust=True)
+    )
     assert has_language_server(settings) is is_there
-    assert any(each.state == "found" and each.row.name == "mine" for each in choose_servers(settings)) is is_there
+    assert (
+        any(each.state == "found" and each.row.name == "mine" for each in choose_servers(settings))
+        is is_there
+    )
 
 
 @pytest.mark.parametrize(
@@ -74,7 +79,9 @@ def test_a_known_language_server_counts_as_it_is_configured(
     (work / file).touch()
     others = {each.name: {"disabled": True} for each in load_server_rows() if each.name != name}
     start = make_startup(tmp_path / "home", work, lsp={**others, name: entry})
-    settings = find_settings(replace(start, trust=True, environment={**start.environment, "PATH": "/nowhere"}))
+    settings = find_settings(
+        replace(start, trust=True, environment={**start.environment, "PATH": "/nowhere"})
+    )
     usable = [each for each in choose_servers(settings) if not each.row.is_linter]
     assert bool(select_servers(usable, work / file, work)) is is_there
     assert has_language_server(settings) is is_there
@@ -90,28 +97,40 @@ def test_a_known_language_server_counts_as_it_is_configured(
         ("packages/b/src/main.y", False),
     ],
 )
-def test_a_language_server_is_offered_for_what_lies_below_the_top(tmp_path: Path, file: str, is_there: bool) -> None:
+def test_a_language_server_is_offered_for_what_lies_below_the_top(
+    tmp_path: Path, file: str, is_there: bool
+) -> None:
     work = tmp_path / "work"
     (work / file).parent.mkdir(parents=True)
     (work / file).touch()
     (tmp_path / "server").touch(0o755)
     servers = {"mine": {"command": [str(tmp_path / "server")], "extensions": [".x"]}}
-    settings = find_settings(replace(make_startup(tmp_path / "home", work, lsp=servers), trust=True))
+    settings = find_settings(
+        replace(make_startup(tmp_path / "home", work, lsp=servers), trust=True)
+    )
     assert has_language_server(settings) is is_there
 
 
 @pytest.mark.parametrize(
     ("program", "file", "is_there"),
-    [("ruff", "a.py", False), ("vscode-eslint-language-server", "eslint.config.js", False), ("ty", "a.py", True)],
+    [
+        ("ruff", "a.py", False),
+        ("vscode-eslint-language-server", "eslint.config.js", False),
+        ("ty", "a.py", True),
+    ],
 )
-def test_a_linter_alone_answers_no_questions(tmp_path: Path, program: str, file: str, is_there: bool) -> None:
+def test_a_linter_alone_answers_no_questions(
+    tmp_path: Path, program: str, file: str, is_there: bool
+) -> None:
     """It has no definitions or references, and what it reports comes with each edit."""
     work = tmp_path / "work"
     (work / ".venv" / "bin").mkdir(parents=True)
     (work / ".venv" / "bin" / program).touch(0o755)
     (work / file).touch()
     start = make_startup(tmp_path / "home", work)
-    settings = find_settings(replace(start, trust=True, environment={**start.environment, "PATH": "/nowhere"}))
+    settings = find_settings(
+        replace(start, trust=True, environment={**start.environment, "PATH": "/nowhere"})
+    )
     assert any(each.state == "found" for each in choose_servers(settings))
     assert has_language_server(settings) is is_there
 
@@ -126,17 +145,26 @@ def test_no_more_folders_are_looked_at_for_a_language_server_than_the_limit_says
     (work / "c" / "deep" / "main.x").touch()
     (tmp_path / "server").touch(0o755)
     servers = {"mine": {"command": [str(tmp_path / "server")], "extensions": [".x"]}}
-    settings = find_settings(replace(make_startup(tmp_path / "home", work, lsp=servers), trust=True))
+    settings = find_settings(
+        replace(make_startup(tmp_path / "home", work, lsp=servers), trust=True)
+    )
     assert has_language_server(settings)
     monkeypatch.setattr(
-        detect_language_server, "LSP_SEARCHED_FOLDERS", replace(detect_language_server.LSP_SEARCHED_FOLDERS, value=4)
+        detect_language_server,
+        "LSP_SEARCHED_FOLDERS",
+        replace(detect_language_server.LSP_SEARCHED_FOLDERS, value=4),
     )
     assert not has_language_server(settings)
 
 
 def test_what_is_only_offered_is_not_imported() -> None:
     program = (
-        "import sys; from codeloop.app.toolbox import make_toolbox; make_toolbox().list_specs('m'); print(*sys.modules)"
+        "import sys; from codeloop.app.toolbox import make_toolbox; "
+        "make_toolbox().list_specs('m'); print(*sys.modules)"
     )
-    loaded = run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
-    assert {f"codeloop.{target.partition(':')[0]}" for target in BUILTIN_TOOLS.values()} & set(loaded) == set()
+    loaded = run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    ).stdout.split()
+    assert {f"codeloop.{target.partition(':')[0]}" for target in BUILTIN_TOOLS.values()} & set(
+        loaded
+    ) == set()

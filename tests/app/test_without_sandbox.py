@@ -1,4 +1,6 @@
-"""Where no sandbox can be had: what runs all the same, with a warning, and what is refused if one is required."""
+"""Where no sandbox can be had: what runs all the same, with a warning,
+and what is refused if one is required.
+"""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -52,7 +54,11 @@ async def open_bare_project(
     for module in (program_sandboxes, shells):
         monkeypatch.setattr(module, "Sandboxes", partial(Sandboxes, backends=()))
     hook = {"type": "command", "command": f"touch {tmp_path}/hooked", "sandbox": sandbox}
-    formatter = {"command": ["touch", f"{tmp_path}/formatted"], "extensions": [".txt"], "sandbox": sandbox}
+    formatter = {
+        "command": ["touch", f"{tmp_path}/formatted"],
+        "extensions": [".txt"],
+        "sandbox": sandbox,
+    }
     answers = [
         make_answer(make_call("write", filePath="a.txt", content="x\n")),
         make_answer(make_call("bash", command="touch commanded")),
@@ -70,13 +76,20 @@ async def open_bare_project(
     )
     model = RequestRecorder(ScriptedModel(answers))
     # Formatters run in a project that is trusted.
-    async with open_in_process(replace(startup, trust=True), SingleModel(model)) as (project, client):
+    async with open_in_process(replace(startup, trust=True), SingleModel(model)) as (
+        project,
+        client,
+    ):
         session = await client.call(SESSION_CREATE, CreateSession())
         it = ScriptedProject(project, model, session.id, client)
 
         async def follow() -> None:
             async for stamped in it.project.store.follow():
-                toasts.extend([stamped.event.properties.message] if isinstance(stamped.event, ToastShown) else [])
+                toasts.extend(
+                    [stamped.event.properties.message]
+                    if isinstance(stamped.event, ToastShown)
+                    else []
+                )
 
         following = asyncio.create_task(follow())
         await asyncio.sleep(0)
@@ -85,14 +98,25 @@ async def open_bare_project(
 
 
 async def start_programs(it: ScriptedProject) -> list[str]:
-    """Start extension hosts and language servers, in the sandbox of commands and in their own; return the errors."""
+    """Start extension hosts and language servers, in the sandbox of commands and in their own;
+    return the errors.
+    """
     workspace, own, errors = it.project.workspace, it.work.parent / "own", list[str]()
     starts = [
-        start_host(workspace, HostKey("python", is_confined), workspace.environment, own, (), lambda _: None)
+        start_host(
+            workspace,
+            HostKey("python", is_confined),
+            workspace.environment,
+            own,
+            (),
+            lambda _: None,
+        )
         for is_confined in (True, False)
     ]
     for sandbox in (True, ProgramSandboxConfig(network="off")):
-        choice = ServerChoice(ServerRow("mine", {".x": "x"}, [["cat"]], sandbox=sandbox), "found", ("/bin/cat",))
+        choice = ServerChoice(
+            ServerRow("mine", {".x": "x"}, [["cat"]], sandbox=sandbox), "found", ("/bin/cat",)
+        )
         starts.append(start_server(it.project.settings, workspace, choice, it.work, lambda _: None))
     for start in starts:
         try:

@@ -33,12 +33,29 @@ def test_the_table_is_aligned_and_shows_every_subject() -> None:
     lines = make_table(
         [STEP], ["codeloop", "other"], {("codeloop", "step"): 7.25, ("other", "step"): 1234.5}
     ).splitlines()
-    assert lines[1].split() == ["3", "step", "one", "more", "step", "8.0", "ms", "7.2", "ms", "1,234.5", "ms", "ok"]
-    assert lines[0].index("other") + len("other") == lines[1].index("1,234.5 ms") + len("1,234.5 ms")
+    assert lines[1].split() == [
+        "3",
+        "step",
+        "one",
+        "more",
+        "step",
+        "8.0",
+        "ms",
+        "7.2",
+        "ms",
+        "1,234.5",
+        "ms",
+        "ok",
+    ]
+    assert lines[0].index("other") + len("other") == lines[1].index("1,234.5 ms") + len(
+        "1,234.5 ms"
+    )
 
 
 @pytest.mark.parametrize("argv", [["--only", "nonsense"], ["--runs", "0"], ["--against-env", "A"]])
-def test_a_wrong_command_line_ends_with_2(argv: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_wrong_command_line_ends_with_2(
+    argv: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
     with pytest.raises(SystemExit) as ended:
         parse_arguments(argv)
     assert ended.value.code == 2

@@ -7,7 +7,9 @@ import pytest
 from bench import peers, subjects
 
 
-def test_an_installed_peer_is_found_before_the_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_installed_peer_is_found_before_the_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(peers, "FOLDER", tmp_path)
     monkeypatch.setenv("PATH", str(tmp_path / "nothing"))
     assert subjects.find_pi() is None

@@ -45,7 +45,9 @@ def test_a_command_that_fails_is_shown_with_what_it_printed(tmp_path: Path) -> N
 
 
 def test_the_modules_that_a_program_imports_are_counted(tmp_path: Path) -> None:
-    plain, more = (count_imports(python(program, tmp_path)) or 0 for program in ("pass", "import graphlib"))
+    plain, more = (
+        count_imports(python(program, tmp_path)) or 0 for program in ("pass", "import graphlib")
+    )
     assert 10 < plain < more
     assert count_imports(Command(["true"], tmp_path, {"PATH": "/bin:/usr/bin"})) is None
 
@@ -57,7 +59,9 @@ def test_a_command_that_hangs_is_killed_at_its_deadline(tmp_path: Path) -> None:
 
 def test_commands_are_run_in_turn_after_a_round_that_does_not_count(tmp_path: Path) -> None:
     note = "open('order', 'a').write('{}')"
-    samples = run_interleaved({name: python(note.format(name), tmp_path) for name in "ab"}, rounds=2)
+    samples = run_interleaved(
+        {name: python(note.format(name), tmp_path) for name in "ab"}, rounds=2
+    )
     assert (tmp_path / "order").read_text() == "ababab"
     assert {name: len(found) for name, found in samples.items()} == {"a": 2, "b": 2}
 

@@ -1,4 +1,6 @@
-"""The model server refuses what the real services refuse, so that a test that it accepts something means something."""
+"""The model server refuses what the real services refuse,
+so that a test that it accepts something means something.
+"""
 
 import json
 from typing import Any
@@ -11,7 +13,10 @@ CALL = {"id": "c1", "type": "function", "function": {"name": "read", "arguments"
 USER = {"role": "user", "content": "x"}
 CALLED = {"role": "assistant", "content": None, "tool_calls": [CALL]}
 RESULT = {"role": "tool", "tool_call_id": "c1", "content": ""}
-USE = {"role": "assistant", "content": [{"type": "tool_use", "id": "t1", "name": "read", "input": {}}]}
+USE = {
+    "role": "assistant",
+    "content": [{"type": "tool_use", "id": "t1", "name": "read", "input": {}}],
+}
 USED = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1"}]}
 
 
@@ -27,8 +32,25 @@ USED = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1"}
         ([USER, CALLED, RESULT, RESULT], False),
         ([USER, {"role": "assistant", "content": ""}], False),
         ([USER, {**CALLED, "tool_calls": [CALL, CALL]}, RESULT], False),
-        ([USER, {**CALLED, "tool_calls": [{**CALL, "function": {"name": "read", "arguments": '{"a'}}]}, RESULT], False),
-        ([USER, {**CALLED, "tool_calls": [{**CALL, "function": {"name": "", "arguments": "{}"}}]}, RESULT], False),
+        (
+            [
+                USER,
+                {
+                    **CALLED,
+                    "tool_calls": [{**CALL, "function": {"name": "read", "arguments": '{"a'}}],
+                },
+                RESULT,
+            ],
+            False,
+        ),
+        (
+            [
+                USER,
+                {**CALLED, "tool_calls": [{**CALL, "function": {"name": "", "arguments": "{}"}}]},
+                RESULT,
+            ],
+            False,
+        ),
     ],
 )
 def test_chat_completions(messages: list[Any], is_valid: bool) -> None:
@@ -49,7 +71,10 @@ def test_chat_completions(messages: list[Any], is_valid: bool) -> None:
         ([USER, {"role": "assistant", "content": []}], False),
         ([USER, {"role": "assistant", "content": [{"type": "text", "text": " "}]}], False),
         ([USER, {"role": "assistant", "content": [{"type": "thinking", "thinking": "hm"}]}], False),
-        ([{"role": "user", "content": [{"type": "text", "text": "x", "cache_control": {}}] * 5}], False),
+        (
+            [{"role": "user", "content": [{"type": "text", "text": "x", "cache_control": {}}] * 5}],
+            False,
+        ),
     ],
 )
 def test_messages(messages: list[Any], is_valid: bool) -> None:

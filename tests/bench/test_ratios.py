@@ -21,12 +21,17 @@ STORED = {"count-answer": 2.0, "ratio-answer": 3.0, "ratio-step": 0.4}
         # The CPU of a busy machine says nothing where instructions were counted.
         ({"count-answer": 2.0, "ratio-answer": 9.0}, []),
         ({"ratio-answer": 9.0}, ["ratio-answer has grown from 3 to 9 times the loop"]),
-        ({"count-answer": 2.0, "ratio-step": 0.5}, ["ratio-step has grown from 0.4 to 0.5 times the loop"]),
+        (
+            {"count-answer": 2.0, "ratio-step": 0.5},
+            ["ratio-step has grown from 0.4 to 0.5 times the loop"],
+        ),
         ({"count-version": 9.0, "ratio-version": 9.0}, []),
         ({"version": 900.0, "step": 900.0}, []),
     ],
 )
-def test_a_ratio_that_grew_by_more_than_a_tenth_is_named(values: dict[str, float], grown: list[str]) -> None:
+def test_a_ratio_that_grew_by_more_than_a_tenth_is_named(
+    values: dict[str, float], grown: list[str]
+) -> None:
     assert ratios.list_grown(values, STORED) == grown
 
 
@@ -51,7 +56,11 @@ def test_what_is_stored_are_rows_of_the_table() -> None:
 
 
 def test_the_loop_does_always_the_same() -> None:
-    assert reference_loop.run_loop(1_000) == reference_loop.run_loop(1_000) > reference_loop.run_loop(999)
+    assert (
+        reference_loop.run_loop(1_000)
+        == reference_loop.run_loop(1_000)
+        > reference_loop.run_loop(999)
+    )
 
 
 def test_without_perf_and_valgrind_nothing_is_counted(tmp_path: Path) -> None:
@@ -72,7 +81,10 @@ def test_instructions_are_those_of_the_program_and_repeat(tmp_path: Path) -> Non
     assert busy > idle + 5_000_000
     assert abs(count(work) - busy) < 0.02 * busy
     assert (
-        count(f"import os; os.waitpid(os.posix_spawn({sys.executable!r}, ['python', '-c', {work!r}], {{}}), 0)") < busy
+        count(
+            f"import os; os.waitpid(os.posix_spawn({sys.executable!r}, ['python', '-c', {work!r}], {{}}), 0)"
+        )
+        < busy
     )
     with pytest.raises(MeasurementFailed):
         count("raise SystemExit(3)")

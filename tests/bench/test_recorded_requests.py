@@ -7,7 +7,9 @@ from bench.recorded_requests import RecordedRequest
 
 
 def body(*messages: dict[str, str], **rest: object) -> bytes:
-    return json.dumps({"model": "m", "messages": list(messages), **rest}, ensure_ascii=False).encode()
+    return json.dumps(
+        {"model": "m", "messages": list(messages), **rest}, ensure_ascii=False
+    ).encode()
 
 
 SYSTEM = {"role": "system", "content": 'Be brief. \u00e9\u4f60 "messages": [1, 2'}
@@ -21,18 +23,29 @@ def at_once(*bodies: bytes) -> list[RecordedRequest]:
 
 
 def test_a_session_that_only_grows_continues_every_request() -> None:
-    grown = at_once(body(SYSTEM, HELLO), body(SYSTEM, HELLO, ANSWER, AGAIN), body(SYSTEM, HELLO, ANSWER, AGAIN, ANSWER))
+    grown = at_once(
+        body(SYSTEM, HELLO),
+        body(SYSTEM, HELLO, ANSWER, AGAIN),
+        body(SYSTEM, HELLO, ANSWER, AGAIN, ANSWER),
+    )
     assert recorded_requests.compute_prefix_share(grown) == 1
 
 
 def test_the_last_message_of_the_earlier_request_may_change() -> None:
     marked = {**HELLO, "cache": "here"}
-    assert recorded_requests.compute_prefix_share(at_once(body(SYSTEM, marked), body(SYSTEM, HELLO, ANSWER))) == 1
+    assert (
+        recorded_requests.compute_prefix_share(
+            at_once(body(SYSTEM, marked), body(SYSTEM, HELLO, ANSWER))
+        )
+        == 1
+    )
 
 
 def test_a_change_before_the_last_message_breaks_the_prefix() -> None:
     changed = {**SYSTEM, "content": "Be brief. It is 12:01."}
-    requests_seen = at_once(body(SYSTEM, HELLO), body(changed, HELLO, ANSWER), body(changed, HELLO, ANSWER, AGAIN))
+    requests_seen = at_once(
+        body(SYSTEM, HELLO), body(changed, HELLO, ANSWER), body(changed, HELLO, ANSWER, AGAIN)
+    )
     assert recorded_requests.compute_prefix_share(requests_seen) == 0.5
 
 
@@ -51,7 +64,12 @@ def test_overhead_is_the_compact_json_of_system_prompt_and_tools() -> None:
     expected = len('{"role":"system","content":"\u00e9"}'.encode()) + len(
         '[{"type":"function","function":{"name":"bash"}}]'
     )
-    assert recorded_requests.measure_overhead(RecordedRequest(0.0, 0.0, body(system, HELLO, tools=tools))) == expected
+    assert (
+        recorded_requests.measure_overhead(
+            RecordedRequest(0.0, 0.0, body(system, HELLO, tools=tools))
+        )
+        == expected
+    )
 
 
 def test_a_late_step_is_compared_by_medians_with_an_early_one() -> None:
@@ -66,5 +84,8 @@ def test_a_late_step_is_compared_by_medians_with_an_early_one() -> None:
 
 def test_a_session_that_is_too_short_has_no_late_step() -> None:
     assert (
-        recorded_requests.compare_late_step([RecordedRequest(float(at), float(at), b"{}") for at in range(100)]) is None
+        recorded_requests.compare_late_step(
+            [RecordedRequest(float(at), float(at), b"{}") for at in range(100)]
+        )
+        is None
     )

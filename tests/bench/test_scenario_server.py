@@ -10,12 +10,20 @@ from bench.scenario_server import Scenario, ScenarioServer
 TOOLS = [{"type": "function", "function": {"name": "bash", "parameters": {"type": "object"}}}]
 
 
-def ask(url: str, messages: list[dict[str, Any]], tools: list[dict[str, Any]] | None) -> list[dict[str, Any]]:
+def ask(
+    url: str, messages: list[dict[str, Any]], tools: list[dict[str, Any]] | None
+) -> list[dict[str, Any]]:
     """Return the deltas of a streamed answer."""
-    body = json.dumps({"model": "m", "stream": True, "messages": messages, **({"tools": tools} if tools else {})})
-    request = HttpRequest(f"{url}/chat/completions", body.encode(), {"content-type": "application/json"})
+    body = json.dumps(
+        {"model": "m", "stream": True, "messages": messages, **({"tools": tools} if tools else {})}
+    )
+    request = HttpRequest(
+        f"{url}/chat/completions", body.encode(), {"content-type": "application/json"}
+    )
     with urlopen(request, timeout=60) as answer:
-        events = [line[6:] for line in answer.read().decode().splitlines() if line.startswith("data: {")]
+        events = [
+            line[6:] for line in answer.read().decode().splitlines() if line.startswith("data: {")
+        ]
     return [choice["delta"] for event in events for choice in json.loads(event)["choices"]]
 
 
@@ -24,7 +32,11 @@ def said(deltas: list[dict[str, Any]]) -> str:
 
 
 def commands(deltas: list[dict[str, Any]]) -> str:
-    return "".join(call["function"].get("arguments", "") for delta in deltas for call in delta.get("tool_calls", ()))
+    return "".join(
+        call["function"].get("arguments", "")
+        for delta in deltas
+        for call in delta.get("tool_calls", ())
+    )
 
 
 USER = {"role": "user", "content": "hi"}

@@ -15,7 +15,11 @@ from bench.replay_script import write_replay_script
 def test_a_place_has_a_home_and_a_clean_git_project(tmp_path: Path) -> None:
     installation = subjects.install_subject(subjects.make_codeloop(), tmp_path)
     status = subprocess.run(
-        ["git", "status", "--porcelain"], cwd=installation.project, capture_output=True, text=True, check=True
+        ["git", "status", "--porcelain"],
+        cwd=installation.project,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert status.stdout == ""
     assert (installation.project / "add.py").is_file()
@@ -37,7 +41,9 @@ def test_placeholders_are_filled_in_and_other_braces_stay(tmp_path: Path) -> Non
     assert command.environ["HOME"] == str(installation.home)
 
 
-def test_nothing_of_the_callers_environment_reaches_a_subject(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_of_the_callers_environment_reaches_a_subject(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("SECRET_API_KEY", "k")
     installation = subjects.install_subject(subjects.make_codeloop(), tmp_path)
     assert "SECRET_API_KEY" not in installation.fill(installation.subject.argv).environ
@@ -46,16 +52,22 @@ def test_nothing_of_the_callers_environment_reaches_a_subject(tmp_path: Path, mo
 def test_the_model_of_codeloop_is_the_benchs_server(tmp_path: Path) -> None:
     installation = subjects.install_subject(subjects.make_codeloop(), tmp_path)
     config = json.loads(
-        installation.fill(installation.subject.argv, "http://127.0.0.1:1/v1").environ["CODELOOP_CONFIG_CONTENT"]
+        installation.fill(installation.subject.argv, "http://127.0.0.1:1/v1").environ[
+            "CODELOOP_CONFIG_CONTENT"
+        ]
     )
     assert config["provider"]["bench"]["options"]["baseURL"] == "http://127.0.0.1:1/v1"
 
 
 @pytest.mark.slow
 def test_a_text_answer_imports_no_more_modules_than_its_budget(tmp_path: Path) -> None:
-    """A count is the same on every machine: what exceeds it fails here, and not only in the next `make bench`."""
+    """A count is the same on every machine: what exceeds it fails here,
+    and not only in the next `make bench`.
+    """
     installation = subjects.install_subject(subjects.make_codeloop(), tmp_path)
-    command = installation.fill(installation.subject.scripted, script=write_replay_script(tmp_path / "answer.jsonl"))
+    command = installation.fill(
+        installation.subject.scripted, script=write_replay_script(tmp_path / "answer.jsonl")
+    )
     run_command(command)  # the first run in a home makes the database
     count = count_imports(command)
     budget = next(row.at_most for row in BUDGETS if row.name == "answer-modules")

@@ -1,4 +1,6 @@
-"""An editor that speaks the Agent Client Protocol with the real program, and checks every message that comes."""
+"""An editor that speaks the Agent Client Protocol with the real program,
+and checks every message that comes.
+"""
 
 import json
 import subprocess
@@ -117,7 +119,9 @@ class Editor:
         return self.ask("initialize", protocolVersion=2, info=info, capabilities=capabilities)
 
     def texts(self, kind: str = "agent_message_chunk") -> str:
-        return "".join(each["content"]["text"] for each in self.updates if each["sessionUpdate"] == kind)
+        return "".join(
+            each["content"]["text"] for each in self.updates if each["sessionUpdate"] == kind
+        )
 
     def calls(self, tool: str, at: int = 0) -> dict[str, Any]:
         """Return the last state of a call of a tool, merged as an editor does; `at`: which one."""
@@ -148,11 +152,15 @@ def choose(option: str) -> Callable[[str, Any], Any]:
 
 
 @contextmanager
-def editing(desk: Desk, decide: Callable[[str, Any], Any] = lambda *_: None, *flags: str) -> Generator[Editor]:
+def editing(
+    desk: Desk, decide: Callable[[str, Any], Any] = lambda *_: None, *flags: str
+) -> Generator[Editor]:
     """Start the program for an editor; with `--protocol 2`, the editor speaks the draft."""
     pipe = subprocess.PIPE
     command = [*desk.command, "acp", *flags]
-    process = subprocess.Popen(command, **desk.options(), stdin=pipe, stdout=pipe, stderr=pipe, text=True)
+    process = subprocess.Popen(
+        command, **desk.options(), stdin=pipe, stdout=pipe, stderr=pipe, text=True
+    )
     with Editor(process, decide) as editor:
         editor.version = 2 if "--protocol" in flags else 1
         yield editor

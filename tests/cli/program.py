@@ -1,4 +1,6 @@
-"""Runs the real program in a home and a directory of its own, against a model server of this test's own."""
+"""Runs the real program in a home and a directory of its own,
+against a model server of this test's own.
+"""
 
 import asyncio
 import json
@@ -24,7 +26,9 @@ from tests.support.sandbox_support import allow_commands
 COMMAND = [sys.executable, "-c", "from codeloop.cli.main import main; main()"]
 KEY = "sk-test-0123456789abcdefghij"
 HANGING = 600.0
-"""Seconds after which a program counts as hanging: on a slow machine with other work, a review takes minutes."""
+"""Seconds after which a program counts as hanging: on a slow machine with other work,
+a review takes minutes.
+"""
 UNCONFINED: dict[str, Any] = {"sandbox": "off", "permission": {"bash": "allow"}}
 """For tests that look at a command's processes: in a sandbox they have other ids."""
 Protocol = Literal["openai", "anthropic"]
@@ -35,16 +39,19 @@ ADAPTER = {"openai": "@ai-sdk/openai-compatible", "anthropic": "@ai-sdk/anthropi
 def codeloop(
     folder: Path, *arguments: str, stdin: bytes | str = "", **environment: str
 ) -> subprocess.CompletedProcess[str]:
-    """Run `codeloop` in `folder/work` with its files below `folder/home`; no key of the test's own environment."""
+    """Run `codeloop` in `folder/work` with its files below `folder/home`;
+    no key of the test's own environment.
+    """
     return Desk(folder).run(*arguments, stdin=stdin, **environment)
 
 
 @dataclass(frozen=True)
 class Desk:
-    """A folder with a project in `work` and our own files in `home`. `wrapper` goes before the command.
+    """A folder with a project in `work` and our own files in `home`.
+    `wrapper` goes before the command.
 
-    `limits`: by their names in `schema/limits.py`, other values (ms, counts) than the rows have there; those of
-    `schema/bounds/MODULE.py` by `MODULE.NAME`.
+    `limits`: by their names in `schema/limits.py`, other values (ms, counts) than the rows have
+    there; those of `schema/bounds/MODULE.py` by `MODULE.NAME`.
     """
 
     folder: Path
@@ -56,8 +63,8 @@ class Desk:
     def command(self) -> list[str]:
         """What starts the program."""
         python, option, _ = COMMAND
-        # Set once the program catches signals, and before it loads what uses them: one that came while the limits' own
-        # modules are loaded could end the interpreter in any way.
+        # Set once the program catches signals, and before it loads what uses them: one that came
+        # while the limits' own modules are loaded could end the interpreter in any way.
         code = make_limit_code({**PATIENT_LIMITS, **self.limits})
         start = f"program.catch_signals = lambda words: (catch(words), exec({code!r}, {{}})); program.main()"
         load = "from codeloop.cli import main as program; catch = program.catch_signals"
@@ -65,8 +72,14 @@ class Desk:
 
     @property
     def quick_command(self) -> list[str]:
-        """What starts the program for little, where that can be: a process that hands on signals and ends with it."""
-        can_fork = not self.wrapper and not self.limits and not any(map(is_read_at_start, self.environment))
+        """What starts the program for little, where that can be: a process that hands
+        on signals and ends with it.
+        """
+        can_fork = (
+            not self.wrapper
+            and not self.limits
+            and not any(map(is_read_at_start, self.environment))
+        )
         front = [sys.executable, "-I", "-S", str(CLIENT_FILE), str(loaded().socket), COMMAND[2]]
         return front if can_fork else self.command
 
@@ -84,20 +97,34 @@ class Desk:
 
     def options(self, **environment: str) -> dict[str, Any]:
         """What every process of this desk is started with."""
-        base = {"PATH": os.environ["PATH"], "HOME": str(self.folder), "CODELOOP_HOME": str(self.home)}
+        base = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(self.folder),
+            "CODELOOP_HOME": str(self.home),
+        }
         base |= {"CODELOOP_DISABLE_MODELS_FETCH": "1"}
         return {"cwd": self.work, "env": {**base, **self.environment, **environment}}
 
-    def run(self, *arguments: str, stdin: bytes | str = "", **environment: str) -> subprocess.CompletedProcess[str]:
+    def run(
+        self, *arguments: str, stdin: bytes | str = "", **environment: str
+    ) -> subprocess.CompletedProcess[str]:
         """Run the program to its end."""
         text = stdin.decode("utf-8", "replace") if isinstance(stdin, bytes) else stdin
         command, options = [*self.command, *arguments], self.options(**environment)
         can_fork = not self.wrapper and not self.limits
         forked = [*COMMAND, *arguments]
-        if can_fork and (done := loaded().run(forked, options["cwd"], options["env"], text, seconds=HANGING)):
+        if can_fork and (
+            done := loaded().run(forked, options["cwd"], options["env"], text, seconds=HANGING)
+        ):
             return done
         return subprocess.run(
-            command, **options, input=text, capture_output=True, text=True, timeout=HANGING, check=False
+            command,
+            **options,
+            input=text,
+            capture_output=True,
+            text=True,
+            timeout=HANGING,
+            check=False,
         )
 
     def start(self, *arguments: str, **environment: str) -> subprocess.Popen[str]:
@@ -123,7 +150,15 @@ class Desk:
         options = {"baseURL": server.url, "apiKey": KEY, **more.pop("options", {})}
         cost = {"input": 1.0, "output": 2.0}
         limit = {"context": 200_000, "output": 8_000}
-        models = {"m": {"cost": cost, "limit": limit, "tool_call": True, "attachment": True, "modalities": SEES}}
+        models = {
+            "m": {
+                "cost": cost,
+                "limit": limit,
+                "tool_call": True,
+                "attachment": True,
+                "modalities": SEES,
+            }
+        }
         provider = {"npm": ADAPTER[protocol], "options": options, "models": models}
         self.configure(provider={"local": provider}, model="local/m", **allow_commands(more))
 
@@ -166,7 +201,9 @@ def serving(
 
 
 def steps(*answers: Answer, title: str = "A short title") -> Callable[[ReceivedRequest], Answer]:
-    """Choose by how many answers the turn already holds, as a real model would; the last one serves all that follow."""
+    """Choose by how many answers the turn already holds, as a real model would;
+    the last one serves all that follow.
+    """
 
     def choose(received: ReceivedRequest) -> Answer:
         if b'"tools"' not in received.body:
@@ -179,7 +216,9 @@ def steps(*answers: Answer, title: str = "A short title") -> Callable[[ReceivedR
     return choose
 
 
-def one_after_another(*answers: Answer, title: str = "A short title") -> Callable[[ReceivedRequest], Answer]:
+def one_after_another(
+    *answers: Answer, title: str = "A short title"
+) -> Callable[[ReceivedRequest], Answer]:
     """Give each request of a turn the next answer; the last one serves all that follow."""
     waiting = list(answers)
 
@@ -197,7 +236,9 @@ def last_work(server: ModelServer) -> ReceivedRequest:
 
 
 def is_prompt(message: dict[str, Any]) -> bool:
-    """Return whether a message is what a person said, and neither a result nor how a command ended by itself."""
+    """Return whether a message is what a person said,
+    and neither a result nor how a command ended by itself.
+    """
     content: str | list[dict[str, Any]] = message.get("content") or ""
     blocks = [{"text": content}] if isinstance(content, str) else content
     results = any(block.get("type") == "tool_result" for block in blocks)
@@ -232,12 +273,18 @@ def result(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:
 
 
 def without_privileges() -> tuple[str, ...]:
-    """Return what starts a program that can't write where the mode forbids it, also when the tests run as root."""
+    """Return what starts a program that can't write where the mode forbids it,
+    also when the tests run as root.
+    """
     if os.geteuid() != 0:
         return ()
     setpriv = shutil.which("setpriv")
     assert setpriv, "setpriv (util-linux) is needed to run these tests as root"
-    return (setpriv, "--bounding-set=-dac_override,-dac_read_search", "--inh-caps=-dac_override,-dac_read_search")
+    return (
+        setpriv,
+        "--bounding-set=-dac_override,-dac_read_search",
+        "--inh-caps=-dac_override,-dac_read_search",
+    )
 
 
 def lives(pid: int) -> bool:

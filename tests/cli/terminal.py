@@ -38,11 +38,15 @@ class Terminal:
         weakref.finalize(self, end_session, self.child)
 
     def wait_for(self, text: str, seconds: float = 60) -> str:
-        """Read until the text is shown after what was waited for before; return all that was shown."""
+        """Read until the text is shown after what was waited for before;
+        return all that was shown.
+        """
         until = time.monotonic() + seconds
         while text not in self.shown[self._read :]:
             assert time.monotonic() < until, f"{text!r} never came: {self.shown!r}"
-            has_ended = self.child.poll() is not None  # before the look: what it shows as it ends is read, too
+            has_ended = (
+                self.child.poll() is not None
+            )  # before the look: what it shows as it ends is read, too
             if not self._more(0.1) and has_ended:
                 assert text in self.shown[self._read :], f"{text!r} never came: {self.shown!r}"
         self._read = self.shown.index(text, self._read) + len(text)

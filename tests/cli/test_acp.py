@@ -1,4 +1,6 @@
-"""`codeloop acp` as an editor starts it: over its stdin and stdout, which hold the protocol only."""
+"""`codeloop acp` as an editor starts it: over its stdin and stdout,
+which hold the protocol only.
+"""
 
 import json
 import sys
@@ -35,23 +37,34 @@ def test_a_piece_of_work_is_shown_and_asked_about(tmp_path: Path) -> None:
         with editing(desk, choose("once")) as editor:
             session = editor.begin(desk)
             assert [mode["id"] for mode in session["modes"]["availableModes"]] == ["build", "plan"]
-            assert editor.ask("session/prompt", sessionId=session["sessionId"], prompt=text("Change it")) == {
-                "stopReason": "end_turn"
-            }
+            assert editor.ask(
+                "session/prompt", sessionId=session["sessionId"], prompt=text("Change it")
+            ) == {"stopReason": "end_turn"}
             assert editor.texts() == "It says **TWO** now."
             assert editor.last("plan")["entries"] == [
                 {"content": "Change a.txt", "priority": "high", "status": "in_progress"}
             ]
             (edit_asked, bash_asked) = [params for _, params in editor.asked]
             assert edit_asked["toolCall"]["toolCallId"] == editor.calls("edit")["toolCallId"]
-            diff = next(each for each in edit_asked["toolCall"]["content"] if each["type"] == "diff")
+            diff = next(
+                each for each in edit_asked["toolCall"]["content"] if each["type"] == "diff"
+            )
             path = str(desk.work / "a.txt")
-            assert diff == {"type": "diff", "path": path, "oldText": OLD.rstrip(), "newText": NEW.rstrip()}
+            assert diff == {
+                "type": "diff",
+                "path": path,
+                "oldText": OLD.rstrip(),
+                "newText": NEW.rstrip(),
+            }
             assert bash_asked["toolCall"]["title"] == "cat a.txt"
             assert bash_asked["toolCall"]["rawInput"]["command"] == "cat a.txt"
             assert [option["kind"] for option in bash_asked["options"]][-1] == "reject_once"
             done = editor.calls("bash")
-            assert (done["status"], done["kind"], done["title"]) == ("completed", "execute", "cat a.txt")
+            assert (done["status"], done["kind"], done["title"]) == (
+                "completed",
+                "execute",
+                "cat a.txt",
+            )
             assert NEW in done["content"][0]["content"]["text"]
             assert "rawOutput" not in done
             assert "two" in editor.calls("read")["rawOutput"]["output"]
@@ -71,7 +84,9 @@ def _is_the_same_elsewhere(desk: Desk, before: Editor, session_id: str) -> None:
         assert (row["sessionId"], row["cwd"]) == (session_id, str(desk.work))
         editor.ask("session/load", sessionId=session_id, cwd=str(desk.work), mcpServers=[])
         assert editor.texts("user_message_chunk") == "Change it"
-        editor.until(lambda: any(each["sessionUpdate"] == "usage_update" for each in editor.updates))
+        editor.until(
+            lambda: any(each["sessionUpdate"] == "usage_update" for each in editor.updates)
+        )
         assert editor.last("usage_update")["used"] == before.last("usage_update")["used"]
         assert editor.texts() == before.texts()
         assert editor.calls("edit")["content"] == before.calls("edit")["content"]
@@ -85,7 +100,9 @@ def _is_the_same_elsewhere(desk: Desk, before: Editor, session_id: str) -> None:
 @pytest.mark.slow
 def test_a_refusal_is_the_users_and_nothing_is_written(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
-    with serving(steps(call("write", filePath="a.txt", content="x"), Answer(text="Well."))) as model:
+    with serving(
+        steps(call("write", filePath="a.txt", content="x"), Answer(text="Well."))
+    ) as model:
         desk.use(model, permission={"edit": "ask"})
         with editing(desk, choose("reject")) as editor:
             session_id = editor.begin(desk)["sessionId"]
@@ -155,11 +172,16 @@ def test_bad_input_is_refused_in_words_and_the_next_request_is_answered(tmp_path
         assert missing in editor.ask("session/new", cwd=missing, mcpServers=[])["message"]
         assert editor.ask("session/prompt", sessionId="ses_x", prompt=text("Hi"))["code"] == -32002
         session_id = editor.begin(desk)["sessionId"]
-        assert "empty" in editor.ask("session/prompt", sessionId=session_id, prompt=text(" "))["message"]
+        assert (
+            "empty"
+            in editor.ask("session/prompt", sessionId=session_id, prompt=text(" "))["message"]
+        )
         refused = editor.ask("session/prompt", sessionId=session_id, prompt=text("Hi"))
         assert refused.get("code") == -32000, refused
         assert "codeloop auth login" in refused["message"]
-        assert "build" not in str(editor.ask("session/set_mode", sessionId=session_id, modeId="nobody").get("data"))
+        assert "build" not in str(
+            editor.ask("session/set_mode", sessionId=session_id, modeId="nobody").get("data")
+        )
 
 
 @pytest.mark.slow
@@ -174,23 +196,42 @@ def test_agent_model_and_profile_are_chosen_and_told_to_the_editor(tmp_path: Pat
             assert options == {"mode": "build", "model": "local/m", "profile": "auto"}
             assert editor.ask("session/set_mode", sessionId=session_id, modeId="plan") == {}
             assert editor.last("current_mode_update")["currentModeId"] == "plan"
-            chosen = editor.ask("session/set_config_option", sessionId=session_id, configId="profile", value="ask")
-            assert {each["id"]: each["currentValue"] for each in chosen["configOptions"]}["profile"] == "ask"
+            chosen = editor.ask(
+                "session/set_config_option", sessionId=session_id, configId="profile", value="ask"
+            )
+            assert {each["id"]: each["currentValue"] for each in chosen["configOptions"]}[
+                "profile"
+            ] == "ask"
             # By its former name.
-            chosen = editor.ask("session/set_config_option", sessionId=session_id, configId="profile", value="plan")
-            assert {each["id"]: each["currentValue"] for each in chosen["configOptions"]}["profile"] == "read-only"
-            editor.ask("session/set_config_option", sessionId=session_id, configId="profile", value="ask")
-            wrong = editor.ask("session/set_config_option", sessionId=session_id, configId="model", value="a/b")
+            chosen = editor.ask(
+                "session/set_config_option", sessionId=session_id, configId="profile", value="plan"
+            )
+            assert {each["id"]: each["currentValue"] for each in chosen["configOptions"]}[
+                "profile"
+            ] == "read-only"
+            editor.ask(
+                "session/set_config_option", sessionId=session_id, configId="profile", value="ask"
+            )
+            wrong = editor.ask(
+                "session/set_config_option", sessionId=session_id, configId="model", value="a/b"
+            )
             assert wrong["code"] == -32602
             editor.ask("session/prompt", sessionId=session_id, prompt=text("Plan it"))
         assert b"plan" in last_work(model).body
 
 
 @pytest.mark.slow
-def test_the_models_question_is_a_form_where_the_editor_has_forms_and_a_choice_where_not(tmp_path: Path) -> None:
+def test_the_models_question_is_a_form_where_the_editor_has_forms_and_a_choice_where_not(
+    tmp_path: Path,
+) -> None:
     desk = Desk(tmp_path)
-    options = [{"label": "Half even", "description": "as banks"}, {"label": "Half up", "description": "as shops"}]
-    question = call("question", questions=[{"question": "How?", "header": "Rounding", "options": options}])
+    options = [
+        {"label": "Half even", "description": "as banks"},
+        {"label": "Half up", "description": "as shops"},
+    ]
+    question = call(
+        "question", questions=[{"question": "How?", "header": "Rounding", "options": options}]
+    )
     with serving(steps(question, Answer(text="So."), question, Answer(text="So."))) as model:
         desk.use(model)
 
@@ -200,10 +241,16 @@ def test_the_models_question_is_a_form_where_the_editor_has_forms_and_a_choice_w
             return {"action": "accept", "content": {"answer_1": "Half up"}}
 
         with editing(desk, fill_in) as editor:
-            editor.ask("session/prompt", sessionId=editor.begin(desk, **FORMS)["sessionId"], prompt=text("Ask"))
+            editor.ask(
+                "session/prompt",
+                sessionId=editor.begin(desk, **FORMS)["sessionId"],
+                prompt=text("Ask"),
+            )
         assert b"Half up" in last_work(model).body.rpartition(b'"role":"tool"')[2]
         with editing(desk, choose("0")) as editor:
-            editor.ask("session/prompt", sessionId=editor.begin(desk)["sessionId"], prompt=text("Ask"))
+            editor.ask(
+                "session/prompt", sessionId=editor.begin(desk)["sessionId"], prompt=text("Ask")
+            )
             assert editor.asked[0][1]["toolCall"]["title"] == "How?"
         assert b"Half even" in last_work(model).body.rpartition(b'"role":"tool"')[2]
 
@@ -212,7 +259,11 @@ def test_the_models_question_is_a_form_where_the_editor_has_forms_and_a_choice_w
 def test_pictures_files_and_unsaved_text_reach_the_model(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     (desk.work / "b.txt").write_text("on the disk\n")
-    unsaved = {"uri": f"file://{desk.work}/a.txt", "text": "not saved yet\n", "mimeType": "text/plain"}
+    unsaved = {
+        "uri": f"file://{desk.work}/a.txt",
+        "text": "not saved yet\n",
+        "mimeType": "text/plain",
+    }
     with serving(steps(Answer(text="Seen."))) as model:
         desk.use(model)
         with editing(desk) as editor:
@@ -236,13 +287,24 @@ def test_commands_run_by_name_and_unknown_ones_are_said_to_be(tmp_path: Path) ->
     (folder / "greet.md").write_text("---\ndescription: Greets\n---\nGreet $ARGUMENTS\n")
     (desk.work / "a.txt").write_text(OLD)
     with serving(
-        steps(Answer(text="Hello."), call("write", filePath="a.txt", content=NEW), Answer(text="Done."))
+        steps(
+            Answer(text="Hello."),
+            call("write", filePath="a.txt", content=NEW),
+            Answer(text="Done."),
+        )
     ) as model:
         desk.use(model)
         with editing(desk, choose("once")) as editor:
             session_id = editor.begin(desk)["sessionId"]
-            editor.until(lambda: any(each["sessionUpdate"] == "available_commands_update" for each in editor.updates))
-            names = [each["name"] for each in editor.last("available_commands_update")["availableCommands"]]
+            editor.until(
+                lambda: any(
+                    each["sessionUpdate"] == "available_commands_update" for each in editor.updates
+                )
+            )
+            names = [
+                each["name"]
+                for each in editor.last("available_commands_update")["availableCommands"]
+            ]
             assert {"greet", "compact", "undo", "redo"} <= set(names)
             editor.ask("session/prompt", sessionId=session_id, prompt=text("/greet Ann"))
             assert b"Greet Ann" in model.requests[0].body
@@ -261,7 +323,11 @@ def test_the_arguments_of_a_command_may_begin_on_its_second_line(tmp_path: Path)
         desk.use(model)
         with editing(desk) as editor:
             session_id = editor.begin(desk)["sessionId"]
-            editor.until(lambda: any(each["sessionUpdate"] == "available_commands_update" for each in editor.updates))
+            editor.until(
+                lambda: any(
+                    each["sessionUpdate"] == "available_commands_update" for each in editor.updates
+                )
+            )
             editor.ask("session/prompt", sessionId=session_id, prompt=text("/greet\nAnn and Bea"))
             assert editor.texts() == "Hello."
             assert b"Greet Ann and Bea" in model.requests[0].body
@@ -294,7 +360,11 @@ def test_what_the_editor_has_not_saved_is_what_is_read_and_edited(tmp_path: Path
     desk = Desk(tmp_path)
     (desk.work / "a.txt").write_text(OLD)
     (desk.work / "b.txt").write_text("b\n")
-    held = {desk.work / "a.txt": "unsaved\n" + OLD, desk.work / "b.txt": "b\n", desk.work / "new.txt": "draft\n"}
+    held = {
+        desk.work / "a.txt": "unsaved\n" + OLD,
+        desk.work / "b.txt": "b\n",
+        desk.work / "new.txt": "draft\n",
+    }
     wants: list[tuple[str, str]] = []
 
     def decide(method: str, params: Any) -> Any:
@@ -314,7 +384,9 @@ def test_what_the_editor_has_not_saved_is_what_is_read_and_edited(tmp_path: Path
     with serving(steps(*looks, Answer(text="Done."))) as model:
         desk.use(model)
         with editing(desk, decide) as editor:
-            session_id = editor.begin(desk, fs={"readTextFile": True, "writeTextFile": True})["sessionId"]
+            session_id = editor.begin(desk, fs={"readTextFile": True, "writeTextFile": True})[
+                "sessionId"
+            ]
             editor.ask("session/prompt", sessionId=session_id, prompt=text("Edit a.txt"))
             assert "unsaved" in json.dumps(editor.calls("read")) + str(editor.updates)
     assert (desk.work / "a.txt").read_text() == "unsaved\n" + NEW
@@ -331,7 +403,9 @@ def test_an_editor_that_can_not_say_what_it_holds_costs_nothing(tmp_path: Path) 
     with serving(steps(*looks)) as model:
         desk.use(model)
         with editing(desk, lambda *_: {"content": 5}) as editor:
-            session_id = editor.begin(desk, fs={"readTextFile": True, "writeTextFile": True})["sessionId"]
+            session_id = editor.begin(desk, fs={"readTextFile": True, "writeTextFile": True})[
+                "sessionId"
+            ]
             editor.ask("session/prompt", sessionId=session_id, prompt=text("Read a.txt"))
             assert editor.texts() == "Read."
         with editing(desk) as editor:
@@ -342,7 +416,9 @@ def test_an_editor_that_can_not_say_what_it_holds_costs_nothing(tmp_path: Path) 
 
 
 @pytest.mark.slow
-def test_what_is_allowed_for_the_session_is_asked_once_there_and_again_in_the_next(tmp_path: Path) -> None:
+def test_what_is_allowed_for_the_session_is_asked_once_there_and_again_in_the_next(
+    tmp_path: Path,
+) -> None:
     desk = Desk(tmp_path)
     turn = [bash("echo one"), bash("echo two"), Answer(text="Done.")]
     with serving(steps(*turn, *turn)) as model:
@@ -350,7 +426,9 @@ def test_what_is_allowed_for_the_session_is_asked_once_there_and_again_in_the_ne
         with editing(desk, choose("session")) as editor:
             for count in (1, 2):
                 opened = (
-                    editor.begin(desk) if count == 1 else editor.ask("session/new", cwd=str(desk.work), mcpServers=[])
+                    editor.begin(desk)
+                    if count == 1
+                    else editor.ask("session/new", cwd=str(desk.work), mcpServers=[])
                 )
                 editor.ask("session/prompt", sessionId=opened["sessionId"], prompt=text("Run"))
                 assert len(editor.asked) == 2 * count, "what is broad is asked about again"
@@ -361,35 +439,52 @@ def test_what_is_allowed_for_the_session_is_asked_once_there_and_again_in_the_ne
                 ("always", "allow_always"),
                 ("reject", "reject_once"),
             ]
-            assert editor.asked[0][1]["options"][1]["name"] == "Allow for this session: every `echo *`"
+            assert (
+                editor.asked[0][1]["options"][1]["name"] == "Allow for this session: every `echo *`"
+            )
 
 
 @pytest.mark.slow
 def test_output_is_a_terminal_where_the_editor_shows_those(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
-    with serving(steps(bash("echo one; printf '\\033[31mred\\033[0m\\033[2J'; exit 3"), Answer(text="Done."))) as model:
+    with serving(
+        steps(bash("echo one; printf '\\033[31mred\\033[0m\\033[2J'; exit 3"), Answer(text="Done."))
+    ) as model:
         desk.use(model, permission={"bash": "ask"})
         with editing(desk, choose("once")) as editor:
             opened = editor.begin(desk, _meta={"terminal_output": True})
             editor.ask("session/prompt", sessionId=opened["sessionId"], prompt=text("Run"))
             first = next(each for each in editor.updates if each["sessionUpdate"] == "tool_call")
             terminal = first["toolCallId"]
-            assert first["_meta"]["terminal_info"] == {"terminal_id": terminal, "cwd": str(desk.work)}
+            assert first["_meta"]["terminal_info"] == {
+                "terminal_id": terminal,
+                "cwd": str(desk.work),
+            }
             assert first["content"] == [{"type": "terminal", "terminalId": terminal}]
             done = editor.calls("bash")
-            assert done["content"][0] == first["content"][0]  # what the question showed in its place is gone
+            assert (
+                done["content"][0] == first["content"][0]
+            )  # what the question showed in its place is gone
             meta = [
                 each["_meta"]
                 for each in editor.updates
                 if each["sessionUpdate"] == "tool_call_update" and "_meta" in each
             ]
-            shown = "".join(each["terminal_output"]["data"] for each in meta if "terminal_output" in each)
+            shown = "".join(
+                each["terminal_output"]["data"] for each in meta if "terminal_output" in each
+            )
             assert shown == "one\r\n\x1b[31mred\x1b[0m"
-            assert meta[-1]["terminal_exit"] == {"terminal_id": terminal, "exit_code": 3, "signal": None}
+            assert meta[-1]["terminal_exit"] == {
+                "terminal_id": terminal,
+                "exit_code": 3,
+                "signal": None,
+            }
 
 
 @pytest.mark.slow
-def test_further_roots_are_reached_without_a_question_until_they_are_left_out(tmp_path: Path) -> None:
+def test_further_roots_are_reached_without_a_question_until_they_are_left_out(
+    tmp_path: Path,
+) -> None:
     desk = Desk(tmp_path)
     other = tmp_path / "other"
     other.mkdir()
@@ -405,7 +500,9 @@ def test_further_roots_are_reached_without_a_question_until_they_are_left_out(tm
         with editing(desk, choose("reject")) as editor:
             editor.greet()
             given = {"cwd": str(desk.work), "mcpServers": []}
-            session_id = editor.ask("session/new", **given, additionalDirectories=[str(other)])["sessionId"]
+            session_id = editor.ask("session/new", **given, additionalDirectories=[str(other)])[
+                "sessionId"
+            ]
             editor.ask("session/prompt", sessionId=session_id, prompt=text("Look"))
             assert editor.asked == []
             assert (other / "c.txt").read_text() == "new\n"
@@ -417,7 +514,9 @@ def test_further_roots_are_reached_without_a_question_until_they_are_left_out(tm
                 assert desk.run("run", *words, "Look there").returncode == 5
             editor.ask("session/resume", **given, sessionId=session_id)
             rows = editor.ask("session/list", cwd=str(desk.work))["sessions"]
-            assert ["additionalDirectories" in row for row in rows if row["sessionId"] == session_id] == [False]
+            assert [
+                "additionalDirectories" in row for row in rows if row["sessionId"] == session_id
+            ] == [False]
             editor.ask("session/prompt", sessionId=session_id, prompt=text("Look again"))
             assert editor.asked != []
 
@@ -426,7 +525,12 @@ def test_further_roots_are_reached_without_a_question_until_they_are_left_out(tm
 def test_a_servers_page_is_opened_by_the_editor_and_a_summary_is_no_answer(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     able = {"elicitation": {"form": {}, "url": {}}, "session": {"compaction": {}}}
-    server = {"name": "plain", "command": sys.executable, "args": [str(PLAIN), str(tmp_path)], "env": []}
+    server = {
+        "name": "plain",
+        "command": sys.executable,
+        "args": [str(PLAIN), str(tmp_path)],
+        "env": [],
+    }
     visit = call("plain_visit")
 
     def answer(got: ReceivedRequest) -> Answer:
@@ -438,12 +542,18 @@ def test_a_servers_page_is_opened_by_the_editor_and_a_summary_is_no_answer(tmp_p
         desk.use(model, permission={"*": "allow"})
 
         def open_page(method: str, params: Any) -> Any:
-            assert (method, params["mode"], params["url"]) == ("elicitation/create", "url", "https://x.example/a")
+            assert (method, params["mode"], params["url"]) == (
+                "elicitation/create",
+                "url",
+                "https://x.example/a",
+            )
             return {"action": "accept"}
 
         with editing(desk, open_page) as editor:
             editor.greet(**able)
-            session_id = editor.ask("session/new", cwd=str(desk.work), mcpServers=[server])["sessionId"]
+            session_id = editor.ask("session/new", cwd=str(desk.work), mcpServers=[server])[
+                "sessionId"
+            ]
             editor.ask("session/prompt", sessionId=session_id, prompt=text("Visit"))
             assert len(editor.asked) == 1
             assert "accept" in editor.calls("plain_visit")["content"][0]["content"]["text"]
@@ -465,7 +575,12 @@ def test_a_servers_page_is_opened_by_the_editor_and_a_summary_is_no_answer(tmp_p
 def test_signing_out_forgets_what_is_stored(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     desk.configure(enabled_providers=["anthropic"])  # no server of this machine
-    assert desk.run("auth", "login", "anthropic", "--key-stdin", stdin="sk-ant-0123456789abcdef\n").returncode == 0
+    assert (
+        desk.run(
+            "auth", "login", "anthropic", "--key-stdin", stdin="sk-ant-0123456789abcdef\n"
+        ).returncode
+        == 0
+    )
     with editing(desk) as editor:
         assert editor.greet()["agentCapabilities"]["auth"] == {"logout": {}}
         opened = editor.ask("session/new", cwd=str(desk.work), mcpServers=[])
@@ -477,7 +592,9 @@ def test_signing_out_forgets_what_is_stored(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_what_leaves_the_sandbox_runs_in_the_editors_terminal_where_that_is_wanted(tmp_path: Path) -> None:
+def test_what_leaves_the_sandbox_runs_in_the_editors_terminal_where_that_is_wanted(
+    tmp_path: Path,
+) -> None:
     desk = Desk(tmp_path)
     wants: list[tuple[str, Any]] = []
 
@@ -489,11 +606,17 @@ def test_what_leaves_the_sandbox_runs_in_the_editors_terminal_where_that_is_want
         return {
             "terminal/create": {"terminalId": "t1"},
             "terminal/wait_for_exit": done,
-            "terminal/output": {"output": "in the editor\n", "truncated": False, "exitStatus": done},
+            "terminal/output": {
+                "output": "in the editor\n",
+                "truncated": False,
+                "exitStatus": done,
+            },
         }.get(method, {})
 
     def leaving(command: str, number: str) -> Answer:
-        return call("bash", call_id=number, command=command, description="x", outside="It needs a key.")
+        return call(
+            "bash", call_id=number, command=command, description="x", outside="It needs a key."
+        )
 
     runs = [bash("echo inside", "1"), leaving("git push", "2"), Answer(text="Done.")]
     with serving(steps(*runs)) as model:
@@ -514,7 +637,9 @@ def test_what_leaves_the_sandbox_runs_in_the_editors_terminal_where_that_is_want
         with editing(desk, decide, "--editor-terminal") as editor:
             editor.greet(terminal=True)
             editor.ask("session/load", sessionId=session_id, cwd=str(desk.work), mcpServers=[])
-            assert "in the editor" in json.dumps(editor.calls("bash", 1)["content"])  # this editor has no terminal t1
+            assert "in the editor" in json.dumps(
+                editor.calls("bash", 1)["content"]
+            )  # this editor has no terminal t1
         wants.clear()
         with editing(desk, decide) as editor:
             session_id = editor.begin(desk, terminal=True)["sessionId"]
@@ -532,7 +657,10 @@ def test_always_begins_with_the_file_and_what_is_broad_is_asked_about_again(tmp_
         offers.append([option["name"] for option in params["options"]])
         return {"outcome": {"outcome": "selected", "optionId": next(chosen)}}
 
-    writes = [call("write", call_id=name, filePath=name, content="x\n") for name in ("a.py", "b.py", "c.py")]
+    writes = [
+        call("write", call_id=name, filePath=name, content="x\n")
+        for name in ("a.py", "b.py", "c.py")
+    ]
     with serving(steps(*writes, Answer(text="Done."))) as model:
         desk.use(model, permission={"edit": "ask"})
         with editing(desk, decide) as editor:
@@ -544,6 +672,8 @@ def test_always_begins_with_the_file_and_what_is_broad_is_asked_about_again(tmp_
         "Allow always: changing `a.py` in this project",
         "Allow always: every file change in this project",
     ]
-    assert second[2] == "Allow always: changing `b.py` in this project", "the first one was for its file"
+    assert second[2] == "Allow always: changing `b.py` in this project", (
+        "the first one was for its file"
+    )
     assert sure[1:] == ["Yes, that broad: always every file change in this project", "Reject"]
     assert (desk.work / "c.py").exists()

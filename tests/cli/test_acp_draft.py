@@ -47,14 +47,21 @@ def test_a_piece_of_work_is_shown_and_asked_about(tmp_path: Path) -> None:
             session = editor.begin(desk)
             session_id, path = session["sessionId"], str(desk.work / "a.txt")
             assert "modes" not in session
-            assert [option["configId"] for option in session["configOptions"]] == ["mode", "model", "profile"]
+            assert [option["configId"] for option in session["configOptions"]] == [
+                "mode",
+                "model",
+                "profile",
+            ]
             message_id = prompt(editor, session_id, "Change it")
             assert editor.last("user_message") == {
                 "sessionUpdate": "user_message",
                 "messageId": message_id,
                 "content": text("Change it"),
             }
-            working = [("running", None), ("requires_action", None)] * 2 + [("running", None), ("idle", "end_turn")]
+            working = [("running", None), ("requires_action", None)] * 2 + [
+                ("running", None),
+                ("idle", "end_turn"),
+            ]
             assert states(editor) == working
             assert [entry["status"] for entry in editor.last("plan_update")["plan"]["entries"]] == [
                 "in_progress",
@@ -63,7 +70,9 @@ def test_a_piece_of_work_is_shown_and_asked_about(tmp_path: Path) -> None:
             (edit_asked, bash_asked) = [params for _, params in editor.asked]
             (diff,) = edit_asked["subject"]["toolCall"]["content"]
             assert diff["changes"] == [{"operation": "modify", "path": path, "fileType": "text"}]
-            assert diff["patch"]["text"].startswith(f"diff --git {path} {path}\n--- {path}\n+++ {path}\n@@ ")
+            assert diff["patch"]["text"].startswith(
+                f"diff --git {path} {path}\n--- {path}\n+++ {path}\n@@ "
+            )
             assert bash_asked["subject"]["command"].startswith("cat a.txt")
             assert bash_asked["subject"]["cwd"] == str(desk.work)
             terminal = editor.calls("bash")["content"][0]["terminalId"]
@@ -80,14 +89,18 @@ def test_a_piece_of_work_is_shown_and_asked_about(tmp_path: Path) -> None:
 def _is_sent_again(desk: Desk, before: Editor, session_id: str) -> None:
     with editing(desk, choose("once"), "--protocol", "2") as editor:
         editor.greet()
-        assert editor.ask("session/load", sessionId=session_id, cwd=str(desk.work))["code"] == -32601
+        assert (
+            editor.ask("session/load", sessionId=session_id, cwd=str(desk.work))["code"] == -32601
+        )
         given = {"sessionId": session_id, "cwd": str(desk.work)}
         editor.ask("session/resume", **given)
         assert editor.texts() == ""
         editor.ask("session/resume", **given, replayFrom={"type": "start"})
         assert editor.texts() == before.texts()
         assert editor.calls("bash")["content"] == before.calls("bash")["content"]
-        assert editor.ask("session/resume", **given, replayFrom={"type": "middle"})["code"] == -32602
+        assert (
+            editor.ask("session/resume", **given, replayFrom={"type": "middle"})["code"] == -32602
+        )
 
 
 @pytest.mark.slow
@@ -115,7 +128,12 @@ def test_a_turn_that_is_stopped_or_fails_says_so_in_its_state(tmp_path: Path) ->
 def test_the_draft_is_spoken_only_where_both_want_it_and_takes_batches(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     with editing(desk) as editor:
-        assert editor.ask("initialize", protocolVersion=2, info={"name": "e", "version": "1"})["protocolVersion"] == 1
+        assert (
+            editor.ask("initialize", protocolVersion=2, info={"name": "e", "version": "1"})[
+                "protocolVersion"
+            ]
+            == 1
+        )
     with editing(desk, lambda *_: None, "--protocol", "2") as editor:
         editor.version = 1
         assert editor.ask("initialize", protocolVersion=1)["protocolVersion"] == 1
@@ -126,7 +144,10 @@ def test_the_draft_is_spoken_only_where_both_want_it_and_takes_batches(tmp_path:
         terminal = {"auth": {"terminal": {}}}
         assert editor.greet(**terminal)["authMethods"][0]["methodId"] == "login"
         assert editor.process.stdin
-        rows = [{"jsonrpc": "2.0", "id": f"b{at}", "method": "session/list", "params": {}} for at in (1, 2)]
+        rows = [
+            {"jsonrpc": "2.0", "id": f"b{at}", "method": "session/list", "params": {}}
+            for at in (1, 2)
+        ]
         editor.process.stdin.write(json.dumps([*rows, 5]) + "\n")
         editor.process.stdin.flush()
         editor.until(lambda: editor.batches)

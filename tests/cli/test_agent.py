@@ -21,21 +21,40 @@ def replay(folder: Path) -> str:
 
 
 def test_the_list_shows_the_agents_and_where_they_come_from(tmp_path: Path) -> None:
-    write(tmp_path, "home/config/agent/mine.md", "---\ndescription: Mine\nmode: subagent\nmodel: a/b\n---\nBe mine.")
+    write(
+        tmp_path,
+        "home/config/agent/mine.md",
+        "---\ndescription: Mine\nmode: subagent\nmodel: a/b\n---\nBe mine.",
+    )
     write(tmp_path, "work/.codeloop/agent/theirs.md", "Be theirs.")
     done = codeloop(tmp_path, "agent", "list")
     assert done.returncode == 0
     names = [line.split()[0] for line in done.stdout.splitlines()]
     assert names == ["name", "build", "explore", "general", "mine", "plan"]
     (mine,) = [line for line in done.stdout.splitlines() if line.startswith("mine")]
-    assert mine.split() == ["mine", "subagent", "a/b", "Mine", str(tmp_path / "home/config/agent/mine.md")]
+    assert mine.split() == [
+        "mine",
+        "subagent",
+        "a/b",
+        "Mine",
+        str(tmp_path / "home/config/agent/mine.md"),
+    ]
     assert "theirs.md" in done.stderr
     listed = json.loads(codeloop(tmp_path, "agent", "list", "--all", "--json").stdout)
     assert {"title", "summary", "compaction"} <= {agent["name"] for agent in listed}
 
 
 def test_create_writes_a_page_that_is_read_and_never_overwrites(tmp_path: Path) -> None:
-    done = codeloop(tmp_path, "agent", "create", "team/reviewer", "--description", "Reviews", "--mode", "subagent")
+    done = codeloop(
+        tmp_path,
+        "agent",
+        "create",
+        "team/reviewer",
+        "--description",
+        "Reviews",
+        "--mode",
+        "subagent",
+    )
     assert done.returncode == 0
     file = tmp_path / "work/.codeloop/agent/team/reviewer.md"
     assert str(file) in done.stdout
@@ -67,7 +86,9 @@ def test_create_refuses_names_that_are_none(tmp_path: Path, name: str) -> None:
 @pytest.mark.slow
 def test_run_command_expands_its_words(tmp_path: Path) -> None:
     write(tmp_path, "home/config/command/hi.md", "Greet $1 and $2: !`echo from the shell`")
-    done = codeloop(tmp_path, "run", "--replay", replay(tmp_path), "--command", "hi", "Ann B", "Bob", "Cy")
+    done = codeloop(
+        tmp_path, "run", "--replay", replay(tmp_path), "--command", "hi", "Ann B", "Bob", "Cy"
+    )
     assert (done.returncode, done.stdout) == (0, "Hi!\n")
     exported = json.loads(codeloop(tmp_path, "export").stdout)
     texts = [part["text"] for part in exported["messages"][0]["parts"]]
@@ -75,7 +96,9 @@ def test_run_command_expands_its_words(tmp_path: Path) -> None:
 
 
 def test_run_command_needs_no_words_and_leaves_stdin_alone(tmp_path: Path) -> None:
-    done = codeloop(tmp_path, "run", "--replay", replay(tmp_path), "--command", "init", stdin="not read")
+    done = codeloop(
+        tmp_path, "run", "--replay", replay(tmp_path), "--command", "init", stdin="not read"
+    )
     assert done.returncode == 0
     assert "not read" not in codeloop(tmp_path, "export").stdout
 
@@ -95,13 +118,20 @@ def test_headless_a_shell_line_that_has_to_be_asked_for_is_denied(tmp_path: Path
     assert done.returncode == 5
     assert "touch made" in done.stderr
     assert not (tmp_path / "work/made").exists()
-    assert codeloop(tmp_path, "run", "--replay", replay(tmp_path), "--auto", "--command", "make").returncode == 0
+    assert (
+        codeloop(
+            tmp_path, "run", "--replay", replay(tmp_path), "--auto", "--command", "make"
+        ).returncode
+        == 0
+    )
     assert (tmp_path / "work/made").exists()
 
 
 def test_a_shell_line_ends_at_the_time_limit(tmp_path: Path) -> None:
     write(tmp_path, "home/config/command/wait.md", "!`sleep 60`")
-    done = codeloop(tmp_path, "run", "--replay", replay(tmp_path), "--timeout", "0.3", "--command", "wait")
+    done = codeloop(
+        tmp_path, "run", "--replay", replay(tmp_path), "--timeout", "0.3", "--command", "wait"
+    )
     assert done.returncode == 124
 
 
@@ -111,5 +141,7 @@ def test_nothing_of_an_untrusted_projects_command_runs(tmp_path: Path) -> None:
     done = codeloop(tmp_path, "run", "--replay", replay(tmp_path), "--command", "init")
     assert done.returncode == 0
     assert done.stderr.count("is not trusted") == 1
-    assert codeloop(tmp_path, "run", "--replay", replay(tmp_path), "--command", "evil").returncode == 1
+    assert (
+        codeloop(tmp_path, "run", "--replay", replay(tmp_path), "--command", "evil").returncode == 1
+    )
     assert not (tmp_path / "work/pwned").exists()

@@ -1,4 +1,6 @@
-"""`run --attach` and `attach`: the real program against a real server of its own, in pipes and in a terminal."""
+"""`run --attach` and `attach`: the real program against a real server of its own,
+in pipes and in a terminal.
+"""
 
 import json
 import signal
@@ -12,7 +14,18 @@ from typing import Any
 
 import pytest
 
-from tests.cli.program import UNCONFINED, Desk, bash, call, events, last_work, lives, result, serving, steps
+from tests.cli.program import (
+    UNCONFINED,
+    Desk,
+    bash,
+    call,
+    events,
+    last_work,
+    lives,
+    result,
+    serving,
+    steps,
+)
 from tests.cli.terminal import Terminal
 from tests.support.answers import Answer
 from tests.support.model_server import ModelServer
@@ -42,7 +55,9 @@ class Stage:
 
 
 @contextmanager
-def stage(tmp_path: Path, answers: Callable[[Any], Answer], **more: Any) -> Generator[Stage, None, None]:
+def stage(
+    tmp_path: Path, answers: Callable[[Any], Answer], **more: Any
+) -> Generator[Stage, None, None]:
     desk = Desk(tmp_path)
     with serving(answers) as model:
         desk.use(model, **more)
@@ -69,7 +84,9 @@ def test_a_turn_on_a_server_is_told_as_one_of_this_process(tmp_path: Path) -> No
         here = it.desk.run("run", "--format", "json", "hello")
         assert kinds(there.stdout) == kinds(here.stdout)
         varies = {"sessionID", "durationMs"}
-        ended = [{k: v for k, v in result(done).items() if k not in varies} for done in (there, here)]
+        ended = [
+            {k: v for k, v in result(done).items() if k not in varies} for done in (there, here)
+        ]
         assert ended[0] == ended[1]
         assert (ended[0]["text"], ended[0]["exitCode"]) == ("Everything is done.", 0)
         text = it.desk.run("run", *it.there, "hello")
@@ -82,14 +99,18 @@ def test_a_session_decides_its_directory_and_a_fork_leaves_it_alone(tmp_path: Pa
     with stage(tmp_path, steps(bash("pwd > where"), DONE)) as it:
         other = tmp_path / "other"
         other.mkdir()
-        first = result(it.desk.run("run", *it.there, "--dir", "../other", "--format", "json", "one"))
+        first = result(
+            it.desk.run("run", *it.there, "--dir", "../other", "--format", "json", "one")
+        )
         assert (other / "where").read_text() == f"{other}\n"
         (other / "where").unlink()
         again = it.desk.run("run", *it.there, "-s", first["sessionID"], "--format", "json", "two")
         assert result(again)["sessionID"] == first["sessionID"]
         assert (other / "where").exists()
         assert not (it.desk.work / "where").exists()
-        last = it.desk.run("run", *it.there, "--dir", str(other), "-c", "--fork", "--format", "json", "three")
+        last = it.desk.run(
+            "run", *it.there, "--dir", str(other), "-c", "--fork", "--format", "json", "three"
+        )
         assert result(last)["sessionID"] != first["sessionID"]
         refused = it.desk.run("run", *it.there, "-c", "four")
         assert (refused.returncode, "no session in this directory" in refused.stderr) == (2, True)
@@ -117,7 +138,9 @@ def test_files_are_sent_with_their_content(tmp_path: Path) -> None:
         (("--attach", "http://127.0.0.1:9"), 1, "codeloop serve"),
     ],
 )
-def test_a_wrong_call_is_told(tmp_path: Path, flags: tuple[str, ...], code: int, words: str) -> None:
+def test_a_wrong_call_is_told(
+    tmp_path: Path, flags: tuple[str, ...], code: int, words: str
+) -> None:
     done = Desk(tmp_path).run("run", *flags, "--format", "json", "x")
     assert done.returncode == code
     assert words in result(done)["message"]
@@ -165,7 +188,9 @@ def test_each_line_of_a_pipe_is_a_prompt(tmp_path: Path) -> None:
         assert (done.returncode, done.stdout.splitlines()) == (0, ["You said 1.", "You said 3."])
         assert "from the shell" in done.stderr
         assert "model local/m, idle" in done.stderr
-        other = it.desk.run("attach", it.url, "-c", stdin="/clear three\n/undo it\n/model\n/theme\n")
+        other = it.desk.run(
+            "attach", it.url, "-c", stdin="/clear three\n/undo it\n/model\n/theme\n"
+        )
         assert other.stdout.splitlines() == ["You said 1."]
         assert "/undo takes no words." in other.stderr
         assert "Name one: /model PROVIDER/MODEL." in other.stderr
@@ -185,7 +210,9 @@ def test_without_a_terminal_what_is_asked_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_conversation_in_a_terminal(tmp_path: Path) -> None:
-    """A question is asked, prompts queue and can be changed, others' prompts and the server's commands are shown."""
+    """A question is asked, prompts queue and can be changed,
+    others' prompts and the server's commands are shown.
+    """
 
     def choose(received: Any) -> Answer:
         return DONE if b"begun" in received.body else WAIT
@@ -254,10 +281,18 @@ def test_ctrl_c_ends_the_turn_and_then_the_conversation(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_question_of_the_model_is_answered_and_one_answered_elsewhere_taken_back(tmp_path: Path) -> None:
-    asked = {"question": "Which one?", "header": "Which", "options": [{"label": "A", "description": "the first"}]}
+def test_a_question_of_the_model_is_answered_and_one_answered_elsewhere_taken_back(
+    tmp_path: Path,
+) -> None:
+    asked = {
+        "question": "Which one?",
+        "header": "Which",
+        "options": [{"label": "A", "description": "the first"}],
+    }
     with stage(
-        tmp_path, steps(call("question", questions=[asked]), bash("ls"), DONE), permission={"bash": "ask"}
+        tmp_path,
+        steps(call("question", questions=[asked]), bash("ls"), DONE),
+        permission={"bash": "ask"},
     ) as it:
         terminal = Terminal(it.desk, "attach", it.url, "--plain", term="xterm")
         terminal.wait_for("> ")
@@ -275,7 +310,9 @@ def test_a_question_of_the_model_is_answered_and_one_answered_elsewhere_taken_ba
             assert each.end() == 0
 
 
-@pytest.mark.parametrize("words", [("attach", "{url}", "--plain"), ("run", "--attach", "{url}", "hello")])
+@pytest.mark.parametrize(
+    "words", [("attach", "{url}", "--plain"), ("run", "--attach", "{url}", "hello")]
+)
 def test_what_a_server_says_moves_no_terminal(tmp_path: Path, words: tuple[str, ...]) -> None:
     trick = "\x1b]52;c;ZXZpbA==\x07\x1b]8;;file:///etc/passwd\x07\x9b2J\u202e"
     body = json.dumps({"name": "BadRequest", "data": {"message": f"Sorry{trick}"}}).encode()

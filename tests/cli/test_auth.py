@@ -26,7 +26,9 @@ def stored(folder: Path) -> dict[str, dict[str, str]]:
 def test_a_key_from_stdin_is_stored_for_the_providers_address(tmp_path: Path) -> None:
     done = codeloop(tmp_path, "auth", "login", "anthropic", "--key-stdin", stdin=KEY + "\n")
     assert done.returncode == 0, done.stderr
-    assert stored(tmp_path) == {"anthropic": {"type": "api", "key": KEY, "origin": "https://api.anthropic.com"}}
+    assert stored(tmp_path) == {
+        "anthropic": {"type": "api", "key": KEY, "origin": "https://api.anthropic.com"}
+    }
     assert stat.S_IMODE((tmp_path / "home" / "data" / "auth.json").stat().st_mode) == 0o600
     assert KEY not in done.stdout + done.stderr
     assert "sk-…wxyz" in done.stdout
@@ -62,7 +64,9 @@ def test_logout_removes_the_key_and_says_when_there_is_none(tmp_path: Path) -> N
     assert "No key for `openai`" in done.stderr
 
 
-@pytest.mark.parametrize("key", ["", "\n", "two words", "sk-é", "k" * 20_000, "a\x00b", "a\x1b[31mb"])
+@pytest.mark.parametrize(
+    "key", ["", "\n", "two words", "sk-é", "k" * 20_000, "a\x00b", "a\x1b[31mb"]
+)
 def test_what_is_no_key_is_refused_and_nothing_stored(tmp_path: Path, key: str) -> None:
     done = codeloop(tmp_path, "auth", "login", "openai", "--key-stdin", stdin=key)
     assert done.returncode == 2
@@ -74,7 +78,9 @@ def test_a_provider_of_ones_own_needs_its_address(tmp_path: Path) -> None:
     done = codeloop(tmp_path, "auth", "login", "mine", stdin=KEY)
     assert done.returncode == 3
     assert "--base-url" in done.stderr
-    done = codeloop(tmp_path, "auth", "login", "mine", "--base-url", "https://mine.example:8443/v1", stdin=KEY)
+    done = codeloop(
+        tmp_path, "auth", "login", "mine", "--base-url", "https://mine.example:8443/v1", stdin=KEY
+    )
     assert done.returncode == 0, done.stderr
     assert stored(tmp_path)["mine"]["origin"] == "https://mine.example:8443"
     assert "provider.mine" in done.stdout
@@ -142,19 +148,31 @@ def test_in_a_terminal_the_key_is_asked_for_and_not_echoed(tmp_path: Path) -> No
 @pytest.mark.slow
 def test_a_key_in_the_keyring_is_listed_used_and_removed_there(tmp_path: Path) -> None:
     ring = tmp_path / "ring.json"
-    backend = {"PYTHON_KEYRING_BACKEND": "tests.support.file_keyring.FileKeyring", "FILE_KEYRING": str(ring)}
+    backend = {
+        "PYTHON_KEYRING_BACKEND": "tests.support.file_keyring.FileKeyring",
+        "FILE_KEYRING": str(ring),
+    }
     desk = Desk(tmp_path, {**backend, "PYTHONPATH": str(Path(__file__).parents[2])})
     with serving(steps(Answer(text="Done.")), key=KEY) as server:
         desk.use(server, options={"apiKey": ""})
         done = desk.run("auth", "login", "local", "--keyring", "--base-url", server.url, stdin=KEY)
         assert "in the system's keyring" in done.stdout, done.stderr
         listed = desk.run("auth", "list").stdout
-        assert re.search(r"local +in the keyring +http://127.0.0.1:\d+ +the system's keyring", listed)
+        assert re.search(
+            r"local +in the keyring +http://127.0.0.1:\d+ +the system's keyring", listed
+        )
         assert desk.run("run", "hi").stdout == "Done.\n"
     assert KEY in ring.read_text()
     for folder in ("data", "config"):
-        assert not any(KEY.encode() in path.read_bytes() for path in (desk.home / folder).rglob("*") if path.is_file())
-    assert "Removed the key for local from the system's keyring." in desk.run("auth", "logout", "local").stdout
+        assert not any(
+            KEY.encode() in path.read_bytes()
+            for path in (desk.home / folder).rglob("*")
+            if path.is_file()
+        )
+    assert (
+        "Removed the key for local from the system's keyring."
+        in desk.run("auth", "logout", "local").stdout
+    )
     assert ring.read_text() == "{}"
 
 
@@ -164,7 +182,8 @@ def test_the_keyring_is_imported_only_for_a_key_that_is_there(tmp_path: Path) ->
     stored = desk.home / "data" / "auth.json"
     stored.parent.mkdir(parents=True)
     stored.write_text('{"openai": {"type": "keyring", "origin": "https://api.openai.com"}}')
-    # As where it is not installed. PYTHONPATH can't put a module before those of codeloop, but Python starts with this.
+    # As where it is not installed. PYTHONPATH can't put a module before those of codeloop,
+    # but Python starts with this.
     (tmp_path / "sitecustomize.py").write_text(f"""
 import sys
 class Finder:

@@ -1,4 +1,6 @@
-"""What `tool_output` of the configuration does to what a model reads, and where paths start, in the real program."""
+"""What `tool_output` of the configuration does to what a model reads, and where paths start,
+in the real program.
+"""
 
 from pathlib import Path
 from typing import Any
@@ -14,7 +16,9 @@ def run_calls(desk: Desk, *calls: Answer, **settings: Any) -> list[str]:
     with serving(steps(*calls, Answer(text="Done."))) as server:
         desk.use(server, **settings)
         assert result(desk.run("run", "--format", "json", "do it"))["exitCode"] == 0
-        return [str(m["content"]) for m in server.requests[-1].json["messages"] if m["role"] == "tool"]
+        return [
+            str(m["content"]) for m in server.requests[-1].json["messages"] if m["role"] == "tool"
+        ]
 
 
 LINES = "".join(f"line {number} {'x' * 88}\n" for number in range(700))
@@ -54,7 +58,9 @@ def test_paths_start_in_one_folder_whatever_cd_did(tmp_path: Path) -> None:
         bash("pwd", "c5"),
     )
     told = run_calls(desk, *calls, permission={"edit": "allow"})
-    assert "The working directory is now sub.\nThat of commands: paths given to other tools" in told[0]
+    assert (
+        "The working directory is now sub.\nThat of commands: paths given to other tools" in told[0]
+    )
     assert (desk.work / "fresh.txt").exists()
     assert "Paths start in" in told[2]
     assert "From" in told[2]

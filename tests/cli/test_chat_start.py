@@ -1,4 +1,6 @@
-"""`codeloop` without a command: a conversation in a terminal, one turn without one, and words that mean neither."""
+"""`codeloop` without a command: a conversation in a terminal, one turn without one,
+and words that mean neither.
+"""
 
 import os
 import re
@@ -69,7 +71,9 @@ def test_words_are_the_first_prompt(tmp_path: Path, words: tuple[str, ...]) -> N
 
 
 @pytest.mark.slow
-def test_what_is_shown_line_by_line_is_shown_once_and_below_what_asked_for_it(tmp_path: Path) -> None:
+def test_what_is_shown_line_by_line_is_shown_once_and_below_what_asked_for_it(
+    tmp_path: Path,
+) -> None:
     desk = Desk(tmp_path)
     refused = Answer(status=400, body='{"error": {"message": "no such thing"}}')
     with serving(lambda received: refused if b"xyzzy" in received.body else DONE) as server:
@@ -87,7 +91,9 @@ def test_what_is_shown_line_by_line_is_shown_once_and_below_what_asked_for_it(tm
         terminal.wait_for("1 step")
         terminal.type("/exit")
         assert terminal.end() == 0
-    assert "> /undo\nUndone: “be done”\n  no file had to change\n> xyzzy\n" in _unpainted(terminal.shown)
+    assert "> /undo\nUndone: “be done”\n  no file had to change\n> xyzzy\n" in _unpainted(
+        terminal.shown
+    )
     assert terminal.shown.count("no such thing") == 1
 
 
@@ -129,7 +135,11 @@ def test_without_a_terminal_the_words_or_stdin_are_one_turn(tmp_path: Path) -> N
     desk = Desk(tmp_path)
     with serving(steps(DONE)) as server:
         desk.use(server)
-        for arguments, stdin in ((("fix the bug",), ""), ((), "fix the bug\n"), (("--", "update"), "")):
+        for arguments, stdin in (
+            (("fix the bug",), ""),
+            ((), "fix the bug\n"),
+            (("--", "update"), ""),
+        ):
             done = desk.run(*arguments, stdin=stdin)
             assert (done.returncode, done.stdout) == (0, "Everything is done.\n")
         assert last_prompt(server.requests[-1].json) in {"update", "fix the bug"}
@@ -175,7 +185,9 @@ def test_without_anything_to_do_it_says_what_to_do(tmp_path: Path) -> None:
         (("attach",), "See: codeloop attach --help"),
     ],
 )
-def test_what_is_mistyped_is_refused_in_one_line(tmp_path: Path, words: tuple[str, ...], told: str) -> None:
+def test_what_is_mistyped_is_refused_in_one_line(
+    tmp_path: Path, words: tuple[str, ...], told: str
+) -> None:
     desk = Desk(tmp_path)
     (desk.work / "made.py").touch()
     done = desk.run(*words)
@@ -215,7 +227,9 @@ def test_no_help_is_cut_or_too_wide(tmp_path: Path) -> None:
     for command in commands:
         for columns in (60, 80):
             shown = desk.run(*command, "--help", COLUMNS=str(columns)).stdout
-            text = [line for line in shown.splitlines() if "Usage:" not in line and "[ARGS]" not in line]
+            text = [
+                line for line in shown.splitlines() if "Usage:" not in line and "[ARGS]" not in line
+            ]
             assert not [line for line in text if line.endswith("...")], command
             assert max(map(len, text)) <= columns, command
 

@@ -1,4 +1,6 @@
-"""Programs that codeloop starts find in PWD the directory in which they run, not the one where codeloop was started."""
+"""Programs that codeloop starts find in PWD the directory in which they run,
+not the one where codeloop was started.
+"""
 
 import os
 import shlex
@@ -45,7 +47,9 @@ def test_programs_of_a_session_find_their_directory_in_pwd(tmp_path: Path) -> No
         call("write", call_id="c2", filePath="a.xyz", content="a\n"),
         bash(f"mkdir sub; cd sub; {program}", "c3"),
         # The language server is started beside the turn.
-        bash(f"{program}; until [ -s {shlex.quote(str(notes))}/lsp.txt ]; do sleep 0.05; done", "c4"),
+        bash(
+            f"{program}; until [ -s {shlex.quote(str(notes))}/lsp.txt ]; do sleep 0.05; done", "c4"
+        ),
         Answer(text="Done."),
     )
     with serving(script) as model:
@@ -53,7 +57,13 @@ def test_programs_of_a_session_find_their_directory_in_pwd(tmp_path: Path) -> No
         assert desk.run("trust", PWD=str(notes)).returncode == 0
         done = desk.run("run", "--format", "json", "do it", PWD=str(notes))
         assert result(done)["exitCode"] == 0
-    assert {each.stem for each in notes.glob("*.txt")} == {"hook", "mcp", "formatter", "lsp", "command"}
+    assert {each.stem for each in notes.glob("*.txt")} == {
+        "hook",
+        "mcp",
+        "formatter",
+        "lsp",
+        "command",
+    }
     lines = [line.split() for each in notes.glob("*.txt") for line in each.read_text().splitlines()]
     assert {Path(folder).name for folder, _ in lines} >= {"work", "sub"}
     assert [(folder, given) for folder, given in lines if folder != os.path.realpath(given)] == []

@@ -1,4 +1,6 @@
-"""A model that does not exist is refused when it is chosen, whoever chooses it, and near ones are named."""
+"""A model that does not exist is refused when it is chosen, whoever chooses it,
+and near ones are named.
+"""
 
 import json
 from collections.abc import Generator
@@ -44,7 +46,11 @@ def test_by_a_flag(tmp_path: Path) -> None:
             ("--agent", "helper"),
             "It is chosen by `model` at ",
         ),
-        ({"command": {"go": {"template": "x", "model": "acme/qwen3-codr"}}}, ("--command", "go"), "It is chosen by"),
+        (
+            {"command": {"go": {"template": "x", "model": "acme/qwen3-codr"}}},
+            ("--command", "go"),
+            "It is chosen by",
+        ),
     ],
 )
 def test_by_the_configuration_which_is_named(
@@ -78,7 +84,9 @@ def test_by_clients_of_a_server_and_in_a_conversation(tmp_path: Path) -> None:
             assert server.stdout is not None
             url = server.stdout.readline().split()[-1]
             body = {"model": {"providerID": "acme", "id": "qwen3-codr"}}
-            with httpx2.Client(base_url=url, auth=("opencode", "p"), timeout=60, verify=False) as http:
+            with httpx2.Client(
+                base_url=url, auth=("opencode", "p"), timeout=60, verify=False
+            ) as http:
                 refused = http.post("/session", json=body)
                 assert (refused.status_code, WANTED in refused.text) == (400, True), refused.text
                 session = http.post("/session", json={}).json()["id"]
@@ -86,7 +94,9 @@ def test_by_clients_of_a_server_and_in_a_conversation(tmp_path: Path) -> None:
                 prompt = {"parts": [{"type": "text", "text": "hi"}], "model": wrong}
                 for path in ("message", "prompt_async"):
                     refused = http.post(f"/session/{session}/{path}", json=prompt)
-                    assert (refused.status_code, WANTED in refused.text) == (400, True), refused.text
+                    assert (refused.status_code, WANTED in refused.text) == (400, True), (
+                        refused.text
+                    )
                 assert http.get(f"/session/{session}/message").json() == []
             there = ("attach", url, "--password", "p")
             done = desk.run(*there, "-m", "acme/qwen3-codr")
@@ -96,7 +106,9 @@ def test_by_clients_of_a_server_and_in_a_conversation(tmp_path: Path) -> None:
             assert WANTED in done.stdout + done.stderr
             assert "The next prompts use acme/big." in done.stdout + done.stderr
             assert "are for acme/qwen3-codr" not in done.stdout + done.stderr
-            done = desk.run("run", "--attach", url, "--password", "p", "-m", "acme/qwen3-codr", "hi")
+            done = desk.run(
+                "run", "--attach", url, "--password", "p", "-m", "acme/qwen3-codr", "hi"
+            )
             assert WANTED in done.stderr
             assert json.loads(desk.run("session", "list", "--json").stdout)[0]["id"] == session
         finally:
@@ -106,7 +118,11 @@ def test_by_clients_of_a_server_and_in_a_conversation(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("name", "model"),
-    [("sonnet", "local/claude-sonnet-5"), ("claude-haiku-5", "local/claude-haiku-5"), ("M", "local/m")],
+    [
+        ("sonnet", "local/claude-sonnet-5"),
+        ("claude-haiku-5", "local/claude-haiku-5"),
+        ("M", "local/m"),
+    ],
 )
 def test_a_name_that_one_model_has_is_enough(tmp_path: Path, name: str, model: str) -> None:
     desk = Desk(tmp_path)
@@ -123,8 +139,13 @@ def test_a_name_that_several_models_have_or_none_is_refused(tmp_path: Path) -> N
         _offer_models(desk, server)
         several, none = (desk.run("run", "-m", name, "hi") for name in ("claude", "claude-sonet-5"))
     assert several.returncode == none.returncode == 2
-    assert "2 models are called claude: local/claude-sonnet-5, local/claude-haiku-5." in several.stderr
-    assert "No usable model is called claude-sonet-5. Did you mean `local/claude-sonnet-5`?" in none.stderr
+    assert (
+        "2 models are called claude: local/claude-sonnet-5, local/claude-haiku-5." in several.stderr
+    )
+    assert (
+        "No usable model is called claude-sonet-5. Did you mean `local/claude-sonnet-5`?"
+        in none.stderr
+    )
 
 
 def _offer_models(desk: Desk, server: ModelServer) -> None:

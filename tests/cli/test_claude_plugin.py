@@ -22,7 +22,12 @@ FILES = {
     "notes/start": "The oven is hot.",
     "notes/prompt": "Today is a rye day.",
     "notes/call": json.dumps(
-        {"hookSpecificOutput": {"hookEventName": "PostToolUse", "additionalContext": "Let it cool for an hour."}}
+        {
+            "hookSpecificOutput": {
+                "hookEventName": "PostToolUse",
+                "additionalContext": "Let it cool for an hour.",
+            }
+        }
     ),
     "hooks/hooks.json": json.dumps(
         {
@@ -32,7 +37,10 @@ FILES = {
                     {
                         "matcher": matcher,
                         "hooks": [
-                            {"type": "command", "command": f'sh "${{CLAUDE_PLUGIN_ROOT}}/scripts/say.sh" {note}'}
+                            {
+                                "type": "command",
+                                "command": f'sh "${{CLAUDE_PLUGIN_ROOT}}/scripts/say.sh" {note}',
+                            }
                         ],
                     }
                 ]
@@ -45,7 +53,14 @@ FILES = {
         }
     ),
     ".mcp.json": json.dumps(
-        {"mcpServers": {"oven": {"command": sys.executable, "args": ["${CLAUDE_PLUGIN_ROOT}/servers/oven.py"]}}}
+        {
+            "mcpServers": {
+                "oven": {
+                    "command": sys.executable,
+                    "args": ["${CLAUDE_PLUGIN_ROOT}/servers/oven.py"],
+                }
+            }
+        }
     ),
 }
 
@@ -65,7 +80,11 @@ def desk(tmp_path: Path) -> Desk:
 
 @pytest.mark.slow
 def test_each_part_of_a_claude_code_plugin_reaches_the_model(desk: Desk) -> None:
-    calls = (call("read", filePath="note.txt"), call("oven_echo", text="hot"), call("skill", name="kneading"))
+    calls = (
+        call("read", filePath="note.txt"),
+        call("oven_echo", text="hot"),
+        call("skill", name="kneading"),
+    )
     with serving(steps(*calls, Answer(text="Done."))) as model:
         desk.use(model, permission={"*": "allow"})
         added = desk.run("plugin", "add", str(desk.folder / "bakery"))

@@ -1,4 +1,6 @@
-"""Completion in a shell: names of sessions, agents, models and commands, and never a word about what went wrong."""
+"""Completion in a shell: names of sessions, agents, models and commands,
+and never a word about what went wrong.
+"""
 
 import json
 import shlex
@@ -18,7 +20,9 @@ PROGRAM = Path(sys.executable).parent
 
 
 def completed(desk: Desk, line: str) -> tuple[list[str], str]:
-    """Complete a line in bash; return what is offered, and what was written to the terminal meanwhile."""
+    """Complete a line in bash; return what is offered,
+    and what was written to the terminal meanwhile.
+    """
     script = f"""
         source <(codeloop completion bash)
         COMP_LINE={shlex.quote(line)} COMP_POINT={len(line)}
@@ -29,7 +33,12 @@ def completed(desk: Desk, line: str) -> tuple[list[str], str]:
     options = desk.options()
     options["env"]["PATH"] = f"{PROGRAM}:{options['env']['PATH']}"
     done = subprocess.run(
-        ["bash", "-c", script], **options, capture_output=True, text=True, timeout=HANGING, check=True
+        ["bash", "-c", script],
+        **options,
+        capture_output=True,
+        text=True,
+        timeout=HANGING,
+        check=True,
     )
     return done.stdout.split(), done.stderr
 
@@ -38,7 +47,11 @@ def completed(desk: Desk, line: str) -> tuple[list[str], str]:
 def test_bash_is_offered_commands_options_and_names(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     with serving(steps(Answer(text="Done."))) as server:
-        desk.use(server, command={"greet": {"template": "Greet."}}, agent={"reviewer": {"mode": "primary"}})
+        desk.use(
+            server,
+            command={"greet": {"template": "Greet."}},
+            agent={"reviewer": {"mode": "primary"}},
+        )
         first, second = (
             str(result(desk.run("run", "--format", "json", "--title", title, "go"))["sessionID"])
             for title in ("One", "Two")
@@ -59,7 +72,9 @@ def test_bash_is_offered_commands_options_and_names(tmp_path: Path) -> None:
     }
     for line, names in wanted.items():
         found, errors = completed(desk, line)
-        assert ([*dict.fromkeys(found)], errors) == (names, ""), line  # of two thousand names, two may have one
+        assert ([*dict.fromkeys(found)], errors) == (names, ""), (
+            line
+        )  # of two thousand names, two may have one
     assert desk.run("session", "archive", first).returncode == 0
     assert completed(desk, "codeloop session show ")[0] == [second]
     assert completed(desk, "codeloop session unarchive ")[0] == [first]
@@ -69,7 +84,9 @@ def test_bash_is_offered_commands_options_and_names(tmp_path: Path) -> None:
 def test_a_model_with_a_colon_is_completed_from_the_colon_on(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     models = {"qwen:8b": {"tool_call": True}, "qwen:14b": {"tool_call": True}}
-    desk.configure(provider={"local": {"options": {"baseURL": "http://127.0.0.1:9/v1"}, "models": models}})
+    desk.configure(
+        provider={"local": {"options": {"baseURL": "http://127.0.0.1:9/v1"}, "models": models}}
+    )
     assert completed(desk, "codeloop run -m local/qwen:1") == (["14b"], "")
 
 
@@ -116,7 +133,14 @@ def test_other_shells_read_their_scripts_and_ask_for_names(tmp_path: Path, shell
     assert "2>/dev/null" in script
     found = shutil.which(shell)
     if found is not None:
-        done = subprocess.run([found, "-n"], input=script, capture_output=True, text=True, timeout=HANGING, check=False)
+        done = subprocess.run(
+            [found, "-n"],
+            input=script,
+            capture_output=True,
+            text=True,
+            timeout=HANGING,
+            check=False,
+        )
         assert (done.returncode, done.stderr) == (0, "")
     words = {"COMP_WORDS": "codeloop run --agent bu", "COMP_CWORD": "3" if shell == "zsh" else "bu"}
     asked = desk.run(_CODELOOP_COMPLETE=f"{shell}_complete", **words)
@@ -129,14 +153,25 @@ def test_fish_shows_a_help_text_with_its_commas(tmp_path: Path) -> None:
     options = Desk(tmp_path).options()
     options["env"]["PATH"] = f"{PROGRAM}:{options['env']['PATH']}"
     asked = 'codeloop completion fish | source; complete -C "codeloop --trust"'
-    done = subprocess.run(["fish", "-c", asked], **options, capture_output=True, text=True, timeout=HANGING, check=True)
+    done = subprocess.run(
+        ["fish", "-c", asked],
+        **options,
+        capture_output=True,
+        text=True,
+        timeout=HANGING,
+        check=True,
+    )
     assert done.stdout == "--trust\tTrust this directory's configuration, for this run only.\n"
 
 
 def test_names_of_sessions_are_read_from_the_store_alone(tmp_path: Path) -> None:
     options = Desk(tmp_path).options()
     line = "codeloop session show "
-    options["env"] |= {"COMP_LINE": line, "COMP_POINT": str(len(line)), "_CODELOOP_COMPLETE": "bash_complete"}
+    options["env"] |= {
+        "COMP_LINE": line,
+        "COMP_POINT": str(len(line)),
+        "_CODELOOP_COMPLETE": "bash_complete",
+    }
     command = [sys.executable, "-X", "importtime", "-m", "codeloop"]
     done = subprocess.run(command, **options, capture_output=True, text=True, check=True)
     assert "codeloop.store.queries" in done.stderr
@@ -148,11 +183,18 @@ def test_what_is_always_allowed_is_offered_to_revoke(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     with serving(steps(Answer(text="Done."))) as server:
         desk.use(server)
-        session_id = str(result(desk.run("run", "--format", "json", "--title", "One", "go"))["sessionID"])
+        session_id = str(
+            result(desk.run("run", "--format", "json", "--title", "One", "go"))["sessionID"]
+        )
     store = Store(desk.database())
     store.permissions.store_always_answer(
         PermissionRequest(
-            id="per_1", session_id=session_id, permission="bash", patterns=["ls"], metadata={}, always=["ls *"]
+            id="per_1",
+            session_id=session_id,
+            permission="bash",
+            patterns=["ls"],
+            metadata={},
+            always=["ls *"],
         )
     )
     store.close()

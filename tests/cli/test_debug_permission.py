@@ -16,7 +16,9 @@ def explained(desk: Desk, *arguments: str, permission: str = "bash") -> dict[str
     """Return what is said of the need of this permission."""
     done = desk.run("debug", "permission", "--json", *arguments)
     assert done.returncode == 0, done.stderr
-    (found,) = [need for need in json.loads(done.stdout)["needs"] if need["permission"] == permission]
+    (found,) = [
+        need for need in json.loads(done.stdout)["needs"] if need["permission"] == permission
+    ]
     return found
 
 
@@ -70,9 +72,17 @@ def test_it_says_what_a_run_then_does_and_leaves_no_trace(tmp_path: Path) -> Non
     for line, action in said.items():
         with serving(steps(bash(line), Answer(text="Done."))) as server:
             desk.use(server, permission=RULES)
-            assert desk.run("run", "--title", "T", "work").returncode == (5 if action == "ask" else 0)
-    log = [each for each in json.loads(desk.run("permission", "log", "--json").stdout) if each["permission"] == "bash"]
-    assert [each["action"] for each in log] == ["deny" if said[x] != "allow" else "allow" for x in said]
+            assert desk.run("run", "--title", "T", "work").returncode == (
+                5 if action == "ask" else 0
+            )
+    log = [
+        each
+        for each in json.loads(desk.run("permission", "log", "--json").stdout)
+        if each["permission"] == "bash"
+    ]
+    assert [each["action"] for each in log] == [
+        "deny" if said[x] != "allow" else "allow" for x in said
+    ]
 
 
 @pytest.mark.slow
@@ -100,7 +110,10 @@ def test_it_says_what_the_sandbox_would_allow(tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
     shown = desk.run("debug", "permission", "--verbose", line).stdout
     assert f"read of {tmp_path}/customers/list: hidden, blocked" in shown
-    assert f"write of {tmp_path}/out: outside the project, opened for this command once it is allowed" in shown
+    assert (
+        f"write of {tmp_path}/out: outside the project, opened for this command once it is allowed"
+        in shown
+    )
     desk.configure(sandbox="off")
     assert "no sandbox: it is turned off" in desk.run("debug", "permission", "ls").stdout
 
@@ -108,11 +121,20 @@ def test_it_says_what_the_sandbox_would_allow(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_it_says_which_denies_the_kernel_keeps(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
-    desk.configure(permission={"read": {"notes/*": "deny"}, "edit": {"notes/*": "deny"}, "bash": {"rm *": "deny"}})
+    desk.configure(
+        permission={
+            "read": {"notes/*": "deny"},
+            "edit": {"notes/*": "deny"},
+            "bash": {"rm *": "deny"},
+        }
+    )
     (desk.work / "notes").mkdir()
     (desk.work / "notes/a").touch()
     read = desk.run("debug", "permission", "--read", "notes/a").stdout
-    assert "enforced by our tools; in the sandbox, unless it is Landlock alone, also the kernel" in read
+    assert (
+        "enforced by our tools; in the sandbox, unless it is Landlock alone, also the kernel"
+        in read
+    )
     edit = desk.run("debug", "permission", "--edit", "notes/a").stdout
     assert "enforced by our tools; in the sandbox also the kernel" in edit
     assert "enforced by our tools only" in desk.run("debug", "permission", "rm x").stdout

@@ -1,4 +1,6 @@
-"""Without any setting: commands run in a sandbox and ask nothing, and where none can be had they are asked about."""
+"""Without any setting: commands run in a sandbox and ask nothing,
+and where none can be had they are asked about.
+"""
 
 import json
 import sys
@@ -17,12 +19,18 @@ WITHOUT = "No sandbox can be had on this machine"
 LEAKY = "can't hide the secrets of this project"
 WEAKENED = (sys.executable, weak_machine.__file__)
 WITHOUT_SANDBOX = (*WEAKENED, "no-namespaces,no-landlock")
-bare_machine = pytest.mark.skipif(sys.platform != "linux", reason="only Linux can refuse a program what sandboxes need")
+bare_machine = pytest.mark.skipif(
+    sys.platform != "linux", reason="only Linux can refuse a program what sandboxes need"
+)
 
 
-def told(desk: Desk, *lines: str, arguments: Sequence[str] = (), **settings: Any) -> tuple[int, str]:
+def told(
+    desk: Desk, *lines: str, arguments: Sequence[str] = (), **settings: Any
+) -> tuple[int, str]:
     """Have the model run the lines; return the exit code and what the person was told."""
-    with serving(steps(*(bash(line, f"call_{at}") for at, line in enumerate(lines)), DONE)) as server:
+    with serving(
+        steps(*(bash(line, f"call_{at}") for at, line in enumerate(lines)), DONE)
+    ) as server:
         desk.use(server, permission={"bash": {}}, **settings)
         done = desk.run("run", "--title", "T", *arguments, "work")
     return done.returncode, done.stderr
@@ -58,7 +66,9 @@ def test_commands_run_in_the_sandbox_without_a_question(desk: Desk) -> None:
 
 @pytest.mark.slow
 @bare_machine
-def test_where_no_sandbox_can_be_had_it_asks_about_what_is_not_proved_and_says_so_once(tmp_path: Path) -> None:
+def test_where_no_sandbox_can_be_had_it_asks_about_what_is_not_proved_and_says_so_once(
+    tmp_path: Path,
+) -> None:
     desk = Desk(tmp_path, wrapper=WITHOUT_SANDBOX)
     (desk.work / "file").write_text("words\n")
     code, shown = told(desk, "cat file", "sort file | head -1")
@@ -80,7 +90,9 @@ def test_a_sandbox_that_is_required_or_off(tmp_path: Path) -> None:
         desk.use(server, sandbox="required")
         done = desk.run("run", "--title", "T", "--format", "json", "work")
         assert result(done)["exitCode"] == 0
-        (ended,) = [each["part"]["state"] for each in events(done.stdout) if each["type"] == "tool_use"]
+        (ended,) = [
+            each["part"]["state"] for each in events(done.stdout) if each["type"] == "tool_use"
+        ]
         assert WITHOUT in ended["error"]
         assert "The configuration requires one" in ended["error"]
     code, shown = told(desk, "touch made", sandbox="off")
@@ -89,7 +101,9 @@ def test_a_sandbox_that_is_required_or_off(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @bare_machine
-def test_a_sandbox_that_can_not_hide_the_secrets_of_a_project_does_not_count_there(tmp_path: Path) -> None:
+def test_a_sandbox_that_can_not_hide_the_secrets_of_a_project_does_not_count_there(
+    tmp_path: Path,
+) -> None:
     desk = Desk(tmp_path, wrapper=(*WEAKENED, "no-namespaces"))
     if backend(desk) != "landlock":
         pytest.skip("Landlock can't be had here")
@@ -113,7 +127,9 @@ def test_where_the_project_holds_the_home_the_sandbox_does_not_count(tmp_path: P
     code, shown = told(desk, "ls", "python3 sneak.py")
     assert (code, shown.count("holds your home")) == (5, 1)
     assert (desk.work / ".bashrc").read_text() == "kept"
-    assert desk.run("debug", "permission", "python3 x.py").stdout.count("does not count as one") == 1
+    assert (
+        desk.run("debug", "permission", "python3 x.py").stdout.count("does not count as one") == 1
+    )
 
 
 @pytest.mark.slow

@@ -1,4 +1,6 @@
-"""`codeloop demo`: it ends with success and leaves nothing, whatever tools the user has; its last lines work."""
+"""`codeloop demo`: it ends with success and leaves nothing, whatever tools the user has;
+its last lines work.
+"""
 
 import json
 import os
@@ -30,7 +32,9 @@ def test_the_demo_leaves_nothing_behind(tmp_path: Path) -> None:
 def play(folder: Path, *command: str | Path, path: str = os.defpath) -> list[str]:
     """Run the demo in a home of its own; return the lines that it printed for people."""
     environment = {"HOME": str(folder), "PATH": path, "LC_ALL": "C.UTF-8"}
-    done = subprocess.run([*command, "demo"], env=environment, cwd=folder, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [*command, "demo"], env=environment, cwd=folder, capture_output=True, text=True, check=True
+    )
     return done.stderr.splitlines()
 
 
@@ -52,7 +56,9 @@ def test_it_starts_no_language_server(tmp_path: Path) -> None:
 def test_its_last_lines_name_the_program_as_it_can_be_started(tmp_path: Path) -> None:
     assert last_commands(play(tmp_path, PROGRAM))[0] == f"{PROGRAM} auth login anthropic"
     on_path = f"{PROGRAM.parent}{os.pathsep}{os.defpath}"
-    assert last_commands(play(tmp_path, PROGRAM, path=on_path))[0] == "codeloop auth login anthropic"
+    assert (
+        last_commands(play(tmp_path, PROGRAM, path=on_path))[0] == "codeloop auth login anthropic"
+    )
     module = play(tmp_path, sys.executable, "-m", "codeloop")
     assert last_commands(module)[0] == f"{sys.executable} -m codeloop auth login anthropic"
     # As pipx and uv install it: a link in a folder of the PATH.

@@ -17,8 +17,15 @@ CALLS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("apply_patch", {"patchText": "*** Begin Patch\n*** Add File: made.txt\n+x\n*** End Patch"}),
     ("bash", {"command": "echo x > made.txt", "description": "Writes"}),
 )
-ANSWER = Answer(calls=tuple(Call(name, json.dumps(given), f"call_{at}") for at, (name, given) in enumerate(CALLS)))
-RULES = [{"action": "*", "resource": "*", "effect": "allow"}, {"action": "patch", "resource": "*", "effect": "deny"}]
+ANSWER = Answer(
+    calls=tuple(
+        Call(name, json.dumps(given), f"call_{at}") for at, (name, given) in enumerate(CALLS)
+    )
+)
+RULES = [
+    {"action": "*", "resource": "*", "effect": "allow"},
+    {"action": "patch", "resource": "*", "effect": "deny"},
+]
 HEAD = "---\ndescription: Reads\nmode: primary\ntools:\n  multiedit: false\n---\nRead.\n"
 
 

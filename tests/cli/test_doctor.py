@@ -17,7 +17,9 @@ def desk(tmp_path: Path) -> Desk:
     return Desk(tmp_path)
 
 
-def findings(desk: Desk, *arguments: str, **environment: str) -> tuple[int, dict[str, dict[str, Any]]]:
+def findings(
+    desk: Desk, *arguments: str, **environment: str
+) -> tuple[int, dict[str, dict[str, Any]]]:
     """Return the exit code, and what was found by name."""
     done = desk.run("doctor", "--json", *arguments, **environment)
     return done.returncode, {each["name"]: each for each in json.loads(done.stdout)}
@@ -31,7 +33,9 @@ def test_what_works_is_ok_and_nothing_is_sent(desk: Desk) -> None:
         assert not server.requests
         assert found["model"]["text"].startswith("local/m")
         assert "not tried" in found["key"]["text"]
-        assert {found[name]["state"] for name in ("version", "Python", "model", "key", "rg", "data")} == {"ok"}
+        assert {
+            found[name]["state"] for name in ("version", "Python", "model", "key", "rg", "data")
+        } == {"ok"}
         assert KEY not in json.dumps(found)
         _, tried = findings(desk, "--online")
         assert len(server.requests) == 1
@@ -44,7 +48,9 @@ def test_what_does_not_work_is_a_problem_with_what_to_do(desk: Desk) -> None:
         mcp={"gone": {"type": "local", "command": ["no-such-program"]}},
         lsp={"own": {"command": ["nowhere"], "extensions": [".x"]}},
     )
-    code, found = findings(desk, https_proxy="ftp://me:secret@proxy:1", SSL_CERT_FILE="/nowhere.pem", PATH="/nowhere")
+    code, found = findings(
+        desk, https_proxy="ftp://me:secret@proxy:1", SSL_CERT_FILE="/nowhere.pem", PATH="/nowhere"
+    )
     assert code == 1
     problems = {name: each for name, each in found.items() if each["state"] == "problem"}
     assert {"model", "gone", "own", "https_proxy", "SSL_CERT_FILE"} <= problems.keys()

@@ -1,4 +1,6 @@
-"""A new user's first minutes with each kind of provider: sign in, ask, get an answer from a server of its protocol."""
+"""A new user's first minutes with each kind of provider: sign in, ask,
+get an answer from a server of its protocol.
+"""
 
 import asyncio
 import threading
@@ -37,8 +39,18 @@ def test_a_key_is_stored_and_used(tmp_path: Path, name: str) -> None:
         missing = desk.run("run", "--model", model, "hello")
         assert missing.returncode == 3
         assert f"codeloop auth login {provider}" in missing.stderr
-        assert not {"AZURE_RESOURCE_NAME", "AWS_REGION"} & set(missing.stderr.split())  # neither is a key
-        wrong = desk.run("auth", "login", provider, "--base-url", url, "--key-stdin", stdin="sk-wrong-0123456789abc")
+        assert not {"AZURE_RESOURCE_NAME", "AWS_REGION"} & set(
+            missing.stderr.split()
+        )  # neither is a key
+        wrong = desk.run(
+            "auth",
+            "login",
+            provider,
+            "--base-url",
+            url,
+            "--key-stdin",
+            stdin="sk-wrong-0123456789abc",
+        )
         assert wrong.returncode == 0, wrong.stderr
         refused = desk.run("run", "--model", model, "hello")
         assert refused.returncode == 3
@@ -52,12 +64,16 @@ def test_a_key_is_stored_and_used(tmp_path: Path, name: str) -> None:
 
 @contextmanager
 def metadata(token: str) -> Generator[str]:
-    """Serve the metadata of a machine of Google's, which hands out a token; give its host and port."""
+    """Serve the metadata of a machine of Google's, which hands out a token;
+    give its host and port.
+    """
     opened, stop = threading.Event(), threading.Event()
     hosts: list[str] = []
 
     async def serve() -> None:
-        async with run_http_service(lambda _: (200, {"access_token": token, "expires_in": 3_600})) as cloud:
+        async with run_http_service(
+            lambda _: (200, {"access_token": token, "expires_in": 3_600})
+        ) as cloud:
             hosts.append(cloud.url.removeprefix("http://"))
             opened.set()
             await asyncio.to_thread(stop.wait)
@@ -73,11 +89,18 @@ def metadata(token: str) -> Generator[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("model", ["google-vertex/gemini-3.8-flash", "google-vertex/claude-opus-5-5@default"])
+@pytest.mark.parametrize(
+    "model", ["google-vertex/gemini-3.8-flash", "google-vertex/claude-opus-5-5@default"]
+)
 def test_vertex_uses_the_credentials_of_the_machine(tmp_path: Path, model: str) -> None:
     desk = Desk(tmp_path)
-    with serving([Answer(text="Hello.")], key="ya29.metadata") as server, metadata("ya29.metadata") as host:
-        url = f"{server.url}/projects/p/locations/global/publishers/google"  # of Claude it is another
+    with (
+        serving([Answer(text="Hello.")], key="ya29.metadata") as server,
+        metadata("ya29.metadata") as host,
+    ):
+        url = (
+            f"{server.url}/projects/p/locations/global/publishers/google"  # of Claude it is another
+        )
         desk.configure(provider={"google-vertex": {"options": {"baseURL": url}}})
         done = desk.run("run", "--model", model, "hello", GCE_METADATA_HOST=host)
     assert (done.returncode, done.stdout.strip()) == (0, "Hello."), done.stderr
@@ -88,11 +111,16 @@ def test_vertex_uses_the_credentials_of_the_machine(tmp_path: Path, model: str) 
     [
         ("google-vertex", r"takes no key. Run `gcloud auth application-default login`"),
         ("google-vertex-anthropic", "takes no key"),
-        ("azure", "needs AZURE_RESOURCE_NAME in the environment, or `resourceName` in provider.azure.options"),
+        (
+            "azure",
+            "needs AZURE_RESOURCE_NAME in the environment, or `resourceName` in provider.azure.options",
+        ),
         ("gitlab", "does not support the protocol"),
     ],
 )
-def test_nothing_is_stored_for_what_a_key_does_not_open(tmp_path: Path, provider: str, says: str) -> None:
+def test_nothing_is_stored_for_what_a_key_does_not_open(
+    tmp_path: Path, provider: str, says: str
+) -> None:
     desk = Desk(tmp_path)
     for environment in ({}, {"GOOGLE_VERTEX_PROJECT": "p"} if "vertex" in provider else {}):
         done = desk.run("auth", "login", provider, "--key-stdin", stdin=KEY, **environment)
@@ -104,9 +132,15 @@ def test_nothing_is_stored_for_what_a_key_does_not_open(tmp_path: Path, provider
 def test_bedrock_signs_with_the_keys_of_a_profile(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     (tmp_path / ".aws").mkdir()
-    (tmp_path / ".aws" / "credentials").write_text("[work]\naws_access_key_id = AKIA1\naws_secret_access_key = s\n")
+    (tmp_path / ".aws" / "credentials").write_text(
+        "[work]\naws_access_key_id = AKIA1\naws_secret_access_key = s\n"
+    )
     with serving([Answer(text="Hello.")]) as server:
-        options = {"baseURL": server.url.removesuffix("/v1"), "profile": "work", "region": "eu-west-1"}
+        options = {
+            "baseURL": server.url.removesuffix("/v1"),
+            "profile": "work",
+            "region": "eu-west-1",
+        }
         desk.configure(provider={"amazon-bedrock": {"options": options}})
         done = desk.run("run", "--model", "amazon-bedrock/us.anthropic.claude-opus-5-5", "hello")
         assert (done.returncode, done.stdout.strip()) == (0, "Hello."), done.stderr

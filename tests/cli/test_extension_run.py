@@ -64,23 +64,39 @@ def project(desk: Desk, **files: str) -> None:
 
 def told(server: Any) -> list[str]:
     """Return what the model was told of its calls, in order."""
-    return [str(each["content"]) for each in server.requests[-1].json["messages"] if each["role"] == "tool"]
+    return [
+        str(each["content"])
+        for each in server.requests[-1].json["messages"]
+        if each["role"] == "tool"
+    ]
 
 
 @pytest.mark.slow
-def test_a_project_s_tool_is_offered_called_and_takes_a_built_in_one_s_place(tmp_path: Path) -> None:
+def test_a_project_s_tool_is_offered_called_and_takes_a_built_in_one_s_place(
+    tmp_path: Path,
+) -> None:
     desk = Desk(tmp_path)
     project(desk, tool__weather=WEATHER)
-    script = [call("weather", city="Oslo"), call("read", filePath="x"), call("fails"), call("weather", days=3)]
+    script = [
+        call("weather", city="Oslo"),
+        call("read", filePath="x"),
+        call("fails"),
+        call("weather", days=3),
+    ]
     with serving(steps(*script, Answer(text="Sunny."))) as model:
         desk.use(model, sandbox="off")
         done = desk.run("run", "--trust", "go")
         assert (done.returncode, done.stdout.strip()) == (0, "Sunny."), done.stderr
-        offered = {each["function"]["name"]: each["function"] for each in model.requests[0].json["tools"]}
+        offered = {
+            each["function"]["name"]: each["function"] for each in model.requests[0].json["tools"]
+        }
         again = desk.run("run", "--trust", "go")
         assert again.returncode == 0, again.stderr
     assert offered["weather"]["description"] == "Tell the weather of a city."
-    assert offered["weather"]["parameters"]["properties"]["city"] == {"type": "string", "description": "Which one."}
+    assert offered["weather"]["parameters"]["properties"]["city"] == {
+        "type": "string",
+        "description": "Which one.",
+    }
     assert offered["read"]["description"] == "Say nothing of a file."
     sunny, nothing, rain, wrong = told(model)
     assert sunny == "sunny in Oslo for 1"
@@ -88,13 +104,26 @@ def test_a_project_s_tool_is_offered_called_and_takes_a_built_in_one_s_place(tmp
     assert "ValueError: there is no rain" in rain
     assert "missing required field `city`" in wrong
     for each in (done, again):
-        assert each.stderr.count("The tool read of .codeloop/tool/weather.py takes the place of the built-in one.") == 1
+        assert (
+            each.stderr.count(
+                "The tool read of .codeloop/tool/weather.py takes the place of the built-in one."
+            )
+            == 1
+        )
 
 
 @pytest.mark.parametrize("arguments", [("run", "go"), ("debug", "config")])
-def test_nothing_of_a_project_without_trust_runs(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+def test_nothing_of_a_project_without_trust_runs(
+    tmp_path: Path, arguments: tuple[str, ...]
+) -> None:
     desk = Desk(tmp_path)
-    project(desk, tool__weather=WEATHER, plugin__guard=WEATHER, tools__more=WEATHER, plugins__more=WEATHER)
+    project(
+        desk,
+        tool__weather=WEATHER,
+        plugin__guard=WEATHER,
+        tools__more=WEATHER,
+        plugins__more=WEATHER,
+    )
     (desk.work / "codeloop.json").write_text(json.dumps({"plugin": ["./other.py"]}))
     (desk.work / "other.py").write_text(WEATHER)
     with serving(steps(Answer(text="Hello."))) as model:
@@ -113,7 +142,10 @@ def test_nothing_of_a_project_without_trust_runs(tmp_path: Path, arguments: tupl
 def test_a_policy_refuses_and_a_hook_that_fails_is_named_and_passed_over(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     project(desk, plugin__guard=GUARD)
-    script = [call("bash", command="touch forbidden", description="a"), call("bash", command="echo x", description="b")]
+    script = [
+        call("bash", command="touch forbidden", description="a"),
+        call("bash", command="echo x", description="b"),
+    ]
     with serving(steps(*script, Answer(text="Done."))) as model:
         desk.use(model, sandbox="off", permission={"bash": "allow"})
         done = desk.run("run", "--trust", "go")
@@ -133,8 +165,12 @@ def test_a_policy_refuses_and_a_hook_that_fails_is_named_and_passed_over(tmp_pat
 
 
 @pytest.mark.slow
-def test_a_plugin_that_runs_leaves_its_project_trusted_and_its_source_counts(tmp_path: Path) -> None:
-    """No compiled code is written beside it, and what somebody put there is not run in the place of it."""
+def test_a_plugin_that_runs_leaves_its_project_trusted_and_its_source_counts(
+    tmp_path: Path,
+) -> None:
+    """No compiled code is written beside it, and what somebody put there is not
+    run in the place of it.
+    """
     desk = Desk(tmp_path)
     project(desk, plugin__guard=GUARD)
     (desk.work / "codeloop.json").write_text('{"plugin": ["./own/plain.py"]}')
@@ -166,7 +202,9 @@ def small(input, output):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("chosen", [None, "local/own"])
-def test_a_plugin_chooses_the_small_model_where_the_person_did_not(tmp_path: Path, chosen: str | None) -> None:
+def test_a_plugin_chooses_the_small_model_where_the_person_did_not(
+    tmp_path: Path, chosen: str | None
+) -> None:
     desk = Desk(tmp_path)
     plugin = desk.home / "config" / "plugin" / "small.py"
     plugin.parent.mkdir(parents=True)
@@ -180,7 +218,11 @@ def test_a_plugin_chooses_the_small_model_where_the_person_did_not(tmp_path: Pat
 
     with serving(choose) as model:
         models = {name: {"tool_call": True} for name in ("m", "tiny", "own")}
-        row = {"npm": "@ai-sdk/openai-compatible", "options": {"baseURL": model.url, "apiKey": "k"}, "models": models}
+        row = {
+            "npm": "@ai-sdk/openai-compatible",
+            "options": {"baseURL": model.url, "apiKey": "k"},
+            "models": models,
+        }
         small = {"small_model": chosen} if chosen is not None else {}
         desk.configure(provider={"local": row}, model="local/m", **small)
         done = desk.run("run", "go")
@@ -190,7 +232,9 @@ def test_a_plugin_chooses_the_small_model_where_the_person_did_not(tmp_path: Pat
 
 
 @pytest.mark.slow
-def test_a_tool_that_a_rule_denies_is_not_offered_to_a_subagent_of_an_allowed_one(tmp_path: Path) -> None:
+def test_a_tool_that_a_rule_denies_is_not_offered_to_a_subagent_of_an_allowed_one(
+    tmp_path: Path,
+) -> None:
     desk = Desk(tmp_path)
     project(desk, tool__weather=WEATHER)
     child = call("task", description="d", prompt="look", subagent_type="general")
@@ -268,7 +312,10 @@ def test_extensions_that_misbehave_in_every_way_stop_nobody(tmp_path: Path) -> N
     assert 10_000 < len(huge) < 100_000
     assert "HOME" in variables
     assert "KEY" not in variables
-    assert "garbage.py failed at tool.execute.after and was passed over: it answered int, not an object" in done.stderr
+    assert (
+        "garbage.py failed at tool.execute.after and was passed over: it answered int, not an object"
+        in done.stderr
+    )
 
 
 @pytest.mark.slow

@@ -9,7 +9,9 @@ from tests.cli.program import Desk
 def test_commands_are_listed_with_where_they_come_from(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     (desk.work / ".codeloop" / "command").mkdir(parents=True)
-    (desk.work / ".codeloop" / "command" / "greet.md").write_text("---\ndescription: Say hello\n---\nGreet $1\n")
+    (desk.work / ".codeloop" / "command" / "greet.md").write_text(
+        "---\ndescription: Say hello\n---\nGreet $1\n"
+    )
     assert "codeloop trust" in desk.run("command", "list").stderr
     assert desk.run("trust").returncode == 0
     done = desk.run("command", "list")
@@ -18,7 +20,9 @@ def test_commands_are_listed_with_where_they_come_from(tmp_path: Path) -> None:
     assert "Say hello" in rows["/greet"]
     assert ".codeloop/command/greet.md" in rows["/greet"]
     assert rows["/init"].endswith("built-in")
-    found = {each["name"]: each for each in json.loads(desk.run("command", "list", "--json").stdout)}
+    found = {
+        each["name"]: each for each in json.loads(desk.run("command", "list", "--json").stdout)
+    }
     assert found["greet"]["template"] == "Greet $1"
 
 

@@ -1,4 +1,6 @@
-"""Where the output can't be written, or a standard stream is closed, a command says so in a line, or goes on."""
+"""Where the output can't be written, or a standard stream is closed, a command says so in a line,
+or goes on.
+"""
 
 import os
 import subprocess
@@ -10,7 +12,9 @@ from tests.cli.program import Desk, serving, steps
 from tests.support.answers import Answer
 
 FULL = Path("/dev/full")
-needs_full = pytest.mark.skipif(not FULL.exists(), reason="this system has no device that is always full")
+needs_full = pytest.mark.skipif(
+    not FULL.exists(), reason="this system has no device that is always full"
+)
 
 
 def run_with(desk: Desk, redirection: str, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -23,11 +27,21 @@ def run_with(desk: Desk, redirection: str, *arguments: str) -> subprocess.Comple
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "arguments",
-    [["--version"], ["--help"], ["completion", "bash"], ["debug", "paths"], ["agent", "list"], ["models", "--all"]],
+    [
+        ["--version"],
+        ["--help"],
+        ["completion", "bash"],
+        ["debug", "paths"],
+        ["agent", "list"],
+        ["models", "--all"],
+    ],
 )
 def test_a_full_disk_is_named_once(tmp_path: Path, arguments: list[str]) -> None:
     done = run_with(Desk(tmp_path), ">/dev/full", *arguments)
-    assert (done.returncode, done.stderr) == (1, "codeloop: The output can't be written (No space left on device).\n")
+    assert (done.returncode, done.stderr) == (
+        1,
+        "codeloop: The output can't be written (No space left on device).\n",
+    )
 
 
 @needs_full
@@ -57,7 +71,8 @@ def test_closed_streams_harm_nothing(tmp_path: Path, redirection: str) -> None:
         done = run_with(desk, redirection, *arguments)
         assert (done.returncode, done.stderr) == (0, "") or arguments == ["doctor"]
         assert "Traceback" not in done.stderr
-    # Nothing that was printed has come into the database, which would have had the number of stdout.
+    # Nothing that was printed has come into the database,
+    # which would have had the number of stdout.
     assert "\ndone\n" in desk.run("session", "show").stdout
 
 

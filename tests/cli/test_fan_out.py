@@ -1,4 +1,6 @@
-"""Many subagents: asked about once, bounded in number and in dollars over restarts, and run by a model of their own."""
+"""Many subagents: asked about once, bounded in number and in dollars over restarts,
+and run by a model of their own.
+"""
 
 import json
 from collections.abc import Callable
@@ -21,11 +23,17 @@ def tasks(number: int, first: int = 0) -> Answer:
         {"description": f"Job {at}", "prompt": f"Do job {at}.", "subagent_type": "general"}
         for at in range(first, first + number)
     ]
-    return Answer(calls=tuple(Call("task", json.dumps(each), f"t{first + at}") for at, each in enumerate(given)))
+    return Answer(
+        calls=tuple(
+            Call("task", json.dumps(each), f"t{first + at}") for at, each in enumerate(given)
+        )
+    )
 
 
 def crowd(*answers: Answer) -> Callable[[ReceivedRequest], Answer]:
-    """Answer the session that delegates with one answer after the other, its subagents with a word."""
+    """Answer the session that delegates with one answer after the other,
+    its subagents with a word.
+    """
     left = [*answers]
 
     def choose(received: ReceivedRequest) -> Answer:
@@ -44,7 +52,9 @@ def run(desk: Desk, *flags: str) -> dict[str, Any]:
 
 def jobs(server: Any) -> list[ReceivedRequest]:
     """Return the requests of subagents."""
-    return [each for each in server.requests if b"Do job " in each.body and b"crowd" not in each.body]
+    return [
+        each for each in server.requests if b"Do job " in each.body and b"crowd" not in each.body
+    ]
 
 
 @pytest.mark.slow
@@ -67,15 +77,21 @@ def test_more_subagents_than_four_are_asked_about_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_session_with_its_subagents_never_spends_more_than_one_request_above_its_limit(tmp_path: Path) -> None:
+def test_a_session_with_its_subagents_never_spends_more_than_one_request_above_its_limit(
+    tmp_path: Path,
+) -> None:
     desk = Desk(tmp_path)
     most = 6 * PRICE
-    with serving(crowd(tasks(4), tasks(4, 4), tasks(4, 8), tasks(4, 12), Answer(text="Over."))) as server:
+    with serving(
+        crowd(tasks(4), tasks(4, 4), tasks(4, 8), tasks(4, 12), Answer(text="Over."))
+    ) as server:
         desk.use(server, subagents={"cost": most, "ask": 100})
         first = run(desk)
         assert (first["exitCode"], first["reason"]) == (4, "limit"), first
         assert "limit of a session with its subagents" in first["message"]
-        again = run(desk, "--session", first["sessionID"])  # another process: what was spent is stored
+        again = run(
+            desk, "--session", first["sessionID"]
+        )  # another process: what was spent is stored
         assert again["exitCode"] == 4
         sent = len([each for each in server.requests if b'"tools"' in each.body])
     assert 6 <= sent <= 7, "titles count too, but are not held back"
@@ -83,9 +99,13 @@ def test_a_session_with_its_subagents_never_spends_more_than_one_request_above_i
 
 
 @pytest.mark.slow
-def test_a_session_starts_no_more_subagents_than_it_may_also_after_a_restart(tmp_path: Path) -> None:
+def test_a_session_starts_no_more_subagents_than_it_may_also_after_a_restart(
+    tmp_path: Path,
+) -> None:
     desk = Desk(tmp_path)
-    with serving(crowd(tasks(3), Answer(text="Over."), tasks(3, 3), Answer(text="Over."))) as server:
+    with serving(
+        crowd(tasks(3), Answer(text="Over."), tasks(3, 3), Answer(text="Over."))
+    ) as server:
         desk.use(server, subagents={"most": 4})
         first = run(desk)
         run(desk, "--session", first["sessionID"])
@@ -99,7 +119,10 @@ def test_subagents_are_run_by_the_model_of_their_row(tmp_path: Path) -> None:
     with serving(crowd(tasks(1), Answer(text="Over."))) as server:
         limit = {"context": 200_000, "output": 8_000}
         models = {name: {"limit": limit, "tool_call": True} for name in ("dear", "cheap")}
-        provider = {"npm": "@ai-sdk/openai-compatible", "options": {"baseURL": server.url, "apiKey": KEY}}
+        provider = {
+            "npm": "@ai-sdk/openai-compatible",
+            "options": {"baseURL": server.url, "apiKey": KEY},
+        }
         desk.configure(
             provider={"local": {**provider, "models": models}},
             model="local/dear",

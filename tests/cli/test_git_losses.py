@@ -1,4 +1,6 @@
-"""Commands of git that discard work, rewrite commits or pass over checks are asked about, in the sandbox as well."""
+"""Commands of git that discard work, rewrite commits or pass over checks are asked about,
+in the sandbox as well.
+"""
 
 from pathlib import Path
 
@@ -26,7 +28,14 @@ ASKED = (
     "git reflog expire --all",
     "git status && bash -c 'git reset --hard'",
 )
-ALLOWED = ("git commit -m x", "git reset HEAD~1", "git branch -d old", "git stash", "git checkout main", "git tag v1")
+ALLOWED = (
+    "git commit -m x",
+    "git reset HEAD~1",
+    "git branch -d old",
+    "git stash",
+    "git checkout main",
+    "git tag v1",
+)
 
 
 @pytest.mark.slow
@@ -35,6 +44,7 @@ def test_what_git_can_not_give_back_is_asked_about(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     desk.git("init", "-q")
     verdicts = {
-        line: desk.run("debug", "permission", line).stdout.split("\n")[1].split()[0] for line in ASKED + ALLOWED
+        line: desk.run("debug", "permission", line).stdout.split("\n")[1].split()[0]
+        for line in ASKED + ALLOWED
     }
     assert verdicts == {**dict.fromkeys(ASKED, "ask"), **dict.fromkeys(ALLOWED, "allow")}

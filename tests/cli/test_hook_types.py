@@ -1,4 +1,6 @@
-"""Rows of `hooks` that are not commands, and what a row's answer does to the turn, under the real program."""
+"""Rows of `hooks` that are not commands, and what a row's answer does to the turn,
+under the real program.
+"""
 
 import json
 import shlex
@@ -28,7 +30,9 @@ def listening(answers: dict[str, tuple[int, str]]) -> Generator[tuple[str, Heard
     class Answering(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-            heard.append((self.path, {name.lower(): text for name, text in self.headers.items()}, body))
+            heard.append(
+                (self.path, {name.lower(): text for name, text in self.headers.items()}, body)
+            )
             status, text = answers.get(self.path, (200, ""))
             self.send_response(status)
             if status == 302:
@@ -60,10 +64,15 @@ def decides(**specific: Any) -> str:
 
 @pytest.mark.slow
 def test_an_address_is_asked_as_a_command_is(tmp_path: Path) -> None:
-    """Its answer decides; what it can't say is a failure that stops nothing; a redirect leads nowhere."""
+    """Its answer decides; what it can't say is a failure that stops nothing;
+    a redirect leads nowhere.
+    """
     desk = Desk(tmp_path)
     answers = {
-        "/guard?v=1": (200, decides(permissionDecision="deny", permissionDecisionReason="not today")),
+        "/guard?v=1": (
+            200,
+            decides(permissionDecision="deny", permissionDecisionReason="not today"),
+        ),
         "/moved": (302, "/other"),
         "/broken": (500, decides(permissionDecision="deny")),
         "/note": (200, "the release is frozen"),
@@ -124,7 +133,9 @@ def judging(received: ReceivedRequest) -> Answer:
         return Answer(text=json.dumps({"ok": ok, "reason": "" if ok else "the model minds"}))
     if "READ FIRST" in text and "StructuredOutput" in json.dumps(body.get("tools", [])):
         read = call("read", call_id="r1", filePath="rules.txt")
-        return steps(read, call("StructuredOutput", call_id="r2", ok=False, reason="the rules forbid it"))(received)
+        return steps(
+            read, call("StructuredOutput", call_id="r2", ok=False, reason="the rules forbid it")
+        )(received)
     return steps(bash("git push", "c1"), bash("echo hi", "c2"), bash("ls", "c3"), DONE)(received)
 
 
@@ -136,8 +147,15 @@ def test_a_model_or_a_subagent_judges_and_its_cost_is_the_sessions(tmp_path: Pat
     with serving(judging) as server:
         hooks = {
             "PreToolUse": [
-                asking("Bash", type="prompt", prompt="WAVER: may this run? $ARGUMENTS", model="haiku"),
-                asking("Bash", type="agent", prompt="READ FIRST, then say whether this may run.", **{"if": "Bash(ls)"}),
+                asking(
+                    "Bash", type="prompt", prompt="WAVER: may this run? $ARGUMENTS", model="haiku"
+                ),
+                asking(
+                    "Bash",
+                    type="agent",
+                    prompt="READ FIRST, then say whether this may run.",
+                    **{"if": "Bash(ls)"},
+                ),
                 row(noting(log)),
             ]
         }
@@ -147,10 +165,19 @@ def test_a_model_or_a_subagent_judges_and_its_cost_is_the_sessions(tmp_path: Pat
         assert "the model minds" in results(server)[0]
         assert results(server)[1].startswith("hi")
         assert "the rules forbid it" in results(server)[2]
-        assert "local/haiku can't be asked, so local/m is: The provider `local` has no model `haiku`" in done.stderr
-        asked = [each.json for each in server.requests if "You judge an event" in each.body.decode()]
-        assert len(asked) == 6  # each of three calls twice, and nobody judges what the subagent reads
-        assert '"tool_input":{"command":"git push"' in asked[0]["messages"][1]["content"].replace("\\", "")
+        assert (
+            "local/haiku can't be asked, so local/m is: The provider `local` has no model `haiku`"
+            in done.stderr
+        )
+        asked = [
+            each.json for each in server.requests if "You judge an event" in each.body.decode()
+        ]
+        assert (
+            len(asked) == 6
+        )  # each of three calls twice, and nobody judges what the subagent reads
+        assert '"tool_input":{"command":"git push"' in asked[0]["messages"][1]["content"].replace(
+            "\\", ""
+        )
         requests = len([each for each in server.requests if b"messages" in each.body])
     cost = json.loads(desk.run("export", noted(log)[0]["session_id"]).stdout)["info"]["cost"]
     assert cost == pytest.approx(requests * (100 * 1.0 + 20 * 2.0) / 1e6)
@@ -163,9 +190,15 @@ def test_a_model_or_a_subagent_judges_and_its_cost_is_the_sessions(tmp_path: Pat
 def test_rows_say_what_is_wrong_with_them(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     wrongs: list[tuple[dict[str, Any], str]] = [
-        ({"type": "http"}, "url: expected an address that begins with http:// or https://, got null"),
+        (
+            {"type": "http"},
+            "url: expected an address that begins with http:// or https://, got null",
+        ),
         ({"type": "http", "url": "file:///etc/passwd"}, "url: expected an address"),
-        ({"type": "http", "url": "http://h/", "headers": {"a b": "c"}}, "headers: expected an object of texts"),
+        (
+            {"type": "http", "url": "http://h/", "headers": {"a b": "c"}},
+            "headers: expected an object of texts",
+        ),
         ({"type": "prompt"}, "prompt: expected a text, got null"),
     ]
     for wrong, says in wrongs:
@@ -183,13 +216,18 @@ def test_rows_say_what_is_wrong_with_them(tmp_path: Path) -> None:
         desk.use(server, hooks=hooks)
         done = desk.run("run", "go")
         assert "hooks of the type 'prompt' are not run at SessionStart" in done.stderr
-        assert "hooks of the type 'mcp_tool' are not run: command, http, prompt, agent are" in done.stderr
+        assert (
+            "hooks of the type 'mcp_tool' are not run: command, http, prompt, agent are"
+            in done.stderr
+        )
         assert "for the shell 'powershell' are not run" in done.stderr
         assert done.stderr.count("hooks.Stop[2].hooks[0].colour means nothing to codeloop") == 1
         assert "statusMessage" not in done.stderr
 
 
-STOPS = shlex.quote(json.dumps({"continue": False, "stopReason": "enough for today", "suppressOutput": True}))
+STOPS = shlex.quote(
+    json.dumps({"continue": False, "stopReason": "enough for today", "suppressOutput": True})
+)
 
 
 @pytest.mark.slow
@@ -208,7 +246,10 @@ def test_a_call_can_end_the_turn(tmp_path: Path, event: str) -> None:
         assert len([each for each in server.requests if b'"tools"' in each.body]) == 1
     assert not (desk.work / "two").exists()
     calls = [each["part"]["state"] for each in events(done.stdout) if each["type"] == "tool_use"]
-    assert [each["status"] for each in calls] == ["completed" if event == "PostToolUse" else "error", "error"]
+    assert [each["status"] for each in calls] == [
+        "completed" if event == "PostToolUse" else "error",
+        "error",
+    ]
 
 
 @pytest.mark.parametrize("event", ["UserPromptSubmit", "SessionStart"])
@@ -223,10 +264,16 @@ def test_a_prompt_can_be_kept_from_the_model(tmp_path: Path, event: str) -> None
 
 
 @pytest.mark.slow
-def test_a_hook_that_ends_the_turn_counts_more_than_one_that_sends_the_model_on(tmp_path: Path) -> None:
+def test_a_hook_that_ends_the_turn_counts_more_than_one_that_sends_the_model_on(
+    tmp_path: Path,
+) -> None:
     desk = Desk(tmp_path)
     with serving([DONE]) as server:
-        desk.use(server, hooks={"Stop": [row("echo go on >&2; exit 2"), row(f"echo {STOPS}")]}, small_model="local/m")
+        desk.use(
+            server,
+            hooks={"Stop": [row("echo go on >&2; exit 2"), row(f"echo {STOPS}")]},
+            small_model="local/m",
+        )
         done = desk.run("run", "go")
         assert done.returncode == 0
         assert "enough for today" in done.stderr
@@ -277,5 +324,7 @@ def test_a_projects_script_reads_the_transcript_of_its_session_alone(tmp_path: P
         assert desk.run("trust").returncode == 0
         assert desk.run("run", "say hi").returncode == 0
     assert (desk.work / "seen").read_text() == "1\n"
-    (path,) = (each for each in (desk.home / "data").rglob("*.jsonl") if ".sandbox" not in str(each))
+    (path,) = (
+        each for each in (desk.home / "data").rglob("*.jsonl") if ".sandbox" not in str(each)
+    )
     assert "x" not in path.read_text().splitlines()

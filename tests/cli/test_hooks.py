@@ -1,4 +1,6 @@
-"""Commands of `hooks` under the real program: what they are told, what they decide, and which of them run at all."""
+"""Commands of `hooks` under the real program: what they are told, what they decide,
+and which of them run at all.
+"""
 
 import json
 import os
@@ -50,9 +52,18 @@ def test_a_settings_file_of_claude_code_is_used_as_it_is(tmp_path: Path) -> None
     guard = "grep -q 'rm -rf' && { echo 'never remove' >&2; exit 2; }; exit 0"
     hooks["PreToolUse"] = [row(noting(log), "Write|Edit"), row(guard, "Bash")]
     settings.write_text(json.dumps({"model": "opus", "hooks": hooks}))
-    script = steps(bash("rm -rf build", "c1"), call("write", call_id="c2", filePath="a.txt", content="one"), DONE)
+    script = steps(
+        bash("rm -rf build", "c1"),
+        call("write", call_id="c2", filePath="a.txt", content="one"),
+        DONE,
+    )
     with serving(script) as server:
-        desk.use(server, hooks="~/.claude/settings.json", permission={"bash": "allow", "edit": "allow"}, **OUTSIDE)
+        desk.use(
+            server,
+            hooks="~/.claude/settings.json",
+            permission={"bash": "allow", "edit": "allow"},
+            **OUTSIDE,
+        )
         (desk.work / "build").mkdir()
         done = desk.run("run", "--format", "json", "do it")
         assert result(done)["exitCode"] == 0
@@ -60,9 +71,15 @@ def test_a_settings_file_of_claude_code_is_used_as_it_is(tmp_path: Path) -> None
     assert (desk.work / "build").is_dir()
     told = {each["hook_event_name"]: each for each in noted(log)}
     assert set(told) == {"PreToolUse", *events}
-    assert [each["hook_event_name"] for each in noted(log)][:2] == ["SessionStart", "UserPromptSubmit"]
+    assert [each["hook_event_name"] for each in noted(log)][:2] == [
+        "SessionStart",
+        "UserPromptSubmit",
+    ]
     assert told["PreToolUse"]["tool_name"] == "Write"
-    assert told["PreToolUse"]["tool_input"] == {"file_path": str(desk.work / "a.txt"), "content": "one"}
+    assert told["PreToolUse"]["tool_input"] == {
+        "file_path": str(desk.work / "a.txt"),
+        "content": "one",
+    }
     assert told["PostToolUse"]["tool_response"]["filePath"] == str(desk.work / "a.txt")
     assert told["SessionStart"]["source"] == "startup"
     assert told["UserPromptSubmit"]["prompt"] == "do it"
@@ -78,7 +95,10 @@ def test_hooks_speak_to_the_model_and_send_it_on(tmp_path: Path) -> None:
     context = json.dumps({"hookSpecificOutput": {"additionalContext": "the branch is green"}})
     stop = "grep -q '\"stop_hook_active\":true' || { echo 'run the tests too' >&2; exit 2; }"
     hooks = {
-        "SessionStart": [row("echo on $(basename $CLAUDE_PROJECT_DIR)", "startup"), row("echo resumed", "resume")],
+        "SessionStart": [
+            row("echo on $(basename $CLAUDE_PROJECT_DIR)", "startup"),
+            row("echo resumed", "resume"),
+        ],
         "UserPromptSubmit": [row(f"echo {shlex.quote(context)}")],
         "PostToolUse": [row("echo 'format it' >&2; exit 2", "Bash")],
         "Stop": [row(stop)],
@@ -86,7 +106,9 @@ def test_hooks_speak_to_the_model_and_send_it_on(tmp_path: Path) -> None:
     with serving(steps(bash("echo hi"), DONE)) as server:
         desk.use(server, hooks=hooks, permission={"bash": "allow"})
         assert desk.run("run", "go").returncode == 0
-        prompts = [m["content"] for m in server.requests[-1].json["messages"] if m["role"] == "user"]
+        prompts = [
+            m["content"] for m in server.requests[-1].json["messages"] if m["role"] == "user"
+        ]
         assert "on work" in str(prompts[0])
         assert "resumed" not in str(prompts[0])
         assert "the branch is green" in str(prompts[0])
@@ -104,7 +126,12 @@ def test_hooks_speak_to_the_model_and_send_it_on(tmp_path: Path) -> None:
         ("PreToolUse", {"hookSpecificOutput": {"permissionDecision": "ask"}}, "Nobody", 5),
         (
             "PreToolUse",
-            {"hookSpecificOutput": {"permissionDecision": "allow", "updatedInput": {"command": "echo instead"}}},
+            {
+                "hookSpecificOutput": {
+                    "permissionDecision": "allow",
+                    "updatedInput": {"command": "echo instead"},
+                }
+            },
             "instead",
             0,
         ),
@@ -125,7 +152,15 @@ def test_a_decision_is_json_on_stdout(
     with serving(steps(bash("echo hi"), DONE)) as server:
         desk.use(
             server,
-            hooks={event: [row(f"echo {shlex.quote(json.dumps(output))}", "Bash", mayAllow="allow" in str(output))]},
+            hooks={
+                event: [
+                    row(
+                        f"echo {shlex.quote(json.dumps(output))}",
+                        "Bash",
+                        mayAllow="allow" in str(output),
+                    )
+                ]
+            },
             profile="ask",
             permission={"bash": "ask"},
         )
@@ -157,7 +192,12 @@ def test_a_hook_that_takes_too_long_is_ended_with_what_it_started(tmp_path: Path
     desk = Desk(tmp_path)
     with serving(steps(bash("echo hi"), DONE)) as server:
         command = f"sh -c 'sleep 600; true' {tmp_path}/mark & wait"
-        desk.use(server, hooks={"PreToolUse": [row(command, timeout=1)]}, permission={"bash": "allow"}, **OUTSIDE)
+        desk.use(
+            server,
+            hooks={"PreToolUse": [row(command, timeout=1)]},
+            permission={"bash": "allow"},
+            **OUTSIDE,
+        )
         done = desk.run("run", "go")
         assert "did not answer in 1 s" in done.stderr
         assert results(server)[0].startswith("hi")
@@ -166,7 +206,9 @@ def test_a_hook_that_takes_too_long_is_ended_with_what_it_started(tmp_path: Path
 
 @pytest.mark.slow
 def test_a_projects_hooks_run_once_it_is_trusted_and_never_changed(tmp_path: Path) -> None:
-    """Neither its configuration, nor the settings file that it names, nor a script of a command may change unseen."""
+    """Neither its configuration, nor the settings file that it names,
+    nor a script of a command may change unseen.
+    """
     desk = Desk(tmp_path)
     script = desk.work / "scripts" / "check.sh"
     script.parent.mkdir()
@@ -206,7 +248,10 @@ def test_mistakes_in_hooks_name_file_line_and_what_is_expected(tmp_path: Path) -
     desk.configure(hooks="missing.json")
     assert "missing.json of hooks does not exist" in desk.run("run", "go").stderr
     with serving([DONE]) as server:
-        hooks = {"Pretooluse": [row("true")], "Stop": [{"hooks": [{"type": "mcp_tool", "tool": "x"}]}]}
+        hooks = {
+            "Pretooluse": [row("true")],
+            "Stop": [{"hooks": [{"type": "mcp_tool", "tool": "x"}]}],
+        }
         desk.use(server, hooks=hooks)
         done = desk.run("run", "go")
         assert "hooks.Pretooluse means nothing to codeloop" in done.stderr
@@ -221,8 +266,17 @@ def test_tools_of_mcp_servers_are_known_by_the_names_of_scripts(tmp_path: Path) 
     traces.mkdir()
     for script in (call("mcp", tool="p_echo", arguments={"text": "hi"}), call("p_echo", text="hi")):
         with serving(steps(script, DONE)) as server:
-            hooks = {"PreToolUse": [row(noting(log), "mcp__p__.*")], "PostToolUse": [row(noting(log), "p_echo")]}
-            mcp = {"p": {"type": "local", "command": [sys.executable, str(PLAIN), str(traces)], "sandbox": False}}
+            hooks = {
+                "PreToolUse": [row(noting(log), "mcp__p__.*")],
+                "PostToolUse": [row(noting(log), "p_echo")],
+            }
+            mcp = {
+                "p": {
+                    "type": "local",
+                    "command": [sys.executable, str(PLAIN), str(traces)],
+                    "sandbox": False,
+                }
+            }
             desk.use(server, hooks=hooks, mcp=mcp, **OUTSIDE)
             desk.run("run", "--auto", "go")
             assert "echo: hi" in results(server)[0]
@@ -233,12 +287,16 @@ def test_tools_of_mcp_servers_are_known_by_the_names_of_scripts(tmp_path: Path) 
 
 @pytest.mark.slow
 @pytest.mark.skipif(not has_sandbox(), reason="no sandbox can be had here")
-def test_hooks_of_a_project_are_sandboxed_as_commands_are_and_the_users_in_their_own(tmp_path: Path) -> None:
+def test_hooks_of_a_project_are_sandboxed_as_commands_are_and_the_users_in_their_own(
+    tmp_path: Path,
+) -> None:
     desk = Desk(tmp_path)
     outside = tmp_path / "elsewhere"
     outside.mkdir()
     theirs = f"echo x > inside; echo x > {outside}/project"
-    (desk.work / "codeloop.json").write_text(json.dumps({"hooks": {"UserPromptSubmit": [row(theirs)]}}))
+    (desk.work / "codeloop.json").write_text(
+        json.dumps({"hooks": {"UserPromptSubmit": [row(theirs)]}})
+    )
     mine = f"echo x > {desk.work}/mine; echo x > {outside}/mine; env > $HOME/env; cat $HOME/env"
     active = desk.work / ".venv/bin"
     active.mkdir(parents=True)

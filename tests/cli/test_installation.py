@@ -1,4 +1,6 @@
-"""An update or a removal of codeloop under a running program is noticed and said, and nothing is half done."""
+"""An update or a removal of codeloop under a running program is noticed and said,
+and nothing is half done.
+"""
 
 import json
 import os
@@ -38,7 +40,10 @@ class Site:
 
     def install(self, commit: str) -> None:
         shutil.copytree(
-            ROOT / "src" / "codeloop", self.package, copy_function=link, ignore=shutil.ignore_patterns("__pycache__")
+            ROOT / "src" / "codeloop",
+            self.package,
+            copy_function=link,
+            ignore=shutil.ignore_patterns("__pycache__"),
         )
         first_file = self.package / "__init__.py"
         text = first_file.read_bytes()
@@ -50,7 +55,9 @@ class Site:
         shutil.rmtree(self.package)
 
     def update(self) -> None:
-        """Install another commit, in which modules have other names, as `pip` does: the old one is removed first."""
+        """Install another commit, in which modules have other names,
+        as `pip` does: the old one is removed first.
+        """
         self.remove()
         self.install("b")
         for file in self.package.rglob("*.py"):
@@ -84,7 +91,9 @@ def run(desk: Desk, *arguments: str) -> tuple[int, str, str]:
     return process.returncode, stdout, stderr
 
 
-def after_update(site: Site, change: Callable[[Site], None], *answers: Answer) -> Callable[[ReceivedRequest], Answer]:
+def after_update(
+    site: Site, change: Callable[[Site], None], *answers: Answer
+) -> Callable[[ReceivedRequest], Answer]:
     """Answer as `steps` does, with the change of the installation before the first answer."""
     choose = steps(*answers)
     changed: list[bool] = []
@@ -99,7 +108,9 @@ def after_update(site: Site, change: Callable[[Site], None], *answers: Answer) -
 
 
 CHANGES = pytest.mark.parametrize(
-    ("change", "message"), [(Site.update, UPDATED), (Site.remove, REMOVED)], ids=["updated", "removed"]
+    ("change", "message"),
+    [(Site.update, UPDATED), (Site.remove, REMOVED)],
+    ids=["updated", "removed"],
 )
 
 
@@ -108,11 +119,17 @@ CHANGES = pytest.mark.parametrize(
 def test_a_server_says_so_and_stores_nothing(
     site: Site, tmp_path: Path, change: Callable[[Site], None], message: str
 ) -> None:
-    with serving(steps(Answer(text="Hello"))) as model, running(site.make_desk(tmp_path, model)) as server:
+    with (
+        serving(steps(Answer(text="Hello"))) as model,
+        running(site.make_desk(tmp_path, model)) as server,
+    ):
         _, session = ask(server, "POST", "/session", {})
         health = {"healthy": True, "version": f"{RELEASE}+gaaaaaaaaa"}
         messages = f"/session/{session['id']}/message"
-        assert (ask(server, "GET", "/global/health"), ask(server, "GET", messages)) == ((200, health), (200, []))
+        assert (ask(server, "GET", "/global/health"), ask(server, "GET", messages)) == (
+            (200, health),
+            (200, []),
+        )
         change(site)
         expected = {"name": "UnknownError", "data": {"message": message}}
         prompt = {"parts": [{"type": "text", "text": "Say hello"}]}
@@ -123,7 +140,10 @@ def test_a_server_says_so_and_stores_nothing(
         page = server.ask("GET", "/")
         assert (page.status, page.body.decode()) == (503, f"{message}\n")
         # What is loaded goes on.
-        assert (ask(server, "GET", "/global/health"), ask(server, "GET", messages)) == ((200, health), (200, []))
+        assert (ask(server, "GET", "/global/health"), ask(server, "GET", messages)) == (
+            (200, health),
+            (200, []),
+        )
         code, _, stderr = server.end()
         assert (code, "Traceback" in stderr) == (0, False)
         assert model.requests == []
@@ -152,7 +172,10 @@ def test_a_run_ends_with_its_result(
     shutil.rmtree(site.folder)
     exported = Desk(tmp_path).run("export")
     (call,) = [
-        part for entry in json.loads(exported.stdout)["messages"] for part in entry["parts"] if part["type"] == "tool"
+        part
+        for entry in json.loads(exported.stdout)["messages"]
+        for part in entry["parts"]
+        if part["type"] == "tool"
     ]
     assert call["state"]["status"] == "error"
     assert call["state"]["metadata"]["interrupted"] is True
@@ -187,7 +210,9 @@ def test_the_terminal_ui_says_so_and_can_be_left(
 
 
 @pytest.mark.slow
-def test_the_terminal_ui_ends_with_the_reason_when_its_start_is_cut_off(site: Site, tmp_path: Path) -> None:
+def test_the_terminal_ui_ends_with_the_reason_when_its_start_is_cut_off(
+    site: Site, tmp_path: Path
+) -> None:
     terminal = Terminal(site.make_desk(tmp_path), term="xterm-256color")
     terminal.wait_for("describe a task")
     # As by programs that remove file after file.
@@ -199,7 +224,9 @@ def test_the_terminal_ui_ends_with_the_reason_when_its_start_is_cut_off(site: Si
 
 
 @pytest.mark.slow
-def test_modules_of_a_checkout_are_refused_once_another_commit_has_changed_them(tmp_path: Path) -> None:
+def test_modules_of_a_checkout_are_refused_once_another_commit_has_changed_them(
+    tmp_path: Path,
+) -> None:
     desk = Desk(tmp_path)
     package = desk.work / "src" / "codeloop"
     for name in (
@@ -248,8 +275,15 @@ for name in ("same", "changed", "gone", "renamed"):
     new, old = desk.git("rev-parse", "HEAD")[:9], desk.git("rev-parse", "before")[:9]
     desk.git("checkout", "-q", "before")
     said, _ = process.communicate("\n", timeout=HANGING)
-    update = f"codeloop was updated while it ran, from {RELEASE}+g{new} to {RELEASE}+g{old}: restart it."
-    assert said.splitlines() == ["same imported", f"changed {update}", f"gone {update}", f"renamed {update}"]
+    update = (
+        f"codeloop was updated while it ran, from {RELEASE}+g{new} to {RELEASE}+g{old}: restart it."
+    )
+    assert said.splitlines() == [
+        "same imported",
+        f"changed {update}",
+        f"gone {update}",
+        f"renamed {update}",
+    ]
 
 
 def commit(desk: Desk) -> None:

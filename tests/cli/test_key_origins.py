@@ -1,4 +1,6 @@
-"""Keys of the user and addresses of a trusted project, by the real program: no key goes where the user did not say."""
+"""Keys of the user and addresses of a trusted project,
+by the real program: no key goes where the user did not say.
+"""
 
 import json
 from pathlib import Path
@@ -16,10 +18,16 @@ MODEL = {"m": {"limit": {"context": 100_000, "output": 4_000}}}
 OWN = "https://mine.example/v1"
 
 
-def run(desk: Desk, own: dict[str, Any], project: dict[str, Any], **environment: str) -> tuple[int, str]:
-    """Run in a project that is trusted; return exit code and stderr. `own`, `project`: what each says of providers."""
+def run(
+    desk: Desk, own: dict[str, Any], project: dict[str, Any], **environment: str
+) -> tuple[int, str]:
+    """Run in a project that is trusted; return exit code and stderr.
+    `own`, `project`: what each says of providers.
+    """
     desk.configure(provider=own)
-    (desk.work / "codeloop.json").write_text(json.dumps({"provider": project, "model": f"{next(iter(project))}/m"}))
+    (desk.work / "codeloop.json").write_text(
+        json.dumps({"provider": project, "model": f"{next(iter(project))}/m"})
+    )
     done = desk.run("run", "--trust", "hi", **environment)
     return done.returncode, done.stderr + done.stdout
 
@@ -46,17 +54,45 @@ def test_no_kind_of_key_goes_to_an_address_that_a_project_names(tmp_path: Path) 
         cloud = {"AWS_BEARER_TOKEN_BEDROCK": SECRET, "AWS_REGION": "us-east-1"}
         rows: list[tuple[dict[str, Any], dict[str, Any], dict[str, str]]] = [
             ({"mine": own_key}, {"mine": there}, {}),
-            ({"mine": {"api": OWN, "options": {"apiKey": SECRET}}}, {"mine": {"api": server.url, "models": MODEL}}, {}),
-            ({"mine": {**own_key, "options": {"apiKey": "{env:SOME_TOKEN}"}}}, {"mine": there}, env),
-            ({"mine": {**own_key, "options": {"baseURL": OWN, "headers": {"x-key": SECRET}}}}, {"mine": there}, {}),
+            (
+                {"mine": {"api": OWN, "options": {"apiKey": SECRET}}},
+                {"mine": {"api": server.url, "models": MODEL}},
+                {},
+            ),
+            (
+                {"mine": {**own_key, "options": {"apiKey": "{env:SOME_TOKEN}"}}},
+                {"mine": there},
+                env,
+            ),
+            (
+                {"mine": {**own_key, "options": {"baseURL": OWN, "headers": {"x-key": SECRET}}}},
+                {"mine": there},
+                {},
+            ),
             ({"mine": {"models": {"m": {"headers": {"x-key": SECRET}}}}}, {"mine": there}, {}),
-            ({"mine": {**own_key, "options": {"baseURL": OWN, "apiKeyHelper": f"echo {SECRET}"}}}, {"mine": there}, {}),
+            (
+                {
+                    "mine": {
+                        **own_key,
+                        "options": {"baseURL": OWN, "apiKeyHelper": f"echo {SECRET}"},
+                    }
+                },
+                {"mine": there},
+                {},
+            ),
             ({}, {"openai": there}, env),
             ({}, {"openai": {**there, "npm": "@ai-sdk/openai-compatible"}}, env),
             ({}, {"foreign": {**there, "env": ["SOME_TOKEN"]}}, env),
-            *(({}, {"foreign": {**there, "options": {**there["options"], **each}}}, env) for each in borrowed),
+            *(
+                ({}, {"foreign": {**there, "options": {**there["options"], **each}}}, env)
+                for each in borrowed
+            ),
             ({}, {"amazon-bedrock": there}, cloud),
-            ({}, {"amazon-bedrock": there}, {"AWS_ACCESS_KEY_ID": "AKIA0123456789", "AWS_SECRET_ACCESS_KEY": SECRET}),
+            (
+                {},
+                {"amazon-bedrock": there},
+                {"AWS_ACCESS_KEY_ID": "AKIA0123456789", "AWS_SECRET_ACCESS_KEY": SECRET},
+            ),
         ]
         for own, project, environment in rows:
             code, told = run(desk, own, project, **environment)
@@ -73,7 +109,10 @@ def test_a_key_goes_to_a_project_s_address_once_the_user_has_named_it_too(tmp_pa
         there = {"options": {"baseURL": server.url, "apiKey": "{env:SOME_TOKEN}"}, "models": MODEL}
         named = {"mine": {"options": {"baseURL": server.url}}}
         assert run(desk, named, {"mine": there}, SOME_TOKEN=SECRET)[0] == 0
-        variables = {"options": {"baseURL": "{env:THE_URL}", "apiKey": "{env:SOME_TOKEN}"}, "models": MODEL}
+        variables = {
+            "options": {"baseURL": "{env:THE_URL}", "apiKey": "{env:SOME_TOKEN}"},
+            "models": MODEL,
+        }
         assert run(desk, {}, {"mine": variables}, SOME_TOKEN=SECRET, THE_URL=server.url)[0] == 0
         assert len(list_secrets(server)) >= 2
 
@@ -93,7 +132,10 @@ def test_a_project_s_own_key_and_a_server_without_one_work_as_ever(tmp_path: Pat
 @pytest.mark.slow
 def test_no_key_for_searches_goes_to_an_address_that_a_project_names(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
-    with serving(steps(call("websearch", query="q"), Answer(text="Done."))) as model, serving(refuse) as other:
+    with (
+        serving(steps(call("websearch", query="q"), Answer(text="Done."))) as model,
+        serving(refuse) as other,
+    ):
         there = {"provider": "tavily", "baseURL": other.url}
         borrowed = {**there, "apiKey": "{env:SOME_TOKEN}"}
         own = {"provider": "tavily", "apiKey": SECRET}
@@ -107,7 +149,10 @@ def test_no_key_for_searches_goes_to_an_address_that_a_project_names(tmp_path: P
         for own_search, project, bound in rows:
             told = search(desk, model, own_search, project)
             assert f"is for {bound}, and is not sent to " in told, (own_search, project, told)
-            assert 'name it in your own configuration (~/.config/codeloop/codeloop.json): {"search": ' in told
+            assert (
+                'name it in your own configuration (~/.config/codeloop/codeloop.json): {"search": '
+                in told
+            )
         assert other.requests == []
         search(desk, model, {**own, "baseURL": other.url}, there)
         assert len(list_secrets(other)) == 1
@@ -119,7 +164,9 @@ def search(desk: Desk, model: ModelServer, own: dict[str, Any], project: dict[st
     desk.use(model, "openai", **sections)
     (desk.work / "codeloop.json").write_text(json.dumps({"search": project}))
     done = desk.run("run", "--trust", "--auto", "hi", SOME_TOKEN=SECRET)
-    results = [each["content"] for each in last_work(model).json["messages"] if each["role"] == "tool"]
+    results = [
+        each["content"] for each in last_work(model).json["messages"] if each["role"] == "tool"
+    ]
     return f"{results} {done.stderr}"
 
 
@@ -161,7 +208,9 @@ def test_no_secret_of_an_mcp_server_goes_to_an_address_that_a_project_names(
 
 
 @pytest.mark.slow
-def test_a_project_s_own_server_gets_the_variable_that_the_project_names_for_it(tmp_path: Path) -> None:
+def test_a_project_s_own_server_gets_the_variable_that_the_project_names_for_it(
+    tmp_path: Path,
+) -> None:
     desk = Desk(tmp_path)
     with serving(refuse) as other:
         entry = {"type": "remote", "url": other.url, "headers": {"x-key": "{env:SOME_TOKEN}"}}

@@ -21,7 +21,9 @@ def locale(tmp_path: Path) -> dict[str, str]:
         pytest.skip("localedef is not installed")
     folder.mkdir()
     path = folder / f"{NAME}.{CHARSET}"
-    done = subprocess.run([localedef, "-i", NAME, "-f", CHARSET, path], capture_output=True, check=False)
+    done = subprocess.run(
+        [localedef, "-i", NAME, "-f", CHARSET, path], capture_output=True, check=False
+    )
     if not path.exists():
         pytest.skip(f"the locale can't be compiled: {done.stderr.decode()}")
     return {"LOCPATH": str(folder), "LC_ALL": path.name}
@@ -30,7 +32,9 @@ def locale(tmp_path: Path) -> dict[str, str]:
 def run(desk: Desk, *arguments: str, **environment: str) -> subprocess.CompletedProcess[bytes]:
     """Run the program whole, since its start is what reads the locale."""
     command, options = [*desk.command, *arguments], desk.options(**environment)
-    return subprocess.run(command, **options, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    return subprocess.run(
+        command, **options, stdin=subprocess.DEVNULL, capture_output=True, check=False
+    )
 
 
 @pytest.mark.slow
@@ -43,15 +47,29 @@ def test_all_works_in_a_locale_of_another_charset(tmp_path: Path, locale: dict[s
         ("grep", {"pattern": "値"}),
         ("glob", {"pattern": "名*"}),
     ]
-    answers = [Answer(calls=(Call(name, json.dumps(values), f"call_{name}"),)) for name, values in calls]
+    answers = [
+        Answer(calls=(Call(name, json.dumps(values), f"call_{name}"),)) for name, values in calls
+    ]
     with serving(steps(*answers, Answer(text="「done」"))) as server:
         desk.use(server)
-        for arguments in (["run", "--auto", "go"], ["agent", "list"], ["command", "list"], ["undo"], ["redo"]):
+        for arguments in (
+            ["run", "--auto", "go"],
+            ["agent", "list"],
+            ["command", "list"],
+            ["undo"],
+            ["redo"],
+        ):
             done = run(desk, *arguments, **locale)
-            assert (done.returncode, b"Traceback" in done.stderr) == (0, False), done.stderr.decode()
+            assert (done.returncode, b"Traceback" in done.stderr) == (0, False), (
+                done.stderr.decode()
+            )
             if "go" in arguments:
                 assert done.stdout.decode() == "「done」\n"
-        results = [message["content"] for message in last_work(server).json["messages"] if message["role"] == "tool"]
+        results = [
+            message["content"]
+            for message in last_work(server).json["messages"]
+            if message["role"] == "tool"
+        ]
     # In the sandbox, bash may not find this test's locale, and says so.
     assert results.pop(0).endswith("値\n")
     assert results == ["1 match in 1 file\n名前.txt\n1: 値", "名前.txt"]

@@ -1,4 +1,6 @@
-"""The log of runs: what failed is in it, with status and request; nothing that was said, and no key."""
+"""The log of runs: what failed is in it, with status and request;
+nothing that was said, and no key.
+"""
 
 import logging
 from pathlib import Path
@@ -9,7 +11,9 @@ from codeloop.cli.target.process_log import log_to_file
 from tests.cli.program import KEY, Desk, serving, steps
 from tests.support.answers import Answer, Call
 
-REFUSED = Answer(status=400, body=f'{{"error": {{"message": "No, {KEY}."}}}}', headers={"x-request-id": "req_7"})
+REFUSED = Answer(
+    status=400, body=f'{{"error": {{"message": "No, {KEY}."}}}}', headers={"x-request-id": "req_7"}
+)
 
 
 @pytest.fixture

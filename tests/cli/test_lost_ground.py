@@ -1,4 +1,6 @@
-"""The folder of a session is moved, deleted or replaced while it runs: nothing is made elsewhere, and the turn ends."""
+"""The folder of a session is moved, deleted or replaced while it runs: nothing is made elsewhere,
+and the turn ends.
+"""
 
 import shutil
 from collections.abc import Callable
@@ -29,7 +31,9 @@ def put_file(desk: Desk) -> None:
     (desk.folder / "work").write_text("a file\n")
 
 
-@pytest.mark.parametrize("next_call", [call("write", filePath="c.txt", content="c\n"), bash("touch c.txt")])
+@pytest.mark.parametrize(
+    "next_call", [call("write", filePath="c.txt", content="c\n"), bash("touch c.txt")]
+)
 @pytest.mark.parametrize("change", [delete, move, replace, put_file])
 def test_a_turn_ends_where_its_folder_is_gone(
     tmp_path: Path, change: Callable[[Desk], None], next_call: Answer
@@ -42,7 +46,11 @@ def test_a_turn_ends_where_its_folder_is_gone(
         requests.append(received)
         if len(requests) == 2:
             change(desk)
-        return call("write", filePath="b.txt", content="b\n", call_id="c1") if len(requests) == 1 else next_call
+        return (
+            call("write", filePath="b.txt", content="b\n", call_id="c1")
+            if len(requests) == 1
+            else next_call
+        )
 
     with serving(answer) as server:
         desk.use(server)

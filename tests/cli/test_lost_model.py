@@ -1,4 +1,6 @@
-"""A session whose model or provider is not configured any more goes on with the configured one, and says so."""
+"""A session whose model or provider is not configured any more goes on with the configured one,
+and says so.
+"""
 
 from pathlib import Path
 
@@ -15,7 +17,9 @@ def test_a_session_goes_on_with_the_configured_model_when_its_own_is_gone(tmp_pa
         desk.use(server)
         assert desk.run("run", "--title", "T", "first").returncode == 0
         config = next((desk.home / "config").glob("codeloop.json*"))
-        config.write_text(config.read_text().replace('"local"', '"other"').replace("local/m", "other/m"))
+        config.write_text(
+            config.read_text().replace('"local"', '"other"').replace("local/m", "other/m")
+        )
         went_on = desk.run("run", "--continue", "second")
         assert (went_on.returncode, went_on.stdout) == (0, "Here.\n"), went_on.stderr
         assert "local/m is not there any more. The session goes on with other/m." in went_on.stderr

@@ -1,4 +1,6 @@
-"""A server that goes away: it is said, what was typed is kept and sent once, and what happened meanwhile is shown."""
+"""A server that goes away: it is said, what was typed is kept and sent once,
+and what happened meanwhile is shown.
+"""
 
 import os
 import signal
@@ -21,7 +23,9 @@ WAIT = bash("touch begun; until [ -e go ]; do sleep 0.02; done")
 
 @contextmanager
 def served(desk: Desk, port: str = "0", **environment: str) -> Generator[tuple[str, int]]:
-    """Serve the desk's project; yield URL and process id. The server may have been killed in between."""
+    """Serve the desk's project; yield URL and process id.
+    The server may have been killed in between.
+    """
     server = desk.start("serve", "--port", port, **environment)
     try:
         assert server.stdout is not None
@@ -33,7 +37,9 @@ def served(desk: Desk, port: str = "0", **environment: str) -> Generator[tuple[s
 
 @contextmanager
 def hold_port() -> Generator[str]:
-    """Hold a port for a server that is started again: meanwhile, no other program of this machine is given it."""
+    """Hold a port for a server that is started again: meanwhile,
+    no other program of this machine is given it.
+    """
     with socket.socket() as held:
         # It does not listen: with this option, a server that asks for this very port still gets it.
         held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -46,11 +52,15 @@ def prompts(desk: Desk) -> list[str]:
     (exported,) = [desk.run("export").stdout]
     found = events(exported.replace("\n", "") + "\n")[0]
     users = [message for message in found["messages"] if message["info"]["role"] == "user"]
-    return [part["text"] for message in users for part in message["parts"] if part["type"] == "text"]
+    return [
+        part["text"] for message in users for part in message["parts"] if part["type"] == "text"
+    ]
 
 
 @pytest.mark.slow
-def test_a_prompt_that_was_typed_meanwhile_is_sent_once_wherever_the_server_is_by_then(tmp_path: Path) -> None:
+def test_a_prompt_that_was_typed_meanwhile_is_sent_once_wherever_the_server_is_by_then(
+    tmp_path: Path,
+) -> None:
     desk = Desk(tmp_path)
     with serving(steps(DONE)) as model, hold_port() as first, hold_port() as second:
         desk.use(model)
@@ -163,7 +173,9 @@ def wait_for(path: Path, running: "subprocess.Popen[Any]") -> None:
 
 
 @pytest.mark.slow
-def test_lines_of_a_pipe_give_a_lost_server_up_once_and_are_told_how_to_resume(tmp_path: Path) -> None:
+def test_lines_of_a_pipe_give_a_lost_server_up_once_and_are_told_how_to_resume(
+    tmp_path: Path,
+) -> None:
     desk = Desk(tmp_path, limits={"CLIENT_GONE_TIME": 300})
     with serving(steps(DONE)) as model:
         desk.use(model)

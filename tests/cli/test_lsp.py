@@ -1,4 +1,6 @@
-"""Language servers in the real program: errors in the results of edits, trust, their end, `codeloop lsp`."""
+"""Language servers in the real program: errors in the results of edits, trust, their end,
+`codeloop lsp`.
+"""
 
 import json
 import os
@@ -32,8 +34,12 @@ def write(text: str, number: int = 1) -> Answer:
 def scripted(folder: Path, *orders: str) -> dict[str, Any]:
     traces = folder / "work" / "traces"
     traces.mkdir(parents=True, exist_ok=True)
-    server = shutil.copy(SERVER, traces)  # wherever this repository is: what lies below /tmp is hidden in a sandbox
-    return {"mine": {"command": [sys.executable, server, str(traces), *orders], "extensions": [".x"]}}
+    server = shutil.copy(
+        SERVER, traces
+    )  # wherever this repository is: what lies below /tmp is hidden in a sandbox
+    return {
+        "mine": {"command": [sys.executable, server, str(traces), *orders], "extensions": [".x"]}
+    }
 
 
 def trusted(folder: Path, limits: Mapping[str, int] = MappingProxyType({})) -> Desk:
@@ -71,7 +77,9 @@ def test_a_run_sees_the_errors_that_its_edits_bring(tmp_path: Path) -> None:
     assert not lives(pid)
     shown = desk.run("lsp", "log", "mine").stdout
     assert "connected in" in shown
-    (row,) = [row for row in json.loads(desk.run("lsp", "list", "--json").stdout) if row["name"] == "mine"]
+    (row,) = [
+        row for row in json.loads(desk.run("lsp", "list", "--json").stdout) if row["name"] == "mine"
+    ]
     assert (row["state"], row["files"]) == ("found", [".x"])
 
 
@@ -90,14 +98,23 @@ def test_an_error_in_a_file_that_may_not_be_read_is_told_without_its_words(tmp_p
     (desk.work / "a.x").write_text("total\n")
     (desk.work / "key.x").write_text("call a a.total\n")
     (desk.work / "open.x").write_text("call a a.total\n")
-    steps_ = steps(call("read", call_id="r", filePath="a.x"), write("total more\n"), write("sum\n", 2), DONE)
+    steps_ = steps(
+        call("read", call_id="r", filePath="a.x"), write("total more\n"), write("sum\n", 2), DONE
+    )
     with serving(steps_) as server:
-        desk.use(server, lsp=scripted(tmp_path, "uses"), sandbox="off", permission={"read": {"key.x": "deny"}})
+        desk.use(
+            server,
+            lsp=scripted(tmp_path, "uses"),
+            sandbox="off",
+            permission={"read": {"key.x": "deny"}},
+        )
         done = desk.run("run", "--format", "json", "work")
     told = outputs(done.stdout, "write")[1]
     assert "open.x:1: bad_total is not good" in told
     assert "key.x:1: (this file may not be read)" in told
-    assert done.stdout.count("bad_total") == 2, "in the text and for the screen, of the open file alone"
+    assert done.stdout.count("bad_total") == 2, (
+        "in the text and for the screen, of the open file alone"
+    )
 
 
 def test_a_run_that_edits_nothing_of_the_kind_starts_nothing(tmp_path: Path) -> None:
@@ -114,11 +131,15 @@ def test_a_run_that_edits_nothing_of_the_kind_starts_nothing(tmp_path: Path) -> 
 def test_switched_off_nothing_starts(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     (desk.work / "first.x").touch()
-    for number, off in enumerate((False, {"mine": {**scripted(tmp_path)["mine"], "disabled": True}})):
+    for number, off in enumerate(
+        (False, {"mine": {**scripted(tmp_path)["mine"], "disabled": True}})
+    ):
         with serving(steps(write(f"bad {number}\n"), DONE)) as server:
             desk.use(server, lsp=off)
             assert desk.run("run", "work").returncode == 0
-            assert "lsp" not in [tool["function"]["name"] for tool in server.requests[0].json["tools"]]
+            assert "lsp" not in [
+                tool["function"]["name"] for tool in server.requests[0].json["tools"]
+            ]
         (desk.work / "a.x").unlink()
     assert started(tmp_path) == []
 
@@ -133,14 +154,18 @@ def test_an_untrusted_project_starts_no_server_of_its_own(tmp_path: Path) -> Non
         (programs / name).write_text(f"#!/bin/sh\ntouch {desk.work}/owned\n")
         (programs / name).chmod(0o755)
     path = f"{programs}:/usr/bin:/bin"
-    with serving(steps(write("bad\n"), call("write", call_id="p", filePath="a.py", content="bad\n"), DONE)) as server:
+    with serving(
+        steps(write("bad\n"), call("write", call_id="p", filePath="a.py", content="bad\n"), DONE)
+    ) as server:
         desk.use(server)
         done = desk.run("run", "--format", "json", "work", PATH=path)
     assert len(outputs(done.stdout, "write")) == 2
     assert started(tmp_path) == []
     assert not (desk.work / "owned").exists()
     assert "codeloop trust" in done.stderr
-    with serving(steps(call("write", call_id="p", filePath="b.py", content="bad\n"), DONE)) as server:
+    with serving(
+        steps(call("write", call_id="p", filePath="b.py", content="bad\n"), DONE)
+    ) as server:
         desk.use(server)
         desk.run("run", "--trust", "work", PATH=path)
     assert (desk.work / "owned").exists(), "trusted, it is run"
@@ -179,10 +204,15 @@ def test_the_list_starts_what_it_found_and_says_why_one_can_not_be_started(tmp_p
     rows = {row["name"]: row for row in json.loads(desk.run("lsp", "list", "--json").stdout)}
     assert rows["mine"]["state"] == "found"
     assert rows["ty"]["state"] == rows["pylsp"]["state"] == "can't start"
-    assert rows["ty"]["how"].startswith("it ended with exit code 3: Error: there is no such toolchain (")
+    assert rows["ty"]["how"].startswith(
+        "it ended with exit code 3: Error: there is no such toolchain ("
+    )
     assert len(started(tmp_path)) == 1
     assert not lives(started(tmp_path)[0])
-    quick = {row["name"]: row["state"] for row in json.loads(desk.run("lsp", "list", "--json", "--no-start").stdout)}
+    quick = {
+        row["name"]: row["state"]
+        for row in json.loads(desk.run("lsp", "list", "--json", "--no-start").stdout)
+    }
     assert (quick["mine"], quick["ty"]) == ("found", "found")
     assert len(started(tmp_path)) == 1
 
@@ -199,15 +229,23 @@ def test_the_list_marks_what_runs_without_a_sandbox(tmp_path: Path, mode: str) -
 
 
 @pytest.mark.slow
-def test_a_project_lets_none_of_its_servers_and_formatters_out_of_the_sandbox(tmp_path: Path) -> None:
+def test_a_project_lets_none_of_its_servers_and_formatters_out_of_the_sandbox(
+    tmp_path: Path,
+) -> None:
     desk = Desk(tmp_path)
     server = {**scripted(tmp_path)["mine"], "sandbox": False}
     formatter = {"command": ["true"], "extensions": [".y"], "sandbox": {"writable": ["~"]}}
-    settings = {"lsp": {"mine": server}, "formatter": {"own": formatter}, "sandbox": {"variables": ["GH_TOKEN"]}}
+    settings = {
+        "lsp": {"mine": server},
+        "formatter": {"own": formatter},
+        "sandbox": {"variables": ["GH_TOKEN"]},
+    }
     (desk.work / "codeloop.json").write_text(json.dumps(settings))
     assert desk.run("trust").returncode == 0
     done = desk.run("lsp", "list")
-    assert "(without a sandbox)" not in next(line for line in done.stdout.splitlines() if line.startswith("mine"))
+    assert "(without a sandbox)" not in next(
+        line for line in done.stdout.splitlines() if line.startswith("mine")
+    )
     warnings = desk.run("debug", "config").stderr
     for key in ("lsp.mine.sandbox", "formatter.own.sandbox", "sandbox.variables"):
         assert f"{key}: ignored, it counts in your own configuration only." in warnings
@@ -218,7 +256,9 @@ def test_trust_is_asked_for_again_when_a_servers_program_has_changed(tmp_path: P
     program = desk.work / "server.py"
     program.write_text("pass\n")
     own = {"mine": {"command": [sys.executable, "server.py"], "extensions": [".x"]}}
-    (desk.work / "codeloop.json").write_text(json.dumps({"lsp": own, "formatter": {"own": {"command": ["./fmt"]}}}))
+    (desk.work / "codeloop.json").write_text(
+        json.dumps({"lsp": own, "formatter": {"own": {"command": ["./fmt"]}}})
+    )
     (desk.work / "fmt").write_text("true\n")
     for changed in (program, desk.work / "fmt"):
         assert desk.run("trust").returncode == 0
@@ -240,7 +280,9 @@ def test_what_can_not_be_installed_from_here_says_how(tmp_path: Path) -> None:
     assert "rustup component add rust-analyzer" in done.stderr
 
 
-def test_what_a_server_is_installed_with_is_named_when_it_is_missing_or_fails(tmp_path: Path) -> None:
+def test_what_a_server_is_installed_with_is_named_when_it_is_missing_or_fails(
+    tmp_path: Path,
+) -> None:
     programs = tmp_path / "bin"
     programs.mkdir()
     (programs / "env").symlink_to("/usr/bin/env")

@@ -22,7 +22,10 @@ Done.
 def rendered(text: str, columns: int, size: int) -> list[str]:
     """Render a text that comes in pieces of `size` characters, without colours."""
     markdown = Markdown(styled=True, columns=columns)
-    shown = "".join(markdown.feed(text[at : at + size]) for at in range(0, len(text), size)) + markdown.end()
+    shown = (
+        "".join(markdown.feed(text[at : at + size]) for at in range(0, len(text), size))
+        + markdown.end()
+    )
     return re.sub(r"\x1b\[[0-9;]*m", "", shown).splitlines()
 
 

@@ -29,9 +29,13 @@ def test_a_server_is_tried_added_shown_and_removed(tmp_path: Path) -> None:
     desk.configure(share="disabled")
     added = desk.run("mcp", "add", "p", "--env", "MINE=1", "--", *SERVER)
     assert added.stdout.startswith("p (plain 1) works: 24 tools: "), added.stderr
-    assert configured(desk) == {"p": {"type": "local", "command": [*SERVER], "environment": {"MINE": "1"}}}
+    assert configured(desk) == {
+        "p": {"type": "local", "command": [*SERVER], "environment": {"MINE": "1"}}
+    }
     listed = desk.run("mcp", "list", "--json")
-    assert [(row["name"], row["state"], row["tools"]) for row in json.loads(listed.stdout)] == [("p", "known", 24)]
+    assert [(row["name"], row["state"], row["tools"]) for row in json.loads(listed.stdout)] == [
+        ("p", "known", 24)
+    ]
     again = desk.run("mcp", "add", "p", "--", *SERVER)
     assert (again.returncode, again.stderr.count("There is a server 'p' already")) == (2, 1)
     shown = desk.run("mcp", "debug", "p")
@@ -48,7 +52,10 @@ def test_a_server_that_was_never_started_is_not_said_to_have_changed(tmp_path: P
     server = {"type": "local", "command": [*SERVER], "cwd": str(desk.work), "sandbox": False}
     desk.configure(share="disabled", mcp={"p": server})
     shown = desk.run("mcp", "debug", "p")
-    assert "You have not agreed to this yet, so a call asks first:\nIt runs without a sandbox" in shown.stdout
+    assert (
+        "You have not agreed to this yet, so a call asks first:\nIt runs without a sandbox"
+        in shown.stdout
+    )
     assert "used last" not in shown.stdout
     assert "have not agreed" not in desk.run("mcp", "debug", "p").stdout
 
@@ -76,7 +83,9 @@ def test_a_person_signs_in_and_out(tmp_path: Path, oauth: tuple[str, Path]) -> N
     desk = Desk(tmp_path)
     desk.configure(share="disabled")
     added = desk.run("mcp", "add", "p", oauth[0])
-    assert added.stdout.startswith("p wants you to sign in: run `codeloop mcp auth p`"), added.stderr
+    assert added.stdout.startswith("p wants you to sign in: run `codeloop mcp auth p`"), (
+        added.stderr
+    )
 
     def listed() -> tuple[str, str]:
         row = json.loads(desk.run("mcp", "list", "--json").stdout)[0]
@@ -93,8 +102,13 @@ def test_a_person_signs_in_and_out(tmp_path: Path, oauth: tuple[str, Path]) -> N
 
 
 @pytest.mark.slow
-def test_a_person_signs_in_from_a_conversation_that_is_attached(tmp_path: Path, oauth: tuple[str, Path]) -> None:
-    mcp = {"p": {"type": "remote", "url": oauth[0]}, "none": {"type": "local", "command": ["false"]}}
+def test_a_person_signs_in_from_a_conversation_that_is_attached(
+    tmp_path: Path, oauth: tuple[str, Path]
+) -> None:
+    mcp = {
+        "p": {"type": "remote", "url": oauth[0]},
+        "none": {"type": "local", "command": ["false"]},
+    }
     with stage(tmp_path, steps(), mcp=mcp) as it:
         terminal = Terminal(it.desk, "attach", it.url)
         terminal.wait_for("/help lists the commands")
@@ -112,7 +126,9 @@ def test_a_person_signs_in_from_a_conversation_that_is_attached(tmp_path: Path, 
 
 
 @pytest.mark.slow
-def test_of_five_processes_that_renew_at_once_one_does(tmp_path: Path, oauth: tuple[str, Path]) -> None:
+def test_of_five_processes_that_renew_at_once_one_does(
+    tmp_path: Path, oauth: tuple[str, Path]
+) -> None:
     desk = Desk(tmp_path)
     desk.configure(share="disabled", mcp={"p": {"type": "remote", "url": oauth[0]}})
     sign_in(desk)
@@ -137,7 +153,9 @@ def test_a_server_that_does_not_work_is_not_written(tmp_path: Path) -> None:
     assert "it ended with exit code 7; its last line: my reason" in done.stderr
     assert "Nothing was written." in done.stderr
     assert done.stderr.count("my reason") == 1
-    again = desk.run("mcp", "add", "bad", "--", "sh", "-c", "echo another >&2; echo reason >&2; exit 7")
+    again = desk.run(
+        "mcp", "add", "bad", "--", "sh", "-c", "echo another >&2; echo reason >&2; exit 7"
+    )
     assert "my reason" not in again.stderr
     assert again.stderr.count("another") == 1
     assert not (desk.home / "config" / "codeloop.json").exists()
@@ -169,7 +187,10 @@ def test_what_people_paste_is_taken(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     desk.configure(share="disabled")
     added(desk, "plain", "npx", "-y", "@scope/server-plain", ".")
-    added(desk, '{"mcpServers": {"one": {"command": "npx", "args": ["one"]}, "two": {"url": "https://b"}}}')
+    added(
+        desk,
+        '{"mcpServers": {"one": {"command": "npx", "args": ["one"]}, "two": {"url": "https://b"}}}',
+    )
     assert configured(desk) == {
         "plain": {"type": "local", "command": ["npx", "-y", "@scope/server-plain", "."]},
         "one": {"type": "local", "command": ["npx", "one"]},
@@ -177,7 +198,9 @@ def test_what_people_paste_is_taken(tmp_path: Path) -> None:
     }
     placeholder = ("a", "https://b", "--header", "Authorization: Bearer <your-token>")
     assert "or {env:YOUR_TOKEN} to take it" in added(desk, *placeholder, code=2)
-    assert "For an address there is --header" in added(desk, "a", "https://b", "--env", "A=b", code=2)
+    assert "For an address there is --header" in added(
+        desk, "a", "https://b", "--env", "A=b", code=2
+    )
 
 
 def test_a_server_that_is_written_but_not_trusted_is_said_to_be_written(tmp_path: Path) -> None:
@@ -189,7 +212,10 @@ def test_a_server_that_is_written_but_not_trusted_is_said_to_be_written(tmp_path
     os.close(holder)
     file = desk.work / "codeloop.json"
     assert "plain" in json.loads(file.read_text())["mcp"]
-    assert f"{file} is written, but the change is not trusted: Another process holds the lock on " in said
+    assert (
+        f"{file} is written, but the change is not trusted: Another process holds the lock on "
+        in said
+    )
     assert said.endswith("Trust it: codeloop trust\n")
     assert "Nothing was changed" not in said
 
@@ -212,7 +238,13 @@ def test_a_variable_is_put_in_when_a_server_is_tried(tmp_path: Path) -> None:
 def test_servers_of_other_programs_are_taken_over_when_asked_for(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     (desk.work / ".mcp.json").write_text(
-        json.dumps({"mcpServers": {"a": {"command": "npx", "args": ["-y", "a"], "env": {"KEY": "${A_KEY}"}}}})
+        json.dumps(
+            {
+                "mcpServers": {
+                    "a": {"command": "npx", "args": ["-y", "a"], "env": {"KEY": "${A_KEY}"}}
+                }
+            }
+        )
     )
     (desk.work / ".vscode").mkdir()
     (desk.work / ".vscode" / "mcp.json").write_text(
@@ -225,11 +257,21 @@ def test_servers_of_other_programs_are_taken_over_when_asked_for(tmp_path: Path)
         json.dumps({"projects": {str(desk.work): {"mcpServers": {"d": {"command": "d"}}}}})
     )
     seen = desk.run("mcp", "import")
-    assert [line.partition(":")[0] for line in seen.stdout.splitlines()] == ["a", "d", "c", "b", "i"]
+    assert [line.partition(":")[0] for line in seen.stdout.splitlines()] == [
+        "a",
+        "d",
+        "c",
+        "b",
+        "i",
+    ]
     assert not (desk.home / "config" / "codeloop.json").exists()
     desk.run("mcp", "import", "a", "b")
     assert configured(desk) == {
-        "a": {"type": "local", "command": ["npx", "-y", "a"], "environment": {"KEY": "{env:A_KEY}"}},
+        "a": {
+            "type": "local",
+            "command": ["npx", "-y", "a"],
+            "environment": {"KEY": "{env:A_KEY}"},
+        },
         "b": {"type": "remote", "url": "https://b.example/mcp"},
     }
     rest = desk.run("mcp", "import", "--all")
@@ -246,7 +288,9 @@ def test_servers_of_other_programs_are_taken_over_when_asked_for(tmp_path: Path)
         (("--header", ": v", "http://127.0.0.1:1/"), "': v' has no name: write NAME:VALUE"),
     ],
 )
-def test_an_option_without_a_name_or_a_value_is_refused(tmp_path: Path, words: tuple[str, ...], reason: str) -> None:
+def test_an_option_without_a_name_or_a_value_is_refused(
+    tmp_path: Path, words: tuple[str, ...], reason: str
+) -> None:
     done = Desk(tmp_path).run("mcp", "add", "p", "--no-try", *words)
     assert done.returncode == 2
     assert reason in done.stderr

@@ -22,26 +22,39 @@ MEMORY = 300_000
 
 
 def plain(traces: Path, *, sandbox: bool = False) -> dict[str, Any]:
-    """Return the plain server, which leaves its traces; in a sandbox its process has another number."""
+    """Return the plain server, which leaves its traces;
+    in a sandbox its process has another number.
+    """
     traces.mkdir(exist_ok=True)
     opened = {"writable": [str(traces)]} if sandbox else False
-    return {"type": "local", "command": [sys.executable, str(PLAIN), str(traces)], "sandbox": opened}
+    return {
+        "type": "local",
+        "command": [sys.executable, str(PLAIN), str(traces)],
+        "sandbox": opened,
+    }
 
 
 def is_running(traces: Path) -> bool:
     """Return whether a program runs that names the folder, in whatever sandbox."""
     files = Path("/proc").glob("[0-9]*/cmdline")
-    return any(os.fsencode(traces) in read_start(file, 9999) for file in files if lives(int(file.parent.name)))
+    return any(
+        os.fsencode(traces) in read_start(file, 9999)
+        for file in files
+        if lives(int(file.parent.name))
+    )
 
 
 def measure_peak(process: subprocess.Popen[str]) -> int:
     """Wait for a program's end, and return its largest resident size in kB.
 
-    What `wait4` gives may be larger: what the process that started it had before, and its own children.
+    What `wait4` gives may be larger: what the process that started it had before,
+    and its own children.
     """
     peak = 0
     while process.poll() is None:
-        found = re.search(r"^VmHWM:\s+(\d+) kB", Path(f"/proc/{process.pid}/status").read_text(), re.MULTILINE)
+        found = re.search(
+            r"^VmHWM:\s+(\d+) kB", Path(f"/proc/{process.pid}/status").read_text(), re.MULTILINE
+        )
         peak = int(found[1]) if found else peak
         time.sleep(0.02)
     return peak
@@ -78,12 +91,22 @@ def test_servers_that_fail_in_every_way_are_told_of_and_leave_nothing(tmp_path: 
     child, flooded, garbage, _, died, closed, big, well = texts(model)
     assert flooded == "flooded"
     assert garbage == "after garbage"
-    assert "The MCP server bad is gone: it ended with exit code 3. Its last line: I can't go on" in died
+    assert (
+        "The MCP server bad is gone: it ended with exit code 3. Its last line: I can't go on"
+        in died
+    )
     assert "The MCP server bad is gone" in closed
     assert "it sent a message of more than 33,554,432 bytes" in big
     assert well == "echo: well"
     assert 0 < peak < MEMORY, f"{peak} kB"
-    pids = [int(child), *(int(pid) for folder in traces.values() for pid in (folder / "started").read_text().split())]
+    pids = [
+        int(child),
+        *(
+            int(pid)
+            for folder in traces.values()
+            for pid in (folder / "started").read_text().split()
+        ),
+    ]
     end = time.monotonic() + 60
     while any(map(lives, pids)):
         assert time.monotonic() < end, "a server outlived the program"
@@ -93,7 +116,9 @@ def test_servers_that_fail_in_every_way_are_told_of_and_leave_nothing(tmp_path: 
 @pytest.mark.slow
 def test_a_server_that_hangs_ends_with_the_program(tmp_path: Path) -> None:
     desk = Desk(tmp_path, limits={"MCP_CALL": 500})
-    with serving(steps(call("mcp", tool="p_hang"), call("mcp", tool="p_hang"), Answer(text="No answer."))) as model:
+    with serving(
+        steps(call("mcp", tool="p_hang"), call("mcp", tool="p_hang"), Answer(text="No answer."))
+    ) as model:
         desk.use(model, mcp={"p": plain(tmp_path / "p")})
         done = desk.run("run", "--format", "json", "--auto", "go")
         assert result(done)["text"] == "No answer."
@@ -142,7 +167,9 @@ def test_what_a_server_is_and_says_is_asked_about_again_when_it_changes(tmp_path
         (denied,) = result(refused)["denied"]
         assert "NEW" not in texts(model)[0]
         assert denied["tool"] == "mcp"
-        assert (traces / "started").read_text().count("\n") == 1, "it is not started before somebody agrees"
+        assert (traces / "started").read_text().count("\n") == 1, (
+            "it is not started before somebody agrees"
+        )
         desk.use(model, mcp={"p": mine})
         desk.run("mcp", "debug", "p")
         (traces / "tools.json").write_text(json.dumps(more))
@@ -156,7 +183,12 @@ def test_what_a_server_is_and_says_is_asked_about_again_when_it_changes(tmp_path
 def test_two_servers_with_a_tool_of_one_name_are_told_apart(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     script = [
-        Answer(calls=(*call("p_echo", call_id="1", text="one").calls, *call("q_echo", call_id="2", text="two").calls)),
+        Answer(
+            calls=(
+                *call("p_echo", call_id="1", text="one").calls,
+                *call("q_echo", call_id="2", text="two").calls,
+            )
+        ),
         call("p_pixel"),
         Answer(text="Done."),
     ]
@@ -169,7 +201,9 @@ def test_two_servers_with_a_tool_of_one_name_are_told_apart(tmp_path: Path) -> N
         offered = [tool["function"]["name"] for tool in model.requests[0].json["tools"]]
         assert {"p_echo", "q_echo"} <= set(offered)
         assert texts(model)[:2] == ["echo: one", "echo: two"]
-        assert [each["tool"] for each in ended["denied"]] == ["p_pixel"], "its readOnlyHint allows nothing"
+        assert [each["tool"] for each in ended["denied"]] == ["p_pixel"], (
+            "its readOnlyHint allows nothing"
+        )
 
 
 @pytest.mark.slow
@@ -179,5 +213,8 @@ def test_a_servers_question_that_nobody_answers_is_no_matter_of_permission(tmp_p
         desk.use(model, mcp={"p": plain(tmp_path / "p")}, permission={"*": "allow"})
         done = desk.run("run", "--auto", "--title", "T", "go")
     assert done.returncode == 5, done.stderr
-    assert "A question was not answered because nobody could be asked. Say in the prompt" in done.stderr
+    assert (
+        "A question was not answered because nobody could be asked. Say in the prompt"
+        in done.stderr
+    )
     assert "--auto" not in done.stderr

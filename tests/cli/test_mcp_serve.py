@@ -1,4 +1,6 @@
-"""`codeloop mcp serve` as another program starts it: over its stdin and stdout, which hold the protocol only."""
+"""`codeloop mcp serve` as another program starts it: over its stdin and stdout,
+which hold the protocol only.
+"""
 
 import json
 import signal
@@ -14,14 +16,20 @@ from mcp_types import ElicitResult, ErrorData, Implementation
 from tests.cli.program import Desk, bash, call, lives, serving, steps
 from tests.support.answers import Answer
 
-HELLO = {"capabilities": {}, "protocolVersion": "2025-06-18", "clientInfo": {"name": "t", "version": "1"}}
+HELLO = {
+    "capabilities": {},
+    "protocolVersion": "2025-06-18",
+    "clientInfo": {"name": "t", "version": "1"},
+}
 
 
 def started(desk: Desk, *flags: str) -> subprocess.Popen[str]:
     """Start it with pipes."""
     pipe = subprocess.PIPE
     command = [*desk.command, "mcp", "serve", *flags]
-    return subprocess.Popen(command, **desk.options(), stdin=pipe, stdout=pipe, stderr=pipe, text=True)
+    return subprocess.Popen(
+        command, **desk.options(), stdin=pipe, stdout=pipe, stderr=pipe, text=True
+    )
 
 
 def message(method: str, number: int | None = None, **params: Any) -> str:
@@ -40,10 +48,14 @@ async def test_another_program_prompts_a_session_and_is_asked(tmp_path: Path) ->
         asked.append(params.message)
         return ElicitResult(action="accept", content={"decision": "Allow once"})
 
-    with serving(steps(call("write", filePath="a.txt", content="x"), Answer(text="Written."))) as model:
+    with serving(
+        steps(call("write", filePath="a.txt", content="x"), Answer(text="Written."))
+    ) as model:
         desk.use(model)
         command = [*desk.command, "mcp", "serve", "--profile", "ask"]
-        place = StdioServerParameters(command=command[0], args=command[1:], env=desk.options()["env"], cwd=desk.work)
+        place = StdioServerParameters(
+            command=command[0], args=command[1:], env=desk.options()["env"], cwd=desk.work
+        )
         who = Implementation(name="test", version="1")
         async with (
             stdio_client(place) as streams,
@@ -66,8 +78,12 @@ def test_stdout_holds_the_protocol_alone_and_the_end_of_stdin_ends_it(tmp_path: 
         process = started(desk)
         assert process.stdin
         assert process.stdout
-        process.stdin.write("garbage\n" + message("initialize", 1, **HELLO) + message("notifications/initialized"))
-        process.stdin.write(message("tools/call", 2, name="prompt", arguments={"prompt": "Wait", "wait": 0}))
+        process.stdin.write(
+            "garbage\n" + message("initialize", 1, **HELLO) + message("notifications/initialized")
+        )
+        process.stdin.write(
+            message("tools/call", 2, name="prompt", arguments={"prompt": "Wait", "wait": 0})
+        )
         process.stdin.flush()
         lines = [json.loads(process.stdout.readline()) for _ in range(2)]
         assert [line["id"] for line in lines] == [1, 2]
@@ -96,7 +112,10 @@ def test_a_signal_ends_it_while_it_waits(tmp_path: Path) -> None:
     assert (wrong.returncode, wrong.stdout) == (2, "")
     assert "The directory nowhere of --dir does not exist" in wrong.stderr
     (desk.work / "notes").touch()
-    assert "The directory notes of --dir is a file" in desk.run("run", "--dir", "notes", "hello").stderr
+    assert (
+        "The directory notes of --dir is a file"
+        in desk.run("run", "--dir", "notes", "hello").stderr
+    )
 
 
 def _pid(file: Path) -> int:

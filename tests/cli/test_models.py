@@ -42,7 +42,13 @@ def test_all_lists_every_provider(tmp_path: Path) -> None:
     done = codeloop(tmp_path, "models", "--all")
     assert done.returncode == 0
     assert (
-        len({line.split()[-1 if line.startswith("*") else 0].split("/")[0] for line in done.stdout.splitlines()}) > 100
+        len(
+            {
+                line.split()[-1 if line.startswith("*") else 0].split("/")[0]
+                for line in done.stdout.splitlines()
+            }
+        )
+        > 100
     )
 
 
@@ -53,7 +59,9 @@ def test_an_unknown_provider_is_an_error_of_the_provider(tmp_path: Path) -> None
 
 
 def test_refresh_without_a_network_says_so_and_changes_nothing(tmp_path: Path) -> None:
-    done = codeloop(tmp_path, "models", "--refresh", CODELOOP_MODELS_URL="http://127.0.0.1:9/api.json")
+    done = codeloop(
+        tmp_path, "models", "--refresh", CODELOOP_MODELS_URL="http://127.0.0.1:9/api.json"
+    )
     assert done.returncode == 1
     assert "can't be reached" in done.stderr
     assert not (tmp_path / "home" / "cache" / "models.bin").exists()
@@ -71,7 +79,9 @@ def test_models_of_the_configuration_are_listed(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_only_what_can_be_used_here_is_listed_and_what_has_a_key_but_can_t_be_is_named(tmp_path: Path) -> None:
+def test_only_what_can_be_used_here_is_listed_and_what_has_a_key_but_can_t_be_is_named(
+    tmp_path: Path,
+) -> None:
     desk = Desk(tmp_path, {"SALAD_CLOUD_API_KEY": KEY, "GROQ_API_KEY": KEY})
     down = {"options": {"baseURL": "http://127.0.0.1:9/v1"}, "models": {"m": {}}}
     (desk.work / "codeloop.json").write_text(json.dumps({"provider": {"theirs": down}}))
@@ -84,14 +94,20 @@ def test_only_what_can_be_used_here_is_listed_and_what_has_a_key_but_can_t_be_is
         done, everything = desk.run("models"), desk.run("models", "--all", "--json")
     listed = [line.replace("*", " ").split()[0] for line in done.stdout.splitlines()[1:]]
     assert sorted(
-        name for name in listed if name.split("/")[0] in {"mine", "down", "theirs", "salad-cloud", "groq"}
+        name
+        for name in listed
+        if name.split("/")[0] in {"mine", "down", "theirs", "salad-cloud", "groq"}
     ) == [
         "mine/g",
         "mine/m",
     ]
     assert "down is not listed: local server not answering" in done.stderr
-    assert f"salad-cloud is not listed: {UNSPOKEN}, although SALAD_CLOUD_API_KEY is set" in done.stderr
-    assert "groq is not listed: disabled by configuration, although GROQ_API_KEY is set" in done.stderr
+    assert (
+        f"salad-cloud is not listed: {UNSPOKEN}, although SALAD_CLOUD_API_KEY is set" in done.stderr
+    )
+    assert (
+        "groq is not listed: disabled by configuration, although GROQ_API_KEY is set" in done.stderr
+    )
     assert KEY not in done.stdout + done.stderr
     reasons = {row["ref"]: row["reason"] for row in json.loads(everything.stdout)}
     assert (reasons["mine/m"], reasons["mine/off"]) == ("", "disabled by configuration")
@@ -108,9 +124,14 @@ def test_only_what_can_be_used_here_is_listed_and_what_has_a_key_but_can_t_be_is
 
 @pytest.mark.parametrize(
     ("provider", "reason"),
-    [("openai", "no key. Store one: `codeloop auth login openai`"), ("salad-cloud", "protocol not spoken yet")],
+    [
+        ("openai", "no key. Store one: `codeloop auth login openai`"),
+        ("salad-cloud", "protocol not spoken yet"),
+    ],
 )
-def test_a_provider_that_can_t_be_used_is_refused_with_the_reason(tmp_path: Path, provider: str, reason: str) -> None:
+def test_a_provider_that_can_t_be_used_is_refused_with_the_reason(
+    tmp_path: Path, provider: str, reason: str
+) -> None:
     done = codeloop(tmp_path, "models", provider)
     assert (done.returncode, done.stdout) == (3, "")
     assert reason in done.stderr
@@ -126,7 +147,11 @@ def test_a_key_whose_protocol_is_not_spoken_is_named_as_that(tmp_path: Path) -> 
     assert not file.exists()
     file.parent.mkdir(parents=True)
     file.write_text(json.dumps({"salad-cloud": {"type": "api", "key": KEY}}))
-    (row,) = [line for line in desk.run("auth", "list").stdout.splitlines() if line.startswith("salad-cloud")]
+    (row,) = [
+        line
+        for line in desk.run("auth", "list").stdout.splitlines()
+        if line.startswith("salad-cloud")
+    ]
     assert row.endswith(UNSPOKEN)
     done = desk.run("run", "-m", "salad-cloud/qwen3.6-35b-a3b", "hello", SALAD_CLOUD_API_KEY=KEY)
     assert done.returncode == 3

@@ -1,4 +1,6 @@
-"""Sessions and their undo stay with their folder: over its first commit, without its repository, after a move."""
+"""Sessions and their undo stay with their folder: over its first commit, without its repository,
+after a move.
+"""
 
 import json
 import shutil
@@ -96,7 +98,9 @@ def test_sessions_and_undo_stay_when_the_project_of_a_folder_gets_another_id(
 ) -> None:
     desk = Desk(tmp_path)
     prepare(desk)
-    with serving(one_after_another(write("new.txt"), Answer(text="Done."), Answer(text="More."))) as server:
+    with serving(
+        one_after_another(write("new.txt"), Answer(text="Done."), Answer(text="More."))
+    ) as server:
         desk.use(server)
         assert desk.run("run", "--title", "T", "do it").returncode == 0
         (before,) = list_ids(desk)
@@ -113,10 +117,14 @@ def test_sessions_and_undo_stay_when_the_project_of_a_folder_gets_another_id(
 
 
 @pytest.mark.parametrize("prepare", [nothing, begin_repository])
-def test_a_renamed_folder_keeps_its_sessions_and_their_undo(tmp_path: Path, prepare: Callable[[Desk], None]) -> None:
+def test_a_renamed_folder_keeps_its_sessions_and_their_undo(
+    tmp_path: Path, prepare: Callable[[Desk], None]
+) -> None:
     desk = Desk(tmp_path)
     prepare(desk)
-    with serving(one_after_another(write("new.txt"), Answer(text="Done."), Answer(text="More."))) as server:
+    with serving(
+        one_after_another(write("new.txt"), Answer(text="Done."), Answer(text="More."))
+    ) as server:
         desk.use(server)
         assert desk.run("run", "--title", "T", "do it").returncode == 0
         (before,) = list_ids(desk)
@@ -133,10 +141,14 @@ def test_a_renamed_folder_keeps_its_sessions_and_their_undo(tmp_path: Path, prep
         assert (renamed.work / "new.txt").exists()
 
 
-def test_in_doubt_the_command_is_named_that_takes_the_sessions_of_a_gone_folder_over(tmp_path: Path) -> None:
+def test_in_doubt_the_command_is_named_that_takes_the_sessions_of_a_gone_folder_over(
+    tmp_path: Path,
+) -> None:
     desk = Desk(tmp_path)
     begin_repository(desk)
-    with serving(one_after_another(write("new.txt"), Answer(text="Done."), Answer(text="More."))) as server:
+    with serving(
+        one_after_another(write("new.txt"), Answer(text="Done."), Answer(text="More."))
+    ) as server:
         desk.use(server)
         assert desk.run("run", "--title", "T", "do it").returncode == 0
         (before,) = list_ids(desk)
@@ -148,7 +160,11 @@ def test_in_doubt_the_command_is_named_that_takes_the_sessions_of_a_gone_folder_
         assert "is still there" in there.stderr
         shutil.rmtree(tmp_path / "work")
         command = f"codeloop session adopt {tmp_path}/work"
-        for words in (["run", "--continue", "go on"], ["undo"], ["run", "--session", before, "go on"]):
+        for words in (
+            ["run", "--continue", "go on"],
+            ["undo"],
+            ["run", "--session", before, "go on"],
+        ):
             refused = copy.run(*words)
             assert refused.returncode == 2, words
             assert command in refused.stderr, refused.stderr
@@ -161,7 +177,9 @@ def test_in_doubt_the_command_is_named_that_takes_the_sessions_of_a_gone_folder_
         assert not (copy.work / "new.txt").exists()
 
 
-def test_a_clone_of_the_same_remote_finds_the_sessions_of_a_clone_that_is_gone(tmp_path: Path) -> None:
+def test_a_clone_of_the_same_remote_finds_the_sessions_of_a_clone_that_is_gone(
+    tmp_path: Path,
+) -> None:
     desk = Desk(tmp_path)
     origin = place(desk, "origin")
     begin_repository(origin)
@@ -195,7 +213,9 @@ def test_other_folders_keep_their_sessions(tmp_path: Path) -> None:
         assert list_ids(desk) != list_ids(other)
 
 
-def test_a_repository_around_a_folder_takes_its_sessions_with_their_undo_over(tmp_path: Path) -> None:
+def test_a_repository_around_a_folder_takes_its_sessions_with_their_undo_over(
+    tmp_path: Path,
+) -> None:
     desk = Desk(tmp_path)
     inner = Place(desk.folder, place=desk.work / "inner")
     inner.work.mkdir()

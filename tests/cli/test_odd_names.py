@@ -21,7 +21,10 @@ def make_files(folder: bytes) -> None:
 
 
 def make_calls(*calls: tuple[str, dict[str, str]]) -> list[Answer]:
-    made = [Call(name, json.dumps(arguments), f"call_{at}") for at, (name, arguments) in enumerate(calls)]
+    made = [
+        Call(name, json.dumps(arguments), f"call_{at}")
+        for at, (name, arguments) in enumerate(calls)
+    ]
     return [*(Answer(calls=(call,)) for call in made), Answer(text="done")]
 
 
@@ -41,7 +44,11 @@ def test_commands_tools_and_undo_work_on_files_with_odd_names(tmp_path: Path) ->
     with serving(steps(*answers)) as server:
         desk.use(server)
         ran = desk.run("run", "--auto", "go")
-        results = [message["content"] for message in last_work(server).json["messages"] if message["role"] == "tool"]
+        results = [
+            message["content"]
+            for message in last_work(server).json["messages"]
+            if message["role"] == "tool"
+        ]
     assert ran.returncode == 0, ran.stderr
     assert results[:3] == ["old\n", r"caf\xe9.txt", "1: old"]
     assert results[3].startswith(r"Edited caf\xe9.txt")
@@ -67,7 +74,11 @@ def test_a_project_whose_folder_has_an_odd_name_has_sessions_and_undo(tmp_path: 
 
     def run(*arguments: str) -> str:
         done = subprocess.run(
-            [*desk.command, *arguments], **options, stdin=subprocess.DEVNULL, capture_output=True, check=False
+            [*desk.command, *arguments],
+            **options,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            check=False,
         )
         assert done.returncode == 0, done.stderr
         return done.stdout.decode()
@@ -80,4 +91,8 @@ def test_a_project_whose_folder_has_an_odd_name_has_sessions_and_undo(tmp_path: 
     assert "second prompt" in run("export")
     assert "Undone" in run("undo")
     assert "Undone" in run("undo")
-    assert {os.fsencode(each.name) for each in Path(os.fsdecode(project)).iterdir()} == {b".git", FILE, FOLDER}
+    assert {os.fsencode(each.name) for each in Path(os.fsdecode(project)).iterdir()} == {
+        b".git",
+        FILE,
+        FOLDER,
+    }

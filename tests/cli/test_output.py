@@ -1,4 +1,6 @@
-"""What goes to stdout, to stderr and to a terminal: the answer alone, once, and all the rest beside it."""
+"""What goes to stdout, to stderr and to a terminal: the answer alone, once,
+and all the rest beside it.
+"""
 
 import os
 import re
@@ -25,7 +27,9 @@ SUMMARY = "THE HAND-OVER NOTE"
 
 
 def compacting(received: Any) -> Answer:
-    """Fill the context with the first step, so that the conversation is summarized in the middle of the turn."""
+    """Fill the context with the first step, so that the conversation is summarized
+    in the middle of the turn.
+    """
     text = received.body.decode()
     if "Write the hand-over note now." in text:
         return Answer(text=SUMMARY)
@@ -55,7 +59,11 @@ def test_what_is_said_before_a_call_is_no_answer(tmp_path: Path) -> None:
         desk.use(server)
         done = desk.run("run", "go")
         assert (done.returncode, done.stdout) == (0, "Everything is done.\n")
-        lines = [line for line in done.stderr.splitlines() if not line.startswith("No sandbox can be had")]
+        lines = [
+            line
+            for line in done.stderr.splitlines()
+            if not line.startswith("No sandbox can be had")
+        ]
         assert lines[0] == "build · local/m"
         assert lines[1] == "I look first."
         assert lines[2].startswith("✓ bash")
@@ -90,7 +98,10 @@ def test_a_summary_is_an_event_of_its_own_type(tmp_path: Path) -> None:
     lines = events(done.stdout)
     assert result(done)["text"] == DONE.text
     assert [line["part"]["text"] for line in lines if line["type"] == "compaction"] == [SUMMARY]
-    assert [line["part"]["text"] for line in lines if line["type"] == "text"] == ["I look first.", DONE.text]
+    assert [line["part"]["text"] for line in lines if line["type"] == "text"] == [
+        "I look first.",
+        DONE.text,
+    ]
     assert (command.returncode, command.stdout) == (0, "")
 
 
@@ -190,7 +201,9 @@ def test_a_terminal_and_a_pipe_get_each_what_is_theirs(tmp_path: Path) -> None:
 def test_nothing_that_the_model_says_steers_the_terminal(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     bad = "**\x1b]0;title\x07** `\x1b[2J`\n```\n\x1b[31m\n```\n| \x1b[1m | b |\n|---|---|\n| 日本 | \u202e |\n"
-    with serving(steps(bash("printf '\\033[2J\\033]0;t\\007'; sleep 1"), Answer(text=bad, deltas=30))) as server:
+    with serving(
+        steps(bash("printf '\\033[2J\\033]0;t\\007'; sleep 1"), Answer(text=bad, deltas=30))
+    ) as server:
         desk.use(server)
         shown = pty_run(desk, "")
     for steering in ("\x1b]0", "\x07", "\x1b[2J", "\x1b[31m\n", "\u202e"):
@@ -200,9 +213,13 @@ def test_nothing_that_the_model_says_steers_the_terminal(tmp_path: Path) -> None
 @pytest.mark.slow
 def test_a_terminal_shows_what_is_waited_for(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
-    work = bash("for i in 1 2 3; do echo line $i; done; touch begun; until [ -e go ]; do sleep 0.02; done")
+    work = bash(
+        "for i in 1 2 3; do echo line $i; done; touch begun; until [ -e go ]; do sleep 0.02; done"
+    )
     is_shown = threading.Event()
-    with serving(steps(Answer(text="Soon.", until=is_shown.is_set, calls=work.calls), DONE)) as server:
+    with serving(
+        steps(Answer(text="Soon.", until=is_shown.is_set, calls=work.calls), DONE)
+    ) as server:
         desk.use(server)
         terminal = Terminal(desk, "run", "go", term="xterm")
         terminal.wait_for("build · local/m")
@@ -232,7 +249,9 @@ def test_calls_of_a_subagent_are_shown_indented(tmp_path: Path) -> None:
             return Answer(text="A title")
         if "count the lines" in text and "hand it over" not in text:
             return DONE if "counted 3" in text else bash("echo counted 3; echo second")
-        task = call("task", description="Count lines", prompt="count the lines", subagent_type="general")
+        task = call(
+            "task", description="Count lines", prompt="count the lines", subagent_type="general"
+        )
         return DONE if "task_result" in text else task
 
     desk = Desk(tmp_path)
@@ -259,7 +278,9 @@ def test_the_answer_to_the_own_prompt_is_printed_when_another_one_waits(tmp_path
     def is_second_stored() -> bool:
         with closing(sqlite3.connect(desk.database())) as database:
             return (
-                database.execute("SELECT 1 FROM part WHERE CAST(data AS TEXT) LIKE '%the second%'").fetchone()
+                database.execute(
+                    "SELECT 1 FROM part WHERE CAST(data AS TEXT) LIKE '%the second%'"
+                ).fetchone()
                 is not None
             )
 
@@ -270,7 +291,9 @@ def test_the_answer_to_the_own_prompt_is_printed_when_another_one_waits(tmp_path
         try:
             assert serve.stdout is not None
             url = serve.stdout.readline().split()[-1]
-            made = result(desk.run("run", "--attach", url, "--format", "json", "--title", "T", "zero"))["sessionID"]
+            made = result(
+                desk.run("run", "--attach", url, "--format", "json", "--title", "T", "zero")
+            )["sessionID"]
             first = desk.start("run", "--attach", url, "-s", made, "the first")
             wait_for(lambda: any(b"the first" in request.body for request in server.requests))
             second = desk.run("run", "--attach", url, "-s", made, "the second")
@@ -304,7 +327,11 @@ def delegating(received: Any) -> Answer:
         work = "touch begun; until [ -e go ]; do sleep 0.02; done; touch counted"
         return Answer(text="There are 3.") if "tool_call_id" in text else bash(work)
     task = call(
-        "task", description="Count lines", prompt="count the lines", subagent_type="general", run_in_background=True
+        "task",
+        description="Count lines",
+        prompt="count the lines",
+        subagent_type="general",
+        run_in_background=True,
     )
     return DONE if "Started." in text else task
 
@@ -362,7 +389,10 @@ def test_a_subagent_that_is_not_waited_for_is_told_to_be_stopped(tmp_path: Path)
         stdout, stderr = running.communicate(timeout=60)
         assert (running.returncode, stdout) == (130, "Everything is done.\n")
         assert "Stopped: Count lines" in stderr
-        for seconds in ("6", "60"):  # on a busy machine, even the answer may take longer than the first
+        for seconds in (
+            "6",
+            "60",
+        ):  # on a busy machine, even the answer may take longer than the first
             over = desk.run("run", "--timeout", seconds, "--format", "json", "hand it over")
             assert (result(over)["reason"], over.returncode) == ("timeout", 124)
             if result(over)["text"]:
@@ -378,7 +408,9 @@ def test_a_background_that_does_not_end_is_waited_for_up_to_a_limit(tmp_path: Pa
         desk.use(server)
         over = desk.run("run", "--format", "json", "hand it over")
     assert (result(over)["reason"], result(over)["text"]) == ("limit", DONE.text)
-    assert result(over)["message"].startswith("The background subagents did not finish within 0.01 minutes.")
+    assert result(over)["message"].startswith(
+        "The background subagents did not finish within 0.01 minutes."
+    )
     assert over.returncode == result(over)["exitCode"] == 4
     assert "Stopped: Count lines (@general subagent) [ses_" in over.stderr
     assert not (desk.work / "counted").exists()

@@ -1,4 +1,6 @@
-"""What commands write for the user: links that a project planted lead it nowhere else, and it is the user's alone."""
+"""What commands write for the user: links that a project planted lead it nowhere else,
+and it is the user's alone.
+"""
 
 import stat
 from pathlib import Path
@@ -11,7 +13,9 @@ from tests.support.answers import Answer
 
 @pytest.fixture
 def desk(tmp_path: Path) -> Desk:
-    """A project with a session, in which the user's file is linked to under every name that could be guessed."""
+    """A project with a session, in which the user's file is linked to under every
+    name that could be guessed.
+    """
     desk = Desk(tmp_path)
     for arguments in (["init", "-q"], ["commit", "-q", "--allow-empty", "-m", "First"]):
         desk.git(*arguments)
@@ -27,7 +31,9 @@ def desk(tmp_path: Path) -> Desk:
 
 
 def is_untouched(desk: Desk) -> bool:
-    return (desk.folder / "precious").read_text() == "mine" and not any((desk.folder / "elsewhere").iterdir())
+    return (desk.folder / "precious").read_text() == "mine" and not any(
+        (desk.folder / "elsewhere").iterdir()
+    )
 
 
 WRITERS = pytest.mark.parametrize(
@@ -44,7 +50,9 @@ WRITERS = pytest.mark.parametrize(
 
 @pytest.mark.slow
 @WRITERS
-def test_a_link_at_the_name_is_replaced_and_one_on_the_way_refused(desk: Desk, words: tuple[str, ...]) -> None:
+def test_a_link_at_the_name_is_replaced_and_one_on_the_way_refused(
+    desk: Desk, words: tuple[str, ...]
+) -> None:
     refused = desk.run(*words, "folder/out")
     assert refused.returncode != 0
     assert "link" in refused.stderr
@@ -53,7 +61,11 @@ def test_a_link_at_the_name_is_replaced_and_one_on_the_way_refused(desk: Desk, w
     assert is_untouched(desk)
     written = desk.work / "out"
     assert (written.is_symlink(), stat.S_IMODE(written.stat().st_mode)) == (False, 0o600)
-    assert not [path.name for path in desk.work.iterdir() if path.name.startswith(".out.") and not path.is_symlink()]
+    assert not [
+        path.name
+        for path in desk.work.iterdir()
+        if path.name.startswith(".out.") and not path.is_symlink()
+    ]
 
 
 @pytest.mark.slow

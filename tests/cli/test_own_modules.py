@@ -21,7 +21,9 @@ def test_modules_of_the_project_do_not_stand_in_for_codeloop_s(tmp_path: Path) -
         desk.use(server)
         options = desk.options(PYTHONPATH=str(desk.work))
         command = [*desk.command, "run", "--auto", "go"]
-        done = subprocess.run(command, **options, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+        done = subprocess.run(
+            command, **options, stdin=subprocess.DEVNULL, capture_output=True, check=False
+        )
         assert (done.returncode, done.stdout) == (0, b"done\n"), done.stderr.decode()
         result = last_work(server).json["messages"][-1]["content"]
     assert result == f"{desk.work}\n"

@@ -38,16 +38,26 @@ def test_always_is_remembered_listed_and_revoked(tmp_path: Path) -> None:
     always(desk)
     assert run(desk, bash("touch two"), DONE, permission=ASK) == 0
     (grant,) = json.loads(desk.run("permission", "list", "--json").stdout)
-    assert (grant["directory"], grant["permission"], grant["patterns"]) == (str(desk.work), "bash", ["touch *"])
+    assert (grant["directory"], grant["permission"], grant["patterns"]) == (
+        str(desk.work),
+        "bash",
+        ["touch *"],
+    )
     listed = desk.run("permission", "list").stdout
-    assert all(text in listed for text in (grant["id"], "bash touch *", str(desk.work), grant["sessionID"]))
+    assert all(
+        text in listed for text in (grant["id"], "bash touch *", str(desk.work), grant["sessionID"])
+    )
     assert desk.run("session", "delete", "--yes", grant["sessionID"]).returncode == 0
     assert grant["id"] in desk.run("permission", "list").stdout, "it outlives the session"
-    wrong = desk.run("permission", "revoke", grant["id"][:-1] + ("y" if grant["id"].endswith("x") else "x"))
+    wrong = desk.run(
+        "permission", "revoke", grant["id"][:-1] + ("y" if grant["id"].endswith("x") else "x")
+    )
     assert (wrong.returncode, grant["id"] in wrong.stderr) == (2, True)
     assert desk.run("permission", "revoke", grant["id"]).stdout == "Revoked: 1\n"
     assert run(desk, bash("touch three"), DONE, permission=ASK) == 5
-    assert desk.run("permission", "list").stdout.startswith("Nothing is always allowed in this project.")
+    assert desk.run("permission", "list").stdout.startswith(
+        "Nothing is always allowed in this project."
+    )
     assert desk.run("permission", "revoke").returncode == 2
     assert desk.run("permission", "revoke", "--all").stdout == "Revoked: 0\n"
     assert sorted(path.name for path in desk.work.iterdir() if path.is_file()) == ["one", "two"]
@@ -64,8 +74,12 @@ def test_always_does_not_hold_in_another_directory_of_the_project(tmp_path: Path
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("line", ["touch two > log", "touch two && rm -f one", "env touch two", 'touch "$x"'])
-def test_always_carries_no_write_no_other_command_no_wrapper_and_nothing_uncertain(tmp_path: Path, line: str) -> None:
+@pytest.mark.parametrize(
+    "line", ["touch two > log", "touch two && rm -f one", "env touch two", 'touch "$x"']
+)
+def test_always_carries_no_write_no_other_command_no_wrapper_and_nothing_uncertain(
+    tmp_path: Path, line: str
+) -> None:
     desk = Desk(tmp_path)
     always(desk)
     assert run(desk, bash(line), DONE, permission=ASK) == 5
@@ -111,9 +125,17 @@ def test_the_log_says_what_was_decided_by_which_rule_written_where(tmp_path: Pat
 
 @pytest.mark.parametrize(
     ("profile", "code", "written"),
-    [("ask", 5, False), ("auto", 0, True), ("plan", 0, False), ("read-only", 0, False), ("yolo", 0, True)],
+    [
+        ("ask", 5, False),
+        ("auto", 0, True),
+        ("plan", 0, False),
+        ("read-only", 0, False),
+        ("yolo", 0, True),
+    ],
 )
-def test_a_profile_decides_about_edits(tmp_path: Path, profile: str, code: int, *, written: bool) -> None:
+def test_a_profile_decides_about_edits(
+    tmp_path: Path, profile: str, code: int, *, written: bool
+) -> None:
     desk = Desk(tmp_path)
     with serving(steps(WRITE, DONE)) as server:
         desk.use(server)
@@ -122,11 +144,21 @@ def test_a_profile_decides_about_edits(tmp_path: Path, profile: str, code: int, 
 
 
 @pytest.mark.slow
-def test_plan_runs_only_what_reads_whatever_is_allowed_and_the_session_keeps_it(tmp_path: Path) -> None:
+def test_plan_runs_only_what_reads_whatever_is_allowed_and_the_session_keeps_it(
+    tmp_path: Path,
+) -> None:
     desk = Desk(tmp_path)
     allow = {"bash": "allow", "edit": "allow"}
     assert (
-        run(desk, bash("touch one"), bash("ls -a", "b"), DONE, arguments=("--profile", "plan"), permission=allow) == 0
+        run(
+            desk,
+            bash("touch one"),
+            bash("ls -a", "b"),
+            DONE,
+            arguments=("--profile", "plan"),
+            permission=allow,
+        )
+        == 0
     )
     with serving(steps(bash("touch two"), WRITE, DONE)) as server:
         desk.use(server, permission=allow)
@@ -142,13 +174,18 @@ def test_plan_runs_only_what_reads_whatever_is_allowed_and_the_session_keeps_it(
 
 
 @pytest.mark.slow
-def test_the_agent_plan_runs_only_what_reads_unless_a_rule_of_its_own_allows_more(tmp_path: Path) -> None:
+def test_the_agent_plan_runs_only_what_reads_unless_a_rule_of_its_own_allows_more(
+    tmp_path: Path,
+) -> None:
     desk = Desk(tmp_path)
     plan = ("--agent", "plan")
     assert run(desk, bash("touch one"), DONE, arguments=plan, permission={"bash": "allow"}) == 0
     assert not (desk.work / "one").exists()
     own = {"plan": {"permission": {"bash": {"touch *": "allow"}, "edit": "allow"}}}
-    assert run(desk, bash("touch one"), DONE, arguments=plan, permission={"bash": "allow"}, agent=own) == 0
+    assert (
+        run(desk, bash("touch one"), DONE, arguments=plan, permission={"bash": "allow"}, agent=own)
+        == 0
+    )
     assert (desk.work / "one").exists()
 
 

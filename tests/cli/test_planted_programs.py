@@ -13,7 +13,11 @@ from codeloop.config.project_root import find_project_root
 from codeloop.extend.host.javascript.runtime import NoRuntime, check_runtime
 from codeloop.kit.desktop_programs import make_desktop_launch, open_browser
 from codeloop.kit.programs import exclude_project_folders, find_program
-from codeloop.tui.terminal.clipboard import read_clipboard_image, read_clipboard_text, write_clipboard
+from codeloop.tui.terminal.clipboard import (
+    read_clipboard_image,
+    read_clipboard_text,
+    write_clipboard,
+)
 from codeloop.tui.terminal.pictures.protocol import query_outer_terminal
 from codeloop.tui.terminal.terminal_app import run_opener
 from codeloop.tui.widgets.prompt.prompt import EditorFailed, run_editor
@@ -22,12 +26,27 @@ from tests.cli.program import Desk, bash, call, serving, steps
 from tests.extend.mcp.world import paths_of
 from tests.support.answers import Answer
 
-PROGRAMS = ("git", "rg", "node", "bun", "npm", "tmux", "xdg-open", "wl-copy", "wl-paste", "xclip", "nano", "firefox")
+PROGRAMS = (
+    "git",
+    "rg",
+    "node",
+    "bun",
+    "npm",
+    "tmux",
+    "xdg-open",
+    "wl-copy",
+    "wl-paste",
+    "xclip",
+    "nano",
+    "firefox",
+)
 
 
 @pytest.fixture(params=["relative", "absolute", "links"])
 def mark(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Stand in a project that has programs of such names in folders of the PATH: by any name, or where links lead."""
+    """Stand in a project that has programs of such names in folders of the PATH: by any name,
+    or where links lead.
+    """
     found, work = tmp_path / "mark", tmp_path / "work"
     for folder in (tmp_path / "work", tmp_path / "work" / "node_modules" / ".bin"):
         folder.mkdir(parents=True)
@@ -71,7 +90,9 @@ async def not_installed() -> None:
         lambda: open_browser("https://example.com"),
     ],
 )
-async def test_programs_of_the_desktop_are_none_of_the_project(start: Callable[[], object], mark: Path) -> None:
+async def test_programs_of_the_desktop_are_none_of_the_project(
+    start: Callable[[], object], mark: Path
+) -> None:
     found = start()
     if asyncio.iscoroutine(found):
         await found
@@ -111,15 +132,28 @@ def test_a_link_to_a_program_of_the_project_is_passed_over(tmp_path: Path) -> No
 
 
 def test_no_module_of_the_folder_is_imported(tmp_path: Path) -> None:
-    for name in ("asyncio", "click", "codeloop_x", "json", "msgspec", "pathlib", "sqlite3", "sitecustomize"):
-        (tmp_path / f"{name}.py").write_text(f"open({str(tmp_path / 'mark')!r}, 'w')\nraise SystemExit('planted')\n")
+    for name in (
+        "asyncio",
+        "click",
+        "codeloop_x",
+        "json",
+        "msgspec",
+        "pathlib",
+        "sqlite3",
+        "sitecustomize",
+    ):
+        (tmp_path / f"{name}.py").write_text(
+            f"open({str(tmp_path / 'mark')!r}, 'w')\nraise SystemExit('planted')\n"
+        )
     command = [sys.executable, "-m", "codeloop", "--version"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (done.returncode, (tmp_path / "mark").exists()) == (0, False), done.stderr
 
 
 @pytest.mark.slow
-def test_a_program_that_a_command_puts_into_an_active_environment_is_not_started_by_us(tmp_path: Path) -> None:
+def test_a_program_that_a_command_puts_into_an_active_environment_is_not_started_by_us(
+    tmp_path: Path,
+) -> None:
     desk = Desk(tmp_path)
     active = desk.work / ".venv/bin"
     (desk.work / ".venv/bin").mkdir(parents=True)
@@ -134,11 +168,21 @@ def test_a_program_that_a_command_puts_into_an_active_environment_is_not_started
     )
     environment = {"PATH": f"{active}:{os.environ['PATH']}", "VIRTUAL_ENV": str(active.parent)}
     edit = call("edit", filePath=str(desk.work / "file"), oldString="words", newString="others")
-    answers = steps(bash(f"{sys.executable} -I plant.py"), call("grep", pattern="words"), edit, Answer(text="Done."))
+    answers = steps(
+        bash(f"{sys.executable} -I plant.py"),
+        call("grep", pattern="words"),
+        edit,
+        Answer(text="Done."),
+    )
     with serving(answers) as server:
         desk.use(server)
         assert desk.run("run", "--title", "T", "work", **environment).returncode == 0
         assert (active / "git").exists()
-        for words in (("doctor",), ("worktree", "create", "x"), ("schedule", "list"), ("session", "list")):
+        for words in (
+            ("doctor",),
+            ("worktree", "create", "x"),
+            ("schedule", "list"),
+            ("session", "list"),
+        ):
             desk.run(*words, **environment)
     assert not mark.exists(), mark.read_text()

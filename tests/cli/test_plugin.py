@@ -1,4 +1,6 @@
-"""`codeloop plugin`: a package written, tested, used and removed; one of PyPI installed from wheels of this test."""
+"""`codeloop plugin`: a package written, tested, used and removed;
+one of PyPI installed from wheels of this test.
+"""
 
 import json
 import subprocess
@@ -34,7 +36,9 @@ def test_a_new_package_passes_its_test_works_and_goes(tmp_path: Path) -> None:
         check=False,
     )
     assert "2 passed" in pytested.stdout, pytested.stdout
-    with serving(steps(call("my_words_words", path="text.txt"), bash("git add .env"), Answer(text="Done."))) as server:
+    with serving(
+        steps(call("my_words_words", path="text.txt"), bash("git add .env"), Answer(text="Done."))
+    ) as server:
         desk.use(server, permission={"*": "allow"})
         before = (desk.home / "config" / "codeloop.json").read_text()
         added = desk.run("plugin", "add", "./my-words")
@@ -67,9 +71,13 @@ def test_a_package_of_pypi_is_installed_seen_and_locked(tmp_path: Path) -> None:
     about = "codeloop_weather-1.0.dist-info"
     with zipfile.ZipFile(tmp_path / "codeloop_weather-1.0-py3-none-any.whl", "w") as wheel:
         wheel.writestr("codeloop_weather.py", CODE)
-        wheel.writestr(f"{about}/METADATA", "Metadata-Version: 2.1\nName: codeloop-weather\nVersion: 1.0\n")
+        wheel.writestr(
+            f"{about}/METADATA", "Metadata-Version: 2.1\nName: codeloop-weather\nVersion: 1.0\n"
+        )
         wheel.writestr(f"{about}/WHEEL", WHEEL)
-        wheel.writestr(f"{about}/entry_points.txt", "[codeloop.plugins]\nweather = codeloop_weather\n")
+        wheel.writestr(
+            f"{about}/entry_points.txt", "[codeloop.plugins]\nweather = codeloop_weather\n"
+        )
         wheel.writestr(f"{about}/RECORD", "")
     file = desk.home / "config" / "codeloop.json"
     file.parent.mkdir(parents=True)
@@ -106,8 +114,11 @@ def test_what_runs_without_a_sandbox_is_marked(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_removal_that_fails_halfway_says_what_was_removed(tmp_path: Path) -> None:
-    # No file larger than this many blocks can be written, as on a full disk. Python would write half a module's code.
-    desk = Desk(tmp_path, {"PYTHONDONTWRITEBYTECODE": "1"}, ("sh", "-c", 'ulimit -f 8; exec "$@"', "sh"))
+    # No file larger than this many blocks can be written, as on a full disk.
+    # Python would write half a module's code.
+    desk = Desk(
+        tmp_path, {"PYTHONDONTWRITEBYTECODE": "1"}, ("sh", "-c", 'ulimit -f 8; exec "$@"', "sh")
+    )
     project_file, own_file = desk.work / "codeloop.json", desk.home / "config" / "codeloop.json"
     own_file.parent.mkdir(parents=True)
     project_file.write_text('{"plugin": ["./words"]}')

@@ -1,4 +1,6 @@
-"""Plugins that decide about what happens and can't be loaded: what they would have been asked about is refused."""
+"""Plugins that decide about what happens and can't be loaded: what they would have
+been asked about is refused.
+"""
 
 import json
 import shutil
@@ -139,7 +141,9 @@ def test_one_that_was_a_policy_and_breaks_refuses(tmp_path: Path) -> None:
     assert result_of_call(desk).startswith("hi")
     guard.write_text(BROKEN)
     refused = result_of_call(desk)
-    assert "guard.py decides about tool.execute.before, and could not: it can't be loaded: " in refused
+    assert (
+        "guard.py decides about tool.execute.before, and could not: it can't be loaded: " in refused
+    )
     assert "invalid syntax" in refused
 
 
@@ -181,7 +185,10 @@ def test_an_entry_that_is_marked_as_a_policy_refuses_while_it_is_not_there(
         assert result_of_call(desk, plugin=[entry]).startswith("hi")
         return
     said = result_of_call(desk, plugin=[entry])
-    assert "decides about experimental.chat.messages.transform, and could not: it can't be loaded: " in said
+    assert (
+        "decides about experimental.chat.messages.transform, and could not: it can't be loaded: "
+        in said
+    )
     assert why in said
     rows = json.loads(desk.run("plugin", "list", "--json").stdout)
     assert [row["state"] for row in rows] == ["fails"]
@@ -192,9 +199,13 @@ def test_a_mark_makes_every_hook_of_an_entry_a_policy(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     guard = desk.home / "config" / "own.py"
     guard.parent.mkdir(parents=True)
-    guard.write_text(GUARD.replace("policy=True", "policy=False").replace("return output", "return 3"))
+    guard.write_text(
+        GUARD.replace("policy=True", "policy=False").replace("return output", "return 3")
+    )
     assert result_of_call(desk, plugin=["./own.py"]).startswith("hi")
-    assert "could not: it answered int" in result_of_call(desk, plugin=[["./own.py", {"policy": True}]])
+    assert "could not: it answered int" in result_of_call(
+        desk, plugin=[["./own.py", {"policy": True}]]
+    )
 
 
 @pytest.mark.slow
@@ -224,7 +235,9 @@ def test_what_was_a_policy_is_kept_by_its_path(tmp_path: Path) -> None:
     assert find_policy_hooks(tmp_path, "/p/guard") == ()
     known.store_policy("/p/guards/plugin/c.py", ("chat.message",), "same")
     known.store_policy("/p/guards/plugin/c.py", (), "same")
-    assert find_policy_hooks(tmp_path, "/p/guards/plugin/c.py") == ("chat.message",), "elsewhere it is one"
+    assert find_policy_hooks(tmp_path, "/p/guards/plugin/c.py") == ("chat.message",), (
+        "elsewhere it is one"
+    )
     known.store_policy("/p/guards/plugin/c.py", (), "other")
     known.store_policy("/p/guards/plugin/a.py", ())
     assert find_policy_hooks(tmp_path, "/p/guards") == ("tool.execute.before",)

@@ -22,7 +22,13 @@ def test_it_holds_what_its_level_says_and_only_faults_of_libraries(tmp_path: Pat
         logging.getLogger("uvicorn.error").error("four")
     LOGGER.warning("five")
     text = path.read_text()
-    assert ["one" in text, "two" in text, "three" in text, "four" in text, "five" in text] == [0, 1, 0, 1, 0]
+    assert ["one" in text, "two" in text, "three" in text, "four" in text, "five" in text] == [
+        0,
+        1,
+        0,
+        1,
+        0,
+    ]
     with log_to_file(tmp_path / "log", "no such level"):
         LOGGER.info("six")
     assert "six" in path.read_text()
@@ -41,7 +47,9 @@ def test_an_entry_is_cut_and_can_not_steer_a_terminal(tmp_path: Path) -> None:
     assert len(text) < SERVER_LOG_LINE.value + 200
 
 
-def test_two_files_of_bounded_size_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_files_of_bounded_size_are_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(log, "SERVER_LOG", replace(SERVER_LOG, value=2000))
     with log_to_file(tmp_path, "INFO"):
         for n in range(200):

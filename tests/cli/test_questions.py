@@ -19,10 +19,15 @@ Choose = Callable[[ReceivedRequest], Answer]
 DONE = Answer(text="Finished.")
 END = "or what to do instead: "
 DENY = "  n  deny, and stop the turn\n"
-OPTIONS = [{"label": "SQLite", "description": "a file"}, {"label": "Postgres", "description": "a server"}]
+OPTIONS = [
+    {"label": "SQLite", "description": "a file"},
+    {"label": "Postgres", "description": "a server"},
+]
 
 
-def asked(tmp_path: Path, *answers: Answer, command: Sequence[str] = ("run", "--title", "T", "work")) -> str:
+def asked(
+    tmp_path: Path, *answers: Answer, command: Sequence[str] = ("run", "--title", "T", "work")
+) -> str:
     """Run a turn, say no to its first question, and return what was shown before the answer."""
     desk = Desk(tmp_path)
     (desk.work / "calc.py").write_text("def add(a, b):\n    return a - b\n")
@@ -67,24 +72,46 @@ def with_subagent(main: Choose, sub: Choose) -> Choose:
             ],
         ),
         (
-            call("multiedit", filePath="calc.py", edits=[{"oldString": "a - b", "newString": "a + b"}]),
+            call(
+                "multiedit",
+                filePath="calc.py",
+                edits=[{"oldString": "a - b", "newString": "a + b"}],
+            ),
             ["Change calc.py (multiedit)", "  │ -    return a - b", "  │ +    return a + b"],
         ),
-        (call("skill", name="postage"), ["Load the skill postage (skill)", "  a  allow always: loading `postage` in"]),
+        (
+            call("skill", name="postage"),
+            ["Load the skill postage (skill)", "  a  allow always: loading `postage` in"],
+        ),
         (
             call("websearch", query="postage prices"),
-            ["Search the web for postage prices (websearch)", "  a  allow always: every web search in this project"],
+            [
+                "Search the web for postage prices (websearch)",
+                "  a  allow always: every web search in this project",
+            ],
         ),
-        (call("write", filePath="new.py", content="x = 1\n"), ["Create new.py (write)", "  │ +x = 1"]),
+        (
+            call("write", filePath="new.py", content="x = 1\n"),
+            ["Create new.py (write)", "  │ +x = 1"],
+        ),
         (
             call(
                 "apply_patch",
                 patchText="*** Begin Patch\n*** Update File: calc.py\n@@\n-    return a - b\n+    return a + b\n"
                 "*** Add File: two.py\n+x = 1\n*** End Patch",
             ),
-            ["Change 2 files (apply_patch)", "  │ calc.py", "  │ +    return a + b", "  │ two.py", "  │ +x = 1"],
+            [
+                "Change 2 files (apply_patch)",
+                "  │ calc.py",
+                "  │ +    return a + b",
+                "  │ two.py",
+                "  │ +x = 1",
+            ],
         ),
-        (call("read", filePath=".env"), ["Read .env (read)", "  a  allow always: reading `.env` in this project"]),
+        (
+            call("read", filePath=".env"),
+            ["Read .env (read)", "  a  allow always: reading `.env` in this project"],
+        ),
         (
             call("read", filePath="/etc/hostname"),
             [
@@ -95,15 +122,28 @@ def with_subagent(main: Choose, sub: Choose) -> Choose:
         (call("grep", pattern="x", path="/etc"), ["Search /etc, outside the project (grep)"]),
         (
             bash("cat /etc/hostname"),
-            ["Run a command that works outside the project, in /etc/ (bash)", "  │ cat /etc/hostname"],
+            [
+                "Run a command that works outside the project, in /etc/ (bash)",
+                "  │ cat /etc/hostname",
+            ],
         ),
         pytest.param(
             call("bash", command="git push", description="Pushes", outside="it needs the SSH key"),
-            ["Run a command outside the sandbox (bash)", "  │ git push", "  │ the model says: it needs the SSH key"],
+            [
+                "Run a command outside the sandbox (bash)",
+                "  │ git push",
+                "  │ the model says: it needs the SSH key",
+            ],
             marks=pytest.mark.skipif(not has_sandbox(), reason="no sandbox can be had here"),
         ),
-        (call("bash", command="touch x", workdir="sub"), ["Run a command (bash)", "  │ touch x", "  │ in "]),
-        (call("webfetch", url="https://example.com/x", format="text"), ["Fetch https://example.com/x (webfetch)"]),
+        (
+            call("bash", command="touch x", workdir="sub"),
+            ["Run a command (bash)", "  │ touch x", "  │ in "],
+        ),
+        (
+            call("webfetch", url="https://example.com/x", format="text"),
+            ["Fetch https://example.com/x (webfetch)"],
+        ),
         (
             call("task", description="Look around", prompt="look", subagent_type="general"),
             [
@@ -114,15 +154,23 @@ def with_subagent(main: Choose, sub: Choose) -> Choose:
         (call("todowrite", todos=[]), ["Update the todo list (todowrite)"]),
         (call("list", path="."), ["List the folder "]),
         (call("glob", pattern="*.py"), ["Find files by the pattern *.py (glob)"]),
-        (call("question", questions=[{"question": "Q?", "header": "h", "options": OPTIONS}]), ["Ask you a question"]),
         (
-            call("batch", tool_calls=[{"tool": "bash", "parameters": {"command": "ls", "description": "x"}}]),
+            call("question", questions=[{"question": "Q?", "header": "h", "options": OPTIONS}]),
+            ["Ask you a question"],
+        ),
+        (
+            call(
+                "batch",
+                tool_calls=[{"tool": "bash", "parameters": {"command": "ls", "description": "x"}}],
+            ),
             ["Run a command (batch)", "  │ ls"],
         ),
     ],
     ids=lambda value: value.calls[0].name if isinstance(value, Answer) else None,
 )
-def test_a_question_says_what_will_happen_once(tmp_path: Path, answer: Answer, lines: list[str]) -> None:
+def test_a_question_says_what_will_happen_once(
+    tmp_path: Path, answer: Answer, lines: list[str]
+) -> None:
     shown = asked(tmp_path, answer)
     for line in lines:
         rows = [row for row in shown.splitlines() if row.startswith(line)]
@@ -162,9 +210,13 @@ def test_a_subagents_question_says_which_one_asks(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_an_answer_for_the_session_is_not_asked_for_again_in_it_and_is_listed_and_revoked(tmp_path: Path) -> None:
+def test_an_answer_for_the_session_is_not_asked_for_again_in_it_and_is_listed_and_revoked(
+    tmp_path: Path,
+) -> None:
     desk = Desk(tmp_path)
-    with serving(steps(bash("echo one", call_id="1"), bash("echo two", call_id="2"), DONE)) as server:
+    with serving(
+        steps(bash("echo one", call_id="1"), bash("echo two", call_id="2"), DONE)
+    ) as server:
         desk.use(server, permission={"bash": "ask"})
         terminal = Terminal(desk, "run", "--title", "T", "work")
         shown = terminal.wait_for("y, s, a, n, or what to do instead: ")
@@ -184,7 +236,10 @@ def test_an_answer_for_the_session_is_not_asked_for_again_in_it_and_is_listed_an
 def test_always_begins_with_the_file_and_what_is_broad_must_be_said_twice(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     (desk.work / "calc.py").write_text("a = 1\n")
-    edits = [call("edit", filePath="calc.py", oldString=f"a = {n}", newString=f"a = {n + 1}") for n in (1, 2)]
+    edits = [
+        call("edit", filePath="calc.py", oldString=f"a = {n}", newString=f"a = {n + 1}")
+        for n in (1, 2)
+    ]
     other = call("write", filePath="other.py", content="b = 1\n")
     with serving(steps(*edits, other, DONE)) as server:
         desk.use(server, permission={"*": "ask", "read": "allow"})
@@ -196,7 +251,10 @@ def test_always_begins_with_the_file_and_what_is_broad_must_be_said_twice(tmp_pa
         terminal.type("w")
         assert "a  allow always: every file change in this project\n" in terminal.wait_for(END)
         terminal.type("a")
-        assert "That is broad: every file change in this project. Answer a again" in terminal.wait_for(END)
+        assert (
+            "That is broad: every file change in this project. Answer a again"
+            in terminal.wait_for(END)
+        )
         terminal.type("a")
         terminal.end()
     assert (desk.work / "calc.py").read_text() == "a = 3\n"
@@ -249,7 +307,9 @@ def test_a_command_can_not_pass_for_a_question(tmp_path: Path, command: str) -> 
 
 
 @pytest.mark.slow
-def test_a_long_command_is_shown_in_part_with_the_number_of_lines_and_as_a_whole_on_demand(tmp_path: Path) -> None:
+def test_a_long_command_is_shown_in_part_with_the_number_of_lines_and_as_a_whole_on_demand(
+    tmp_path: Path,
+) -> None:
     desk = Desk(tmp_path)
     with serving(steps(bash("\n".join(f"echo {number}" for number in range(70))), DONE)) as server:
         desk.use(server, permission={"*": "ask"})
@@ -316,7 +376,13 @@ def test_ctrl_c_at_a_question_ends_the_run(tmp_path: Path) -> None:
 def test_output_that_comes_leaves_the_question_last(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     (desk.work / ".env").write_text("KEY=1\n")
-    task = call("task", call_id="t", description="Look around", prompt="look closely", subagent_type="general")
+    task = call(
+        "task",
+        call_id="t",
+        description="Look around",
+        prompt="look closely",
+        subagent_type="general",
+    )
     both = Answer(calls=(*call("read", call_id="r", filePath=".env").calls, *task.calls))
     wait = bash("until [ -e go ]; do sleep 0.02; done")
     with serving(with_subagent(steps(both, DONE), steps(wait, DONE))) as server:
@@ -389,13 +455,21 @@ def test_questions_of_the_model_take_numbers_words_and_several(tmp_path: Path) -
     desk = Desk(tmp_path)
     questions = [
         {"question": "Which database?", "header": "DB", "options": OPTIONS},
-        {"question": "Which parts?", "header": "P", "options": OPTIONS, "multiple": True, "custom": False},
+        {
+            "question": "Which parts?",
+            "header": "P",
+            "options": OPTIONS,
+            "multiple": True,
+            "custom": False,
+        },
         {"question": "What name?", "header": "N", "options": []},
     ]
     with serving(steps(call("question", questions=questions), DONE)) as server:
         desk.use(server)
         terminal = Terminal(desk, "run", "--title", "T", "work")
-        terminal.wait_for("The model asks:\n  │ Which database?\n  1  SQLite: a file\n  2  Postgres: a server\n")
+        terminal.wait_for(
+            "The model asks:\n  │ Which database?\n  1  SQLite: a file\n  2  Postgres: a server\n"
+        )
         terminal.wait_for("own words: ")
         terminal.type("7")
         terminal.wait_for("There is no option 7. Choose from 1 to 2.")
@@ -453,7 +527,8 @@ def test_lines_that_come_at_once_are_one_prompt(tmp_path: Path) -> None:
         desk.use(server)
         terminal = Terminal(desk, "--plain", term="xterm")
         terminal.wait_for("> ")
-        # In one piece: a terminal holds 4096 bytes, and what comes later is no longer the same paste.
+        # In one piece: a terminal holds 4096 bytes,
+        # and what comes later is no longer the same paste.
         terminal.type("\n".join(f"line {number}" for number in range(300)))
         terminal.wait_for("Finished.")
         terminal.type("/exit")
@@ -475,16 +550,22 @@ def test_a_command_is_no_answer_and_runs_where_there_are_commands(tmp_path: Path
         assert "“!touch made” is a command, not an answer. Answer first." in terminal.wait_for(END)
         terminal.type("no")
         terminal.end()
-    with serving(steps(call("write", filePath=f"{tmp_path}/b.sh", content="echo new\n"), DONE)) as server:
+    with serving(
+        steps(call("write", filePath=f"{tmp_path}/b.sh", content="echo new\n"), DONE)
+    ) as server:
         desk.use(server)
         terminal = Terminal(desk, "--plain", "do the work", term="xterm")
         assert "  │ +echo new" in terminal.wait_for(END)
         terminal.type("/status")
         terminal.wait_for(", working")
         terminal.type("!touch made")
-        assert "answer its question first" in terminal.wait_for("then commands of your own can run.")
+        assert "answer its question first" in terminal.wait_for(
+            "then commands of your own can run."
+        )
         terminal.type("/nothing at all")
-        assert "Unknown command: /nothing" in terminal.wait_for("To send it as a prompt, put a space first.")
+        assert "Unknown command: /nothing" in terminal.wait_for(
+            "To send it as a prompt, put a space first."
+        )
         terminal.type("y")
         terminal.wait_for("Finished.")
         terminal.type("/exit")

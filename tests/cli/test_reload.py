@@ -1,4 +1,6 @@
-"""A running server takes up a configuration that changes: rules at once, the rest at the next turn."""
+"""A running server takes up a configuration that changes: rules at once,
+the rest at the next turn.
+"""
 
 import json
 import time
@@ -34,7 +36,9 @@ class Server:
 
     def say(self, how: str = "message") -> httpx2.Response:
         """Send a prompt."""
-        return self.http.post(f"/session/{self.session}/{how}", json={"parts": [{"type": "text", "text": "go"}]})
+        return self.http.post(
+            f"/session/{self.session}/{how}", json={"parts": [{"type": "text", "text": "go"}]}
+        )
 
     def log(self) -> str:
         """Read what the server has logged."""
@@ -50,7 +54,9 @@ def running(tmp_path: Path, answers: Callable[[Any], Answer]) -> Generator[Serve
         try:
             assert process.stdout is not None
             url = process.stdout.readline().split()[-1]
-            with httpx2.Client(base_url=url, auth=("opencode", "p"), timeout=60, verify=False) as http:
+            with httpx2.Client(
+                base_url=url, auth=("opencode", "p"), timeout=60, verify=False
+            ) as http:
                 yield Server(desk, model, url, http)
         finally:
             process.terminate()
@@ -75,7 +81,11 @@ def test_a_rule_that_changes_while_a_turn_runs_holds_for_its_next_call(tmp_path:
         (it.desk.work / "go").touch()
         until(lambda: it.session not in it.http.get("/session/status").json())
         assert not (it.desk.work / "second").exists()
-        parts = [part for each in it.http.get(f"/session/{it.session}/message").json() for part in each["parts"]]
+        parts = [
+            part
+            for each in it.http.get(f"/session/{it.session}/message").json()
+            for part in each["parts"]
+        ]
         states = [part["state"] for part in parts if part["type"] == "tool"]
         assert [state["status"] for state in states] == ["completed", "error"]
         assert "Permission denied by the rule bash" in states[1]["error"]
@@ -120,7 +130,9 @@ def test_a_file_that_the_configuration_names_is_noticed_when_it_changes(tmp_path
 
 
 @pytest.mark.slow
-def test_a_configuration_that_can_t_be_used_leaves_the_old_one_and_is_told_with_its_line(tmp_path: Path) -> None:
+def test_a_configuration_that_can_t_be_used_leaves_the_old_one_and_is_told_with_its_line(
+    tmp_path: Path,
+) -> None:
     with running(tmp_path, lambda _: DONE) as it:
         file = it.write(permission={"bash": "ask"})
         assert it.say().status_code == 200
@@ -135,7 +147,9 @@ def test_a_configuration_that_can_t_be_used_leaves_the_old_one_and_is_told_with_
 @pytest.mark.slow
 def test_attach_shows_what_is_ignored_and_what_does_nothing_yet(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
-    desk.work.joinpath("codeloop.json").write_text(json.dumps({"provider": {"x": {}}, "shell": "/bin/evil"}))
+    desk.work.joinpath("codeloop.json").write_text(
+        json.dumps({"provider": {"x": {}}, "shell": "/bin/evil"})
+    )
     with serving(lambda _: DONE) as model:
         desk.use(model, experimental={"x": True}, permision={})
         process = desk.start("serve", "--port", "0", "--password", "p")
@@ -147,7 +161,12 @@ def test_attach_shows_what_is_ignored_and_what_does_nothing_yet(tmp_path: Path) 
                 desk.run("run", "--attach", url, "--password", "p", "hello"),
             ):
                 said = done.stderr
-                assert said.count("is not trusted, so its configuration can only tighten yours. Ignored: ") == 1
+                assert (
+                    said.count(
+                        "is not trusted, so its configuration can only tighten yours. Ignored: "
+                    )
+                    == 1
+                )
                 assert said.count("Not supported yet and ignored: experimental.x (") == 1
                 assert said.count("Did you mean `permission`?") == 1
                 assert done.returncode == 0

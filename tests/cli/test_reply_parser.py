@@ -4,7 +4,12 @@ from collections.abc import Sequence
 
 import pytest
 
-from codeloop.cli.questions.terminal_questions import OptionChoice, ReplyMeaning, parse_choice, parse_reply
+from codeloop.cli.questions.terminal_questions import (
+    OptionChoice,
+    ReplyMeaning,
+    parse_choice,
+    parse_reply,
+)
 
 
 @pytest.mark.parametrize(
@@ -12,21 +17,69 @@ from codeloop.cli.questions.terminal_questions import OptionChoice, ReplyMeaning
     [
         *(
             (each, "yes")
-            for each in ("y", "Y", "yes", "YES!", "yes please", "yep", "ok", "Ok.", "sure", "sure, go ahead")
+            for each in (
+                "y",
+                "Y",
+                "yes",
+                "YES!",
+                "yes please",
+                "yep",
+                "ok",
+                "Ok.",
+                "sure",
+                "sure, go ahead",
+            )
         ),
         *(
             (each, "yes")
-            for each in ("1", " y ", "yeah", "okay", "of course", "do it", "yes, thanks", "ok ok", "please")
+            for each in (
+                "1",
+                " y ",
+                "yeah",
+                "okay",
+                "of course",
+                "do it",
+                "yes, thanks",
+                "ok ok",
+                "please",
+            )
         ),
-        *((each, "session") for each in ("s", "S", "2", "session", "for this session", "yes, for this session")),
-        *((each, "always") for each in ("a", "always", "3", "yes always", "always please", "Always.")),
+        *(
+            (each, "session")
+            for each in ("s", "S", "2", "session", "for this session", "yes, for this session")
+        ),
+        *(
+            (each, "always")
+            for each in ("a", "always", "3", "yes always", "always please", "Always.")
+        ),
         *(
             (each, "no")
-            for each in ("n", "no", "No!", "nope", "no thanks", "4", "stop", "don't", "do not", "no, stop", "cancel")
+            for each in (
+                "n",
+                "no",
+                "No!",
+                "nope",
+                "no thanks",
+                "4",
+                "stop",
+                "don't",
+                "do not",
+                "no, stop",
+                "cancel",
+            )
         ),
-        *((each, "words") for each in ("use another name", "no, use pnpm", "run it with --dry-run first")),
-        *((each, "unclear") for each in ("", "  ", "?", "5", "0", "x", "hmm", "asdf", "12", "yn", "yes but not now")),
-        *((each, "unclear") for each in ("ok, use pnpm instead", "...", "y n", "yes no", "é", "1 2")),
+        *(
+            (each, "words")
+            for each in ("use another name", "no, use pnpm", "run it with --dry-run first")
+        ),
+        *(
+            (each, "unclear")
+            for each in ("", "  ", "?", "5", "0", "x", "hmm", "asdf", "12", "yn", "yes but not now")
+        ),
+        *(
+            (each, "unclear")
+            for each in ("ok, use pnpm instead", "...", "y n", "yes no", "é", "1 2")
+        ),
     ],
 )
 def test_an_answer_to_a_permission(line: str, means: ReplyMeaning) -> None:
@@ -61,7 +114,9 @@ def test_options_are_chosen_by_number_or_by_their_words(line: str, labels: list[
     assert parse_choice(line, LABELS, allows_several=True, allows_own_words=False).labels == labels
 
 
-@pytest.mark.parametrize("line", ["0", "4", "1 9", "99999999999999999999", "-1", "oracle", "", "1.5"])
+@pytest.mark.parametrize(
+    "line", ["0", "4", "1 9", "99999999999999999999", "-1", "oracle", "", "1.5"]
+)
 @pytest.mark.parametrize("several", [True, False])
 def test_an_option_that_does_not_exist_is_refused(line: str, *, several: bool) -> None:
     assert parse_choice(line, LABELS, allows_several=several, allows_own_words=False).labels == []

@@ -1,4 +1,6 @@
-"""`@ai-sdk/openai` at an address of one's own means Responses; where that is not there, chat completions, said once."""
+"""`@ai-sdk/openai` at an address of one's own means Responses;
+where that is not there, chat completions, said once.
+"""
 
 from pathlib import Path
 
@@ -36,14 +38,21 @@ def test_where_responses_are_not_there_chat_completions_are_used_remembered_and_
     tmp_path: Path, status: int
 ) -> None:
     def answer(received: ReceivedRequest) -> Answer:
-        return Answer(text="Hello.") if "chat" in received.path else Answer(status=status, body="404 page not found")
+        return (
+            Answer(text="Hello.")
+            if "chat" in received.path
+            else Answer(status=status, body="404 page not found")
+        )
 
     desk = Desk(tmp_path)
     with serving(answer) as server:
         use(desk, server)
         first = desk.run("run", "--title", "T", "hi")
         assert (first.returncode, first.stdout) == (0, "Hello.\n"), first.stderr
-        assert first.stderr.count("has no Responses API: from now on chat completions are used there.") == 1
+        assert (
+            first.stderr.count("has no Responses API: from now on chat completions are used there.")
+            == 1
+        )
         assert list_paths(server)[:2] == ["/v1/responses", "/v1/chat/completions"]
         server.requests.clear()
         second = desk.run("run", "--title", "T", "hi")

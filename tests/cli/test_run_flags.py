@@ -7,7 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import COMMAND, HANGING, UNCONFINED, Desk, bash, call, events, lives, result, serving, steps
+from tests.cli.program import (
+    COMMAND,
+    HANGING,
+    UNCONFINED,
+    Desk,
+    bash,
+    call,
+    events,
+    lives,
+    result,
+    serving,
+    steps,
+)
 from tests.support.answers import Answer, Counts
 
 PIXEL = base64.b64decode(
@@ -25,7 +37,16 @@ def test_model_agent_title_and_config_are_taken(tmp_path: Path) -> None:
             "agent": {"poet": {"prompt": "You write verse.", "temperature": 0.25}},
         }
         (tmp_path / "more.json").write_text(json.dumps(more))
-        flags = ["--config", str(tmp_path / "more.json"), "-m", "local/other", "--agent", "poet", "--title", "Verse"]
+        flags = [
+            "--config",
+            str(tmp_path / "more.json"),
+            "-m",
+            "local/other",
+            "--agent",
+            "poet",
+            "--title",
+            "Verse",
+        ]
         ended = result(desk.run("run", "--format", "json", *flags, "hello"))
     assert ended["exitCode"] == 0, ended
     sent = server.requests[0].json
@@ -40,11 +61,17 @@ def test_model_agent_title_and_config_are_taken(tmp_path: Path) -> None:
 def test_dir_is_where_the_tools_work(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     (desk.work / "inner").mkdir()
-    with serving(steps(bash("pwd"), call("write", filePath="made.txt", content="x"), HELLO)) as server:
+    with serving(
+        steps(bash("pwd"), call("write", filePath="made.txt", content="x"), HELLO)
+    ) as server:
         desk.use(server)
         done = desk.run("run", "--format", "json", "--dir", "inner", "hello")
     assert result(done)["exitCode"] == 0
-    outputs = [line["part"]["state"]["output"] for line in events(done.stdout) if line["type"] == "tool_use"]
+    outputs = [
+        line["part"]["state"]["output"]
+        for line in events(done.stdout)
+        if line["type"] == "tool_use"
+    ]
     assert outputs[0].strip() == str(desk.work / "inner")
     assert (desk.work / "inner" / "made.txt").read_text() == "x"
 
@@ -58,7 +85,9 @@ def test_dir_is_where_the_tools_work(tmp_path: Path) -> None:
         (["--max-tokens", "200"], "200 tokens"),
     ],
 )
-def test_a_limit_ends_the_turn_with_4_and_the_session_goes_on(tmp_path: Path, flags: list[str], word: str) -> None:
+def test_a_limit_ends_the_turn_with_4_and_the_session_goes_on(
+    tmp_path: Path, flags: list[str], word: str
+) -> None:
     desk = Desk(tmp_path)
     with serving(lambda received: bash(f"echo {len(received.body)}")) as server:
         desk.use(server)
@@ -100,7 +129,9 @@ def test_files_reach_the_model_as_text_and_as_images(tmp_path: Path) -> None:
     (desk.work / "dot.png").write_bytes(PIXEL)
     with serving([HELLO]) as server:
         desk.use(server, "anthropic")
-        done = desk.run("run", "--format", "json", "-f", "näme %20#.txt", "--file", "dot.png", "look")
+        done = desk.run(
+            "run", "--format", "json", "-f", "näme %20#.txt", "--file", "dot.png", "look"
+        )
         assert result(done)["exitCode"] == 0, done
         again = desk.run("run", "--format", "json", "-f", "näme %20#.txt")
         assert result(again)["exitCode"] == 0, "a file alone is a prompt"
@@ -111,7 +142,9 @@ def test_files_reach_the_model_as_text_and_as_images(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["missing.txt", "binary.dat"])
-def test_a_file_that_can_not_be_sent_is_an_error_and_no_session_is_left(tmp_path: Path, name: str) -> None:
+def test_a_file_that_can_not_be_sent_is_an_error_and_no_session_is_left(
+    tmp_path: Path, name: str
+) -> None:
     desk = Desk(tmp_path)
     (desk.work / "binary.dat").write_bytes(b"\x00\xff\xfe\x01")
     with serving([HELLO]) as server:
@@ -128,7 +161,9 @@ def test_what_was_recorded_is_replayed_without_the_server(tmp_path: Path) -> Non
     desk = Desk(tmp_path)
     (desk.work / "a.txt").write_text("one\n")
     edit = call("edit", filePath="a.txt", oldString="one", newString="two")
-    with serving(steps(call("read", filePath="a.txt", call_id="c0"), edit, Answer(text="Done."))) as server:
+    with serving(
+        steps(call("read", filePath="a.txt", call_id="c0"), edit, Answer(text="Done."))
+    ) as server:
         desk.use(server)
         done = desk.run("run", "--record", str(tmp_path / "tape.jsonl"), "change it")
         assert done.returncode == 0, done.stderr
@@ -140,7 +175,9 @@ def test_what_was_recorded_is_replayed_without_the_server(tmp_path: Path) -> Non
     assert (desk.work / "a.txt").read_text() == "two\n"
 
 
-def test_a_recording_that_can_not_be_written_is_said_before_the_model_is_asked(tmp_path: Path) -> None:
+def test_a_recording_that_can_not_be_written_is_said_before_the_model_is_asked(
+    tmp_path: Path,
+) -> None:
     desk = Desk(tmp_path)
     with serving([HELLO]) as server:
         desk.use(server)
@@ -157,7 +194,12 @@ def test_the_message_comes_from_words_stdin_or_both(tmp_path: Path) -> None:
     assert len(big) > 1_000_000
     with serving([HELLO]) as server:
         desk.use(server)
-        for arguments, stdin in ((["two", "words"], "not read"), ([], big), (["-", "explain"], "piped"), (["-"], "p2")):
+        for arguments, stdin in (
+            (["two", "words"], "not read"),
+            ([], big),
+            (["-", "explain"], "piped"),
+            (["-"], "p2"),
+        ):
             assert desk.run("run", *arguments, stdin=stdin).returncode == 0
         prompts = [received.json["messages"][1]["content"] for received in server.requests]
     texts = [each if isinstance(each, str) else each[0]["text"] for each in prompts]
@@ -247,7 +289,9 @@ def in_shell(desk: Desk, line: str, source: str) -> str:
     """Run the program in a shell with a source of stdin; return what it says on stderr."""
     script = f'{source} "$@" {line}' if source.endswith("|") else f'"$@" {line} {source}'
     command = ["sh", "-c", script, "sh", *COMMAND]
-    done = subprocess.run(command, **desk.options(), capture_output=True, text=True, timeout=HANGING, check=True)
+    done = subprocess.run(
+        command, **desk.options(), capture_output=True, text=True, timeout=HANGING, check=True
+    )
     return done.stderr
 
 

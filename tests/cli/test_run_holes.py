@@ -1,4 +1,6 @@
-"""Hostile shell lines on the real program, with nobody there: a rule for some commands lets none of them through."""
+"""Hostile shell lines on the real program, with nobody there: a rule for some commands
+lets none of them through.
+"""
 
 import subprocess
 from pathlib import Path
@@ -8,7 +10,13 @@ import pytest
 from tests.cli.program import Desk, call, serving, steps
 from tests.support.answers import Answer
 
-ALLOWED = {"*": "ask", "echo *": "allow", "git status *": "allow", "cd *": "allow", "<read-only>": "allow"}
+ALLOWED = {
+    "*": "ask",
+    "echo *": "allow",
+    "git status *": "allow",
+    "cd *": "allow",
+    "<read-only>": "allow",
+}
 DENIED = {"*": "allow", "rm *": "deny", "git push *": "deny"}
 NOT_ALLOWED = [
     "echo a\n\\rm -f CANARY", "echo a # b\n\\rm -f CANARY", "cat < calc.py\n\\rm -f CANARY",
@@ -56,7 +64,9 @@ def survives(tmp_path: Path, line: str, rules: dict[str, str], *flags: str) -> N
 
 @pytest.mark.slow
 @pytest.mark.parametrize("line", NOT_ALLOWED)
-def test_what_is_not_certain_does_not_run_under_a_rule_that_allows_some_commands(tmp_path: Path, line: str) -> None:
+def test_what_is_not_certain_does_not_run_under_a_rule_that_allows_some_commands(
+    tmp_path: Path, line: str
+) -> None:
     survives(tmp_path, line, ALLOWED)
 
 

@@ -39,7 +39,12 @@ def test_a_test_that_a_command_removed_is_named_and_asked_about_once(tmp_path: P
     assert ended["testChanges"] == ["tests/test_shop.py::test_tax removed"]
     assert ended["message"] == "Tests changed in this run: tests/test_shop.py::test_tax removed."
     assert (ended["reason"], ended["exitCode"], ended["checks"][-1]["passed"]) == ("done", 0, True)
-    assert sent.count("your answer does not say that tests changed (tests/test_shop.py::test_tax removed)") == 1
+    assert (
+        sent.count(
+            "your answer does not say that tests changed (tests/test_shop.py::test_tax removed)"
+        )
+        == 1
+    )
 
 
 @pytest.mark.slow
@@ -51,7 +56,9 @@ def test_an_answer_that_names_a_removed_test_is_taken(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("command", "message"), [(EDIT, "Checks: none after the last edit."), ("echo x > a.txt", "")])
+@pytest.mark.parametrize(
+    ("command", "message"), [(EDIT, "Checks: none after the last edit."), ("echo x > a.txt", "")]
+)
 def test_code_that_no_check_was_run_for_is_said(tmp_path: Path, command: str, message: str) -> None:
     ended, _ = run(shop(tmp_path), bash(command), DONE)
     assert (ended["message"], "checks" in ended, ended["exitCode"]) == (message, False, 0)
@@ -81,8 +88,18 @@ def test_a_check_in_the_background_has_its_real_result(tmp_path: Path) -> None:
     start = call("bash", command="make test", run_in_background=True, description="Tests")
     read = call("bash_output", id="bash_1", wait=20_000)
     ended, _ = run(
-        shop(tmp_path), start, read, bash("sleep 0.3"), read, Answer(text="The check fails: RATE is missing.")
+        shop(tmp_path),
+        start,
+        read,
+        bash("sleep 0.3"),
+        read,
+        Answer(text="The check fails: RATE is missing."),
     )
     (check,) = ended["checks"]
-    assert (check["command"], check["exitCode"], check["failed"], check["passed"]) == ("make test", 2, True, False)
+    assert (check["command"], check["exitCode"], check["failed"], check["passed"]) == (
+        "make test",
+        2,
+        True,
+        False,
+    )
     assert ended["message"] == "The last check failed: make test."

@@ -1,4 +1,6 @@
-"""Permission from the command line: asked in a terminal, refused without one, and what the flags and rules change."""
+"""Permission from the command line: asked in a terminal, refused without one,
+and what the flags and rules change.
+"""
 
 import json
 from pathlib import Path
@@ -15,14 +17,18 @@ ASK = {"bash": "ask"}
 
 def told(body: bytes) -> str:
     """What the last request told the model of its calls."""
-    return "\n".join(str(each["content"]) for each in json.loads(body)["messages"] if each["role"] == "tool")
+    return "\n".join(
+        str(each["content"]) for each in json.loads(body)["messages"] if each["role"] == "tool"
+    )
 
 
 @pytest.mark.slow
 def test_yes_once_always_and_no_with_words(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     work = [bash(f"mkdir {word}", f"c{word}") for word in ("one", "two", "three")]
-    with serving(steps(*work, call("write", filePath="w.txt", content="x", call_id="w"), DONE)) as server:
+    with serving(
+        steps(*work, call("write", filePath="w.txt", content="x", call_id="w"), DONE)
+    ) as server:
         desk.use(server, permission={"bash": "ask", "edit": "ask"})
         terminal = Terminal(desk, "run", "--title", "T", "work")
         terminal.wait_for("mkdir one")
@@ -95,7 +101,11 @@ def test_without_a_terminal_it_is_refused_told_and_5(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_auto_allows_what_is_asked_and_not_what_is_denied(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
-    answers = (bash("echo one >> log"), call("write", call_id="w", filePath="no.txt", content="x"), DONE)
+    answers = (
+        bash("echo one >> log"),
+        call("write", call_id="w", filePath="no.txt", content="x"),
+        DONE,
+    )
     with serving(steps(*answers)) as server:
         desk.use(server, permission={"bash": "ask", "edit": {"no.txt": "deny"}})
         done = desk.run("run", "--format", "json", "--auto", "work")
@@ -120,7 +130,11 @@ def test_env_files_links_and_neighbours_are_asked_about_by_their_real_name(tmp_p
         ".env", "link.txt", "chain", "folder/secret.txt", f"self{tmp_path}/outside/secret.txt",
         "../work-evil/secret.txt", f"{desk.work}//../outside/secret.txt",
     ]  # fmt: skip
-    reads = tuple(each for at, name in enumerate(names) for each in call("read", call_id=f"c{at}", filePath=name).calls)
+    reads = tuple(
+        each
+        for at, name in enumerate(names)
+        for each in call("read", call_id=f"c{at}", filePath=name).calls
+    )
     writes = call("write", call_id="w", filePath="folder/new.txt", content="x").calls
     with serving(steps(Answer(calls=(*reads, *writes)), DONE)) as server:
         desk.use(server)
@@ -137,7 +151,9 @@ def test_env_files_links_and_neighbours_are_asked_about_by_their_real_name(tmp_p
 @pytest.mark.slow
 def test_what_is_typed_before_a_question_is_shown_does_not_answer_it(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
-    with serving(steps(bash("echo one >> log", "c1"), bash("echo two >> log", "c2"), DONE)) as server:
+    with serving(
+        steps(bash("echo one >> log", "c1"), bash("echo two >> log", "c2"), DONE)
+    ) as server:
         desk.use(server, permission=ASK)
         terminal = Terminal(desk, "run", "--title", "T", "work")
         terminal.type("y")
@@ -167,13 +183,26 @@ def test_answering_every_question_changes_no_tool_that_is_offered(
 
 
 @pytest.mark.slow
-def test_the_model_can_not_lift_its_own_rules_nor_read_what_another_directory_printed(tmp_path: Path) -> None:
+def test_the_model_can_not_lift_its_own_rules_nor_read_what_another_directory_printed(
+    tmp_path: Path,
+) -> None:
     other, desk = Desk(tmp_path / "other"), Desk(tmp_path)
     other.folder.mkdir()
-    rules = {"*": "allow", "edit": "allow", "read": "allow", "bash": "allow", "external_directory": "ask"}
+    rules = {
+        "*": "allow",
+        "edit": "allow",
+        "read": "allow",
+        "bash": "allow",
+        "external_directory": "ask",
+    }
     with serving(steps(bash("seq 100000"), DONE)) as server:
         desk.use(server, permission=rules)
-        assert Desk(tmp_path / "other", {"CODELOOP_HOME": str(desk.home)}).run("run", "work").returncode == 0
+        assert (
+            Desk(tmp_path / "other", {"CODELOOP_HOME": str(desk.home)})
+            .run("run", "work")
+            .returncode
+            == 0
+        )
     (printed,) = desk.home.rglob("tool_*")
     tries = (
         call("write", call_id="w", filePath=".codeloop/codeloop.json", content="{}"),

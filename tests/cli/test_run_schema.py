@@ -1,4 +1,6 @@
-"""`codeloop run --schema`: stdout holds the JSON alone; a schema or an answer that is wrong has its exit code."""
+"""`codeloop run --schema`: stdout holds the JSON alone;
+a schema or an answer that is wrong has its exit code.
+"""
 
 import json
 from pathlib import Path
@@ -43,7 +45,11 @@ def test_stdout_is_the_json_and_nothing_else(tmp_path: Path) -> None:
     assert "`files[0]`: 'A' does not match" in bodies[-1]["messages"][-1]["content"]
     replayed = desk.run("run", "--schema", "schema.json", "--replay", recording, "list the files")
     assert (replayed.returncode, replayed.stdout) == (0, done.stdout), replayed.stderr
-    ended = result(desk.run("run", "--format", "json", "--schema", "schema.json", "--replay", recording, "list"))
+    ended = result(
+        desk.run(
+            "run", "--format", "json", "--schema", "schema.json", "--replay", recording, "list"
+        )
+    )
     assert ended["structured"] == GOOD
 
 
@@ -57,7 +63,9 @@ def test_a_model_that_never_gives_it_is_exit_code_6(tmp_path: Path) -> None:
         assert (done.returncode, done.stdout) == (6, "")
         assert "in 3 tries" in done.stderr
         assert "Traceback" not in done.stderr
-        ended = result(desk.run("run", "--format", "json", "--schema", "schema.json", "list the files"))
+        ended = result(
+            desk.run("run", "--format", "json", "--schema", "schema.json", "list the files")
+        )
     assert (ended["exitCode"], ended["reason"]) == (6, "error")
     assert "structured" not in ended
 
@@ -71,7 +79,10 @@ def test_a_schema_that_is_wrong_is_refused_with_line_and_reason(tmp_path: Path) 
             "schema.json:2:31: `properties.a.type`: 'str' is",
         ),
         ('{"type": "object",\n "properties": {"a": }}', "schema.json:2:"),
-        ('{\n"$ref": "other.json"\n}', "schema.json:2:9: `$ref`: 'other.json' is not in the schema"),
+        (
+            '{\n"$ref": "other.json"\n}',
+            "schema.json:2:9: `$ref`: 'other.json' is not in the schema",
+        ),
         ("[]", "schema.json:1:1: the whole: a schema is a JSON object"),
         ("", "schema.json:1:1: "),
         (None, "schema.json can't be read: No such file or directory."),

@@ -1,4 +1,6 @@
-"""No key leaves by a child's environment, arguments, output, exports or the database; nothing steers a terminal."""
+"""No key leaves by a child's environment, arguments, output, exports or the database;
+nothing steers a terminal.
+"""
 
 import json
 import os
@@ -7,7 +9,20 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import COMMAND, HANGING, KEY, UNCONFINED, Desk, bash, call, events, lives, result, serving, steps
+from tests.cli.program import (
+    COMMAND,
+    HANGING,
+    KEY,
+    UNCONFINED,
+    Desk,
+    bash,
+    call,
+    events,
+    lives,
+    result,
+    serving,
+    steps,
+)
 from tests.support.answers import Answer, Call
 
 STORED = "sk-ant-stored-0123456789abcdef"
@@ -29,7 +44,9 @@ def test_no_key_is_in_anything_but_its_own_request(tmp_path: Path) -> None:
     keys = (KEY, STORED, EXPORTED, NAMED)
     with serving(steps(*answers), key=EXPORTED) as server:
         (desk.work / "key").write_text(NAMED)
-        (desk.work / "codeloop.json").write_text('{"provider": {"other": {"options": {"apiKey": "{file:key}"}}}}')
+        (desk.work / "codeloop.json").write_text(
+            '{"provider": {"other": {"options": {"apiKey": "{file:key}"}}}}'
+        )
         desk.use(server, options={"apiKey": "{env:MY_KEY}", "headers": {"x-extra": KEY}})
         assert desk.run("auth", "login", "anthropic", "--key-stdin", stdin=STORED).returncode == 0
         environment = {
@@ -39,16 +56,24 @@ def test_no_key_is_in_anything_but_its_own_request(tmp_path: Path) -> None:
             "EXA_API_KEY": "exa-0123456789",
         }
         tape = tmp_path / "tape.jsonl"
-        done = desk.run("run", "--format", "json", "--auto", "--record", str(tape), "work", **environment)
+        done = desk.run(
+            "run", "--format", "json", "--auto", "--record", str(tape), "work", **environment
+        )
         assert events(done.stdout)[-1]["exitCode"] == 0, done.stdout
         assert server.requests[0].headers["authorization"] == f"Bearer {EXPORTED}"
-        assert not any(key.encode() in received.body for received in server.requests for key in keys)
+        assert not any(
+            key.encode() in received.body for received in server.requests for key in keys
+        )
         exported = desk.run("export", **environment).stdout
         shown = desk.run("session", "show", **environment).stdout
         others = (["debug", "config"], ["debug", "paths"], ["session", "list", "--json"], ["trust"])
         printed = [desk.run(*words, **environment) for words in others]
         debug = "".join(each.stdout + each.stderr for each in printed)
-    output = next(line["part"]["state"]["output"] for line in events(done.stdout) if line["type"] == "tool_use")
+    output = next(
+        line["part"]["state"]["output"]
+        for line in events(done.stdout)
+        if line["type"] == "tool_use"
+    )
     assert "HOME=" in output, "the child does have an environment"
     assert "COPY_OF_IT" not in output
     assert "exa-0123456789" not in output
@@ -68,7 +93,9 @@ def test_control_characters_are_inert_everywhere(tmp_path: Path, form: str) -> N
     name = EVIL.replace("/", "")
     (desk.work / name).write_text("old\n")
     calls = (
-        Call("bash", json.dumps({"command": f"printf '%s' '{EVIL}'; ls", "description": EVIL}), "c1"),
+        Call(
+            "bash", json.dumps({"command": f"printf '%s' '{EVIL}'; ls", "description": EVIL}), "c1"
+        ),
         Call("edit", json.dumps({"filePath": name, "oldString": "old", "newString": EVIL}), "c2"),
         Call("write", json.dumps({"filePath": ".env", "content": EVIL}), "c3"),
         Call(f"to{EVIL}ol", json.dumps({EVIL: EVIL}), "c4"),
@@ -84,7 +111,11 @@ def test_control_characters_are_inert_everywhere(tmp_path: Path, form: str) -> N
         }[form]
         for command in commands:
             done = subprocess.run(
-                [*COMMAND, *command], **desk.options(), capture_output=True, check=False, timeout=HANGING
+                [*COMMAND, *command],
+                **desk.options(),
+                capture_output=True,
+                check=False,
+                timeout=HANGING,
             )
             assert done.returncode in {0, 5}, done
             shown = done.stdout + done.stderr
@@ -102,7 +133,11 @@ def test_what_a_wrong_call_echoes_is_inert(tmp_path: Path) -> None:
         [f"--{EVIL}"],
     ):
         done = subprocess.run(
-            [*COMMAND, "run", *arguments, "hi"], **desk.options(), capture_output=True, check=False, timeout=HANGING
+            [*COMMAND, "run", *arguments, "hi"],
+            **desk.options(),
+            capture_output=True,
+            check=False,
+            timeout=HANGING,
         )
         assert done.returncode in {1, 2, 3}
         assert [char for char in FORBIDDEN if char in done.stdout + done.stderr] == [], done.stderr
@@ -120,10 +155,14 @@ def test_a_command_can_not_read_the_environment_of_the_program_itself(tmp_path: 
     assert result(done)["exitCode"] == 0
     assert len((desk.work / "above").read_text().split()) > 1, "the program is among those above"
     assert KEY not in (desk.work / "seen").read_text()
-    assert not lives(int((desk.work / "pid").read_text())), "what it left running is still found by its mark"
+    assert not lives(int((desk.work / "pid").read_text())), (
+        "what it left running is still found by its mark"
+    )
 
 
 def without_ptrace() -> tuple[str, ...]:
-    """Return what starts a program that may not look into others, as that of a user who is not root."""
+    """Return what starts a program that may not look into others,
+    as that of a user who is not root.
+    """
     lost = "-sys_ptrace,-perfmon,-sys_admin"
     return ("setpriv", f"--bounding-set={lost}", f"--inh-caps={lost}") if os.geteuid() == 0 else ()

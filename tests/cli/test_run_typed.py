@@ -1,4 +1,6 @@
-"""What `codeloop run` makes of its words and of its recordings: as a conversation does, and never from foreign text."""
+"""What `codeloop run` makes of its words and of its recordings: as a conversation does,
+and never from foreign text.
+"""
 
 import base64
 import json
@@ -19,7 +21,11 @@ def sent(desk: Desk, *words: str, stdin: str = "") -> tuple[str, str, int]:
     """Return what the model is sent as the prompt, what is said on stderr, and the exit code."""
     with serving(steps(HELLO)) as server:
         desk.use(
-            server, command={"review": {"template": "Review it.\n!`cat note`"}, "say": {"template": "Say $1, then $2."}}
+            server,
+            command={
+                "review": {"template": "Review it.\n!`cat note`"},
+                "say": {"template": "Say $1, then $2."},
+            },
         )
         done = desk.run("run", "--auto", "--title", "T", *words, stdin=stdin)
         asked = str(server.requests[0].json["messages"][1:]) if server.requests else ""
@@ -43,7 +49,9 @@ def test_a_command_and_a_mention_do_what_they_do_in_a_conversation(tmp_path: Pat
 
 
 @pytest.mark.parametrize("form", ["text", "json"])
-def test_a_command_gets_its_words_as_arguments_and_stdin_as_a_file(tmp_path: Path, form: str) -> None:
+def test_a_command_gets_its_words_as_arguments_and_stdin_as_a_file(
+    tmp_path: Path, form: str
+) -> None:
     words = ("--output-format", form, "--command", "say", "-", "two words", "three")
     asked, _, code = sent(Desk(tmp_path), *words, stdin="PIPED TEXT")
     assert (code, "Say two words, then three." in asked, "PIPED TEXT" in asked) == (0, True, True)
@@ -63,7 +71,9 @@ def test_a_command_gets_its_words_as_arguments_and_stdin_as_a_file(tmp_path: Pat
         (["--agent", "zebra", "hi"], "not found: zebra. Available"),
     ],
 )
-def test_what_can_not_be_done_is_refused_before_anything_is_sent(tmp_path: Path, words: list[str], hint: str) -> None:
+def test_what_can_not_be_done_is_refused_before_anything_is_sent(
+    tmp_path: Path, words: list[str], hint: str
+) -> None:
     desk = Desk(tmp_path)
     asked, said, code = sent(desk, *words)
     assert asked == ""
@@ -78,7 +88,11 @@ def test_a_recording_is_replaced_only_when_that_is_asked_for(tmp_path: Path) -> 
     tape = desk.work / "tape.jsonl"
     assert sent(desk, "--record", "tape.jsonl", "hello")[2] == 0
     first = tape.read_bytes()
-    for words in (["--record", "tape.jsonl"], ["--record", "tape.jsonl", "--replay", "tape.jsonl"], ["--force"]):
+    for words in (
+        ["--record", "tape.jsonl"],
+        ["--record", "tape.jsonl", "--replay", "tape.jsonl"],
+        ["--force"],
+    ):
         asked, said, code = sent(desk, *words, "hello")
         assert (asked, code, tape.read_bytes()) == ("", 2, first), said
     assert sent(desk, "--record", "tape.jsonl", "--force", "goodbye")[2] == 0
@@ -87,7 +101,9 @@ def test_a_recording_is_replaced_only_when_that_is_asked_for(tmp_path: Path) -> 
 
 
 @pytest.mark.slow
-def test_a_session_or_configured_agent_is_suggested_when_it_is_near_in_spelling(tmp_path: Path) -> None:
+def test_a_session_or_configured_agent_is_suggested_when_it_is_near_in_spelling(
+    tmp_path: Path,
+) -> None:
     desk = Desk(tmp_path)
     assert sent(desk, "--title", "Mend the parser", "hello")[2] == 0
     made = json.loads(desk.run("session", "list", "--json").stdout)[0]
@@ -125,7 +141,9 @@ def test_a_replay_says_what_of_the_recording_does_not_fit(tmp_path: Path) -> Non
         (folder / "calc.py").write_text("a = 1\n")
     with serving(steps(call("read", filePath="calc.py"), HELLO)) as server:
         desk.use(server)
-        assert desk.run("run", "--record", "t.jsonl", "--title", "T", "see @calc.py").returncode == 0
+        assert (
+            desk.run("run", "--record", "t.jsonl", "--title", "T", "see @calc.py").returncode == 0
+        )
     fitting = ["run", "--replay", "t.jsonl", "see @calc.py"]
     tape = desk.work / "t.jsonl"
     for words in (fitting, [*fitting, "--dir", str(elsewhere)]):
@@ -192,12 +210,16 @@ def test_a_mention_of_a_secret_or_of_what_lies_outside_is_asked_about(
 
 @pytest.mark.slow
 def test_mentions_are_looked_for_in_nothing_that_was_expanded(hidden: Desk) -> None:
-    """The body of a commit, what a line prints, what a file holds, a task that a model writes: none attaches a file."""
+    """The body of a commit, what a line prints, what a file holds,
+    a task that a model writes: none attaches a file.
+    """
     hidden.git("init", "-q")
     hidden.git("commit", "-q", "--allow-empty", "-m", "Fix\n\nsee @~/.ssh/id_rsa and @.env")
     (hidden.work / "note").write_text("see @.env and !`touch ran`\n")
     template = "What is new?\n!`git log -1 --format=%B`\n!`cat note`\nAnswer."
-    task = call("task", description="Look", prompt="see @.env and @~/.ssh/id_rsa", subagent_type="general")
+    task = call(
+        "task", description="Look", prompt="see @.env and @~/.ssh/id_rsa", subagent_type="general"
+    )
     with serving(steps(task, HELLO)) as server:
         hidden.use(server, command={"news": {"template": template}}, permission={"*": "allow"})
         done = hidden.run("run", "--auto", "--title", "T", "/news")

@@ -1,4 +1,6 @@
-"""`codeloop run` repairs a real repository through a real model server; its session is shown and gone on with."""
+"""`codeloop run` repairs a real repository through a real model server;
+its session is shown and gone on with.
+"""
 
 import json
 import sqlite3
@@ -11,7 +13,9 @@ from tests.cli.program import Desk, Protocol, bash, call, events, result, servin
 from tests.support.answers import Answer, Call
 
 BROKEN = "def total(prices):\n    return sum(prices[1:])\n"
-TEST = "from shop import total\n\nassert total([1, 2, 3]) == 6, total([1, 2, 3])\nprint('all good')\n"
+TEST = (
+    "from shop import total\n\nassert total([1, 2, 3]) == 6, total([1, 2, 3])\nprint('all good')\n"
+)
 RUN_TEST = f"'{sys.executable}' test_shop.py"
 REPAIR = (
     Answer(text="I run the test.", calls=(Call("bash", json.dumps({"command": RUN_TEST}), "c1"),)),
@@ -20,7 +24,13 @@ REPAIR = (
         signature="signed",
         calls=(Call("read", json.dumps({"filePath": "shop.py"}), "c2"),),
     ),
-    call("edit", call_id="c3", filePath="shop.py", oldString="sum(prices[1:])", newString="sum(prices)"),
+    call(
+        "edit",
+        call_id="c3",
+        filePath="shop.py",
+        oldString="sum(prices[1:])",
+        newString="sum(prices)",
+    ),
     bash(RUN_TEST, "c4"),
     Answer(text="The first price was left out. It is fixed, and the test passes."),
 )
@@ -55,7 +65,9 @@ def test_a_failing_test_is_repaired_and_shown_as_text(tmp_path: Path, protocol: 
     assert "all good" in done.stderr
     assert "5 steps" in done.stderr.splitlines()[-1]
     assert "$0.0007" in done.stderr.splitlines()[-1]
-    last = server.requests[-1].json["messages"] if protocol == "openai" else server.requests[-1].body
+    last = (
+        server.requests[-1].json["messages"] if protocol == "openai" else server.requests[-1].body
+    )
     assert "all good" in str(last)
 
 
@@ -69,9 +81,16 @@ def test_a_failing_test_is_repaired_and_told_as_json(tmp_path: Path, protocol: P
     ended = result(done)
     assert done.returncode == 0, done.stderr
     lines = events(done.stdout)
-    assert [line["part"]["tool"] for line in lines if line["type"] == "tool_use"] == ["bash", "read", "edit", "bash"]
+    assert [line["part"]["tool"] for line in lines if line["type"] == "tool_use"] == [
+        "bash",
+        "read",
+        "edit",
+        "bash",
+    ]
     edit = next(
-        line["part"]["state"] for line in lines if line["type"] == "tool_use" and line["part"]["tool"] == "edit"
+        line["part"]["state"]
+        for line in lines
+        if line["type"] == "tool_use" and line["part"]["tool"] == "edit"
     )
     assert "+    return sum(prices)" in edit["metadata"]["diff"]
     assert [line["part"]["text"] for line in lines if line["type"] == "reasoning"] == [
@@ -91,21 +110,31 @@ def test_a_stored_session_is_shown_exported_gone_on_with_and_deleted(tmp_path: P
     desk = repository(tmp_path)
     with serving(steps(*REPAIR)) as server:
         desk.use(server, "anthropic")
-        first = result(desk.run("run", "--format", "json", "--title", "Shop", "fix the failing test"))["sessionID"]
-        other = result(desk.run("run", "--format", "json", "--title", "Other", "something else"))["sessionID"]
+        first = result(
+            desk.run("run", "--format", "json", "--title", "Shop", "fix the failing test")
+        )["sessionID"]
+        other = result(desk.run("run", "--format", "json", "--title", "Other", "something else"))[
+            "sessionID"
+        ]
         again = result(desk.run("run", "--format", "json", "--session", first, "and now?"))
         assert again["sessionID"] == first
         server.requests.clear()
         latest = result(desk.run("run", "--format", "json", "--continue", "still there?"))
         assert latest["sessionID"] == first, "the session that changed last"
         sent = server.requests[-1].body.decode()
-        assert sent.index("fix the failing test") < sent.index("and now?") < sent.index("still there?")
+        assert (
+            sent.index("fix the failing test") < sent.index("and now?") < sent.index("still there?")
+        )
         assert latest["exitCode"] == 0, latest
     rows = json.loads(desk.run("session", "list", "--json").stdout)
     assert [(row["id"], row["title"]) for row in rows] == [(first, "Shop"), (other, "Other")]
     assert first in desk.run("session", "list").stdout.splitlines()[0]
     shown = desk.run("session", "show", first[-6:]).stdout
-    assert shown.index("> fix the failing test") < shown.index("+    return sum(prices)") < shown.index("> and now?")
+    assert (
+        shown.index("> fix the failing test")
+        < shown.index("+    return sum(prices)")
+        < shown.index("> and now?")
+    )
     exported = json.loads(desk.run("export", first).stdout)
     assert exported["info"]["id"] == first
     assert [each["info"]["role"] for each in exported["messages"]].count("user") == 3
@@ -114,9 +143,13 @@ def test_a_stored_session_is_shown_exported_gone_on_with_and_deleted(tmp_path: P
     assert json.loads(target.read_text())["info"]["id"] == first
     assert desk.run("session", "delete", first).returncode == 0
     assert desk.run("session", "show", first).returncode == 2
-    assert [row["id"] for row in json.loads(desk.run("session", "list", "--json").stdout)] == [other]
+    assert [row["id"] for row in json.loads(desk.run("session", "list", "--json").stdout)] == [
+        other
+    ]
     with sqlite3.connect(desk.database()) as database:
-        assert database.execute("SELECT count(*) FROM part WHERE session_id = ?", (first,)).fetchone() == (0,)
+        assert database.execute(
+            "SELECT count(*) FROM part WHERE session_id = ?", (first,)
+        ).fetchone() == (0,)
 
 
 @pytest.mark.slow

@@ -1,4 +1,6 @@
-"""Commands of the model in the sandbox of this machine, by the real program: what is told of what they may not do."""
+"""Commands of the model in the sandbox of this machine,
+by the real program: what is told of what they may not do.
+"""
 
 import subprocess
 from collections.abc import Callable
@@ -19,8 +21,12 @@ def nothing() -> None:
     """Nothing happens meanwhile."""
 
 
-def run(desk: Desk, *commands: str, auto: bool = True, meanwhile: Callable[[], None] = nothing) -> list[str]:
-    """Have the model run commands; return what it was told. `meanwhile` happens once there is a file began."""
+def run(
+    desk: Desk, *commands: str, auto: bool = True, meanwhile: Callable[[], None] = nothing
+) -> list[str]:
+    """Have the model run commands; return what it was told.
+    `meanwhile` happens once there is a file began.
+    """
     calls = [bash(command, f"call_{number}") for number, command in enumerate(commands)]
     with serving(steps(*calls, Answer(text="Done."))) as server:
         desk.use(server, sandbox={"mode": "required", "network": "off"})
@@ -39,7 +45,9 @@ def test_a_fork_bomb_and_a_memory_hog_are_ended_and_the_model_is_told(tmp_path: 
     desk = Desk(tmp_path, limits={"SANDBOX_PROCESSES": 320, "SANDBOX_MEMORY": 1})
     (desk.work / "bomb.py").write_text(BOMB)
     hog = "import time; x = b'x' * (1 << 30); time.sleep(20)"
-    bomb, memory, after = run(desk, f"python3 {desk.work}/bomb.py", f'python3 -c "{hog}"', "echo goes on")
+    bomb, memory, after = run(
+        desk, f"python3 {desk.work}/bomb.py", f'python3 -c "{hog}"', "echo goes on"
+    )
     assert "it used more than 320 processes and threads, which is all that it may here" in bomb
     assert "MB of memory, which is all that it may here" in memory
     assert after == "goes on\n"
@@ -47,7 +55,9 @@ def test_a_fork_bomb_and_a_memory_hog_are_ended_and_the_model_is_told(tmp_path: 
 
 
 @pytest.mark.slow
-def test_a_secret_file_is_written_when_that_was_allowed_and_stays_hidden_else(tmp_path: Path) -> None:
+def test_a_secret_file_is_written_when_that_was_allowed_and_stays_hidden_else(
+    tmp_path: Path,
+) -> None:
     desk = Desk(tmp_path)
     (desk.work / ".env").write_text("A=the-secret\n")
     (desk.work / "script.sh").write_text("cat .env; echo A=3 > .env")
@@ -78,7 +88,10 @@ def test_what_a_person_makes_meanwhile_is_kept_when_they_say_so_and_never_lost(
     (told,) = run(desk, command, auto=is_kept, meanwhile=make)
     if is_kept:
         assert path.read_text() == "{}"
-        assert f"{name.partition('/')[0]} appeared while the command ran. The user let it stay." in told
+        assert (
+            f"{name.partition('/')[0]} appeared while the command ran. The user let it stay."
+            in told
+        )
         return
     assert not path.exists()
     moved = Path(told.partition("It was moved to ")[2].partition(". ")[0])

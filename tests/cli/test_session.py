@@ -66,14 +66,26 @@ def test_run_goes_on_with_a_copy(tmp_path: Path) -> None:
         shown(desk, "run", "--title", "One", "first")
         shown(desk, "run", "--continue", "second")
         original = listed(desk)[0]["id"]
-        forked = result(desk.run("run", "--format", "json", "--continue", "--fork", "--at", "2", "other"))
+        forked = result(
+            desk.run("run", "--format", "json", "--continue", "--fork", "--at", "2", "other")
+        )
         assert forked["sessionID"] != original
         assert [each["title"] for each in listed(desk)] == ["One (fork #1)", "One"]
         document = json.loads(shown(desk, "export", str(forked["sessionID"])))
         said = [p["text"] for m in document["messages"] for p in m["parts"] if p["type"] == "text"]
         assert said == ["first", "Done.", "other", "Done."]
         again = result(
-            desk.run("run", "--format", "json", "--session", str(original), "--fork", "--title", "Mine", "third")
+            desk.run(
+                "run",
+                "--format",
+                "json",
+                "--session",
+                str(original),
+                "--fork",
+                "--title",
+                "Mine",
+                "third",
+            )
         )
         assert again["exitCode"] == 0
         assert listed(desk)[0]["title"] == "Mine"
@@ -81,7 +93,9 @@ def test_run_goes_on_with_a_copy(tmp_path: Path) -> None:
         assert "third" not in shown(desk, "session", "show", str(original))
 
 
-@pytest.mark.parametrize("flags", [("--fork",), ("--at", "1"), ("--continue", "--at", "1"), ("--continue", "--fork")])
+@pytest.mark.parametrize(
+    "flags", [("--fork",), ("--at", "1"), ("--continue", "--at", "1"), ("--continue", "--fork")]
+)
 def test_a_copy_of_nothing_is_a_wrong_call(tmp_path: Path, flags: tuple[str, ...]) -> None:
     done = Desk(tmp_path).run("run", *flags, "hello")
     assert done.returncode == 2
@@ -145,8 +159,14 @@ def test_sums_are_shown_for_people_and_programs(tmp_path: Path) -> None:
     assert before in text or after in text
     assert str(desk.work)[-40:] in text
     figures = json.loads(shown(desk, "stats", "--json", "--all"))
-    assert (figures["total"]["sessions"], figures["total"]["steps"], figures["total"]["toolCalls"]) == (1, 2, 1)
-    assert figures["total"]["cost"] == pytest.approx(sum(day["figures"]["cost"] for day in figures["days"]))
+    assert (
+        figures["total"]["sessions"],
+        figures["total"]["steps"],
+        figures["total"]["toolCalls"],
+    ) == (1, 2, 1)
+    assert figures["total"]["cost"] == pytest.approx(
+        sum(day["figures"]["cost"] for day in figures["days"])
+    )
 
 
 async def test_a_waiting_prompt_is_marked_where_the_session_is_shown(tmp_path: Path) -> None:
@@ -154,7 +174,9 @@ async def test_a_waiting_prompt_is_marked_where_the_session_is_shown(tmp_path: P
         tmp_path, [make_answer(scripted_project.make_call("bash", command="sleep 77"))]
     ) as it:
         for text in ("begin", "later"):
-            await it.client.call(PROMPT_ASYNC, Prompt(session_id=it.session_id, parts=[TextPartInput(text=text)]))
+            await it.client.call(
+                PROMPT_ASYNC, Prompt(session_id=it.session_id, parts=[TextPartInput(text=text)])
+            )
             await wait_until(it.calls)
         seen = await asyncio.to_thread(shown, Desk(tmp_path), "session", "show", it.session_id)
         lines = [line.strip() for line in seen.splitlines()]
@@ -189,8 +211,12 @@ def test_a_list_says_that_it_stops_and_shows_names_that_are_found(tmp_path: Path
         assert len(done.stdout.splitlines()) == 2
         assert "2 of 3 sessions are shown" in done.stderr
         assert desk.run("session", "list", "-n", "3").stderr == ""
-        counts = Counter(each["slug"] for each in listed(desk))  # of two thousand names, two may have one
-        slug, title = next((str(each["slug"]), each["title"]) for each in listed(desk) if counts[each["slug"]] == 1)
+        counts = Counter(
+            each["slug"] for each in listed(desk)
+        )  # of two thousand names, two may have one
+        slug, title = next(
+            (str(each["slug"]), each["title"]) for each in listed(desk) if counts[each["slug"]] == 1
+        )
         assert slug in desk.run("session", "list").stdout
         assert shown(desk, "session", "show", slug).startswith(f"{title}\n")
         assert "Done." in shown(desk, "run", "--session", slug, "again")

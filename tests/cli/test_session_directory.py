@@ -1,4 +1,6 @@
-"""A session belongs to a directory: commands without a name take this directory's, and undo works nowhere else."""
+"""A session belongs to a directory: commands without a name take this directory's,
+and undo works nowhere else.
+"""
 
 import json
 from collections.abc import Callable
@@ -78,7 +80,9 @@ def test_commands_without_a_name_refuse_and_name_what_belongs_elsewhere(
     a, b = laid_out(desk)
     with serving(steps(write("new.txt"), Answer(text="Done."))) as server:
         desk.use(server)
-        session = result(a.run("run", "--auto", "--format", "json", "--title", "One", "go"))["sessionID"]
+        session = result(a.run("run", "--auto", "--format", "json", "--title", "One", "go"))[
+            "sessionID"
+        ]
         requests = len(server.requests)
         for words in NAMELESS:
             done = b.run(*words)
@@ -98,7 +102,9 @@ def test_commands_without_a_name_refuse_and_name_what_belongs_elsewhere(
 
 
 @pytest.mark.parametrize("laid_out", [worktrees, folders])
-def test_each_directory_undoes_its_own_turn(tmp_path: Path, laid_out: Callable[[Desk], tuple[Side, Side]]) -> None:
+def test_each_directory_undoes_its_own_turn(
+    tmp_path: Path, laid_out: Callable[[Desk], tuple[Side, Side]]
+) -> None:
     desk = Desk(tmp_path)
     desk.work.mkdir(exist_ok=True)
     a, b = laid_out(desk)
@@ -133,16 +139,22 @@ def test_a_session_goes_on_elsewhere_only_as_a_copy(tmp_path: Path) -> None:
     a, b = worktrees(desk)
     with serving(steps(write("new.txt"), Answer(text="Done."))) as server:
         desk.use(server)
-        session = result(a.run("run", "--auto", "--format", "json", "--title", "One", "go"))["sessionID"]
+        session = result(a.run("run", "--auto", "--format", "json", "--title", "One", "go"))[
+            "sessionID"
+        ]
         refused = b.run("run", "--session", session, "again")
         assert refused.returncode == 2
         assert str(a.work) in refused.stderr
-        copy = result(b.run("run", "--auto", "--format", "json", "--session", session, "--fork", "again"))
+        copy = result(
+            b.run("run", "--auto", "--format", "json", "--session", session, "--fork", "again")
+        )
     assert copy["exitCode"] == 0
     assert json.loads(b.run("export").stdout)["info"]["directory"] == str(b.work)
     assert b.run("undo").returncode == 0
     assert ((a.work / "new.txt").exists(), (b.work / "new.txt").exists()) == (True, False)
-    copied = b.run("undo")  # the turn that the copy brought along changed files of the other work tree
+    copied = b.run(
+        "undo"
+    )  # the turn that the copy brought along changed files of the other work tree
     assert copied.returncode == 1
     assert f"skipped  {a.work}/new.txt" in copied.stderr
     assert (a.work / "new.txt").exists()
@@ -163,7 +175,9 @@ def test_a_session_of_another_project_is_named_with_its_directory(tmp_path: Path
         assert f"{session} belongs to {desk.work}" in done.stderr
 
 
-def test_without_a_repository_each_directory_lists_searches_and_counts_its_own(tmp_path: Path) -> None:
+def test_without_a_repository_each_directory_lists_searches_and_counts_its_own(
+    tmp_path: Path,
+) -> None:
     desk = Desk(tmp_path)
     desk.work.mkdir(exist_ok=True)
     a, b = folders(desk)

@@ -10,7 +10,11 @@ import pytest
 from tests.cli.program import Desk
 from tests.support.planted_keys import draw_keys
 
-SES, USR, ANS = "ses_1f88ee7d6001abcdefghijklmn", "msg_1f88ee7d6002abcdefghijklmn", "msg_1f88ee7d6003abcdefghijklmn"
+SES, USR, ANS = (
+    "ses_1f88ee7d6001abcdefghijklmn",
+    "msg_1f88ee7d6002abcdefghijklmn",
+    "msg_1f88ee7d6003abcdefghijklmn",
+)
 PIXEL = "data:image/png;base64,iVBORw0KGgo="
 
 
@@ -36,21 +40,36 @@ def document(texts: Iterator[str], home: str) -> dict[str, Any]:
             "title": next(texts),
             "metadata": metadata,
         }
-        return part(ANS, "tool", callID="c", tool=tool, state=state | {"time": {"start": 1, "end": 2}})
+        return part(
+            ANS, "tool", callID="c", tool=tool, state=state | {"time": {"start": 1, "end": 2}}
+        )
 
     def failed(tool: str) -> dict[str, Any]:
-        state = {"status": "error", "input": {"x": next(texts)}, "error": next(texts), "time": {"start": 1, "end": 2}}
+        state = {
+            "status": "error",
+            "input": {"x": next(texts)},
+            "error": next(texts),
+            "time": {"start": 1, "end": 2},
+        }
         return part(ANS, "tool", callID="c", tool=tool, state=state)
 
     def user(text: str) -> list[dict[str, Any]]:
         image = part(USR, "file", mime="image/png", url=PIXEL, filename=next(texts))
-        page = part(USR, "file", mime="text/plain", url=f"data:text/plain,{next(texts)}", filename="a.txt")
+        page = part(
+            USR, "file", mime="text/plain", url=f"data:text/plain,{next(texts)}", filename="a.txt"
+        )
         hidden = part(USR, "text", text=f"for the model alone {next(texts)}", synthetic=True)
         return [part(USR, "text", text=text), image, page, hidden]
 
     def answer() -> list[dict[str, Any]]:
         patch = f"--- a/x\n+++ b/x\n@@ -1,1 +1,1 @@\n-{next(texts)}\n+{next(texts)}\n"
-        diff = {"file": next(texts), "patch": patch, "additions": 1, "deletions": 1, "before": next(texts)}
+        diff = {
+            "file": next(texts),
+            "patch": patch,
+            "additions": 1,
+            "deletions": 1,
+            "before": next(texts),
+        }
         return [
             part(ANS, "reasoning", text=next(texts), time={"start": 1, "end": 2}, metadata={"signature": next(texts)}),
             part(ANS, "text", text=next(texts)),
@@ -64,7 +83,12 @@ def document(texts: Iterator[str], home: str) -> dict[str, Any]:
 
     common = {"sessionID": SES, "agent": "build"}
     where = {"cwd": f"{home}/p", "root": f"{home}/p"}
-    prompt = common | {"id": USR, "role": "user", "time": {"created": 1}, "model": {"providerID": "p", "modelID": "m"}}
+    prompt = common | {
+        "id": USR,
+        "role": "user",
+        "time": {"created": 1},
+        "model": {"providerID": "p", "modelID": "m"},
+    }
     reply = common | {
         "id": ANS, "role": "assistant", "parentID": USR, "modelID": "m", "providerID": "p", "mode": "build",
         "cost": 0.25, "path": where, "time": {"created": 2, "completed": 3},
@@ -121,12 +145,16 @@ def test_no_key_of_five_hundred_is_in_the_page_and_nothing_ends_the_data(tmp_pat
     assert {part["url"] for part in parts if part["type"] == "file"} == {PIXEL, ""}
     assert "for the model alone" not in page
     assert str(tmp_path) not in page
-    assert {part["state"]["input"]["filePath"] for part in parts if part.get("tool") == "edit"} == {"~/p/x.py"}
+    assert {part["state"]["input"]["filePath"] for part in parts if part.get("tool") == "edit"} == {
+        "~/p/x.py"
+    }
 
 
 def test_a_key_of_ours_is_hidden_though_it_looks_like_any_word(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
-    (tmp_path / "s.json").write_text(json.dumps(document(iter(["a plain-looking-word b"] * 2_000), str(tmp_path))))
+    (tmp_path / "s.json").write_text(
+        json.dumps(document(iter(["a plain-looking-word b"] * 2_000), str(tmp_path)))
+    )
     assert desk.run("import", str(tmp_path / "s.json")).returncode == 0
     done = desk.run("share", "-f", str(tmp_path / "out.html"), SOME_TOKEN="plain-looking-word")
     assert done.returncode == 0, done.stderr

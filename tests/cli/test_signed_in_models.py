@@ -1,4 +1,6 @@
-"""A provider that somebody signed in at with a plugin: listed, used where none is chosen, and asked through it."""
+"""A provider that somebody signed in at with a plugin: listed, used where none is chosen,
+and asked through it.
+"""
 
 import json
 import os
@@ -35,7 +37,9 @@ def test_models_of_a_provider_that_a_plugin_signs_in_at_can_be_used(tmp_path: Pa
         assert nobody.returncode != 0
         assert "acme/coder" not in desk.run("models").stdout
         path = Path(json.loads(desk.run("debug", "paths", "--json").stdout)["credentials"])
-        Credentials(path).store_sign_in("acme", {"access": "token-of-acme", "refresh": "r", "expires": 0})
+        Credentials(path).store_sign_in(
+            "acme", {"access": "token-of-acme", "refresh": "r", "expires": 0}
+        )
         done = desk.run("run", "hello")
         assert (done.returncode, done.stdout.strip()) == (0, "From acme."), done.stderr
         assert server.requests[-1].headers["authorization"] == "Bearer token-of-acme"

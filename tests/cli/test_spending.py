@@ -1,4 +1,6 @@
-"""Money that was spent stays spent: whatever becomes of a session, budgets and sums count what its requests cost."""
+"""Money that was spent stays spent: whatever becomes of a session,
+budgets and sums count what its requests cost.
+"""
 
 import json
 import re
@@ -37,9 +39,13 @@ def wait_until(is_so: Callable[[], object]) -> None:
 
 
 def read_row(desk: Desk, column: str) -> int:
-    """Return a column of the newest row of the ledger, which is there before its request is sent."""
+    """Return a column of the newest row of the ledger,
+    which is there before its request is sent.
+    """
     with sqlite3.connect(desk.database()) as database:
-        row = database.execute(f"SELECT {column} FROM spending ORDER BY number DESC LIMIT 1").fetchone()
+        row = database.execute(
+            f"SELECT {column} FROM spending ORDER BY number DESC LIMIT 1"
+        ).fetchone()
     return row[0]
 
 
@@ -50,9 +56,13 @@ def read_kinds(desk: Desk) -> list[str]:
 
 
 def shift_rows(desk: Desk, days: int) -> None:
-    """Date all rows of the ledger later, as if the clock had been set back since. The table itself refuses that."""
+    """Date all rows of the ledger later, as if the clock had been set back since.
+    The table itself refuses that.
+    """
     with sqlite3.connect(desk.database()) as database:
-        (trigger,) = database.execute("SELECT sql FROM sqlite_master WHERE name = 'spending_is_settled'").fetchone()
+        (trigger,) = database.execute(
+            "SELECT sql FROM sqlite_master WHERE name = 'spending_is_settled'"
+        ).fetchone()
         database.execute("DROP TRIGGER spending_is_settled")
         database.execute("UPDATE spending SET time = time + ?", (days * 86_400_000,))
         database.execute(trigger)
@@ -113,10 +123,14 @@ def test_copies_of_a_session_are_not_paid_again(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
-def test_an_answer_that_is_broken_off_counts_as_far_as_it_came(tmp_path: Path, number: signal.Signals) -> None:
+def test_an_answer_that_is_broken_off_counts_as_far_as_it_came(
+    tmp_path: Path, number: signal.Signals
+) -> None:
     desk = Desk(tmp_path, limits={"CHECKPOINT_INTERVAL": 0})
     text = "word " * 400
-    with serving([Answer(text=text, deltas=400, counts=Counts(input=700), stall_after=310)]) as server:
+    with serving(
+        [Answer(text=text, deltas=400, counts=Counts(input=700), stall_after=310)]
+    ) as server:
         desk.use(server, "anthropic", budget={"day": 0.001})
         running = desk.start("run", "--title", "T", "tell me")
         wait_until(lambda: server.requests)
@@ -131,7 +145,9 @@ def test_an_answer_that_is_broken_off_counts_as_far_as_it_came(tmp_path: Path, n
 
 def test_a_request_under_way_counts_for_other_processes(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
-    with serving([Answer(text="word " * 100, deltas=100, counts=Counts(input=700), stall_after=10)]) as server:
+    with serving(
+        [Answer(text="word " * 100, deltas=100, counts=Counts(input=700), stall_after=10)]
+    ) as server:
         desk.use(server, "anthropic", budget={"day": 0.0005})
         running = desk.start("run", "--title", "T", "tell me")
         wait_until(lambda: server.requests)
@@ -148,7 +164,8 @@ def test_the_clock_brings_no_budget_back(tmp_path: Path) -> None:
         desk.use(server, budget={"day": 0.03})
         assert ask(desk)["reason"] == "done"
         shift_rows(desk, days=2)
-        # A day earlier than the last row: what is spent now is dated as that, and counts today and then.
+        # A day earlier than the last row: what is spent now is dated as that,
+        # and counts today and then.
         assert ask(desk)["reason"] == "done"
         assert ask(desk)["reason"] == "limit"
     assert read_stats(desk)["budgets"][0]["spent"] == pytest.approx(2 * PRICE)
@@ -188,7 +205,11 @@ def test_every_kind_of_request_is_paid_once_and_stays_when_all_is_deleted(tmp_pa
     def choose(received: ReceivedRequest) -> Answer:
         words = json.dumps(received.json)
         has_called = '"role": "tool"' in words
-        return task if "delegate this" in words and received.json.get("tools") and not has_called else done
+        return (
+            task
+            if "delegate this" in words and received.json.get("tools") and not has_called
+            else done
+        )
 
     with serving(choose) as server:
         desk.use(server, small_model="local/m")
@@ -204,7 +225,11 @@ def test_every_kind_of_request_is_paid_once_and_stays_when_all_is_deleted(tmp_pa
     assert desk.run("session", "delete", session).returncode == 0
     assert json.loads(desk.run("session", "list", "--children", "--json").stdout) == []
     after = read_stats(desk)
-    assert (after["total"], after["days"], after["models"]) == (before["total"], before["days"], before["models"])
+    assert (after["total"], after["days"], after["models"]) == (
+        before["total"],
+        before["days"],
+        before["models"],
+    )
     assert after["discarded"] == after["total"]
 
 

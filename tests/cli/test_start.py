@@ -1,4 +1,6 @@
-"""Starting up: what answers at once imports nothing heavy, and the program runs in each of its forms."""
+"""Starting up: what answers at once imports nothing heavy,
+and the program runs in each of its forms.
+"""
 
 import os
 import pty
@@ -29,11 +31,20 @@ LOOK = f"import sys\ntry:\n    {COMMAND[2]}\nfinally:\n    print(*sys.modules, f
 
 @pytest.mark.parametrize(
     ("arguments", "more"),
-    [(["--version"], {"asyncio", "click", "msgspec", "sqlite3"}), (["--help"], {"asyncio", "sqlite3"})],
+    [
+        (["--version"], {"asyncio", "click", "msgspec", "sqlite3"}),
+        (["--help"], {"asyncio", "sqlite3"}),
+    ],
 )
-def test_version_and_help_import_nothing_heavy(tmp_path: Path, arguments: list[str], more: set[str]) -> None:
+def test_version_and_help_import_nothing_heavy(
+    tmp_path: Path, arguments: list[str], more: set[str]
+) -> None:
     done = subprocess.run(
-        [sys.executable, "-c", LOOK, *arguments], **Desk(tmp_path).options(), capture_output=True, text=True, check=True
+        [sys.executable, "-c", LOOK, *arguments],
+        **Desk(tmp_path).options(),
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert done.stdout
     assert set(done.stderr.split()) & (HEAVY | more) == set()
@@ -72,7 +83,10 @@ class Collected:
 
 sys.meta_path.insert(0, Finder())
 """
-AT_IMPORT = {"of the module": "os.kill(os.getpid(), signal.SIGINT)", "in a callback of the import": "Collected()"}
+AT_IMPORT = {
+    "of the module": "os.kill(os.getpid(), signal.SIGINT)",
+    "in a callback of the import": "Collected()",
+}
 
 
 @pytest.mark.parametrize("where", AT_IMPORT.values(), ids=AT_IMPORT)

@@ -21,7 +21,10 @@ def test_everything_that_is_worked_on_stops_within_a_second(tmp_path: Path) -> N
         server_process = first.start("serve", "--port", "0")
         assert server_process.stdout is not None
         url = server_process.stdout.readline().split()[-1]
-        running = [first.start("run", "--attach", url, "--format", "json", "wait"), second.start("run", "wait too")]
+        running = [
+            first.start("run", "--attach", url, "--format", "json", "wait"),
+            second.start("run", "wait too"),
+        ]
         try:
             deadline = time.monotonic() + 60
             while not all((desk.work / "began").exists() for desk in (first, second)):

@@ -9,8 +9,12 @@ from codeloop.cli.run.stream_run import StreamInput
 from codeloop.schema.wire import JSON
 
 
-@pytest.mark.parametrize("line", [b'{"type":"\xff"}', b"[" * 3000 + b"]" * 3000], ids=["not UTF-8", "nested deeply"])
-async def test_a_line_that_can_not_be_decoded_is_a_problem_and_the_next_is_read(line: bytes) -> None:
+@pytest.mark.parametrize(
+    "line", [b'{"type":"\xff"}', b"[" * 3000 + b"]" * 3000], ids=["not UTF-8", "nested deeply"]
+)
+async def test_a_line_that_can_not_be_decoded_is_a_problem_and_the_next_is_read(
+    line: bytes,
+) -> None:
     async def handle_control(_document: JSON) -> None:
         pass
 

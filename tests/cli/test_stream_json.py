@@ -1,4 +1,6 @@
-"""`run` in the format that SDKs of other agents read: messages on stdin, lines on stdout, requests both ways."""
+"""`run` in the format that SDKs of other agents read: messages on stdin, lines on stdout,
+requests both ways.
+"""
 
 import json
 import signal
@@ -22,7 +24,9 @@ PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgG
 
 
 def user(content: Any) -> str:
-    return json.dumps({"type": "user", "message": {"role": "user", "content": content}, "session_id": "default"})
+    return json.dumps(
+        {"type": "user", "message": {"role": "user", "content": content}, "session_id": "default"}
+    )
 
 
 def control(number: str, **request: Any) -> str:
@@ -35,14 +39,20 @@ def of(lines: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:
 
 def blocks(lines: list[dict[str, Any]]) -> list[str]:
     return [
-        block["type"] for line in lines if line["type"] in {"assistant", "user"} for block in line["message"]["content"]
+        block["type"]
+        for line in lines
+        if line["type"] in {"assistant", "user"}
+        for block in line["message"]["content"]
     ]
 
 
 def test_each_message_is_answered_by_a_result_and_a_bad_line_costs_none(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     (desk.work / "a.txt").write_text("hello\n")
-    image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PIXEL}}
+    image = {
+        "type": "image",
+        "source": {"type": "base64", "media_type": "image/png", "data": PIXEL},
+    }
     said = [
         control("r1", subtype="initialize"),
         user("read a.txt"),
@@ -53,10 +63,18 @@ def test_each_message_is_answered_by_a_result_and_a_bad_line_costs_none(tmp_path
         control("r2", subtype="rewind"),
         user("once more"),
     ]
-    answers = steps(Answer(reasoning="Let me see.", text="I look.", calls=(LOOK,)), Answer(text="It says hello."))
+    answers = steps(
+        Answer(reasoning="Let me see.", text="I look.", calls=(LOOK,)),
+        Answer(text="It says hello."),
+    )
     with serving(answers) as server:
         desk.use(server, **UNCONFINED)
-        flags = ("--include-partial-messages", "--replay-user-messages", "--title", "T")  # none is asked for and paid
+        flags = (
+            "--include-partial-messages",
+            "--replay-user-messages",
+            "--title",
+            "T",
+        )  # none is asked for and paid
         done = desk.run(*TALK, *flags, stdin="\n".join(said))  # the last line has no end
         pictures = [received for received in server.requests if b"image_url" in received.body]
     lines = events(done.stdout)
@@ -70,7 +88,11 @@ def test_each_message_is_answered_by_a_result_and_a_bad_line_costs_none(tmp_path
     assert "/nothing" in results[4]["errors"][0]
     assert done.returncode == 2
     for good in (results[0], results[3], results[5]):
-        assert (good["subtype"], good["result"], good["num_turns"]) == ("success", "It says hello.", 2)
+        assert (good["subtype"], good["result"], good["num_turns"]) == (
+            "success",
+            "It says hello.",
+            2,
+        )
         assert good["total_cost_usd"] == 0.00028
         assert (good["usage"]["input_tokens"], good["usage"]["output_tokens"]) == (200, 40)
         assert good["modelUsage"]["local/m"]["outputTokens"] == 40
@@ -85,11 +107,21 @@ def test_each_message_is_answered_by_a_result_and_a_bad_line_costs_none(tmp_path
         "text",
     ]
     assert len([line for line in lines if line.get("isReplay")]) == 4
-    result = next(line for line in turn if line["type"] == "user" and not line.get("isReplay"))["message"]["content"][0]
-    assert result == {"type": "tool_result", "tool_use_id": "call_1", "content": "hello\n", "is_error": False}
+    result = next(line for line in turn if line["type"] == "user" and not line.get("isReplay"))[
+        "message"
+    ]["content"][0]
+    assert result == {
+        "type": "tool_result",
+        "tool_use_id": "call_1",
+        "content": "hello\n",
+        "is_error": False,
+    }
     last = of(turn, "assistant")[-1]["message"]
     assert (last["model"], last["usage"]["input_tokens"]) == ("local/m", 100)
-    assert [line["response"]["subtype"] for line in of(lines, "control_response")] == ["success", "error"]
+    assert [line["response"]["subtype"] for line in of(lines, "control_response")] == [
+        "success",
+        "error",
+    ]
     check_deltas([line["event"] for line in of(turn, "stream_event")])
 
 
@@ -118,14 +150,26 @@ def test_one_prompt_is_lines_or_the_last_of_them(tmp_path: Path) -> None:
     with serving(steps(bash("true"), Answer(text="Done."))) as server:
         desk.use(server, **UNCONFINED)
         lines = events(desk.run(*STREAM, "go").stdout)
-        assert [line["type"] for line in lines] == ["system", "assistant", "user", "assistant", "result"]
+        assert [line["type"] for line in lines] == [
+            "system",
+            "assistant",
+            "user",
+            "assistant",
+            "result",
+        ]
         (alone,) = events(desk.run("run", "--output-format", "json", "go").stdout)
         assert (alone["subtype"], alone["result"]) == ("success", "Done.")
         cut = desk.run("run", "--output-format", "json", "--max-steps", "1", "go")
         assert json.loads(cut.stdout)["subtype"] == "error_max_turns"
         cut = desk.run("run", "--output-format", "json", "--max-cost", "0.0001", "go")
         assert json.loads(cut.stdout)["subtype"] == "error_max_budget_usd"
-        denied = desk.run(*STREAM, "--profile", "ask", "go", CODELOOP_CONFIG_CONTENT='{"permission":{"bash":"ask"}}')
+        denied = desk.run(
+            *STREAM,
+            "--profile",
+            "ask",
+            "go",
+            CODELOOP_CONFIG_CONTENT='{"permission":{"bash":"ask"}}',
+        )
         (refusal,) = events(denied.stdout)[-1]["permission_denials"]
         assert (refusal["tool_name"], refusal["tool_use_id"]) == ("bash", "call_1")
         assert denied.returncode == 5
@@ -159,7 +203,10 @@ def test_wrong_flags_are_a_result_too(tmp_path: Path) -> None:
         ((*STREAM, "--format", "json", "go"), "--format and --output-format"),
         ((*TALK, "go"), "the messages come from stdin"),
         ((*STREAM, "--replay-user-messages", "go"), "needs --input-format stream-json"),
-        (("run", "--output-format", "json", "--include-partial-messages", "go"), "needs --output-format stream-json"),
+        (
+            ("run", "--output-format", "json", "--include-partial-messages", "go"),
+            "needs --output-format stream-json",
+        ),
     ):
         done = desk.run(*flags)
         (last,) = events(done.stdout)
@@ -199,7 +246,9 @@ class Host:
 def hosting(desk: Desk, *flags: str) -> Generator[Host, None, None]:
     pipe = subprocess.PIPE
     command = [*desk.command, *TALK, *flags]
-    process = subprocess.Popen(command, **desk.options(), stdin=pipe, stdout=pipe, stderr=pipe, text=True)
+    process = subprocess.Popen(
+        command, **desk.options(), stdin=pipe, stdout=pipe, stderr=pipe, text=True
+    )
     try:
         yield Host(process)
     finally:
@@ -217,7 +266,9 @@ def answer_by_words(received: ReceivedRequest) -> Answer:
     words = str(messages[-1]["content"])
     if "sleep" in words:
         return Answer(text="a " * 400, delay=0.1, deltas=0)
-    return call("bash", command=words.partition("run: ")[2].partition("'")[0].strip(), description="Runs it")
+    return call(
+        "bash", command=words.partition("run: ")[2].partition("'")[0].strip(), description="Runs it"
+    )
 
 
 @pytest.mark.slow  # waits for answers that are interrupted
@@ -226,7 +277,12 @@ def test_the_program_is_asked_interrupts_and_ends_the_run(tmp_path: Path) -> Non
     with serving(answer_by_words) as server:
         desk.use(server, sandbox="off")
         with hosting(
-            desk, "--permission-prompt-tool", "stdio", "--profile", "ask", "--include-partial-messages"
+            desk,
+            "--permission-prompt-tool",
+            "stdio",
+            "--profile",
+            "ask",
+            "--include-partial-messages",
         ) as host:
             host.write(user("run: touch made"))
             asked = host.until_type("control_request")
@@ -237,7 +293,11 @@ def test_the_program_is_asked_interrupts_and_ends_the_run(tmp_path: Path) -> Non
             assert (desk.work / "made").exists()
 
             host.write(user("run: touch other"))
-            host.answer(host.until_type("control_request"), behavior="allow", updatedInput={"command": "rm made"})
+            host.answer(
+                host.until_type("control_request"),
+                behavior="allow",
+                updatedInput={"command": "rm made"},
+            )
             refused = host.until_type("user")["message"]["content"][0]
             assert refused["is_error"]
             assert "changed the arguments" in refused["content"]
@@ -245,19 +305,26 @@ def test_the_program_is_asked_interrupts_and_ends_the_run(tmp_path: Path) -> Non
             assert not (desk.work / "other").exists()
 
             host.write(user("run: touch third"))
-            host.answer(host.until_type("control_request"), behavior="deny", message="Not that one.")
+            host.answer(
+                host.until_type("control_request"), behavior="deny", message="Not that one."
+            )
             assert "Not that one." in host.until_type("user")["message"]["content"][0]["content"]
             assert host.until_type("result")["permission_denials"][0]["tool_name"] == "bash"
 
             host.write(user("run: touch third"))
-            empty = {"subtype": "success", "request_id": host.until_type("control_request")["request_id"]}
+            empty = {
+                "subtype": "success",
+                "request_id": host.until_type("control_request")["request_id"],
+            }
             host.write(json.dumps({"type": "control_response", "response": empty}))
             assert NOBODY_MESSAGE in host.until_type("user")["message"]["content"][0]["content"]
             host.until_type("result")
 
             host.write(user("sleep"))
             host.write(user("run: touch fourth"))  # waits for its turn
-            host.until(lambda line: line["type"] == "stream_event" and "text_delta" in json.dumps(line))
+            host.until(
+                lambda line: line["type"] == "stream_event" and "text_delta" in json.dumps(line)
+            )
             # Both at once: the next turn must not ask before the mode is set.
             mode = control("m", subtype="set_permission_mode", mode="bypassPermissions")
             host.write(control("i", subtype="interrupt") + "\n" + mode)

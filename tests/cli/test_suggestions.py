@@ -46,13 +46,20 @@ def test_every_suggested_command_is_one() -> None:
 
 
 def test_every_suggested_option_is_one(root: click.Context) -> None:
-    options = {name for param in (*run.params, *app.params) for name in param.opts} | {"--version", "codeloop run"}
+    options = {name for param in (*run.params, *app.params) for name in param.opts} | {
+        "--version",
+        "codeloop run",
+    }
     assert set(OPTION_SYNONYMS.values()) <= options
-    assert suggest_options(click.Context(run, parent=root), "--dangerously-skip-permissions") == ["--auto"]
+    assert suggest_options(click.Context(run, parent=root), "--dangerously-skip-permissions") == [
+        "--auto"
+    ]
 
 
 def test_every_suggested_slash_command_is_one() -> None:
-    assert {name for each in COMMANDS_BY_FOREIGN_NAME.values() for name in each} <= set(COMMANDS_BY_SLASH)
+    assert {name for each in COMMANDS_BY_FOREIGN_NAME.values() for name in each} <= set(
+        COMMANDS_BY_SLASH
+    )
 
 
 @pytest.mark.parametrize(
@@ -73,8 +80,12 @@ def test_a_word_is_found_on_every_level(root: click.Context, word: str, best: st
 
 def test_every_group_suggests_commands(root: click.Context) -> None:
     assert isinstance(root.command, click.Group)
-    groups = {name: root.command.get_command(root, name) for name in root.command.list_commands(root)}
+    groups = {
+        name: root.command.get_command(root, name) for name in root.command.list_commands(root)
+    }
     plain = [
-        name for name, each in groups.items() if isinstance(each, click.Group) and not isinstance(each, CommandGroup)
+        name
+        for name, each in groups.items()
+        if isinstance(each, click.Group) and not isinstance(each, CommandGroup)
     ]
     assert plain == []

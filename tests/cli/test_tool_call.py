@@ -11,9 +11,22 @@ from codeloop.schema.part import ToolPart
 
 def finished(tool: str, **metadata: Any) -> ToolPart:
     """Return a call that took a minute, the wait for its permission included."""
-    state = {"status": "completed", "input": {"command": "ls"}, "output": "", "title": "ls", "metadata": metadata}
+    state = {
+        "status": "completed",
+        "input": {"command": "ls"},
+        "output": "",
+        "title": "ls",
+        "metadata": metadata,
+    }
     state["time"] = {"start": 1_000, "end": 61_000}
-    part = {"id": "prt_1", "sessionID": "ses_1", "messageID": "msg_1", "callID": "c", "tool": tool, "state": state}
+    part = {
+        "id": "prt_1",
+        "sessionID": "ses_1",
+        "messageID": "msg_1",
+        "callID": "c",
+        "tool": tool,
+        "state": state,
+    }
     return msgspec.convert(part | {"type": "tool"}, ToolPart)
 
 

@@ -1,4 +1,6 @@
-"""A session in a work tree, by the real program with `--auto`: what it can do to the other trees of the repository."""
+"""A session in a work tree, by the real program with `--auto`: what it can do to the
+other trees of the repository.
+"""
 
 import json
 from pathlib import Path
@@ -33,8 +35,14 @@ def run_in_tree(desk: Desk, *calls: Answer, **settings: Any) -> list[str]:
 
 
 def look(folder: Path) -> dict[str, bytes]:
-    """Return the files of a work tree, and what decides about its git: everything that a session must leave alone."""
-    paths = [path for path in folder.rglob("*") if path.is_file() and path.relative_to(folder).parts[0] != ".git"]
+    """Return the files of a work tree, and what decides about its git: everything that
+    a session must leave alone.
+    """
+    paths = [
+        path
+        for path in folder.rglob("*")
+        if path.is_file() and path.relative_to(folder).parts[0] != ".git"
+    ]
     paths += [folder / ".git" / name for name in ("HEAD", "index", "config")]
     paths += (folder / ".git" / "hooks").glob("*")
     return {str(path): path.read_bytes() for path in paths if path.is_file()}
@@ -53,7 +61,12 @@ def list_ways(main: Path) -> list[Answer]:
         call("multiedit", filePath=file, edits=[{"oldString": "one", "newString": "two"}]),
         call("batch", tool_calls=batch),
         call("apply_patch", patchText=patch),
-        call("bash", command="touch new.py && python3 -c \"open('new2.py', 'w')\"", workdir=str(main), description="x"),
+        call(
+            "bash",
+            command="touch new.py && python3 -c \"open('new2.py', 'w')\"",
+            workdir=str(main),
+            description="x",
+        ),
     ]
     lines = [
         f"echo x > {new}",
@@ -73,12 +86,20 @@ def list_ways(main: Path) -> list[Answer]:
         f"env -C {main} touch new.py",
     ]
     answers += [bash(line) for line in lines]
-    return [*answers, *(call("bash", command=line, outside="x", description="x") for line in (lines[0], lines[7]))]
+    return [
+        *answers,
+        *(
+            call("bash", command=line, outside="x", description="x")
+            for line in (lines[0], lines[7])
+        ),
+    ]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("sandbox", ["auto", "off"])
-def test_no_tool_changes_the_parent_or_another_tree_whatever_auto_answers(desk: Desk, sandbox: str) -> None:
+def test_no_tool_changes_the_parent_or_another_tree_whatever_auto_answers(
+    desk: Desk, sandbox: str
+) -> None:
     if sandbox == "auto" and not has_sandbox():
         pytest.skip("no sandbox can be had here")
     made = json.loads(desk.run("worktree", "create", "two", "--json").stdout)
@@ -87,7 +108,8 @@ def test_no_tool_changes_the_parent_or_another_tree_whatever_auto_answers(desk: 
     before |= look(other)
     ways = [*list_ways(desk.work), *list_ways(other)]
     if sandbox == "auto":
-        # No program can be kept from it outside of the sandbox, and the line does not say what it does.
+        # No program can be kept from it outside of the sandbox,
+        # and the line does not say what it does.
         ways.append(call("bash", command="python3 -c 'x = 1'", outside="x", description="x"))
     told = run_in_tree(desk, *ways, sandbox=sandbox)
     told_otherwise = ("--auto does not let", "blocked: write to") if sandbox == "auto" else ()
@@ -95,8 +117,12 @@ def test_no_tool_changes_the_parent_or_another_tree_whatever_auto_answers(desk: 
     assert {path for path in {*after, *before} if after.get(path) != before.get(path)} == set()
     assert set(desk.git("branch").split()) - set(branches.split()) == {"codeloop/one"}
     for way, text in zip(ways, told, strict=True):
-        # The kernel keeps what a line does only as it runs, where there is a sandbox: "blocked: write to ...".
-        assert any(each in text for each in ("changes nothing in another one", *told_otherwise)), (way, text)
+        # The kernel keeps what a line does only as it runs,
+        # where there is a sandbox: "blocked: write to ...".
+        assert any(each in text for each in ("changes nothing in another one", *told_otherwise)), (
+            way,
+            text,
+        )
 
 
 @pytest.mark.slow
@@ -132,7 +158,11 @@ def test_a_subagent_in_a_tree_changes_nothing_in_the_parent(desk: Desk) -> None:
     with serving(answer) as server:
         desk.use(server)
         done = desk.run("run", "--auto", "--worktree", "one", "go")
-        told = [received.json["messages"][-1] for received in server.requests if b'"tools"' in received.body]
+        told = [
+            received.json["messages"][-1]
+            for received in server.requests
+            if b'"tools"' in received.body
+        ]
     assert done.returncode == 0, done.stderr
     assert "changes nothing in another one" in json.dumps(told)
     assert file.read_text() == "one\n"
@@ -142,10 +172,16 @@ def test_a_subagent_in_a_tree_changes_nothing_in_the_parent(desk: Desk) -> None:
 def test_a_tree_inside_of_the_own_one_is_another_one(desk: Desk) -> None:
     with serving(steps(Answer(text="Done."))) as server:
         desk.use(server)
-        outer = Path(json.loads(desk.run("worktree", "create", "one", "--json").stdout)["directory"])
+        outer = Path(
+            json.loads(desk.run("worktree", "create", "one", "--json").stdout)["directory"]
+        )
     desk.git("worktree", "add", "-q", str(outer / "inner"))
     before = look(outer / "inner")
     program = "import pathlib; pathlib.Path('inner/calc.py').write_text('two')"
-    lines = ["echo x > inner/new.py", f'python3 -c "{program}"'] if has_sandbox() else ["echo x > inner/new.py"]
+    lines = (
+        ["echo x > inner/new.py", f'python3 -c "{program}"']
+        if has_sandbox()
+        else ["echo x > inner/new.py"]
+    )
     run_in_tree(desk, call("write", filePath="inner/calc.py", content="two\n"), *map(bash, lines))
     assert look(outer / "inner") == before

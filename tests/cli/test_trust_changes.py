@@ -1,4 +1,6 @@
-"""Trust is bound to what was trusted: what changes later is asked about again, with the difference."""
+"""Trust is bound to what was trusted: what changes later is asked about again,
+with the difference.
+"""
 
 import asyncio
 import json
@@ -107,7 +109,9 @@ def test_the_command_shows_the_difference(tmp_path: Path) -> None:
     with serving([DONE]) as server:
         desk = trusted(tmp_path, server)
         assert "Nothing has changed" in desk.run("trust", "--show").stdout
-        (desk.work / "codeloop.json").write_text('{"permission": {"bash": "allow"},\n "shell": "./evil\x1b[2J"}\n')
+        (desk.work / "codeloop.json").write_text(
+            '{"permission": {"bash": "allow"},\n "shell": "./evil\x1b[2J"}\n'
+        )
         assert "has changed since" in desk.run("trust", "--list").stdout
         shown = desk.run("trust", "--show").stdout
         assert "changed: codeloop.json" in shown
@@ -125,7 +129,9 @@ def test_the_command_shows_the_difference(tmp_path: Path) -> None:
 def test_a_terminal_shows_the_difference_and_asks(tmp_path: Path, answer: str, code: int) -> None:
     with serving(steps(CALL, DONE)) as server:
         desk = trusted(tmp_path, server)
-        (desk.work / "codeloop.json").write_text('{"permission": {"bash": "allow"}, "username": "eve"}\n')
+        (desk.work / "codeloop.json").write_text(
+            '{"permission": {"bash": "allow"}, "username": "eve"}\n'
+        )
         terminal = Terminal(desk, "run", "--title", "T", "hello")
         shown = terminal.wait_for("Trust it? [y/N] ")
         assert '"username": "eve"' in shown
@@ -139,7 +145,9 @@ def test_a_terminal_shows_the_difference_and_asks(tmp_path: Path, answer: str, c
 
 
 @pytest.mark.parametrize("words", [("run", "--title", "T", "hello"), ("trust",)])
-def test_what_was_shown_is_trusted_and_nothing_that_came_after_it(tmp_path: Path, words: tuple[str, ...]) -> None:
+def test_what_was_shown_is_trusted_and_nothing_that_came_after_it(
+    tmp_path: Path, words: tuple[str, ...]
+) -> None:
     with serving(steps(CALL, DONE)) as server:
         desk = trusted(tmp_path, server)
         file = desk.work / "codeloop.json"
@@ -148,7 +156,9 @@ def test_what_was_shown_is_trusted_and_nothing_that_came_after_it(tmp_path: Path
         terminal.wait_for("[y/N]")
         file.write_text('{"permission": {"bash": "allow"}, "shell": "./evil"}\n')
         terminal.type("y")
-        assert "changed while you were asked" in " ".join(terminal.wait_for("codeloop trust").split())
+        assert "changed while you were asked" in " ".join(
+            terminal.wait_for("codeloop trust").split()
+        )
         terminal.end()
         assert not (desk.work / "log").exists()
         assert "has changed since" in desk.run("trust", "--list").stdout
@@ -158,7 +168,9 @@ def test_what_was_trusted_before_this_was_kept_is_taken_as_it_is_once(tmp_path: 
     with serving(steps(CALL, DONE)) as server:
         desk = trusted(tmp_path, server)
         list_ = desk.home / "state/trust.json"
-        list_.write_text(json.dumps({"directories": {os.path.realpath(desk.work): {"time": 1_700_000_000_000}}}))
+        list_.write_text(
+            json.dumps({"directories": {os.path.realpath(desk.work): {"time": 1_700_000_000_000}}})
+        )
         first = desk.run("run", "first")
         assert first.returncode == 0
         assert "it is taken as it is now" in first.stderr
@@ -201,7 +213,10 @@ def test_what_the_person_makes_with_codeloop_stays_trusted(tmp_path: Path) -> No
 async def test_followers_of_a_running_project_are_told(tmp_path: Path) -> None:
     (tmp_path / "work").mkdir()
     (tmp_path / "work/codeloop.json").write_text('{"permission": {"edit": "deny"}}')
-    trust_directory(find_paths({"CODELOOP_HOME": str(tmp_path / "home"), "HOME": str(tmp_path)}), tmp_path / "work")
+    trust_directory(
+        find_paths({"CODELOOP_HOME": str(tmp_path / "home"), "HOME": str(tmp_path)}),
+        tmp_path / "work",
+    )
     answers = [make_answer(make_call("list")), ScriptedAnswer(text="Done.")]
     async with open_scripted_project(
         tmp_path, answers, permission={"*": "allow", "edit": {"<protected>": "allow"}}

@@ -1,4 +1,6 @@
-"""A turn that can't be followed any more ends with an error; it never waits for an answer that nobody can give."""
+"""A turn that can't be followed any more ends with an error;
+it never waits for an answer that nobody can give.
+"""
 
 import asyncio
 import os
@@ -65,7 +67,13 @@ async def outcome(made: ScriptedProject, view: Broken) -> Outcome:
     )
     prompt = Prompt(session_id=made.session_id, parts=[TextPartInput(text="go")])
     return await wait_for_result(
-        turn.run("", lambda: made.client.call(PROMPT, prompt), None, SignalHandlers(lambda: None, lambda: None)), 20
+        turn.run(
+            "",
+            lambda: made.client.call(PROMPT, prompt),
+            None,
+            SignalHandlers(lambda: None, lambda: None),
+        ),
+        20,
     )
 
 

@@ -66,11 +66,18 @@ def test_undo_of_files_puts_only_these_back_and_the_conversation_stays(tmp_path:
     (desk.work / "a").write_text("0\n")
     played(desk, "echo 1 > a; echo 1 > b", "echo 2 > a; echo 2 > b; mkdir d; echo 2 > d/new")
     dry = desk.run("undo", "--dry-run", "a")
-    assert dry.stdout.splitlines() == ["Would undo in these files: “turn 2”", "  would be restored  a"]
+    assert dry.stdout.splitlines() == [
+        "Would undo in these files: “turn 2”",
+        "  would be restored  a",
+    ]
     assert (desk.work / "a").read_text() == "2\n"
     done = desk.run("undo", "a", "d")
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.splitlines() == ["Undone in these files: “turn 2”", "  restored  a", "  deleted  d/new"]
+    assert done.stdout.splitlines() == [
+        "Undone in these files: “turn 2”",
+        "  restored  a",
+        "  deleted  d/new",
+    ]
     assert ((desk.work / "a").read_text(), (desk.work / "b").read_text()) == ("1\n", "2\n")
     assert names(desk) == ["a", "b"]
     assert "> turn 2" in desk.run("session", "show").stdout
@@ -94,7 +101,9 @@ def test_undo_of_files_puts_only_these_back_and_the_conversation_stays(tmp_path:
     assert ((desk.work / "a").read_text(), (desk.work / "b").read_text()) == ("1\n", "2\n")
 
 
-def test_undo_of_files_leaves_what_somebody_changed_and_what_is_not_the_sessions(tmp_path: Path) -> None:
+def test_undo_of_files_leaves_what_somebody_changed_and_what_is_not_the_sessions(
+    tmp_path: Path,
+) -> None:
     desk = Desk(tmp_path)
     (desk.work / "own").write_text("mine\n")
     played(desk, "echo 1 > a; echo 1 > b")
@@ -152,12 +161,18 @@ def test_undo_goes_back_to_the_prompt_over_reminders_and_summaries(tmp_path: Pat
     assert ((desk.work / "a").read_text(), names(desk)) == ("0\n", ["a"])
     assert "nothing to undo" in desk.run("undo").stderr
     redone = desk.run("redo")
-    assert redone.stdout.splitlines() == ["Redone: “go”", "  changed again  a", "  created again  new"]
+    assert redone.stdout.splitlines() == [
+        "Redone: “go”",
+        "  changed again  a",
+        "  created again  new",
+    ]
     assert ((desk.work / "a").read_text(), names(desk)) == ("2\n", ["a", "new"])
 
 
 def kill_in_step(desk: Desk, *calls: Call, sign: str) -> None:
-    """Run a turn whose one step makes these calls, and kill the program once there is a file of the name `sign`."""
+    """Run a turn whose one step makes these calls, and kill the program once there is
+    a file of the name `sign`.
+    """
     with serving(steps(Answer(calls=calls))) as server:
         desk.use(server)
         program = desk.start("run", "--auto", "--title", "One", "go")
@@ -182,7 +197,9 @@ COMMAND = make_call("bash", "c3", command="echo 2 >> b; touch sign; sleep 600", 
 
 
 @pytest.mark.parametrize("is_continued", [False, True])
-def test_the_step_in_which_the_program_was_killed_is_undone(tmp_path: Path, is_continued: bool) -> None:
+def test_the_step_in_which_the_program_was_killed_is_undone(
+    tmp_path: Path, is_continued: bool
+) -> None:
     desk = Desk(tmp_path)
     for name in ("a", "b"):
         (desk.work / name).write_text("0\n")
@@ -213,7 +230,9 @@ def test_the_step_in_which_the_program_was_killed_is_undone(tmp_path: Path, is_c
     assert names(desk) == ["a", "b", "new", "sign"]
 
 
-def test_what_the_user_changed_after_the_program_was_killed_stays_and_is_named(tmp_path: Path) -> None:
+def test_what_the_user_changed_after_the_program_was_killed_stays_and_is_named(
+    tmp_path: Path,
+) -> None:
     desk = Desk(tmp_path)
     (desk.work / "a").write_text("0\n")
     kill_in_step(desk, *FILE_CALLS, COMMAND, sign="sign")
@@ -252,7 +271,10 @@ def test_what_a_snapshot_can_not_hold_is_named_by_undo_if_it_was_changed(tmp_pat
     (desk.work / "a").write_text("0\n")
     played(desk, "echo 1 > a; echo more >> large")
     undone = desk.run("undo")
-    assert (undone.returncode, undone.stdout.splitlines()) == (1, ["Undone in part: “turn 1”", "  restored  a"])
+    assert (undone.returncode, undone.stdout.splitlines()) == (
+        1,
+        ["Undone in part: “turn 1”", "  restored  a"],
+    )
     assert undone.stderr == "  skipped  large: it was not recorded: larger than 10,485,760 bytes\n"
 
 
@@ -275,7 +297,11 @@ def test_what_a_command_destroys_under_auto_is_put_back(tmp_path: Path, command:
     desk = Desk(tmp_path)
     git = ["git", "-c", "user.name=a", "-c", "user.email=a@b", "-C", str(desk.work)]
     (desk.work / "data").mkdir()
-    for name, text in {".gitignore": "data\n", "changed": "old\n", "data/out.log": "ignored\n"}.items():
+    for name, text in {
+        ".gitignore": "data\n",
+        "changed": "old\n",
+        "data/out.log": "ignored\n",
+    }.items():
         (desk.work / name).write_text(text)
     for words in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "x"]):
         subprocess.run([*git, *words], check=True)
@@ -283,5 +309,7 @@ def test_what_a_command_destroys_under_auto_is_put_back(tmp_path: Path, command:
     (desk.work / "untracked").write_text("mine too\n")
     played(desk, command)
     assert desk.run("undo").returncode == 0
-    kept = {name: (desk.work / name).read_text() for name in ("changed", "untracked", "data/out.log")}
+    kept = {
+        name: (desk.work / name).read_text() for name in ("changed", "untracked", "data/out.log")
+    }
     assert kept == {"changed": "mine\n", "untracked": "mine too\n", "data/out.log": "ignored\n"}

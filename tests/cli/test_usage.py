@@ -1,4 +1,6 @@
-"""What a run has used, told truly: interrupted, tried again, not counted by the service, used by subagents."""
+"""What a run has used, told truly: interrupted, tried again, not counted by the service,
+used by subagents.
+"""
 
 import json
 import re
@@ -24,7 +26,8 @@ def stored(desk: Desk) -> list[dict[str, Any]]:
     """Return the stored sessions, those of subagents last."""
     with sqlite3.connect(desk.database()) as database:
         return [
-            json.loads(row[0]) for row in database.execute("SELECT data FROM session ORDER BY parent_id IS NOT NULL")
+            json.loads(row[0])
+            for row in database.execute("SELECT data FROM session ORDER BY parent_id IS NOT NULL")
         ]
 
 
@@ -61,10 +64,14 @@ def test_a_step_that_is_ended_while_its_command_runs_keeps_what_its_answer_used(
 
 
 @pytest.mark.parametrize("protocol", ["openai", "anthropic"])
-def test_an_answer_that_is_interrupted_is_estimated_and_marked(tmp_path: Path, protocol: Protocol) -> None:
+def test_an_answer_that_is_interrupted_is_estimated_and_marked(
+    tmp_path: Path, protocol: Protocol
+) -> None:
     desk = Desk(tmp_path)
     text = "word " * 299 + "last " + "word " * 100
-    with serving([Answer(text=text, deltas=400, counts=Counts(input=700, cached=200), stall_after=310)]) as server:
+    with serving(
+        [Answer(text=text, deltas=400, counts=Counts(input=700, cached=200), stall_after=310)]
+    ) as server:
         desk.use(server, protocol)
         terminal = Terminal(desk, "run", "--title", "T", "tell me")
         terminal.wait_for("last")
@@ -82,18 +89,25 @@ def test_an_answer_that_is_interrupted_is_estimated_and_marked(tmp_path: Path, p
     assert session["cost"] == pytest.approx((used["input"] + cached + 2 * used["output"]) / 1e6)
     shown = (
         terminal.shown,
-        *(desk.run(*words).stdout for words in (["session", "show"], ["session", "list"], ["stats"])),
+        *(
+            desk.run(*words).stdout
+            for words in (["session", "show"], ["session", "list"], ["stats"])
+        ),
     )
     assert all("~$" in text for text in shown), shown
 
 
-def test_a_service_that_counts_nothing_is_estimated_and_one_that_counts_is_not(tmp_path: Path) -> None:
+def test_a_service_that_counts_nothing_is_estimated_and_one_that_counts_is_not(
+    tmp_path: Path,
+) -> None:
     desk = Desk(tmp_path)
     with serving([Answer(text="word " * 400, counts=None)]) as server:
         desk.use(server)
         lines = events(desk.run("run", "--title", "T", "--format", "json", "tell me").stdout)
         finish = next(line["part"] for line in lines if line["type"] == "step_finish")
-        assert finish["tokens"]["estimated"] == finish["tokens"]["input"] + finish["tokens"]["output"]
+        assert (
+            finish["tokens"]["estimated"] == finish["tokens"]["input"] + finish["tokens"]["output"]
+        )
         assert lines[-1]["tokens"]["estimated"] == finish["tokens"]["estimated"]
         assert 400 <= lines[-1]["tokens"]["output"] <= 600
         server.answers = [HELLO]
@@ -105,7 +119,9 @@ def test_a_service_that_counts_nothing_is_estimated_and_one_that_counts_is_not(t
 def test_a_title_counts_in_the_run_the_session_and_the_sums(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     titled = desk.work / "titled"
-    answer = steps(bash("until [ -e titled ]; do sleep 0.02; done"), HELLO)  # no turn waits for its title
+    answer = steps(
+        bash("until [ -e titled ]; do sleep 0.02; done"), HELLO
+    )  # no turn waits for its title
 
     def choose(received: ReceivedRequest) -> Answer:
         if b'"tools"' not in received.body:
@@ -123,7 +139,9 @@ def test_a_title_counts_in_the_run_the_session_and_the_sums(tmp_path: Path) -> N
 
 
 def with_subagent(received: ReceivedRequest) -> Answer:
-    """Choose answers for a parent that hands work on and waits for it, and for its subagent, which runs a command."""
+    """Choose answers for a parent that hands work on and waits for it, and for its subagent,
+    which runs a command.
+    """
     messages = received.json["messages"]
     results = [str(message["content"]) for message in messages if message["role"] == "tool"]
     if "hand it on" not in str(messages[1]["content"]):
@@ -147,7 +165,9 @@ def with_subagent(received: ReceivedRequest) -> Answer:
 
 
 @pytest.mark.parametrize("prompt", ["hand it on", "hand it on, apart"])
-def test_tokens_of_subagents_are_shown_and_bounded_like_their_dollars(tmp_path: Path, prompt: str) -> None:
+def test_tokens_of_subagents_are_shown_and_bounded_like_their_dollars(
+    tmp_path: Path, prompt: str
+) -> None:
     desk = Desk(tmp_path)
     with serving(with_subagent) as server:
         desk.use(server)
@@ -156,11 +176,18 @@ def test_tokens_of_subagents_are_shown_and_bounded_like_their_dollars(tmp_path: 
         assert ended["exitCode"] == 0, ended
         parent, child = stored(desk)
         assert child["tokens"]["input"] == 200
-        assert (parent["tokens"]["input"], parent["cost"]) == (requests * 100, pytest.approx(requests * 0.00014))
+        assert (parent["tokens"]["input"], parent["cost"]) == (
+            requests * 100,
+            pytest.approx(requests * 0.00014),
+        )
         assert ended["tokens"]["input"] == requests * 100
         total = json.loads(desk.run("stats", "--json").stdout)["total"]
         assert total["tokens"]["input"] == requests * 100
-        limited = result(desk.run("run", "--auto", "--title", "T", "--format", "json", "--max-tokens", "350", prompt))
+        limited = result(
+            desk.run(
+                "run", "--auto", "--title", "T", "--format", "json", "--max-tokens", "350", prompt
+            )
+        )
     assert (limited["exitCode"], limited["reason"]) == (4, "limit")
     assert "350 tokens" in limited["message"]
     # Three or four requests; one more where parent and subagent ask at once.

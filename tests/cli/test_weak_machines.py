@@ -1,4 +1,6 @@
-"""Machines that lack what sandboxes need: each gets the best one that holds, and everyone is told what it can't do."""
+"""Machines that lack what sandboxes need: each gets the best one that holds,
+and everyone is told what it can't do.
+"""
 
 import json
 import os
@@ -15,7 +17,9 @@ from tests.support.model_server import ModelServer
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(sys.platform != "linux", reason="only Linux can refuse a program what sandboxes need"),
+    pytest.mark.skipif(
+        sys.platform != "linux", reason="only Linux can refuse a program what sandboxes need"
+    ),
 ]
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount")
 DONE = Answer(text="Finished.")
@@ -29,11 +33,17 @@ NO_FILTER = "system calls can't be filtered: prctl: Invalid argument"
 NO_PROCESSES = "what a command starts can't be found and ended (/proc)"
 BACKENDS = ("namespaces", "landlock", "")
 
-# The weakness, what holds then, the reason against namespaces and that against Landlock ("": they are not refused).
+# The weakness, what holds then, the reason against namespaces and that against Landlock
+# ("": they are not refused).
 MACHINES = (
     ("no-namespaces", "landlock", NO_NAMESPACE, ""),
     ("no-mounts", "landlock", f"{NO_MOUNT}: mount: Permission denied", ""),
-    ("no-network-namespaces", "landlock", f"{NO_OWN_NETWORK}: unshare: No space left on device", ""),
+    (
+        "no-network-namespaces",
+        "landlock",
+        f"{NO_OWN_NETWORK}: unshare: No space left on device",
+        "",
+    ),
     ("no-loopback", "landlock", f"{NO_OWN_NETWORK}: Operation not permitted", ""),
     ("no-servers", "landlock", "its localhost can't be used: Permission denied", ""),
     ("no-landlock", "namespaces", "", ""),
@@ -42,13 +52,29 @@ MACHINES = (
     ("no-namespaces,landlock=1", "landlock", NO_NAMESPACE, ""),
     ("no-mounts,landlock=3", "landlock", NO_MOUNT, ""),
     ("no-namespaces,landlock=5", "landlock", NO_NAMESPACE, ""),
-    ("no-namespaces,no-landlock", "", NO_NAMESPACE, f"{NO_LANDLOCK}: syscall: Operation not supported"),
-    ("no-namespaces,refused-landlock", "", NO_NAMESPACE, f"{NO_LANDLOCK}: syscall: Permission denied"),
+    (
+        "no-namespaces,no-landlock",
+        "",
+        NO_NAMESPACE,
+        f"{NO_LANDLOCK}: syscall: Operation not supported",
+    ),
+    (
+        "no-namespaces,refused-landlock",
+        "",
+        NO_NAMESPACE,
+        f"{NO_LANDLOCK}: syscall: Permission denied",
+    ),
     ("no-seccomp", "", NO_FILTER, NO_FILTER),
     ("no-namespaces,no-seccomp-call", "landlock", NO_NAMESPACE, ""),
     # Nothing hints at it, so it is said with the first command.
     pytest.param("chroot", "landlock", NO_NAMESPACE, "", marks=as_root),
-    pytest.param("masked-proc", "landlock", f"{NO_MOUNT}: mount: Operation not permitted (/proc)", "", marks=as_root),
+    pytest.param(
+        "masked-proc",
+        "landlock",
+        f"{NO_MOUNT}: mount: Operation not permitted (/proc)",
+        "",
+        marks=as_root,
+    ),
     pytest.param("no-proc", "", "users can't be mapped into it", NO_PROCESSES, marks=as_root),
     pytest.param("no-overlay", "namespaces", "", "", marks=as_root),
 )
@@ -63,7 +89,10 @@ def weaken(tmp_path: Path, weakness: str) -> Desk:
 
 
 def is_full_here(tmp_path: Path) -> bool:
-    return json.loads(Desk(tmp_path / "full").run("debug", "sandbox", "--json").stdout)["backend"] == "namespaces"
+    return (
+        json.loads(Desk(tmp_path / "full").run("debug", "sandbox", "--json").stdout)["backend"]
+        == "namespaces"
+    )
 
 
 @pytest.fixture(autouse=True)
@@ -74,7 +103,9 @@ def full_machine(tmp_path: Path) -> None:
 
 
 def run(desk: Desk, *answers: Answer, **settings: Any) -> tuple[int, str, ModelServer]:
-    """Have the model give the answers; return the exit code, what the person was told, and the server."""
+    """Have the model give the answers; return the exit code, what the person was told,
+    and the server.
+    """
     with serving(steps(*answers, DONE)) as server:
         desk.use(server, permission={"bash": {}}, **settings)
         done = desk.run("run", "--title", "T", "work")
@@ -89,9 +120,17 @@ def read_results(server: ModelServer) -> list[str]:
 
 
 def read_system_prompt(server: ModelServer) -> str:
-    """Return the system prompt of the first request with tools; that of each later one has to be the same."""
+    """Return the system prompt of the first request with tools;
+    that of each later one has to be the same.
+    """
     prompts = [
-        str(next(message["content"] for message in received.json["messages"] if message["role"] == "system"))
+        str(
+            next(
+                message["content"]
+                for message in received.json["messages"]
+                if message["role"] == "system"
+            )
+        )
         for received in server.requests
         if b'"tools"' in received.body
     ]
@@ -99,7 +138,9 @@ def read_system_prompt(server: ModelServer) -> str:
     return prompts[0]
 
 
-@pytest.mark.parametrize(("weakness", "backend", "against_namespaces", "against_landlock"), MACHINES)
+@pytest.mark.parametrize(
+    ("weakness", "backend", "against_namespaces", "against_landlock"), MACHINES
+)
 def test_the_best_sandbox_that_holds_is_used_and_each_refusal_is_named(
     tmp_path: Path, weakness: str, backend: str, against_namespaces: str, against_landlock: str
 ) -> None:
@@ -120,23 +161,34 @@ def test_the_best_sandbox_that_holds_is_used_and_each_refusal_is_named(
     assert ("commands can end your other programs" in report["shortcomings"]) == can_kill
 
 
-@pytest.mark.parametrize(("weakness", "backend", "against_namespaces", "against_landlock"), MACHINES)
+@pytest.mark.parametrize(
+    ("weakness", "backend", "against_namespaces", "against_landlock"), MACHINES
+)
 def test_a_run_works_there_or_asks_and_says_once_what_is_lacking(
     tmp_path: Path, weakness: str, backend: str, against_namespaces: str, against_landlock: str
 ) -> None:
     desk = weaken(tmp_path, weakness)
     code, shown, _ = run(
-        desk, bash("echo made > made; cat made", "call_1"), bash(f"echo x > {tmp_path}/outside", "call_2")
+        desk,
+        bash("echo made > made; cat made", "call_1"),
+        bash(f"echo x > {tmp_path}/outside", "call_2"),
     )
     notices = [line for line in shown.splitlines() if "`codeloop debug sandbox` says why" in line]
     if backend == "namespaces":
         assert (notices, NO_CACHES in shown) == ([], weakness == "no-overlay")
     else:
         assert len(notices) == 1
-        assert ("Only Landlock" in notices[0], NO_NETWORK in notices[0]) == (backend == "landlock",) * 2
+        assert ("Only Landlock" in notices[0], NO_NETWORK in notices[0]) == (
+            backend == "landlock",
+        ) * 2
         assert ("No sandbox can be had" in notices[0]) == (not backend)
-    # What is named outside is asked about, and without a sandbox the first line, too; nobody is there to answer.
-    assert (code, (desk.work / "made").exists(), (tmp_path / "outside").exists()) == (5, bool(backend), False)
+    # What is named outside is asked about, and without a sandbox the first line, too;
+    # nobody is there to answer.
+    assert (code, (desk.work / "made").exists(), (tmp_path / "outside").exists()) == (
+        5,
+        bool(backend),
+        False,
+    )
 
 
 def test_doctor_names_what_holds_what_was_refused_and_what_it_cannot_do(tmp_path: Path) -> None:
@@ -169,32 +221,52 @@ def test_the_model_is_told_from_the_first_request_on(
 
 CONNECT = "import socket; socket.create_connection(('192.0.2.1', 9), 2)"
 QUIET = "import socket, contextlib\nwith contextlib.suppress(OSError): socket.getaddrinfo('host.example', 80)"
-PROBE = "import socket, contextlib\nwith contextlib.suppress(OSError): socket.socket(socket.AF_INET6)"
+PROBE = (
+    "import socket, contextlib\nwith contextlib.suppress(OSError): socket.socket(socket.AF_INET6)"
+)
 
 
-def test_a_result_says_that_the_network_was_refused_however_its_output_is_cut(tmp_path: Path) -> None:
+def test_a_result_says_that_the_network_was_refused_however_its_output_is_cut(
+    tmp_path: Path,
+) -> None:
     lines = (
         f'python3 -c "{CONNECT}"',
         f'python3 -c "{CONNECT}" 2>&1 | head -1',
         f'python3 -c "{QUIET}" | tail -1',
         f'python3 -c "{QUIET}"; false',
     )
-    server = run(weaken(tmp_path, "no-namespaces"), *(bash(line, f"call_{at}") for at, line in enumerate(lines)))[2]
+    server = run(
+        weaken(tmp_path, "no-namespaces"),
+        *(bash(line, f"call_{at}") for at, line in enumerate(lines)),
+    )[2]
     results = read_results(server)
     assert [result.count("blocked: the network") for result in results] == [1] * len(lines)
     assert all("call bash again with `outside`" in result for result in results)
 
 
 @pytest.mark.parametrize("weakness", ["no-namespaces,no-seccomp-call", "no-namespaces,landlock=1"])
-def test_where_attempts_can_not_be_noticed_they_are_refused_all_the_same(tmp_path: Path, weakness: str) -> None:
-    server = run(weaken(tmp_path, weakness), bash(f'python3 -c "{CONNECT}" 2>&1 | tail -1', "call_1"))[2]
+def test_where_attempts_can_not_be_noticed_they_are_refused_all_the_same(
+    tmp_path: Path, weakness: str
+) -> None:
+    server = run(
+        weaken(tmp_path, weakness), bash(f'python3 -c "{CONNECT}" 2>&1 | tail -1', "call_1")
+    )[2]
     (result,) = read_results(server)
     assert ("Permission denied" in result, "blocked: the network" in result) == (True, False)
 
 
-def test_a_command_that_works_or_only_asks_whether_there_is_ipv6_gets_no_note(tmp_path: Path) -> None:
-    lines = (f'python3 -c "{QUIET}"; echo works', f'python3 -c "{PROBE}"; echo wrong; false', "echo no; false")
-    server = run(weaken(tmp_path, "no-namespaces"), *(bash(line, f"call_{at}") for at, line in enumerate(lines)))[2]
+def test_a_command_that_works_or_only_asks_whether_there_is_ipv6_gets_no_note(
+    tmp_path: Path,
+) -> None:
+    lines = (
+        f'python3 -c "{QUIET}"; echo works',
+        f'python3 -c "{PROBE}"; echo wrong; false',
+        "echo no; false",
+    )
+    server = run(
+        weaken(tmp_path, "no-namespaces"),
+        *(bash(line, f"call_{at}") for at, line in enumerate(lines)),
+    )[2]
     assert [result.count("blocked:") for result in read_results(server)] == [0, 0, 0]
 
 
@@ -206,7 +278,9 @@ def test_installing_tells_it_whatever_pip_says_of_it(tmp_path: Path) -> None:
 
 
 def test_a_background_command_tells_it_when_its_output_is_read(tmp_path: Path) -> None:
-    started = call("bash", command=f'python3 -c "{CONNECT}"', run_in_background=True, description="Runs it")
+    started = call(
+        "bash", command=f'python3 -c "{CONNECT}"', run_in_background=True, description="Runs it"
+    )
     read = call("bash_output", call_id="call_2", id="bash_1", wait=20_000)
     server = run(weaken(tmp_path, "no-namespaces"), started, read)[2]
     assert read_results(server)[1].count("blocked: the network") == 1

@@ -1,4 +1,6 @@
-"""What loads files of the project can only restrict: no hook, and no plugin, says yes in the user's place."""
+"""What loads files of the project can only restrict: no hook, and no plugin,
+says yes in the user's place.
+"""
 
 import json
 import shlex
@@ -36,7 +38,9 @@ def make_script(event: str, how: str) -> tuple[str, str, str]:
 
 @pytest.mark.parametrize("event", ["PreToolUse", "PermissionRequest"])
 @pytest.mark.parametrize("how", ["imported module", "settings file", "script itself"])
-def test_a_projects_hook_that_loads_what_the_model_wrote_allows_nothing(tmp_path: Path, event: str, how: str) -> None:
+def test_a_projects_hook_that_loads_what_the_model_wrote_allows_nothing(
+    tmp_path: Path, event: str, how: str
+) -> None:
     desk = Desk(tmp_path)
     script, name, text = make_script(event, how)
     scripts = desk.work / "scripts"
@@ -59,13 +63,17 @@ def test_a_projects_hook_that_loads_what_the_model_wrote_allows_nothing(tmp_path
 
 
 @pytest.mark.parametrize("event", ["PreToolUse", "PermissionRequest"])
-def test_a_users_hook_that_starts_in_the_project_allows_nothing_unless_told_to(tmp_path: Path, event: str) -> None:
+def test_a_users_hook_that_starts_in_the_project_allows_nothing_unless_told_to(
+    tmp_path: Path, event: str
+) -> None:
     """With `mayAllow` the project is hidden from it, so nothing that the model wrote decides."""
     desk = Desk(tmp_path)
     answer = ALLOW if event == "PreToolUse" else ALLOW_REQUEST
     target, tools = desk.work / "made.txt", tmp_path / "hooks"
     tools.mkdir()
-    (tools / "check.sh").write_text(f"cat {desk.work}/evil.txt 2>/dev/null || echo {shlex.quote(answer)}\n")
+    (tools / "check.sh").write_text(
+        f"cat {desk.work}/evil.txt 2>/dev/null || echo {shlex.quote(answer)}\n"
+    )
     script = steps(bash(f"echo x > {target}"), DONE)
     (desk.work / "evil.txt").write_text("not JSON, so it decides nothing")
     plain, hidden = row(f"echo {shlex.quote(answer)}"), row(f"sh {tools}/check.sh", mayAllow=True)
@@ -77,7 +85,9 @@ def test_a_users_hook_that_starts_in_the_project_allows_nothing_unless_told_to(t
             assert ("its `allow` does not count" in done.stderr) is not is_made, done.stderr
 
 
-def test_what_a_project_sets_of_its_hooks_to_permit_more_is_named_and_ignored(tmp_path: Path) -> None:
+def test_what_a_project_sets_of_its_hooks_to_permit_more_is_named_and_ignored(
+    tmp_path: Path,
+) -> None:
     desk = Desk(tmp_path)
     target = tmp_path / "outside.txt"
     hooks = {"UserPromptSubmit": [row(f"echo x > {target}", sandbox=False, mayAllow=True)]}
@@ -105,7 +115,11 @@ export const Plug = async ({ directory }) => ({
 @pytest.mark.parametrize("whose", ["project", "user"])
 def test_a_plugin_allows_nothing(tmp_path: Path, whose: str) -> None:
     desk = Desk(tmp_path)
-    folder = desk.work / ".opencode" / "plugin" if whose == "project" else desk.home / "config" / "plugin"
+    folder = (
+        desk.work / ".opencode" / "plugin"
+        if whose == "project"
+        else desk.home / "config" / "plugin"
+    )
     folder.mkdir(parents=True)
     (folder / "plug.js").write_text(PLUGIN)
     (desk.work / "rules.txt").write_text("ask")

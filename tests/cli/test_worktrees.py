@@ -1,4 +1,6 @@
-"""Work trees from the command line: runs in one, models compared in several, and how sessions stand."""
+"""Work trees from the command line: runs in one, models compared in several,
+and how sessions stand.
+"""
 
 import json
 import subprocess
@@ -58,7 +60,9 @@ def test_a_run_works_in_its_own_tree_and_comes_back_to_it(desk: Desk) -> None:
     again = desk.run("run", "--worktree", "one", "--continue", "please write again")
     assert (again.returncode, "Work tree one again" in again.stderr) == (0, True), again.stderr
     sessions = json.loads(desk.run("status", "--json").stdout)
-    assert [(each["state"], each["directory"]) for each in sessions] == [("finished", row["directory"])]
+    assert [(each["state"], each["directory"]) for each in sessions] == [
+        ("finished", row["directory"])
+    ]
     assert desk.run("run", "--base", "main", "hi").returncode == 2
     assert desk.run("run", "--worktree", "one", "--base", "main", "hi").returncode == 2
     refused = desk.run("worktree", "remove", "one")
@@ -82,7 +86,9 @@ def test_with_attach_the_server_makes_the_work_tree(desk: Desk) -> None:
     try:
         assert server.stdout is not None
         url = server.stdout.readline().split()[-1]
-        done = desk.run("run", "--attach", url, "--dir", str(desk.work), "--worktree", "far", "try it")
+        done = desk.run(
+            "run", "--attach", url, "--dir", str(desk.work), "--worktree", "far", "try it"
+        )
         assert (done.returncode, done.stdout) == (0, "Done by m.\n"), done.stderr
     finally:
         server.terminate()
@@ -92,10 +98,24 @@ def test_with_attach_the_server_makes_the_work_tree(desk: Desk) -> None:
 
 
 def test_models_are_compared_side_by_side_and_one_file_is_kept(desk: Desk) -> None:
-    done = desk.run("compare", "-m", "local/m", "-m", "local/n", "--check", "test -f try-n.txt", "--json", "try it")
+    done = desk.run(
+        "compare",
+        "-m",
+        "local/m",
+        "-m",
+        "local/n",
+        "--check",
+        "test -f try-n.txt",
+        "--json",
+        "try it",
+    )
     assert done.returncode == 0, done.stderr
     first, second = json.loads(done.stdout)
-    assert (first["model"], first["check"], [each["file"] for each in first["files"]]) == ("local/m", 1, ["try-m.txt"])
+    assert (first["model"], first["check"], [each["file"] for each in first["files"]]) == (
+        "local/m",
+        1,
+        ["try-m.txt"],
+    )
     assert (second["model"], second["check"], len(second["files"])) == ("local/n", 0, 1)
     assert second["cost"] > 0
     assert desk.run("worktree", "merge", second["name"], "--file", "try-n.txt").returncode == 0
@@ -104,10 +124,14 @@ def test_models_are_compared_side_by_side_and_one_file_is_kept(desk: Desk) -> No
     assert (failed.returncode, "failed (1)" in failed.stdout) == (1, True), failed.stderr
     assert desk.run("compare", "-m", "local/m", "try it").returncode == 2
     marker = Path(desk.options()["env"]["HOME"]) / "left"
-    (desk.work / "check.sh").write_text(f"touch {marker} 2>/dev/null || true\n")  # a model may write such a one
+    (desk.work / "check.sh").write_text(
+        f"touch {marker} 2>/dev/null || true\n"
+    )  # a model may write such a one
     desk.git("add", "check.sh")
     desk.git("commit", "-q", "-m", "check")
-    ran = desk.run("compare", "-m", "local/m", "-m", "local/n", "--check", "sh check.sh", "--json", "try it")
+    ran = desk.run(
+        "compare", "-m", "local/m", "-m", "local/n", "--check", "sh check.sh", "--json", "try it"
+    )
     assert [each["check"] for each in json.loads(ran.stdout)] == [0, 0]
     has_sandbox = json.loads(desk.run("debug", "sandbox", "--json").stdout)["backend"]
     assert marker.exists() == (not has_sandbox), "the check runs in the sandbox"
@@ -126,13 +150,17 @@ def test_a_comparison_answers_nothing_that_another_session_asks(tmp_path: Path) 
         if b"compare this" in received.body:
             has_begun.set()
         fetch = Call("webfetch", json.dumps({"url": "http://127.0.0.1:1/x"}))
-        return Answer(calls=(fetch,), until=has_asked.is_set if b"compare this" in received.body else None)
+        return Answer(
+            calls=(fetch,), until=has_asked.is_set if b"compare this" in received.body else None
+        )
 
     with serving(ask) as server:
         desk.git("init", "-q", "-b", "main")
         desk.git("commit", "-q", "--allow-empty", "-m", "first")
         desk.use(server)
-        comparison = desk.start("compare", "--auto", "-m", "local/m", "-m", "local/m", "--json", "compare this")
+        comparison = desk.start(
+            "compare", "--auto", "-m", "local/m", "-m", "local/m", "--json", "compare this"
+        )
         assert has_begun.wait(60)
         words = ("run", "--input-format", "stream-json", "--output-format", "stream-json")
         other = subprocess.Popen(

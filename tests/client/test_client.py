@@ -1,4 +1,6 @@
-"""Both clients, in process and over HTTP: what they call is done, what they follow is what the store holds."""
+"""Both clients, in process and over HTTP: what they call is done,
+what they follow is what the store holds.
+"""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
@@ -38,7 +40,9 @@ from tests.support.scripted_project import (
 __all__ = ["both_clients"]
 
 SCRIPT = [
-    make_answer(make_call("write", filePath="a.txt", content="x"), make_call("read", filePath="a.txt")),
+    make_answer(
+        make_call("write", filePath="a.txt", content="x"), make_call("read", filePath="a.txt")
+    ),
     ScriptedAnswer(text="Done."),
 ]
 
@@ -64,7 +68,11 @@ async def test_applying_what_is_followed_gives_what_is_stored(tmp_path: Path) ->
             if stamped.seq == last:
                 break
         await closed(stream)
-        assert view.take_snapshot() == it.view() == Store(it.project.store.path).read_conversation(it.session_id)
+        assert (
+            view.take_snapshot()
+            == it.view()
+            == Store(it.project.store.path).read_conversation(it.session_id)
+        )
         assert isinstance(view.take_snapshot(), Conversation)
 
 
@@ -89,7 +97,10 @@ async def test_what_is_called_after_following_began_is_seen(tmp_path: Path) -> N
         await asyncio.gather(following, return_exceptions=True)
         first = next(event for event in seen if isinstance(event, MessageUpdated))
         assert isinstance(first.properties.info, UserMessage)
-        assert "".join(event.properties.delta for event in seen if isinstance(event, PartDelta)) == "One two three."
+        assert (
+            "".join(event.properties.delta for event in seen if isinstance(event, PartDelta))
+            == "One two three."
+        )
         assert not {ServerConnected, ServerHeartbeat} & {type(event) for event in seen}
 
 
@@ -99,7 +110,13 @@ async def test_what_is_called_after_following_began_is_seen(tmp_path: Path) -> N
     [
         (SESSION_GET, {"session_id": "ses_no?such#thing%"}),
         (SESSION_GET, {"session_id": "ses_ä b"}),
-        (PROMPT, {"parts": [TextPartInput(text="x")], "model": ModelRef(provider_id="nobody", model_id="x")}),
+        (
+            PROMPT,
+            {
+                "parts": [TextPartInput(text="x")],
+                "model": ModelRef(provider_id="nobody", model_id="x"),
+            },
+        ),
         (PROMPT, {"parts": [TextPartInput(text="x")], "agent": "nobody"}),
         (QUESTION_REJECT, {"request_id": "que_x"}),
     ],

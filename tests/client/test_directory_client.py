@@ -1,4 +1,6 @@
-"""A conversation's project in this process: what is changed of its configuration counts, and nothing is missed."""
+"""A conversation's project in this process: what is changed of its configuration counts,
+and nothing is missed.
+"""
 
 import asyncio
 from pathlib import Path
@@ -29,7 +31,9 @@ async def test_a_changed_setting_counts_at_once_and_events_go_on(tmp_path: Path)
     following = asyncio.create_task(follow())
     try:
         first = await app.get_project(work)
-        await client.call(CONFIG_UPDATE, UpdateConfig(config={"profile": "plan", "sandbox": {"mode": "off"}}))
+        await client.call(
+            CONFIG_UPDATE, UpdateConfig(config={"profile": "plan", "sandbox": {"mode": "off"}})
+        )
         settings = await client.call(CONFIG_SETTINGS, NoArguments())
         assert (settings["profile"], settings["sandbox"]) == ("plan", {"mode": "off"})
         assert not {"profile", "sandbox"} & (await client.call(CONFIG_GET, NoArguments())).keys()
@@ -37,7 +41,9 @@ async def test_a_changed_setting_counts_at_once_and_events_go_on(tmp_path: Path)
         await client.call(SESSION_CREATE, CreateSession())
         await wait_until(lambda: "SessionCreated" in seen)
         await client.call(CONFIG_UPDATE, UpdateConfig(config={"profile": None, "sandbox": None}))
-        assert not {"profile", "sandbox"} & (await client.call(CONFIG_SETTINGS, NoArguments())).keys()
+        assert (
+            not {"profile", "sandbox"} & (await client.call(CONFIG_SETTINGS, NoArguments())).keys()
+        )
     finally:
         following.cancel()
         await asyncio.gather(following, return_exceptions=True)

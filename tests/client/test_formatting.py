@@ -1,4 +1,6 @@
-"""How a command ended is said in the same words everywhere; tables align what takes two cells of a terminal, too."""
+"""How a command ended is said in the same words everywhere;
+tables align what takes two cells of a terminal, too.
+"""
 
 from typing import Any
 
@@ -26,7 +28,9 @@ def test_a_command_says_how_it_ended(metadata: dict[str, Any], words: str) -> No
     assert describe_command_end(metadata) == words
 
 
-@pytest.mark.parametrize(("start", "end", "ms"), [(5, 12, 7), (0, 1_795_425_593_000, 0), (12, 5, 0), (5, 0, 0)])
+@pytest.mark.parametrize(
+    ("start", "end", "ms"), [(5, 12, 7), (0, 1_795_425_593_000, 0), (12, 5, 0), (5, 0, 0)]
+)
 def test_a_time_that_is_not_known_makes_no_duration(start: int, end: int, ms: int) -> None:
     assert compute_elapsed_ms(start, end) == ms
 

@@ -17,7 +17,13 @@ from codeloop.schema.api.config import CONFIG_UPDATE
 from codeloop.schema.api.files import FIND_FILES
 from codeloop.schema.api.pty import PTY_TICKET
 from codeloop.schema.api.session_inputs import ABORT, PROMPT_ASYNC, TextPartInput
-from codeloop.schema.api.session_requests import SESSION_GET, SESSION_LIST, SESSION_UPDATE, ArchiveTime, SessionId
+from codeloop.schema.api.session_requests import (
+    SESSION_GET,
+    SESSION_LIST,
+    SESSION_UPDATE,
+    ArchiveTime,
+    SessionId,
+)
 from codeloop.schema.errors import CodeloopError, GapError, OperationError
 from codeloop.schema.event import StampedEvent
 from codeloop.schema.ids import new_id
@@ -49,7 +55,9 @@ Answer = bytes | Callable[[asyncio.StreamWriter], Any]
 
 
 class Wire:
-    """A server that answers each request with the next of its answers, the last one for all that follow."""
+    """A server that answers each request with the next of its answers,
+    the last one for all that follow.
+    """
 
     def __init__(self, *answers: Answer) -> None:
         self.requests: list[Request] = []
@@ -59,7 +67,10 @@ class Wire:
     async def answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             head = (await reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
-            headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in head[1:] if line)}
+            headers = {
+                name.lower(): value
+                for name, _, value in (line.partition(": ") for line in head[1:] if line)
+            }
             body = await reader.readexactly(int(headers.get("content-length", "0")))
             self.requests.append(Request(head[0], headers, body))
             answer = self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
@@ -74,7 +85,14 @@ class Wire:
 
 
 def said(status: str, body: bytes = b"", *more: str) -> bytes:
-    head = [f"HTTP/1.1 {status}", f"content-length: {len(body)}", "connection: close", *more, "", ""]
+    head = [
+        f"HTTP/1.1 {status}",
+        f"content-length: {len(body)}",
+        "connection: close",
+        *more,
+        "",
+        "",
+    ]
     return "\r\n".join(head).encode() + body
 
 
@@ -102,18 +120,27 @@ def limit(monkeypatch: pytest.MonkeyPatch, name: str, value: int) -> None:
     modules = [module for module in (http, connection_state) if hasattr(module, f"CLIENT_{name}")]
     assert modules, name
     for module in modules:
-        monkeypatch.setattr(module, f"CLIENT_{name}", Limit(f"client.{name.lower()}", value, "ms", ""))
+        monkeypatch.setattr(
+            module, f"CLIENT_{name}", Limit(f"client.{name.lower()}", value, "ms", "")
+        )
 
 
 @pytest.fixture(autouse=True)
 def _hurry(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in (("BACKOFF", 5), ("BACKOFF_MOST", 20), ("GONE_TIME", 60_000), ("STREAM_IDLE", 60_000)):
+    for name, value in (
+        ("BACKOFF", 5),
+        ("BACKOFF_MOST", 20),
+        ("GONE_TIME", 60_000),
+        ("STREAM_IDLE", 60_000),
+    ):
         limit(monkeypatch, name, value)
 
 
 def toast(seq: int | None, text: str) -> bytes:
     properties = {"message": text, "variant": "info"}
-    data = json.dumps({"id": new_id("evt"), "type": "tui.toast.show", "properties": properties}).encode()
+    data = json.dumps(
+        {"id": new_id("evt"), "type": "tui.toast.show", "properties": properties}
+    ).encode()
     return (b"id: %d\n" % seq if seq is not None else b"") + b"data: " + data + b"\n\n"
 
 
@@ -135,10 +162,25 @@ async def test_a_request_says_what_its_row_of_the_table_says() -> None:
     async with wire(said("204 No Content")) as server, client(server.url, "/a dir/ä%") as it:
         calls: list[tuple[Any, dict[str, Any], str, Any]] = [
             (ABORT, {"session_id": "ses_ä/?"}, "POST /session/ses_%C3%A4%2F%3F/abort", {}),
-            (SESSION_LIST, {"roots": True, "search": "a b&ü"}, "GET /session?roots=true&search=a+b%26%C3%BC", None),
-            (SESSION_UPDATE, {"session_id": "ses_1", "time": ArchiveTime()}, "PATCH /session/ses_1", {"time": {}}),
+            (
+                SESSION_LIST,
+                {"roots": True, "search": "a b&ü"},
+                "GET /session?roots=true&search=a+b%26%C3%BC",
+                None,
+            ),
+            (
+                SESSION_UPDATE,
+                {"session_id": "ses_1", "time": ArchiveTime()},
+                "PATCH /session/ses_1",
+                {"time": {}},
+            ),
             (CONFIG_UPDATE, {"config": {"a": [1]}}, "PATCH /config", {"a": [1]}),
-            (FIND_FILES, {"query": "x", "dirs": "false"}, "GET /find/file?query=x&dirs=false", None),
+            (
+                FIND_FILES,
+                {"query": "x", "dirs": "false"},
+                "GET /find/file?query=x&dirs=false",
+                None,
+            ),
             (
                 PROMPT_ASYNC,
                 {"session_id": "ses_1", "parts": [TextPartInput(text="hi")]},
@@ -170,7 +212,11 @@ async def test_a_value_that_would_change_the_path_is_never_sent(session_id: str)
     ("status", "body", "words"),
     [
         ("401 Unauthorized", b"", "--password"),
-        ("403 Forbidden", b'{"name":"Refused","data":{"message":"Not from there."}}', "Not from there."),
+        (
+            "403 Forbidden",
+            b'{"name":"Refused","data":{"message":"Not from there."}}',
+            "Not from there.",
+        ),
         ("421 Misdirected Request", b"", "address that it printed"),
         ("500 Oops", b"<html>", "answered 500"),
         ("500 Oops", b'{"name":"UnknownError","data":{"message":"It broke."}}', "It broke."),
@@ -192,7 +238,9 @@ async def test_an_answer_that_is_none_is_told(status: str, body: bytes, words: s
             await it.call(SESSION_GET, SessionId(session_id="ses_1"))
 
 
-@pytest.mark.parametrize("head", [b"HTTP/1.1 200 OK\r\ncontent-length: 9999\r\n\r\n", b"HTTP/1.1 200 OK\r\nx: "])
+@pytest.mark.parametrize(
+    "head", [b"HTTP/1.1 200 OK\r\ncontent-length: 9999\r\n\r\n", b"HTTP/1.1 200 OK\r\nx: "]
+)
 async def test_an_answer_that_comes_a_byte_at_a_time_has_a_deadline(
     head: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -206,15 +254,24 @@ async def test_an_answer_that_comes_a_byte_at_a_time_has_a_deadline(
     monkeypatch.setattr(http, "CLIENT_RESPONSE_TIME", Limit("client.response_time", 300, "ms", ""))
     async with wire(drip) as server, client(server.url) as it:
         with pytest.raises(ServerLost, match="did not answer PATCH /session/ses_1 within"):
-            await wait_for_result(it.call(SESSION_UPDATE, SESSION_UPDATE.takes(session_id="ses_1", time=ArchiveTime())))
+            await wait_for_result(
+                it.call(
+                    SESSION_UPDATE, SESSION_UPDATE.takes(session_id="ses_1", time=ArchiveTime())
+                )
+            )
 
 
-async def test_the_credential_goes_to_the_named_server_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_credential_goes_to_the_named_server_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     async with wire(said("200 OK", b"true")) as other, client(other.url) as unused:
         assert unused.url == other.url
         for name in ("http_proxy", "HTTP_PROXY", "ALL_PROXY"):
             monkeypatch.setenv(name, other.url)
-        async with wire(said("302 Found", b"", f"location: {other.url}/session")) as server, client(server.url) as it:
+        async with (
+            wire(said("302 Found", b"", f"location: {other.url}/session")) as server,
+            client(server.url) as it,
+        ):
             with pytest.raises(CodeloopError, match="sends clients elsewhere"):
                 await it.call(ABORT, SessionId(session_id="ses_1"))
             assert len(server.requests) == 1
@@ -223,7 +280,16 @@ async def test_the_credential_goes_to_the_named_server_alone(monkeypatch: pytest
 
 @pytest.mark.parametrize(
     "url",
-    ["", "localhost:4096", "ftp://x", "http://", "http://a:b@host", "http://h?x=1", "http://h:99999", "http://[x"],
+    [
+        "",
+        "localhost:4096",
+        "ftp://x",
+        "http://",
+        "http://a:b@host",
+        "http://h?x=1",
+        "http://h:99999",
+        "http://[x",
+    ],
 )
 def test_what_is_no_address_is_refused(url: str) -> None:
     with pytest.raises(CodeloopError, match="address"):
@@ -255,7 +321,10 @@ async def test_nobody_there_says_what_to_do() -> None:
 
 
 async def test_a_server_that_goes_away_in_an_answer_is_told() -> None:
-    async with wire(b"HTTP/1.1 200 OK\r\ncontent-length: 50\r\n\r\n{") as server, client(server.url) as it:
+    async with (
+        wire(b"HTTP/1.1 200 OK\r\ncontent-length: 50\r\n\r\n{") as server,
+        client(server.url) as it,
+    ):
         with pytest.raises(ServerLost, match="was lost"):
             await it.call(SESSION_GET, SessionId(session_id="ses_1"))
 
@@ -267,12 +336,19 @@ async def test_a_lost_stream_goes_on_where_it_was() -> None:
         found = await wait_for_result(taken(it, 3))
         assert texts(found) == ["live", "a", "b"]
         assert [each.seq for each in found] == [None, 5, 6]
-        assert [request.headers.get("last-event-id") for request in server.requests] == [None, "5", "5"]
+        assert [request.headers.get("last-event-id") for request in server.requests] == [
+            None,
+            "5",
+            "5",
+        ]
         assert {request.headers["x-opencode-directory"] for request in server.requests} == {"/d"}
 
 
 async def test_following_begins_where_it_is_told_and_knows_its_place_without_an_event() -> None:
-    async with wire(OPEN + CONNECTED % 4, OPEN + CONNECTED % 4 + toast(5, "a")) as server, client(server.url) as it:
+    async with (
+        wire(OPEN + CONNECTED % 4, OPEN + CONNECTED % 4 + toast(5, "a")) as server,
+        client(server.url) as it,
+    ):
         assert texts(await wait_for_result(taken(it, 1, after=3))) == ["a"]
         assert [request.headers["last-event-id"] for request in server.requests] == ["3", "4"]
 
@@ -284,7 +360,10 @@ async def test_a_silent_stream_is_opened_again(monkeypatch: pytest.MonkeyPatch) 
         writer.write(OPEN + CONNECTED % 4)
         await asyncio.sleep(600)
 
-    async with wire(silent, OPEN + CONNECTED % 4 + toast(5, "a")) as server, client(server.url) as it:
+    async with (
+        wire(silent, OPEN + CONNECTED % 4 + toast(5, "a")) as server,
+        client(server.url) as it,
+    ):
         assert texts(await wait_for_result(taken(it, 1))) == ["a"]
 
 
@@ -309,7 +388,12 @@ async def test_a_server_that_stays_away_is_given_up(monkeypatch: pytest.MonkeyPa
 
 async def test_a_server_that_was_restarted_with_another_password_is_told_that_one() -> None:
     current = ["new"]
-    answers = said("401 No"), said("200 OK", b"true"), said("401 No"), OPEN + CONNECTED % 4 + toast(5, "a")
+    answers = (
+        said("401 No"),
+        said("200 OK", b"true"),
+        said("401 No"),
+        OPEN + CONNECTED % 4 + toast(5, "a"),
+    )
     async with wire(*answers) as server:
         it = HttpClient(server.url, None, ("me", "old"), lambda: (server.url, ("me", current[0])))
         assert await it.call(ABORT, SessionId(session_id="ses_1")) is True
@@ -318,11 +402,16 @@ async def test_a_server_that_was_restarted_with_another_password_is_told_that_on
         current[0] = "newer"
         assert texts(await wait_for_result(following)) == ["a"]
         await it.close()
-        given = [base64.b64decode(request.headers["authorization"].split()[1]) for request in server.requests]
+        given = [
+            base64.b64decode(request.headers["authorization"].split()[1])
+            for request in server.requests
+        ]
         assert given == [b"me:old", b"me:new", b"me:new", b"me:newer"]
 
 
-async def test_a_request_that_was_on_its_way_when_another_found_the_new_password_is_sent_again() -> None:
+async def test_a_request_that_was_on_its_way_when_another_found_the_new_password_is_sent_again() -> (
+    None
+):
     renewed = asyncio.Event()
 
     async def late(writer: asyncio.StreamWriter) -> None:
@@ -339,7 +428,10 @@ async def test_a_request_that_was_on_its_way_when_another_found_the_new_password
         calls = [it.call(ABORT, SessionId(session_id=name)) for name in ("ses_1", "ses_2")]
         assert await wait_for_result(asyncio.gather(*calls)) == [True, True]
         await it.close()
-        given = [base64.b64decode(request.headers["authorization"].split()[1]) for request in server.requests]
+        given = [
+            base64.b64decode(request.headers["authorization"].split()[1])
+            for request in server.requests
+        ]
         assert given == [b"me:old", b"me:old", b"me:new", b"me:new"]
 
 
@@ -352,7 +444,9 @@ async def test_a_wrong_password_that_stays_the_same_is_said_once() -> None:
         assert len(server.requests) == 1
 
 
-@pytest.mark.parametrize("answer", [said("401 Unauthorized"), said("200 OK", b"{}", "content-type: text/html")])
+@pytest.mark.parametrize(
+    "answer", [said("401 Unauthorized"), said("200 OK", b"{}", "content-type: text/html")]
+)
 async def test_a_server_that_refuses_the_stream_is_not_asked_again(answer: bytes) -> None:
     async with wire(OPEN + CONNECTED % 4, answer) as server, client(server.url) as it:
         with pytest.raises(CodeloopError):

@@ -14,7 +14,13 @@ from codeloop.schema.api.session_inputs import PROMPT, FilePartInput, Prompt, Te
 from codeloop.schema.errors import OperationError
 from codeloop.schema.part import FilePart, FilePartSourceText, ResourceSource
 from tests.extend.mcp.world import PLAIN
-from tests.support.scripted_project import ScriptedProject, list_texts, make_answer, make_call, open_scripted_project
+from tests.support.scripted_project import (
+    ScriptedProject,
+    list_texts,
+    make_answer,
+    make_call,
+    open_scripted_project,
+)
 
 
 async def test_lines_of_a_file_are_attached_alone(tmp_path: Path) -> None:
@@ -25,16 +31,29 @@ async def test_lines_of_a_file_are_attached_alone(tmp_path: Path) -> None:
         text = "see @a.py#2-3 and @link.py#4 and @b#1-2, not @a.py#x"
         notes: list[str] = []
         files = [
-            part for part in await find_mentions(desk.client, text, notes.append) if isinstance(part, FilePartInput)
+            part
+            for part in await find_mentions(desk.client, text, notes.append)
+            if isinstance(part, FilePartInput)
         ]
         assert [file.filename for file in files] == ["a.py#2-3", "link.py#4", "b#1-2"]
         assert notes == ["@a.py#x does not exist and was not attached."]
         parts = [TextPartInput(text=text), *files]
         await desk.client.call(PROMPT, Prompt(session_id=desk.session_id, parts=parts))
         entries = desk.project.store.read_conversation(desk.session_id).entries
-        said = [part_text for entry in entries for part in entry.parts if (part_text := getattr(part, "text", ""))]
-        attached = [each.partition(" the file ")[2] for each in said if each.startswith("The user attached")]
-        assert attached == ["a.py, lines 2 to 3:\ntwo\nthree\n", "a.py, lines 4 to 4:\nfour\n", "b#1-2:\nwhole\n"]
+        said = [
+            part_text
+            for entry in entries
+            for part in entry.parts
+            if (part_text := getattr(part, "text", ""))
+        ]
+        attached = [
+            each.partition(" the file ")[2] for each in said if each.startswith("The user attached")
+        ]
+        assert attached == [
+            "a.py, lines 2 to 3:\ntwo\nthree\n",
+            "a.py, lines 4 to 4:\nfour\n",
+            "b#1-2:\nwhole\n",
+        ]
 
 
 async def test_a_directory_outside_the_project_is_not_said_to_be_missing(tmp_path: Path) -> None:
@@ -42,7 +61,9 @@ async def test_a_directory_outside_the_project_is_not_said_to_be_missing(tmp_pat
     outside.mkdir()
     notes: list[str] = []
     async with open_scripted_project(tmp_path, []) as desk:
-        (folder,) = await find_mentions(desk.client, f"see @{outside} and @{outside}/none", notes.append)
+        (folder,) = await find_mentions(
+            desk.client, f"see @{outside} and @{outside}/none", notes.append
+        )
     assert isinstance(folder, FilePartInput)
     assert folder.mime == "application/x-directory"
     assert notes == [f"@{outside}/none does not exist and was not attached."]
@@ -62,11 +83,17 @@ async def test_a_directory_outside_the_project_is_not_said_to_be_missing(tmp_pat
         ("(list @app).", "folder app/, which has:\n(auth)/"),
     ],
 )
-async def test_mentions_are_found_as_people_write_them(tmp_path: Path, text: str, attached: str) -> None:
+async def test_mentions_are_found_as_people_write_them(
+    tmp_path: Path, text: str, attached: str
+) -> None:
     async with open_scripted_project(tmp_path, [ScriptedAnswer(text="Done.")]) as it:
         (it.work / "a.py").write_text("one\ntwo\nthree\n")
         (it.work / "app/(auth)/[id]").mkdir(parents=True)
-        for name, content in {"app/(auth)/[id]/page.tsx": "page\n", "it's.txt": "its\n", "a,b.txt": "ab\n"}.items():
+        for name, content in {
+            "app/(auth)/[id]/page.tsx": "page\n",
+            "it's.txt": "its\n",
+            "a,b.txt": "ab\n",
+        }.items():
             (it.work / name).write_text(content)
         assert (await said(it, text)).partition("The user attached the ")[2] == attached
 
@@ -76,7 +103,10 @@ SERVERS = {"p": {"type": "local", "command": [sys.executable, str(PLAIN)]}}
 
 async def said(it: ScriptedProject, text: str) -> str:
     """Prompt as a person does, and return what the model was told."""
-    parts = [TextPartInput(text=text), *await find_mentions(it.client, text, lambda note: pytest.fail(str(note)))]
+    parts = [
+        TextPartInput(text=text),
+        *await find_mentions(it.client, text, lambda note: pytest.fail(str(note))),
+    ]
     await it.client.call(PROMPT, Prompt(session_id=it.session_id, parts=parts))
     return "\n".join(list_texts(it.model.requests[-1].messages[-1]))
 
@@ -98,7 +128,9 @@ async def test_a_mentioned_resource_is_attached(tmp_path: Path) -> None:
     async with open_scripted_project(tmp_path, answers, mcp=SERVERS) as it:
         (it.work / "p").write_text("a file of the server's name\n")
         found = await said(it, "read @p:plain://note please")
-        assert "The user attached the MCP resource p:plain://note:\nthe text of plain://note" in found
+        assert (
+            "The user attached the MCP resource p:plain://note:\nthe text of plain://note" in found
+        )
         assert "a file of" not in found
         long = await said(it, "read @p:plain://long")
         assert "line 9\n" in long
@@ -110,7 +142,9 @@ async def test_a_mentioned_resource_is_attached(tmp_path: Path) -> None:
             (True, "plain://pixel"),
             (False, "data:image/png;b"),
         ]
-        with pytest.raises(OperationError, match=r"p:plain://none was not attached\. The MCP server p answered"):
+        with pytest.raises(
+            OperationError, match=r"p:plain://none was not attached\. The MCP server p answered"
+        ):
             await said(it, "read @p:plain://none")
 
 
@@ -141,9 +175,17 @@ async def test_a_resource_is_no_file_of_this_machine_and_may_be_denied(tmp_path:
             await told_of(part("q", "plain://note"))
 
 
-async def test_a_resource_that_has_changed_is_told_with_the_next_result_or_prompt(tmp_path: Path) -> None:
+async def test_a_resource_that_has_changed_is_told_with_the_next_result_or_prompt(
+    tmp_path: Path,
+) -> None:
     touch = make_answer(make_call("p_touch", "a", uri="plain://note"))
-    script = [ScriptedAnswer(text="Read."), touch, touch, ScriptedAnswer(text="Done."), ScriptedAnswer(text="Done.")]
+    script = [
+        ScriptedAnswer(text="Read."),
+        touch,
+        touch,
+        ScriptedAnswer(text="Done."),
+        ScriptedAnswer(text="Done."),
+    ]
     async with open_scripted_project(tmp_path, script, mcp=SERVERS) as it:
         await it.client.call(MCP_ADD, AddMcp(name="p", config=SERVERS["p"]))
         await said(it, "read @p:plain://note")

@@ -4,7 +4,8 @@ from codeloop.client.worktrees import describe_merge, describe_rebase, list_loss
 from codeloop.schema.api.worktrees import MergeConflict, WorktreeMerge, WorktreeOverview
 
 CONFLICT = WorktreeMerge(
-    into="main", conflicts=[MergeConflict(file="a.txt", text="<<<<<<< main\n1\n=======\n2\n>>>>>>> one\n")]
+    into="main",
+    conflicts=[MergeConflict(file="a.txt", text="<<<<<<< main\n1\n=======\n2\n>>>>>>> one\n")],
 )
 
 

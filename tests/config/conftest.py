@@ -22,7 +22,9 @@ class World:
     root: Path
 
     def write(self, path: Path | str, content: Any) -> Path:
-        """Write a file below the project (or at an absolute path); what is not text becomes JSON."""
+        """Write a file below the project (or at an absolute path);
+        what is not text becomes JSON.
+        """
         file = self.root / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(content if isinstance(content, str) else json.dumps(content))
@@ -47,7 +49,13 @@ class World:
         **given: Any,
     ) -> LoadedConfig:
         """Load the configuration as seen from a folder of the project."""
-        return load_config(self.place(directory), self.paths, environment=environment or {}, trusted=trusted, **given)
+        return load_config(
+            self.place(directory),
+            self.paths,
+            environment=environment or {},
+            trusted=trusted,
+            **given,
+        )
 
 
 @pytest.fixture

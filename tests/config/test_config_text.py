@@ -4,7 +4,13 @@ from typing import Any
 
 import pytest
 
-from codeloop.config.config_text import NotEditable, add_to_list, edit_text, remove_from_list, set_value
+from codeloop.config.config_text import (
+    NotEditable,
+    add_to_list,
+    edit_text,
+    remove_from_list,
+    set_value,
+)
 from codeloop.kit.jsonc import parse_jsonc
 
 
@@ -15,10 +21,16 @@ def is_x(entry: Any) -> bool:
 CASES = [
     (None, '{\n  "plugin": ["x"]\n}\n'),
     ("{}", '{\n  "plugin": ["x"]\n}'),
-    ('{\n  // mine\n  "model": "a/b", // b\n}\n', '{\n  "plugin": ["x"],\n  // mine\n  "model": "a/b", // b\n}\n'),
+    (
+        '{\n  // mine\n  "model": "a/b", // b\n}\n',
+        '{\n  "plugin": ["x"],\n  // mine\n  "model": "a/b", // b\n}\n',
+    ),
     ('{"plugin": []}', '{"plugin": ["x"]}'),
     ('{"plugin": ["a" /* a */]}', '{"plugin": ["a", "x" /* a */]}'),
-    ('{\n  "plugin": [\n    "a", // a\n  ]\n}', '{\n  "plugin": [\n    "a",\n    "x", // a\n  ]\n}'),
+    (
+        '{\n  "plugin": [\n    "a", // a\n  ]\n}',
+        '{\n  "plugin": [\n    "a",\n    "x", // a\n  ]\n}',
+    ),
     ('{"plugin": ["x", ["y", {"z": 1}]]}', '{"plugin": ["x", ["y", {"z": 1}]]}'),
     ('{"plugin": [["x", {"z": 1}]]}', '{"plugin": [["x", {"z": 1}]]}'),
 ]
@@ -35,7 +47,10 @@ def test_an_entry_is_added_where_the_list_stands(before: str | None, after: str)
         ('{"plugin": ["x"]}', "{}"),
         ('{"plugin": ["x"], "model": "a/b"}', '{ "model": "a/b"}'),
         ('{"model": "a/b", "plugin": ["x"]}', '{"model": "a/b"}'),
-        ('{\n  "plugin": ["x"],\n  // mine\n  "model": "a/b"\n}\n', '{\n  // mine\n  "model": "a/b"\n}\n'),
+        (
+            '{\n  "plugin": ["x"],\n  // mine\n  "model": "a/b"\n}\n',
+            '{\n  // mine\n  "model": "a/b"\n}\n',
+        ),
         ('{"plugin": ["x", "a"]}', '{"plugin": ["a"]}'),
         ('{"plugin": ["a", "x"]}', '{"plugin": ["a"]}'),
         ('{"plugin": ["a", /* x */ "x", "b"]}', '{"plugin": ["a", /* x */ "b"]}'),
@@ -66,7 +81,10 @@ ENTRIES = [
         '{\n  "mcp": {\n    // y\n    "y": {"b": 2} // y\n  }\n}\n',
         '{\n  "mcp": {\n    // y\n    "y": {"b": 2},\n    "x": {\n      "a": 1\n    } // y\n  }\n}\n',
     ),
-    ('{"mcp": {"x": {"old": 1} /* x */, "y": {}}}', '{"mcp": {"x": {\n      "a": 1\n    } /* x */, "y": {}}}'),
+    (
+        '{"mcp": {"x": {"old": 1} /* x */, "y": {}}}',
+        '{"mcp": {"x": {\n      "a": 1\n    } /* x */, "y": {}}}',
+    ),
 ]
 
 

@@ -32,7 +32,9 @@ def run(*arguments: str) -> Result:
 
 
 def test_config_is_the_effective_one_as_json(home: Path) -> None:
-    (home / "config" / "codeloop.json").write_text('{"model": "a/b", "permission": {"bash": "ask"}}')
+    (home / "config" / "codeloop.json").write_text(
+        '{"model": "a/b", "permission": {"bash": "ask"}}'
+    )
     shown = json.loads(run("config").stdout)
     assert shown["model"] == "a/b"
     assert shown["permission"] == [{"permission": "bash", "pattern": "*", "action": "ask"}]
@@ -45,8 +47,15 @@ def test_secrets_are_masked_in_both_forms(home: Path) -> None:
         "baseURL": "https://me:s3cret@host/v1",
         "headers": {"Authorization": "Bearer s3cret"},
     }
-    server = {"type": "remote", "environment": {"GITHUB_TOKEN": "s3cret"}, "tokens": ["s3cret"], "limit": 5}
-    text = json.dumps({"provider": {"x": {"options": options, "env": ["X_API_KEY"]}}, "mcp": {"m": server}})
+    server = {
+        "type": "remote",
+        "environment": {"GITHUB_TOKEN": "s3cret"},
+        "tokens": ["s3cret"],
+        "limit": 5,
+    }
+    text = json.dumps(
+        {"provider": {"x": {"options": options, "env": ["X_API_KEY"]}}, "mcp": {"m": server}}
+    )
     (home / "config" / "codeloop.json").write_text(text)
     whole, table = run("config"), run("config", "--provenance")
     for output in (whole.output, table.output):
@@ -74,7 +83,9 @@ def test_a_key_in_the_query_of_an_address_is_masked(home: Path, url: str, shown:
 
 
 def test_what_a_terminal_would_act_on_is_escaped(home: Path) -> None:
-    (home / "config" / "codeloop.json").write_text('{"username": "\\u001b[31m\\u202e\\u009b\\ud83d\\ude00é"}')
+    (home / "config" / "codeloop.json").write_text(
+        '{"username": "\\u001b[31m\\u202e\\u009b\\ud83d\\ude00é"}'
+    )
     for output in (run("config").output, run("config", "--provenance").output):
         assert not any(char in output for char in "\x1b\u202e\x9b")
     assert json.loads(run("config").stdout)["username"] == "\x1b[31m\u202e\x9b😀é"
@@ -123,4 +134,7 @@ def test_every_limit_is_listed_in_both_forms(home: Path) -> None:
     assert [row["name"] for row in rows] == [limit.name for limit in list_limits()]
     lines = run("limits").stdout.splitlines()
     assert len(lines) == len(rows) + 1
-    assert len({line.index(limit.why) for line, limit in zip(lines[1:], list_limits(), strict=True)}) == 1
+    assert (
+        len({line.index(limit.why) for line, limit in zip(lines[1:], list_limits(), strict=True)})
+        == 1
+    )

@@ -1,4 +1,6 @@
-"""A repository counts only where it is the user's own and names the work tree: `safe.directory`, links, pointers."""
+"""A repository counts only where it is the user's own and names the work tree: `safe.directory`,
+links, pointers.
+"""
 
 import os
 import shutil
@@ -30,7 +32,9 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def find(directory: Path) -> ProjectRoot:
     home = os.environ["HOME"]
     environment = {"PATH": os.environ["PATH"], "HOME": home}
-    return find_project_root(directory, find_paths({"CODELOOP_HOME": f"{home}/codeloop"}), environment)
+    return find_project_root(
+        directory, find_paths({"CODELOOP_HOME": f"{home}/codeloop"}), environment
+    )
 
 
 def list_as_safe(home: Path, folder: str | Path) -> None:
@@ -89,7 +93,13 @@ def by_links_in_a_folder(other: Path, evil: Path) -> None:
 
 
 LINKS = (
-    *(by_link, by_relative_link, by_link_to_a_link, by_file, by_file_to_a_folder_that_looks_like_one),
+    *(
+        by_link,
+        by_relative_link,
+        by_link_to_a_link,
+        by_file,
+        by_file_to_a_folder_that_looks_like_one,
+    ),
     *(by_file_to_a_bare_repository, by_link_to_the_file_of_a_linked_work_tree),
     by_copy_of_the_file_of_a_linked_work_tree,
 )
@@ -118,7 +128,9 @@ async def test_a_git_entry_that_leads_to_another_repository_is_none(
 
 
 @pytest.mark.parametrize("lead", [by_own_folder_with_a_common_one_elsewhere, by_links_in_a_folder])
-async def test_no_object_of_another_repository_is_read(tmp_path: Path, lead: Callable[[Path, Path], None]) -> None:
+async def test_no_object_of_another_repository_is_read(
+    tmp_path: Path, lead: Callable[[Path, Path], None]
+) -> None:
     other = repository(tmp_path / "other", {"a.txt": "secret\n"})
     evil = tmp_path / "evil"
     evil.mkdir()
@@ -131,10 +143,31 @@ async def test_no_object_of_another_repository_is_read(tmp_path: Path, lead: Cal
 def test_what_leads_back_is_a_repository(tmp_path: Path) -> None:
     root = repository(tmp_path / "work", {"a.txt": "a\n"})
     git(root, "worktree", "add", "-q", str(tmp_path / "linked"))
-    git(root, "submodule", "--quiet", "add", str(repository(tmp_path / "module", {"m.txt": "m\n"})), "sub")
-    git(root, "init", "-q", "--separate-git-dir", str(tmp_path / "apart.git"), str(tmp_path / "apart"))
+    git(
+        root,
+        "submodule",
+        "--quiet",
+        "add",
+        str(repository(tmp_path / "module", {"m.txt": "m\n"})),
+        "sub",
+    )
+    git(
+        root,
+        "init",
+        "-q",
+        "--separate-git-dir",
+        str(tmp_path / "apart.git"),
+        str(tmp_path / "apart"),
+    )
     assert find(tmp_path / "apart").vcs is None
-    git(root, "--git-dir", str(tmp_path / "apart.git"), "config", "core.worktree", str(tmp_path / "apart"))
+    git(
+        root,
+        "--git-dir",
+        str(tmp_path / "apart.git"),
+        "config",
+        "core.worktree",
+        str(tmp_path / "apart"),
+    )
     inside = tmp_path / "inside"
     git(root, "init", "-q", "--separate-git-dir", str(inside / "data.git"), str(inside))
     for top in (root, tmp_path / "linked", root / "sub", tmp_path / "apart", inside):
@@ -163,13 +196,24 @@ def test_the_repository_of_another_user_is_none(
     found = find(shared / "mine")
     assert (found.vcs, found.root, found.project_id) == (None, shared / "mine", "global")
     assert f"git config --global --add safe.directory {shared}" in found.warning
-    assert "another repository" in find_repository(str(shared / "mine"), shared / "mine", {}).foreign_reason
+    assert (
+        "another repository"
+        in find_repository(str(shared / "mine"), shared / "mine", {}).foreign_reason
+    )
     monkeypatch.setenv("SUDO_UID", str(NOBODY))
-    assert find_project_root(shared, find_paths(os.environ), os.environ).vcs == "git", "whoever called sudo"
+    assert find_project_root(shared, find_paths(os.environ), os.environ).vcs == "git", (
+        "whoever called sudo"
+    )
     monkeypatch.delenv("SUDO_UID")
     with (shared / ".git/config").open("a") as config:
         config.write("[safe]\n\tdirectory = *\n")
     assert find(shared).vcs is None, "the repository's own word counts for nothing"
-    for value, is_safe in (("*", True), ("", False), (shared, True), ("", False), (f"{tmp_path}/*", True)):
+    for value, is_safe in (
+        ("*", True),
+        ("", False),
+        (shared, True),
+        ("", False),
+        (f"{tmp_path}/*", True),
+    ):
         list_as_safe(home, value)
         assert (find(shared).vcs == "git") is is_safe

@@ -1,4 +1,6 @@
-"""Imports of instruction files, rules in `.claude/rules`, CLAUDE.local.md: read as Claude Code reads them."""
+"""Imports of instruction files, rules in `.claude/rules`,
+CLAUDE.local.md: read as Claude Code reads them.
+"""
 
 from pathlib import Path
 
@@ -34,10 +36,14 @@ def test_imports_are_words_outside_of_code(text: str, imports: list[str]) -> Non
 def test_imports_follow_their_file_over_four_hops_and_each_once(world: World) -> None:
     world.write("CLAUDE.md", "top @docs/1.md @docs/1.md")
     for number in range(1, 7):
-        world.write(f"docs/{number}.md", f"{number} @{number + 1}.md @../CLAUDE.md @types/node @someone")
+        world.write(
+            f"docs/{number}.md", f"{number} @{number + 1}.md @../CLAUDE.md @types/node @someone"
+        )
     found = read(world)
     assert [text[:3].strip() for text in texts(found)] == ["top", "1 @", "2 @", "3 @", "4 @"]
-    assert [warning.partition("@")[2] for warning in found.warnings] == ["5.md is more than 4 imports away: not read."]
+    assert [warning.partition("@")[2] for warning in found.warnings] == [
+        "5.md is more than 4 imports away: not read."
+    ]
 
 
 @pytest.mark.parametrize("trusted", [True, False])
@@ -50,7 +56,8 @@ def test_a_project_imports_no_other_file_of_the_user(world: World, *, trusted: b
     (world.root / "link.md").symlink_to(world.root.parent / "other/notes.md")
     outside = world.root.parent / "other/notes.md"
     world.write(
-        "CLAUDE.md", f"@{world.paths.claude_home}/mine.md @{outside} @.env @link.md @../other/notes.md @gone.md"
+        "CLAUDE.md",
+        f"@{world.paths.claude_home}/mine.md @{outside} @.env @link.md @../other/notes.md @gone.md",
     )
     found = read(world, trusted=trusted)
     assert texts(found)[1:] == (["mine"] if trusted else [])

@@ -12,7 +12,9 @@ from tests.config.conftest import World
 
 
 def read(world: World, *patterns: str, directory: str = "", trusted: bool = True) -> Instructions:
-    return read_instructions(world.place(directory), world.paths, Config(instructions=list(patterns)), trusted=trusted)
+    return read_instructions(
+        world.place(directory), world.paths, Config(instructions=list(patterns)), trusted=trusted
+    )
 
 
 def texts(found: Instructions) -> list[str]:
@@ -45,12 +47,28 @@ def test_each_folder_down_to_the_directory_adds_one_file(world: World) -> None:
 
 def test_named_files_come_last_and_only_once(world: World) -> None:
     world.write("AGENTS.md", "root")
-    for name in ("docs/b.md", "docs/a.md", "docs/deep/er/c.md", "docs/a.txt", ".hidden/d.md", ".cursor/rules/e.md"):
+    for name in (
+        "docs/b.md",
+        "docs/a.md",
+        "docs/deep/er/c.md",
+        "docs/a.txt",
+        ".hidden/d.md",
+        ".cursor/rules/e.md",
+    ):
         world.write(name, name)
     world.write("node_modules/x/f.md", "never")
     world.write(world.paths.home / "mine.md", "mine")
-    found = read(world, "docs/*.md", "docs/b.md", "./AGENTS.md", "~/mine.md", ".cursor/rules/*.md", "**/*.md")
-    assert texts(found) == ["root", "docs/a.md", "docs/b.md", "mine", ".cursor/rules/e.md", "docs/deep/er/c.md"]
+    found = read(
+        world, "docs/*.md", "docs/b.md", "./AGENTS.md", "~/mine.md", ".cursor/rules/*.md", "**/*.md"
+    )
+    assert texts(found) == [
+        "root",
+        "docs/a.md",
+        "docs/b.md",
+        "mine",
+        ".cursor/rules/e.md",
+        "docs/deep/er/c.md",
+    ]
     assert found.warnings == ()
 
 
@@ -71,7 +89,8 @@ def test_patterns_without_a_match_are_warnings_and_addresses_are_left_to_those_o
     found = read(world, "https://example.com/rules.md", "none/*.md", "none.md")
     assert found.files == ()
     assert found.warnings == tuple(
-        f"instructions: no readable file matches {pattern!r}." for pattern in ("none/*.md", "none.md")
+        f"instructions: no readable file matches {pattern!r}."
+        for pattern in ("none/*.md", "none.md")
     )
 
 
@@ -83,7 +102,10 @@ def test_what_can_not_be_read_is_a_warning_and_the_next_name_counts(world: World
     (world.root / "a/b/AGENTS.md").mkdir(parents=True)
     found = read(world, directory="a/b")
     assert texts(found) == ["fine"]
-    assert ["not UTF-8" in found.warnings[0], "not a regular file" in found.warnings[1]] == [True, True]
+    assert ["not UTF-8" in found.warnings[0], "not a regular file" in found.warnings[1]] == [
+        True,
+        True,
+    ]
 
 
 def test_a_long_file_is_cut_between_characters(world: World) -> None:
@@ -106,8 +128,12 @@ def test_a_link_out_of_a_project_is_not_followed_trusted_or_not(world: World) ->
         str(world.root / "docs/id.md"),
     ]
     (world.root / "CLAUDE.md").symlink_to(secret)
-    assert texts(read(world, "docs/*.md", "docs/id.md", "AGENTS.md", "inner.md", trusted=True)) == ["inside"]
-    assert texts(read(world, "../secret/id.md", trusted=True)) == ["secret"]  # as the configuration itself spells it
+    assert texts(read(world, "docs/*.md", "docs/id.md", "AGENTS.md", "inner.md", trusted=True)) == [
+        "inside"
+    ]
+    assert texts(read(world, "../secret/id.md", trusted=True)) == [
+        "secret"
+    ]  # as the configuration itself spells it
     assert texts(read(world, "../secret/id.md", trusted=False)) == []
 
 
@@ -121,7 +147,9 @@ def test_reading_is_bounded(world: World, monkeypatch: pytest.MonkeyPatch) -> No
     limit = type(module.INSTRUCTION_FILES)
     for number in range(8):
         world.write(f"docs/{number}.md", str(number))
-    monkeypatch.setattr(module, "INSTRUCTION_FILES", limit("config.instruction_files", 3, "count", ""))
+    monkeypatch.setattr(
+        module, "INSTRUCTION_FILES", limit("config.instruction_files", 3, "count", "")
+    )
     found = read(world, "docs/*.md")
     assert texts(found) == ["0", "1", "2"]
     assert len(found.warnings) == 5
@@ -131,7 +159,9 @@ def test_looking_is_bounded(world: World, monkeypatch: pytest.MonkeyPatch) -> No
     for number in range(8):
         world.write(f"docs/{number}/x.md", "x")
     limit = type(module.INSTRUCTION_ENTRIES)
-    monkeypatch.setattr(module, "INSTRUCTION_ENTRIES", limit("config.instruction_entries", 25, "count", ""))
+    monkeypatch.setattr(
+        module, "INSTRUCTION_ENTRIES", limit("config.instruction_entries", 25, "count", "")
+    )
     found = read(world, "**/*.md")
     assert 0 < len(found.files) < 8
     assert found.warnings == ("instructions: stopped after 25 files and folders.",)

@@ -1,4 +1,6 @@
-"""Layers: their order, how they merge, where each value comes from, and errors that name their place."""
+"""Layers: their order, how they merge, where each value comes from,
+and errors that name their place.
+"""
 
 import json
 import os
@@ -39,7 +41,12 @@ def test_loading_nothing_looks_for_each_file_once_and_starts_no_process(world: W
         world.load(place)
     looked = [path for event, path in seen if event == "open"]
     assert [path for path in set(looked) if looked.count(path) > 1] == []
-    assert not {event for event, _ in seen} & {"subprocess.Popen", "os.exec", "os.posix_spawn", "os.fork"}
+    assert not {event for event, _ in seen} & {
+        "subprocess.Popen",
+        "os.exec",
+        "os.posix_spawn",
+        "os.fork",
+    }
 
 
 def test_later_layers_win_in_the_documented_order(world: World) -> None:
@@ -55,7 +62,12 @@ def test_later_layers_win_in_the_documented_order(world: World) -> None:
     inner = [
         *("opencode.json", "opencode.jsonc", "codeloop.json", "codeloop.jsonc"),
         *("sub/opencode.json", "sub/codeloop.jsonc"),
-        *(".opencode/opencode.json", ".opencode/opencode.jsonc", ".codeloop/codeloop.json", ".codeloop/codeloop.jsonc"),
+        *(
+            ".opencode/opencode.json",
+            ".opencode/opencode.jsonc",
+            ".codeloop/codeloop.json",
+            ".codeloop/codeloop.jsonc",
+        ),
         *("sub/.opencode/opencode.json", "sub/.codeloop/codeloop.json"),
     ]
     order: list[str] = []
@@ -74,7 +86,10 @@ def test_later_layers_win_in_the_documented_order(world: World) -> None:
     world.write(given_file, setting("given"))
     expected.append(str(given_file))
     check("given", config_file=given_file)
-    environment = {"CODELOOP_CONFIG": str(given_file), "OPENCODE_CONFIG_CONTENT": json.dumps(setting("theirs"))}
+    environment = {
+        "CODELOOP_CONFIG": str(given_file),
+        "OPENCODE_CONFIG_CONTENT": json.dumps(setting("theirs")),
+    }
     expected.append("OPENCODE_CONFIG_CONTENT")
     check("theirs", environment=environment)
     environment["CODELOOP_CONFIG_CONTENT"] = json.dumps(setting("ours"))
@@ -95,9 +110,15 @@ def test_a_sibling_s_or_a_parent_s_files_are_not_read(world: World) -> None:
 
 def test_objects_merge_and_lists_replace(world: World) -> None:
     world.globally(
-        {"provider": {"x": {"name": "X", "options": {"baseURL": "http://a", "keep": 1}}}, "server": {"cors": ["a"]}}
+        {
+            "provider": {"x": {"name": "X", "options": {"baseURL": "http://a", "keep": 1}}},
+            "server": {"cors": ["a"]},
+        }
     )
-    world.write("codeloop.json", {"provider": {"x": {"options": {"baseURL": "http://b"}}}, "server": {"cors": ["b"]}})
+    world.write(
+        "codeloop.json",
+        {"provider": {"x": {"options": {"baseURL": "http://b"}}}, "server": {"cors": ["b"]}},
+    )
     config = world.load().config
     assert config.provider["x"].options == {"baseURL": "http://b", "keep": 1}
     assert config.provider["x"].name == "X"
@@ -106,7 +127,9 @@ def test_objects_merge_and_lists_replace(world: World) -> None:
 
 def test_instructions_and_plugins_are_gathered_once_each(world: World) -> None:
     world.globally({"instructions": ["a.md", "b.md"], "plugin": ["p", ["q", {"x": 1}]]})
-    world.write("opencode.json", {"instructions": ["b.md", "c.md"], "plugin": [["q", {"x": 1}], "r"]})
+    world.write(
+        "opencode.json", {"instructions": ["b.md", "c.md"], "plugin": [["q", {"x": 1}], "r"]}
+    )
     config = world.load().config
     assert config.instructions == ["a.md", "b.md", "c.md"]
     assert config.plugin == ["p", ["q", {"x": 1}], "r"]
@@ -114,9 +137,19 @@ def test_instructions_and_plugins_are_gathered_once_each(world: World) -> None:
 
 def test_permission_takes_every_form_and_keeps_its_order(world: World) -> None:
     world.globally({"permission": "ask", "tools": {"bash": False, "write": True}})
-    world.write("opencode.json", {"permission": {"bash": {"*": "ask", "git *": "allow"}, "webfetch": "deny"}})
+    world.write(
+        "opencode.json",
+        {"permission": {"bash": {"*": "ask", "git *": "allow"}, "webfetch": "deny"}},
+    )
     assert rules(world.load().config) == [
-        *("bash * deny", "edit * allow", "* * ask", "bash * ask", "bash git * allow", "webfetch * deny")
+        *(
+            "bash * deny",
+            "edit * allow",
+            "* * ask",
+            "bash * ask",
+            "bash git * allow",
+            "webfetch * deny",
+        )
     ]
 
 
@@ -124,7 +157,9 @@ def test_an_agent_s_old_forms_are_read(world: World) -> None:
     world.globally(
         {
             "mode": {"build": {"temperature": 0.5, "tools": {"patch": False}}},
-            "agent": {"build": {"maxSteps": 7, "permission": {"bash": "ask"}, "reasoningEffort": "high"}},
+            "agent": {
+                "build": {"maxSteps": 7, "permission": {"bash": "ask"}, "reasoningEffort": "high"}
+            },
         }
     )
     loaded = world.load()
@@ -135,7 +170,12 @@ def test_an_agent_s_old_forms_are_read(world: World) -> None:
     assert loaded.warnings == ()
     assert loaded.provenance["agent.build.steps"].keys == ("agent", "build", "maxSteps")
     assert loaded.provenance["agent.build.temperature"].keys == ("mode", "build", "temperature")
-    assert loaded.provenance["agent.build.permission[0]"].keys == ("mode", "build", "tools", "patch")
+    assert loaded.provenance["agent.build.permission[0]"].keys == (
+        "mode",
+        "build",
+        "tools",
+        "patch",
+    )
 
 
 def test_other_old_keys_are_read(world: World) -> None:
@@ -145,8 +185,19 @@ def test_other_old_keys_are_read(world: World) -> None:
 
 
 def test_keys_of_the_reference_that_do_nothing_yet_are_named_in_one_line(world: World) -> None:
-    model = {"family": "f", "release_date": "2025", "status": "beta", "interleaved": "reasoning", "variants": {"a": {}}}
-    passed_over = {"theme": "x", "keybinds": {"leader": "ctrl+x"}, "tui": {"scroll_speed": 3}, "layout": "auto"}
+    model = {
+        "family": "f",
+        "release_date": "2025",
+        "status": "beta",
+        "interleaved": "reasoning",
+        "variants": {"a": {}},
+    }
+    passed_over = {
+        "theme": "x",
+        "keybinds": {"leader": "ctrl+x"},
+        "tui": {"scroll_speed": 3},
+        "layout": "auto",
+    }
     passed_over |= {"enterprise": {}, "attachment": {}, "references": {}, "subagent_depth": 2}
     cost = {"input": 1, "output": 2, "context_over_200k": {"input": 2, "output": 4}}
     world.globally(
@@ -154,7 +205,10 @@ def test_keys_of_the_reference_that_do_nothing_yet_are_named_in_one_line(world: 
             "$schema": "https://example.com/config.json",
             **passed_over,
             "provider": {
-                "x": {"id": "x", "models": {"m": {**model, "cost": cost, "limit": {"context": 1, "output": 1}}}}
+                "x": {
+                    "id": "x",
+                    "models": {"m": {**model, "cost": cost, "limit": {"context": 1, "output": 1}}},
+                }
             },
             "server": {"mdns": True, "port": 1},
             "compaction": {"tail_turns": 2},
@@ -167,17 +221,29 @@ def test_keys_of_the_reference_that_do_nothing_yet_are_named_in_one_line(world: 
     assert line.startswith("Not supported yet and ignored: experimental.anything (")
     named = re.findall(r"[ ,]([\w.$]+) \(", line.partition(":")[2].partition(" Instead of ")[0])
     assert named == [
-        *("experimental.anything", "subagent_depth", "theme", "keybinds", "tui", "layout", "compaction.tail_turns"),
+        *(
+            "experimental.anything",
+            "subagent_depth",
+            "theme",
+            "keybinds",
+            "tui",
+            "layout",
+            "compaction.tail_turns",
+        ),
         "server.mdns",
     ]
     assert loaded.config.provider["x"].models["m"].interleaved == "reasoning"
 
 
 def test_an_unknown_key_is_a_warning_that_names_its_place(world: World) -> None:
-    file = world.globally('{\n  "modle": "x/y",\n  "provider": {"x": {"models": {"a.b": {\n "limits": {}}}}}\n}')
+    file = world.globally(
+        '{\n  "modle": "x/y",\n  "provider": {"x": {"models": {"a.b": {\n "limits": {}}}}}\n}'
+    )
     assert world.load().warnings == (
         f"{file}:2:3: unknown key modle, ignored. Did you mean `model` or `mode`?",
-        f'{file}:4:2: unknown key provider.x.models["a.b"].limits, ignored. Did you mean `limit`?'.replace('"', "'"),
+        f'{file}:4:2: unknown key provider.x.models["a.b"].limits, ignored. Did you mean `limit`?'.replace(
+            '"', "'"
+        ),
     )
 
 
@@ -192,7 +258,9 @@ def test_an_unknown_key_is_a_warning_that_names_its_place(world: World) -> None:
         ({"compaction": {"prune": False}}, "compaction.prune"),
     ],
 )
-def test_what_is_not_supported_yet_is_named_with_its_place(world: World, settings: dict[str, Any], name: str) -> None:
+def test_what_is_not_supported_yet_is_named_with_its_place(
+    world: World, settings: dict[str, Any], name: str
+) -> None:
     file = world.globally(settings)
     (warning,) = world.load().warnings
     said = warning.partition(" Instead of ")[0]
@@ -208,8 +276,20 @@ def _column(file: Path, name: str) -> int:
 @pytest.mark.parametrize(
     "settings",
     [
-        {"mcp": {}, "plugin": [], "lsp": False, "formatter": False, "autoupdate": False, "share": "disabled"},
-        {"share": "manual", "compaction": {"prune": True}, "instructions": ["AGENTS.md"], "skills": {"paths": []}},
+        {
+            "mcp": {},
+            "plugin": [],
+            "lsp": False,
+            "formatter": False,
+            "autoupdate": False,
+            "share": "disabled",
+        },
+        {
+            "share": "manual",
+            "compaction": {"prune": True},
+            "instructions": ["AGENTS.md"],
+            "skills": {"paths": []},
+        },
     ],
 )
 def test_what_asks_for_nothing_is_not_named(world: World, settings: dict[str, Any]) -> None:
@@ -224,13 +304,25 @@ def test_what_asks_for_nothing_is_not_named(world: World, settings: dict[str, An
         ({"compaction": {"reservd": 3}}, "compaction.reservd", "reserved"),
         ({"search": {"provider": "exa", "api_key": "x"}}, "search.api_key", "apiKey"),
         ({"provider": {"x": {"optoins": {}}}}, "provider.x.optoins", "options"),
-        ({"provider": {"x": {"options": {"baseUrl": "y"}}}}, "provider.x.options.baseUrl", "baseURL"),
+        (
+            {"provider": {"x": {"options": {"baseUrl": "y"}}}},
+            "provider.x.options.baseUrl",
+            "baseURL",
+        ),
         ({"permission": {"bahs": "deny"}}, "permission.bahs", "bash"),
         ({"agent": {"build": {"promt": "x"}}}, "agent.build.promt", "prompt"),
-        ({"agent": {"build": {"permission": {"edti": "deny"}}}}, "agent.build.permission.edti", "edit"),
+        (
+            {"agent": {"build": {"permission": {"edti": "deny"}}}},
+            "agent.build.permission.edti",
+            "edit",
+        ),
         ({"tools": {"wrte": False}}, "tools.wrte", "write"),
         ({"agent": {"build": {"tools": {"wrte": False}}}}, "agent.build.tools.wrte", "write"),
-        ({"permissions": [{"action": "shel", "effect": "deny"}]}, "permissions[0].action 'shel' means", "shell"),
+        (
+            {"permissions": [{"action": "shel", "effect": "deny"}]},
+            "permissions[0].action 'shel' means",
+            "shell",
+        ),
     ],
 )
 def test_a_misspelt_key_brings_the_one_that_is_meant(
@@ -248,11 +340,20 @@ def test_options_of_a_model_and_tools_of_others_are_no_misspellings(world: World
     assert world.load().warnings == ()
 
 
-@pytest.mark.parametrize("name", ["task_output", "bash_kill", "fetch", "view", "ls", "patch", "subagent", "bash*", "*"])
+@pytest.mark.parametrize(
+    "name", ["task_output", "bash_kill", "fetch", "view", "ls", "patch", "subagent", "bash*", "*"]
+)
 def test_a_name_of_a_tool_that_a_rule_holds_for_is_not_warned_of(world: World, name: str) -> None:
     agent = {"permission": {name: "deny"}, "tools": {name: False}}
     rules = [{"action": name, "effect": "deny"}]
-    world.globally({"permission": {name: "deny"}, "tools": {name: False}, "permissions": rules, "agent": {"x": agent}})
+    world.globally(
+        {
+            "permission": {name: "deny"},
+            "tools": {name: False},
+            "permissions": rules,
+            "agent": {"x": agent},
+        }
+    )
     assert world.load().warnings == ()
 
 
@@ -270,18 +371,34 @@ def test_nobody_can_set_restrictions_by_name(world: World) -> None:
         ("", "1:1", "expected a value"),
         ("[]", "1:1", "expected an object in braces"),
         ('{\n "model": 3\n}', "2:11", "model: expected string, got integer"),
-        ('{"share":\n"never"}', "2:1", 'share: expected "manual" or "auto" or "disabled", got \'never\''),
+        (
+            '{"share":\n"never"}',
+            "2:1",
+            'share: expected "manual" or "auto" or "disabled", got \'never\'',
+        ),
         ('{"snapshot": null}', "1:14", "snapshot: expected true or false, got null"),
-        ('{"permission": {\n"bash": "maybe"}}', "2:9", 'permission.bash: expected "allow", "ask" or "deny", or an'),
+        (
+            '{"permission": {\n"bash": "maybe"}}',
+            "2:9",
+            'permission.bash: expected "allow", "ask" or "deny", or an',
+        ),
         ('{"permission": {"bash":\n {"git *": 1}}}', "2:12", "permission.bash['git *']: expected"),
         ('{"permission": 1}', "1:16", "permission: expected"),
         ('{"tools": {"bash": "no"}}', "1:20", "tools.bash: expected true or false"),
         ('{"agent": {"b": []}}', "1:17", "agent.b: expected an object, got list"),
-        ('{"agent": {"b":\n{"maxSteps": "7"}}}', "2:14", "agent.b.steps: expected integer, got string"),
+        (
+            '{"agent": {"b":\n{"maxSteps": "7"}}}',
+            "2:14",
+            "agent.b.steps: expected integer, got string",
+        ),
         ('{"command": {"c":\n {"agent": "x"}}}', "2:2", "command.c: the key template is missing"),
         ('{"instructions": "a.md"}', "1:18", "instructions: expected list, got string"),
         ('{"instructions": ["a.md",\n 3]}', "2:2", "instructions[1]: expected string, got integer"),
-        ('{"provider": {"x": {"name": {\n"a": 1}}}}', "1:29", "provider.x.name: expected string, got object"),
+        (
+            '{"provider": {"x": {"name": {\n"a": 1}}}}',
+            "1:29",
+            "provider.x.name: expected string, got object",
+        ),
         (
             '{"provider": {"x": {"models": {"y.z": {"limit": {\n  "context": "big"}}}}}}',
             "2:14",
@@ -289,7 +406,9 @@ def test_nobody_can_set_restrictions_by_name(world: World) -> None:
         ),
     ],
 )
-def test_an_error_names_file_line_and_column(world: World, text: str, place: str, expected: str) -> None:
+def test_an_error_names_file_line_and_column(
+    world: World, text: str, place: str, expected: str
+) -> None:
     file = world.globally(text)
     with pytest.raises(CodeloopError) as caught:
         world.load()
@@ -299,9 +418,15 @@ def test_an_error_names_file_line_and_column(world: World, text: str, place: str
 
 
 def test_an_error_in_a_merged_value_names_the_layer_that_set_it(world: World) -> None:
-    world.globally({"provider": {"x": {"name": "fine", "models": {"m": {"limit": {"context": 1}}}}}})
-    file = world.write("codeloop.jsonc", '{"provider": {"x": {"models": {"m": {\n"limit": {"context": 1.5}}}}}}')
-    with pytest.raises(CodeloopError, match=re.escape(f"{file}:2:22: provider.x.models.m.limit.context")):
+    world.globally(
+        {"provider": {"x": {"name": "fine", "models": {"m": {"limit": {"context": 1}}}}}}
+    )
+    file = world.write(
+        "codeloop.jsonc", '{"provider": {"x": {"models": {"m": {\n"limit": {"context": 1.5}}}}}}'
+    )
+    with pytest.raises(
+        CodeloopError, match=re.escape(f"{file}:2:22: provider.x.models.m.limit.context")
+    ):
         world.load()
 
 
@@ -352,14 +477,20 @@ def test_dot_env_files_are_never_loaded(world: World) -> None:
 KEYS = st.sampled_from(["a", "b", "c.d", "é"])
 TREES = st.dictionaries(
     KEYS,
-    st.recursive(st.integers() | st.lists(st.integers(), max_size=2), lambda s: st.dictionaries(KEYS, s, max_size=3)),
+    st.recursive(
+        st.integers() | st.lists(st.integers(), max_size=2),
+        lambda s: st.dictionaries(KEYS, s, max_size=3),
+    ),
 )
 
 
 @pytest.mark.slow
 @given(st.lists(TREES, max_size=4))
 def test_provenance_names_the_layer_that_holds_each_value(trees: list[dict[str, Any]]) -> None:
-    layers = [Layer(str(n), str(n), Path("/"), Document(json.dumps(tree), tree)) for n, tree in enumerate(trees)]
+    layers = [
+        Layer(str(n), str(n), Path("/"), Document(json.dumps(tree), tree))
+        for n, tree in enumerate(trees)
+    ]
     merged = _MergedValues()
     for layer in layers:
         _merge_values(merged, merged.values, NormalisedValues(layer, layer.raw), layer.raw, ())
@@ -384,6 +515,8 @@ def test_provenance_names_the_layer_that_holds_each_value(trees: list[dict[str, 
 
 
 def test_what_can_not_be_shown_safely_is_escaped_in_names(world: World) -> None:
-    assert format_keys(("a", "b.c", 0, "x\x1b[31m", "\u202e")) == r"a['b.c'][0]['x\x1b[31m']['\u202e']"
+    assert (
+        format_keys(("a", "b.c", 0, "x\x1b[31m", "\u202e")) == r"a['b.c'][0]['x\x1b[31m']['\u202e']"
+    )
     origin = Origin(Layer("x", "file", Path("/"), Document('{\n"a": 1}', {"a": 1})), ("a",))
     assert str(origin) == "file:2:6"

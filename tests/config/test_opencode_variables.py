@@ -1,4 +1,6 @@
-"""Variables of OpenCode that have a counterpart count, and settings without one name what to do instead."""
+"""Variables of OpenCode that have a counterpart count,
+and settings without one name what to do instead.
+"""
 
 import json
 
@@ -31,14 +33,15 @@ def test_exa_is_switched_on_as_in_opencode(value: str, chosen: str) -> None:
     [
         ({"experimental": {"batch_tool": True}}, '"permission": {"batch": "allow"}'),
         ({"experimental": {"primary_tools": ["bash"]}}, "agent.NAME.permission"),
-        ({"mcpServers": {"a": {"command": "x"}}}, "codeloop mcp add"),
         ({"skills": {"urls": ["https://a.example"]}}, "skills.paths"),
         ({"keybinds": {"leader": "ctrl+x"}}, "tui.json"),
         ({"share": "auto"}, "codeloop share"),
         ({"instructions": ["https://a.example/x.md"]}, "save the page as a file"),
     ],
 )
-def test_what_is_not_supported_names_the_way_that_exists(world: World, settings: dict[str, object], way: str) -> None:
+def test_what_is_not_supported_names_the_way_that_exists(
+    world: World, settings: dict[str, object], way: str
+) -> None:
     world.globally(settings)
     (warning,) = world.load().warnings
     assert "Not supported yet and ignored: " in warning

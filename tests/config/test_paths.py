@@ -23,19 +23,34 @@ def test_the_usual_folders_lie_in_the_home_directory() -> None:
 
 
 def test_xdg_variables_move_each_folder_and_relative_ones_are_ignored() -> None:
-    xdg = {"XDG_DATA_HOME": "/d", "XDG_CONFIG_HOME": "/c", "XDG_CACHE_HOME": "relative", "XDG_STATE_HOME": ""}
+    xdg = {
+        "XDG_DATA_HOME": "/d",
+        "XDG_CONFIG_HOME": "/c",
+        "XDG_CACHE_HOME": "relative",
+        "XDG_STATE_HOME": "",
+    }
     paths = find_paths({"HOME": "/home/me", **xdg})
     assert (paths.data, paths.config, paths.opencode_config) == (
         Path("/d/codeloop"),
         Path("/c/codeloop"),
         Path("/c/opencode"),
     )
-    assert (paths.cache, paths.state) == (Path("/home/me/.cache/codeloop"), Path("/home/me/.local/state/codeloop"))
+    assert (paths.cache, paths.state) == (
+        Path("/home/me/.cache/codeloop"),
+        Path("/home/me/.local/state/codeloop"),
+    )
 
 
 def test_one_variable_puts_everything_below_one_folder() -> None:
     paths = find_paths({"HOME": "/home/me", "CODELOOP_HOME": "/top", "XDG_DATA_HOME": "/d"})
-    folders = (paths.data, paths.config, paths.cache, paths.state, paths.opencode_config, paths.claude_home)
+    folders = (
+        paths.data,
+        paths.config,
+        paths.cache,
+        paths.state,
+        paths.opencode_config,
+        paths.claude_home,
+    )
     assert [str(folder) for folder in folders] == [
         *("/top/data", "/top/config", "/top/cache", "/top/state", "/top/opencode", "/top/.claude")
     ]
@@ -56,6 +71,6 @@ def test_a_relative_folder_for_all_is_refused() -> None:
 
 def test_home_is_expanded_in_both_spellings() -> None:
     paths = find_paths({"HOME": "/home/me"})
-    assert [str(paths.expand_home(text)) for text in ("~", "~/x", "$HOME/x/y", "~x", "/x", "x")] == [
-        *("/home/me", "/home/me/x", "/home/me/x/y", "~x", "/x", "x")
-    ]
+    assert [
+        str(paths.expand_home(text)) for text in ("~", "~/x", "$HOME/x/y", "~x", "/x", "x")
+    ] == [*("/home/me", "/home/me/x", "/home/me/x/y", "~x", "/x", "x")]

@@ -24,7 +24,9 @@ def git(folder: Path, *arguments: str) -> str:
     more = ("-c", "protocol.file.allow=always")
     environment = {**os.environ, "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_SYSTEM": "/dev/null"}
     command = ["git", *identity, *more, *arguments]
-    return subprocess.run(command, cwd=folder, env=environment, check=True, capture_output=True, text=True).stdout
+    return subprocess.run(
+        command, cwd=folder, env=environment, check=True, capture_output=True, text=True
+    ).stdout
 
 
 def repository(folder: Path, *, commit: str | None = "first") -> str:
@@ -40,7 +42,9 @@ def place(folder: Path, paths: Paths) -> ProjectRoot:
     return find_project_root(folder, paths, os.environ)
 
 
-def test_the_root_commit_names_the_project_from_any_folder_of_it(tmp_path: Path, paths: Paths) -> None:
+def test_the_root_commit_names_the_project_from_any_folder_of_it(
+    tmp_path: Path, paths: Paths
+) -> None:
     root = repository(tmp_path / "repo")
     git(tmp_path / "repo", "commit", "-q", "--allow-empty", "-m", "second")
     inner = tmp_path / "repo" / "a" / "b"
@@ -77,7 +81,9 @@ def test_outside_a_repository_the_directory_is_its_own_root(tmp_path: Path, path
     assert place(tmp_path, paths) == ProjectRoot(tmp_path, tmp_path, "global", None)
 
 
-def test_a_repository_without_commits_is_global_until_its_first_one(tmp_path: Path, paths: Paths) -> None:
+def test_a_repository_without_commits_is_global_until_its_first_one(
+    tmp_path: Path, paths: Paths
+) -> None:
     folder = tmp_path / "repo"
     repository(folder, commit=None)
     assert find_project_root(folder, paths, NO_GIT) == ProjectRoot(folder, folder, "global", "git")
@@ -85,10 +91,14 @@ def test_a_repository_without_commits_is_global_until_its_first_one(tmp_path: Pa
     assert place(folder, paths).project_id == git(folder, "rev-parse", "HEAD").strip()
 
 
-def test_a_linked_work_tree_is_the_same_project_at_its_own_root(tmp_path: Path, paths: Paths) -> None:
+def test_a_linked_work_tree_is_the_same_project_at_its_own_root(
+    tmp_path: Path, paths: Paths
+) -> None:
     root = repository(tmp_path / "repo")
     git(tmp_path / "repo", "worktree", "add", "-q", str(tmp_path / "linked"))
-    assert place(tmp_path / "linked", paths) == ProjectRoot(tmp_path / "linked", tmp_path / "linked", root, "git")
+    assert place(tmp_path / "linked", paths) == ProjectRoot(
+        tmp_path / "linked", tmp_path / "linked", root, "git"
+    )
 
 
 def test_a_submodule_is_a_project_of_its_own(tmp_path: Path, paths: Paths) -> None:
@@ -125,7 +135,11 @@ def test_git_runs_nothing_that_the_repository_configures(tmp_path: Path, paths: 
 def test_variables_of_git_do_not_lead_elsewhere(tmp_path: Path, paths: Paths) -> None:
     root = repository(tmp_path / "repo")
     repository(tmp_path / "other", commit="other")
-    environment = {**os.environ, "GIT_DIR": str(tmp_path / "other" / ".git"), "GIT_CONFIG_COUNT": "x"}
+    environment = {
+        **os.environ,
+        "GIT_DIR": str(tmp_path / "other" / ".git"),
+        "GIT_CONFIG_COUNT": "x",
+    }
     assert find_project_root(tmp_path / "repo", paths, environment).project_id == root
 
 
@@ -138,7 +152,9 @@ def test_without_git_the_path_names_the_project_for_now(tmp_path: Path, paths: P
     assert place(tmp_path / "repo", paths).project_id == root
 
 
-def test_a_git_that_hangs_is_given_up(tmp_path: Path, paths: Paths, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_git_that_hangs_is_given_up(
+    tmp_path: Path, paths: Paths, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from codeloop.config import project_root
 
     repository(tmp_path / "repo")
@@ -166,7 +182,9 @@ def test_a_broken_or_read_only_cache_costs_only_time(tmp_path: Path, paths: Path
 
 
 @pytest.mark.parametrize("content", ["", "gitdir: /nonexistent", "nonsense", "gitdir: \0"])
-def test_a_git_file_that_leads_nowhere_is_no_repository(tmp_path: Path, paths: Paths, content: str) -> None:
+def test_a_git_file_that_leads_nowhere_is_no_repository(
+    tmp_path: Path, paths: Paths, content: str
+) -> None:
     (tmp_path / ".git").write_text(content)
     assert place(tmp_path, paths).vcs is None
 
@@ -174,14 +192,18 @@ def test_a_git_file_that_leads_nowhere_is_no_repository(tmp_path: Path, paths: P
 def test_a_link_to_a_directory_is_followed(tmp_path: Path, paths: Paths) -> None:
     root = repository(tmp_path / "repo")
     (tmp_path / "link").symlink_to(tmp_path / "repo")
-    assert place(tmp_path / "link", paths) == ProjectRoot(tmp_path / "repo", tmp_path / "repo", root, "git")
+    assert place(tmp_path / "link", paths) == ProjectRoot(
+        tmp_path / "repo", tmp_path / "repo", root, "git"
+    )
 
 
 def test_a_directory_that_can_not_be_used_is_a_clear_error(tmp_path: Path, paths: Paths) -> None:
     (tmp_path / "file").write_text("")
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
     for name in ("missing", "file", "loop"):
-        with pytest.raises(CodeloopError, match=f"The directory .*{name} can't be used: .*Choose another"):
+        with pytest.raises(
+            CodeloopError, match=f"The directory .*{name} can't be used: .*Choose another"
+        ):
             place(tmp_path / name, paths)
 
 
@@ -193,7 +215,9 @@ def test_a_directory_without_permission_is_a_clear_error(tmp_path: Path, paths: 
         place(locked, paths)
 
 
-def test_work_trees_of_one_project_share_no_folder_for_outputs(tmp_path: Path, paths: Paths) -> None:
+def test_work_trees_of_one_project_share_no_folder_for_outputs(
+    tmp_path: Path, paths: Paths
+) -> None:
     repository(tmp_path / "a")
     git(tmp_path, "clone", "-q", str(tmp_path / "a"), "b")
     (tmp_path / "c").mkdir()

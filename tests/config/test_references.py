@@ -17,7 +17,13 @@ def test_variables_and_files_are_put_in(world: World) -> None:
     world.globally(
         {
             "provider": {
-                "x": {"options": {"apiKey": "Bearer {file:key}", "n": 1, "list": ["{env:A}-{env:UNSET}-{env:A}"]}}
+                "x": {
+                    "options": {
+                        "apiKey": "Bearer {file:key}",
+                        "n": 1,
+                        "list": ["{env:A}-{env:UNSET}-{env:A}"],
+                    }
+                }
             },
             "username": "{file:~/home.txt}",
         }
@@ -27,7 +33,9 @@ def test_variables_and_files_are_put_in(world: World) -> None:
     assert config.username == "home"
 
 
-@pytest.mark.parametrize(("zone", "used"), [(None, "Europe/Oslo"), ("", "Europe/Oslo"), ("Asia/Tokyo", "Asia/Tokyo")])
+@pytest.mark.parametrize(
+    ("zone", "used"), [(None, "Europe/Oslo"), ("", "Europe/Oslo"), ("Asia/Tokyo", "Asia/Tokyo")]
+)
 def test_a_variable_can_have_a_default(world: World, zone: str | None, used: str) -> None:
     world.globally({"username": "{env:TZNAME:-Europe/Oslo}"})
     assert world.load(environment={} if zone is None else {"TZNAME": zone}).config.username == used
@@ -35,20 +43,27 @@ def test_a_variable_can_have_a_default(world: World, zone: str | None, used: str
 
 def test_a_project_s_files_are_relative_to_their_own_folder(world: World) -> None:
     world.write("sub/.codeloop/prompt.md", "Be brief.")
-    world.write("sub/.codeloop/codeloop.json", {"agent": {"build": {"prompt": "{file:./prompt.md}"}}})
+    world.write(
+        "sub/.codeloop/codeloop.json", {"agent": {"build": {"prompt": "{file:./prompt.md}"}}}
+    )
     assert world.load("sub").config.agent["build"].prompt == "Be brief."
 
 
 def test_a_missing_file_is_an_error_that_names_both_places(world: World) -> None:
     file = world.globally('{\n  "username": "{file:nothing}"}')
-    with pytest.raises(CodeloopError, match=re.escape(f"{file}:2:15: the file {file.parent}/nothing")):
+    with pytest.raises(
+        CodeloopError, match=re.escape(f"{file}:2:15: the file {file.parent}/nothing")
+    ):
         world.load()
 
 
 def test_what_comes_in_is_not_replaced_again(world: World) -> None:
     world.write(world.paths.config / "self", "{file:self} {env:A}")
     world.globally({"username": "{file:self}{env:B}"})
-    assert world.load(environment={"A": "a", "B": "{env:A}"}).config.username == "{file:self} {env:A}{env:A}"
+    assert (
+        world.load(environment={"A": "a", "B": "{env:A}"}).config.username
+        == "{file:self} {env:A}{env:A}"
+    )
 
 
 def test_an_untrusted_project_is_not_told_anything(world: World) -> None:
@@ -56,11 +71,21 @@ def test_an_untrusted_project_is_not_told_anything(world: World) -> None:
     texts = {"instructions": ["{file:secret}", "x{env:A}.md", "plain.md"], "model": "x/{env:A}"}
     world.write("codeloop.json", {**texts, "disabled_providers": ["{env:A}"]})
     config = world.load(trusted=False, environment={"A": "aha"}).config
-    assert (config.instructions, config.model, config.disabled_providers) == (["plain.md"], None, ["{env:A}"])
+    assert (config.instructions, config.model, config.disabled_providers) == (
+        ["plain.md"],
+        None,
+        ["{env:A}"],
+    )
 
 
 @settings(suppress_health_check=SHARED_FIXTURE_CHECKS, max_examples=scale_examples(60))
-@given(st.lists(st.one_of(st.text(alphabet="ab{}:env", max_size=6), st.sampled_from(["{env:A}", "{env:NONE}"]))))
+@given(
+    st.lists(
+        st.one_of(
+            st.text(alphabet="ab{}:env", max_size=6), st.sampled_from(["{env:A}", "{env:NONE}"])
+        )
+    )
+)
 def test_everything_around_a_reference_stays(world: World, parts: list[str]) -> None:
     text = "".join(parts)
     names = re.findall(r"\{env:([^{}]+)\}", text)

@@ -8,7 +8,11 @@ from pathlib import Path
 import pytest
 
 from codeloop.config.paths import Paths, find_paths
-from codeloop.config.server_credential import find_credential, publish_credential, withdraw_credential
+from codeloop.config.server_credential import (
+    find_credential,
+    publish_credential,
+    withdraw_credential,
+)
 
 URL = "http://127.0.0.1:4096"
 
@@ -20,7 +24,9 @@ def paths(tmp_path: Path) -> Paths:
 
 def found(paths: Paths, url: str, **environment: str) -> tuple[str, str, str] | None:
     credential = find_credential(paths, url, environment)
-    return None if credential is None else (credential.url, credential.username, credential.password)
+    return (
+        None if credential is None else (credential.url, credential.username, credential.password)
+    )
 
 
 def test_a_running_servers_credential_is_found_by_each_name_of_this_machine(paths: Paths) -> None:
@@ -57,7 +63,9 @@ def test_of_two_servers_on_one_port_each_has_its_own(paths: Paths) -> None:
     publish_credential(paths, "http://[::1]:4096", "me", "six")
     assert found(paths, URL) == (URL, "me", "four")
     assert found(paths, "http://[::1]:4096") == ("http://[::1]:4096", "me", "six")
-    assert found(paths, "http://localhost:4096") == (URL, "me", "four"), "and the address to say it to"
+    assert found(paths, "http://localhost:4096") == (URL, "me", "four"), (
+        "and the address to say it to"
+    )
 
 
 def test_a_server_for_other_machines_is_found_on_this_one(paths: Paths) -> None:
@@ -69,14 +77,20 @@ def test_a_named_server_without_a_file_gets_what_the_environment_says(paths: Pat
     publish_credential(paths, URL, "me", "secret")
     there = "https://far.example"
     assert found(paths, there, OPENCODE_SERVER_PASSWORD="theirs") == (there, "opencode", "theirs")
-    both = {"CODELOOP_SERVER_PASSWORD": "ours", "OPENCODE_SERVER_PASSWORD": "theirs", "CODELOOP_SERVER_USERNAME": "you"}
+    both = {
+        "CODELOOP_SERVER_PASSWORD": "ours",
+        "OPENCODE_SERVER_PASSWORD": "theirs",
+        "CODELOOP_SERVER_USERNAME": "you",
+    }
     assert found(paths, there, **both) == (there, "you", "ours")
     assert found(paths, there, CODELOOP_SERVER_PASSWORD="") is None
     assert found(paths, URL, **both) == (URL, "me", "secret")
 
 
 @pytest.mark.parametrize("change", [{"pid": 2**22 + 1}, {"started": "1"}, {"password": 7}])
-def test_what_is_not_of_a_living_server_does_not_count_and_goes(paths: Paths, change: dict[str, object]) -> None:
+def test_what_is_not_of_a_living_server_does_not_count_and_goes(
+    paths: Paths, change: dict[str, object]
+) -> None:
     path = publish_credential(paths, URL, "me", "secret")
     path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
     assert found(paths, URL) is None
@@ -114,7 +128,9 @@ def test_a_pipe_or_a_socket_in_its_place_blocks_nobody(paths: Paths) -> None:
 
 def test_a_server_takes_back_its_own_only(paths: Paths) -> None:
     path = publish_credential(paths, URL, "me", "secret")
-    path.write_text(json.dumps({**json.loads(path.read_text()), "pid": os.getppid(), "started": ""}))
+    path.write_text(
+        json.dumps({**json.loads(path.read_text()), "pid": os.getppid(), "started": ""})
+    )
     withdraw_credential(paths, URL)
     assert path.exists()
     withdraw_credential(paths, URL, of_any=True)

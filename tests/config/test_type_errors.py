@@ -17,7 +17,11 @@ from codeloop.schema.config import Config
         ({"lsp": {"x": 1}}, ("lsp", "x"), "expected object, got integer"),
         ({"lsp": "x"}, ("lsp",), "expected true or false or object, got string"),
         ({"plugin": ["a", ["b", 1]]}, ("plugin", 1, 1), "expected object or string, got integer"),
-        ({"provider": {"x": {"env": [1]}}}, ("provider", "x", "env", 0), "expected string, got integer"),
+        (
+            {"provider": {"x": {"env": [1]}}},
+            ("provider", "x", "env", 0),
+            "expected string, got integer",
+        ),
         ({"command": {"x": {}}}, ("command", "x"), "the key template is missing"),
         ({"mcp_share": "x"}, ("mcp_share",), "expected integer, got string"),
         ({"mcp_share": 200}, ("mcp_share",), "expected integer <= 100, got 200"),

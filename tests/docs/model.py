@@ -1,4 +1,6 @@
-"""The model of the documentation's stories: a real server that answers each prompt as a page's reader would see it."""
+"""The model of the documentation's stories: a real server that answers each prompt as
+a page's reader would see it.
+"""
 
 import json
 from typing import Any
@@ -32,7 +34,10 @@ TURNS: dict[str, tuple[Answer, ...]] = {
     "nothing is left": (Answer(text="Nothing is left to do."),),
     "the page is shorter": (Answer(text="It is shorter now."),),
     "tests pass": FIX,
-    "rename the function add": (bash("sed -i 's/add/plus/g' *.py"), Answer(text="Renamed in two files.")),
+    "rename the function add": (
+        bash("sed -i 's/add/plus/g' *.py"),
+        Answer(text="Renamed in two files."),
+    ),
     "push the branch": (bash("git push origin main"), Answer(text="A rule forbids it.")),
     "list the branches": (bash("git branch"), Answer(text="There is one.")),
     "look around": (
@@ -40,13 +45,18 @@ TURNS: dict[str, tuple[Answer, ...]] = {
         Answer(status=400, body='{"error": {"message": "The service failed."}}'),
     ),
     "which notes": (calls("notes_list_notes"), Answer(text="Two: buy milk, and fix the roof.")),
-    "left to do": (bash("grep -rn TODO ."), calls("StructuredOutput", tasks=["fix add", "write a test"], urgent=False)),
+    "left to do": (
+        bash("grep -rn TODO ."),
+        calls("StructuredOutput", tasks=["fix add", "write a test"], urgent=False),
+    ),
     "who is on call": (calls("on_call"), Answer(text="Ada, until Friday.")),
     "shout hello": (calls("shout", text="hello"), Answer(text="It did.")),
     "weather in Oslo": (calls("weather", city="Oslo"), Answer(text="Sunny, they say.")),
     "hello": (bash("echo hello"), Answer(text="Hello.")),
 }
-"""What is answered to a prompt that holds the words, step by step; the last answer serves all further steps."""
+"""What is answered to a prompt that holds the words, step by step;
+the last answer serves all further steps.
+"""
 OTHER = (bash("git log --oneline -3"), Answer(text="Done."))
 TITLE = Answer(text="A short title")
 OVERLOADED = Answer(status=429, body="{}", headers={"retry-after": "0"})

@@ -1,4 +1,6 @@
-"""Read the pages of the documentation: their blocks, the commands in these, and the files that they show."""
+"""Read the pages of the documentation: their blocks, the commands in these,
+and the files that they show.
+"""
 
 import re
 import shlex
@@ -7,11 +9,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    ROOT / "CHANGELOG.md",
+    *sorted((ROOT / "docs").rglob("*.md")),
+]
 
 FILE = re.compile(r"`([~\w./-]+\.(?:jsonl?|jsonc|md|pl|py|sh|toml|ts|txt))`")
 
-INSTALLING = r"(python3 -m venv|\S*pip install|mkdir -p ~/\.local/bin|pipx|uv tool|git pull|rm -rf? ~/\.)"
+INSTALLING = (
+    r"(python3 -m venv|\S*pip install|mkdir -p ~/\.local/bin|pipx|uv tool|git pull|rm -rf? ~/\.)"
+)
 """How lines begin that install, update or remove codeloop."""
 NOT_RUN = {
     r"make (test|check)\b": "is what runs this; that the target exists is checked",
@@ -30,7 +39,9 @@ def page_id(path: Path) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A fenced block: `before` is the paragraph above it, `line` that of its opening fence, from 1."""
+    """A fenced block: `before` is the paragraph above it, `line` that of its opening fence,
+    from 1.
+    """
 
     page: Path
     line: int
@@ -47,7 +58,9 @@ class Block:
     def file(self) -> str:
         """The file that it is the content of: the last one that the paragraph above names."""
         named = FILE.findall(self.before)
-        assert named, f"{self.place}: no sentence says which file this {self.language or 'plain'} block is"
+        assert named, (
+            f"{self.place}: no sentence says which file this {self.language or 'plain'} block is"
+        )
         return named[-1]
 
     def lines(self) -> list[str]:
@@ -96,7 +109,11 @@ def is_run(line: str) -> bool:
 def commands(page: Path) -> Iterator[list[str]]:
     """Yield the words of each simple command in the shell and console blocks of a page."""
     for block in blocks(page):
-        lines = [command for command, _ in block.steps()] if block.language == "console" else block.lines()
+        lines = (
+            [command for command, _ in block.steps()]
+            if block.language == "console"
+            else block.lines()
+        )
         if block.language in {"sh", "console"}:
             for line in lines:
                 yield from simple_commands(line)

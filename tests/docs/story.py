@@ -1,7 +1,8 @@
-"""Run the blocks of a page as one story: one bash script in a home and a project of its own, against a real server.
+"""Run the blocks of a page as one story: one bash script in a home and a project of its own,
+against a real server.
 
-`sh` is run. `console` is run, and what it prints is compared. Anything else is the content of the file that the
-sentence before it names; the program must take it up without a complaint.
+`sh` is run. `console` is run, and what it prints is compared. Anything else is the content of the
+file that the sentence before it names; the program must take it up without a complaint.
 """
 
 import json
@@ -38,7 +39,9 @@ set -x
 
 
 def script(blocks: list[Block], run: Path) -> str:
-    """Return the story of a page as a script; each block leaves its number in `run/ran` when it has been run."""
+    """Return the story of a page as a script; each block leaves its number in
+    `run/ran` when it has been run.
+    """
     lines = [PRELUDE]
     for number, block in enumerate(blocks):
         match block.language:
@@ -58,7 +61,9 @@ def script(blocks: list[Block], run: Path) -> str:
 
 
 def runnable(line: str) -> str:
-    """Return a line as it is run: with a terminal where it asks, and the exit code that its comment names checked."""
+    """Return a line as it is run: with a terminal where it asks,
+    and the exit code that its comment names checked.
+    """
     bare = re.sub(r"(^|\s)#.*", "", line).strip()
     for pattern, typed in TYPED.items():
         if re.match(pattern, bare):
@@ -69,7 +74,9 @@ def runnable(line: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What became of a story: how it ended, what it traced, and the numbers of the blocks that were run."""
+    """What became of a story: how it ended, what it traced,
+    and the numbers of the blocks that were run.
+    """
 
     run: Path
     code: int
@@ -81,7 +88,9 @@ class Told:
         return (self.run / f"{number}.{step}").read_text(encoding="utf-8", errors="replace")
 
     def said(self, number: int) -> str:
-        """Return what the program said of a file that was put in place, but for that it is to be trusted first."""
+        """Return what the program said of a file that was put in place,
+        but for that it is to be trusted first.
+        """
         path = self.run / f"{number}.said"
         lines = path.read_text().splitlines(keepends=True) if path.exists() else []
         return "".join(line for line in lines if "was trusted, but has changed since" not in line)
@@ -106,20 +115,27 @@ def tell(blocks: list[Block], folder: Path, url: str, **environment: str) -> Tol
         check=False,
         start_new_session=True,
     )
-    ran = [int(number) for number in (run / "ran").read_text().split()] if (run / "ran").exists() else []
+    ran = (
+        [int(number) for number in (run / "ran").read_text().split()]
+        if (run / "ran").exists()
+        else []
+    )
     trace = "\n".join((run / "trace").read_text().splitlines()[-15:])
     return Told(run, done.returncode, f"{trace}\n{done.stdout[-3000:]}{done.stderr[-3000:]}", ran)
 
 
 def surroundings(folder: Path, url: str) -> dict[str, str]:
-    """Return the environment of a reader: an own home, the program on the PATH, services that are near."""
+    """Return the environment of a reader: an own home, the program on the PATH,
+    services that are near.
+    """
     service = {"options": {"baseURL": url}}
     providers = dict.fromkeys(("anthropic", "openai", "ollama", "mine", "local"), service)
     return {
         "PATH": os.pathsep.join([str(PROGRAM), str(BIN), os.environ["PATH"]]),
         "HOME": str(folder),
         "LC_ALL": "C.UTF-8",
-        # A file that is edited within the second, to the same size, would be run as it was compiled before.
+        # A file that is edited within the second, to the same size,
+        # would be run as it was compiled before.
         "PYTHONDONTWRITEBYTECODE": "1",
         "CLONE": str(ROOT),
         "LOADED": str(loaded().socket),
@@ -144,7 +160,9 @@ PROJECT = {
 
 
 def make_project(folder: Path) -> None:
-    """Make the project that the pages work on: a repository with one commit and a test that fails."""
+    """Make the project that the pages work on: a repository with one commit
+    and a test that fails.
+    """
     project = folder / "project"
     for name, text in PROJECT.items():
         path = project / name
@@ -161,14 +179,20 @@ def make_project(folder: Path) -> None:
 def difference(shown: str, printed: str) -> str:
     """Return how what was printed differs from what a page shows; empty when it does not.
 
-    `...` stands for any text of a line, alone on a line for any lines. Of a line of JSON the numbers, ids and what
+    `...` stands for any text of a line, alone on a line for any lines.
+    Of a line of JSON the numbers, ids and what
     is `...` may differ.
     """
-    expected, real = ([line.rstrip() for line in text.rstrip().splitlines()] for text in (shown, printed))
+    expected, real = (
+        [line.rstrip() for line in text.rstrip().splitlines()] for text in (shown, printed)
+    )
     if not expected:
         return ""
     if any(line.strip() == "..." for line in expected):
-        pattern = "".join(r"(?:.*\n)*?" if line.strip() == "..." else line_pattern(line) + r"\n" for line in expected)
+        pattern = "".join(
+            r"(?:.*\n)*?" if line.strip() == "..." else line_pattern(line) + r"\n"
+            for line in expected
+        )
         is_same = re.fullmatch(pattern, "".join(f"{line}\n" for line in real))
         return "" if is_same else f"--- shown\n{shown}\n--- printed\n{printed}"
     for one, other in zip_longest(expected, real, fillvalue=""):
@@ -186,10 +210,14 @@ def line_pattern(line: str) -> str:
 
 
 def is_alike(shown: Any, real: Any) -> bool:
-    """Return whether JSON has the shape that is shown: the same fields and texts; numbers and ids may differ."""
+    """Return whether JSON has the shape that is shown: the same fields and texts;
+    numbers and ids may differ.
+    """
     match shown, real:
         case dict(), dict():
-            return shown.keys() == real.keys() and all(is_alike(value, real[key]) for key, value in shown.items())
+            return shown.keys() == real.keys() and all(
+                is_alike(value, real[key]) for key, value in shown.items()
+            )
         case list(), list():
             return len(shown) == len(real) and all(map(is_alike, shown, real))
         case bool(), _:

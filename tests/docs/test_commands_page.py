@@ -28,7 +28,9 @@ COMMANDS = dict(commands(app))
 
 
 def shown(name: str) -> set[str]:
-    """Return the options that the page shows of a command: in its row, or in a table of flags of its own."""
+    """Return the options that the page shows of a command: in its row,
+    or in a table of flags of its own.
+    """
     table = re.search(rf"^\| flag of `{name}` \|.*\n((?:\|.*\n)+)", PAGE, re.MULTILINE)
     rows = re.findall(rf"^\| `{name}(?: [^`]*)?` \|.*", PAGE, re.MULTILINE)
     assert bool(table) != (len(rows) == 1), f"{name}: one row, or one table of its flags"
@@ -38,10 +40,16 @@ def shown(name: str) -> set[str]:
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_the_options_of_a_command_are_those_that_it_has(name: str) -> None:
-    options = [each for each in COMMANDS[name].params if isinstance(each, click.Option) and not each.hidden]
-    assert shown(name) == {spelling for option in options for spelling in (*option.opts, *option.secondary_opts)}
+    options = [
+        each for each in COMMANDS[name].params if isinstance(each, click.Option) and not each.hidden
+    ]
+    assert shown(name) == {
+        spelling for option in options for spelling in (*option.opts, *option.secondary_opts)
+    }
 
 
 def test_every_row_is_a_command() -> None:
     rows = re.findall(r"^\| `([^`]+)` \|", PAGE.partition("| command |")[2], re.MULTILINE)
-    assert [row for row in rows if not any(f"{row} ".startswith(f"{name} ") for name in COMMANDS)] == []
+    assert [
+        row for row in rows if not any(f"{row} ".startswith(f"{name} ") for name in COMMANDS)
+    ] == []

@@ -1,4 +1,6 @@
-"""Nothing that we write or show installs `codeloop` by its name: on a package index it is not ours before a release."""
+"""Nothing that we write or show installs `codeloop` by its name: on a package index it
+is not ours before a release.
+"""
 
 import re
 import subprocess
@@ -16,16 +18,27 @@ INSTALLS = re.compile(
     r"\s+(?:install|add|run|inject|download|upgrade|tool run)\b|\b(?:uvx|npx|bunx)\b|--(?:with|from|spec)\b)"
     rf"(?:\s+[^\s#;&|`]+)*?[\s=]{NAME}",
 )
-ENTRY = re.compile(rf"[\"']?(?:package|requires?|dependencies|packages)[\"']?\s*[:=]\s*\[?\s*{NAME}")
+ENTRY = re.compile(
+    rf"[\"']?(?:package|requires?|dependencies|packages)[\"']?\s*[:=]\s*\[?\s*{NAME}"
+)
 
 
 def find_installs(text: str) -> list[str]:
-    return [found[0] for line in text.splitlines() for pattern in (INSTALLS, ENTRY) for found in pattern.finditer(line)]
+    return [
+        found[0]
+        for line in text.splitlines()
+        for pattern in (INSTALLS, ENTRY)
+        for found in pattern.finditer(line)
+    ]
 
 
 def list_files() -> Iterator[Path]:
-    """Yield the files that are shown, run or written by the program: all but tests, and what is generated."""
-    output = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=False).stdout
+    """Yield the files that are shown, run or written by the program: all but tests,
+    and what is generated.
+    """
+    output = subprocess.run(
+        ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=False
+    ).stdout
     names = [name for name in output.split("\0") if name]
     # Without git, as from an archive.
     names = names or [str(path.relative_to(ROOT)) for path in ROOT.rglob("*") if path.is_file()]
@@ -80,7 +93,15 @@ def test_other_lines_are_left_alone(line: str) -> None:
 
 
 def test_nothing_installs_it_by_its_name() -> None:
-    texts = {path: path.read_text(encoding="utf-8", errors="replace") for path in list_files() if path.is_file()}
+    texts = {
+        path: path.read_text(encoding="utf-8", errors="replace")
+        for path in list_files()
+        if path.is_file()
+    }
     assert len(texts) > 1000
-    found = {str(path.relative_to(ROOT)): lines for path, text in texts.items() if (lines := find_installs(text))}
+    found = {
+        str(path.relative_to(ROOT)): lines
+        for path, text in texts.items()
+        if (lines := find_installs(text))
+    }
     assert found == {}

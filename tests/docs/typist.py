@@ -1,4 +1,6 @@
-"""`python typist.py LINES COMMAND...`: run a command on a terminal and type a line (joined by `|`) at each question."""
+"""`python typist.py LINES COMMAND...`: run a command on a terminal and type a line
+(joined by `|`) at each question.
+"""
 
 import os
 import pty

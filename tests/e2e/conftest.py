@@ -1,4 +1,6 @@
-"""These tests use the real program in a terminal of tmux: they run only when they are asked for by their mark."""
+"""These tests use the real program in a terminal of tmux: they run only when they
+are asked for by their mark.
+"""
 
 import pytest
 

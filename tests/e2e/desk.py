@@ -8,7 +8,14 @@ from typing import Any
 
 from tests.e2e.model import CART_SOURCE, TEST_SOURCE
 from tests.support import programs
-from tests.support.programs import ROOT, ProgramFolders, commit_all, make_environment, make_provider_config, run_program
+from tests.support.programs import (
+    ROOT,
+    ProgramFolders,
+    commit_all,
+    make_environment,
+    make_provider_config,
+    run_program,
+)
 
 
 class EndToEndDesk(ProgramFolders):
@@ -31,7 +38,18 @@ class EndToEndDesk(ProgramFolders):
     def configure(self) -> None:
         """Write the person's configuration."""
         folder = programs.write_config(self.home, self.config)
-        (folder / "tui.json").write_text('{"leader_timeout": 60000}')  # a busy machine is slower than a person
+        (folder / "tui.json").write_text(
+            '{"leader_timeout": 60000}'
+        )  # a busy machine is slower than a person
+
+    def commit_more(self) -> None:
+        """Add a second commit, and uncommitted work of the person's: a changed
+        README and new notes.
+        """
+        (self.project / "README").write_text("A shop.\n")
+        commit_all(self.project, "second")
+        (self.project / "README").write_text("A shop.\n\nMy own line.\n")
+        (self.project / "notes.txt").write_text("Mine.\n")
 
 
 @contextmanager

@@ -15,7 +15,9 @@ KEY = "sk-ant-api03-abcdefghijklmnopqrstuvwxyz0123456789"
 def test_a_key_is_asked_for_hidden_and_stored(tmp_path: Path) -> None:
     with (
         open_desk(tmp_path) as desk,
-        run_in_pane([str(CODELOOP_PROGRAM), "acp", "--login"], desk.project, desk.environment) as screen,
+        run_in_pane(
+            [str(CODELOOP_PROGRAM), "acp", "--login"], desk.project, desk.environment
+        ) as screen,
     ):
         screen.sees("Provider (such as anthropic")
         screen.type("anthropic", "Enter")

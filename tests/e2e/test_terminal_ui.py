@@ -1,4 +1,6 @@
-"""A whole piece of work in a terminal, as a person does it: in this process, and attached to a server."""
+"""A whole piece of work in a terminal, as a person does it: in this process,
+and attached to a server.
+"""
 
 import subprocess
 from collections.abc import Generator
@@ -50,7 +52,13 @@ def prompts_tools_and_a_permission(screen: Pane, desk: EndToEndDesk) -> None:
     assert RIGHT_LINE in (desk.project / "cart.py").read_text()
     screen.sees("Run a command", "python3 test_cart.py", "waits for you", "esc esc reject")
     screen.type("", "y")
-    screen.sees("✓ bash python3 test_cart.py", "Ran 1 test", "the test passes", "4 steps", without=["esc esc reject"])
+    screen.sees(
+        "✓ bash python3 test_cart.py",
+        "Ran 1 test",
+        "the test passes",
+        "4 steps",
+        without=["esc esc reject"],
+    )
     screen.sees("Mending the total", "Tasks", "[x] Find out", "Changed files (1)")
 
 
@@ -121,7 +129,9 @@ def left_and_resumed(screen: Pane, command: list[str]) -> None:
     assert screen.ended()[0] == 0
 
 
-def test_a_turn_goes_on_in_the_background_and_is_found_again_when_it_asks(desk: EndToEndDesk) -> None:
+def test_a_turn_goes_on_in_the_background_and_is_found_again_when_it_asks(
+    desk: EndToEndDesk,
+) -> None:
     notices = desk.folder / "notices.txt"
     programs = desk.folder / "programs"
     programs.mkdir()
@@ -163,8 +173,14 @@ def test_whose_sessions_are_resumed_is_asked_where_a_folder_was_renamed(desk: En
     before, after = desk.folder / "before", desk.folder / "after"
     before.mkdir()
     command = [str(CODELOOP_PROGRAM)]
-    options: dict[str, Any] = {"env": desk.environment, "stdin": subprocess.DEVNULL, "capture_output": True}
-    subprocess.run([*command, "run", "say one word"], cwd=before, check=True, timeout=120, **options)
+    options: dict[str, Any] = {
+        "env": desk.environment,
+        "stdin": subprocess.DEVNULL,
+        "capture_output": True,
+    }
+    subprocess.run(
+        [*command, "run", "say one word"], cwd=before, check=True, timeout=120, **options
+    )
     before.rename(after)
     with run_in_pane([*command, "-c"], after, desk.environment) as screen:
         screen.sees("which is gone.", "Is that folder this one now?", "y yes   n cancel")

@@ -1,4 +1,6 @@
-"""A session as people have them every day: the real program in the profile auto, where nobody answers a question."""
+"""A session as people have them every day: the real program in the profile auto,
+where nobody answers a question.
+"""
 
 import os
 import subprocess
@@ -33,9 +35,13 @@ class Ran(NamedTuple):
 
 
 def desk_of(folder: Path, **environment: str) -> Desk:
-    """Return a desk with a repository and somebody's global git identity. Skips without a sandbox of namespaces."""
+    """Return a desk with a repository and somebody's global git identity.
+    Skips without a sandbox of namespaces.
+    """
     if find_sandbox() != "namespaces":
-        pytest.skip("everyday work without questions needs a sandbox of namespaces, which can't be had here")
+        pytest.skip(
+            "everyday work without questions needs a sandbox of namespaces, which can't be had here"
+        )
     own = {name: value for name, value in os.environ.items() if name.startswith(OWN)}
     if (toolchains := Path.home() / ".rustup").is_dir():
         own.setdefault("RUSTUP_HOME", str(toolchains))
@@ -46,17 +52,28 @@ def desk_of(folder: Path, **environment: str) -> Desk:
 
 
 def worked(desk: Desk, *lines: Line | str, seconds: int = 400, **settings: Any) -> list[Ran]:
-    """Have the model run the lines. Nothing of it may be asked about, and the turn must end well."""
+    """Have the model run the lines. Nothing of it may be asked about,
+    and the turn must end well.
+    """
     calls = [each if isinstance(each, Line) else Line(each) for each in lines]
     answers = [
-        call("bash", call_id=f"call_{at}", command=text, description="Works", timeout=seconds * 1000, **more)
+        call(
+            "bash",
+            call_id=f"call_{at}",
+            command=text,
+            description="Works",
+            timeout=seconds * 1000,
+            **more,
+        )
         for at, (text, more) in enumerate(calls)
     ]
     with serving(steps(*answers, Answer(text="All is done."))) as server:
         desk.use(server, **settings)
         done = desk.run("run", "--title", "T", "--format", "json", "work")
     assert (done.returncode, result(done)["denied"]) == (0, []), done.stdout + done.stderr
-    ran = [_ran(event["part"]["state"]) for event in events(done.stdout) if event["type"] == "tool_use"]
+    ran = [
+        _ran(event["part"]["state"]) for event in events(done.stdout) if event["type"] == "tool_use"
+    ]
     assert len(ran) == len(calls)
     return ran
 

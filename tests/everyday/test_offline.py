@@ -74,7 +74,8 @@ def wheel(folder: Path) -> str:
         file.writestr("greeting.py", "def hello(name):\n    return f'Hello, {name}'\n")
         file.writestr(f"{about}/METADATA", "Metadata-Version: 2.1\nName: greeting\nVersion: 1.0\n")
         file.writestr(
-            f"{about}/WHEEL", "Wheel-Version: 1.0\nGenerator: hand\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+            f"{about}/WHEEL",
+            "Wheel-Version: 1.0\nGenerator: hand\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
         )
         file.writestr(f"{about}/RECORD", "")
     return name
@@ -85,7 +86,9 @@ def needs(*programs: str) -> pytest.MarkDecorator:
     return pytest.mark.skipif(bool(missing), reason=f"{', '.join(missing)} is not installed")
 
 
-COMMIT = "git add -A && git commit -qm 'The first' && git log --format='%an: %s' && git status --short"
+COMMIT = (
+    "git add -A && git commit -qm 'The first' && git log --format='%an: %s' && git status --short"
+)
 COMMITTED = "A. Person: The first\n"
 
 
@@ -147,7 +150,11 @@ def test_a_node_project(tmp_path: Path) -> None:
     (desk.work / ".gitignore").write_text("node_modules\ndist\n")
     commit = "git add -A && git commit -qm first && git status --short && git log --format=%s"
     ran = worked(
-        desk, "npm install --no-audit --no-fund ./greeting 2>&1", "npm run build && npm test", "npm ci", commit
+        desk,
+        "npm install --no-audit --no-fund ./greeting 2>&1",
+        "npm run build && npm test",
+        "npm ci",
+        commit,
     )
     all_well(ran)
     assert "Hello, you" in ran[1].told

@@ -1,4 +1,6 @@
-"""Installing from the registries without a question: what people do first in any project. Needs the network."""
+"""Installing from the registries without a question: what people do first in any project.
+Needs the network.
+"""
 
 import sys
 from pathlib import Path
@@ -8,12 +10,24 @@ import pytest
 from tests.everyday.session import Line, all_well, desk_of, reached, worked
 
 pytestmark = pytest.mark.registries
-COMMIT = "git add -A && git commit -qm 'The first' && git log --format='%an: %s' && git status --short"
+COMMIT = (
+    "git add -A && git commit -qm 'The first' && git log --format='%an: %s' && git status --short"
+)
 COMMITTED = "A. Person: The first\n"
 
 
 def test_a_python_project(tmp_path: Path) -> None:
-    reached(sys.executable, "-m", "pip", "download", "-q", "--no-deps", "-d", str(tmp_path / "tried"), "iniconfig")
+    reached(
+        sys.executable,
+        "-m",
+        "pip",
+        "download",
+        "-q",
+        "--no-deps",
+        "-d",
+        str(tmp_path / "tried"),
+        "iniconfig",
+    )
     desk = desk_of(tmp_path)
     (desk.work / ".gitignore").write_text(".venv\ndist\n*.egg-info\n__pycache__\n")
     (desk.work / "pyproject.toml").write_text(
@@ -23,10 +37,14 @@ def test_a_python_project(tmp_path: Path) -> None:
     )
     (desk.work / "calc").mkdir()
     (desk.work / "calc/__init__.py").write_text("def add(a, b):\n    return a + b\n")
-    (desk.work / "test_calc.py").write_text("from calc import add\n\n\ndef test_add():\n    assert add(1, 2) == 3\n")
+    (desk.work / "test_calc.py").write_text(
+        "from calc import add\n\n\ndef test_add():\n    assert add(1, 2) == 3\n"
+    )
     hook = "{id: check, name: check, entry: python -c 'import iniconfig', language: python, pass_filenames: false"
     hook += ", additional_dependencies: [iniconfig]}"
-    (desk.work / ".pre-commit-config.yaml").write_text(f"repos:\n- repo: local\n  hooks: [{hook}]\n")
+    (desk.work / ".pre-commit-config.yaml").write_text(
+        f"repos:\n- repo: local\n  hooks: [{hook}]\n"
+    )
     installed, tested, built, checked, committed = ran = worked(
         desk,
         "python3 -m venv .venv && . .venv/bin/activate && pip install -q -e . pytest build pre-commit && pip freeze",
@@ -49,9 +67,13 @@ def test_a_node_project(tmp_path: Path) -> None:
     desk = desk_of(tmp_path)
     (desk.work / ".gitignore").write_text("node_modules\ndist\n")
     options = '{"target": "es2022", "module": "commonjs", "rootDir": "src", "outDir": "dist", "types": []}'
-    (desk.work / "tsconfig.json").write_text(f'{{"compilerOptions": {options}, "include": ["src"]}}\n')
+    (desk.work / "tsconfig.json").write_text(
+        f'{{"compilerOptions": {options}, "include": ["src"]}}\n'
+    )
     (desk.work / "src").mkdir()
-    (desk.work / "src/calc.ts").write_text("export const add = (a: number, b: number): number => a + b\n")
+    (desk.work / "src/calc.ts").write_text(
+        "export const add = (a: number, b: number): number => a + b\n"
+    )
     (desk.work / "calc.test.mjs").write_text(
         'import { expect, test } from "vitest"\nimport calc from "./dist/calc.js"\n'
         'test("adds", () => { expect(calc.add(1, 2)).toBe(3) })\n'
@@ -85,7 +107,9 @@ def test_a_go_project(tmp_path: Path) -> None:
     (desk.work / "main.go").write_text(
         'package main\n\nimport "golang.org/x/text/language"\n\nfunc main() { println(language.English.String()) }\n'
     )
-    (desk.work / "main_test.go").write_text('package main\n\nimport "testing"\n\nfunc TestMain1(t *testing.T) {}\n')
+    (desk.work / "main_test.go").write_text(
+        'package main\n\nimport "testing"\n\nfunc TestMain1(t *testing.T) {}\n'
+    )
     tidied, tested, committed = ran = worked(
         desk,
         "go get golang.org/x/text@v0.3.8 && go mod tidy && go mod download && go build -o app . && ./app 2>&1",

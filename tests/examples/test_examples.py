@@ -1,4 +1,6 @@
-"""Each program of `examples/` runs, in a project of its own, with a script in place of a paid model."""
+"""Each program of `examples/` runs, in a project of its own,
+with a script in place of a paid model.
+"""
 
 import asyncio
 import importlib.util
@@ -47,7 +49,9 @@ def runs(command: str) -> ScriptedAnswer:
 
 @pytest.fixture
 def scripted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Scripted:
-    """Make folders whose model says what is given; `codeloop.open` opens them in a home of the test."""
+    """Make folders whose model says what is given;
+    `codeloop.open` opens them in a home of the test.
+    """
     real = codeloop.open
 
     def open_scripted(directory: Any = ".", **options: Any) -> Any:
@@ -55,7 +59,9 @@ def scripted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Scripted:
         start = make_startup(tmp_path / "home", folder)
         script = tmp_path / f"{folder.name}.jsonl"
         replay = options.pop("replay", script)
-        return real(folder, replay=replay, environment=start.environment, settings=start.settings, **options)
+        return real(
+            folder, replay=replay, environment=start.environment, settings=start.settings, **options
+        )
 
     monkeypatch.setattr(codeloop, "open", open_scripted)
 
@@ -103,7 +109,9 @@ async def test_the_changelog_writer(scripted: Scripted, capsys: pytest.CaptureFi
 @pytest.mark.slow
 async def test_the_test_fixer(scripted: Scripted) -> None:
     fixed = scripted(
-        make_answer(make_call("write", filePath="calc.py", content="x\n")), says("A sign was wrong."), name="fixed"
+        make_answer(make_call("write", filePath="calc.py", content="x\n")),
+        says("A sign was wrong."),
+        name="fixed",
     )
     failed = scripted(name="failed")
     endless = scripted(*[runs(f"echo {number}") for number in range(50)], name="endless")
@@ -136,14 +144,23 @@ async def test_the_chat_bot(scripted: Scripted) -> None:
 
 
 @pytest.mark.slow
-async def test_the_extraction(scripted: Scripted, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    invoice = {"number": "7", "issued": "2026-03-01", "seller": "A", "items": [{"what": "tea", "amount": 2.5}]}
+async def test_the_extraction(
+    scripted: Scripted, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    invoice = {
+        "number": "7",
+        "issued": "2026-03-01",
+        "seller": "A",
+        "items": [{"what": "tea", "amount": 2.5}],
+    }
     work = scripted(gives(**invoice), says("nothing to see"), *[says("nothing")] * 9)
     monkeypatch.chdir(work)
     for name in ("a.txt", "b.txt"):
         (work / name).write_text("an invoice\n")
     found = await example("extraction").main("a.txt", "b.txt")
-    assert [(each.number, each.issued, each.total) for each in found] == [("7", date(2026, 3, 1), 2.5)]
+    assert [(each.number, each.issued, each.total) for each in found] == [
+        ("7", date(2026, 3, 1), 2.5)
+    ]
 
 
 async def test_the_permission_policy(scripted: Scripted) -> None:
@@ -184,9 +201,13 @@ async def test_the_progress_bar(scripted: Scripted) -> None:
 async def test_the_notebook(
     scripted: Scripted, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Run the cells one after the other, as a kernel does: in one namespace, within a running loop."""
+    """Run the cells one after the other, as a kernel does: in one namespace,
+    within a running loop.
+    """
     work = scripted(
-        says("It adds."), make_answer(ScriptedCall("StructuredOutput", {"a.py": 3, "b.py": 30})), says("b.py")
+        says("It adds."),
+        make_answer(ScriptedCall("StructuredOutput", {"a.py": 3, "b.py": 30})),
+        says("b.py"),
     )
     monkeypatch.chdir(work)
     monkeypatch.setattr("codeloop.sync.open_directory", codeloop.open)
@@ -203,9 +224,15 @@ async def test_the_notebook(
 @pytest.mark.slow
 def test_the_same_change(tmp_path: Path) -> None:
     command = [sys.executable, str(EXAMPLES / "same_change.py"), "5"]
-    environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "CODELOOP_HOME": str(tmp_path / "home")}
+    environment = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(tmp_path),
+        "CODELOOP_HOME": str(tmp_path / "home"),
+    }
     for done in (5, 0):
-        ran = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+        ran = subprocess.run(
+            command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+        )
         assert ran.returncode == 0, ran.stderr
         assert ran.stdout.count("done  service-") == done
         assert "5 of 5 repositories have the change on a branch" in ran.stdout

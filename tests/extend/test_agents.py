@@ -13,7 +13,12 @@ from codeloop.schema.config import AgentConfig, Config
 from codeloop.schema.operation import NoArguments
 from codeloop.schema.permission import PermissionRule
 from tests.extend.settings import write
-from tests.support.scripted_project import ScriptedProject, make_answer, make_call, open_scripted_project
+from tests.support.scripted_project import (
+    ScriptedProject,
+    make_answer,
+    make_call,
+    open_scripted_project,
+)
 
 BASE = make_base_rules("auto", Path("/scratch"))
 
@@ -48,7 +53,12 @@ def test_configuration_adds_changes_and_disables() -> None:
     assert "general" not in found
     mine = found["mine"]
     assert mine.model is not None
-    assert (mine.mode, mine.hidden, mine.model.provider_id, mine.model.model_id) == ("all", True, "local", "a/b")
+    assert (mine.mode, mine.hidden, mine.model.provider_id, mine.model.model_id) == (
+        "all",
+        True,
+        "local",
+        "a/b",
+    )
 
 
 def test_restrictions_of_an_untrusted_project_make_no_agent() -> None:
@@ -69,7 +79,9 @@ def test_an_agent_is_written_as_the_wire_has_it() -> None:
 
 
 def test_the_task_tool_names_the_subagents_that_the_rules_leave() -> None:
-    found = agents(mine=AgentConfig(description="Mine: \u202eall"), talker=AgentConfig(mode="primary"))
+    found = agents(
+        mine=AgentConfig(description="Mine: \u202eall"), talker=AgentConfig(mode="primary")
+    )
     told = make_subagent_description("Hand it on.", found)
     assert told is not None
     everything = told(BASE)
@@ -96,13 +108,20 @@ def test_very_many_subagents_are_named_within_bounds() -> None:
 
 def texts(it: ScriptedProject, place: int = -1) -> list[str]:
     """Return what the last user turn of a request says."""
-    turns = [turn for turn in it.model.requests[place].messages if isinstance(turn, UserModelMessage)]
+    turns = [
+        turn for turn in it.model.requests[place].messages if isinstance(turn, UserModelMessage)
+    ]
     return [piece.text for piece in turns[-1].content if isinstance(piece, TextPiece)]
 
 
 async def test_the_model_is_told_when_planning_ends(tmp_path: Path) -> None:
     async with open_scripted_project(
-        tmp_path, [ScriptedAnswer(text="A plan."), ScriptedAnswer(text="Done."), ScriptedAnswer(text="Again.")]
+        tmp_path,
+        [
+            ScriptedAnswer(text="A plan."),
+            ScriptedAnswer(text="Done."),
+            ScriptedAnswer(text="Again."),
+        ],
     ) as it:
         await it.prompt("think", agent="plan")
         assert texts(it) == ["think"]
@@ -118,7 +137,9 @@ async def test_the_model_is_told_when_planning_ends(tmp_path: Path) -> None:
 async def test_plan_is_kept_from_editing_by_rules(tmp_path: Path) -> None:
     denied = make_call("write", filePath="a.py", content="x")
     allowed = make_call("write", filePath=".codeloop/plans/p.md", content="1. look")
-    async with open_scripted_project(tmp_path, [make_answer(denied, allowed), ScriptedAnswer(text="Planned.")]) as it:
+    async with open_scripted_project(
+        tmp_path, [make_answer(denied, allowed), ScriptedAnswer(text="Planned.")]
+    ) as it:
         await it.prompt("plan", agent="plan")
         refused, _ = it.results()
         assert "denied" in refused

@@ -1,4 +1,6 @@
-"""Agents and commands in the form of Claude Code: what they become here, and what a page that is wrong costs."""
+"""Agents and commands in the form of Claude Code: what they become here,
+and what a page that is wrong costs.
+"""
 
 import json
 from pathlib import Path
@@ -46,7 +48,12 @@ def test_an_agent_has_the_tools_that_it_lists_and_the_rules_of_everybody(tmp_pat
     write(tmp_path, "work/.claude/agents/any.md", AGENT)
     settings = settings_of(tmp_path, trust=True)
     own = settings.config.agent["reviewer"]
-    assert (own.mode, own.model, own.color, own.prompt) == ("subagent", "sonnet", "purple", "You review.")
+    assert (own.mode, own.model, own.color, own.prompt) == (
+        "subagent",
+        "sonnet",
+        "purple",
+        "You review.",
+    )
     assert (own.description or "").startswith("Use this: after a change.")
     assert not [line for line in settings.loaded.warnings if "any.md" in line]
     needs = {
@@ -75,7 +82,9 @@ def test_problems_are_one_line_and_a_project_without_trust_is_only_named(tmp_pat
         write(tmp_path, f"work/.claude/agents/{name}.md", "Only text.")
     write(tmp_path, "work/.claude/agents/reviewer.md", AGENT)
     write(tmp_path, "work/.claude/agents/README.md", "About these.")
-    (line,) = [line for line in settings_of(tmp_path, trust=True).loaded.warnings if "Claude Code" in line]
+    (line,) = [
+        line for line in settings_of(tmp_path, trust=True).loaded.warnings if "Claude Code" in line
+    ]
     assert "and 2 more" in line
     untrusted = settings_of(tmp_path, trust=False)
     assert "reviewer" not in untrusted.config.agent
@@ -94,11 +103,20 @@ def test_a_head_that_is_no_yaml_is_read_by_lines() -> None:
 
 
 def test_a_plugin_folder_of_claude_code_is_a_package(tmp_path: Path) -> None:
-    write(tmp_path, "own/.claude-plugin/plugin.json", '{"name": "own", "author": {"name": "A"}, "license": "MIT"}')
+    write(
+        tmp_path,
+        "own/.claude-plugin/plugin.json",
+        '{"name": "own", "author": {"name": "A"}, "license": "MIT"}',
+    )
     write(tmp_path, "own/agents/any.md", AGENT)
     write(tmp_path, "own/commands/fix.md", COMMAND)
     hooks = {
-        "PreToolUse": [{"matcher": "Bash", "hooks": [{"type": "command", "command": "sh x.sh", "asyncRewake": True}]}],
+        "PreToolUse": [
+            {
+                "matcher": "Bash",
+                "hooks": [{"type": "command", "command": "sh x.sh", "asyncRewake": True}],
+            }
+        ],
         "UserPromptExpansion": [{"hooks": [{"type": "command", "command": "sh x.sh"}]}],
     }
     write(tmp_path, "own/hooks/hooks.json", json.dumps({"description": "d", "hooks": hooks}))
@@ -114,16 +132,26 @@ def test_a_plugin_folder_of_claude_code_is_a_package(tmp_path: Path) -> None:
     words = msgspec.to_builtins(settings.config.mcp["words"])
     assert words["command"] == [f"{tmp_path}/own/serve"]
     assert words["environment"] == {"WORD": "{env:WORD:-none}"}
-    sources = {origin.layer.source for key, origin in settings.loaded.provenance.items() if key.startswith("mcp.")}
+    sources = {
+        origin.layer.source
+        for key, origin in settings.loaded.provenance.items()
+        if key.startswith("mcp.")
+    }
     assert sources == {f"{tmp_path}/own/.claude-plugin/plugin.json"}
     (line,) = settings.loaded.warnings
     assert "not used of this plugin: `asyncRewake` of hooks, the event UserPromptExpansion." in line
 
 
 def test_what_is_wrong_with_a_plugin_folder_costs_that_and_no_more(tmp_path: Path) -> None:
-    write(tmp_path, "own/.claude-plugin/plugin.json", '{"name": "own", "hooks": "./more.json", "lspServers": {}}')
+    write(
+        tmp_path,
+        "own/.claude-plugin/plugin.json",
+        '{"name": "own", "hooks": "./more.json", "lspServers": {}}',
+    )
     write(tmp_path, "own/agents/any.md", AGENT)
-    wrong = {"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "x", "timeout": "long"}]}]}}
+    wrong = {
+        "hooks": {"Stop": [{"hooks": [{"type": "command", "command": "x", "timeout": "long"}]}]}
+    }
     write(tmp_path, "own/more.json", json.dumps(wrong))
     write(tmp_path, "own/.mcp.json", '{"words": {"args": []}, "broken"')
     settings = settings_of(tmp_path, plugin=[str(tmp_path / "own")])
@@ -135,12 +163,21 @@ def test_what_is_wrong_with_a_plugin_folder_costs_that_and_no_more(tmp_path: Pat
     assert "not used of this plugin: lspServers." in said
 
 
-def test_a_hook_of_a_plugin_folder_that_is_incomplete_is_not_called_one_of_another_type(tmp_path: Path) -> None:
+def test_a_hook_of_a_plugin_folder_that_is_incomplete_is_not_called_one_of_another_type(
+    tmp_path: Path,
+) -> None:
     write(tmp_path, "own/.claude-plugin/plugin.json", '{"name": "own"}')
-    rows = [{"type": "command"}, "x", {"type": "mcp_tool"}, {"type": "command", "command": "sh x.sh"}]
+    rows = [
+        {"type": "command"},
+        "x",
+        {"type": "mcp_tool"},
+        {"type": "command", "command": "sh x.sh"},
+    ]
     write(tmp_path, "own/hooks/hooks.json", json.dumps({"hooks": {"Stop": [{"hooks": rows}]}}))
     settings = settings_of(tmp_path, plugin=[str(tmp_path / "own")])
     assert [row.command for row in settings.config.hooks] == ["sh x.sh"]
     (line,) = settings.loaded.warnings
-    unused = "a hook that is not an object, a hook without its `command`, hooks of the type mcp_tool"
+    unused = (
+        "a hook that is not an object, a hook without its `command`, hooks of the type mcp_tool"
+    )
     assert f"not used of this plugin: {unused}." in line

@@ -40,7 +40,9 @@ OK = ScriptedAnswer(text="ok")
 
 async def run(it: ScriptedProject, name: str, arguments: str = "", **more: Any) -> MessageWithParts:
     """Run a command."""
-    call = it.client.call(COMMAND, InvokeCommand(session_id=it.session_id, command=name, arguments=arguments, **more))
+    call = it.client.call(
+        COMMAND, InvokeCommand(session_id=it.session_id, command=name, arguments=arguments, **more)
+    )
     return await wait_for_result(call)
 
 
@@ -53,12 +55,22 @@ def said(it: ScriptedProject) -> list[str]:
 
 def commands(**own: str | dict[str, Any]) -> dict[str, Any]:
     """Return the configuration of commands."""
-    return {name: {"template": each} if isinstance(each, str) else each for name, each in own.items()}
+    return {
+        name: {"template": each} if isinstance(each, str) else each for name, each in own.items()
+    }
 
 
 async def test_the_list_holds_built_in_configured_and_skills(tmp_path: Path) -> None:
-    write(tmp_path, "work/.claude/skills/pdf/SKILL.md", "---\nname: pdf\ndescription: Reads\n---\nUse it.")
-    write(tmp_path, "work/.claude/skills/init/SKILL.md", "---\nname: init\ndescription: Fake\n---\nNo.")
+    write(
+        tmp_path,
+        "work/.claude/skills/pdf/SKILL.md",
+        "---\nname: pdf\ndescription: Reads\n---\nUse it.",
+    )
+    write(
+        tmp_path,
+        "work/.claude/skills/init/SKILL.md",
+        "---\nname: init\ndescription: Fake\n---\nNo.",
+    )
     async with open_scripted_project(
         tmp_path, [OK], command=commands(hi={"template": "Hi $1 $ARGUMENTS", "agent": "plan"})
     ) as it:
@@ -73,7 +85,9 @@ async def test_the_list_holds_built_in_configured_and_skills(tmp_path: Path) -> 
 
 
 async def test_a_command_becomes_a_prompt_and_tells_when_it_is_over(tmp_path: Path) -> None:
-    async with open_scripted_project(tmp_path, [OK], command=commands(hi="Greet $1, then $2")) as it:
+    async with open_scripted_project(
+        tmp_path, [OK], command=commands(hi="Greet $1, then $2")
+    ) as it:
         heard: list[CommandExecuted] = []
 
         async def listen() -> None:
@@ -119,7 +133,10 @@ async def test_shell_lines_run_with_leave_and_their_output_is_put_in(tmp_path: P
 
 
 async def test_a_shell_line_is_asked_for_as_any_other(tmp_path: Path) -> None:
-    settings: dict[str, Any] = {"command": commands(sh="See !`touch made`"), "permission": {"bash": "ask"}}
+    settings: dict[str, Any] = {
+        "command": commands(sh="See !`touch made`"),
+        "permission": {"bash": "ask"},
+    }
     async with open_scripted_project(tmp_path, [OK], **settings) as it:
         running = asyncio.create_task(run(it, "sh"))
         request = await it.question()
@@ -148,7 +165,9 @@ async def test_a_refused_shell_line_sends_nothing(tmp_path: Path, reply: str) ->
 
 
 async def test_an_abort_ends_a_shell_line_and_sends_nothing(tmp_path: Path) -> None:
-    async with open_scripted_project(tmp_path, [OK], command=commands(sh="!`touch begun; sleep 77`")) as it:
+    async with open_scripted_project(
+        tmp_path, [OK], command=commands(sh="!`touch begun; sleep 77`")
+    ) as it:
         running = asyncio.create_task(run(it, "sh"))
         await wait_until((it.work / "begun").exists)
         await wait_for_result(it.client.call(ABORT, SessionId(session_id=it.session_id)))
@@ -193,10 +212,20 @@ async def test_several_subtasks_of_prompts_run_side_by_side(tmp_path: Path) -> N
         return SubtaskPartInput(prompt=prompt, description=prompt, agent="explore")
 
     async with open_scripted_project(
-        tmp_path, [ScriptedAnswer(text="found"), ScriptedAnswer(text="found"), ScriptedAnswer(text="found"), OK]
+        tmp_path,
+        [
+            ScriptedAnswer(text="found"),
+            ScriptedAnswer(text="found"),
+            ScriptedAnswer(text="found"),
+            OK,
+        ],
     ) as it:
-        await it.client.call(PROMPT, Prompt(session_id=it.session_id, parts=[part("a"), part("b")], no_reply=True))
-        await wait_for_result(it.client.call(PROMPT, Prompt(session_id=it.session_id, parts=[part("c")])))
+        await it.client.call(
+            PROMPT, Prompt(session_id=it.session_id, parts=[part("a"), part("b")], no_reply=True)
+        )
+        await wait_for_result(
+            it.client.call(PROMPT, Prompt(session_id=it.session_id, parts=[part("c")]))
+        )
         assert sorted(call.state.input["prompt"] for call in it.calls()) == ["a", "b", "c"]
         assert all("found" in result for result in it.results())
         check_turns(it.model.requests[-1].messages)
@@ -208,9 +237,13 @@ async def test_a_subtask_runs_with_the_model_that_it_names(tmp_path: Path) -> No
         SubtaskPartInput(prompt="a", description="a", agent="explore", model=other),
         SubtaskPartInput(prompt="b", description="b", agent="explore"),
     ]
-    async with open_scripted_project(tmp_path, [ScriptedAnswer(text="found"), ScriptedAnswer(text="found"), OK]) as it:
+    async with open_scripted_project(
+        tmp_path, [ScriptedAnswer(text="found"), ScriptedAnswer(text="found"), OK]
+    ) as it:
         await wait_for_result(it.client.call(PROMPT, Prompt(session_id=it.session_id, parts=parts)))
-        first, second = sorted(it.project.store.list_sessions(parent=it.session_id), key=lambda one: one.title)
+        first, second = sorted(
+            it.project.store.list_sessions(parent=it.session_id), key=lambda one: one.title
+        )
         assert first.model is not None
         assert second.model is not None
         assert (first.model.id, second.model.id) == ("other", "script")
@@ -219,7 +252,9 @@ async def test_a_subtask_runs_with_the_model_that_it_names(tmp_path: Path) -> No
 async def test_an_unknown_subagent_is_a_result_that_the_model_reads(tmp_path: Path) -> None:
     async with open_scripted_project(tmp_path, [OK]) as it:
         work = SubtaskPartInput(prompt="x", description="x", agent="nobody")
-        await wait_for_result(it.client.call(PROMPT, Prompt(session_id=it.session_id, parts=[work])))
+        await wait_for_result(
+            it.client.call(PROMPT, Prompt(session_id=it.session_id, parts=[work]))
+        )
         assert "There is no subagent named nobody" in it.results()[0]
         check_turns(it.model.requests[-1].messages)
 
@@ -240,7 +275,9 @@ async def test_an_abort_ends_a_subtask_which_is_never_run_again(tmp_path: Path) 
 
 async def test_a_skill_is_a_command(tmp_path: Path) -> None:
     write(
-        tmp_path, "work/.claude/skills/pdf/SKILL.md", "---\nname: pdf\ndescription: Reads\n---\nUse !`touch x` $1 @a."
+        tmp_path,
+        "work/.claude/skills/pdf/SKILL.md",
+        "---\nname: pdf\ndescription: Reads\n---\nUse !`touch x` $1 @a.",
     )
     async with open_scripted_project(tmp_path, [OK]) as it:
         await run(it, "pdf", "on a.pdf")
@@ -250,8 +287,12 @@ async def test_a_skill_is_a_command(tmp_path: Path) -> None:
         assert not (it.work / "x").exists()
 
 
-async def test_a_command_that_is_carried_out_is_listed_only_when_it_is_the_users_own(tmp_path: Path) -> None:
-    async with open_scripted_project(tmp_path, [OK], command=commands(compact="Make it short: $ARGUMENTS")) as it:
+async def test_a_command_that_is_carried_out_is_listed_only_when_it_is_the_users_own(
+    tmp_path: Path,
+) -> None:
+    async with open_scripted_project(
+        tmp_path, [OK], command=commands(compact="Make it short: $ARGUMENTS")
+    ) as it:
         listed = await it.client.call(COMMAND_LIST, NoArguments())
         assert [each.name for each in listed] == ["compact", "init", "remember", "review"]
 
@@ -261,7 +302,8 @@ async def test_what_there_is_not_is_refused_with_what_there_is(tmp_path: Path) -
         tmp_path, [OK], command=commands(many="!`true`" * 21, gone={"template": "x", "agent": "no"})
     ) as it:
         with pytest.raises(
-            OperationError, match=r"Command not found: nope\. Available: compact, gone, init, many, remember, review"
+            OperationError,
+            match=r"Command not found: nope\. Available: compact, gone, init, many, remember, review",
         ):
             await run(it, "nope")
         with pytest.raises(OperationError, match="21 shell lines"):
@@ -272,7 +314,9 @@ async def test_what_there_is_not_is_refused_with_what_there_is(tmp_path: Path) -
 
 
 async def test_compact_summarises(tmp_path: Path) -> None:
-    async with open_scripted_project(tmp_path, [OK, ScriptedAnswer(text="What was said.", kind="side")]) as it:
+    async with open_scripted_project(
+        tmp_path, [OK, ScriptedAnswer(text="What was said.", kind="side")]
+    ) as it:
         await it.prompt("hello")
         answer = await run(it, "compact")
         assert isinstance(answer.info, AssistantMessage)

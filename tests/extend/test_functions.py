@@ -44,7 +44,9 @@ class Colour(enum.Enum):
     BLUE = "blue"
 
 
-def called(function: Callable[..., Any], given: dict[str, Any], context: Any = None) -> FunctionResult:
+def called(
+    function: Callable[..., Any], given: dict[str, Any], context: Any = None
+) -> FunctionResult:
     return asyncio.run(make_function_tool(function).call(given, context))
 
 
@@ -67,7 +69,10 @@ def test_name_and_description_come_from_the_function() -> None:
         return f"{city} {days}"
 
     made = make_function_tool(weather)
-    assert (made.name, made.description) == ("weather", "Tell the weather.\n\nReturns:\n    A sentence.")
+    assert (made.name, made.description) == (
+        "weather",
+        "Tell the weather.\n\nReturns:\n    A sentence.",
+    )
     assert made.parameters == {
         "type": "object",
         "properties": {
@@ -83,11 +88,22 @@ def test_name_and_description_come_from_the_function() -> None:
     assert (other.name, other.description) == ("forecast", "Look ahead.")
 
 
-PLACE = {"type": "object", "properties": {"city": {"type": "string"}, "land": {"type": "string"}}, "required": ["city"]}
-POINT = {"type": "object", "properties": {"x": {"type": "integer"}, "y": {"type": "integer"}}, "required": ["x"]}
+PLACE = {
+    "type": "object",
+    "properties": {"city": {"type": "string"}, "land": {"type": "string"}},
+    "required": ["city"],
+}
+POINT = {
+    "type": "object",
+    "properties": {"x": {"type": "integer"}, "y": {"type": "integer"}},
+    "required": ["x"],
+}
 TREE = {
     "type": "object",
-    "properties": {"name": {"type": "string"}, "below": {"type": "array", "items": {"type": "object"}}},
+    "properties": {
+        "name": {"type": "string"},
+        "below": {"type": "array", "items": {"type": "object"}},
+    },
     "required": ["name"],
 }
 
@@ -103,18 +119,30 @@ TREE = {
         (Literal["c", "f"], {"enum": ["c", "f"]}, "f", "f"),
         (str | None, {"type": "string"}, "a", "a"),
         (list[int], {"type": "array", "items": {"type": "integer"}}, [1, "2"], [1, 2]),
-        (dict[str, int], {"type": "object", "additionalProperties": {"type": "integer"}}, {"a": 1}, {"a": 1}),
+        (
+            dict[str, int],
+            {"type": "object", "additionalProperties": {"type": "integer"}},
+            {"a": 1},
+            {"a": 1},
+        ),
         (Colour, {"enum": ["blue", "red"]}, "red", Colour.RED),
         (Path, {"type": "string"}, "/tmp/x", Path("/tmp/x")),
         (Annotated[str, "which"], {"type": "string", "description": "which"}, "a", "a"),
-        (Annotated[int, msgspec.Meta(le=5, description="few")], {"type": "integer", "maximum": 5}, 5, 5),
+        (
+            Annotated[int, msgspec.Meta(le=5, description="few")],
+            {"type": "integer", "maximum": 5},
+            5,
+            5,
+        ),
         (Place, PLACE, {"city": "Oslo"}, {"city": "Oslo"}),
         (Point, POINT, {"x": 1}, Point(1)),
         (list[Point], {"type": "array", "items": POINT}, [{"x": 1, "y": 2}], [Point(1, 2)]),
         (Tree, TREE, {"name": "a", "below": [{"name": "b"}]}, Tree("a", [Tree("b")])),
     ],
 )
-def test_annotations_describe_and_read_parameters(hint: Any, described: Any, sent: Any, received: Any) -> None:
+def test_annotations_describe_and_read_parameters(
+    hint: Any, described: Any, sent: Any, received: Any
+) -> None:
     got: list[Any] = []
 
     def take(value: Any) -> None:
@@ -147,13 +175,18 @@ def test_pydantic_models_are_parameters() -> None:
     order.__annotations__ |= {"one": model, "more": list[model]}
     assert schema(order)["one"] == {
         "type": "object",
-        "properties": {"number": {"type": "integer"}, "tags": {"type": "array", "items": {"type": "string"}}},
+        "properties": {
+            "number": {"type": "integer"},
+            "tags": {"type": "array", "items": {"type": "string"}},
+        },
         "required": ["number"],
     }
     result = called(order, {"one": {"number": 1}, "more": [{"number": "2"}]})
     assert got == [(model(number=1), [model(number=2)])]
     assert result.metadata["structured"] == {"number": 1, "tags": []}
-    with pytest.raises(WrongArguments, match=r"valid integer.* at `\$\.more\.0\.number`\. It takes order\(one: \{"):
+    with pytest.raises(
+        WrongArguments, match=r"valid integer.* at `\$\.more\.0\.number`\. It takes order\(one: \{"
+    ):
         called(order, {"one": {"number": 1}, "more": [{"number": "x"}]})
 
 
@@ -170,7 +203,9 @@ def test_wrong_arguments_are_said_with_what_it_takes(given: dict[str, Any], said
     def weather(city: str, days: int = 1) -> str:
         return f"{city}{days}"
 
-    with pytest.raises(WrongArguments, match=f"{said}.*It takes weather\\(city: string, days\\?: integer\\)"):
+    with pytest.raises(
+        WrongArguments, match=f"{said}.*It takes weather\\(city: string, days\\?: integer\\)"
+    ):
         called(weather, given)
 
 
@@ -273,7 +308,11 @@ def test_bound_methods_and_callable_objects_are_tools() -> None:
             return by + 2
 
     bound: FunctionTool = make_function_tool(Counter().add)
-    assert (bound.name, bound.description, list(bound.parameters["properties"])) == ("add", "Add.", ["by"])
+    assert (bound.name, bound.description, list(bound.parameters["properties"])) == (
+        "add",
+        "Add.",
+        ["by"],
+    )
     assert called(Counter().add, {"by": 1}).output == "2"
     assert called(Counter(), {"by": 1}).output == "3"
 

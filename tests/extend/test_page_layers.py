@@ -61,7 +61,11 @@ def test_a_mode_is_a_primary_agent(tmp_path: Path, folder: str) -> None:
 
 
 def test_later_layers_win_value_by_value(tmp_path: Path) -> None:
-    write(tmp_path, "home/config/agent/a.md", "---\ndescription: global\ntemperature: 0.1\n---\nGlobal.")
+    write(
+        tmp_path,
+        "home/config/agent/a.md",
+        "---\ndescription: global\ntemperature: 0.1\n---\nGlobal.",
+    )
     write(tmp_path, "work/codeloop.json", '{"agent": {"a": {"description": "file", "top_p": 0.5}}}')
     write(tmp_path, "work/.opencode/agent/a.md", "---\ncolor: '#fff'\n---\n")
     write(tmp_path, "work/.codeloop/agent/a.md", "---\ndescription: page\n---\n")
@@ -78,15 +82,28 @@ def test_a_command_is_its_body(tmp_path: Path) -> None:
     write(tmp_path, "work/.codeloop/command/ci/test.md", head + "Run $1.\n")
     settings = settings_of(tmp_path)
     own = settings.config.command["ci/test"]
-    assert (own.template, own.description, own.agent, own.subtask) == ("Run $1.", "Tests", "plan", True)
+    assert (own.template, own.description, own.agent, own.subtask) == (
+        "Run $1.",
+        "Tests",
+        "plan",
+        True,
+    )
     assert settings.loaded.warnings == ()
 
 
 @pytest.mark.parametrize(
     ("name", "text", "told"),
     [
-        ("agent/a.md", "---\nmode: boss\n---\nx", 'a.md:2:1: mode: expected "primary" or "subagent" or "all"'),
-        ("agent/a.md", "---\ndescription: d\ntemperature: hot\n---\nx", "a.md:3:1: temperature: expected"),
+        (
+            "agent/a.md",
+            "---\nmode: boss\n---\nx",
+            'a.md:2:1: mode: expected "primary" or "subagent" or "all"',
+        ),
+        (
+            "agent/a.md",
+            "---\ndescription: d\ntemperature: hot\n---\nx",
+            "a.md:3:1: temperature: expected",
+        ),
         ("agent/a.md", "---\npermission:\n  bash: maybe\n---\nx", "a.md:3:1: "),
         ("agent/a.md", "---\nmodel: sonnet\n---\nx", "a.md:2:1: model: expected provider/model"),
         ("agent/a.md", "---\nx: [1\n---\nx", "a.md:"),
@@ -97,7 +114,9 @@ def test_a_command_is_its_body(tmp_path: Path) -> None:
         ("command/c.md", "---\nsubtask: 7\n---\nx", "c.md:2:1: subtask: expected true or false"),
     ],
 )
-def test_a_bad_page_is_one_warning_and_the_others_hold(tmp_path: Path, name: str, text: str, told: str) -> None:
+def test_a_bad_page_is_one_warning_and_the_others_hold(
+    tmp_path: Path, name: str, text: str, told: str
+) -> None:
     file = write(tmp_path, f"work/.codeloop/{name}", text)
     write(tmp_path, "work/.codeloop/agent/good.md", "Fine.")
     settings = settings_of(tmp_path)
@@ -122,7 +141,8 @@ def test_an_alias_that_stands_for_very_much_is_refused() -> None:
     bomb = split_frontmatter(
         "---\na: &a [1,1,1,1,1,1,1,1,1]\n"
         + "".join(
-            f"{new}: &{new} [{','.join([f'*{old}'] * 9)}]\n" for old, new in zip("abcdefgh", "bcdefghi", strict=True)
+            f"{new}: &{new} [{','.join([f'*{old}'] * 9)}]\n"
+            for old, new in zip("abcdefgh", "bcdefghi", strict=True)
         )
         + "---\n"
     )
@@ -149,7 +169,11 @@ def test_pages_of_an_untrusted_project_are_only_named(tmp_path: Path) -> None:
 
 
 def test_the_page_of_a_new_agent_is_a_valid_one(tmp_path: Path) -> None:
-    write(tmp_path, "work/.codeloop/agent/new.md", make_agent_page('Looks "closely": always\nat all', "subagent"))
+    write(
+        tmp_path,
+        "work/.codeloop/agent/new.md",
+        make_agent_page('Looks "closely": always\nat all', "subagent"),
+    )
     settings = settings_of(tmp_path)
     own = settings.config.agent["new"]
     assert (own.description, own.mode) == ('Looks "closely": always\nat all', "subagent")
@@ -161,6 +185,8 @@ def test_words_joined_by_slashes_are_names(name: str) -> None:
     assert is_valid_name(name)
 
 
-@pytest.mark.parametrize("name", ["", "..", "../x", "/x", "a//b", "a/", "a b", ".x", "a\n", "a\u202e", "a/../b"])
+@pytest.mark.parametrize(
+    "name", ["", "..", "../x", "/x", "a//b", "a/", "a b", ".x", "a\n", "a\u202e", "a/../b"]
+)
 def test_anything_else_is_no_name(name: str) -> None:
     assert not is_valid_name(name)

@@ -18,11 +18,17 @@ from tests.tool.context import make_context
 
 
 def skill(
-    tmp_path: Path, folder: str, name: str = "pdf", description: str = "Reads PDFs", body: str = "Do it."
+    tmp_path: Path,
+    folder: str,
+    name: str = "pdf",
+    description: str = "Reads PDFs",
+    body: str = "Do it.",
 ) -> Path:
     """Write a skill."""
     return write(
-        tmp_path, f"{folder}/{name}/SKILL.md", f"---\nname: {name}\ndescription: {description}\n---\n\n{body}\n"
+        tmp_path,
+        f"{folder}/{name}/SKILL.md",
+        f"---\nname: {name}\ndescription: {description}\n---\n\n{body}\n",
     )
 
 
@@ -107,14 +113,18 @@ async def test_a_link_that_flips_after_the_start_is_not_followed_either(tmp_path
         ("name: x", "x", "The first line."),
     ],
 )
-@pytest.mark.parametrize("home", [".claude/skills", ".agents/skills", ".codeloop/skill", ".opencode/skill"])
+@pytest.mark.parametrize(
+    "home", [".claude/skills", ".agents/skills", ".codeloop/skill", ".opencode/skill"]
+)
 def test_heads_are_read_as_other_programs_read_them(
     tmp_path: Path, home: str, head: str, name: str, description: str
 ) -> None:
     write(tmp_path, f"work/{home}/A Folder/SKILL.md", f"---\n{head}\n---\n\n# The first line.\n")
     settings = settings_of(tmp_path)
     assert settings.loaded.warnings == ()
-    assert {skill.name: skill.description for skill in settings.skills.by_name.values()} == {name: description}
+    assert {skill.name: skill.description for skill in settings.skills.by_name.values()} == {
+        name: description
+    }
 
 
 def test_linked_folders_of_skills_are_followed_and_loops_end(tmp_path: Path) -> None:
@@ -213,15 +223,21 @@ async def test_the_tool_is_offered_only_when_there_is_a_skill(tmp_path: Path) ->
         assert "skill" not in {tool.name for tool in it.model.requests[0].tools}
 
 
-async def test_the_model_sees_loads_and_reads_a_global_skill_without_a_question(tmp_path: Path) -> None:
+async def test_the_model_sees_loads_and_reads_a_global_skill_without_a_question(
+    tmp_path: Path,
+) -> None:
     file = skill(tmp_path, "home/.claude/skills", "notes", body="See more.md.")
     skill(tmp_path, "home/.claude/skills", "secret")
     more = write(tmp_path, "home/.claude/skills/notes/more.md", "The rest.")
     script = [
-        make_answer(ScriptedCall("skill", {"name": "notes"}, "c1"), make_call("read", filePath=str(more))),
+        make_answer(
+            ScriptedCall("skill", {"name": "notes"}, "c1"), make_call("read", filePath=str(more))
+        ),
         ScriptedAnswer(text="ok"),
     ]
-    async with open_scripted_project(tmp_path, script, permission={"skill": {"sec*": "deny"}}) as it:
+    async with open_scripted_project(
+        tmp_path, script, permission={"skill": {"sec*": "deny"}}
+    ) as it:
         await it.prompt()
         first, second = it.model.requests
         (offered,) = [tool for tool in first.tools if tool.name == "skill"]
@@ -231,4 +247,7 @@ async def test_the_model_sees_loads_and_reads_a_global_skill_without_a_question(
         assert "See more.md." in loaded
         assert str(file.parent) in loaded
         assert "The rest." in read
-        assert [each.name for each in await it.client.call(SKILL_LIST, NoArguments())] == ["notes", "secret"]
+        assert [each.name for each in await it.client.call(SKILL_LIST, NoArguments())] == [
+            "notes",
+            "secret",
+        ]

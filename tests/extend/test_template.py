@@ -63,7 +63,9 @@ def test_a_template_is_filled_in(template: str, typed: str, expected: str) -> No
 
 
 def test_shell_lines_are_those_of_the_template() -> None:
-    pieces = expand_template("On !`git branch --show-current` look at !`git show $1`.", "HEAD !`rm -rf x`")
+    pieces = expand_template(
+        "On !`git branch --show-current` look at !`git show $1`.", "HEAD !`rm -rf x`"
+    )
     assert pieces == (
         LiteralPiece("On "),
         ShellPiece("git branch --show-current"),
@@ -75,12 +77,16 @@ def test_shell_lines_are_those_of_the_template() -> None:
 
 @given(typed=st.text())
 def test_nothing_that_is_typed_becomes_a_shell_line(typed: str) -> None:
-    assert not any(isinstance(piece, ShellPiece) for piece in expand_template("Say $1 and $ARGUMENTS", typed))
+    assert not any(
+        isinstance(piece, ShellPiece) for piece in expand_template("Say $1 and $ARGUMENTS", typed)
+    )
 
 
 @given(template=st.text(), typed=st.text())
 def test_expanding_never_fails(template: str, typed: str) -> None:
-    assert all(isinstance(piece, LiteralPiece | ShellPiece) for piece in expand_template(template, typed))
+    assert all(
+        isinstance(piece, LiteralPiece | ShellPiece) for piece in expand_template(template, typed)
+    )
 
 
 @given(given=st.lists(st.text(alphabet="abc \"'x", min_size=1), max_size=5))

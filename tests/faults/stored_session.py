@@ -17,7 +17,9 @@ def check_integrity(desk: Desk) -> None:
 def read_parts(desk: Desk) -> list[dict[str, Any]]:
     """Return all stored parts in their order."""
     with closing(sqlite3.connect(desk.database())) as database:
-        return [json.loads(data) for (data,) in database.execute("SELECT data FROM part ORDER BY id")]
+        return [
+            json.loads(data) for (data,) in database.execute("SELECT data FROM part ORDER BY id")
+        ]
 
 
 def list_calls_without_result(desk: Desk) -> list[str]:

@@ -1,4 +1,6 @@
-"""Folders that can't be read or written, a full disk, no HOME, broken files: one clear message and the exit code."""
+"""Folders that can't be read or written, a full disk, no HOME,
+broken files: one clear message and the exit code.
+"""
 
 import os
 import subprocess
@@ -96,7 +98,8 @@ def test_a_disk_that_gets_full_is_said_and_the_session_goes_on(tmp_path: Path, k
         desk.use(server)
         assert desk.run("run", "--title", "T", "--max-steps", "1", "hello").returncode == 4
         config = (desk.home / "config" / "codeloop.json").read_bytes()
-        # A limit on the size of a file stands for the end of the disk: the write fails in the same place.
+        # A limit on the size of a file stands for the end of the disk: the write
+        # fails in the same place.
         limit = f"import resource as r; r.setrlimit(r.RLIMIT_FSIZE, ({kib} << 10, {kib} << 10)); "
         done = subprocess.run(
             [COMMAND[0], "-c", limit + COMMAND[2], "run", "--format", "json", "-c", "more"],
@@ -133,7 +136,9 @@ def test_without_a_home_the_message_says_what_to_set(tmp_path: Path) -> None:
         ('{\n "provider": {"x": 5}}', ":2:20"),
     ],
 )
-def test_a_broken_configuration_names_file_line_and_column(tmp_path: Path, text: str, place: str) -> None:
+def test_a_broken_configuration_names_file_line_and_column(
+    tmp_path: Path, text: str, place: str
+) -> None:
     desk = Desk(tmp_path)
     path = desk.home / "config" / "codeloop.json"
     path.parent.mkdir(parents=True)
@@ -165,7 +170,16 @@ def test_an_environment_with_odd_names_is_no_problem(tmp_path: Path) -> None:
     (desk.work / "deep" / "é\n\x1b]0;x\x07").mkdir(parents=True)
     with serving(steps(bash("ls -a deep"), HELLO)) as server:
         desk.use(server)
-        done = desk.run("run", "--format", "json", "--dir", "deep/é\n\x1b]0;x\x07", "hello", LANG="C", LC_ALL="C")
+        done = desk.run(
+            "run",
+            "--format",
+            "json",
+            "--dir",
+            "deep/é\n\x1b]0;x\x07",
+            "hello",
+            LANG="C",
+            LC_ALL="C",
+        )
     assert result(done)["exitCode"] == 0, result(done)
     assert KEY not in done.stdout
     assert events(done.stdout)

@@ -1,4 +1,6 @@
-"""A signal or a closed stream at any moment: a result, the exit code, no survivor, a session that goes on."""
+"""A signal or a closed stream at any moment: a result, the exit code, no survivor,
+a session that goes on.
+"""
 
 import random
 import re
@@ -10,7 +12,18 @@ from pathlib import Path
 import pytest
 
 from codeloop.cli.run.turn import STOPPING_NOTE
-from tests.cli.program import COMMAND, HANGING, UNCONFINED, Desk, bash, call, events, lives, serving, steps
+from tests.cli.program import (
+    COMMAND,
+    HANGING,
+    UNCONFINED,
+    Desk,
+    bash,
+    call,
+    events,
+    lives,
+    serving,
+    steps,
+)
 from tests.faults.stored_session import check_integrity, list_calls_without_result
 from tests.faults.test_kill import wait_for
 from tests.support.answers import Answer
@@ -18,14 +31,21 @@ from tests.support.answers import Answer
 HELLO = Answer(text="Hello.")
 WORK = (
     bash("echo $$ >> pids; sleep 0.05; echo side >> log", "c1"),
-    Answer(text="Thinking about it. " * 10, deltas=0, delay=0.002, calls=call("read", filePath="log").calls),
+    Answer(
+        text="Thinking about it. " * 10,
+        deltas=0,
+        delay=0.002,
+        calls=call("read", filePath="log").calls,
+    ),
     bash("sleep 60 & echo $! >> pids; echo $$ >> pids; wait", "c3"),
     HELLO,
 )
 
 
 LOST = b"Exception ignored in"
-"""What Python prints of a Ctrl-C that it forgets while it loads its own modules: one has to press it again."""
+"""What Python prints of a Ctrl-C that it forgets while it loads its own modules:
+one has to press it again.
+"""
 EARLY = re.compile(r"codeloop/cli/(?:__init__|main|bootstrap)\.py")
 """What is loaded before signals are caught."""
 
@@ -43,14 +63,20 @@ def interrupted(desk: Desk, after: float, number: int = signal.SIGINT) -> None:
         child.send_signal(number)
         out, err = child.communicate(timeout=60)
         err = err.partition("KeyboardInterrupt: \n")[2]
-    if child.returncode == -number or "Fatal Python error: init_" in err:  # while the interpreter itself starts
+    if (
+        child.returncode == -number or "Fatal Python error: init_" in err
+    ):  # while the interpreter itself starts
         assert out == ""
         assert "codeloop/cli" not in EARLY.sub("", err)
         return
     assert out, (child.returncode, after, err)
     lines = events(out)
     assert lines[-1]["type"] == "result", (out, err)
-    assert (lines[-1]["exitCode"], lines[-1]["reason"]) == (child.returncode, "interrupted") == (130, "interrupted"), (
+    assert (
+        (lines[-1]["exitCode"], lines[-1]["reason"])
+        == (child.returncode, "interrupted")
+        == (130, "interrupted")
+    ), (
         out[-600:],
         err[-600:],
     )
@@ -67,7 +93,9 @@ def survivors(desk: Desk) -> list[int]:
 
 
 def check_moments(folder: Path, moments: list[float], number: int = signal.SIGINT) -> None:
-    """Interrupt at each moment; afterwards the session that was left goes on with a valid history."""
+    """Interrupt at each moment; afterwards the session that was left goes
+    on with a valid history.
+    """
     desk = Desk(folder)
     with serving(steps(*WORK)) as server:
         desk.use(server, **UNCONFINED)
@@ -75,7 +103,11 @@ def check_moments(folder: Path, moments: list[float], number: int = signal.SIGIN
             interrupted(desk, moment, number)
         assert survivors(desk) == []
         server.answers = [HELLO]
-        done = desk.run("run", "-c", "go on") if "work" in desk.run("session", "list").stdout else desk.run("run", "x")
+        done = (
+            desk.run("run", "-c", "go on")
+            if "work" in desk.run("session", "list").stdout
+            else desk.run("run", "x")
+        )
     assert done.returncode in {0, 2}, done.stderr
     check_integrity(desk)
     assert list_calls_without_result(desk) == []
@@ -141,7 +173,9 @@ def test_ctrl_c_while_stdin_is_read(tmp_path: Path) -> None:
         [*COMMAND, "run", "--format", "json"],
         **desk.options(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
-    wait_for(lambda: catches(child.pid, signal.SIGTERM))  # before that, Ctrl-C is the interpreter's own
+    wait_for(
+        lambda: catches(child.pid, signal.SIGTERM)
+    )  # before that, Ctrl-C is the interpreter's own
     time.sleep(0.5)
     child.send_signal(signal.SIGINT)
     child.wait(timeout=60)
@@ -152,7 +186,9 @@ def test_ctrl_c_while_stdin_is_read(tmp_path: Path) -> None:
 
 def test_a_reader_that_goes_away_ends_the_turn(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
-    with serving(steps(bash("echo a"), bash("sleep 60 & echo $! > pids; wait", "c2"), HELLO)) as server:
+    with serving(
+        steps(bash("echo a"), bash("sleep 60 & echo $! > pids; wait", "c2"), HELLO)
+    ) as server:
         desk.use(server)
         child = desk.start("run", "--format", "json", "--title", "T", "work")
         assert child.stdout

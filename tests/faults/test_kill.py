@@ -1,4 +1,6 @@
-"""SIGKILL at any moment: nothing acknowledged is lost, nothing is run twice, the history that goes on is valid."""
+"""SIGKILL at any moment: nothing acknowledged is lost, nothing is run twice,
+the history that goes on is valid.
+"""
 
 import os
 import random
@@ -11,7 +13,18 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import UNCONFINED, Desk, Protocol, bash, call, events, lives, result, serving, steps
+from tests.cli.program import (
+    UNCONFINED,
+    Desk,
+    Protocol,
+    bash,
+    call,
+    events,
+    lives,
+    result,
+    serving,
+    steps,
+)
 from tests.faults.stored_session import check_integrity, list_calls_without_result, read_parts
 from tests.support.answers import Answer, Call
 from tests.support.model_server import ModelServer
@@ -36,7 +49,9 @@ def kill(child: subprocess.Popen[str]) -> str:
 
 
 def go_on(desk: Desk, server: ModelServer) -> str:
-    """Go on after a kill; return the last request. The server refuses a history in which a call has no result."""
+    """Go on after a kill; return the last request. The server refuses a history in
+    which a call has no result.
+    """
     server.answers = [Answer(text="I go on.")]
     ended = result(desk.run("run", "--format", "json", "-c", "go on"))
     assert (ended["exitCode"], ended["text"]) == (0, "I go on."), ended
@@ -46,7 +61,9 @@ def go_on(desk: Desk, server: ModelServer) -> str:
 
 
 @pytest.mark.parametrize("protocol", ["openai", "anthropic"])
-def test_a_kill_in_a_command_is_told_and_the_command_not_run_again(tmp_path: Path, protocol: Protocol) -> None:
+def test_a_kill_in_a_command_is_told_and_the_command_not_run_again(
+    tmp_path: Path, protocol: Protocol
+) -> None:
     desk = Desk(tmp_path)
     command = "echo side >> log; echo $$ > pid; sleep 60 & echo $! >> pid; touch begun; wait"
     with serving(steps(bash("echo first >> log", "c0"), bash(command), HELLO)) as server:
@@ -60,7 +77,11 @@ def test_a_kill_in_a_command_is_told_and_the_command_not_run_again(tmp_path: Pat
         again = go_on(desk, server)
     assert (desk.work / "log").read_text() == "first\nside\n"
     assert "nterrupted" in sent
-    assert sent.count("Interrupted: the call was started") == again.count("Interrupted: the call was started") == 1
+    assert (
+        sent.count("Interrupted: the call was started")
+        == again.count("Interrupted: the call was started")
+        == 1
+    )
 
 
 def test_a_kill_leaves_no_work_folder_of_an_overlay(tmp_path: Path) -> None:
@@ -83,9 +104,19 @@ def test_a_kill_leaves_no_work_folder_of_an_overlay(tmp_path: Path) -> None:
     "broken",
     [
         Answer(text="one two three four five", deltas=0, stall_after=5),
-        Answer(reasoning="I ponder this for long.", signature="s", text="a b c d e", deltas=0, stall_after=4),
         Answer(
-            calls=(Call("bash", '{"command": "echo side >> log", "description": "a long text for it"}'),),
+            reasoning="I ponder this for long.",
+            signature="s",
+            text="a b c d e",
+            deltas=0,
+            stall_after=4,
+        ),
+        Answer(
+            calls=(
+                Call(
+                    "bash", '{"command": "echo side >> log", "description": "a long text for it"}'
+                ),
+            ),
             stall_after=5,
         ),
         Answer(hang=600),
@@ -115,7 +146,9 @@ def works_in(folder: Path) -> bool:
 
 
 def stopped_children(pid: int) -> list[int]:
-    """Stop a program, so that it starts nothing more, and return what it started: what runs its commands."""
+    """Stop a program, so that it starts nothing more,
+    and return what it started: what runs its commands.
+    """
     with suppress(ProcessLookupError):
         os.kill(pid, signal.SIGSTOP)
     found: list[int] = []
@@ -136,7 +169,9 @@ def check_kills(folder: Path, seed: int, kills: int) -> None:
             text=f"Step {number}.",
             calls=(
                 Call("bash", f'{{"command": "echo {number}-$$ >> log"}}', f"b{number}"),
-                *call("write", call_id=f"w{number}", filePath=f"{number}.txt", content="x" * 50).calls,
+                *call(
+                    "write", call_id=f"w{number}", filePath=f"{number}.txt", content="x" * 50
+                ).calls,
             ),
         )
         for number in range(40)

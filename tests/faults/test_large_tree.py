@@ -1,4 +1,6 @@
-"""Work trees too large or with what can't be read: no turn is blocked, what is left out is told (F22)."""
+"""Work trees too large or with what can't be read: no turn is blocked,
+what is left out is told (F22).
+"""
 
 import os
 import socket
@@ -50,7 +52,11 @@ def told(desk: Desk) -> dict[str, str]:
     child = desk.start("debug", "snapshot")
     out, err = child.communicate(timeout=HANGING)
     assert (child.returncode, err) == (0, "")
-    rows = [line.removeprefix("left out").strip() for line in out.splitlines() if line.startswith("left out")]
+    rows = [
+        line.removeprefix("left out").strip()
+        for line in out.splitlines()
+        if line.startswith("left out")
+    ]
     return {name: reason for name, _, reason in (row.partition(": ") for row in rows)}
 
 
@@ -61,18 +67,26 @@ def space(desk: Desk) -> int:
 
 @pytest.fixture
 def plain(tmp_path: Path) -> Generator[Desk]:
-    """A desk whose program may not read where the mode forbids it; its project goes when the test ends."""
+    """A desk whose program may not read where the mode forbids it;
+    its project goes when the test ends.
+    """
     desk = Desk(tmp_path, wrapper=without_privileges())
     yield desk
     subprocess.run(["rm", "-rf", desk.work], check=True)
 
 
 def test_what_can_not_be_held_is_listed_and_the_rest_can_be_undone(plain: Desk) -> None:
-    with serving(steps(bash("echo changed > kept.txt; rm kept.log"), DONE)) as server, odd_things(plain) as names:
+    with (
+        serving(steps(bash("echo changed > kept.txt; rm kept.log"), DONE)) as server,
+        odd_things(plain) as names,
+    ):
         plain.use(server)
         done = plain.run("run", "--auto", "--title", "T", "work")
         assert done.returncode == 0, done
-        assert "Not in the snapshot: closed, pipe, secret, socket, sparse (`codeloop debug snapshot`" in done.stderr
+        assert (
+            "Not in the snapshot: closed, pipe, secret, socket, sparse (`codeloop debug snapshot`"
+            in done.stderr
+        )
         left = told(plain)
         assert set(left) == names
         assert left["sparse"] == f"larger than {SNAPSHOT_FILE.value:,} bytes"
@@ -98,8 +112,18 @@ def fill_with(root: Path, files: int, *, is_git: bool) -> None:
             os.close(file)
         os.close(here)
     if is_git:
-        # So many loose objects would start a cleaning in the background, which goes on while the tree is removed.
-        who = ("-c", "user.name=t", "-c", "user.email=t@example.com", "-c", "gc.auto=0", "-c", "maintenance.auto=false")
+        # So many loose objects would start a cleaning in the background,
+        # which goes on while the tree is removed.
+        who = (
+            "-c",
+            "user.name=t",
+            "-c",
+            "user.email=t@example.com",
+            "-c",
+            "gc.auto=0",
+            "-c",
+            "maintenance.auto=false",
+        )
         for words in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "x"]):
             subprocess.run(["git", *who, *words], cwd=root, check=True)
 
@@ -121,7 +145,9 @@ def test_what_a_command_changes_in_a_large_tree_can_be_undone_from_the_first_run
     (plain.work / "calc.py").write_text("one\n")
     fill_with(plain.work, files, is_git=is_git)
     created = files // 30
-    command = f"echo two >> calc.py; rm d0/e1/f7; mkdir new; cd new; seq {created} | split -l 1 -a 3 - n"
+    command = (
+        f"echo two >> calc.py; rm d0/e1/f7; mkdir new; cd new; seq {created} | split -l 1 -a 3 - n"
+    )
     with serving(steps(bash(command), DONE)) as server:
         plain.use(server)
         done = plain.run("run", "--auto", "--title", "T", "work")
@@ -136,7 +162,9 @@ def test_what_a_command_changes_in_a_large_tree_can_be_undone_from_the_first_run
 
 
 @pytest.mark.parametrize("place", ["home", "/"])
-def test_a_home_or_everything_is_not_looked_through_and_that_is_told(plain: Desk, place: str) -> None:
+def test_a_home_or_everything_is_not_looked_through_and_that_is_told(
+    plain: Desk, place: str
+) -> None:
     root = Path("/") if place == "/" else plain.folder
     with serving(steps(bash(f"echo x > {plain.work}/new"), DONE)) as server:
         plain.use(server)
@@ -145,5 +173,7 @@ def test_a_home_or_everything_is_not_looked_through_and_that_is_told(plain: Desk
         assert f"there are no snapshots of {root}" in done.stderr
     assert (plain.work / "new").read_text() == "x\n"
     options: dict[str, Any] = {**plain.options(), "cwd": root}
-    shown = subprocess.run([*COMMAND, "debug", "snapshot"], **options, capture_output=True, text=True, check=True)
+    shown = subprocess.run(
+        [*COMMAND, "debug", "snapshot"], **options, capture_output=True, text=True, check=True
+    )
     assert f"there are no snapshots of {root}" in shown.stdout

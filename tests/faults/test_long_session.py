@@ -14,7 +14,9 @@ from tests.support.answers import Answer
 
 
 @pytest.mark.parametrize("messages", [1_000, pytest.param(10_000, marks=pytest.mark.slow)])
-def test_a_long_session_is_shown_exported_forked_and_gone_on_with(tmp_path: Path, messages: int) -> None:
+def test_a_long_session_is_shown_exported_forked_and_gone_on_with(
+    tmp_path: Path, messages: int
+) -> None:
     desk = Desk(tmp_path)
     with serving(steps(bash("echo new >> log"), Answer(text="One more."))) as server:
         desk.use(server)
@@ -36,7 +38,9 @@ def test_a_long_session_is_shown_exported_forked_and_gone_on_with(tmp_path: Path
     assert count(desk, session_id) == stored + 3
     assert (desk.work / "log").read_text() == "new\nnew\n"
     with closing(sqlite3.connect(desk.database())) as database:
-        (copies,) = database.execute("SELECT count(*) FROM message WHERE session_id != ?", (session_id,)).fetchone()
+        (copies,) = database.execute(
+            "SELECT count(*) FROM message WHERE session_id != ?", (session_id,)
+        ).fetchone()
     assert copies == stored
     check_integrity(desk)
 

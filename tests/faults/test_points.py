@@ -24,7 +24,12 @@ from tests.faults.twelve_steps import (
 )
 
 SOURCE = Path(__file__).resolve().parents[2] / "src"
-QUICK = (("store.outbox", 20), ("call.effect", 6), ("compaction.summary", 1), ("files.write.after", 3))
+QUICK = (
+    ("store.outbox", 20),
+    ("call.effect", 6),
+    ("compaction.summary", 1),
+    ("files.write.after", 3),
+)
 NTHS = {
     "migration": (1, 9, 17),
     "session.create": (1,),
@@ -56,7 +61,9 @@ killed_at_every_point = pytest.mark.parametrize(
 
 
 def check_kill(folder: Path, name: str, nth: int) -> None:
-    """Kill there, see that all that was acknowledged is stored, go on to the end, and go on once more."""
+    """Kill there, see that all that was acknowledged is stored, go on to the end,
+    and go on once more.
+    """
     desk = Desk(folder)
     with serving(TwelveSteps(), validate=True) as server:
         prepare_project(desk, server)
@@ -75,8 +82,12 @@ def test_a_kill_loses_nothing_and_repeats_nothing(tmp_path: Path, name: str, nth
     check_kill(tmp_path, name, nth)
 
 
-@pytest.mark.parametrize("point", ["recover:1", pytest.param("store.outbox:1", marks=pytest.mark.slow)])
-def test_a_kill_while_recovering_still_leaves_one_result_for_each_call(tmp_path: Path, point: str) -> None:
+@pytest.mark.parametrize(
+    "point", ["recover:1", pytest.param("store.outbox:1", marks=pytest.mark.slow)]
+)
+def test_a_kill_while_recovering_still_leaves_one_result_for_each_call(
+    tmp_path: Path, point: str
+) -> None:
     desk = Desk(tmp_path)
     with serving(TwelveSteps(), validate=True) as server:
         prepare_project(desk, server)
@@ -123,7 +134,9 @@ def test_a_session_that_could_not_even_be_made_is_made_by_the_next_run(tmp_path:
         ("recover", "is not a count"),
     ],
 )
-def test_a_fault_that_is_none_is_said_before_anything_is_done(tmp_path: Path, value: str, said: str) -> None:
+def test_a_fault_that_is_none_is_said_before_anything_is_done(
+    tmp_path: Path, value: str, said: str
+) -> None:
     desk = Desk(tmp_path)
     done = desk.run("run", "hello", CODELOOP_FAULT=value)
     assert done.returncode == 2
@@ -152,17 +165,28 @@ print(len(store.list_sessions()), flush=True)
 """
 
 
-@pytest.mark.parametrize("point", ["migration:1", "migration:2", "migration:3", "migration.backup:1"])
-def test_a_migration_killed_midway_is_atomic_and_done_by_the_next_start(tmp_path: Path, point: str) -> None:
+@pytest.mark.parametrize(
+    "point", ["migration:1", "migration:2", "migration:3", "migration.backup:1"]
+)
+def test_a_migration_killed_midway_is_atomic_and_done_by_the_next_start(
+    tmp_path: Path, point: str
+) -> None:
     desk = Desk(tmp_path)
     with serving(TwelveSteps()) as server:
         prepare_project(desk, server)
-        assert result(desk.run("run", "--auto", "--format", "json", "--max-steps", "1", "work"))["exitCode"] == 4
+        assert (
+            result(desk.run("run", "--auto", "--format", "json", "--max-steps", "1", "work"))[
+                "exitCode"
+            ]
+            == 4
+        )
     path = desk.database()
 
     def migrate(**environment: str) -> subprocess.CompletedProcess[str]:
         argv = [COMMAND[0], "-c", MIGRATED, str(path)]
-        return subprocess.run(argv, **desk.options(**environment), capture_output=True, text=True, check=False)
+        return subprocess.run(
+            argv, **desk.options(**environment), capture_output=True, text=True, check=False
+        )
 
     assert migrate(CODELOOP_FAULT=f"{point}:kill").returncode == -9
     with closing(sqlite3.connect(path)) as database:

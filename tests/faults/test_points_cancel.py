@@ -1,4 +1,6 @@
-"""Ctrl-C while the program stands at a named point: the state is stored at once, and the session goes on (F37)."""
+"""Ctrl-C while the program stands at a named point: the state is stored at once,
+and the session goes on (F37).
+"""
 
 import json
 import signal
@@ -56,7 +58,9 @@ def interrupt(desk: Desk, child: subprocess.Popen[str], times: int) -> None:
         child.send_signal(signal.SIGINT)
     lines = iter(child.stdout.readline, "")
     last = next(line for line in lines if '"type":"result"' in line)
-    assert (open_answers(desk), list_calls_without_result(desk)) == (0, []), "it is stored before it is shown"
+    assert (open_answers(desk), list_calls_without_result(desk)) == (0, []), (
+        "it is stored before it is shown"
+    )
     rest, err = child.communicate(timeout=60)
     assert (child.returncode, rest) == (130, "")
     assert err in {"", f"{STOPPING_NOTE}\n"}
@@ -65,14 +69,19 @@ def interrupt(desk: Desk, child: subprocess.Popen[str], times: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "nth"), [pytest.param(*row, marks=() if row in QUICK else pytest.mark.slow) for row in PHASES]
+    ("name", "nth"),
+    [pytest.param(*row, marks=() if row in QUICK else pytest.mark.slow) for row in PHASES],
 )
 @pytest.mark.parametrize("times", [1, pytest.param(2, marks=pytest.mark.slow)])
-def test_ctrl_c_stores_the_state_and_shows_the_result(tmp_path: Path, name: str, nth: int, times: int) -> None:
+def test_ctrl_c_stores_the_state_and_shows_the_result(
+    tmp_path: Path, name: str, nth: int, times: int
+) -> None:
     desk, fault = Desk(tmp_path), f"{name}:{nth}:delay"
     with serving(TwelveSteps(), validate=True) as server:
         prepare_project(desk, server)
-        child = desk.start("run", "--auto", "--format", "json", "--title", "T", "work", CODELOOP_FAULT=fault)
+        child = desk.start(
+            "run", "--auto", "--format", "json", "--title", "T", "work", CODELOOP_FAULT=fault
+        )
         wait_for(lambda: stands_still(desk))
         interrupt(desk, child, times)
         continue_work(desk, server, told=[])
@@ -81,13 +90,19 @@ def test_ctrl_c_stores_the_state_and_shows_the_result(tmp_path: Path, name: str,
 
 def test_a_tool_that_does_not_end_at_once_is_said_to_be_ended(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
-    with serving(steps(bash("trap '' INT TERM HUP; touch begun; while :; do sleep 0.1; done"))) as server:
+    with serving(
+        steps(bash("trap '' INT TERM HUP; touch begun; while :; do sleep 0.1; done"))
+    ) as server:
         desk.use(server)
         child = desk.start("run", "--title", "T", "work")
         wait_for((desk.work / "begun").exists)
         assert child.stderr is not None
         child.send_signal(signal.SIGINT)
-        said = next(line for line in iter(child.stderr.readline, "") if "Stopping" in line or "Interrupted" in line)
+        said = next(
+            line
+            for line in iter(child.stderr.readline, "")
+            if "Stopping" in line or "Interrupted" in line
+        )
         child.communicate(timeout=60)
     assert (said.strip(), child.returncode) == (STOPPING_NOTE, 130)
     assert list_calls_without_result(desk) == []

@@ -1,4 +1,6 @@
-"""What a model's service does wrong: one clear message, bounded retries in sight, the exit code, a way to go on."""
+"""What a model's service does wrong: one clear message, bounded retries in sight, the exit code,
+a way to go on.
+"""
 
 import json
 import socket
@@ -6,7 +8,18 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import HANGING, KEY, Desk, Protocol, bash, call, events, result, serving, steps
+from tests.cli.program import (
+    HANGING,
+    KEY,
+    Desk,
+    Protocol,
+    bash,
+    call,
+    events,
+    result,
+    serving,
+    steps,
+)
 from tests.support.answers import Answer, Call
 
 SOON = {"retry-after": "0"}
@@ -25,7 +38,9 @@ def test_without_any_model_the_message_says_how_to_go_on(tmp_path: Path) -> None
 
 
 def test_a_missing_key_names_the_provider_and_the_command(tmp_path: Path) -> None:
-    done = Desk(tmp_path).run("run", "--format", "json", "--model", "anthropic/claude-sonnet-4-5", "hello")
+    done = Desk(tmp_path).run(
+        "run", "--format", "json", "--model", "anthropic/claude-sonnet-4-5", "hello"
+    )
     assert done.returncode == 3
     assert "ANTHROPIC_API_KEY" in result(done)["message"]
 
@@ -61,8 +76,12 @@ def test_an_unreachable_service_is_tried_again_and_then_3(tmp_path: Path) -> Non
             assert desk.run("run", "--continue", "hello again").returncode == 0
 
 
-@pytest.mark.parametrize(("protocol", "status"), [("openai", 429), ("openai", 500), ("anthropic", 529)])
-def test_a_passing_fault_is_retried_in_sight(tmp_path: Path, protocol: Protocol, status: int) -> None:
+@pytest.mark.parametrize(
+    ("protocol", "status"), [("openai", 429), ("openai", 500), ("anthropic", 529)]
+)
+def test_a_passing_fault_is_retried_in_sight(
+    tmp_path: Path, protocol: Protocol, status: int
+) -> None:
     desk = Desk(tmp_path)
     fault = Answer(status=status, body='{"error": {"message": "busy"}}', headers=SOON)
     with serving([fault, fault, HELLO]) as server:
@@ -70,12 +89,18 @@ def test_a_passing_fault_is_retried_in_sight(tmp_path: Path, protocol: Protocol,
         done = desk.run("run", "--format", "json", "--title", "T", "hello")
     ended = result(done)
     assert (ended["exitCode"], ended["text"]) == (0, "Hello."), ended
-    assert [line["status"]["attempt"] for line in events(done.stdout) if line["type"] == "retry"] == [1, 2]
+    assert [
+        line["status"]["attempt"] for line in events(done.stdout) if line["type"] == "retry"
+    ] == [1, 2]
 
 
 def test_a_fault_that_stays_is_given_up_with_3_and_one_line(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
-    page = Answer(status=502, body="<html><body><h1>Bad gateway</h1>\x1b]52;c;aGk=\x07</body></html>", headers=SOON)
+    page = Answer(
+        status=502,
+        body="<html><body><h1>Bad gateway</h1>\x1b]52;c;aGk=\x07</body></html>",
+        headers=SOON,
+    )
     with serving([page]) as server:
         desk.use(server)
         done = desk.run("run", "--title", "T", "hello")
@@ -114,7 +139,9 @@ def test_a_stall_in_the_middle_keeps_what_had_come(tmp_path: Path) -> None:
         desk.use(server, options={"chunkTimeout": 150})
         shown = ""
         for seconds in ("0.8", "5", "20"):  # on a busy machine the first words may take longer
-            ended = result(desk.run("run", "--format", "json", "--timeout", seconds, "--title", "T", "hello"))
+            ended = result(
+                desk.run("run", "--format", "json", "--timeout", seconds, "--title", "T", "hello")
+            )
             assert ended["exitCode"] == 124
             if "one two" in (shown := desk.run("session", "show").stdout):
                 break
@@ -127,7 +154,8 @@ def test_a_stall_in_the_middle_keeps_what_had_come(tmp_path: Path) -> None:
 def test_a_call_that_is_cut_is_never_run(tmp_path: Path, protocol: Protocol) -> None:
     desk = Desk(tmp_path)
     cut = Answer(
-        calls=(Call("bash", json.dumps({"command": "echo ran > ran.txt", "timeout": 1000}), "c1"),), cut_after=3
+        calls=(Call("bash", json.dumps({"command": "echo ran > ran.txt", "timeout": 1000}), "c1"),),
+        cut_after=3,
     )
     with serving([cut, HELLO]) as server:
         desk.use(server, protocol)
@@ -147,9 +175,13 @@ def test_a_call_that_is_cut_is_never_run(tmp_path: Path, protocol: Protocol) -> 
         ("anthropic", '{"command": 7}'),
     ],
 )
-def test_broken_arguments_come_back_as_a_result(tmp_path: Path, protocol: Protocol, arguments: str) -> None:
+def test_broken_arguments_come_back_as_a_result(
+    tmp_path: Path, protocol: Protocol, arguments: str
+) -> None:
     desk = Desk(tmp_path)
-    with serving(steps(Answer(calls=(Call("bash", arguments, "c1"),)), Answer(text="I see."))) as server:
+    with serving(
+        steps(Answer(calls=(Call("bash", arguments, "c1"),)), Answer(text="I see."))
+    ) as server:
         desk.use(server, protocol)
         done = desk.run("run", "--format", "json", "hello")
         assert len(server.requests) >= 2
@@ -161,7 +193,11 @@ def test_broken_arguments_come_back_as_a_result(tmp_path: Path, protocol: Protoc
 
 def test_an_unknown_tool_and_a_wrong_case_are_told_or_mended(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
-    answers = (call("teleport", where="mars"), call("Bash", command="echo 41", call_id="c2"), Answer(text="I see."))
+    answers = (
+        call("teleport", where="mars"),
+        call("Bash", command="echo 41", call_id="c2"),
+        Answer(text="I see."),
+    )
     with serving(steps(*answers)) as server:
         desk.use(server)
         done = desk.run("run", "--format", "json", "hello")

@@ -32,15 +32,25 @@ def comes_within(is_true: Callable[[], bool], seconds: float) -> bool:
     return True
 
 
-@pytest.mark.parametrize(("form", "stream"), [("json", "stdout"), ("text", "stdout"), ("text", "stderr")])
+@pytest.mark.parametrize(
+    ("form", "stream"), [("json", "stdout"), ("text", "stdout"), ("text", "stderr")]
+)
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_ends_it_though_nobody_reads(tmp_path: Path, form: str, stream: str, number: int) -> None:
+def test_a_signal_ends_it_though_nobody_reads(
+    tmp_path: Path, form: str, stream: str, number: int
+) -> None:
     desk = Desk(tmp_path)
-    talk = Answer(text=LONG.text, reasoning=LONG.text, deltas=50, calls=bash("touch begun; sleep 60").calls)
+    talk = Answer(
+        text=LONG.text, reasoning=LONG.text, deltas=50, calls=bash("touch begun; sleep 60").calls
+    )
     with serving(steps(talk, HELLO)) as server:
         desk.use(server)
         flags = ["--format", form, "--title", "T", *(["--thinking"] if stream == "stderr" else [])]
-        streams: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, stream: subprocess.PIPE}
+        streams: dict[str, Any] = {
+            "stdout": subprocess.DEVNULL,
+            "stderr": subprocess.DEVNULL,
+            stream: subprocess.PIPE,
+        }
         child = subprocess.Popen(
             [*COMMAND, "run", *flags, "talk"], **desk.options(), stdin=subprocess.DEVNULL, **streams
         )
@@ -59,7 +69,9 @@ def test_the_turn_and_its_time_limit_do_not_wait_for_a_reader(tmp_path: Path) ->
     with serving(steps(talk, HELLO)) as server:
         desk.use(server)
         child, seconds = desk.start("run", "--format", "json", "--timeout", "4", "talk"), 4
-        if not comes_within((desk.work / "begun").exists, 10):  # a busy machine takes longer for so much text
+        if not comes_within(
+            (desk.work / "begun").exists, 10
+        ):  # a busy machine takes longer for so much text
             child.kill()
             child.communicate(timeout=60)
             child, seconds = desk.start("run", "--format", "json", "--timeout", "60", "talk"), 60

@@ -1,4 +1,6 @@
-"""A session that runs is moved: it stops, says where it went, and goes on only there; a kill leaves no two of it."""
+"""A session that runs is moved: it stops, says where it went, and goes on only there;
+a kill leaves no two of it.
+"""
 
 import json
 import subprocess
@@ -22,7 +24,10 @@ def repository(desk: Desk) -> None:
 
 
 def session_ids(desk: Desk) -> list[str]:
-    return [each["id"] for each in json.loads(desk.run("session", "list", "--archived", "--json").stdout)]
+    return [
+        each["id"]
+        for each in json.loads(desk.run("session", "list", "--archived", "--json").stdout)
+    ]
 
 
 @pytest.mark.slow
@@ -32,7 +37,9 @@ def test_a_running_session_stops_after_its_step_and_goes_on_elsewhere(tmp_path: 
     here, there = Desk(tmp_path / "here"), Desk(tmp_path / "there")
     repository(here)
     there.work.rmdir()
-    subprocess.run(["git", "clone", "-q", str(here.work), str(tmp_path / "there" / "work")], check=True)
+    subprocess.run(
+        ["git", "clone", "-q", str(here.work), str(tmp_path / "there" / "work")], check=True
+    )
     step = "touch began; until [ -e ended ]; do sleep 0.1; done; echo made > new.txt"
     script = (bash(step), bash("echo never > never.txt"), Answer(text="Done."))
     file = tmp_path / "moved.zip"
@@ -65,8 +72,15 @@ def test_a_running_session_stops_after_its_step_and_goes_on_elsewhere(tmp_path: 
         assert not (here.work / "never.txt").exists()
         taking = ("session", "move", "--import", str(file))
         options = there.options(CODELOOP_FAULT="move.unpacked:1:kill")
-        assert subprocess.run([*there.command, *taking], **options, capture_output=True, check=False).returncode == -9
-        assert len(json.loads(there.run("worktree", "list", "--json").stdout)) == 1, "what was cut off is named"
+        assert (
+            subprocess.run(
+                [*there.command, *taking], **options, capture_output=True, check=False
+            ).returncode
+            == -9
+        )
+        assert len(json.loads(there.run("worktree", "list", "--json").stdout)) == 1, (
+            "what was cut off is named"
+        )
         taken = there.run(*taking)
         assert taken.returncode == 0, taken.stderr
         again = taken.stdout.strip().rpartition("Go on with: codeloop ")[2].split()
@@ -81,7 +95,9 @@ def test_a_running_session_stops_after_its_step_and_goes_on_elsewhere(tmp_path: 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("point", PACKING)
-def test_a_move_that_is_killed_leaves_no_session_that_goes_on_twice(tmp_path: Path, point: str) -> None:
+def test_a_move_that_is_killed_leaves_no_session_that_goes_on_twice(
+    tmp_path: Path, point: str
+) -> None:
     desk, file = Desk(tmp_path), tmp_path / "moved.zip"
     repository(desk)
     with serving(lambda _received: Answer(text="Noted.")) as server:
@@ -108,5 +124,7 @@ def test_a_file_that_cannot_be_written_leaves_the_session_here(tmp_path: Path) -
         desk.use(server)
         assert desk.run("run", "hello").returncode == 0
         refused = desk.run("session", "move", "-o", str(tmp_path / "missing" / "moved.zip"))
-        assert (refused.returncode, "The session goes on here." in refused.stderr) == (1, True), refused.stderr
+        assert (refused.returncode, "The session goes on here." in refused.stderr) == (1, True), (
+            refused.stderr
+        )
         assert desk.run("run", "--continue", "go on").returncode == 0

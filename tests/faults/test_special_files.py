@@ -1,4 +1,6 @@
-"""Pipes, devices and files of gigabytes, at each name that the program reads in a project: never waited for."""
+"""Pipes, devices and files of gigabytes, at each name that the program reads in
+a project: never waited for.
+"""
 
 import os
 import subprocess
@@ -61,7 +63,9 @@ def plant(path: Path, kind: str) -> None:
 
 
 def work(desk: Desk, *before: Answer) -> str:
-    """Run a session that uses every tool for files, and return what it prints; fail when it doesn't come to its end."""
+    """Run a session that uses every tool for files, and return what it prints;
+    fail when it doesn't come to its end.
+    """
     with serving(steps(*before, *CALLS, Answer(text="Finished."))) as server:
         desk.use(server, permission={"*": "allow"})
         started = desk.start("run", "--auto", "--trust", "--title", "T", "work")
@@ -87,11 +91,17 @@ def test_what_is_no_ordinary_file_is_passed_over_at_every_name(desk: Desk, kind:
 
 @pytest.mark.parametrize("name", GIT_NAMES)
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_is_no_ordinary_file_in_the_git_directory_is_not_waited_for(desk: Desk, name: str, kind: str) -> None:
+def test_what_is_no_ordinary_file_in_the_git_directory_is_not_waited_for(
+    desk: Desk, name: str, kind: str
+) -> None:
     plant(desk.work / ".git" / name, kind)
     assert "Finished." in work(desk)
 
 
 def test_pipes_that_a_command_makes_do_not_hold_the_next_one_up(desk: Desk) -> None:
-    line = "; ".join(f"mkdir -p $(dirname {name}); rm -f {name}; mkfifo {name}" for name in NAMES if "." in name[1:])
+    line = "; ".join(
+        f"mkdir -p $(dirname {name}); rm -f {name}; mkfifo {name}"
+        for name in NAMES
+        if "." in name[1:]
+    )
     assert "Finished." in work(desk, bash(line))

@@ -1,4 +1,6 @@
-"""Several processes on one project: nothing lost, nothing interleaved, one writer a session (F9, F10)."""
+"""Several processes on one project: nothing lost, nothing interleaved, one writer a session (F9,
+F10).
+"""
 
 import json
 import signal
@@ -11,7 +13,17 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import COMMAND, HANGING, UNCONFINED, Desk, bash, events, result, serving, steps
+from tests.cli.program import (
+    COMMAND,
+    HANGING,
+    UNCONFINED,
+    Desk,
+    bash,
+    events,
+    result,
+    serving,
+    steps,
+)
 from tests.faults.stored_session import check_integrity, list_calls_without_result, read_parts
 from tests.faults.test_kill import kill, wait_for
 from tests.support.answers import Answer
@@ -60,7 +72,9 @@ def start(desk: Desk, code: str, database: Path, name: str, count: int) -> subpr
 
 
 @pytest.mark.parametrize("writes", [200, pytest.param(1_000, marks=pytest.mark.slow)])
-def test_eight_processes_and_two_turns_write_at_once_and_one_is_stopped_inside(tmp_path: Path, writes: int) -> None:
+def test_eight_processes_and_two_turns_write_at_once_and_one_is_stopped_inside(
+    tmp_path: Path, writes: int
+) -> None:
     desk = Desk(tmp_path)
     turn = steps(*(bash(f"echo {number} >> log", f"c{number}") for number in range(12)), HELLO)
     with serving(turn) as server:
@@ -73,14 +87,21 @@ def test_eight_processes_and_two_turns_write_at_once_and_one_is_stopped_inside(t
         assert stopped.stdout is not None
         assert stopped.stdout.readline() == "inside\n"
         stopped.send_signal(signal.SIGSTOP)
-        runs = [desk.start("run", "--auto", "--format", "json", "--title", f"T{n}", "work") for n in range(2)]
+        runs = [
+            desk.start("run", "--auto", "--format", "json", "--title", f"T{n}", "work")
+            for n in range(2)
+        ]
         time.sleep(1.0)
         stopped.send_signal(signal.SIGCONT)
         assert stopped.communicate("go\n", timeout=60)[1] == ""
         said = [worker.communicate(timeout=HANGING) for worker in workers]
         told = [run.communicate(timeout=HANGING) for run in runs]
-        assert [(worker.returncode, err) for worker, (_, err) in zip(workers, said, strict=True)] == [(0, "")] * 8
-        assert [(run.returncode, err) for run, (_, err) in zip(runs, told, strict=True)] == [(0, "")] * 2
+        assert [
+            (worker.returncode, err) for worker, (_, err) in zip(workers, said, strict=True)
+        ] == [(0, "")] * 8
+        assert [(run.returncode, err) for run, (_, err) in zip(runs, told, strict=True)] == [
+            (0, "")
+        ] * 2
     assert all(len(out.split()) == writes for out, _ in said)
     assert not any("locked" in text for pair in (*said, *told) for text in pair)
     check_integrity(desk)
@@ -90,11 +111,15 @@ def test_eight_processes_and_two_turns_write_at_once_and_one_is_stopped_inside(t
 def outbox(desk: Desk) -> list[tuple[int, str, str]]:
     """Return number, session and kind of every stored event."""
     with closing(sqlite3.connect(desk.database())) as database:
-        return database.execute("SELECT seq, session_id, json_extract(data, '$.type') FROM event").fetchall()
+        return database.execute(
+            "SELECT seq, session_id, json_extract(data, '$.type') FROM event"
+        ).fetchall()
 
 
 def check_outbox(desk: Desk, before: int, writes: int) -> None:
-    """Check that the events of each append stand together, all there, and nothing of what was rolled back."""
+    """Check that the events of each append stand together, all there,
+    and nothing of what was rolled back.
+    """
     rows = [row for row in outbox(desk) if row[0] > before]
     numbers = [number for number, _, _ in rows]
     assert numbers == list(range(numbers[0], numbers[0] + len(numbers))), "no gap"
@@ -107,11 +132,15 @@ def check_outbox(desk: Desk, before: int, writes: int) -> None:
     for at in range(0, len(mine), 3):
         three = mine[at : at + 3]
         assert [row[2] for row in three] == kinds
-        assert {(row[1], row[0] - number) for number, row in enumerate(three)} == {(three[0][1], three[0][0])}
+        assert {(row[1], row[0] - number) for number, row in enumerate(three)} == {
+            (three[0][1], three[0][0])
+        }
     with closing(sqlite3.connect(desk.database())) as database:
         count = "SELECT session_id, count(*) FROM part WHERE session_id LIKE 'ses_w_' GROUP BY session_id"
         assert dict(database.execute(count)) == {f"ses_w{number}": writes for number in range(8)}
-        assert database.execute("SELECT count(*) FROM todo WHERE session_id = 'ses_half'").fetchone() == (0,)
+        assert database.execute(
+            "SELECT count(*) FROM todo WHERE session_id = 'ses_half'"
+        ).fetchone() == (0,)
 
 
 SLOW = "touch begun; sleep 60 & echo $! > pid; wait"
@@ -126,7 +155,9 @@ def test_a_turn_of_another_process_is_stopped_by_the_name_of_its_session(tmp_pat
         wait_for((desk.work / "begun").exists)
         (row,) = json.loads(desk.run("status", "--json").stdout)
         stopped = replace(desk, limits={"session.STOP_ALL_TIME": 60_000}).run("stop", row["id"])
-        assert (stopped.returncode, stopped.stdout.split()[:2]) == (0, ["stopped", row["id"]]), stopped.stderr
+        assert (stopped.returncode, stopped.stdout.split()[:2]) == (0, ["stopped", row["id"]]), (
+            stopped.stderr
+        )
         first.communicate(timeout=60)
         assert first.returncode == 130
         assert not list((desk.home / "state").glob("**/*" + row["id"])), "the request is gone"
@@ -137,7 +168,9 @@ def test_a_turn_of_another_process_is_stopped_by_the_name_of_its_session(tmp_pat
 
 def test_a_busy_session_refuses_a_second_process_and_keeps_what_it_does(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
-    with serving(steps(bash("touch begun; while [ ! -e go ]; do sleep 0.05; done"), HELLO)) as server:
+    with serving(
+        steps(bash("touch begun; while [ ! -e go ]; do sleep 0.05; done"), HELLO)
+    ) as server:
         desk.use(server)
         first = desk.start("run", "--auto", "--format", "json", "--title", "T", "work")
         wait_for((desk.work / "begun").exists)
@@ -150,7 +183,9 @@ def test_a_busy_session_refuses_a_second_process_and_keeps_what_it_does(tmp_path
         assert "Wait until it is done, stop it (`codeloop stop " in ended["message"]
         assert len(read_parts(desk)) == stored, "what is refused is not stored"
         assert desk.run("run", "--format", "text", "-c", "me too").returncode == 1
-        other = result(desk.run("run", "--format", "json", "--title", "T2", "--max-steps", "1", "hello"))
+        other = result(
+            desk.run("run", "--format", "json", "--title", "T2", "--max-steps", "1", "hello")
+        )
         assert other["reason"] in {"done", "limit"}, "another session is free"
         (desk.work / "go").touch()
         out, err = first.communicate(timeout=60)

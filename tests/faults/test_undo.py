@@ -9,7 +9,13 @@ from tests.support.answers import Answer
 
 DONE = Answer(text="Done.")
 QUICK = "git clean -fdxq"
-COMMANDS = (QUICK, "git reset -q --hard", "rm -rf deep .env", "> staged.txt; : > edited.txt", "git checkout -q -- .")
+COMMANDS = (
+    QUICK,
+    "git reset -q --hard",
+    "rm -rf deep .env",
+    "> staged.txt; : > edited.txt",
+    "git checkout -q -- .",
+)
 
 
 def project(desk: Desk) -> None:
@@ -35,11 +41,14 @@ def project(desk: Desk) -> None:
 def state(desk: Desk) -> dict[str, tuple[str, int]]:
     """Return every file outside of git's own folder: its text and mode."""
     paths = [path for path in desk.work.rglob("*") if path.is_file() and ".git" not in path.parts]
-    return {str(path.relative_to(desk.work)): (path.read_text(), path.stat().st_mode) for path in paths}
+    return {
+        str(path.relative_to(desk.work)): (path.read_text(), path.stat().st_mode) for path in paths
+    }
 
 
 @pytest.mark.parametrize(
-    "command", [pytest.param(each, marks=() if each == QUICK else pytest.mark.slow) for each in COMMANDS]
+    "command",
+    [pytest.param(each, marks=() if each == QUICK else pytest.mark.slow) for each in COMMANDS],
 )
 def test_what_a_destructive_command_took_is_put_back(tmp_path: Path, command: str) -> None:
     desk = Desk(tmp_path)
@@ -50,11 +59,19 @@ def test_what_a_destructive_command_took_is_put_back(tmp_path: Path, command: st
         assert desk.run("run", "--auto", "--title", "T", "work").returncode == 0
         after = state(desk)
         assert after != before
-        history = (desk.git("rev-parse", "HEAD"), desk.git("stash", "list"), desk.git("ls-files", "--stage"))
+        history = (
+            desk.git("rev-parse", "HEAD"),
+            desk.git("stash", "list"),
+            desk.git("ls-files", "--stage"),
+        )
         undone = desk.run("undo")
         assert undone.returncode == 0, undone
         assert state(desk) == before
-        assert (desk.git("rev-parse", "HEAD"), desk.git("stash", "list"), desk.git("ls-files", "--stage")) == history
+        assert (
+            desk.git("rev-parse", "HEAD"),
+            desk.git("stash", "list"),
+            desk.git("ls-files", "--stage"),
+        ) == history
         assert desk.run("redo").returncode == 0
         assert state(desk) == after
 
@@ -63,10 +80,15 @@ def test_what_a_destructive_command_took_is_put_back(tmp_path: Path, command: st
     "point",
     [
         "files.write.before:2",
-        *(pytest.param(f"files.write.{at}", marks=pytest.mark.slow) for at in ("before:4", "after:3")),
+        *(
+            pytest.param(f"files.write.{at}", marks=pytest.mark.slow)
+            for at in ("before:4", "after:3")
+        ),
     ],
 )
-def test_an_undo_that_is_killed_is_finished_by_the_next_and_leaves_nothing_beside(tmp_path: Path, point: str) -> None:
+def test_an_undo_that_is_killed_is_finished_by_the_next_and_leaves_nothing_beside(
+    tmp_path: Path, point: str
+) -> None:
     desk = Desk(tmp_path)
     project(desk)
     before = state(desk)
@@ -78,7 +100,9 @@ def test_an_undo_that_is_killed_is_finished_by_the_next_and_leaves_nothing_besid
         killed = desk.run("undo", CODELOOP_FAULT=f"{point}:kill")
         assert killed.returncode == -9, killed
         left = {
-            name: what for name, what in state(desk).items() if not name.rpartition("/")[2].startswith(".codeloop-")
+            name: what
+            for name, what in state(desk).items()
+            if not name.rpartition("/")[2].startswith(".codeloop-")
         }
         assert all(what in (before.get(name), after.get(name)) for name, what in left.items())
         assert set(left) <= set(before) | set(after)

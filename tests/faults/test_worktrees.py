@@ -1,4 +1,6 @@
-"""Work trees whose making, merging or removal is killed at each named point: named afterwards, and nothing is lost."""
+"""Work trees whose making, merging or removal is killed at each named point: named afterwards,
+and nothing is lost.
+"""
 
 import json
 import os
@@ -31,7 +33,9 @@ def work_trees(desk: Desk) -> list[dict[str, Any]]:
 
 
 def left(desk: Desk) -> tuple[list[str], list[str], list[str]]:
-    """Return the facts on work trees: as git lists them, their branches, and what lies in their folder."""
+    """Return the facts on work trees: as git lists them, their branches,
+    and what lies in their folder.
+    """
     listed = desk.git("worktree", "list", "--porcelain").split("\n\n")[1:-1]
     branches = desk.git("branch", "--list", "--format=%(refname:short)", "codeloop/*").split()
     homes = [
@@ -57,7 +61,10 @@ def test_a_tree_that_was_half_made_is_named_and_cleared_away(tmp_path: Path, poi
     desk = prepare(tmp_path)
     kill(desk, point, "create", "one")
     (row,) = work_trees(desk)
-    assert (row["name"], row["state"]) == ("one", "gone" if point == "worktree.record" else "unfinished")
+    assert (row["name"], row["state"]) == (
+        "one",
+        "gone" if point == "worktree.record" else "unfinished",
+    )
     refused = desk.run("run", "--worktree", "one", "hello")
     assert (refused.returncode, "is not whole" in refused.stderr) == (2, True), refused.stderr
     assert desk.run("worktree", "remove", "one").returncode == 0

@@ -1,4 +1,6 @@
-"""A turn of twelve steps that uses what the program has, to be broken off anywhere; and what must hold afterwards."""
+"""A turn of twelve steps that uses what the program has, to be broken off anywhere;
+and what must hold afterwards.
+"""
 
 import json
 import sqlite3
@@ -30,7 +32,9 @@ PATCH_TEXT = """*** Begin Patch
 
 
 def list_answers() -> tuple[Answer, ...]:
-    """Return the twelve answers; each line that a command appends to `log` is appended once in the whole turn."""
+    """Return the twelve answers; each line that a command appends to `log` is appended
+    once in the whole turn.
+    """
     together = (
         *bash("echo two >> log", "c6a").calls,
         *call("read", call_id="c6b", filePath="b.txt").calls,
@@ -44,17 +48,29 @@ def list_answers() -> tuple[Answer, ...]:
         call("edit", call_id="c4", filePath="a.txt", oldString="alpha", newString="beta"),
         call("todowrite", call_id="c5", todos=TODO_LIST),
         Answer(text="Three at once.", calls=together),
-        Answer(text="That fills it up.", calls=bash("echo three >> log", "c7").calls, counts=FULL_CONTEXT),
+        Answer(
+            text="That fills it up.",
+            calls=bash("echo three >> log", "c7").calls,
+            counts=FULL_CONTEXT,
+        ),
         Answer(text="After the note.", deltas=0, calls=bash("echo four >> log", "c8").calls),
         Answer(calls=(*bash("echo five >> log", "c9").calls, patched)),
         call("write", call_id="c10", filePath="c.txt", content="x\ny\n"),
         call("edit", call_id="c11", filePath="c.txt", oldString="x", newString="z"),
-        Answer(reasoning="Is all done?", signature="s", text="All of the work is done now.", deltas=0, delay=0.01),
+        Answer(
+            reasoning="Is all done?",
+            signature="s",
+            text="All of the work is done now.",
+            deltas=0,
+            delay=0.01,
+        ),
     )
 
 
 class TwelveSteps:
-    """Replies with the answers in order, whatever the history holds: an interrupted step is not asked for again."""
+    """Replies with the answers in order, whatever the history holds: an interrupted
+    step is not asked for again.
+    """
 
     def __init__(self) -> None:
         self._answers = list_answers()
@@ -82,7 +98,9 @@ def run_with_fault(desk: Desk, fault: str, *arguments: str) -> subprocess.Comple
 
 
 def check_shown_parts(desk: Desk, stdout: str) -> None:
-    """Check that every part that was shown, in a line that came whole, is stored as it was shown."""
+    """Check that every part that was shown, in a line that came whole,
+    is stored as it was shown.
+    """
     whole = stdout[: stdout.rfind("\n") + 1]
     lines = events(whole) if whole else []
     shown = [line["part"] for line in lines if "part" in line]
@@ -93,7 +111,11 @@ def check_shown_parts(desk: Desk, stdout: str) -> None:
 
 def list_open_calls(desk: Desk) -> list[str]:
     """Return the ids of calls that the fault left running."""
-    running = [part for part in read_parts(desk) if part["type"] == "tool" and part["state"]["status"] == "running"]
+    running = [
+        part
+        for part in read_parts(desk)
+        if part["type"] == "tool" and part["state"]["status"] == "running"
+    ]
     return [part["callID"] for part in running]
 
 
@@ -107,7 +129,9 @@ def has_sessions(desk: Desk) -> bool:
 
 
 def continue_work(desk: Desk, server: ModelServer, *, told: list[str]) -> dict[str, Any]:
-    """Go on as a person would, to the end of the work; return the result. The server checks every history."""
+    """Go on as a person would, to the end of the work; return the result.
+    The server checks every history.
+    """
     before = len(server.requests)
     again = ("-c", "go on") if has_sessions(desk) else ("--title", "T", "work")
     ended = result(desk.run("run", "--auto", "--format", "json", *again))
@@ -121,7 +145,9 @@ def continue_work(desk: Desk, server: ModelServer, *, told: list[str]) -> dict[s
 
 
 def check_all(desk: Desk) -> None:
-    """Check the database, the pairing of calls and results, that nothing was done twice and nothing left behind."""
+    """Check the database, the pairing of calls and results,
+    that nothing was done twice and nothing left behind.
+    """
     check_integrity(desk)
     assert list_calls_without_result(desk) == []
     tools = [part for part in read_parts(desk) if part["type"] == "tool"]
@@ -129,8 +155,12 @@ def check_all(desk: Desk) -> None:
     assert set(calls.values()) <= {1}, calls
     log = (desk.work / "log").read_text().split() if (desk.work / "log").exists() else []
     assert max(Counter(log).values(), default=1) == 1, log
-    done = [part for part in tools if (part["tool"], part["state"]["status"]) == ("bash", "completed")]
-    assert {part["state"]["input"]["command"].split()[1] for part in done} <= set(log), "what is told as done is done"
+    done = [
+        part for part in tools if (part["tool"], part["state"]["status"]) == ("bash", "completed")
+    ]
+    assert {part["state"]["input"]["command"].split()[1] for part in done} <= set(log), (
+        "what is told as done is done"
+    )
     left = [path.name for path in desk.work.iterdir() if path.name.startswith(".codeloop-")]
     assert left == [], "what a killed write leaves beside its files is removed by the next run"
     for name, contents in ALLOWED_TEXTS.items():

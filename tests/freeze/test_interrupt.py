@@ -17,7 +17,11 @@ NEVER = Answer(text="Done.", hang=120)
 
 def hostile_ignore_file(desk: Desk) -> Answer:
     desk.git("init", "-q")
-    lines = ["*a" * 20 + "b", "**/" + "a/" * 300 + "b", *(f"*x{number}*y*z" for number in range(10_000))]
+    lines = [
+        "*a" * 20 + "b",
+        "**/" + "a/" * 300 + "b",
+        *(f"*x{number}*y*z" for number in range(10_000)),
+    ]
     (desk.work / ".gitignore").write_text("\n".join(lines))
     for number in range(200):
         (desk.work / ("a" * 120 + str(number))).write_text("x\n")

@@ -22,7 +22,9 @@ async def test_the_loop_turns_while_a_project_of_many_files_is_looked_at(tmp_pat
             (root / f"folder{folder}/file{file}").touch()
     (root / "folder7/.env").write_text("A=b")
     shells, config = Shells(), SandboxConfig()
-    place = PolicyInput(root, root, tmp_path / "scratch", {"HOME": str(tmp_path / "home"), "PATH": "/usr/bin:/bin"})
+    place = PolicyInput(
+        root, root, tmp_path / "scratch", {"HOME": str(tmp_path / "home"), "PATH": "/usr/bin:/bin"}
+    )
 
     async def commands() -> None:
         for _ in range(5):

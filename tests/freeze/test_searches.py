@@ -1,4 +1,6 @@
-"""A folder of very many files: which of them may be read is looked up while the loop keeps turning."""
+"""A folder of very many files: which of them may be read is looked up while
+the loop keeps turning.
+"""
 
 from pathlib import Path
 

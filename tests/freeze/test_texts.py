@@ -1,4 +1,6 @@
-"""Texts from a project, a program or a model in their worst forms: each is read before the loop would stand still."""
+"""Texts from a project, a program or a model in their worst forms: each is read before
+the loop would stand still.
+"""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -28,7 +30,9 @@ BOMB = "".join(f"b{n}: &b{n} [{', '.join([f'*b{n - 1}' if n else 'x'] * 9)}]\n" 
 
 
 def ignored(pattern: str, path: str) -> object:
-    return parse_ignore_file(pattern.encode(), "").decide(path, path.rpartition("/")[2], is_folder=False)
+    return parse_ignore_file(pattern.encode(), "").decide(
+        path, path.rpartition("/")[2], is_folder=False
+    )
 
 
 def globbed(pattern: str, path: str) -> object:
@@ -46,9 +50,14 @@ def headed(head: str) -> object:
 
 
 def restricted(patterns: list[str]) -> object:
-    rules = [PermissionRule(permission="bash", pattern=pattern, action="ask") for pattern in patterns]
+    rules = [
+        PermissionRule(permission="bash", pattern=pattern, action="ask") for pattern in patterns
+    ]
     base = (RuleLayer("", make_base_rules("auto", Path("/tmp/scratch"))),)
-    return judge_need(Need(permission="bash", patterns=("ab" * 500,)), restrict([base], RuleLayer("", tuple(rules))))
+    return judge_need(
+        Need(permission="bash", patterns=("ab" * 500,)),
+        restrict([base], RuleLayer("", tuple(rules))),
+    )
 
 
 def styled(text: str) -> str:
@@ -58,7 +67,12 @@ def styled(text: str) -> str:
 
 def asked(command: str, most: int = 12) -> object:
     request = PermissionRequest(
-        id="per", session_id="ses", permission="bash", patterns=[command], metadata={"command": command}, always=[]
+        id="per",
+        session_id="ses",
+        permission="bash",
+        patterns=[command],
+        metadata={"command": command},
+        always=[],
     )
     return describe_request(request, Requester(), 80, most)
 
@@ -72,23 +86,35 @@ NAMES = index_names(["a" * 200 + "/" + "a" * 200 + f"/{number}" for number in ra
 TEXTS: dict[str, Callable[[], object]] = {
     "an ignore pattern of stars": lambda: ignored("*a" * 20 + "b", "a" * 250),
     "an ignore pattern of folders": lambda: ignored("**/" + "a/" * 900 + "b", "a/" * 2_000 + "c"),
-    "an ignore pattern of any folders": lambda: ignored("\n".join(["**/a*/" * 20 + "b"] * 100), "a/" * 2_000 + "c"),
+    "an ignore pattern of any folders": lambda: ignored(
+        "\n".join(["**/a*/" * 20 + "b"] * 100), "a/" * 2_000 + "c"
+    ),
     "an ignore file of classes": lambda: ignored("[a-z]*[!b]\n" * 20_000, "a" * 250),
     "an ignore line that ends in blanks": lambda: ignored("a" + " " * 250_000, "a"),
     "a glob of stars": lambda: globbed("**/" + "*a" * 300 + "b", "a" * 4_000),
     "a glob of any folders": lambda: globbed("**/a*/" * 100 + "**/*b", "a/" * 2_000),
     "a glob of braces": lambda: globbed("{a,b}" * 8 + "*x" * 900, "a"),
-    "a glob of braces within braces": lambda: globbed("{" + "{a,b}," * 200 + "}" + "x" * 50_000, "a"),
+    "a glob of braces within braces": lambda: globbed(
+        "{" + "{a,b}," * 200 + "}" + "x" * 50_000, "a"
+    ),
     "a rule of stars": lambda: wildcard.matches(LINE, "*a" * 5_000 + "b"),
     "a rule of single wildcards": lambda: wildcard.matches(LINE, "*" + "a?" * 500 + "b*"),
     "a rule that could match": lambda: wildcard.overlaps(LINE, "*" + "a?" * 500 + "b*"),
-    "a rule that must match": lambda: wildcard.covers(("a" + wildcard.ANY_WORDS) * 5_000, "*a *b" * 200),
-    "two hundred rules of a project": lambda: restricted([f"{'*ab' * 40}{number}" for number in range(200)]),
+    "a rule that must match": lambda: wildcard.covers(
+        ("a" + wildcard.ANY_WORDS) * 5_000, "*a *b" * 200
+    ),
+    "two hundred rules of a project": lambda: restricted(
+        [f"{'*ab' * 40}{number}" for number in range(200)]
+    ),
     "two hundred rules that meet ours": lambda: restricted(
         [f"{'*.e*n*v*' * 20}{number}*" for number in range(200)] + ["*" * 3_000]
     ),
-    "a diff of lines that are everywhere": lambda: diff.make_unified_diff("f", ZEBRA, ZEBRA.replace("a", "b")),
-    "a diff of lines turned round": lambda: diff.make_unified_diff("f", ZEBRA, "\n".join(reversed(ZEBRA.split("\n")))),
+    "a diff of lines that are everywhere": lambda: diff.make_unified_diff(
+        "f", ZEBRA, ZEBRA.replace("a", "b")
+    ),
+    "a diff of lines turned round": lambda: diff.make_unified_diff(
+        "f", ZEBRA, "\n".join(reversed(ZEBRA.split("\n")))
+    ),
     "a YAML head of brackets": lambda: headed("{" * 100_000),
     "a YAML head of keys within keys": lambda: headed("? " * 60_000),
     "a YAML head of lists": lambda: headed("- " * 20_000),
@@ -97,10 +123,16 @@ TEXTS: dict[str, Callable[[], object]] = {
     "quotes typed after a command": lambda: template.split_arguments("\"'" * 50_000),
     "mentions": lambda: mentions.list_mentions('@"' * 100_000),
     "shell pieces of a command": lambda: template.expand_template("!`" * 50_000, "x"),
-    "a name that is nothing's": lambda: suggest.find_similar("a" * 1_000_000, ["b" * 255 + str(n) for n in range(200)]),
-    "many near names": lambda: suggest.find_similar("a" * 250, ["ab" * 120 + str(n) for n in range(5_000)]),
+    "a name that is nothing's": lambda: suggest.find_similar(
+        "a" * 1_000_000, ["b" * 255 + str(n) for n in range(200)]
+    ),
+    "many near names": lambda: suggest.find_similar(
+        "a" * 250, ["ab" * 120 + str(n) for n in range(5_000)]
+    ),
     "a program that goes back": lambda: plain_output.to_plain_text("\x1b[999D" * 3_000),
-    "a program's broken sequences": lambda: plain_output.to_plain_text(("\x1b[" + "0" * 1_000) * 60),
+    "a program's broken sequences": lambda: plain_output.to_plain_text(
+        ("\x1b[" + "0" * 1_000) * 60
+    ),
     "rows of progress": lambda: plain_output.to_plain_text(("1.1.1.1" * 40 + "%\n") * 100),
     "an answer of brackets": lambda: styled("[" * 20_000),
     "an answer of links": lambda: styled("[a](" * 3_000),
@@ -131,7 +163,10 @@ FILES = {
     "Makefile": ["a" * 130_000, "a" + " " * 130_000, "a:\t" * 40_000],
     "justfile": ["a" + "b" * 130_000, "a b\n" * 32_000],
     "pyproject.toml": ["[" * 130_000, "[tool.poe.tasks]\n" + "test = 1\n" * 9_000],
-    "package.json": ['{"scripts":{' + ",".join(f'"test{n}":1' for n in range(8_000)) + "}}", "[" * 130_000],
+    "package.json": [
+        '{"scripts":{' + ",".join(f'"test{n}":1' for n in range(8_000)) + "}}",
+        "[" * 130_000,
+    ],
 }
 
 

@@ -1,4 +1,6 @@
-"""The loop keeps turning while a project is looked at and watched, whatever its ignore files say."""
+"""The loop keeps turning while a project is looked at and watched,
+whatever its ignore files say.
+"""
 
 import asyncio
 import gc
@@ -37,7 +39,9 @@ async def test_the_state_of_a_project_is_given_up_below_hostile_patterns(tmp_pat
 
 
 @pytest.mark.slow
-async def test_the_loop_turns_while_many_files_appear_below_hostile_patterns(tmp_path: Path) -> None:
+async def test_the_loop_turns_while_many_files_appear_below_hostile_patterns(
+    tmp_path: Path,
+) -> None:
     folder = tmp_path / DEEP
     folder.mkdir(parents=True)
     (tmp_path / ".gitignore").write_text(HOSTILE)
@@ -49,7 +53,11 @@ async def test_the_loop_turns_while_many_files_appear_below_hostile_patterns(tmp
         # A collection of the objects of earlier tests would take longer than the measured work.
         gc.collect()
         gc.freeze()
-        loop, gaps, found = asyncio.get_running_loop(), list[float](), asyncio.create_task(tree.wait_for_changes())
+        loop, gaps, found = (
+            asyncio.get_running_loop(),
+            list[float](),
+            asyncio.create_task(tree.wait_for_changes()),
+        )
         while not found.done():
             before = time.thread_time()
             turned = loop.create_future()
@@ -58,6 +66,8 @@ async def test_the_loop_turns_while_many_files_appear_below_hostile_patterns(tmp
             gaps.append(time.thread_time() - before)
             await asyncio.sleep(0)
         assert len(await found) == 100
-        assert max(gaps) < MAX_STALL_SECONDS * measure_slowness(), f"the loop stood still for {max(gaps) * 1000:.0f} ms"
+        assert max(gaps) < MAX_STALL_SECONDS * measure_slowness(), (
+            f"the loop stood still for {max(gaps) * 1000:.0f} ms"
+        )
     finally:
         tree.close()

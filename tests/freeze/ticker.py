@@ -1,4 +1,6 @@
-"""Measures how long an event loop stands still during some work, in CPU time of this process: load does not count."""
+"""Measures how long an event loop stands still during some work,
+in CPU time of this process: load does not count.
+"""
 
 import asyncio
 import gc
@@ -15,11 +17,15 @@ What has no bound takes many times as long.
 """
 MAX_TRIES = 3
 MAX_CPU_SECONDS = 15.0
-"""Seconds of CPU time in all, several times what the slowest row takes; what has no bound takes minutes."""
+"""Seconds of CPU time in all, several times what the slowest row takes;
+what has no bound takes minutes.
+"""
 
 
 async def measure_stall(work: Callable[[], Awaitable[object]]) -> tuple[float, float]:
-    """Return the longest time between two turns of the loop while `work` runs, and what it took in all; CPU seconds."""
+    """Return the longest time between two turns of the loop while `work` runs,
+    and what it took in all; CPU seconds.
+    """
     gc.collect()
     # A collection of the objects of earlier tests would take longer than the measured work.
     gc.freeze()
@@ -50,9 +56,11 @@ async def measure_stall(work: Callable[[], Awaitable[object]]) -> tuple[float, f
 async def check_loop_turns(
     work: Callable[[], Awaitable[object]], prepare: Callable[[], Awaitable[object]] | None = None
 ) -> None:
-    """Fail unless the loop keeps turning while `work` runs, after `prepare`, and `work` comes to an end.
+    """Fail unless the loop keeps turning while `work` runs, after `prepare`,
+    and `work` comes to an end.
 
-    What has no bound stands still each time; a machine that is busy with other things makes it look so once.
+    What has no bound stands still each time; a machine that is busy with other
+    things makes it look so once.
     """
     shortest = math.inf
     for _ in range(MAX_TRIES):

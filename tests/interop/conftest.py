@@ -1,4 +1,6 @@
-"""These tests need the network and other people's programs: they run only when they are asked for by their mark."""
+"""These tests need the network and other people's programs: they run only when they
+are asked for by their mark.
+"""
 
 import pytest
 

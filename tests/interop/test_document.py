@@ -18,7 +18,9 @@ pytestmark = pytest.mark.interop
 
 SEEDS = os.environ.get("CODELOOP_FUZZ_SEEDS", "").split()
 SECONDS = int(os.environ.get("CODELOOP_FUZZ_SECONDS", "300"))
-"""With seeds, a run goes on for so long from each; without, one run does the same work every time."""
+"""With seeds, a run goes on for so long from each;
+without, one run does the same work every time.
+"""
 NOT_RUN = {
     "instance.dispose": "ends what all other requests are about",
     "global.dispose": "ends what all other requests are about",
@@ -66,9 +68,24 @@ NOT_BY_SHAPE = {
                 "experimental.controlPlane.moveSession",
                 "experimental.workspace.create",
             ),
-            *("experimental.workspace.remove", "experimental.workspace.warp", "sync.history.list", "sync.replay"),
-            *("sync.steal", "tui.control.next", "tui.control.response", "v2.credential.update", "v2.session.events"),
-            *("v2.integration.attempt.cancel", "v2.integration.attempt.complete", "v2.integration.attempt.status"),
+            *(
+                "experimental.workspace.remove",
+                "experimental.workspace.warp",
+                "sync.history.list",
+                "sync.replay",
+            ),
+            *(
+                "sync.steal",
+                "tui.control.next",
+                "tui.control.response",
+                "v2.credential.update",
+                "v2.session.events",
+            ),
+            *(
+                "v2.integration.attempt.cancel",
+                "v2.integration.attempt.complete",
+                "v2.integration.attempt.status",
+            ),
             *("v2.integration.connect.oauth", "v2.session.history", "v2.session.permission.create"),
         ),
         "it is not offered",
@@ -96,11 +113,17 @@ NOT_BY_SHAPE = {
 
 
 def settings(stage: Stage, url: str) -> str:
-    """Return what schemathesis is told: all checks, the credential, names of what is there, our directory only."""
+    """Return what schemathesis is told: all checks, the credential, names of what is there,
+    our directory only.
+    """
     directory = json.dumps(str(stage.project))
     there = known(url)
-    parameters = "\n".join(f'"path.{name}" = {{ dictionary = "{name}", probability = 0.7 }}' for name in there)
-    dictionaries = "\n".join(f"[dictionaries.{name}]\nvalues = {json.dumps(values)}" for name, values in there.items())
+    parameters = "\n".join(
+        f'"path.{name}" = {{ dictionary = "{name}", probability = 0.7 }}' for name in there
+    )
+    dictionaries = "\n".join(
+        f"[dictionaries.{name}]\nvalues = {json.dumps(values)}" for name, values in there.items()
+    )
     return f"""
 base-url = "{url}"
 continue-on-failure = true
@@ -139,9 +162,13 @@ checks.response_schema_conformance.enabled = false
 
 
 def known(url: str) -> dict[str, list[str]]:
-    """Make a conversation and a terminal; return their ids by the names that paths have for them."""
+    """Make a conversation and a terminal; return their ids by the names
+    that paths have for them.
+    """
     session = asked(url, "/session", {})["id"]
-    message = asked(url, f"/session/{session}/message", {"parts": [{"type": "text", "text": "hello"}]})
+    message = asked(
+        url, f"/session/{session}/message", {"parts": [{"type": "text", "text": "hello"}]}
+    )
     terminal = asked(url, "/pty", {"command": "cat"})
     return {
         "sessionID": [session],
@@ -175,13 +202,32 @@ def runs() -> Iterator[tuple[str, list[str]]]:
     """Yield a name and what schemathesis is to do, each for a server of its own."""
     credential = "ignored_auth"
     for seed in SEEDS:
-        yield f"seed {seed}", ["--seed", seed, "--max-time", str(SECONDS), "--exclude-checks", credential]
+        yield (
+            f"seed {seed}",
+            ["--seed", seed, "--max-time", str(SECONDS), "--exclude-checks", credential],
+        )
     if not SEEDS:
-        # Chained requests follow ids that the server draws, so no two runs of them are the same: they need seeds.
-        usual = ["--generation-deterministic", "--max-examples", "5", "--phases", "examples,coverage,fuzzing"]
+        # Chained requests follow ids that the server draws,
+        # so no two runs of them are the same: they need seeds.
+        usual = [
+            "--generation-deterministic",
+            "--max-examples",
+            "5",
+            "--phases",
+            "examples,coverage,fuzzing",
+        ]
         yield "all but the credential", [*usual, "--exclude-checks", credential]
-    # A wrong password is made to wait: so the check that tries one has a run of its own, with one try an operation.
-    once = ["--generation-deterministic", "--max-examples", "1", "--phases", "fuzzing", "--workers", "4"]
+    # A wrong password is made to wait: so the check that tries one has a run of its own,
+    # with one try an operation.
+    once = [
+        "--generation-deterministic",
+        "--max-examples",
+        "1",
+        "--phases",
+        "fuzzing",
+        "--workers",
+        "4",
+    ]
     some = [] if SEEDS else ["--include-method", "POST"]
     yield "the credential", [*once, *some, "--checks", credential]
 
@@ -191,12 +237,25 @@ def test_the_server_keeps_to_it_whatever_is_asked(words: list[str], tmp_path: Pa
     tool = make_checker_environment() / "schemathesis"
     with ExitStack() as ends:
         stage = ends.enter_context(open_stage(tmp_path))
-        stage.configure(stage.config | {"permission": {"bash": "allow"}})  # a question would wait for a person
+        stage.configure(
+            stage.config | {"permission": {"bash": "allow"}}
+        )  # a question would wait for a person
         url = ends.enter_context(run_server(stage))
         (tmp_path / "document.json").write_bytes(make_document())
         (tmp_path / "schemathesis.toml").write_text(settings(stage, url))
-        command = [str(tool), "--config-file", "schemathesis.toml", "run", "document.json", "--no-color"]
+        command = [
+            str(tool),
+            "--config-file",
+            "schemathesis.toml",
+            "run",
+            "document.json",
+            "--no-color",
+        ]
         done = stage.ask([*command, *words], cwd=tmp_path, timeout=900 + 2 * SECONDS)
         log = stage.folder / "home" / "codeloop" / "data" / "log" / "server.log"
-        unforeseen = [line for line in log.read_text().splitlines() if "Traceback" in line] if log.exists() else []
+        unforeseen = (
+            [line for line in log.read_text().splitlines() if "Traceback" in line]
+            if log.exists()
+            else []
+        )
     assert (done.returncode, unforeseen) == (0, []), done.stdout

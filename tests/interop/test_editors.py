@@ -1,4 +1,6 @@
-"""Clients of the Agent Client Protocol that others have published do a whole piece of work with `codeloop acp`."""
+"""Clients of the Agent Client Protocol that others have published do a whole piece
+of work with `codeloop acp`.
+"""
 
 import json
 import os
@@ -19,8 +21,16 @@ AGENT = [sys.executable, "-c", "from codeloop.cli.main import main; main()", "ac
 def test_the_protocols_own_package_takes_every_message(tmp_path: Path) -> None:
     python = make_python_environment("editors", EDITORS / "requirements.txt") / "bin" / "python"
     with open_desk(tmp_path) as desk:
-        command = [str(python), str(EDITORS / "editor.py"), "Please mend the total", str(desk.project), *AGENT]
-        done = subprocess.run(command, env=desk.environment, capture_output=True, text=True, timeout=180, check=False)
+        command = [
+            str(python),
+            str(EDITORS / "editor.py"),
+            "Please mend the total",
+            str(desk.project),
+            *AGENT,
+        ]
+        done = subprocess.run(
+            command, env=desk.environment, capture_output=True, text=True, timeout=180, check=False
+        )
         assert done.returncode == 0, done.stderr
         seen = json.loads(done.stdout)
         assert seen["stop"] == "end_turn"
@@ -28,9 +38,13 @@ def test_the_protocols_own_package_takes_every_message(tmp_path: Path) -> None:
         assert seen["listed"] == [True]
         assert "one count" in seen["text"]
         assert seen["loaded"] == seen["text"]
-        assert {"plan", "tool_call", "tool_call_update", "usage_update", "available_commands_update"} <= {
-            *seen["kinds"]
-        }
+        assert {
+            "plan",
+            "tool_call",
+            "tool_call_update",
+            "usage_update",
+            "available_commands_update",
+        } <= {*seen["kinds"]}
         assert _is_mended(desk)
 
 
@@ -52,15 +66,21 @@ def test_the_package_for_the_draft_takes_every_message(tmp_path: Path) -> None:
             "2",
         ]
         environment = {**desk.environment, "PATH": os.environ["PATH"]}
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=180, check=False)
+        done = subprocess.run(
+            command, env=environment, capture_output=True, text=True, timeout=180, check=False
+        )
         assert done.returncode == 0, done.stderr
         seen = json.loads(done.stdout)
         assert (seen["version"], seen["stop"], seen["echoed"]) == (2, "end_turn", True)
         assert seen["asked"] == [["Run a command (bash)", "command", "python3 test_cart.py"]]
         assert "OK\r\n" in seen["output"]
-        assert {"plan_update", "state_update", "terminal_update", "tool_call_update", "usage_update"} <= {
-            *seen["kinds"]
-        }
+        assert {
+            "plan_update",
+            "state_update",
+            "terminal_update",
+            "tool_call_update",
+            "usage_update",
+        } <= {*seen["kinds"]}
         assert seen["resumed"] == seen["text"]
         assert _is_mended(desk)
 
@@ -81,7 +101,13 @@ def test_acpx_does_a_piece_of_work(tmp_path: Path) -> None:
         ]
         environment = {**desk.environment, "PATH": os.environ["PATH"]}
         done = subprocess.run(
-            command, cwd=desk.project, env=environment, capture_output=True, text=True, timeout=180, check=False
+            command,
+            cwd=desk.project,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=180,
+            check=False,
         )
         assert done.returncode == 0, done.stderr
         assert "[done] end_turn" in done.stdout
@@ -90,5 +116,7 @@ def test_acpx_does_a_piece_of_work(tmp_path: Path) -> None:
 
 
 def _is_mended(desk: EndToEndDesk) -> bool:
-    done = subprocess.run([sys.executable, "test_cart.py"], cwd=desk.project, capture_output=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "test_cart.py"], cwd=desk.project, capture_output=True, check=False
+    )
     return done.returncode == 0

@@ -1,4 +1,6 @@
-"""codeloop in the harnesses of others: an oracle scores 1, doing nothing 0, codeloop with a scripted model 1."""
+"""codeloop in the harnesses of others: an oracle scores 1, doing nothing 0,
+codeloop with a scripted model 1.
+"""
 
 import json
 import os
@@ -30,34 +32,67 @@ def find_newer_python() -> str:
     """Return a Python from 3.12 on that starts: not each name that pyenv puts on the PATH does."""
     names = ("python3.12", "python3.13", "python3.14")
     installed = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv") / "versions"
-    for program in (*names, *(str(path) for name in names for path in installed.glob(f"*/bin/{name}"))):
+    for program in (
+        *names,
+        *(str(path) for name in names for path in installed.glob(f"*/bin/{name}")),
+    ):
         found = shutil.which(program)
-        if found and subprocess.run([found, "-m", "venv", "--help"], capture_output=True, check=False).returncode == 0:
+        if (
+            found
+            and subprocess.run(
+                [found, "-m", "venv", "--help"], capture_output=True, check=False
+            ).returncode
+            == 0
+        ):
             return found
     pytest.skip("no Python from 3.12 on")
 
 
 def programs() -> Path:
-    """Return the folder of programs of an environment with both harnesses, which need Python 3.12."""
+    """Return the folder of programs of an environment with both harnesses,
+    which need Python 3.12.
+    """
     python = find_newer_python()
-    pip = ["bin/python", "-m", "pip", "--disable-pip-version-check", "--no-input", "-qq", "install", *PACKAGES]
+    pip = [
+        "bin/python",
+        "-m",
+        "pip",
+        "--disable-pip-version-check",
+        "--no-input",
+        "-qq",
+        "install",
+        *PACKAGES,
+    ]
     return (
-        fill_folder(CACHE_FOLDER / f"harnesses-{'-'.join(PACKAGES)}", [], [[python, "-m", "venv", "."], ["env", *pip]])
+        fill_folder(
+            CACHE_FOLDER / f"harnesses-{'-'.join(PACKAGES)}",
+            [],
+            [[python, "-m", "venv", "."], ["env", *pip]],
+        )
         / "bin"
     )
 
 
 def run(program: Path, *arguments: str, folder: Path, **environment: str) -> None:
     """Run a harness to its end, with codeloop on its PATH."""
-    paths = {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "PYTHONPATH": f"{HERE}:{EXAMPLES}"}
+    paths = {
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "PYTHONPATH": f"{HERE}:{EXAMPLES}",
+    }
     base = {"HOME": str(folder), "LITELLM_LOCAL_MODEL_COST_MAP": "True", **paths, **environment}
     command = [str(program), *arguments]
-    done = subprocess.run(command, cwd=folder, env=base, capture_output=True, text=True, timeout=240, check=False)
+    done = subprocess.run(
+        command, cwd=folder, env=base, capture_output=True, text=True, timeout=240, check=False
+    )
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
 
 
 def settings(url: str) -> str:
-    model = {"cost": {"input": 1.0, "output": 2.0}, "limit": {"context": 200_000, "output": 8_000}, "tool_call": True}
+    model = {
+        "cost": {"input": 1.0, "output": 2.0},
+        "limit": {"context": 200_000, "output": 8_000},
+        "tool_call": True,
+    }
     provider = {
         "npm": "@ai-sdk/openai-compatible",
         "options": {"baseURL": url, "apiKey": KEY},
@@ -72,7 +107,11 @@ def test_harbor_scores_the_oracle_nothing_and_codeloop(tmp_path: Path) -> None:
     agents: list[dict[str, Any]] = [
         {"name": "oracle"},
         {"name": "nop"},
-        {"import_path": "harbor_agent:Codeloop", "model_name": "local/m", "kwargs": {"skip_install": True}},
+        {
+            "import_path": "harbor_agent:Codeloop",
+            "model_name": "local/m",
+            "kwargs": {"skip_install": True},
+        },
     ]
     job = {
         "job_name": "job",
@@ -84,13 +123,24 @@ def test_harbor_scores_the_oracle_nothing_and_codeloop(tmp_path: Path) -> None:
     (tmp_path / "job.json").write_text(json.dumps(job))
     with serving(FIX) as server:
         given = settings(server.url)
-        run(programs() / "harbor", "run", "-y", "-q", "-c", "job.json", folder=tmp_path, CODELOOP_CONFIG_CONTENT=given)
+        run(
+            programs() / "harbor",
+            "run",
+            "-y",
+            "-q",
+            "-c",
+            "job.json",
+            folder=tmp_path,
+            CODELOOP_CONFIG_CONTENT=given,
+        )
     trials = {
         result["agent_info"]["name"]: (result, path.parent)
         for path in (tmp_path / "jobs" / "job").glob("*/result.json")
         if (result := json.loads(path.read_text()))
     }
-    rewards = {name: result["verifier_result"]["rewards"]["reward"] for name, (result, _) in trials.items()}
+    rewards = {
+        name: result["verifier_result"]["rewards"]["reward"] for name, (result, _) in trials.items()
+    }
     assert rewards == {"oracle": 1.0, "nop": 0.0, "codeloop": 1.0}
     result, folder = trials["codeloop"]
     used = result["agent_result"]
@@ -114,9 +164,19 @@ def test_inspect_scores_the_oracle_nothing_and_codeloop(tmp_path: Path) -> None:
     with serving(FIX) as server:
         given = settings(server.url)
         program = str(HERE / "inspect_run.py")
-        run(programs() / "python", program, "scores.json", folder=tmp_path, CODELOOP_CONFIG_CONTENT=given)
+        run(
+            programs() / "python",
+            program,
+            "scores.json",
+            folder=tmp_path,
+            CODELOOP_CONFIG_CONTENT=given,
+        )
     found = json.loads((tmp_path / "scores.json").read_text())
-    assert {name: row["score"] for name, row in found.items()} == {"oracle": 1.0, "nothing": 0.0, "codeloop": 1.0}
+    assert {name: row["score"] for name, row in found.items()} == {
+        "oracle": 1.0,
+        "nothing": 0.0,
+        "codeloop": 1.0,
+    }
     ours = found["codeloop"]
     assert (ours["input_tokens"], ours["output_tokens"], ours["tools"]) == (200, 40, ["edit"])
     assert ours["cost"] == pytest.approx(0.00028)

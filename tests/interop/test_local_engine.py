@@ -1,4 +1,6 @@
-"""llama.cpp's own server, with a toy model: found, asked for its context, refused where it is too small, stopped."""
+"""llama.cpp's own server, with a toy model: found, asked for its context,
+refused where it is too small, stopped.
+"""
 
 import json
 import signal
@@ -30,13 +32,17 @@ CLAIMED = 131_072
 def engine(folder: Path, context: int, *options: str, port: int = 0) -> Generator[str]:
     """Run the server and yield its URL; a token of its model is a byte."""
     python = install_python_programs(*PACKAGES) / "python"
-    with run_program([str(python), str(PROGRAM), str(port), str(context), *options], folder, None) as url:
+    with run_program(
+        [str(python), str(PROGRAM), str(port), str(context), *options], folder, None
+    ) as url:
         assert url.startswith("http://"), f"the server did not start: {url!r}"
         yield url
 
 
 def desk_for(folder: Path, url: str, output: int = 8_192) -> Desk:
-    """Return a project whose configuration knows the server by a name of the user's own. `output`: tokens at most."""
+    """Return a project whose configuration knows the server by a name of the user's own.
+    `output`: tokens at most.
+    """
     desk = Desk(folder)
     models = {MODEL: {"limit": {"context": CLAIMED, "output": output}}}
     desk.configure(provider={"llamacpp": {"options": {"baseURL": f"{url}/v1"}, "models": models}})
@@ -67,7 +73,9 @@ def test_it_is_found_at_its_default_port(tmp_path: Path) -> None:
     with socket.socket() as probe:
         if probe.connect_ex(("127.0.0.1", DEFAULT_PORT)) == 0:
             pytest.skip(f"something else listens on port {DEFAULT_PORT} of this machine")
-    desk = Desk(tmp_path, limits={"DISCOVER_TIME": 20_000})  # a busy machine may need more than the 150 ms
+    desk = Desk(
+        tmp_path, limits={"DISCOVER_TIME": 20_000}
+    )  # a busy machine may need more than the 150 ms
     with engine(tmp_path, 32_768, port=DEFAULT_PORT):
         listed = desk.run("models")
         done = desk.run("run", "hello")
@@ -87,11 +95,15 @@ def test_an_answer_streams_to_its_end_and_is_counted_by_the_engine(tmp_path: Pat
     assert result["text"] == "Works."
     assert "estimated" not in result["tokens"]
     assert result["tokens"]["output"] == len("Works.") + 1  # the end is a token
-    assert 4_096 < result["tokens"]["input"] < counted  # instructions and tools; the second request is longer
+    assert (
+        4_096 < result["tokens"]["input"] < counted
+    )  # instructions and tools; the second request is longer
     assert "of 65.5k context" in shown.stderr  # not what the configuration says
 
 
-def test_a_context_too_small_for_the_tools_is_refused_before_anything_is_sent(tmp_path: Path) -> None:
+def test_a_context_too_small_for_the_tools_is_refused_before_anything_is_sent(
+    tmp_path: Path,
+) -> None:
     with engine(tmp_path, 2_048) as url:
         done = desk_for(tmp_path, url).run("run", "--model", f"llamacpp/{MODEL}", "hello")
         assert "n_prompt_tokens" not in slot(url)  # no request has come
@@ -120,7 +132,9 @@ def test_an_answer_that_fills_the_context_says_how_to_get_more(tmp_path: Path) -
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no such signals")
 def test_cancel_stops_the_generation_at_the_engine(tmp_path: Path) -> None:
     with engine(tmp_path, CLAIMED, "endless") as url:
-        running = desk_for(tmp_path, url, output=65_536).start("run", "--model", f"llamacpp/{MODEL}", "hello")
+        running = desk_for(tmp_path, url, output=65_536).start(
+            "run", "--model", f"llamacpp/{MODEL}", "hello"
+        )
         try:
             wait_for(lambda: written(url) > len("Works.Works."), "the engine writes nothing")
             running.send_signal(signal.SIGINT)

@@ -17,15 +17,26 @@ INSTALL = ["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--fetch-
 
 
 def test_it_prompts_a_session_is_asked_and_goes_on(tmp_path: Path) -> None:
-    inputs = [INTEROP_FOLDER / "mcp" / name for name in ("package.json", "package-lock.json", "client.mjs")]
+    inputs = [
+        INTEROP_FOLDER / "mcp" / name
+        for name in ("package.json", "package-lock.json", "client.mjs")
+    ]
     packages = fill_folder(find_cache("mcp", *inputs), inputs, [["node", "--version"], INSTALL])
     desk = Desk(tmp_path)
-    with serving(steps(call("write", filePath="a.txt", content="x"), Answer(text="Written."))) as model:
+    with serving(
+        steps(call("write", filePath="a.txt", content="x"), Answer(text="Written."))
+    ) as model:
         desk.use(model)
         environment = {**os.environ, **desk.options()["env"], "PROJECT": str(desk.work)}
         command = ["node", "client.mjs", *desk.command, "mcp", "serve", "--profile", "ask"]
         done = subprocess.run(
-            command, cwd=packages, env=environment, capture_output=True, text=True, timeout=120, check=False
+            command,
+            cwd=packages,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
         )
     assert done.returncode == 0, done.stderr
     seen: dict[str, list[Any]] = {}

@@ -35,7 +35,9 @@ SCENARIOS = (
     "auth/offline-access-not-supported",
 )
 LATE = " late ("
-"""What is said where a connection opened too late: on a machine that was busy it may be so once, but not each time."""
+"""What is said where a connection opened too late: on a machine that was busy it may be so once,
+but not each time.
+"""
 MAX_TRIES = 5
 LEFT_OUT = {
     "auth/2025-03-26-oauth-metadata-backcompat": "its metadata names an issuer of another address, which is refused",
@@ -54,16 +56,32 @@ def suite() -> list[str]:
 
 
 def test_every_scenario_is_run_or_left_out_for_a_reason() -> None:
-    listed = subprocess.run([*suite(), "list", "--client"], capture_output=True, text=True, timeout=60, check=True)
+    listed = subprocess.run(
+        [*suite(), "list", "--client"], capture_output=True, text=True, timeout=60, check=True
+    )
     names = [line.split()[1] for line in listed.stdout.splitlines() if line.startswith("  - ")]
     assert sorted(names) == sorted((*SCENARIOS, *LEFT_OUT))
 
 
 def judge(scenario: str, folder: Path) -> "subprocess.CompletedProcess[str]":
     client = f"{sys.executable} -m tests.interop.servers.conformance_client"
-    command = [*suite(), "client", "--timeout", "240000", "--command", client, "--scenario", scenario]
+    command = [
+        *suite(),
+        "client",
+        "--timeout",
+        "240000",
+        "--command",
+        client,
+        "--scenario",
+        scenario,
+    ]
     return subprocess.run(
-        [*command, "--output-dir", str(folder)], cwd=ROOT, capture_output=True, text=True, timeout=300, check=False
+        [*command, "--output-dir", str(folder)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
     )
 
 

@@ -1,4 +1,6 @@
-"""Servers that others have published are used as in a session: programs, streamable HTTP, SSE, behind a provider."""
+"""Servers that others have published are used as in a session: programs, streamable HTTP, SSE,
+behind a provider.
+"""
 
 import asyncio
 import functools
@@ -101,7 +103,10 @@ else:
 def published() -> Path:
     """Return where the servers of npm are."""
     inputs = [SERVERS / "package.json", SERVERS / "package-lock.json"]
-    return fill_folder(find_cache("servers", *inputs), inputs, [["node", "--version"], INSTALL]) / "node_modules"
+    return (
+        fill_folder(find_cache("servers", *inputs), inputs, [["node", "--version"], INSTALL])
+        / "node_modules"
+    )
 
 
 def environment(requirements: str = "requirements.txt") -> Path:
@@ -114,7 +119,10 @@ def environment(requirements: str = "requirements.txt") -> Path:
 def listening(command: list[str], port: int, **variables: str) -> Generator[None]:
     """Run a server until the end, once it listens."""
     running = subprocess.Popen(
-        command, env={**os.environ, **variables}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        command,
+        env={**os.environ, **variables},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
     )
     try:
         deadline = time.monotonic() + 60
@@ -133,7 +141,9 @@ def listening(command: list[str], port: int, **variables: str) -> Generator[None
 
 @pytest.fixture
 def port() -> int:
-    """A free port, of those that the kernel gives nobody by itself: it stays free until the server has started."""
+    """A free port, of those that the kernel gives nobody by itself: it stays free
+    until the server has started.
+    """
     while True:
         with socket.socket() as probe, suppress(OSError):
             probe.bind(("127.0.0.1", random.SystemRandom().randrange(20_000, 30_000)))
@@ -158,7 +168,9 @@ def page(tmp_path: Path) -> Generator[str]:
 
 
 def fast(kind: str, port: int) -> list[str]:
-    """Return the command of a server that is written with FastMCP; the kind `oauth` has a provider for signing in."""
+    """Return the command of a server that is written with FastMCP;
+    the kind `oauth` has a provider for signing in.
+    """
     return [str(environment() / "python"), "-c", FAST, kind, str(port)]
 
 
@@ -177,7 +189,9 @@ async def forms(port: int | None, **more: str) -> AsyncGenerator[dict[str, Any]]
         yield {"type": "remote", "url": f"http://127.0.0.1:{port}/mcp", **more}
 
 
-async def used(tmp_path: Path, definition: dict[str, Any], transport: str, tool: str, **given: Any) -> str:
+async def used(
+    tmp_path: Path, definition: dict[str, Any], transport: str, tool: str, **given: Any
+) -> str:
     """Return what a tool answers, and check how the server was reached."""
     async with world(tmp_path, {"p": definition}) as it:
         work = it.ctx.workspace.directory
@@ -218,7 +232,9 @@ async def test_a_program_from_npm(
         ("mcp-server-time", "get_current_time", {"timezone": "Europe/Paris"}, "Europe/Paris"),
     ],
 )
-async def test_a_program_in_python(tmp_path: Path, program: str, tool: str, given: dict[str, Any], says: str) -> None:
+async def test_a_program_in_python(
+    tmp_path: Path, program: str, tool: str, given: dict[str, Any], says: str
+) -> None:
     assert says in await used(tmp_path, local(environment() / program), "stdio", tool, **given)
 
 
@@ -228,13 +244,19 @@ async def test_a_server_without_all_of_its_handlers_keeps_its_tools(tmp_path: Pa
     )  # says that it has resources, and can't list their templates
     database = tmp_path / "notes.db"
     made = await used(
-        tmp_path, local(program, "--db-path", database), "stdio", "create_table", query="CREATE TABLE note (id INTEGER)"
+        tmp_path,
+        local(program, "--db-path", database),
+        "stdio",
+        "create_table",
+        query="CREATE TABLE note (id INTEGER)",
     )
     assert "Table created" in made
 
 
 async def test_the_fetch_server_gives_a_page(tmp_path: Path, page: str) -> None:
-    program = local(environment() / "mcp-server-fetch", "--ignore-robots-txt", "--allow-private-ips")
+    program = local(
+        environment() / "mcp-server-fetch", "--ignore-robots-txt", "--allow-private-ips"
+    )
     assert "Buy milk" in await used(tmp_path, program, "stdio", "fetch", url=page)
 
 
@@ -244,19 +266,29 @@ async def test_a_browser_opens_a_page(tmp_path: Path, page: str) -> None:
         pytest.skip("there is no chromium on the PATH")
     options = ["--headless", "--isolated", "--no-sandbox", "--executable-path", browser]
     program = local("node", published() / "@playwright" / "mcp" / "cli.js", *options)
-    assert "Page Title: Notes" in await used(tmp_path, program, "stdio", "browser_navigate", url=page)
+    assert "Page Title: Notes" in await used(
+        tmp_path, program, "stdio", "browser_navigate", url=page
+    )
 
 
-@pytest.mark.parametrize(("kind", "path", "transport"), [("streamableHttp", "mcp", "http"), ("sse", "sse", "sse")])
-async def test_everything_over_http(tmp_path: Path, port: int, kind: str, path: str, transport: str) -> None:
+@pytest.mark.parametrize(
+    ("kind", "path", "transport"), [("streamableHttp", "mcp", "http"), ("sse", "sse", "sse")]
+)
+async def test_everything_over_http(
+    tmp_path: Path, port: int, kind: str, path: str, transport: str
+) -> None:
     main = published() / "@modelcontextprotocol" / "server-everything" / "dist" / "index.js"
     with listening(["node", str(main), kind], port, PORT=str(port)):
         address = {"type": "remote", "url": f"http://127.0.0.1:{port}/{path}"}
         assert "Echo: hi" in await used(tmp_path, address, transport, "echo", message="hi")
 
 
-@pytest.mark.parametrize(("kind", "path", "transport"), [("http", "mcp", "http"), ("sse", "sse", "sse")])
-async def test_fastmcp_over_http(tmp_path: Path, port: int, kind: str, path: str, transport: str) -> None:
+@pytest.mark.parametrize(
+    ("kind", "path", "transport"), [("http", "mcp", "http"), ("sse", "sse", "sse")]
+)
+async def test_fastmcp_over_http(
+    tmp_path: Path, port: int, kind: str, path: str, transport: str
+) -> None:
     with listening(fast(kind, port), port):
         address = {"type": "remote", "url": f"http://127.0.0.1:{port}/{path}"}
         assert await used(tmp_path, address, transport, "add", a=1, b=2) == "3"
@@ -290,7 +322,9 @@ async def answered(it: World, tool: str, *answers: str) -> str:
 
 
 @pytest.mark.parametrize("is_remote", [False, True])
-async def test_forms_of_fastmcp_in_the_version_that_is_named(tmp_path: Path, port: int, is_remote: bool) -> None:
+async def test_forms_of_fastmcp_in_the_version_that_is_named(
+    tmp_path: Path, port: int, is_remote: bool
+) -> None:
     served = forms(port if is_remote else None, protocol="2025-11-25")
     async with served as definition, world(tmp_path, {"p": definition}) as it:
         for _ in range(2):
@@ -298,14 +332,21 @@ async def test_forms_of_fastmcp_in_the_version_that_is_named(tmp_path: Path, por
 
 
 @pytest.mark.parametrize("is_remote", [False, True])
-async def test_forms_of_fastmcp_in_the_newest_version(tmp_path: Path, port: int, is_remote: bool) -> None:
+async def test_forms_of_fastmcp_in_the_newest_version(
+    tmp_path: Path, port: int, is_remote: bool
+) -> None:
     async with forms(port if is_remote else None) as definition:
         async with world(tmp_path, {"p": definition}) as it:
             for _ in range(2):
                 assert await answered(it, "greet_in_rounds", "Ada") == "hello Ada"
-            with pytest.raises(ToolFailure, match="spoken to in an older version of the protocol, in which it can ask"):
+            with pytest.raises(
+                ToolFailure,
+                match="spoken to in an older version of the protocol, in which it can ask",
+            ):
                 await answered(it, "greet")
             for _ in range(2):
                 assert await answered(it, "greet", "Ada", "36") == "hello Ada, 36"
-        async with world(tmp_path, {"p": definition}) as it:  # another process does not have to find that out
+        async with world(
+            tmp_path, {"p": definition}
+        ) as it:  # another process does not have to find that out
             assert await answered(it, "greet", "Ada", "36") == "hello Ada, 36"

@@ -1,4 +1,6 @@
-"""Plugins that others have published for the reference do their work in the program, under bun and under node."""
+"""Plugins that others have published for the reference do their work in the program,
+under bun and under node.
+"""
 
 import json
 import os
@@ -18,7 +20,15 @@ from tests.support.programs import CODELOOP_PROGRAM
 
 pytestmark = pytest.mark.interop
 PLUGINS = INTEROP_FOLDER / "plugins"
-INSTALL = ["npm", "install", "--ignore-scripts", "--legacy-peer-deps", "--no-audit", "--no-fund", "--fetch-retries=1"]
+INSTALL = [
+    "npm",
+    "install",
+    "--ignore-scripts",
+    "--legacy-peer-deps",
+    "--no-audit",
+    "--no-fund",
+    "--fetch-retries=1",
+]
 PROGRAM = """
 from codeloop.schema.bounds import extension
 from codeloop.schema.wire import replace
@@ -93,7 +103,9 @@ def needs_bun(plugged: Plugged) -> None:
 
 @pytest.mark.parametrize("runtime", ["bun", "node"])
 @pytest.mark.parametrize("check", CONTRACT, ids=lambda check: check.__name__)
-def test_the_host_keeps_the_contract(check: Callable[[Host, Extensions], None], runtime: str, tmp_path: Path) -> None:
+def test_the_host_keeps_the_contract(
+    check: Callable[[Host, Extensions], None], runtime: str, tmp_path: Path
+) -> None:
     program = modules() / RUNTIMES[runtime]
     with Host(check_runtime(str(program.parent)), tmp_path) as host:
         check(host, write_extensions(tmp_path))
@@ -102,7 +114,9 @@ def test_the_host_keeps_the_contract(check: Callable[[Host, Extensions], None], 
 def test_tools_of_the_projects_own_files_with_the_installed_helper(plugged: Plugged) -> None:
     write_extensions(plugged.stage.project / ".opencode")
     (plugged.stage.project / ".opencode" / "node_modules").symlink_to(plugged.modules)
-    said = plugged.run('call say_greet {"name": "Ann", "times": 2}', "call look", words=("--trust",))
+    said = plugged.run(
+        'call say_greet {"name": "Ann", "times": 2}', "call look", words=("--trust",)
+    )
     assert f"hello Ann x2 in {plugged.stage.project}" in said
     assert "Refused" not in said
 
@@ -118,11 +132,14 @@ def test_a_protection_counts_and_asks_about_what_destroys(plugged: Plugged) -> N
 
 def test_a_pruner_of_the_context_marks_messages_and_speaks_to_the_model(plugged: Plugged) -> None:
     plugged.use("@tarquinen/opencode-dcp")
-    request = json.loads(next(line for line in plugged.run("show the request").splitlines() if line.startswith("{")))
+    request = json.loads(
+        next(line for line in plugged.run("show the request").splitlines() if line.startswith("{"))
+    )
     assert "compress" in {tool["function"]["name"] for tool in request["tools"]}
     system, user = (message["content"] for message in request["messages"])
     assert "`compress`" in system
-    # Its marks are in the request; out of what the model says, which here is the request, it takes them again.
+    # Its marks are in the request; out of what the model says, which here is the request,
+    # it takes them again.
     assert user == "show the request\n\n"
 
 
@@ -160,7 +177,9 @@ def test_a_protection_of_secrets_works_as_soon_as_its_settings_are_there(plugged
         return bytes.fromhex(max(said.split("\n"), key=len)).decode()
 
     assert "TOPSECRET42" in seen()
-    (row,) = json.loads(plugged.stage.ask([str(CODELOOP_PROGRAM), "plugin", "list", "--json"]).stdout)
+    (row,) = json.loads(
+        plugged.stage.ask([str(CODELOOP_PROGRAM), "plugin", "list", "--json"]).stdout
+    )
     assert row["state"] == "empty"
     keywords = [{"value": "TOPSECRET42", "category": "KEY"}]
     settings = json.dumps({"enabled": True, "patterns": {"keywords": keywords}})
@@ -184,7 +203,9 @@ def test_a_notifier_starts_its_program_when_files_were_written(plugged: Plugged)
 def test_a_pack_of_tools_runs_programs_in_terminals(plugged: Plugged) -> None:
     needs_bun(plugged)
     plugged.use("opencode-pty", permission={"bash": "allow"})
-    call = json.dumps({"command": "echo", "args": ["from a terminal"], "title": "t", "description": "d"})
+    call = json.dumps(
+        {"command": "echo", "args": ["from a terminal"], "title": "t", "description": "d"}
+    )
     assert "<pty_spawned>" in plugged.run(f"call pty_spawn {call}")
 
 
@@ -192,7 +213,9 @@ def test_a_pack_of_skills_makes_a_tool_of_each(plugged: Plugged) -> None:
     needs_bun(plugged)
     skill = plugged.stage.project / ".opencode" / "skills" / "baking" / "SKILL.md"
     skill.parent.mkdir(parents=True)
-    skill.write_text("---\nname: baking\ndescription: How bread is baked, from flour to loaf.\n---\nKnead it well.\n")
+    skill.write_text(
+        "---\nname: baking\ndescription: How bread is baked, from flour to loaf.\n---\nKnead it well.\n"
+    )
     plugged.use("opencode-skills")
     assert '"name":"skills_baking"' in plugged.run("show the request").replace(" ", "")
 
@@ -200,12 +223,16 @@ def test_a_pack_of_skills_makes_a_tool_of_each(plugged: Plugged) -> None:
 def test_who_signs_in_with_a_plugin_has_it_send_the_requests(plugged: Plugged) -> None:
     plugin = plugged.stage.home / "auth.ts"
     text = (PLUGINS / "auth.ts").read_text()
-    plugin.write_text(text.replace("MODULES", str(plugged.modules)).replace("SERVICE", plugged.stage.model_url))
+    plugin.write_text(
+        text.replace("MODULES", str(plugged.modules)).replace("SERVICE", plugged.stage.model_url)
+    )
     copilot = {"npm": "@ai-sdk/openai-compatible", "models": {"coder": {"name": "Coder"}}}
     providers = {**plugged.stage.config["provider"], "github-copilot": copilot}
     # It lies in the home, and takes modules from elsewhere: a sandbox would show neither.
     own = {"plugin": [f"file://{plugin}"], "sandbox": {"extensions": False}}
-    plugged.stage.configure({**plugged.stage.config, "model": "github-copilot/coder", "provider": providers, **own})
+    plugged.stage.configure(
+        {**plugged.stage.config, "model": "github-copilot/coder", "provider": providers, **own}
+    )
     login = [str(CODELOOP_PROGRAM), "auth", "login", "github-copilot"]
     done = plugged.stage.ask(login, stdin="\n\n")
     assert done.returncode == 0, done.stderr
@@ -235,4 +262,6 @@ def test_without_a_runtime_one_line_says_what_is_needed(tmp_path: Path) -> None:
         done = stage.ask([str(CODELOOP_PROGRAM), "run", "hello"], path)
         assert done.returncode == 0, done.stderr
         (line,) = [line for line in done.stderr.splitlines() if "node 22" in line]
-        assert "JavaScript extensions need node 22 or newer, or bun; neither is on the PATH." in line
+        assert (
+            "JavaScript extensions need node 22 or newer, or bun; neither is on the PATH." in line
+        )

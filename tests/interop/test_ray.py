@@ -1,4 +1,6 @@
-"""`codeloop fleet run --on ray`: jobs on a real Ray cluster of two nodes, of which one dies, and a coordinator too."""
+"""`codeloop fleet run --on ray`: jobs on a real Ray cluster of two nodes, of which one dies,
+and a coordinator too.
+"""
 
 import subprocess
 import sys
@@ -30,7 +32,9 @@ cluster.shutdown()
 
 
 class Ray:
-    """A cluster whose nodes have a home of codeloop of their own. `site`: where Ray is installed."""
+    """A cluster whose nodes have a home of codeloop of their own.
+    `site`: where Ray is installed.
+    """
 
     def __init__(self, node: Desk, programs: Path) -> None:
         self.node = node
@@ -38,14 +42,18 @@ class Ray:
         self.site = str(programs.parent / "lib" / version / "site-packages")
         self._process = subprocess.Popen(
             [str(programs / "python"), "-c", CLUSTER],
-            **node.options(RAY_health_check_period_ms="1000", RAY_health_check_failure_threshold="3"),
+            **node.options(
+                RAY_health_check_period_ms="1000", RAY_health_check_failure_threshold="3"
+            ),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,
         )
         assert self._process.stdout is not None
-        words = next((line.split() for line in self._process.stdout if line.startswith("address")), ["", ""])
+        words = next(
+            (line.split() for line in self._process.stdout if line.startswith("address")), ["", ""]
+        )
         self.address = words[1]
 
     def kill_node(self) -> None:
@@ -94,7 +102,8 @@ def test_jobs_have_their_effect_once_when_a_node_and_a_coordinator_die(tmp_path:
     with cluster(tmp_path, "sleep 2; echo line >> log") as (desk, ray):
         source = repository(desk)
         table = write_table(
-            desk, [{"id": f"j{at}", "repository": str(source), "prompt": "add"} for at in range(number)]
+            desk,
+            [{"id": f"j{at}", "repository": str(source), "prompt": "add"} for at in range(number)],
         )
         coordinator = desk.start(*run_on(ray, table))
         wait_for_workers(ray, 2)
@@ -113,7 +122,15 @@ def test_jobs_have_their_effect_once_when_a_node_and_a_coordinator_die(tmp_path:
             log = subprocess.check_output(["git", "-C", work, "log", "--oneline"], text=True)
             assert len(log.splitlines()) == 2
         wrong = desk.run(
-            "fleet", "run", table, "--name", "x", "--on", f"ray:{ray.address}", "--codeloop", "/no/codeloop"
+            "fleet",
+            "run",
+            table,
+            "--name",
+            "x",
+            "--on",
+            f"ray:{ray.address}",
+            "--codeloop",
+            "/no/codeloop",
         )
         assert wrong.returncode == 130
         assert "codeloop was not found on a node" in wrong.stderr
@@ -122,7 +139,9 @@ def test_jobs_have_their_effect_once_when_a_node_and_a_coordinator_die(tmp_path:
 def test_a_stop_ends_what_runs_on_the_nodes(tmp_path: Path) -> None:
     with cluster(tmp_path, "sleep 100") as (desk, ray):
         source = repository(desk)
-        table = write_table(desk, [{"id": f"j{at}", "repository": str(source), "prompt": "wait"} for at in range(3)])
+        table = write_table(
+            desk, [{"id": f"j{at}", "repository": str(source), "prompt": "wait"} for at in range(3)]
+        )
         coordinator = desk.start(*run_on(ray, table))
         wait_for_workers(ray, 3)
         assert desk.run("fleet", "stop", "jobs").returncode == 0

@@ -1,4 +1,6 @@
-"""Our terminal UI drives the reference's server, as far as its routes go; one that it hasn't does not break the UI."""
+"""Our terminal UI drives the reference's server, as far as its routes go;
+one that it hasn't does not break the UI.
+"""
 
 import json
 import os
@@ -30,10 +32,13 @@ def url(desk: EndToEndDesk) -> Generator[str]:
     config.parent.mkdir(parents=True)
     config.write_text(json.dumps(desk.config))
     quiet = {"OPENCODE_DISABLE_AUTOUPDATE": "1", "OPENCODE_DISABLE_MODELS_FETCH": "1"}
-    # Where the machine has no ripgrep, the reference would download one; ours is a wheel among our requirements.
+    # Where the machine has no ripgrep, the reference would download one;
+    # ours is a wheel among our requirements.
     path = f"{desk.environment['PATH']}{os.pathsep}{Path(sys.executable).parent}"
     env = desk.environment | quiet | {"OPENCODE_SERVER_PASSWORD": PASSWORD, "PATH": path}
-    with run_program([find_reference_program(), "serve", "--port", "0"], desk.project, env, LISTENING_PREFIX) as url:
+    with run_program(
+        [find_reference_program(), "serve", "--port", "0"], desk.project, env, LISTENING_PREFIX
+    ) as url:
         yield url
 
 
@@ -42,15 +47,27 @@ def test_a_piece_of_work_on_the_references_server(desk: EndToEndDesk, url: str) 
     with run_in_pane(command, desk.project, desk.environment, (120, 50)) as screen:
         screen.sees("Ask, or describe a task", "build", "ctrl+p commands")
         screen.type("please mend the total", "Enter")
-        screen.sees("please mend the total", "✓ read 1 file, searched 1 time", "✓ edit cart.py  +1 -1")
-        screen.sees("Tasks", "[x] Find out", "Run a command", "python3 test_cart.py", "esc esc reject")
+        screen.sees(
+            "please mend the total", "✓ read 1 file, searched 1 time", "✓ edit cart.py  +1 -1"
+        )
+        screen.sees(
+            "Tasks", "[x] Find out", "Run a command", "python3 test_cart.py", "esc esc reject"
+        )
         screen.type("", "y")
-        screen.sees("✓ bash python3 test_cart.py", "Ran 1 test", "the test passes", "4 steps", "Mending the total")
+        screen.sees(
+            "✓ bash python3 test_cart.py",
+            "Ran 1 test",
+            "the test passes",
+            "4 steps",
+            "Mending the total",
+        )
         assert RIGHT_LINE in (desk.project / "cart.py").read_text()
         screen.type("ask me", "Enter")
         screen.sees("How should half cents be rounded?", "as shops do", "esc esc reject")
         screen.type("", "Down", "Enter")
-        screen.sees("→ Half up", "Then it is rounded half up.", "2 steps", without=["esc esc reject"])
+        screen.sees(
+            "→ Half up", "Then it is rounded half up.", "2 steps", without=["esc esc reject"]
+        )
         screen.type("/undo", "Enter")
         screen.sees("Undone from here on", "▌ ask me")
         screen.type("", "C-x", "u")

@@ -23,7 +23,17 @@ class Attached:
 
     def run(self, *words: str, code: int = 0) -> list[dict[str, Any]]:
         """Run it to its end and return its lines; a line is an event."""
-        command = [self.program, "run", "--attach", self.url, "-p", PASSWORD, "--format", "json", *words]
+        command = [
+            self.program,
+            "run",
+            "--attach",
+            self.url,
+            "-p",
+            PASSWORD,
+            "--format",
+            "json",
+            *words,
+        ]
         done = self.stage.ask(command)
         assert done.returncode == code, done.stdout + done.stderr
         return [json.loads(line) for line in done.stdout.splitlines()]
@@ -69,7 +79,9 @@ def test_a_turn_with_tools_is_told_in_full(attached: Attached) -> None:
 def test_what_it_would_have_to_ask_for_is_rejected(attached: Attached) -> None:
     events = attached.run("write the note")
     states = {
-        event["part"]["tool"]: event["part"]["state"]["status"] for event in events if event["type"] == "tool_use"
+        event["part"]["tool"]: event["part"]["state"]["status"]
+        for event in events
+        if event["type"] == "tool_use"
     }
     assert states == {"write": "completed", "bash": "error"}
     assert not (attached.stage.project / "said.txt").exists()

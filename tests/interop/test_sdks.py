@@ -36,7 +36,15 @@ SIGNATURES = ROOT / "tests" / "model" / "credentials" / "aws" / "signatures.json
 def python() -> Path:
     """The interpreter of an environment with these libraries."""
     wanted = INTEROP_FOLDER / "sdks" / "requirements.txt"
-    pip = ["bin/python", "-m", "pip", "--disable-pip-version-check", "--no-input", "--retries=1", "-qq"]
+    pip = [
+        "bin/python",
+        "-m",
+        "pip",
+        "--disable-pip-version-check",
+        "--no-input",
+        "--retries=1",
+        "-qq",
+    ]
     commands = [[sys.executable, "-m", "venv", "."], ["env", *pip, "install", "-r", wanted.name]]
     return fill_folder(find_cache("sdks", wanted), [wanted], commands) / "bin" / "python"
 
@@ -50,14 +58,25 @@ def run(python: Path, program: str, *arguments: str) -> bytes:
 
 
 def test_the_signatures_that_ours_are_compared_with_are_botocores(python: Path) -> None:
-    assert json.loads(run(python, "signatures.py")) == json.loads(SIGNATURES.read_text(encoding="utf-8"))
+    assert json.loads(run(python, "signatures.py")) == json.loads(
+        SIGNATURES.read_text(encoding="utf-8")
+    )
 
 
-@pytest.mark.parametrize("name", ["chat", "responses", "anthropic", "google", "interactions", "bedrock"])
+@pytest.mark.parametrize(
+    "name", ["chat", "responses", "anthropic", "google", "interactions", "bedrock"]
+)
 async def test_the_servers_of_our_tests_speak_as_the_services_do(python: Path, name: str) -> None:
-    """The services' own libraries are served by them, and read of each answer what our adapters read."""
-    calls = (Call("read", '{"path": "a"}', "call_1"), Call("read", '{"path": "größe 漢字"}', "call_2"))
-    answer = Answer(text="Größe, read in pieces.", deltas=4, calls=calls, counts=Counts(input=100, output=20))
+    """The services' own libraries are served by them,
+    and read of each answer what our adapters read.
+    """
+    calls = (
+        Call("read", '{"path": "a"}', "call_1"),
+        Call("read", '{"path": "größe 漢字"}', "call_2"),
+    )
+    answer = Answer(
+        text="Größe, read in pieces.", deltas=4, calls=calls, counts=Counts(input=100, output=20)
+    )
     with serving([answer]) as server:
         said = json.loads(run(python, "clients.py", name, server.url.removesuffix("/v1")))
         model = ADAPTER_ROWS[name].open(server.url)
@@ -70,7 +89,9 @@ async def test_the_servers_of_our_tests_speak_as_the_services_do(python: Path, n
 
 TURNS: tuple[ModelMessage, ...] = (
     UserModelMessage((TextPiece("Look"),)),
-    AssistantModelMessage((TextPiece("I read."), CallPiece("c1", "read", '{"path":"a"}')), "another/model"),
+    AssistantModelMessage(
+        (TextPiece("I read."), CallPiece("c1", "read", '{"path":"a"}')), "another/model"
+    ),
     ToolModelMessage((ResultPiece("c1", "read", "größe 漢字"),)),
     UserModelMessage((TextPiece("Go on"),)),
 )
@@ -89,24 +110,43 @@ DIFFERENCES: dict[str, dict[str, str]] = {
     "interactions": {},
     "bedrock": {},
 }
-"""By protocol: the places of a body where ours is another one than the library's, each with the reason."""
+"""By protocol: the places of a body where ours is another one than the library's,
+each with the reason.
+"""
 
 
 def flatten(value: Any, place: str = "") -> dict[str, Any]:
     """Return the strings of a JSON value by their place, such as `messages.0.role`."""
-    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    found = {name: each for key, held in inner for name, each in flatten(held, f"{place}.{key}".lstrip(".")).items()}
+    inner = (
+        value.items()
+        if isinstance(value, dict)
+        else enumerate(value)
+        if isinstance(value, list)
+        else ()
+    )
+    found = {
+        name: each
+        for key, held in inner
+        for name, each in flatten(held, f"{place}.{key}".lstrip(".")).items()
+    }
     return found or {place: value}
 
 
 @pytest.mark.parametrize("name", list(DIFFERENCES))
-async def test_a_conversation_is_sent_as_the_services_own_library_sends_it(python: Path, name: str) -> None:
-    """The same conversation and tools by both: what differs in path or body is explained by the table."""
+async def test_a_conversation_is_sent_as_the_services_own_library_sends_it(
+    python: Path, name: str
+) -> None:
+    """The same conversation and tools by both: what differs in path or body
+    is explained by the table.
+    """
     with serving([Answer(text="ok")]) as server:
         run(python, "bodies.py", name, server.url.removesuffix("/v1"))
         model = ADAPTER_ROWS[name].open(server.url)
         request = ModelRequest(
-            system="Be brief.", messages=TURNS, tools=(ToolSpec("read", "Read.", SCHEMA),), max_tokens=500
+            system="Be brief.",
+            messages=TURNS,
+            tools=(ToolSpec("read", "Read.", SCHEMA),),
+            max_tokens=500,
         )
         async with aclosing(model.stream(request)) as events:
             assert [event async for event in events][-1].error is None
@@ -115,5 +155,9 @@ async def test_a_conversation_is_sent_as_the_services_own_library_sends_it(pytho
     assert ours.path == theirs.path
     one, other = flatten(ours.json), flatten(theirs.json)
     missing = object()
-    differing = {place for place in one | other if one.get(place, missing) != other.get(place, missing)}
-    assert differing == DIFFERENCES[name].keys(), {place: (one.get(place), other.get(place)) for place in differing}
+    differing = {
+        place for place in one | other if one.get(place, missing) != other.get(place, missing)
+    }
+    assert differing == DIFFERENCES[name].keys(), {
+        place: (one.get(place), other.get(place)) for place in differing
+    }

@@ -1,4 +1,6 @@
-"""The files of the reference's web app, fetched from its running program into the cache: they are inside its binary."""
+"""The files of the reference's web app, fetched from its running program into the cache:
+they are inside its binary.
+"""
 
 import base64
 import re
@@ -8,7 +10,9 @@ from pathlib import Path
 
 INDEX_NAME = "index.html"
 _ASSET_PATTERN = re.compile(r"assets/[\w.-]+\.\w+")
-_RELATIVE_PATTERN = re.compile(r"""["'(]\./([\w.-]+\.(?:js|css|woff2?|wasm|svg|png|aac|mp3|json))["')?]""")
+_RELATIVE_PATTERN = re.compile(
+    r"""["'(]\./([\w.-]+\.(?:js|css|woff2?|wasm|svg|png|aac|mp3|json))["')?]"""
+)
 _ABSOLUTE_PATTERN = re.compile(
     r"""["'(]/([\w./-]+\.(?:png|svg|ico|woff2?|webmanifest|json|js|css|wasm|aac|mp3))["')?]"""
 )
@@ -16,7 +20,9 @@ _TEXT_SUFFIXES = (".js", ".css", ".html", ".webmanifest")
 
 
 def fetch_web_app(url: str, password: str, folder: Path) -> int:
-    """Fetch the page and everything that it and its files name, as far as it is there; return how many files."""
+    """Fetch the page and everything that it and its files name, as far as it is there;
+    return how many files.
+    """
     seen: set[str] = set()
     waiting = [INDEX_NAME]
     while waiting:
@@ -24,7 +30,9 @@ def fetch_web_app(url: str, password: str, folder: Path) -> int:
         if name in seen:
             continue
         seen.add(name)
-        data = _fetch(f"{url}/{'' if name == INDEX_NAME else name}", password, is_page=name == INDEX_NAME)
+        data = _fetch(
+            f"{url}/{'' if name == INDEX_NAME else name}", password, is_page=name == INDEX_NAME
+        )
         if data is None:
             continue
         path = folder / name

@@ -10,7 +10,16 @@ from hypothesis import strategies as st
 from codeloop.kit.glob import compile_glob, has_wildcard, split_root
 
 RG = Path(sys.prefix) / "bin" / "rg"
-FILES = ["a.py", "b.ts", "src/a.py", "src/deep/x.tsx", "src/deep/a.test.ts", ".hid/c.py", "src/[x].py", "src/a-b.py"]
+FILES = [
+    "a.py",
+    "b.ts",
+    "src/a.py",
+    "src/deep/x.tsx",
+    "src/deep/a.test.ts",
+    ".hid/c.py",
+    "src/[x].py",
+    "src/a-b.py",
+]
 
 
 @pytest.mark.parametrize(
@@ -23,8 +32,12 @@ def test_a_path_pattern_chooses_what_ripgrep_chooses(tmp_path: Path, pattern: st
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).touch()
     command = [RG, "--no-config", "--files", "--hidden", "--glob", f"/{pattern}"]
-    shown = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False).stdout
-    assert {name for name in FILES if compile_glob(pattern).fullmatch(name)} == set(shown.splitlines())
+    shown = subprocess.run(
+        command, cwd=tmp_path, capture_output=True, text=True, check=False
+    ).stdout
+    assert {name for name in FILES if compile_glob(pattern).fullmatch(name)} == set(
+        shown.splitlines()
+    )
 
 
 @given(st.text(alphabet="ab/.*?[]{},!^\\-", max_size=12), st.text(alphabet="ab/.", max_size=8))
@@ -47,9 +60,16 @@ def test_plain_text_matches_only_itself(text: str) -> None:
 
 @pytest.mark.parametrize(
     ("pattern", "split"),
-    [("/a/b/*.py", ("/a/b", "*.py")), ("/*", ("/", "*")), ("../x/**/y", ("../x", "**/y")), ("/a/b.py", ("/a", "b.py"))],
+    [
+        ("/a/b/*.py", ("/a/b", "*.py")),
+        ("/*", ("/", "*")),
+        ("../x/**/y", ("../x", "**/y")),
+        ("/a/b.py", ("/a", "b.py")),
+    ],
 )
-def test_the_plain_folders_before_a_pattern_are_split_off(pattern: str, split: tuple[str, str]) -> None:
+def test_the_plain_folders_before_a_pattern_are_split_off(
+    pattern: str, split: tuple[str, str]
+) -> None:
     assert split_root(pattern) == split
 
 
@@ -65,7 +85,9 @@ def test_the_plain_folders_before_a_pattern_are_split_off(pattern: str, split: t
 )
 def test_a_pattern_made_to_be_slow_never_takes_long(pattern: str, path: str) -> None:
     program = f"from codeloop.kit.glob import compile_glob\nprint(compile_glob({pattern!r}).fullmatch({path!r}))"
-    done = subprocess.run([sys.executable, "-c", program], timeout=60, capture_output=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", program], timeout=60, capture_output=True, check=True
+    )
     assert done.stdout == b"None\n"
 
 

@@ -2,7 +2,14 @@
 
 import pytest
 
-from codeloop.kit.guarded_paths import OPENED_PATHS, fold_path, is_opened, is_protected, is_secret, needs_confirmation
+from codeloop.kit.guarded_paths import (
+    OPENED_PATHS,
+    fold_path,
+    is_opened,
+    is_protected,
+    is_secret,
+    needs_confirmation,
+)
 
 
 @pytest.mark.parametrize(

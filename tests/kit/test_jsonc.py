@@ -1,4 +1,6 @@
-"""JSON with comments: values as json reads them, errors with their place, positions of every value."""
+"""JSON with comments: values as json reads them, errors with their place,
+positions of every value.
+"""
 
 import json
 from typing import Any
@@ -10,11 +12,17 @@ from hypothesis import strategies as st
 from codeloop.kit.jsonc import JsoncError, Position, _Parser, parse_jsonc
 
 values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
     max_leaves=20,
 )
-NOISE = st.sampled_from([" ", "\n", "\t", '// a comment, with [brackets] "quotes"\n', "/* one { */", "/**/\r\n", ""])
+NOISE = st.sampled_from(
+    [" ", "\n", "\t", '// a comment, with [brackets] "quotes"\n', "/* one { */", "/**/\r\n", ""]
+)
 
 
 def noisy(value: Any, draw: Any) -> str:
@@ -23,16 +31,34 @@ def noisy(value: Any, draw: Any) -> str:
 
     if isinstance(value, dict):
         body = ",".join(f"{gap()}{json.dumps(k)}{gap()}:{noisy(v, draw)}" for k, v in value.items())
-        return gap() + "{" + body + draw(st.sampled_from(["", ","] if value else [""])) + gap() + "}" + gap()
+        return (
+            gap()
+            + "{"
+            + body
+            + draw(st.sampled_from(["", ","] if value else [""]))
+            + gap()
+            + "}"
+            + gap()
+        )
     if isinstance(value, list):
         body = ",".join(noisy(item, draw) for item in value)
-        return gap() + "[" + body + draw(st.sampled_from(["", ","] if value else [""])) + gap() + "]" + gap()
+        return (
+            gap()
+            + "["
+            + body
+            + draw(st.sampled_from(["", ","] if value else [""]))
+            + gap()
+            + "]"
+            + gap()
+        )
     return gap() + json.dumps(value) + gap()
 
 
 @pytest.mark.slow
 @given(values, st.booleans(), st.sampled_from([None, 1, 4]))
-def test_plain_json_is_read_as_the_standard_library_reads_it(value: Any, is_ascii: bool, indent: int | None) -> None:
+def test_plain_json_is_read_as_the_standard_library_reads_it(
+    value: Any, is_ascii: bool, indent: int | None
+) -> None:
     text = json.dumps(value, ensure_ascii=is_ascii, indent=indent)
     assert parse_jsonc(text).value == json.loads(text)
     assert _Parser(text, 128).parse_document() == json.loads(text)
@@ -87,7 +113,9 @@ def test_any_text_gives_a_value_or_an_error_with_a_place_in_it(text: str) -> Non
         ("9" * 5000, "1:1", "fewer digits"),
     ],
 )
-def test_an_error_names_its_place_and_what_was_expected(text: str, place: str, expected: str) -> None:
+def test_an_error_names_its_place_and_what_was_expected(
+    text: str, place: str, expected: str
+) -> None:
     with pytest.raises(JsoncError) as caught:
         parse_jsonc(text)
     assert str(caught.value.position) == place

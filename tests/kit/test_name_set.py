@@ -20,7 +20,9 @@ NAMES = (*_NAMES.split(), "", "abc", "aXbXc", "ab", "x", "\n.env")
 def test_a_name_is_in_it_if_one_of_the_wildcards_matches(wildcards: tuple[str, ...]) -> None:
     pattern = re.compile("|".join(map(translate, wildcards)), re.IGNORECASE)
     names = NameSet(wildcards)
-    assert [each for each in NAMES if each in names] == [each for each in NAMES if pattern.fullmatch(each)]
+    assert [each for each in NAMES if each in names] == [
+        each for each in NAMES if pattern.fullmatch(each)
+    ]
 
 
 def test_a_wildcard_needs_as_many_characters_as_it_names() -> None:

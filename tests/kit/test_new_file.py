@@ -1,4 +1,6 @@
-"""Files for the user and for CI: no link is followed on the way, and a file is whole or not there."""
+"""Files for the user and for CI: no link is followed on the way,
+and a file is whole or not there.
+"""
 
 import os
 import stat
@@ -72,7 +74,9 @@ def test_what_fails_leaves_the_old_file_and_nothing_else(project: Path) -> None:
     assert [(path.name, path.read_text()) for path in project.iterdir()] == [("out", "old")]
 
 
-def test_a_name_that_is_taken_is_kept_where_nothing_may_be_replaced(project: Path, precious: Path) -> None:
+def test_a_name_that_is_taken_is_kept_where_nothing_may_be_replaced(
+    project: Path, precious: Path
+) -> None:
     (project / "link").symlink_to(precious)
     (project / "dangling").symlink_to(precious.with_name("none"))
     for name in ("link", "dangling"):

@@ -16,7 +16,9 @@ from tests.support.scripted_project import wait_until
 
 
 def make_marked_environment() -> tuple[str, dict[str, str]]:
-    """Return a marker, and an environment with it, by which `list_processes` finds the processes of one test."""
+    """Return a marker, and an environment with it, by which `list_processes` finds
+    the processes of one test.
+    """
     marker = f"CODELOOP_TEST_PROGRAM={uuid.uuid4().hex}"
     name, _, value = marker.partition("=")
     return marker, {**os.environ, name: value}
@@ -40,7 +42,9 @@ def wait_until_gone(marker: str) -> list[int]:
 
 async def test_a_program_reads_its_input_and_reports_its_code_and_outputs(tmp_path: Path) -> None:
     line = "cat; pwd; echo oh >&2; exit 3"
-    result = await run_program(Launch(("/bin/sh", "-c", line), tmp_path, os.environ, stdin=b"in ", seconds=60))
+    result = await run_program(
+        Launch(("/bin/sh", "-c", line), tmp_path, os.environ, stdin=b"in ", seconds=60)
+    )
     assert result == ProgramResult(3, f"in {tmp_path.resolve()}\n".encode(), b"oh\n")
 
 
@@ -50,7 +54,9 @@ async def test_a_program_finds_its_directory_in_pwd(tmp_path: Path, name: str) -
     (tmp_path / "link").symlink_to("here")
     script = "import os; print(os.environ['PWD'], os.path.samefile('.', os.environ['PWD']))"
     environment = {**os.environ, "PWD": "/"}
-    result = await run_program(Launch((sys.executable, "-c", script), f"{tmp_path}/{name}", environment))
+    result = await run_program(
+        Launch((sys.executable, "-c", script), f"{tmp_path}/{name}", environment)
+    )
     shown = tmp_path / ("link" if name == "link" else "here")
     assert result.stdout.decode() == f"{shown} True\n"
 
@@ -68,8 +74,11 @@ async def test_a_program_that_takes_too_long_is_ended_with_its_children() -> Non
     assert wait_until_gone(marker) == []
 
 
-async def test_a_program_is_given_up_even_when_a_process_outside_its_group_keeps_its_pipes() -> None:
-    # The session of its own makes `sleep` survive the kill of the group, and it has the program's stdout.
+async def test_a_program_is_given_up_even_when_a_process_outside_its_group_keeps_its_pipes() -> (
+    None
+):
+    # The session of its own makes `sleep` survive the kill of the group,
+    # and it has the program's stdout.
     marker, environment = make_marked_environment()
     line = "import subprocess; subprocess.run(['sleep', '300'], start_new_session=True)"
     launch = Launch((sys.executable, "-c", line), "/", environment)
@@ -87,10 +96,13 @@ async def test_a_program_is_given_up_even_when_a_process_outside_its_group_keeps
 
 
 @pytest.mark.parametrize("iterations", range(1, 13))
-async def test_a_call_that_is_cancelled_while_its_program_starts_leaves_nothing(iterations: int) -> None:
+async def test_a_call_that_is_cancelled_while_its_program_starts_leaves_nothing(
+    iterations: int,
+) -> None:
     marker, environment = make_marked_environment()
     call = asyncio.create_task(run_program(make_launch("sleep 300; true", environment)))
-    # asyncio starts a program in several iterations of its loop; a signal may cancel the call in each of them.
+    # asyncio starts a program in several iterations of its loop;
+    # a signal may cancel the call in each of them.
     for _ in range(iterations):
         await asyncio.sleep(0)
     # So that the shell has started `sleep`, which has the pipes, too.
@@ -130,7 +142,9 @@ async def test_what_is_fed_is_not_kept_and_enough_ends_the_program() -> None:
         return True
 
     line = "echo oh >&2; echo one; sleep 300"
-    result = await run_program(make_launch(line, dict(os.environ)), feed=feed, feed_errors=errors.append)
+    result = await run_program(
+        make_launch(line, dict(os.environ)), feed=feed, feed_errors=errors.append
+    )
     assert (pieces, errors, result.stdout, result.stderr) == ([b"one\n"], [b"oh\n"], b"", b"")
     assert result.stop_reason == "enough"
 
@@ -139,7 +153,9 @@ async def test_no_descriptor_and_no_zombie_is_left() -> None:
     await run_program(make_launch("true", dict(os.environ)))
     before = sorted(Path("/proc/self/fd").iterdir())
     for _ in range(3):
-        await run_program(replace(make_launch("cat; sleep 9 & ", dict(os.environ)), stdin=b"x" * 100_000))
+        await run_program(
+            replace(make_launch("cat; sleep 9 & ", dict(os.environ)), stdin=b"x" * 100_000)
+        )
         with pytest.raises(FileNotFoundError):
             await run_program(Launch(("/nonexistent/program",), "/", {}))
         program = await Program.start(make_launch("cat", dict(os.environ)), lambda _: None)
@@ -155,7 +171,9 @@ async def test_no_descriptor_and_no_zombie_is_left() -> None:
 async def test_a_program_is_talked_to_over_its_stdin_and_stdout() -> None:
     errors = list[bytes]()
     line = "echo hello >&2; while read line; do echo got $line; done; echo rest; exit 4"
-    program = await Program.start(make_launch(line, dict(os.environ)), errors.append, end_seconds=60)
+    program = await Program.start(
+        make_launch(line, dict(os.environ)), errors.append, end_seconds=60
+    )
     lines = program.read_lines(100)
     program.write(b"one\n")
     await program.drain()
@@ -169,7 +187,9 @@ async def test_a_program_is_talked_to_over_its_stdin_and_stdout() -> None:
 
 
 async def test_a_line_beyond_the_bound_is_an_error() -> None:
-    program = await Program.start(make_launch("head -c 100000 /dev/zero", dict(os.environ)), lambda _: None)
+    program = await Program.start(
+        make_launch("head -c 100000 /dev/zero", dict(os.environ)), lambda _: None
+    )
     with pytest.raises(MessageTooLong):
         async for _ in program.read_lines(1000):
             pass

@@ -34,7 +34,11 @@ def test_a_folder_of_any_depth_is_removed_and_nothing_that_links_lead_to(tmp_pat
 
 def test_a_temporary_folder_goes_with_what_is_in_it(tmp_path: Path) -> None:
     with temporary_folder("mine-", tmp_path) as folder:
-        assert (folder.name[:5], folder.parent, folder.stat().st_mode & 0o777) == ("mine-", tmp_path, 0o700)
+        assert (folder.name[:5], folder.parent, folder.stat().st_mode & 0o777) == (
+            "mine-",
+            tmp_path,
+            0o700,
+        )
         (folder / "closed/inside").mkdir(parents=True)
         (folder / "closed").chmod(0)
     assert list(tmp_path.iterdir()) == []

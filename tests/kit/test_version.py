@@ -1,4 +1,6 @@
-"""The version tells commits apart: read from a checkout's git folder, or written when a wheel is built."""
+"""The version tells commits apart: read from a checkout's git folder,
+or written when a wheel is built.
+"""
 
 import os
 import shutil
@@ -13,14 +15,31 @@ import pytest
 from codeloop.kit.version import RELEASE
 
 ROOT = Path(__file__).resolve().parents[2]
-BUILT_FROM = ("pyproject.toml", "README.md", "LICENSE", "scripts/build_hook.py", "src/codeloop/__init__.py")
+BUILT_FROM = (
+    "pyproject.toml",
+    "README.md",
+    "LICENSE",
+    "scripts/build_hook.py",
+    "src/codeloop/__init__.py",
+)
 READER = "src/codeloop/kit/version.py"
 
 
 def git(folder: Path, *arguments: str) -> str:
-    identity = {f"GIT_{who}_{what}": "a@b.invalid" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
-    environment = {**os.environ, **identity, "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_SYSTEM": "/dev/null"}
-    done = subprocess.run(["git", *arguments], cwd=folder, env=environment, check=True, capture_output=True, text=True)
+    identity = {
+        f"GIT_{who}_{what}": "a@b.invalid"
+        for who in ("AUTHOR", "COMMITTER")
+        for what in ("NAME", "EMAIL")
+    }
+    environment = {
+        **os.environ,
+        **identity,
+        "GIT_CONFIG_GLOBAL": "/dev/null",
+        "GIT_CONFIG_SYSTEM": "/dev/null",
+    }
+    done = subprocess.run(
+        ["git", *arguments], cwd=folder, env=environment, check=True, capture_output=True, text=True
+    )
     return done.stdout.strip()
 
 
@@ -42,7 +61,12 @@ def checkout(tmp_path: Path) -> Path:
 
 def read_version(checkout: Path) -> str:
     done = subprocess.run(
-        [sys.executable, "-I", "-c", f"import runpy; print(runpy.run_path({str(checkout / READER)!r})['VERSION'])"],
+        [
+            sys.executable,
+            "-I",
+            "-c",
+            f"import runpy; print(runpy.run_path({str(checkout / READER)!r})['VERSION'])",
+        ],
         check=True,
         capture_output=True,
         text=True,
@@ -68,7 +92,9 @@ def test_the_version_is_read_from_packed_references(checkout: Path) -> None:
     assert read_version(checkout) == expect(checkout)
 
 
-def test_the_version_of_a_work_tree_and_of_a_detached_head_is_that_of_its_commit(checkout: Path) -> None:
+def test_the_version_of_a_work_tree_and_of_a_detached_head_is_that_of_its_commit(
+    checkout: Path,
+) -> None:
     tree = checkout.parent / "tree"
     git(checkout, "worktree", "add", "-q", "-b", "other", str(tree))
     git(tree, "commit", "-q", "--allow-empty", "-m", "Second")
@@ -104,7 +130,9 @@ def build(sources: Path, target: str, folder: Path) -> Path:
 
 
 @pytest.mark.slow
-def test_what_is_built_from_a_commit_has_its_version_and_is_the_same_each_time(checkout: Path, tmp_path: Path) -> None:
+def test_what_is_built_from_a_commit_has_its_version_and_is_the_same_each_time(
+    checkout: Path, tmp_path: Path
+) -> None:
     version = expect(checkout)
     wheel, again = (build(checkout, "wheel", tmp_path / f"wheel{number}") for number in (1, 2))
     assert wheel.name == f"codeloop-{version}-py3-none-any.whl"

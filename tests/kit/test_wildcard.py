@@ -103,7 +103,9 @@ def test_partly_known_texts(text: str, pattern: str, could: bool, must: bool) ->
         ("<read-only>", "git push *", False),
     ],
 )
-def test_a_pattern_within_another_one_allows_no_more(pattern: str, offered: str, is_inside: bool) -> None:
+def test_a_pattern_within_another_one_allows_no_more(
+    pattern: str, offered: str, is_inside: bool
+) -> None:
     assert is_within(pattern, ["npm publish *", offered]) == is_inside
 
 

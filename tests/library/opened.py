@@ -1,4 +1,6 @@
-"""A project as the library opens it, in this process or on a server: the same tests hold for both."""
+"""A project as the library opens it, in this process or on a server: the
+same tests hold for both.
+"""
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress

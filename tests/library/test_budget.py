@@ -24,11 +24,17 @@ from tests.support.scripted_project import PASSWORD, make_startup
 
 A_CALL = 0.0055
 SLOW = Answer(text="Done.", counts=Counts(input=550, output=0), delay=0.03)
-LOOKS = Answer(calls=(Call("glob", json.dumps({"pattern": "*"})),), counts=Counts(input=550, output=0))
+LOOKS = Answer(
+    calls=(Call("glob", json.dumps({"pattern": "*"})),), counts=Counts(input=550, output=0)
+)
 DELEGATES = Answer(
     calls=(
         Call(
-            "task", json.dumps({"description": "look", "prompt": "look around", "subagent_type": "explore"}), "call_2"
+            "task",
+            json.dumps(
+                {"description": "look", "prompt": "look around", "subagent_type": "explore"}
+            ),
+            "call_2",
         ),
     ),
     counts=Counts(input=550, output=0),
@@ -37,7 +43,9 @@ DELEGATES = Answer(
 
 @pytest.fixture(autouse=True)
 def patient_model(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let no answer end without its counts of tokens, for which a model otherwise waits some seconds."""
+    """Let no answer end without its counts of tokens,
+    for which a model otherwise waits some seconds.
+    """
     monkeypatch.setattr("codeloop.model.wire.http_model.MODEL_TAIL_TIME", LONG_LIMIT)
 
 
@@ -50,18 +58,29 @@ def model() -> Generator[ModelServer]:
 def settings(model: ModelServer) -> dict[str, Any]:
     """Return a configuration whose model costs 10 dollars a million tokens that it reads."""
     provider = make_provider_config(model.url, "coder")
-    provider["models"]["coder"] = {**provider["models"]["coder"], "cost": {"input": 10, "output": 0}}
-    return {"model": "mine/coder", "provider": {"mine": provider}, "agent": {"title": {"disable": True}}}
+    provider["models"]["coder"] = {
+        **provider["models"]["coder"],
+        "cost": {"input": 10, "output": 0},
+    }
+    return {
+        "model": "mine/coder",
+        "provider": {"mine": provider},
+        "agent": {"title": {"disable": True}},
+    }
 
 
 def opened(tmp_path: Path, name: str, model: ModelServer, budget: codeloop.Budget) -> Any:
     (tmp_path / name).mkdir(exist_ok=True)
     start = make_startup(tmp_path / "home", tmp_path / name, **settings(model))
-    return codeloop.open(tmp_path / name, settings=start.settings, environment=start.environment, budget=budget)
+    return codeloop.open(
+        tmp_path / name, settings=start.settings, environment=start.environment, budget=budget
+    )
 
 
 async def costs(work: "list[Any]") -> tuple[float, int, list[str]]:
-    """Wait for turns; return what they cost together, how many came to their end, and what the others say."""
+    """Wait for turns; return what they cost together, how many came to their end,
+    and what the others say.
+    """
     found = await asyncio.gather(*work, return_exceptions=True)
     done = [each for each in found if isinstance(each, codeloop.Answer)]
     refused = [each for each in found if isinstance(each, codeloop.LimitReached)]
@@ -70,11 +89,14 @@ async def costs(work: "list[Any]") -> tuple[float, int, list[str]]:
 
 
 @pytest.mark.slow
-async def test_twenty_folders_at_once_spend_no_more_than_their_budget(tmp_path: Path, model: ModelServer) -> None:
+async def test_twenty_folders_at_once_spend_no_more_than_their_budget(
+    tmp_path: Path, model: ModelServer
+) -> None:
     budget = codeloop.Budget(cost=0.05)
     async with AsyncExitStack() as stack:
         projects = [
-            await stack.enter_async_context(opened(tmp_path, f"work{number}", model, budget)) for number in range(20)
+            await stack.enter_async_context(opened(tmp_path, f"work{number}", model, budget))
+            for number in range(20)
         ]
         spent, done, refused = await costs([project.ask("say hello") for project in projects])
         assert spent == pytest.approx(9 * A_CALL)
@@ -89,7 +111,8 @@ async def test_twenty_folders_at_once_spend_no_more_than_their_budget(tmp_path: 
 async def test_sessions_on_a_server_share_a_budget(tmp_path: Path, model: ModelServer) -> None:
     (tmp_path / "work").mkdir()
     server = Server(
-        App(make_startup(tmp_path / "home", tmp_path / "work", **settings(model))), ListenOptions(password=PASSWORD)
+        App(make_startup(tmp_path / "home", tmp_path / "work", **settings(model))),
+        ListenOptions(password=PASSWORD),
     )
     await server.start()
     budget = codeloop.Budget(cost=0.03)
@@ -98,7 +121,9 @@ async def test_sessions_on_a_server_share_a_budget(tmp_path: Path, model: ModelS
             codeloop.connect(server.url, password=PASSWORD, budget=budget) as one,
             codeloop.connect(server.url, password=PASSWORD, budget=budget) as other,
         ):
-            spent, done, _ = await costs([project.ask("say hello") for project in (one, other) for _ in range(5)])
+            spent, done, _ = await costs(
+                [project.ask("say hello") for project in (one, other) for _ in range(5)]
+            )
             assert spent == pytest.approx(5 * A_CALL)
             assert done == 5
             assert budget.spent == pytest.approx(spent)
@@ -106,7 +131,9 @@ async def test_sessions_on_a_server_share_a_budget(tmp_path: Path, model: ModelS
         await server.stop()
 
 
-async def test_a_turn_whose_prompt_makes_an_undo_final_costs_what_it_used(tmp_path: Path, model: ModelServer) -> None:
+async def test_a_turn_whose_prompt_makes_an_undo_final_costs_what_it_used(
+    tmp_path: Path, model: ModelServer
+) -> None:
     budget = codeloop.Budget(cost=0.03)
     async with opened(tmp_path, "work", model, budget) as project:
         session = await project.session()
@@ -119,8 +146,13 @@ async def test_a_turn_whose_prompt_makes_an_undo_final_costs_what_it_used(tmp_pa
 async def test_steps_and_subagents_count_and_the_turn_ends_with_a_limit(tmp_path: Path) -> None:
     budget = codeloop.Budget(cost=0.05)
     with serving(steps(LOOKS, DELEGATES, LOOKS)) as model:
-        async with opened(tmp_path, "work", model, budget) as project, opened(tmp_path, "two", model, budget) as two:
-            work = [each.ask("look", limits=codeloop.TurnLimits(seconds=60)) for each in (project, two)]
+        async with (
+            opened(tmp_path, "work", model, budget) as project,
+            opened(tmp_path, "two", model, budget) as two,
+        ):
+            work = [
+                each.ask("look", limits=codeloop.TurnLimits(seconds=60)) for each in (project, two)
+            ]
             found = await asyncio.gather(*work, return_exceptions=True)
     assert [type(each) for each in found] == [codeloop.LimitReached] * 2
     assert budget.spent == pytest.approx(9 * A_CALL)
@@ -171,7 +203,9 @@ async def test_a_call_that_fails_or_is_given_up_keeps_nothing_from_the_others() 
 
 
 @pytest.mark.parametrize("cost", [0.0, -1.0])
-async def test_an_empty_budget_asks_no_model(tmp_path: Path, model: ModelServer, cost: float) -> None:
+async def test_an_empty_budget_asks_no_model(
+    tmp_path: Path, model: ModelServer, cost: float
+) -> None:
     async with opened(tmp_path, "work", model, codeloop.Budget(cost=cost)) as project:
         with pytest.raises(codeloop.LimitReached, match=r"is used up: \$0\.00 spent"):
             await project.ask("say hello")

@@ -30,14 +30,19 @@ async def asked_with(opened: Open, answer: Any, *answers: ScriptedAnswer) -> tup
         seen.append(f"{question.tool} {question}")
         return answer
 
-    async with opened([WRITES, *(answers or (SAYS,))], on_permission=on_permission, **ASKS) as project:
+    async with opened(
+        [WRITES, *(answers or (SAYS,))], on_permission=on_permission, **ASKS
+    ) as project:
         session = await project.session()
         answered = await session.ask("write notes")
         return seen, answered.tools[0].output
 
 
 async def test_a_callback_allows(opened: Open) -> None:
-    assert await asked_with(opened, answer=True) == (["write edit: notes.txt"], "Created notes.txt: 1 line")
+    assert await asked_with(opened, answer=True) == (
+        ["write edit: notes.txt"],
+        "Created notes.txt: 1 line",
+    )
 
 
 async def test_a_callback_denies_with_words_and_the_turn_goes_on(opened: Open) -> None:
@@ -47,7 +52,9 @@ async def test_a_callback_denies_with_words_and_the_turn_goes_on(opened: Open) -
 
 
 @pytest.mark.parametrize("answer", [codeloop.Allow(always=True), codeloop.Allow(session=True)])
-async def test_allowed_always_or_for_the_session_is_asked_once(opened: Open, answer: codeloop.Allow) -> None:
+async def test_allowed_always_or_for_the_session_is_asked_once(
+    opened: Open, answer: codeloop.Allow
+) -> None:
     more = make_answer(make_call("write", filePath="notes.txt", content="two\n"))
     seen, _ = await asked_with(opened, answer, more, SAYS)
     assert len(seen) == 1
@@ -69,10 +76,15 @@ async def test_what_a_callback_raises_stops_the_turn_and_is_raised(opened: Open)
         assert await project.client.call(SESSION_STATUS, NoArguments()) == {}
 
 
-async def test_the_model_is_answered_and_offered_to_ask_only_where_somebody_answers(opened: Open) -> None:
+async def test_the_model_is_answered_and_offered_to_ask_only_where_somebody_answers(
+    opened: Open,
+) -> None:
     options = [{"label": "Red", "description": "warm"}, {"label": "Blue", "description": "cold"}]
     asks = make_answer(
-        make_call("question", questions=[{"question": "Which colour?", "header": "Colour", "options": options}])
+        make_call(
+            "question",
+            questions=[{"question": "Which colour?", "header": "Colour", "options": options}],
+        )
     )
     seen: list[codeloop.ModelQuestion] = []
 
@@ -87,10 +99,14 @@ async def test_the_model_is_answered_and_offered_to_ask_only_where_somebody_answ
         assert [(each.question, [choice.label for choice in each.choices]) for each in seen] == [
             ("Which colour?", ["Red", "Blue"])
         ]
-        with pytest.raises(codeloop.TurnFailed, match="calls the tool `question`, which does not exist"):
+        with pytest.raises(
+            codeloop.TurnFailed, match="calls the tool `question`, which does not exist"
+        ):
             await project.ask("paint it")
         careless: Any = bool
-        with pytest.raises(codeloop.CodeloopError, match=r"on_question returned True\. Return a text"):
+        with pytest.raises(
+            codeloop.CodeloopError, match=r"on_question returned True\. Return a text"
+        ):
             await (await project.session(on_question=careless)).ask("paint it")
 
 
@@ -113,7 +129,11 @@ async def test_functions_are_tools(opened: Open) -> None:
         """
         assert asyncio.get_running_loop() is loop_thread
         ctx.report(title=f"buying {order.item}")
-        return {"title": "Bought", "output": f"{order.count} x {order.item}", "metadata": {"agent": ctx.agent}}
+        return {
+            "title": "Bought",
+            "output": f"{order.count} x {order.item}",
+            "metadata": {"agent": ctx.agent},
+        }
 
     @tool(name="shout")
     def loud(text: str) -> str:
@@ -134,11 +154,18 @@ async def test_functions_are_tools(opened: Open) -> None:
         session = await project.session()
         answer = await session.ask("go shopping")
         bought, shouted, failed, wrong = answer.tools
-        assert (bought.title, bought.output, bought.metadata["agent"]) == ("Bought", "2 x tea", "build")
+        assert (bought.title, bought.output, bought.metadata["agent"]) == (
+            "Bought",
+            "2 x tea",
+            "build",
+        )
         assert (shouted.tool, shouted.output) == ("shout", "HI")
         first, *trace = failed.output.splitlines()
         assert (failed.state, first) == ("failed", "fails raised ValueError: out of order")
-        assert trace == [f'  File "{__file__}", line {fails.__code__.co_firstlineno + 2}, in fails', trace[1]]
+        assert trace == [
+            f'  File "{__file__}", line {fails.__code__.co_firstlineno + 2}, in fails',
+            trace[1],
+        ]
         assert trace[1].strip() == 'raise ValueError("out of order")'
         assert wrong.state == "failed"
         assert "order" in wrong.output
@@ -156,12 +183,21 @@ async def test_the_profile_plan_allows_functions_that_only_read(opened: Open) ->
 
     options: dict[str, Any] = {"tools": [look, change], "profile": "plan"}
     async with opened(
-        [make_answer(make_call("look")), SAYS, make_answer(make_call("change")), make_answer(make_call("change"))],
+        [
+            make_answer(make_call("look")),
+            SAYS,
+            make_answer(make_call("change")),
+            make_answer(make_call("change")),
+        ],
         **options,
     ) as project:
         session = await project.session()
-        assert [(use.state, use.output) for use in (await session.ask("look")).tools] == [("completed", "seen")]
-        with pytest.raises(codeloop.TurnFailed, match="calls the tool `change`, which does not exist"):
+        assert [(use.state, use.output) for use in (await session.ask("look")).tools] == [
+            ("completed", "seen")
+        ]
+        with pytest.raises(
+            codeloop.TurnFailed, match="calls the tool `change`, which does not exist"
+        ):
             await session.ask("change")
         for warnings in (project.warnings, session.warnings):
             assert warnings[-1] == (
@@ -198,12 +234,22 @@ async def test_rules_of_a_session_count_as_those_of_the_configuration(
             asked.append(question.permission)
             return True
 
-        made = make_call("bash", command="echo hello", description="greet") if name == "bash" else make_call("look")
-        options: dict[str, Any] = {"permission": rules, "on_permission": on_permission, "tools": [look]}
+        made = (
+            make_call("bash", command="echo hello", description="greet")
+            if name == "bash"
+            else make_call("look")
+        )
+        options: dict[str, Any] = {
+            "permission": rules,
+            "on_permission": on_permission,
+            "tools": [look],
+        }
         answers = [make_answer(made), make_answer(made) if outcome == "gone" else SAYS]
         async with here(tmp_path, answers, **options) as project:
             if outcome == "gone":
-                with pytest.raises(codeloop.TurnFailed, match=f"calls the tool `{name}`, which does not exist"):
+                with pytest.raises(
+                    codeloop.TurnFailed, match=f"calls the tool `{name}`, which does not exist"
+                ):
                     await project.ask("go")
                 continue
             (use,) = (await project.ask("go")).tools
@@ -221,7 +267,9 @@ async def test_a_function_asks_and_is_refused(opened: Open) -> None:
         return "deployed"
 
     settings = {"permission": {"deploy": {"production": "deny"}}}
-    async with opened([make_answer(make_call("deploy")), SAYS], tools=[deploy], settings=settings) as project:
+    async with opened(
+        [make_answer(make_call("deploy")), SAYS], tools=[deploy], settings=settings
+    ) as project:
         answer = await project.ask("deploy")
         assert (answer.tools[0].state, reached) == ("failed", [])
         assert "deploy production" in answer.tools[0].output

@@ -1,4 +1,6 @@
-"""What is left when a project is closed: nothing. And what a program may do at once: several projects, two threads."""
+"""What is left when a project is closed: nothing. And what a program may do at once:
+several projects, two threads.
+"""
 
 import asyncio
 import os
@@ -86,7 +88,12 @@ asyncio.run(main())
 @pytest.mark.slow
 def test_a_function_that_raises_prints_nothing(tmp_path: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-c", SILENT, tmp_path], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-c", SILENT, tmp_path],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
     )
     assert (done.stdout, done.stderr, done.returncode) == ("Too bad.\n", "", 0)
 
@@ -113,7 +120,9 @@ async def test_without_asyncio_also_where_a_loop_runs(tmp_path: Path) -> None:
         """Double a number."""
         return 2 * number
 
-    with codeloop.sync.open(start.directory, replay=path, environment=start.environment, tools=[twice]) as project:
+    with codeloop.sync.open(
+        start.directory, replay=path, environment=start.environment, tools=[twice]
+    ) as project:
         session = project.session(title="From a notebook")
         answer = session.ask("what is twice four?")
         assert (answer.text, answer.tools[0].output) == ("It is done.", "8")
@@ -140,8 +149,18 @@ def test_ctrl_c_ends_a_program_and_all_that_it_started(tmp_path: Path) -> None:
         " 'PATH': '/usr/local/bin:/usr/bin:/bin', 'HOME': sys.argv[2]}) as project:\n"
         "    project.ask('wait')\n"
     )
-    command = [sys.executable, "-X", "dev", "-c", program, str(script(tmp_path, [SLEEPS])), str(tmp_path / "home")]
-    with subprocess.Popen(command, cwd=start.directory, stderr=subprocess.PIPE, text=True) as process:
+    command = [
+        sys.executable,
+        "-X",
+        "dev",
+        "-c",
+        program,
+        str(script(tmp_path, [SLEEPS])),
+        str(tmp_path / "home"),
+    ]
+    with subprocess.Popen(
+        command, cwd=start.directory, stderr=subprocess.PIPE, text=True
+    ) as process:
         wait_for_sleep(True)
         process.send_signal(signal.SIGINT)
         _, said = process.communicate(timeout=60)
@@ -160,7 +179,9 @@ async def test_what_can_not_be_opened_says_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(codeloop.CodeloopError, match=r"notes is a file. Correct the name"):
         async with codeloop.open(tmp_path / "notes"):
             pass
-    with pytest.raises(codeloop.CodeloopError, match=r"aaa can't be opened: File name too long. Correct the name"):
+    with pytest.raises(
+        codeloop.CodeloopError, match=r"aaa can't be opened: File name too long. Correct the name"
+    ):
         async with codeloop.open(tmp_path / ("a" * 300)):
             pass
     with pytest.raises(codeloop.CodeloopError, match=r"Start a server there \(`codeloop serve`\)"):
@@ -176,7 +197,9 @@ def test_importing_it_loads_next_to_nothing_and_its_names_are_those_of_the_stub(
         "import sys; before = set(sys.modules); import codeloop; print(*sorted(set(sys.modules) - before));"
         "from codeloop import *; print(*sorted(name for name in dir() if name != 'before'))"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, env=os.environ)
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, env=os.environ
+    )
     loaded, names = done.stdout.splitlines()
     assert loaded.split() == ["codeloop", "codeloop.kit", "codeloop.kit.lazy"]
     stub = Path(str(codeloop.__file__)).with_suffix(".pyi").read_text()

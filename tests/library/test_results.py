@@ -56,7 +56,11 @@ class Even(BaseModel):
 @pytest.mark.parametrize(
     ("kind", "given", "value"),
     [
-        (Review, {"summary": "s", "remarks": [{"line": 3, "text": "t"}]}, Review("s", [Remark(3, "t")])),
+        (
+            Review,
+            {"summary": "s", "remarks": [{"line": 3, "text": "t"}]},
+            Review("s", [Remark(3, "t")]),
+        ),
         (Town, {"name": "Oslo"}, {"name": "Oslo"}),
         (Point, {"x": 1}, Point(1)),
         (Even, {"number": 4}, Even(number=4)),
@@ -92,7 +96,8 @@ async def test_an_answer_has_the_type_that_was_asked_for(opened: Open) -> None:
 async def test_what_the_type_itself_refuses_is_an_error_with_the_answer(opened: Open) -> None:
     async with opened([answer(number=3)]) as project:
         with pytest.raises(
-            codeloop.WrongResult, match=r"is not a valid Even: .*it is odd - at `\$\.number`\. Ask again"
+            codeloop.WrongResult,
+            match=r"is not a valid Even: .*it is odd - at `\$\.number`\. Ask again",
         ) as caught:
             await project.ask("an even number", result=Even)
         assert caught.value.answer.reason == "done"

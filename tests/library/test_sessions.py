@@ -1,4 +1,6 @@
-"""Sessions of the library: streamed, answered, limited, stopped, resumed; in this process and on a server."""
+"""Sessions of the library: streamed, answered, limited, stopped, resumed;
+in this process and on a server.
+"""
 
 import asyncio
 import time
@@ -26,19 +28,37 @@ def untold(*towns: str) -> str:
     return ""
 
 
-async def test_a_stream_tells_what_happens_and_ends_with_the_answer(opened: Open, tmp_path: Path) -> None:
+async def test_a_stream_tells_what_happens_and_ends_with_the_answer(
+    opened: Open, tmp_path: Path
+) -> None:
     async with opened([WRITES, SAYS]) as project:
         session = await project.session(title="Notes")
         events = [event async for event in session.stream("write notes")]
         kinds = [
-            type(event).__name__ for event in events if not isinstance(event, codeloop.Notice | codeloop.ToolReported)
+            type(event).__name__
+            for event in events
+            if not isinstance(event, codeloop.Notice | codeloop.ToolReported)
         ]
         assert kinds[:4] == ["TextAdded", "ToolStarted", "ToolEnded", "FilesChanged"]
-        assert kinds[4:] == ["StepEnded", "TextAdded", "TextAdded", "TextAdded", "StepEnded", "TurnDone"]
+        assert kinds[4:] == [
+            "StepEnded",
+            "TextAdded",
+            "TextAdded",
+            "TextAdded",
+            "StepEnded",
+            "TurnDone",
+        ]
         done = events[-1]
         assert isinstance(done, codeloop.TurnDone)
-        assert "".join(event.text for event in events if isinstance(event, codeloop.TextAdded)) == "I write.It is done."
-        assert (done.answer.text, done.answer.reason, done.answer.steps) == ("It is done.", "done", 2)
+        assert (
+            "".join(event.text for event in events if isinstance(event, codeloop.TextAdded))
+            == "I write.It is done."
+        )
+        assert (done.answer.text, done.answer.reason, done.answer.steps) == (
+            "It is done.",
+            "done",
+            2,
+        )
         assert done.answer.files == (str(work(tmp_path) / "notes.txt"),)
         assert [(use.tool, use.state) for use in done.answer.tools] == [("write", "completed")]
         assert done.answer.tokens.input > 0
@@ -86,7 +106,9 @@ async def test_files_go_along_with_a_prompt(opened: Open, tmp_path: Path) -> Non
     async with opened([SAYS]) as project:
         session = await project.session()
         await session.ask("look", files=[tmp_path / "seen.txt"])
-        with pytest.raises(codeloop.CodeloopError, match=r"missing\.txt .*(does not exist|can't be read)"):
+        with pytest.raises(
+            codeloop.CodeloopError, match=r"missing\.txt .*(does not exist|can't be read)"
+        ):
             await session.ask("look", files=[tmp_path / "missing.txt"])
 
 
@@ -111,8 +133,11 @@ async def test_a_limit_is_an_error_with_what_there_was(opened: Open) -> None:
 
 
 async def test_a_turn_that_takes_too_long_is_stopped(opened: Open, tmp_path: Path) -> None:
-    # On a slow machine the time is over before the model was asked: then the next turn gets this call.
-    waits = make_answer(make_call("bash", command="test -e stopped || sleep 600", description="wait"))
+    # On a slow machine the time is over before the model was asked: then the
+    # next turn gets this call.
+    waits = make_answer(
+        make_call("bash", command="test -e stopped || sleep 600", description="wait")
+    )
     async with opened([waits, SAYS], profile=FREE) as project:
         session = await project.session()
         with pytest.raises(codeloop.LimitReached, match=r"stopped after 0\.2 s") as caught:
@@ -208,7 +233,9 @@ async def test_what_is_wrong_is_said_before_anything_is_sent(opened: Open) -> No
 @pytest.mark.parametrize("session_id", ["ses_none", "ses_" + "0" * 26])
 async def test_an_unknown_session_is_an_error_of_its_own(opened: Open, session_id: str) -> None:
     async with opened([SAYS]) as project:
-        with pytest.raises(codeloop.SessionNotFound, match=f"Session not found: {session_id}") as lost:
+        with pytest.raises(
+            codeloop.SessionNotFound, match=f"Session not found: {session_id}"
+        ) as lost:
             await project.session(session_id)
         assert lost.value.session_id == session_id
         session = await project.session()
@@ -218,7 +245,9 @@ async def test_an_unknown_session_is_an_error_of_its_own(opened: Open, session_i
                 await call
 
 
-async def test_a_prompt_that_could_not_be_sent_leaves_no_empty_session(opened: Open, tmp_path: Path) -> None:
+async def test_a_prompt_that_could_not_be_sent_leaves_no_empty_session(
+    opened: Open, tmp_path: Path
+) -> None:
     async with opened([SAYS]) as project:
         with pytest.raises(codeloop.CodeloopError, match=r"missing\.txt"):
             await project.ask("look", files=[tmp_path / "missing.txt"])

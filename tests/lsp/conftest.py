@@ -1,4 +1,6 @@
-"""Tests of what a server says wait for it as long as a loaded machine needs; those of limits set their own."""
+"""Tests of what a server says wait for it as long as a loaded machine needs;
+those of limits set their own.
+"""
 
 import pytest
 

@@ -1,4 +1,6 @@
-"""Servers as they are published, as far as they can be installed here, each with a small project."""
+"""Servers as they are published, as far as they can be installed here,
+each with a small project.
+"""
 
 import os
 import shutil
@@ -30,7 +32,8 @@ from tests.tool.context import TestContext, make_context
 class Case:
     """A server: how it is installed, a file without and with an error, words of the error.
 
-    `asks`: calls of the tool, each with the words that its answer holds; places are in the file without the error.
+    `asks`: calls of the tool, each with the words that its answer holds;
+    places are in the file without the error.
     """
 
     install: tuple[str, ...]
@@ -165,7 +168,9 @@ def folder_of(name: str) -> Path | None:
 
 @dataclass
 class Real:
-    """A project with one server. `code`: the folder of its files; `seconds`: how long the last edit waited."""
+    """A project with one server. `code`: the folder of its files;
+    `seconds`: how long the last edit waited.
+    """
 
     code: Path
     languages: ServerPool
@@ -184,18 +189,27 @@ class Real:
 
 
 @asynccontextmanager
-async def real_server(tmp_path: Path, name: str, folder: str = "") -> AsyncGenerator[tuple[Real, TestContext]]:
-    """Open a project with one server, which nothing has started yet; its code lies in `folder`. Skips without it."""
+async def real_server(
+    tmp_path: Path, name: str, folder: str = ""
+) -> AsyncGenerator[tuple[Real, TestContext]]:
+    """Open a project with one server, which nothing has started yet; its code lies in `folder`.
+    Skips without it.
+    """
     programs = folder_of(name)
     ctx = make_context(tmp_path)
     beside = install_python_programs(*CASES[name].beside) if CASES[name].beside else None
-    path = os.pathsep.join([*(str(each) for each in (programs, beside) if each), os.environ["PATH"]])
-    # Biome's daemon is found by its socket in the cache: one that tests share would end while another still needs it.
-    # Not below `tmp_path`, since the path of a socket may have only 107 bytes.
+    path = os.pathsep.join(
+        [*(str(each) for each in (programs, beside) if each), os.environ["PATH"]]
+    )
+    # Biome's daemon is found by its socket in the cache: one that tests share would end while
+    # another still needs it. Not below `tmp_path`,
+    # since the path of a socket may have only 107 bytes.
     cache = mkdtemp(prefix="lsp-")
     environment = {"PATH": path, "HOME": str(Path.home()), "XDG_CACHE_HOME": cache}
     root = ctx.workspace.root
-    workspace = ctx.workspace = Workspace(root, root, ctx.workspace.scratch, environment, SandboxConfig())
+    workspace = ctx.workspace = Workspace(
+        root, root, ctx.workspace.scratch, environment, SandboxConfig()
+    )
     logs: list[str] = []
 
     async def start(chosen: ServerChoice, at: Path) -> Program:
@@ -220,7 +234,9 @@ async def real_server(tmp_path: Path, name: str, folder: str = "") -> AsyncGener
     )
     place = ProgramSearch(root, root, is_trusted=True, path=path, installed=tmp_path / "none")
     rows = list_servers(None, place)
-    others = {each.row.name: LspServerConfig(disabled=True) for each in rows if each.row.name != name}
+    others = {
+        each.row.name: LspServerConfig(disabled=True) for each in rows if each.row.name != name
+    }
     chosen = list_servers(others, place)
     if not any(each.state == "found" for each in chosen):
         ctx.store.close()

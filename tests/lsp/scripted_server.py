@@ -1,6 +1,8 @@
-"""A language server that does as it is told: each word `bad` in a file is an error, and it can misbehave by order.
+"""A language server that does as it is told: each word `bad` in a file is an error,
+and it can misbehave by order.
 
-Its first argument is the folder of its traces; the others are orders, see `ORDERS` in the code below.
+Its first argument is the folder of its traces;
+the others are orders, see `ORDERS` in the code below.
 """
 
 import json
@@ -32,7 +34,9 @@ def note(line: str) -> None:
 def send(*messages: dict[str, Any]) -> None:
     bodies = [json.dumps({"jsonrpc": "2.0", **message}).encode() for message in messages]
     with LOCK:
-        sys.stdout.buffer.write(b"".join(b"Content-Length: %d\r\n\r\n%b" % (len(body), body) for body in bodies))
+        sys.stdout.buffer.write(
+            b"".join(b"Content-Length: %d\r\n\r\n%b" % (len(body), body) for body in bodies)
+        )
         sys.stdout.buffer.flush()
 
 
@@ -56,7 +60,10 @@ def errors(text: str) -> list[dict[str, Any]]:
 def said(uri: str, version: int, text: str) -> dict[str, Any]:
     named = {} if "versionless" in ORDERS else {"version": version}
     found = errors(text) if "uses" not in ORDERS else misused(text)
-    return {"method": "textDocument/publishDiagnostics", "params": {"uri": uri, "diagnostics": found, **named}}
+    return {
+        "method": "textDocument/publishDiagnostics",
+        "params": {"uri": uri, "diagnostics": found, **named},
+    }
 
 
 def publish(uri: str, version: int, text: str) -> None:
@@ -66,14 +73,23 @@ def publish(uri: str, version: int, text: str) -> None:
 def misused(text: str) -> list[dict[str, Any]]:
     """Return an error for each word `a.NAME` when the text of `a.x` has no NAME."""
     own = next((known for uri, (_, known) in TEXTS.items() if uri.endswith("/a.x")), "")
-    wrong = re.sub(r"a\.(\w+)", lambda found: found[1] if found[1] in own else f"bad_{found[1]}", text)
+    wrong = re.sub(
+        r"a\.(\w+)", lambda found: found[1] if found[1] in own else f"bad_{found[1]}", text
+    )
     return errors(wrong)
 
 
 def index(uri: str) -> None:
-    """Look at the project for a while, and then say what was wrong all the time: of the text at the end of that."""
+    """Look at the project for a while, and then say what was wrong all the time: of
+    the text at the end of that.
+    """
     time.sleep(seconds_of("begins"))
-    send({"method": "$/progress", "params": {"token": "i", "value": {"kind": "begin", "title": "indexing"}}})
+    send(
+        {
+            "method": "$/progress",
+            "params": {"token": "i", "value": {"kind": "begin", "title": "indexing"}},
+        }
+    )
     time.sleep(seconds_of("indexes"))
     version, text = TEXTS[uri]
     # Before it says so: the next question may be there at once.
@@ -84,7 +100,9 @@ def index(uri: str) -> None:
 
 
 def seconds_of(order: str) -> float:
-    return next((float(each.partition("=")[2]) for each in ORDERS if each.startswith(f"{order}=")), 0.0)
+    return next(
+        (float(each.partition("=")[2]) for each in ORDERS if each.startswith(f"{order}=")), 0.0
+    )
 
 
 def changed(uri: str, version: int, text: str, before: str = "") -> None:
@@ -113,7 +131,9 @@ def changed(uri: str, version: int, text: str, before: str = "") -> None:
     if "pull" in ORDERS or "pulls later" in ORDERS or ("silent" in ORDERS and "bad" not in text):
         return
     if "held" in ORDERS and before:
-        others = [said(each, *known) for each, known in TEXTS.items() if each != uri and "uses" in ORDERS]
+        others = [
+            said(each, *known) for each, known in TEXTS.items() if each != uri and "uses" in ORDERS
+        ]
         HELD.extend([*others, said(uri, version, text)])
         return
     if "uses" in ORDERS:
@@ -146,7 +166,9 @@ def apply(text: str, change: dict[str, Any]) -> str:
     lines = [*re.findall(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+\Z", text), ""]
 
     def offset(place: dict[str, int]) -> int:
-        units = lines[min(place["line"], len(lines) - 1)].encode("utf-16-le")[: 2 * place["character"]]
+        units = lines[min(place["line"], len(lines) - 1)].encode("utf-16-le")[
+            : 2 * place["character"]
+        ]
         return sum(len(line) for line in lines[: place["line"]]) + len(units.decode("utf-16-le"))
 
     span = change["range"]
@@ -154,8 +176,19 @@ def apply(text: str, change: dict[str, Any]) -> str:
 
 
 KNOWN = (
-    *("definitionProvider", "referencesProvider", "implementationProvider", "hoverProvider", "renameProvider"),
-    *("documentSymbolProvider", "workspaceSymbolProvider", "callHierarchyProvider", "typeHierarchyProvider"),
+    *(
+        "definitionProvider",
+        "referencesProvider",
+        "implementationProvider",
+        "hoverProvider",
+        "renameProvider",
+    ),
+    *(
+        "documentSymbolProvider",
+        "workspaceSymbolProvider",
+        "callHierarchyProvider",
+        "typeHierarchyProvider",
+    ),
 )
 
 
@@ -165,7 +198,8 @@ def places(word: str, before: str = "") -> list[dict[str, Any]]:
     for file in sorted(ROOT[0].glob("*.x")):
         for number, line in enumerate(file.read_text().splitlines()):
             for at in re.finditer(
-                rf"(?<={before})\b{re.escape(word)}\b" if before else rf"\b{re.escape(word)}\b", line
+                rf"(?<={before})\b{re.escape(word)}\b" if before else rf"\b{re.escape(word)}\b",
+                line,
             ):
                 ends = [{"line": number, "character": column} for column in at.span()]
                 found.append({"uri": file.as_uri(), "range": {"start": ends[0], "end": ends[1]}})
@@ -177,9 +211,21 @@ def symbols(text: str) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
     for number, line in enumerate(lines):
         if found := re.match(r"def (\w+)", line):
-            end = next((at for at in range(number + 1, len(lines)) if not lines[at].startswith(" ")), len(lines)) - 1
-            name = {"start": {"line": number, "character": 4}, "end": {"line": number, "character": found.end(1)}}
-            whole = {"start": {"line": number, "character": 0}, "end": {"line": end, "character": 99}}
+            end = (
+                next(
+                    (at for at in range(number + 1, len(lines)) if not lines[at].startswith(" ")),
+                    len(lines),
+                )
+                - 1
+            )
+            name = {
+                "start": {"line": number, "character": 4},
+                "end": {"line": number, "character": found.end(1)},
+            }
+            whole = {
+                "start": {"line": number, "character": 0},
+                "end": {"line": end, "character": 99},
+            }
             rows.append({"name": found[1], "kind": 12, "range": whole, "selectionRange": name})
     return rows
 
@@ -187,7 +233,9 @@ def symbols(text: str) -> list[dict[str, Any]]:
 def known(method: str, params: dict[str, Any]) -> Any:
     if method == "workspace/symbol":
         defined = {
-            re.findall(r"def (\w+)", file.read_text())[0] for file in ROOT[0].glob("*.x") if "def " in file.read_text()
+            re.findall(r"def (\w+)", file.read_text())[0]
+            for file in ROOT[0].glob("*.x")
+            if "def " in file.read_text()
         }
         return [
             {"name": name, "kind": 12, "location": place}
@@ -197,11 +245,15 @@ def known(method: str, params: dict[str, Any]) -> Any:
         ]
     if method.startswith(("callHierarchy/", "typeHierarchy/")):
         item = params["item"]
-        found = [place for place in places(item["name"]) if place["range"] != item["selectionRange"]]
+        found = [
+            place for place in places(item["name"]) if place["range"] != item["selectionRange"]
+        ]
         if method.startswith("type"):
             return [item]
         key = "from" if "incoming" in method else "to"
-        return [{key: {**item, "uri": place["uri"]}, "fromRanges": [place["range"]]} for place in found]
+        return [
+            {key: {**item, "uri": place["uri"]}, "fromRanges": [place["range"]]} for place in found
+        ]
     uri = params["textDocument"]["uri"]
     if uri not in TEXTS:
         raise LookupError(f"{method} of an unopened document")
@@ -218,12 +270,20 @@ def known(method: str, params: dict[str, Any]) -> Any:
     if method == "textDocument/rename":
         changes: dict[str, list[Any]] = {}
         for place in places(word):
-            changes.setdefault(place["uri"], []).append({"range": place["range"], "newText": params["newName"]})
+            changes.setdefault(place["uri"], []).append(
+                {"range": place["range"], "newText": params["newName"]}
+            )
         return {"changes": changes}
     if "prepare" in method:
         (place,) = places(word, "def ")
         return [
-            {"name": word, "kind": 12, "uri": place["uri"], "range": place["range"], "selectionRange": place["range"]}
+            {
+                "name": word,
+                "kind": 12,
+                "uri": place["uri"],
+                "range": place["range"],
+                "selectionRange": place["range"],
+            }
         ]
     return places(word) if method.endswith("references") else places(word, "def ")
 
@@ -237,7 +297,10 @@ def answer(method: str, params: dict[str, Any]) -> Any:
         if "knows" in ORDERS:
             can |= dict.fromkeys(KNOWN, True)
         if "pull" in ORDERS:
-            can["diagnosticProvider"] = {"interFileDependencies": True, "workspaceDiagnostics": False}
+            can["diagnosticProvider"] = {
+                "interFileDependencies": True,
+                "workspaceDiagnostics": False,
+            }
         return {"capabilities": can}
     if method == "textDocument/diagnostic":
         time.sleep(seconds_of("slow"))
@@ -267,11 +330,27 @@ def heard(method: str, params: Any) -> None:
         changed(uri, document["version"], text, before)
     elif method == "initialized" and "watch" in ORDERS:
         options = {"watchers": [{"globPattern": "**/*.x"}]}
-        rows = [{"id": "1", "method": "workspace/didChangeWatchedFiles", "registerOptions": options}]
-        send({"id": "watch", "method": "client/registerCapability", "params": {"registrations": rows}})
+        rows = [
+            {"id": "1", "method": "workspace/didChangeWatchedFiles", "registerOptions": options}
+        ]
+        send(
+            {
+                "id": "watch",
+                "method": "client/registerCapability",
+                "params": {"registrations": rows},
+            }
+        )
     elif method == "initialized" and "pulls later" in ORDERS:
-        row = {"id": "2", "method": "textDocument/diagnostic", "registerOptions": {"interFileDependencies": True}}
-        later = {"id": "pull", "method": "client/registerCapability", "params": {"registrations": [row]}}
+        row = {
+            "id": "2",
+            "method": "textDocument/diagnostic",
+            "registerOptions": {"interFileDependencies": True},
+        }
+        later = {
+            "id": "pull",
+            "method": "client/registerCapability",
+            "params": {"registrations": [row]},
+        }
         threading.Timer(0.2, send, (later,)).start()
     elif method == "workspace/didChangeWatchedFiles":
         note("; ".join(f"{Path(each['uri']).name} {each['type']}" for each in params["changes"]))
@@ -310,9 +389,16 @@ def main() -> None:
             try:
                 send({"id": message["id"], "result": answer(method, params)})
             except InterruptedError:
-                send({"id": message["id"], "error": {"code": -32801, "message": "content modified"}})
+                send(
+                    {"id": message["id"], "error": {"code": -32801, "message": "content modified"}}
+                )
             except LookupError:
-                send({"id": message["id"], "error": {"code": -32601, "message": f"unknown: {method}"}})
+                send(
+                    {
+                        "id": message["id"],
+                        "error": {"code": -32601, "message": f"unknown: {method}"},
+                    }
+                )
 
 
 main()

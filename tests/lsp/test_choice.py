@@ -12,7 +12,9 @@ from tests.tool.context import make_context
 
 
 def place(root: Path, *, trusted: bool = True, path: str = "") -> ProgramSearch:
-    return ProgramSearch(root, root, is_trusted=trusted, path=path, installed=root.parent / "installed")
+    return ProgramSearch(
+        root, root, is_trusted=trusted, path=path, installed=root.parent / "installed"
+    )
 
 
 def program(folder: Path, name: str) -> Path:
@@ -24,7 +26,11 @@ def program(folder: Path, name: str) -> Path:
 
 
 def states(
-    root: Path, configured: dict[str, LspServerConfig] | bool | None = None, *, trusted: bool = True, path: str = ""
+    root: Path,
+    configured: dict[str, LspServerConfig] | bool | None = None,
+    *,
+    trusted: bool = True,
+    path: str = "",
 ) -> dict[str, str]:
     found = list_servers(configured, place(root, trusted=trusted, path=path))
     return {each.row.name: each.state for each in found}
@@ -50,12 +56,16 @@ def test_one_of_a_kind_serves_and_linters_beside_it(root: Path, tmp_path: Path) 
     for name in ("basedpyright-langserver", "ty", "ruff", "pylsp"):
         program(tmp_path / "bin", name)
     found = list_servers(None, place(root, path=str(tmp_path / "bin")))
-    assert [each.row.name for each, _ in select_servers(found, root / "a.py", root)] == ["basedpyright", "ruff"]
+    assert [each.row.name for each, _ in select_servers(found, root / "a.py", root)] == [
+        "basedpyright",
+        "ruff",
+    ]
     program(root / ".venv/bin", "ty")
     found = list_servers(None, place(root, path=str(tmp_path / "bin")))
-    assert [each.row.name for each, _ in select_servers(found, root / "a.py", root)] == ["ty", "ruff"], (
-        "a project's own first"
-    )
+    assert [each.row.name for each, _ in select_servers(found, root / "a.py", root)] == [
+        "ty",
+        "ruff",
+    ], "a project's own first"
     assert select_servers(found, root / "a.txt", root) == []
 
 
@@ -64,7 +74,9 @@ def test_nothing_of_an_untrusted_project_runs(root: Path, tmp_path: Path) -> Non
     program(root / "node_modules/.bin", "bash-language-server")
     assert {"ty", "bash"} <= {name for name, state in states(root).items() if state == "found"}
     everything = f"{root}/.venv/bin:{root}/node_modules/.bin"
-    assert set(states(root, trusted=False, path=everything).values()) == {"missing"}, "not by way of PATH either"
+    assert set(states(root, trusted=False, path=everything).values()) == {"missing"}, (
+        "not by way of PATH either"
+    )
     (tmp_path / "link").symlink_to(root / ".venv/bin")
     assert states(root, trusted=False, path=str(tmp_path / "link"))["ty"] == "missing"
 
@@ -73,7 +85,11 @@ def test_what_runs_code_of_the_project_wants_trust(root: Path, tmp_path: Path) -
     for name in ("rust-analyzer", "typescript-language-server", "gopls"):
         program(tmp_path / "bin", name)
     found = states(root, trusted=False, path=str(tmp_path / "bin"))
-    assert (found["rust-analyzer"], found["typescript"], found["gopls"]) == ("untrusted", "untrusted", "found")
+    assert (found["rust-analyzer"], found["typescript"], found["gopls"]) == (
+        "untrusted",
+        "untrusted",
+        "found",
+    )
 
 
 def test_the_nearest_root_counts_and_none_above_the_work_tree(root: Path, tmp_path: Path) -> None:
@@ -90,7 +106,9 @@ def test_one_that_needs_its_configuration_serves_only_there(root: Path, tmp_path
     for name in ("deno", "typescript-language-server"):
         program(tmp_path / "bin", name)
     found = list_servers(None, place(root, path=str(tmp_path / "bin")))
-    assert [each.row.name for each, _ in select_servers(found, root / "a.ts", root)] == ["typescript"]
+    assert [each.row.name for each, _ in select_servers(found, root / "a.ts", root)] == [
+        "typescript"
+    ]
     (root / "deno.json").touch()
     assert [each.row.name for each, _ in select_servers(found, root / "a.ts", root)] == ["deno"]
 
@@ -100,7 +118,9 @@ def test_the_configuration_changes_adds_and_disables(root: Path, tmp_path: Path)
     own = program(tmp_path / "bin", "mine")
     configured = {
         "ty": LspServerConfig(disabled=True),
-        "mine": LspServerConfig(command=[str(own), "--stdio"], extensions=[".py", ".my"], env={"A": "b"}),
+        "mine": LspServerConfig(
+            command=[str(own), "--stdio"], extensions=[".py", ".my"], env={"A": "b"}
+        ),
     }
     found = list_servers(configured, place(root, path=str(tmp_path / "bin")))
     ((mine, _),) = select_servers(found, root / "a.py", root)

@@ -28,10 +28,15 @@ async def quiet(it: World) -> None:
 async def test_an_error_that_an_edit_brings_is_told_once(tmp_path: Path) -> None:
     async with world(tmp_path) as it:
         assert await it.edit("a.x", "one\n") == ""
-        assert await it.edit("a.x", "one\nbad1\n") == "1 new error:\na.x:2: bad1 is not good (scripted B1)"
+        assert (
+            await it.edit("a.x", "one\nbad1\n")
+            == "1 new error:\na.x:2: bad1 is not good (scripted B1)"
+        )
         assert await it.edit("a.x", "zero\none\nbad1\n") == "", "it only moved"
         assert await it.edit("a.x", "zero\none\n") == ""
-        assert await it.edit("a.x", "bad1\n") == "1 new error:\na.x:1: bad1 is not good (scripted B1)"
+        assert (
+            await it.edit("a.x", "bad1\n") == "1 new error:\na.x:1: bad1 is not good (scripted B1)"
+        )
         assert len(it.started()) == 1
 
 
@@ -45,7 +50,10 @@ async def test_what_was_wrong_before_is_not_told(tmp_path: Path) -> None:
 async def test_a_pulled_diagnostic_counts_as_one_that_came_by_itself(tmp_path: Path) -> None:
     async with world(tmp_path, "pull") as it:
         (it.root / "a.x").write_text("bad0\n")
-        assert await it.edit("a.x", "bad0\nbad1\n") == "1 new error:\na.x:2: bad1 is not good (scripted B1)"
+        assert (
+            await it.edit("a.x", "bad0\nbad1\n")
+            == "1 new error:\na.x:2: bad1 is not good (scripted B1)"
+        )
         assert await it.edit("a.x", "") == ""
 
 
@@ -59,10 +67,13 @@ async def test_many_errors_are_counted(tmp_path: Path) -> None:
 
 def test_files_of_which_no_error_is_shown_are_named() -> None:
     errors = [(Path(f"{name}.x"), error(at)) for name in ("a", "b", "c") for at in range(15)]
-    assert format_new_diagnostics(errors, lambda path: path.name).endswith("\n(25 more, also in c.x)")
+    assert format_new_diagnostics(errors, lambda path: path.name).endswith(
+        "\n(25 more, also in c.x)"
+    )
     many = [(Path(f"{at:02}.x"), error(1)) for at in range(40)]
-    assert ", also in 20.x, 21.x, 22.x, 23.x, 24.x, 25.x, 26.x, 27.x, ...)" in format_new_diagnostics(
-        many, lambda path: path.name
+    assert (
+        ", also in 20.x, 21.x, 22.x, 23.x, 24.x, 25.x, 26.x, 27.x, ...)"
+        in format_new_diagnostics(many, lambda path: path.name)
     )
 
 
@@ -147,7 +158,9 @@ async def test_quick_edits_wait_less_for_a_server_that_is_behind(
         assert tracker.miss_count == 0, "it answers again"
 
 
-async def test_what_comes_late_is_in_the_next_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_what_comes_late_is_in_the_next_result(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async with world(tmp_path, "held") as it:
         await it.edit("a.x", "one\n")
         await quiet(it)
@@ -157,7 +170,9 @@ async def test_what_comes_late_is_in_the_next_result(tmp_path: Path, monkeypatch
         assert it.seconds < HANGS
         it.speak()
         await quiet(it)
-        assert await it.edit("b.x", "fine\n") == "1 new error:\na.x:1: bad1 is not good (scripted B1)"
+        assert (
+            await it.edit("b.x", "fine\n") == "1 new error:\na.x:1: bad1 is not good (scripted B1)"
+        )
 
 
 async def test_what_comes_late_is_told_once_and_never_of_a_text_that_is_no_more(
@@ -179,7 +194,10 @@ async def test_what_comes_late_is_told_once_and_never_of_a_text_that_is_no_more(
 
 
 async def test_warnings_are_told_where_that_is_wanted(tmp_path: Path) -> None:
-    for shows, expected in ((None, ""), (True, "1 new warning:\na.x:2: warning: meh1 is not good (scripted B1)")):
+    for shows, expected in (
+        (None, ""),
+        (True, "1 new warning:\na.x:2: warning: meh1 is not good (scripted B1)"),
+    ):
         (tmp_path / str(shows)).mkdir()
         async with world(tmp_path / str(shows), warnings=shows) as it:
             await it.edit("a.x", "one\n")
@@ -191,7 +209,10 @@ async def test_an_error_in_a_file_that_nobody_read_is_told(tmp_path: Path) -> No
         (it.root / "a.x").write_text("total\n")
         (it.root / "b.x").write_text("call a a.total\n")
         assert await it.edit("a.x", "total more\n") == ""
-        assert await it.edit("a.x", "sum more\n") == "1 new error:\nb.x:1: bad_total is not good (scripted B1)"
+        assert (
+            await it.edit("a.x", "sum more\n")
+            == "1 new error:\nb.x:1: bad_total is not good (scripted B1)"
+        )
 
 
 async def test_a_server_that_says_nothing_of_files_without_errors_is_understood(
@@ -239,7 +260,9 @@ async def test_a_server_that_crashes_three_times_is_given_up_and_said(tmp_path: 
         assert "bad" in await it.edit("a.x", "bad\n")
 
 
-async def test_a_server_that_hangs_delays_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_server_that_hangs_delays_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async with world(tmp_path, "hang") as it:
         await it.edit("a.x", "bad1\n")
         await quiet(it)
@@ -249,7 +272,9 @@ async def test_a_server_that_hangs_delays_nothing(tmp_path: Path, monkeypatch: p
             assert it.seconds < HANGS
 
 
-async def test_a_server_that_never_greets_delays_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_server_that_never_greets_delays_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     wait(monkeypatch, 300)
     async with world(tmp_path, "mute") as it:
         for number in range(2):
@@ -273,7 +298,9 @@ async def test_garbage_ends_a_server(tmp_path: Path) -> None:
     for order in ("garbage", "huge"):
         (tmp_path / order).mkdir()
         async with world(tmp_path / order, order, "greeting") as it:
-            assert "bad1" in await it.edit("a.x", "bad1\n"), "words before the first message are passed over"
+            assert "bad1" in await it.edit("a.x", "bad1\n"), (
+                "words before the first message are passed over"
+            )
             assert await it.edit("a.x", "boom\n") == ""
             await quiet(it)
             assert any("failed: " in line for line in it.logs), it.logs
@@ -288,7 +315,14 @@ async def test_nothing_of_a_server_is_left(tmp_path: Path) -> None:
 
 async def test_a_change_is_sent_as_what_changed(tmp_path: Path) -> None:
     async with world(tmp_path) as it:
-        for text in ("a\r\nb😀\r\nc", "a\r\nb😀 bad1\r\nc", "bad1😀\nbad2", "bad1😀\nbad2 bad3\n", "", "bad4"):
+        for text in (
+            "a\r\nb😀\r\nc",
+            "a\r\nb😀 bad1\r\nc",
+            "bad1😀\nbad2",
+            "bad1😀\nbad2 bad3\n",
+            "",
+            "bad4",
+        ):
             await it.edit("a.x", text)
         assert (
             it.languages.collect_diagnostics([it.root / "a.x"])[str(it.root / "a.x")][0]["message"]

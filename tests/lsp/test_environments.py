@@ -13,14 +13,20 @@ import pytest
 
 from codeloop.lsp.client.server_settings import ServerSettings
 from codeloop.lsp.servers.choice import ProgramSearch, list_servers
-from codeloop.lsp.servers.environments import activate_python, fill_places, find_places, list_python_folders
+from codeloop.lsp.servers.environments import (
+    activate_python,
+    fill_places,
+    find_places,
+    list_python_folders,
+)
 from codeloop.schema.config import LspServerConfig
 from tests.cli.program import Desk, call, serving, steps
 from tests.lsp.real import folder_of
 from tests.support.answers import Answer
 
 PATIENT_EDITS = {
-    f"language_tools.LSP_{name}": 60_000 for name in ("START", "DIAGNOSTICS_TIME", "FIRST_DIAGNOSTICS_TIME")
+    f"language_tools.LSP_{name}": 60_000
+    for name in ("START", "DIAGNOSTICS_TIME", "FIRST_DIAGNOSTICS_TIME")
 }
 """An edit waits until the server has spoken, however busy the machine is."""
 
@@ -70,41 +76,76 @@ def test_it_is_found_where_tools_put_it(tmp_path: Path, tool: str) -> None:
     root = top / "package"
     root.mkdir(parents=True)
     folder = make_environment(PLACES[tool](root, home))
-    assert find_places(root, top, {"HOME": str(home)}, is_trusted=True)["python"] == f"{folder}/bin/python"
+    assert (
+        find_places(root, top, {"HOME": str(home)}, is_trusted=True)["python"]
+        == f"{folder}/bin/python"
+    )
     untrusted = find_places(root, top, {"HOME": str(home)}, is_trusted=False)
-    assert untrusted == {"python-imports": [f"{folder}/lib/python3.11/site-packages"]}, "it is not executed"
+    assert untrusted == {"python-imports": [f"{folder}/lib/python3.11/site-packages"]}, (
+        "it is not executed"
+    )
 
 
 def test_an_activated_one_comes_first_but_that_of_codeloop(tmp_path: Path) -> None:
-    own, mine = make_environment(tmp_path / "work/.venv"), make_environment(tmp_path / "mine", is_conda=True)
+    own, mine = (
+        make_environment(tmp_path / "work/.venv"),
+        make_environment(tmp_path / "mine", is_conda=True),
+    )
     top = tmp_path / "work"
 
     def find(**variables: str) -> str:
-        return find_places(top, top, variables, is_trusted=True)["python"].removesuffix("/bin/python")
+        return find_places(top, top, variables, is_trusted=True)["python"].removesuffix(
+            "/bin/python"
+        )
 
     assert find(VIRTUAL_ENV=str(mine)) == find(CONDA_PREFIX=str(mine)) == str(mine)
     assert find(CONDA_PREFIX=str(mine), CONDA_DEFAULT_ENV="base") == str(own)
-    assert find(VIRTUAL_ENV=sys.prefix) == find(VIRTUAL_ENV="relative") == find(UV_PROJECT_ENVIRONMENT="x") == str(own)
+    assert (
+        find(VIRTUAL_ENV=sys.prefix)
+        == find(VIRTUAL_ENV="relative")
+        == find(UV_PROJECT_ENVIRONMENT="x")
+        == str(own)
+    )
     places = find_places(top, top, {"VIRTUAL_ENV": str(mine)}, is_trusted=False)
     assert places == {"python": f"{mine}/bin/python"}, "the user has named it"
-    assert activate_python({"VIRTUAL_ENV": "/x", "A": "b"}, places) == {"A": "b", "CONDA_PREFIX": str(mine)}
-    assert list_python_folders(find_places(top, top, {}, is_trusted=True)) == [own, Path("/opt/python")]
+    assert activate_python({"VIRTUAL_ENV": "/x", "A": "b"}, places) == {
+        "A": "b",
+        "CONDA_PREFIX": str(mine),
+    }
+    assert list_python_folders(find_places(top, top, {}, is_trusted=True)) == [
+        own,
+        Path("/opt/python"),
+    ]
 
 
 def test_places_without_a_value_are_left_out() -> None:
-    value = {"python": {"pythonPath": "{python}", "a": ["{python}", "{other}", "x {python}"], "b": "{other}"}}
+    value = {
+        "python": {
+            "pythonPath": "{python}",
+            "a": ["{python}", "{other}", "x {python}"],
+            "b": "{other}",
+        }
+    }
     filled = {"python": {"pythonPath": "/p", "a": ["/p", "x {python}"]}}
     assert fill_places(value, {"python": "/p"}) == filled
     assert fill_places("{python}", {}) is None
 
 
 def test_what_the_configuration_says_reaches_servers_that_ask(tmp_path: Path) -> None:
-    """In the form of OpenCode, where each section is answered with all of `initialization`, and by section."""
+    """In the form of OpenCode, where each section is answered with all of `initialization`,
+    and by section.
+    """
     search = ProgramSearch(tmp_path, tmp_path, is_trusted=True, path="", installed=tmp_path)
 
     def ask(entry: LspServerConfig, section: str) -> object:
-        row = next(each.row for each in list_servers({"pyright": entry}, search) if each.row.name == "pyright")
-        settings = ServerSettings(lambda _root: fill_places(row.settings, {"python": "/found"}), row.answers)
+        row = next(
+            each.row
+            for each in list_servers({"pyright": entry}, search)
+            if each.row.name == "pyright"
+        )
+        settings = ServerSettings(
+            lambda _root: fill_places(row.settings, {"python": "/found"}), row.answers
+        )
         return settings.answer({"section": section}, tmp_path)
 
     assert ask(LspServerConfig(), "python") == {"pythonPath": "/found", "analysis": {}}
@@ -145,7 +186,9 @@ def test_what_the_project_has_installed_is_resolved(tmp_path: Path, name: str, f
         assert desk.run("trust").returncode == 0
         done = desk.run("run", "--format", "json", "do it", **variables)
         assert done.returncode == 0, done.stderr
-        told = [str(m["content"]) for m in server.requests[-1].json["messages"] if m["role"] == "tool"][-1]
+        told = [
+            str(m["content"]) for m in server.requests[-1].json["messages"] if m["role"] == "tool"
+        ][-1]
     assert "n.py:4" in told, json.dumps(told)
     assert "n.py:1" not in told
     assert "n.py:3" not in told

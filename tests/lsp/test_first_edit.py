@@ -1,4 +1,6 @@
-"""What a server needs time for before it can speak of the first edit: to start, to read the project."""
+"""What a server needs time for before it can speak of the first edit: to start,
+to read the project.
+"""
 
 import asyncio
 from pathlib import Path
@@ -48,14 +50,20 @@ async def test_the_first_edit_of_a_file_tells_its_error(
         assert await it.edit("a.x", "bad1\n") == TOLD
 
 
-async def test_a_late_report_on_the_text_before_is_not_taken_for_one_on_the_edit(tmp_path: Path) -> None:
+async def test_a_late_report_on_the_text_before_is_not_taken_for_one_on_the_edit(
+    tmp_path: Path,
+) -> None:
     async with world(tmp_path, "indexes=0.5", "rereads=0.6", "delay=1.0", "versionless") as it:
         (it.root / "a.x").write_text("fine\n")
         assert await it.edit("a.x", "bad1\n") == TOLD
 
 
-@pytest.mark.parametrize("orders", [("starts=0.6",), ("indexes=0.5", "versionless"), ("pull", "slow=0.4")])
-async def test_the_first_edit_that_is_right_tells_nothing(tmp_path: Path, orders: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(
+    "orders", [("starts=0.6",), ("indexes=0.5", "versionless"), ("pull", "slow=0.4")]
+)
+async def test_the_first_edit_that_is_right_tells_nothing(
+    tmp_path: Path, orders: tuple[str, ...]
+) -> None:
     async with world(tmp_path, *orders) as it:
         (it.root / "a.x").write_text("bad0\n")
         assert await it.edit("a.x", "bad0\nfine\n") == ""
@@ -70,7 +78,9 @@ async def test_a_slow_answer_about_the_text_before_is_waited_for(
     wait = LanguageClient.wait_for_diagnostics
 
     async def wait_once_it_is_asked(it: LanguageClient, path: Path, seconds: float) -> Any:
-        """The time that a clean text is given ends while the first answer is awaited, however late a server says so."""
+        """The time that a clean text is given ends while the first answer is awaited,
+        however late a server says so.
+        """
         await wait_until(lambda: it.pulls_diagnostics)
         return await wait(it, path, seconds)
 
@@ -90,8 +100,12 @@ async def test_later_edits_wait_a_moment_only(tmp_path: Path) -> None:
         assert it.late() == "Late: " + TOLD
 
 
-async def test_a_server_that_never_speaks_is_waited_for_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server_pool, "LSP_FIRST_DIAGNOSTICS_TIME", Limit("test", 1_200, "ms", "for a test"))
+async def test_a_server_that_never_speaks_is_waited_for_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        server_pool, "LSP_FIRST_DIAGNOSTICS_TIME", Limit("test", 1_200, "ms", "for a test")
+    )
     async with world(tmp_path, "mute") as it:
         assert await it.edit("a.x", "bad1\n") == ""
         assert it.seconds >= 1

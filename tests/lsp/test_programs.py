@@ -29,8 +29,12 @@ def npm_package(modules: Path, name: str, version: str, program: str = "", file:
 
 
 def found(root: Path, path: Path | str = "", *, trusted: bool = True) -> list[str]:
-    place = ProgramSearch(root, root, is_trusted=trusted, path=str(path), installed=root.parent / "installed")
-    return [each.row.name for each, _ in select_servers(list_servers(None, place), root / "a.ts", root)]
+    place = ProgramSearch(
+        root, root, is_trusted=trusted, path=str(path), installed=root.parent / "installed"
+    )
+    return [
+        each.row.name for each, _ in select_servers(list_servers(None, place), root / "a.ts", root)
+    ]
 
 
 @pytest.fixture
@@ -40,8 +44,12 @@ def root(tmp_path: Path) -> Path:
     return folder
 
 
-@pytest.mark.parametrize(("version", "holds"), [("7.0.2", True), ("8.1.0-beta", True), ("5.9.3", False), ("", False)])
-def test_the_compiler_holds_the_server_from_version_7_on(tmp_path: Path, version: str, holds: bool) -> None:
+@pytest.mark.parametrize(
+    ("version", "holds"), [("7.0.2", True), ("8.1.0-beta", True), ("5.9.3", False), ("", False)]
+)
+def test_the_compiler_holds_the_server_from_version_7_on(
+    tmp_path: Path, version: str, holds: bool
+) -> None:
     program = npm_package(tmp_path / "node_modules", "typescript", version, "tsc")
     assert has_server(str(program), TSC) is holds
     (tmp_path / "bin").mkdir()
@@ -58,15 +66,22 @@ def test_the_projects_version_of_the_compiler_decides(root: Path, tmp_path: Path
     (root / "package.json").write_text("{}")
     new = npm_package(tmp_path / "global" / "node_modules", "typescript", "7.0.2", "tsc").parent
     npm_package(
-        tmp_path / "global" / "node_modules", "typescript-language-server", "6.0.0", "typescript-language-server"
+        tmp_path / "global" / "node_modules",
+        "typescript-language-server",
+        "6.0.0",
+        "typescript-language-server",
     )
     assert found(root, new) == ["tsc"]
     npm_package(root / "node_modules", "typescript", "5.9.3", "tsc")
-    assert found(root, new) == ["typescript"], "with another version the project may have other errors"
+    assert found(root, new) == ["typescript"], (
+        "with another version the project may have other errors"
+    )
     assert found(root, new, trusted=False) == ["tsc"], "nothing of this project counts"
 
 
-def test_a_link_of_rustup_holds_what_a_toolchain_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_link_of_rustup_holds_what_a_toolchain_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("RUSTUP_HOME", str(tmp_path / "rustup"))
     programs = tmp_path / "cargo" / "bin"
     programs.mkdir(parents=True)
@@ -87,11 +102,16 @@ def test_a_server_is_given_the_nearest_package_that_it_needs(root: Path, tmp_pat
     npm_package(near, "typescript", "7.0.2")
     npm_package(far, "typescript", "5.9.3", file="lib/typescript.js")
     value = {"tsdk": "{npm:typescript/lib:typescript.js}", "list": [1, "{npm}"]}
-    assert fill_packages(value, [near, far]) == {"tsdk": str(far / "typescript" / "lib"), "list": [1, "{npm}"]}
+    assert fill_packages(value, [near, far]) == {
+        "tsdk": str(far / "typescript" / "lib"),
+        "list": [1, "{npm}"],
+    }
     with pytest.raises(LookupError):
         fill_packages(value, [near])
     program = npm_package(far, "@astrojs/language-server", "2.0.0", "astro-ls")
-    place = ProgramSearch(root, root, is_trusted=True, path=str(program.parent), installed=root.parent / "installed")
+    place = ProgramSearch(
+        root, root, is_trusted=True, path=str(program.parent), installed=root.parent / "installed"
+    )
     (astro,) = [each for each in list_servers(None, place) if each.row.name == "astro"]
     assert astro.row.initialization == {"typescript": {"tsdk": str(far / "typescript" / "lib")}}
 
@@ -117,8 +137,12 @@ def test_what_would_run_a_projects_files_or_as_the_user_wants_trust(
 
     def state_of(*, trusted: bool) -> str:
         path = str(tmp_path / "bin")
-        place = ProgramSearch(root, root, is_trusted=trusted, path=path, installed=tmp_path / "none")
-        return next(each.state for each in list_servers(configured, place) if each.row.name == "mine")
+        place = ProgramSearch(
+            root, root, is_trusted=trusted, path=path, installed=tmp_path / "none"
+        )
+        return next(
+            each.state for each in list_servers(configured, place) if each.row.name == "mine"
+        )
 
     assert state_of(trusted=False) == state
     assert state_of(trusted=True) == "found"

@@ -44,8 +44,12 @@ async def test_an_edit_its_error_and_its_mend(real: tuple[Real, TestContext], na
         assert it.seconds < HANGS
         if not found:
             await it.languages.wait_idle()
-            await asyncio.sleep(1.5)  # some look at a text only after a second in which it has not changed
-            found = format_new_diagnostics(it.languages.take_late_diagnostics(), lambda path: path.name)
+            await asyncio.sleep(
+                1.5
+            )  # some look at a text only after a second in which it has not changed
+            found = format_new_diagnostics(
+                it.languages.take_late_diagnostics(), lambda path: path.name
+            )
         if found:
             break
         await it.edit(case.file, case.good)
@@ -63,7 +67,12 @@ async def test_what_a_server_knows(real: tuple[Real, TestContext], name: str) ->
     await warm(it, case)
     wrong: list[str] = []
     for operation, line, symbol, words in case.asks:
-        given = {"operation": operation, "filePath": case.file, "symbol": symbol or None, "newName": "renamed"}
+        given = {
+            "operation": operation,
+            "filePath": case.file,
+            "symbol": symbol or None,
+            "newName": "renamed",
+        }
         text, done = await answer(ctx, "lsp", {**given, "line": line})
         if not done or words not in text:
             wrong.append(f"{operation}: {text}")

@@ -1,4 +1,6 @@
-"""What real servers say of the first thing that they are asked or shown, also where the code lies below the top."""
+"""What real servers say of the first thing that they are asked or shown,
+also where the code lies below the top.
+"""
 
 import asyncio
 from pathlib import Path
@@ -24,7 +26,9 @@ def patience(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("folder", ["", BELOW], ids=["top", "below"])
-async def test_the_first_edit_of_an_existing_file_tells_its_error(tmp_path: Path, name: str, folder: str) -> None:
+async def test_the_first_edit_of_an_existing_file_tells_its_error(
+    tmp_path: Path, name: str, folder: str
+) -> None:
     async with real_server(tmp_path, name, folder) as (it, _):
         case = CASES[name]
         (it.code / case.file).write_text(case.good)

@@ -25,7 +25,9 @@ def limit(monkeypatch: pytest.MonkeyPatch, module: object, name: str, value: int
     monkeypatch.setattr(module, name, Limit("test", value, "ms", "for a test"))
 
 
-async def test_one_that_nobody_needs_ends_and_starts_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_one_that_nobody_needs_ends_and_starts_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     limit(monkeypatch, server_pool, "LSP_MEMORY_POLL", 30)
     async with world(tmp_path) as it:
         await it.edit("a.x", "one\n")
@@ -40,7 +42,9 @@ async def test_one_that_nobody_needs_ends_and_starts_again(tmp_path: Path, monke
         assert len(it.started()) == 2
 
 
-async def test_they_are_looked_after_while_others_come(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_they_are_looked_after_while_others_come(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     limit(monkeypatch, server_pool, "LSP_MEMORY_POLL", 30)
     limit(monkeypatch, server_pool, "LSP_IDLE", 50)
     async with world(tmp_path) as it:
@@ -56,8 +60,12 @@ async def test_they_are_looked_after_while_others_come(tmp_path: Path, monkeypat
         await gone(it.started()[1])
 
 
-@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="memory is only seen where there is a /proc")
-async def test_one_that_uses_too_much_memory_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.skipif(
+    not Path("/proc/self/statm").exists(), reason="memory is only seen where there is a /proc"
+)
+async def test_one_that_uses_too_much_memory_is_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     limit(monkeypatch, server_pool, "LSP_MEMORY_POLL", 30)
     limit(monkeypatch, server, "LSP_MEMORY", 1_000_000)
     async with world(tmp_path) as it:
@@ -93,7 +101,9 @@ async def test_it_is_told_only_what_we_do(tmp_path: Path) -> None:
         assert absent not in text
 
 
-async def test_it_hears_of_changed_files_when_it_asks_for_that(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_it_hears_of_changed_files_when_it_asks_for_that(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     limit(monkeypatch, client, "LSP_STOP", 20_000)  # it is not killed before it has read everything
     async with world(tmp_path, "watch") as it:
         await it.edit("a.x", "one\n")
@@ -103,7 +113,9 @@ async def test_it_hears_of_changed_files_when_it_asks_for_that(tmp_path: Path, m
         it.languages.notify_changed(it.root / "b.txt", CHANGED)
         it.languages.notify_changed(it.root / "a.x", DELETED)
         await it.edit("a.x", "three\n")
-    heard = [line for line in it.trace() if ".x " in line or ".txt" in line]  # whole once the server has ended
+    heard = [
+        line for line in it.trace() if ".x " in line or ".txt" in line
+    ]  # whole once the server has ended
     assert heard[-4:] == ["a.x 2", "b.x 1", "a.x 3", "a.x 2"]
     assert heard[:-4] in ([], ["a.x 1"]), "it may have asked before the first edit was told"
     assert not it.watched[-1]
@@ -114,7 +126,9 @@ async def test_what_a_command_did_to_an_open_file_is_taken_up(tmp_path: Path) ->
         await it.edit("a.x", "one\n")
         await it.edit("b.x", "one\n")
         (it.root / "a.x").write_text("bad1\n")
-        assert await it.edit("b.x", "two\n") == "1 new error:\na.x:1: bad1 is not good (scripted B1)"
+        assert (
+            await it.edit("b.x", "two\n") == "1 new error:\na.x:1: bad1 is not good (scripted B1)"
+        )
         (it.root / "a.x").unlink()
         assert await it.edit("b.x", "three\n") == ""
 
@@ -126,7 +140,9 @@ async def test_one_process_serves_many_roots_where_a_server_can(tmp_path: Path) 
             (it.root / name / "mark").touch()
             assert "bad1" in await it.edit(f"{name}/a.x", "bad1\n")
         assert len(it.started()) == 1
-        assert [line for line in it.trace() if "added" in line] == [f"added {name}" for name in "bcdefg"]
+        assert [line for line in it.trace() if "added" in line] == [
+            f"added {name}" for name in "bcdefg"
+        ]
         await it.server.restart()
         await it.edit("a/a.x", "good\n")
         greeting = json.loads((tmp_path / "traces" / "initialize.json").read_text())

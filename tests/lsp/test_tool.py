@@ -67,7 +67,11 @@ async def test_a_rename_that_is_forbidden_changes_nothing(tmp_path: Path) -> Non
         (root / "a.x").write_text(A)
         (root / "b.x").write_text(B)
         with pytest.raises(Denied):
-            await answer(ctx, "lsp", {"operation": "rename", "filePath": "a.x:1", "symbol": "double", "newName": "z"})
+            await answer(
+                ctx,
+                "lsp",
+                {"operation": "rename", "filePath": "a.x:1", "symbol": "double", "newName": "z"},
+            )
         assert (root / "a.x").read_text() == A
 
 
@@ -75,7 +79,9 @@ async def test_a_server_that_lost_its_place_is_asked_again(tmp_path: Path) -> No
     ctx = make_context(tmp_path)
     (ctx.workspace.root / "a.x").write_text(A)
     async with world(tmp_path, "knows", "outdated", ctx=ctx):
-        text, done = await answer(ctx, "lsp", {"operation": "references", "filePath": "a.x:1", "symbol": "double"})
+        text, done = await answer(
+            ctx, "lsp", {"operation": "references", "filePath": "a.x:1", "symbol": "double"}
+        )
     assert done
     assert text == "a.x:1: def double(n)"
 
@@ -87,13 +93,19 @@ async def test_nothing_is_told_of_a_name_whose_file_may_not_be_read(tmp_path: Pa
     (root / "a.x").write_text(A)
     (root / "b.x").write_text(B)
     async with world(tmp_path, "knows", ctx=ctx):
-        text, done = await answer(ctx, "lsp", {"operation": "hover", "filePath": "b.x:1", "symbol": "double"})
+        text, done = await answer(
+            ctx, "lsp", {"operation": "hover", "filePath": "b.x:1", "symbol": "double"}
+        )
         assert (text, done) == ("double is defined in a.x:1, which may not be read.", False)
-        text, _ = await answer(ctx, "lsp", {"operation": "references", "filePath": "b.x:1", "symbol": "double"})
+        text, _ = await answer(
+            ctx, "lsp", {"operation": "references", "filePath": "b.x:1", "symbol": "double"}
+        )
         assert text == "a.x:1\nb.x:1: print(double(2))\nb.x:2: print(double(4))"
 
 
-async def test_a_link_that_a_server_names_shows_nothing_of_keys_or_of_other_places(tmp_path: Path) -> None:
+async def test_a_link_that_a_server_names_shows_nothing_of_keys_or_of_other_places(
+    tmp_path: Path,
+) -> None:
     ctx = make_context(tmp_path)
     ctx.rules = ()
     root = ctx.workspace.root
@@ -103,7 +115,9 @@ async def test_a_link_that_a_server_names_shows_nothing_of_keys_or_of_other_plac
     (root / "env.x").symlink_to(".env")
     (root / "out.x").symlink_to(tmp_path / "outside")
     async with world(tmp_path, "knows", ctx=ctx):
-        text, _ = await answer(ctx, "lsp", {"operation": "references", "filePath": "a.x:1", "symbol": "double"})
+        text, _ = await answer(
+            ctx, "lsp", {"operation": "references", "filePath": "a.x:1", "symbol": "double"}
+        )
     assert "env.x:1" in text
     assert "OUTSIDE" not in text
     assert "KEY" not in text
@@ -111,7 +125,13 @@ async def test_a_link_that_a_server_names_shows_nothing_of_keys_or_of_other_plac
 
 def test_what_a_server_names_is_read_only_where_it_is_a_file(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
-    for path in ("/dev/zero", str(tmp_path / "pipe"), str(tmp_path), str(tmp_path / "none"), "/a\0b"):
+    for path in (
+        "/dev/zero",
+        str(tmp_path / "pipe"),
+        str(tmp_path),
+        str(tmp_path / "none"),
+        "/a\0b",
+    ):
         assert read_text(Path(path)) is None, path
     assert parse_file_uri("file:///a%00b") is None
     assert parse_file_uri("file:a/b") is None
@@ -121,12 +141,21 @@ def test_what_a_server_names_is_read_only_where_it_is_a_file(tmp_path: Path) -> 
 def test_a_hundred_thousand_edits_are_made_in_one_go() -> None:
     text, client = "a\n" * 100_000, Mock(encoding="utf-16")
     place = [{"line": line, "character": 0} for line in range(100_000)]
-    edits = [{"range": {"start": at, "end": {**at, "character": 1}}, "newText": "bb"} for at in place]
+    edits = [
+        {"range": {"start": at, "end": {**at, "character": 1}}, "newText": "bb"} for at in place
+    ]
     assert apply_edits(client, text, edits) == "bb\n" * 100_000
     for line in (-1, "x", None):
         with pytest.raises(ValueError, match=r"edit|literal"):
             apply_edits(
-                client, text, [{"range": {"start": {"line": line, "character": 0}, "end": place[0]}, "newText": ""}]
+                client,
+                text,
+                [
+                    {
+                        "range": {"start": {"line": line, "character": 0}, "end": place[0]},
+                        "newText": "",
+                    }
+                ],
             )
 
 
@@ -175,10 +204,14 @@ async def test_the_first_question_waits_for_a_server_that_took_long_to_start(
     assert text.startswith("a.x:1\n")
 
 
-async def test_a_place_in_a_file_that_the_server_does_not_open_is_shown_by_its_line(tmp_path: Path) -> None:
+async def test_a_place_in_a_file_that_the_server_does_not_open_is_shown_by_its_line(
+    tmp_path: Path,
+) -> None:
     ctx = make_context(tmp_path)
     (ctx.workspace.root / "a.x").write_text(A)
     (ctx.workspace.root / "b.y").write_text(B)
     async with world(tmp_path, "knows", ctx=ctx, languages={".x": "x", ".y": "y"}):
-        text, done = await answer(ctx, "lsp", {"operation": "definition", "filePath": "b.y:1", "symbol": "double"})
+        text, done = await answer(
+            ctx, "lsp", {"operation": "definition", "filePath": "b.y:1", "symbol": "double"}
+        )
     assert (text, done) == ("a.x:1: def double(n)", True)

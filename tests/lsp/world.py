@@ -28,7 +28,8 @@ SERVER = Path(__file__).with_name("scripted_server.py")
 
 @dataclass
 class World:
-    """`logs`: what servers wrote to stderr and what was noted of them; `warned`: what a person was shown.
+    """`logs`: what servers wrote to stderr and what was noted of them;
+    `warned`: what a person was shown.
 
     `watched`: whether files were to be watched, each time that was said.
     """
@@ -41,7 +42,9 @@ class World:
     seconds: float = 0.0
 
     async def edit(self, name: str, text: str | None, known: tuple[str, ...] = ()) -> str:
-        """Make an edit as the tools do and return what its result says; `seconds` is how long that took."""
+        """Make an edit as the tools do and return what its result says;
+        `seconds` is how long that took.
+        """
         path = self.root / name
         before = path.read_text() if path.exists() else None
         edits = [FileEdit(path, before, text)]
@@ -59,14 +62,18 @@ class World:
 
     def late(self) -> str:
         """Return what the next result of any tool says."""
-        return format_new_diagnostics(self.languages.take_late_diagnostics(), lambda path: path.name, "Late: ")
+        return format_new_diagnostics(
+            self.languages.take_late_diagnostics(), lambda path: path.name, "Late: "
+        )
 
     @property
     def server(self) -> LanguageServer:
         return next(iter(self.languages.trackers.values())).server
 
     def speak(self, **count: int) -> None:
-        """Have a server that was ordered to hold back what it has to say, say it: all of it, or the first of it."""
+        """Have a server that was ordered to hold back what it has to say, say it: all of it,
+        or the first of it.
+        """
         assert self.server.client is not None
         self.server.client.connection.notify("scripted/speak", count)
 
@@ -87,7 +94,8 @@ async def world(
     warnings: bool | None = None,
     **row: Any,
 ) -> AsyncGenerator[World]:
-    """Open a work tree whose files `.x` the scripted server serves; it has ended afterwards, with all its processes.
+    """Open a work tree whose files `.x` the scripted server serves;
+    it has ended afterwards, with all its processes.
 
     `ctx`: the context whose work tree it is. `row`: what else is said of the server in its row.
     """
@@ -97,16 +105,24 @@ async def world(
     place = (
         ctx.workspace
         if ctx
-        else Workspace(root, root, folder / "scratch", {"PATH": "/usr/bin:/bin", "HOME": str(folder)})
+        else Workspace(
+            root, root, folder / "scratch", {"PATH": "/usr/bin:/bin", "HOME": str(folder)}
+        )
     )
     logs, warned, watched = list[str](), list[str](), list[bool]()
 
     async def start(chosen: ServerChoice, at: Path) -> Program:
         launch = Launch(chosen.command, at, mark_environment(place.environment))
-        return await place.program_sandboxes.open(launch, ProgramSandbox(), lambda data: logs.append(data.decode()))
+        return await place.program_sandboxes.open(
+            launch, ProgramSandbox(), lambda data: logs.append(data.decode())
+        )
 
     async def users(path: Path, _row: ServerRow) -> list[Path]:
-        return [each for each in sorted(root.glob("*.x")) if each != path and path.stem in each.read_text().split()]
+        return [
+            each
+            for each in sorted(root.glob("*.x"))
+            if each != path and path.stem in each.read_text().split()
+        ]
 
     callbacks = ServerCallbacks(
         start=start,
@@ -118,9 +134,17 @@ async def world(
         find_dependents=users,
     )
     command = [sys.executable, str(SERVER), str(traces), *orders]
-    configured = {"scripted": LspServerConfig(command=command, extensions=[".x"], warnings=warnings)}
-    chosen = list_servers(configured, ProgramSearch(root, root, is_trusted=True, path="", installed=folder / "none"))
-    chosen = [replace(each, row=replace(each.row, **row)) for each in chosen if each.row.name == "scripted"]
+    configured = {
+        "scripted": LspServerConfig(command=command, extensions=[".x"], warnings=warnings)
+    }
+    chosen = list_servers(
+        configured, ProgramSearch(root, root, is_trusted=True, path="", installed=folder / "none")
+    )
+    chosen = [
+        replace(each, row=replace(each.row, **row))
+        for each in chosen
+        if each.row.name == "scripted"
+    ]
     languages = ServerPool(chosen, root, callbacks, restarts)
     if ctx is not None:
         ctx.services.languages = languages

@@ -11,7 +11,9 @@ from tests.support.models import anthropic, asking, no_proxies, openai, response
 
 @pytest.fixture(autouse=True)
 def patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Servers on this machine have a minute to answer, as a loaded machine needs; tests of limits set their own."""
+    """Servers on this machine have a minute to answer, as a loaded machine needs;
+    tests of limits set their own.
+    """
     for module, name in (
         (local_servers, "DISCOVER_TIME"), (context_length, "LOCAL_STATUS_TIME"), (cloud_request, "CLOUD_METADATA")
     ):  # fmt: skip

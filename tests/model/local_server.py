@@ -13,7 +13,9 @@ def http(body: bytes, status: str = "200 OK") -> bytes:
 
 @asynccontextmanager
 async def serving(answer: bytes, *, hang: bool = False) -> AsyncGenerator[tuple[str, list[bytes]]]:
-    """Serve `answer`; give the base URL and the heads of the requests that came. `hang`: never answer."""
+    """Serve `answer`; give the base URL and the heads of the requests that came.
+    `hang`: never answer.
+    """
     heads: list[bytes] = []
     closed = asyncio.Event()
 

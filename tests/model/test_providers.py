@@ -1,4 +1,6 @@
-"""Tests of the provider table: usable providers, where keys are sent, the default model, and error messages."""
+"""Tests of the provider table: usable providers, where keys are sent, the default model,
+and error messages.
+"""
 
 from pathlib import Path
 
@@ -13,7 +15,14 @@ from codeloop.model.catalog.vendors import LocalServer
 from codeloop.model.chat import Finished, ModelRequest, TextDelta, TextPiece, UserModelMessage
 from codeloop.model.credentials.store import Credentials
 from codeloop.model.endpoints import make_endpoint
-from codeloop.model.errors import ModelUnavailable, NoKey, NoModel, UnknownModel, UnsupportedProtocol, WrongKeyOrigin
+from codeloop.model.errors import (
+    ModelUnavailable,
+    NoKey,
+    NoModel,
+    UnknownModel,
+    UnsupportedProtocol,
+    WrongKeyOrigin,
+)
 from codeloop.model.provider import Provider
 from codeloop.model.providers import NO_KEY_REASON, NO_MODEL_MESSAGE, Providers
 from codeloop.model.usable_models import list_offers
@@ -27,7 +36,9 @@ KEY = "sk-acme-0123456789abcd"
 
 
 class World:
-    """A configuration, stored keys and an environment; `providers()` returns the table made from them."""
+    """A configuration, stored keys and an environment;
+    `providers()` returns the table made from them.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.credentials = Credentials(folder / "auth.json")
@@ -77,7 +88,9 @@ def test_each_source_of_a_key_makes_a_provider_usable(world: World) -> None:
     }
 
 
-async def test_a_provider_is_usable_by_a_sign_in_while_a_plugin_sees_to_its_requests(world: World) -> None:
+async def test_a_provider_is_usable_by_a_sign_in_while_a_plugin_sees_to_its_requests(
+    world: World,
+) -> None:
     world.credentials.store_sign_in("xai", {"access": "a"})
     assert sources(world) == {}
     providers = world.providers()
@@ -98,13 +111,17 @@ async def test_a_provider_is_usable_by_a_sign_in_while_a_plugin_sees_to_its_requ
     ],
 )
 def test_an_invalid_option_is_no_missing_address(options: JSON, reason: str, world: World) -> None:
-    world.config = {"provider": {"mine": {"options": {"apiKey": KEY, **options}, "models": {"m": {}}}}}
+    world.config = {
+        "provider": {"mine": {"options": {"apiKey": KEY, **options}, "models": {"m": {}}}}
+    }
     assert world.providers().explain_unusable(world.row("mine"), set()) == reason
 
 
 async def test_a_malformed_base_url_is_said_of_its_provider_alone(world: World) -> None:
     world.config = {
-        "provider": {"mine": {"options": {"apiKey": KEY, "baseURL": "http://[::1/v1"}, "models": {"m": {}}}}
+        "provider": {
+            "mine": {"options": {"apiKey": KEY, "baseURL": "http://[::1/v1"}, "models": {"m": {}}}
+        }
     }
     _, reasons = await list_offers(world.providers())
     assert reasons["mine"] == "its configuration is wrong"
@@ -124,7 +141,12 @@ def test_a_model_of_the_catalog_with_the_configuration_over_it(world: World) -> 
             "anthropic": {
                 "models": {
                     "claude-sonnet-5": {"limit": {"context": 5000}, "cost": {"input": 1.5}},
-                    "mine": {"id": "claude-haiku-4-5", "name": "Mine", "options": {"a": 1}, "headers": {"x-a": "b"}},
+                    "mine": {
+                        "id": "claude-haiku-4-5",
+                        "name": "Mine",
+                        "options": {"a": 1},
+                        "headers": {"x-a": "b"},
+                    },
                     "new": {"tool_call": False, "modalities": {"input": ["text", "image"]}},
                 }
             }
@@ -154,7 +176,9 @@ def test_a_model_of_the_catalog_with_the_configuration_over_it(world: World) -> 
         ({"whitelist": []}, set()),
     ],
 )
-def test_lists_of_the_configuration_filter_models(world: World, lists: JSON, left: set[str]) -> None:
+def test_lists_of_the_configuration_filter_models(
+    world: World, lists: JSON, left: set[str]
+) -> None:
     base = {"options": {"baseURL": "http://127.0.0.1:1/v1"}, "models": {"a": {}, "b": {}}}
     world.config = {"provider": {"mine": {**base, **lists}}}
     providers = world.providers()
@@ -218,7 +242,9 @@ def test_a_stored_key_does_not_follow_to_the_service_of_another_provider(world: 
 
 def test_one_key_of_bedrock_serves_both_of_its_addresses(world: World) -> None:
     world.environment = {"AWS_REGION": "us-east-1"}
-    world.credentials.store_key("amazon-bedrock", KEY, "https://bedrock-runtime.us-east-1.amazonaws.com")
+    world.credentials.store_key(
+        "amazon-bedrock", KEY, "https://bedrock-runtime.us-east-1.amazonaws.com"
+    )
     assert world.key("amazon-bedrock") == KEY
     mantle = "https://bedrock-mantle.us-east-1.api.aws/openai/v1"
     world.config = {"provider": {"amazon-bedrock": {"options": {"baseURL": mantle}}}}
@@ -233,7 +259,9 @@ def test_an_entry_without_an_origin_does_not_follow_it_either(world: World) -> N
         world.key("openai")
 
 
-def test_an_entry_without_an_origin_serves_a_provider_that_only_the_configuration_knows(world: World) -> None:
+def test_an_entry_without_an_origin_serves_a_provider_that_only_the_configuration_knows(
+    world: World,
+) -> None:
     world.credentials.path.write_text(f'{{"mine": {{"type": "api", "key": "{KEY}"}}}}')
     world.config = {"provider": {"mine": {"options": {"baseURL": "https://mine.example/v1"}}}}
     assert world.key("mine") == KEY
@@ -244,7 +272,9 @@ def test_a_missing_key_says_which_variable_and_which_command(world: World) -> No
         world.providers().open_model("anthropic/claude-sonnet-5")
 
 
-def test_no_key_is_needed_where_the_configuration_says_the_address_or_the_header(world: World) -> None:
+def test_no_key_is_needed_where_the_configuration_says_the_address_or_the_header(
+    world: World,
+) -> None:
     world.config = {
         "provider": {
             "openai": {"options": {"baseURL": "http://127.0.0.1:1/v1"}},
@@ -257,7 +287,9 @@ def test_no_key_is_needed_where_the_configuration_says_the_address_or_the_header
     assert world.key("google") is None
 
 
-def test_an_address_is_filled_from_the_environment_or_the_missing_name_is_told(world: World) -> None:
+def test_an_address_is_filled_from_the_environment_or_the_missing_name_is_told(
+    world: World,
+) -> None:
     world.environment = {"AZURE_API_KEY": KEY}
     with pytest.raises(ModelUnavailable, match="AZURE_RESOURCE_NAME"):
         make_endpoint(world.row("azure"), world.credentials, world.environment)
@@ -299,7 +331,9 @@ def test_a_program_that_prints_the_key_makes_a_provider_usable(world: World) -> 
 
 def test_deadlines_come_from_the_configuration(world: World) -> None:
     def deadlines(**options: object) -> tuple[float, float]:
-        world.config = {"provider": {"mine": {"options": {"baseURL": "http://127.0.0.1:1", **options}}}}
+        world.config = {
+            "provider": {"mine": {"options": {"baseURL": "http://127.0.0.1:1", **options}}}
+        }
         endpoint = make_endpoint(world.row("mine"), world.credentials, world.environment)
         return endpoint.first_byte, endpoint.idle
 
@@ -312,7 +346,9 @@ def test_deadlines_come_from_the_configuration(world: World) -> None:
 
 
 def test_a_protocol_that_we_do_not_speak_is_named_with_those_that_we_do(world: World) -> None:
-    world.config = {"provider": {"mine": {"npm": "@acme/odd", "options": {"baseURL": "http://127.0.0.1:1"}}}}
+    world.config = {
+        "provider": {"mine": {"npm": "@acme/odd", "options": {"baseURL": "http://127.0.0.1:1"}}}
+    }
     with pytest.raises(UnsupportedProtocol, match=r"@acme/odd.*anthropic-messages.*openai-chat"):
         world.providers().open_model("mine/m")
 
@@ -342,7 +378,9 @@ async def test_the_configured_model_comes_first_and_must_exist(world: World) -> 
         await world.providers().choose_default("openai/no-such-thing-at-all")
 
 
-async def test_without_one_the_environment_comes_before_stored_keys_before_local_servers(world: World) -> None:
+async def test_without_one_the_environment_comes_before_stored_keys_before_local_servers(
+    world: World,
+) -> None:
     models = b'{"data": [{"id": "qwen3-coder:30b"}]}'
     async with serving(http(models)) as (url, _):
         world.local = [LocalServer("ollama", "Ollama", f"{url}/v1")]
@@ -379,7 +417,9 @@ async def test_with_nothing_at_all_three_lines_say_how_to_go_on(world: World) ->
 @pytest.mark.slow
 async def test_a_default_can_be_opened_for_every_provider_with_a_key(world: World) -> None:
     for row in CATALOG.list_providers():
-        world.environment = {name: "https://x.example" if name.endswith("_URL") else "value" for name in row.env}
+        world.environment = {
+            name: "https://x.example" if name.endswith("_URL") else "value" for name in row.env
+        }
         world.config = {"enabled_providers": [row.id]}
         try:
             ref = await world.providers().choose_default()
@@ -389,19 +429,28 @@ async def test_a_default_can_be_opened_for_every_provider_with_a_key(world: Worl
 
 
 def test_the_small_model_is_the_configured_one_or_the_providers(world: World) -> None:
-    assert world.providers().choose_small_model("anthropic/claude-opus-5") == "anthropic/claude-haiku-4-5"
+    assert (
+        world.providers().choose_small_model("anthropic/claude-opus-5")
+        == "anthropic/claude-haiku-4-5"
+    )
     assert world.providers().choose_small_model("openai/gpt-6-sol") == "openai/gpt-6-luna"
     bedrock = choose_default_model(world.providers().list_models("amazon-bedrock").values())
     assert bedrock is not None
-    assert bedrock.id.startswith("global.anthropic.claude-sonnet-"), "without a region most can't be asked"
+    assert bedrock.id.startswith("global.anthropic.claude-sonnet-"), (
+        "without a region most can't be asked"
+    )
     for region in ("us", "eu", "global"):
-        small = world.providers().choose_small_model(f"amazon-bedrock/{region}.anthropic.claude-opus-5-5")
+        small = world.providers().choose_small_model(
+            f"amazon-bedrock/{region}.anthropic.claude-opus-5-5"
+        )
         assert small == f"amazon-bedrock/{region}.anthropic.claude-haiku-4-5-20251001-v1:0"
     world.config = {"small_model": "openai/gpt-6-sol"}
     assert world.providers().choose_small_model("anthropic/claude-opus-5") == "openai/gpt-6-sol"
 
 
-def test_the_cheapest_model_is_one_of_the_provider_that_costs_less_else_the_same(world: World) -> None:
+def test_the_cheapest_model_is_one_of_the_provider_that_costs_less_else_the_same(
+    world: World,
+) -> None:
     world.config = {"provider": {"acme": {"options": {"baseURL": "http://127.0.0.1:1/v1"}, "models": {
         "large": {"cost": {"input": 3, "output": 15}}, "cheap": {"cost": {"input": 1, "output": 2}}, "unknown": {}
     }}}}  # fmt: skip
@@ -412,7 +461,10 @@ def test_the_cheapest_model_is_one_of_the_provider_that_costs_less_else_the_same
 
 
 def test_a_local_server_has_no_small_model(world: World) -> None:
-    servers = {"ollama": "qwen3", "lmstudio": "qwen/qwen3-coder-30b"}  # the catalog has models of the second
+    servers = {
+        "ollama": "qwen3",
+        "lmstudio": "qwen/qwen3-coder-30b",
+    }  # the catalog has models of the second
     world.local = [LocalServer(name, name, "http://127.0.0.1:1/v1") for name in servers]
     for name, model in servers.items():
         assert world.providers().choose_small_model(f"{name}/{model}") is None

@@ -25,16 +25,21 @@ def chunk(delta: dict[str, Any] | None = None, finish: str | None = None, **fiel
 
 @pytest.mark.parametrize("kind", ["first-byte", "idle", "late body"])
 async def test_silence_has_a_deadline(kind: str, openai: Any, asking: Any) -> None:
-    answer = {"first-byte": Answer(hang=60), "idle": Answer(text="a b", deltas=0, stall_after=2, pieces=10_000)}.get(
-        kind, Answer(text="a", stall_after=0)
+    answer = {
+        "first-byte": Answer(hang=60),
+        "idle": Answer(text="a b", deltas=0, stall_after=2, pieces=10_000),
+    }.get(kind, Answer(text="a", stall_after=0))
+    deadlines = (
+        {"first_byte": 30.0, "idle": 0.1} if kind == "idle" else {"first_byte": 0.1, "idle": 30.0}
     )
-    deadlines = {"first_byte": 30.0, "idle": 0.1} if kind == "idle" else {"first_byte": 0.1, "idle": 30.0}
     async with ModelServer([answer]) as server:
         got = await asking(openai(server, **deadlines))
         await wait_until(lambda: server.aborted == 1)
     assert isinstance(got.end.error, APIError)
     assert got.end.error.data.is_retryable
-    assert (got.end.error.data.metadata or {})["kind"] == ("idle" if kind == "idle" else "first-byte")
+    assert (got.end.error.data.metadata or {})["kind"] == (
+        "idle" if kind == "idle" else "first-byte"
+    )
     assert got.text == ("a " if kind == "idle" else "")
 
 
@@ -46,13 +51,17 @@ async def test_pings_keep_a_slow_answer_alive(openai: Any, asking: Any) -> None:
 
 
 @pytest.mark.slow
-async def test_a_service_that_never_closes_after_its_end_is_not_waited_for(openai: Any, asking: Any) -> None:
+async def test_a_service_that_never_closes_after_its_end_is_not_waited_for(
+    openai: Any, asking: Any
+) -> None:
     async with ModelServer([Answer(text="a", stall_after=3)]) as server:
         got = await asyncio.wait_for(asking(openai(server, idle=3_600)), 30)
     assert (got.text, got.end.reason) == ("a", "stop")
 
 
-async def test_connections_are_used_again_and_dropped_ones_replaced(openai: Any, asking: Any) -> None:
+async def test_connections_are_used_again_and_dropped_ones_replaced(
+    openai: Any, asking: Any
+) -> None:
     async with ModelServer([Answer(text="a")]) as server:
         model = openai(server)
         for _ in range(3):
@@ -63,7 +72,9 @@ async def test_connections_are_used_again_and_dropped_ones_replaced(openai: Any,
         assert (await asking(model)).text == "b"
 
 
-async def test_a_kept_connection_that_closes_while_it_is_used_is_replaced(openai: Any, asking: Any) -> None:
+async def test_a_kept_connection_that_closes_while_it_is_used_is_replaced(
+    openai: Any, asking: Any
+) -> None:
     async with dropping_second() as (url, seen):
         model = openai(url)
         assert (await asking(model)).text == "x"
@@ -73,7 +84,9 @@ async def test_a_kept_connection_that_closes_while_it_is_used_is_replaced(openai
 
 @asynccontextmanager
 async def dropping_second() -> AsyncGenerator[tuple[str, list[int]], None]:
-    """A service that reads the second request of its first connection and then hangs up without a word."""
+    """A service that reads the second request of its first connection and then
+    hangs up without a word.
+    """
     seen: list[int] = []
     data = b"data: " + chunk({"content": "x"}).encode() + b"\n\ndata: [DONE]\n\n"
     answer = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%b" % (len(data), data)
@@ -81,7 +94,9 @@ async def dropping_second() -> AsyncGenerator[tuple[str, list[int]], None]:
     async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         for turn in range(2):
             head = await reader.readuntil(b"\r\n\r\n")
-            await reader.readexactly(int(head.lower().split(b"content-length: ")[1].split(b"\r\n")[0]))
+            await reader.readexactly(
+                int(head.lower().split(b"content-length: ")[1].split(b"\r\n")[0])
+            )
             seen.append(turn)
             if turn == 1:
                 break
@@ -100,7 +115,9 @@ async def test_stopping_closes_the_connection_at_once(how: str, openai: Any, ask
     async with ModelServer([Answer(text="a b c", deltas=3, stall_after=3)]) as server:
         model = openai(server, idle=30.0, first_byte=30.0)
         if how == "aclose":
-            stream = model.stream(ModelRequest(system="", messages=(UserModelMessage((TextPiece("x"),)),)))
+            stream = model.stream(
+                ModelRequest(system="", messages=(UserModelMessage((TextPiece("x"),)),))
+            )
             assert isinstance(await anext(stream), TextDelta)
             await stream.aclose()
         else:
@@ -150,14 +167,18 @@ async def test_a_name_server_that_is_away_does_not_make_a_name_unknown(
     assert says in (await asking(openai("http://models.test/v1"))).message
 
 
-async def test_a_proxy_of_the_environment_is_used(monkeypatch: pytest.MonkeyPatch, openai: Any, asking: Any) -> None:
+async def test_a_proxy_of_the_environment_is_used(
+    monkeypatch: pytest.MonkeyPatch, openai: Any, asking: Any
+) -> None:
     async with ModelServer([Answer(text="by proxy")]) as proxy:
         monkeypatch.setenv("HTTP_PROXY", proxy.url.removesuffix("/v1"))
         got = await asking(openai("http://models.invalid/v1"))
         assert got.text == "by proxy"
         assert proxy.requests[0].path == "http://models.invalid/v1/chat/completions"
         assert (await asking(openai(proxy))).text == "by proxy"
-        assert proxy.requests[1].path == "/v1/chat/completions", "no proxy is asked for this machine's own servers"
+        assert proxy.requests[1].path == "/v1/chat/completions", (
+            "no proxy is asked for this machine's own servers"
+        )
 
 
 async def test_what_came_while_this_program_stood_still_is_not_late() -> None:
@@ -189,7 +210,9 @@ async def test_what_came_while_this_program_stood_still_is_not_late() -> None:
         await client.aclose()
 
 
-@pytest.mark.parametrize(("url_end", "path"), [("", "/"), ("?key=k", "/?key=k"), ("/hook", "/hook")])
+@pytest.mark.parametrize(
+    ("url_end", "path"), [("", "/"), ("?key=k", "/?key=k"), ("/hook", "/hook")]
+)
 async def test_a_url_without_a_path_is_posted_to(url_end: str, path: str) -> None:
     async with ModelServer([Answer(text="a")]) as server:
         client = OriginClient(server.url.removesuffix("/v1") + url_end, 60.0, 60.0)
@@ -210,7 +233,9 @@ async def test_the_query_of_a_base_url_comes_after_the_path(
             monkeypatch.setenv("HTTP_PROXY", server.url.removesuffix("/v1"))
         client = OriginClient(f"{base_url}/v1{end}?key=k", 60.0, 60.0)
         for path in ("/chat/completions", "/chat/completions?alt=sse"):
-            response = await client.post(path, {"content-type": "application/json"}, b'{"messages":[]}')
+            response = await client.post(
+                path, {"content-type": "application/json"}, b'{"messages":[]}'
+            )
             response.close()
         await client.aclose()
     prefix = base_url if is_by_proxy else ""
@@ -223,7 +248,10 @@ async def test_the_query_of_a_base_url_comes_after_the_path(
 async def test_a_socks_proxy_of_the_environment_is_used(
     monkeypatch: pytest.MonkeyPatch, openai: Any, asking: Any
 ) -> None:
-    async with ModelServer([Answer(text="by socks")]) as service, socks(service.port) as (port, wanted):
+    async with (
+        ModelServer([Answer(text="by socks")]) as service,
+        socks(service.port) as (port, wanted),
+    ):
         monkeypatch.setenv("ALL_PROXY", f"socks5h://user:word@127.0.0.1:{port}")
         assert (await asking(openai("http://models.invalid:81/v1"))).text == "by socks"
     assert wanted == [b"user:word", b"models.invalid:81"]
@@ -231,7 +259,9 @@ async def test_a_socks_proxy_of_the_environment_is_used(
 
 @asynccontextmanager
 async def socks(target: int) -> AsyncGenerator[tuple[int, list[bytes]]]:
-    """Serve SOCKS5 (RFC 1928, RFC 1929), connecting to a port of this machine; yield the port, and what clients say."""
+    """Serve SOCKS5 (RFC 1928, RFC 1929), connecting to a port of this machine;
+    yield the port, and what clients say.
+    """
     said: list[bytes] = []
 
     async def pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -4,7 +4,16 @@ import pytest
 
 from codeloop.net.hosts import add_brackets, is_local_host, is_loopback
 
-OURS = ["localhost", "LOCALHOST", "127.0.0.1", "127.8.9.1", "::1", "[::1]", "::1%lo", "::ffff:127.0.0.1"]
+OURS = [
+    "localhost",
+    "LOCALHOST",
+    "127.0.0.1",
+    "127.8.9.1",
+    "::1",
+    "[::1]",
+    "::1%lo",
+    "::ffff:127.0.0.1",
+]
 OTHERS = [
     "",
     "localhost.evil.example",

@@ -15,9 +15,20 @@ from codeloop.schema.limits import MODEL_INFLATED
 
 
 @pytest.mark.slow
-@given(st.lists(st.binary(min_size=1, max_size=40), max_size=8), st.sampled_from([b"", b"x-a: b\r\n"]), st.data())
-def test_chunks_may_be_split_anywhere(chunks: list[bytes], trailer: bytes, data: st.DataObject) -> None:
-    raw = b"".join(b"%X;name=value\r\n%b\r\n" % (len(chunk), chunk) for chunk in chunks) + b"0\r\n" + trailer + b"\r\n"
+@given(
+    st.lists(st.binary(min_size=1, max_size=40), max_size=8),
+    st.sampled_from([b"", b"x-a: b\r\n"]),
+    st.data(),
+)
+def test_chunks_may_be_split_anywhere(
+    chunks: list[bytes], trailer: bytes, data: st.DataObject
+) -> None:
+    raw = (
+        b"".join(b"%X;name=value\r\n%b\r\n" % (len(chunk), chunk) for chunk in chunks)
+        + b"0\r\n"
+        + trailer
+        + b"\r\n"
+    )
     cuts = sorted(data.draw(st.lists(st.integers(0, len(raw)), max_size=10)))
     body = ChunkedBody()
     got = b""
@@ -50,10 +61,15 @@ def test_what_is_no_chunk_is_an_error(raw: bytes) -> None:
         (b"HTTP/1.1 200 OK\r\n\r\n", "closed the connection"),
         (b"HTTP/1.1 \xb2\xb2\xb2 OK\r\n\r\n", "did not answer as HTTP"),
         (b"HTTP/1.1 200 OK\r\ncontent-length: \xb2\r\n\r\n", "closed the connection"),
-        (b"HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\n\r\nno gzip at all", "did not answer as HTTP"),
+        (
+            b"HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\n\r\nno gzip at all",
+            "did not answer as HTTP",
+        ),
     ],
 )
-async def test_what_is_no_answer_is_said_to_be_none(raw: bytes, says: str, openai: Any, asking: Any) -> None:
+async def test_what_is_no_answer_is_said_to_be_none(
+    raw: bytes, says: str, openai: Any, asking: Any
+) -> None:
     async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
         writer.write(raw)
@@ -70,7 +86,9 @@ async def test_what_is_no_answer_is_said_to_be_none(raw: bytes, says: str, opena
 async def test_a_compressed_answer_without_a_length_is_read(openai: Any, asking: Any) -> None:
     import gzip
 
-    data = gzip.compress(b'data: {"choices":[{"delta":{"content":"hi"},"finish_reason":"stop"}]}\n\n')
+    data = gzip.compress(
+        b'data: {"choices":[{"delta":{"content":"hi"},"finish_reason":"stop"}]}\n\n'
+    )
 
     async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
@@ -121,7 +139,9 @@ async def test_compressed_data_can_not_fill_the_memory(openai: Any, asking: Any)
     assert "compressed data that becomes more than 16777216 bytes" in got.message
 
 
-async def test_an_answer_that_is_cut_in_its_headers_is_asked_for_again(openai: Any, asking: Any) -> None:
+async def test_an_answer_that_is_cut_in_its_headers_is_asked_for_again(
+    openai: Any, asking: Any
+) -> None:
     asked = list[int]()
 
     async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -135,7 +155,9 @@ async def test_an_answer_that_is_cut_in_its_headers_is_asked_for_again(openai: A
 
     server = await asyncio.start_server(handle, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
-    got = await asking(RetryingModel(openai(f"http://127.0.0.1:{port}/v1"), sleep=lambda _: asyncio.sleep(0)))
+    got = await asking(
+        RetryingModel(openai(f"http://127.0.0.1:{port}/v1"), sleep=lambda _: asyncio.sleep(0))
+    )
     server.close()
     assert (got.text, len(asked)) == ("hi", 2)
 

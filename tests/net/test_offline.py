@@ -39,7 +39,9 @@ def test_only_this_machine_and_private_networks_are_reached(host: str, is_reache
     assert is_reachable_offline(host) == is_reached
 
 
-@pytest.mark.parametrize(("value", "is_on"), [("1", True), ("true", True), ("", False), ("0", False), ("False", False)])
+@pytest.mark.parametrize(
+    ("value", "is_on"), [("1", True), ("true", True), ("", False), ("0", False), ("False", False)]
+)
 def test_the_variable_turns_it_on(value: str, is_on: bool) -> None:
     assert is_offline({OFFLINE_VARIABLE: value}) == is_on
 

@@ -7,7 +7,9 @@ from hypothesis import strategies as st
 from codeloop.net.sse import EventTooLong, SseParser
 from codeloop.schema.limits import MODEL_ANSWER
 
-LINES = st.text(st.characters(blacklist_characters="\r\n", blacklist_categories=["Cs"]), max_size=12)
+LINES = st.text(
+    st.characters(blacklist_characters="\r\n", blacklist_categories=["Cs"]), max_size=12
+)
 
 
 STREAM = (
@@ -28,12 +30,18 @@ def feed(*chunks: bytes) -> list[bytes]:
 
 
 @pytest.mark.slow
-@given(st.lists(st.lists(LINES, min_size=1, max_size=3), max_size=5), st.sampled_from(["\n", "\r", "\r\n"]), st.data())
+@given(
+    st.lists(st.lists(LINES, min_size=1, max_size=3), max_size=5),
+    st.sampled_from(["\n", "\r", "\r\n"]),
+    st.data(),
+)
 def test_any_split_and_any_line_end_give_the_same_events(
     events: list[list[str]], end: str, data: st.DataObject
 ) -> None:
     text = "".join(
-        f": note{end}event: x{end}" + "".join(f"data: {line}{end}" for line in lines) + f"id: 1{end}{end}"
+        f": note{end}event: x{end}"
+        + "".join(f"data: {line}{end}" for line in lines)
+        + f"id: 1{end}{end}"
         for lines in events
     )
     raw = text.encode()
@@ -44,11 +52,16 @@ def test_any_split_and_any_line_end_give_the_same_events(
 
 def test_one_byte_at_a_time_keeps_characters_whole() -> None:
     raw = 'data: {"text":"größe 漢字 🎉"}\r\n\r\n'.encode()
-    assert feed(*(raw[at : at + 1] for at in range(len(raw)))) == ['{"text":"größe 漢字 🎉"}'.encode()]
+    assert feed(*(raw[at : at + 1] for at in range(len(raw)))) == [
+        '{"text":"größe 漢字 🎉"}'.encode()
+    ]
 
 
 def test_a_line_end_of_two_bytes_may_come_in_two_chunks() -> None:
-    assert feed(b"data: one\r", b"\ndata: two\r", b"\n\r", b"\n", b"data: three\r\n\r\n") == [b"one\ntwo", b"three"]
+    assert feed(b"data: one\r", b"\ndata: two\r", b"\n\r", b"\n", b"data: three\r\n\r\n") == [
+        b"one\ntwo",
+        b"three",
+    ]
     # Only the first LF belongs to the CR of the chunk before: the second ends the event.
     assert feed(b"data: one\r", b"", b"\n\ndata: two\n\n") == [b"one", b"two"]
     assert feed(b"data: one\r", b"data: two\r", b"\n\ndata: three\n\n") == [b"one\ntwo", b"three"]
@@ -80,7 +93,11 @@ def test_an_endless_event_is_an_error_and_not_all_of_the_memory() -> None:
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 50, 1_000])
 def test_numbered_events_are_found_wherever_the_bytes_are_cut(size: int) -> None:
     parser = SseParser(1_000)
-    found = [one for at in range(0, len(STREAM), size) for one in parser.feed_with_ids(STREAM[at : at + size])]
+    found = [
+        one
+        for at in range(0, len(STREAM), size)
+        for one in parser.feed_with_ids(STREAM[at : at + size])
+    ]
     assert found == FOUND
 
 

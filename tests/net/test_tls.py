@@ -22,7 +22,8 @@ ANSWER = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"
 
 @pytest.fixture(autouse=True)
 def fresh_contexts() -> Iterator[None]:
-    # Before the test too: an earlier one in this process may have made contexts from its own environment.
+    # Before the test too: an earlier one in this process may have made contexts
+    # from its own environment.
     load_tls_context.cache_clear()
     load_service_tls_context.cache_clear()
     yield
@@ -32,7 +33,9 @@ def fresh_contexts() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Make two certificates that sign themselves, one for a server and one for a client; the client's key is locked."""
+    """Make two certificates that sign themselves, one for a server and one for a client;
+    the client's key is locked.
+    """
     folder = tmp_path_factory.mktemp("certificates")
     for name, lock in (("server", ["-nodes"]), ("client", ["-passout", "pass:open"])):
         files = ["-keyout", str(folder / f"{name}.key"), "-out", str(folder / f"{name}.pem")]
@@ -87,7 +90,9 @@ async def test_further_authorities_are_trusted_beside_the_systems(
         assert await post(url) == b"ok"
 
 
-async def test_a_service_that_asks_sees_the_client_certificate(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_service_that_asks_sees_the_client_certificate(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("NODE_EXTRA_CA_CERTS", str(folder / "server.pem"))
     monkeypatch.setenv("CODELOOP_CLIENT_CERT", str(folder / "client.pem"))
     monkeypatch.setenv("CODELOOP_CLIENT_KEY", str(folder / "client.key"))

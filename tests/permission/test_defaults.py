@@ -13,7 +13,14 @@ from codeloop.permission.defaults import (
     make_guard_rules,
 )
 from codeloop.permission.rules import decide, find_strictest, is_offered
-from codeloop.schema.permission import TRAIT_PATTERNS, Action, Need, PermissionRule, Profile, Ruleset
+from codeloop.schema.permission import (
+    TRAIT_PATTERNS,
+    Action,
+    Need,
+    PermissionRule,
+    Profile,
+    Ruleset,
+)
 from codeloop.schema.wire import replace
 from codeloop.shell.analysis import analyse, make_need
 
@@ -118,7 +125,11 @@ def test_the_built_in_agents(agent: str, permission: str, pattern: str, expected
 )
 def test_the_profiles(profile: Profile, permission: str, pattern: str, expected: Action) -> None:
     rules = (*make_base_rules(profile, SCRATCH, SKILLS), *make_agent_rules("build"))
-    verdicts = [decide(wanted(permission, pattern), each) for each in (rules, make_fixed_rules(profile)) if each]
+    verdicts = [
+        decide(wanted(permission, pattern), each)
+        for each in (rules, make_fixed_rules(profile))
+        if each
+    ]
     assert find_strictest(verdicts).action == expected
 
 
@@ -152,7 +163,10 @@ def test_what_nobody_means_by_allowing_everything_is_asked_unless_it_is_named() 
     for permission in ("sandbox", "webfetch_private"):
         assert decide(wanted(permission, "x"), make_guard_rules(everything)).action == "ask"
         named = PermissionRule(permission=permission, pattern="*", action="allow")
-        assert decide(wanted(permission, "x"), make_guard_rules((*everything, named))).action == "allow"
+        assert (
+            decide(wanted(permission, "x"), make_guard_rules((*everything, named))).action
+            == "allow"
+        )
 
 
 def test_a_plain_session_runs_any_line_in_the_sandbox_without_a_question() -> None:
@@ -192,7 +206,10 @@ BLANKET = (
     ],
 )  # fmt: skip
 def test_a_blanket_rule_lifts_no_question_about_guarded_files(permission: str, path: str) -> None:
-    assert decide(Need(permission=permission, patterns=(path,)), make_guard_rules(BLANKET)).action == "ask"
+    assert (
+        decide(Need(permission=permission, patterns=(path,)), make_guard_rules(BLANKET)).action
+        == "ask"
+    )
 
 
 @pytest.mark.parametrize(
@@ -204,7 +221,9 @@ def test_a_blanket_rule_lifts_no_question_about_guarded_files(permission: str, p
         "AGENTS.md"),
     ],
 )  # fmt: skip
-def test_a_rule_that_names_guarded_files_lifts_the_question(permission: str, pattern: str, path: str) -> None:
+def test_a_rule_that_names_guarded_files_lifts_the_question(
+    permission: str, pattern: str, path: str
+) -> None:
     own = (*BLANKET, PermissionRule(permission=permission, pattern=pattern, action="allow"))
     need = Need(permission="read" if permission == "*" else permission, patterns=(path,))
     assert decide(need, make_guard_rules(own)).action == "allow"
@@ -224,9 +243,14 @@ def test_what_is_possible_is_asked_about_for_a_path_and_not_for_a_kind_of_file()
             rule = PermissionRule(permission="read", pattern=pattern, action=action)
             assert decide(maybe, BLANKET, (rule,)).action == action
     assert (
-        decide(maybe, BLANKET, (PermissionRule(permission="read", pattern="<secret>", action="deny"),)).action == "deny"
+        decide(
+            maybe, BLANKET, (PermissionRule(permission="read", pattern="<secret>", action="deny"),)
+        ).action
+        == "deny"
     )
 
 
 def test_without_a_readable_folder_edits_are_free_too() -> None:
-    assert decide(Need(permission="edit", patterns=("src/a.py",)), rules_of("build")).action == "allow"
+    assert (
+        decide(Need(permission="edit", patterns=("src/a.py",)), rules_of("build")).action == "allow"
+    )

@@ -77,7 +77,9 @@ async def store(tmp_path: Path) -> AsyncGenerator[Store, None]:
     opened.close()
 
 
-async def waiting(store: Store, count: int, session_id: str | None = None) -> list[PermissionRequest]:
+async def waiting(
+    store: Store, count: int, session_id: str | None = None
+) -> list[PermissionRequest]:
     async with asyncio.timeout(30):
         while len(pending := store.list_pending_permissions(session_id)) < count:
             await asyncio.sleep(0.002)
@@ -88,14 +90,20 @@ def ask(gate: Gate, wanted: Need, session_id: str = "ses_a") -> asyncio.Task[boo
     return asyncio.create_task(gate.authorize([wanted], session_id, TOOL, ASK))
 
 
-def reply(gate: Gate, request: PermissionRequest, answer: Reply, message: str | None = None) -> bool:
-    given = PermissionAnswer(session_id=request.session_id, request_id=request.id, reply=answer, message=message)
+def reply(
+    gate: Gate, request: PermissionRequest, answer: Reply, message: str | None = None
+) -> bool:
+    given = PermissionAnswer(
+        session_id=request.session_id, request_id=request.id, reply=answer, message=message
+    )
     return gate.reply(given)
 
 
 def reply_for_session(gate: Gate, request: PermissionRequest) -> bool:
     return gate.reply(
-        PermissionAnswer(session_id=request.session_id, request_id=request.id, reply="always", scope="session")
+        PermissionAnswer(
+            session_id=request.session_id, request_id=request.id, reply="always", scope="session"
+        )
     )
 
 
@@ -107,7 +115,9 @@ async def test_what_the_rules_allow_passes_without_a_trace(store: Store) -> None
 
 async def test_what_a_rule_denies_names_the_rule(store: Store) -> None:
     with pytest.raises(Denied, match=r"by the rule bash rm \*: deny: bash rm x"):
-        await Gate(store).authorize([need("rm x")], "ses_a", TOOL, rules(rule("*", "allow"), rule("rm *", "deny")))
+        await Gate(store).authorize(
+            [need("rm x")], "ses_a", TOOL, rules(rule("*", "allow"), rule("rm *", "deny"))
+        )
 
 
 async def test_once_lets_this_call_pass_and_the_next_one_asks_again(store: Store) -> None:
@@ -137,7 +147,9 @@ async def test_always_holds_for_the_directory_it_was_given_in_and_no_other(store
     assert gate.list_grants("ses_a", elsewhere) == []
     assert gate.list_grants("ses_a", need("ls")) == []
     with pytest.raises(Denied):
-        await gate.authorize([need("ls -la", always=LS)], "ses_a", TOOL, rules(rule("ls *", "deny")))
+        await gate.authorize(
+            [need("ls -la", always=LS)], "ses_a", TOOL, rules(rule("ls *", "deny"))
+        )
 
 
 @pytest.mark.parametrize("asker", ["ses_a", "ses_child"])
@@ -147,18 +159,25 @@ async def test_an_answer_for_the_session_holds_in_it_and_its_subagents_alone_unt
     gate = Gate(store)
     first = ask(gate, need("npm test", always=("npm test *",)), asker)
     (request,) = await waiting(store, 1)
-    other = ask(gate, need("npm test b", always=("npm test *",)), "ses_a" if asker == "ses_child" else "ses_child")
+    other = ask(
+        gate,
+        need("npm test b", always=("npm test *",)),
+        "ses_a" if asker == "ses_child" else "ses_child",
+    )
     elsewhere = ask(gate, need("npm test c", always=("npm test *",)), "ses_b")
     await waiting(store, 3)
     assert reply_for_session(gate, request)
-    # What waits in the session and its subagents is answered too, and the answer says how far it holds.
+    # What waits in the session and its subagents is answered too,
+    # and the answer says how far it holds.
     assert await first
     assert await other
     assert [each.session_id for each in store.list_pending_permissions()] == ["ses_b"]
     elsewhere.cancel()
     await asyncio.wait([elsewhere])
     for session_id in ("ses_a", "ses_child"):
-        assert not await gate.authorize([need("npm test x", always=("npm test *",))], session_id, TOOL, ASK)
+        assert not await gate.authorize(
+            [need("npm test x", always=("npm test *",))], session_id, TOOL, ASK
+        )
     (grant,) = store.permissions.list_all_grants()
     assert (grant.session_id, grant.directory, grant.patterns) == ("ses_a", "", ["npm test *"])
     assert store.permissions.list_decisions(asker)[0].by == "person, session"
@@ -172,15 +191,24 @@ async def test_an_answer_for_the_session_holds_in_it_and_its_subagents_alone_unt
     assert not store.permissions.list_all_grants()
 
 
-async def test_always_for_a_host_holds_while_its_name_leads_to_the_same_addresses(store: Store) -> None:
+async def test_always_for_a_host_holds_while_its_name_leads_to_the_same_addresses(
+    store: Store,
+) -> None:
     gate, host = Gate(store), ("wiki.test:443",)
 
     def private(address: str) -> Need:
-        return Need(permission="webfetch_private", patterns=host, always=host, metadata={ADDRESS_KEY: address})
+        return Need(
+            permission="webfetch_private",
+            patterns=host,
+            always=host,
+            metadata={ADDRESS_KEY: address},
+        )
 
     task = ask(gate, private("10.0.0.5 (private)"))
     waits = ask(gate, private("169.254.169.254 (link-local)"))
-    first = next(each for each in await waiting(store, 2) if "10.0.0.5" in each.metadata[ADDRESS_KEY])
+    first = next(
+        each for each in await waiting(store, 2) if "10.0.0.5" in each.metadata[ADDRESS_KEY]
+    )
     reply(gate, first, "always")
     await task
     assert not waits.done(), "the other question is about another address"
@@ -202,7 +230,9 @@ async def test_always_for_any_file_leaves_guarded_ones_asked(
         return Need(permission=permission, patterns=(name,), always=(always,))
 
     task, secret = ask(gate, use(plain, "*")), ask(gate, use(guarded, "*"))
-    reply(gate, next(each for each in await waiting(store, 2) if each.patterns == [plain]), "always")
+    reply(
+        gate, next(each for each in await waiting(store, 2) if each.patterns == [plain]), "always"
+    )
     await task
     assert not await gate.authorize([use("b.txt", "*")], "ses_a", TOOL, ASK)
     assert not secret.done(), "what is guarded waits for its own answer"
@@ -233,7 +263,9 @@ async def test_every_decision_is_stored_with_its_reason(store: Store) -> None:
     await gate.authorize([need("ls")], "ses_a", TOOL, rules(allowing))
     with pytest.raises(Denied):
         await gate.authorize([need("ls", "rm x")], "ses_a", TOOL, rules(allowing, denying))
-    await gate.authorize([need("make")], "ses_a", TOOL, rules(rule("*", "ask"), approves_questions=True))
+    await gate.authorize(
+        [need("make")], "ses_a", TOOL, rules(rule("*", "ask"), approves_questions=True)
+    )
     answers: list[tuple[Reply, str | None]] = [
         ("once", None), ("once", AUTO_MESSAGE), ("always", None), ("reject", "no"), ("reject", NOBODY_MESSAGE),
     ]  # fmt: skip
@@ -256,13 +288,20 @@ async def test_every_decision_is_stored_with_its_reason(store: Store) -> None:
         ("deny", "person, reject"),
         ("deny", "nobody"),
     ]
-    assert (found[1].patterns, found[1].rule, found[1].origin, found[1].call) == (["rm x"], denying, "built-in", TOOL)
+    assert (found[1].patterns, found[1].rule, found[1].origin, found[1].call) == (
+        ["rm x"],
+        denying,
+        "built-in",
+        TOOL,
+    )
     assert store.permissions.list_decisions("ses_b") == []
     assert len(store.permissions.list_decisions(denied=True)) == 3
     assert store.permissions.list_decisions(limit=1) == found[-1:]
 
 
-async def test_only_the_newest_decisions_are_kept(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_only_the_newest_decisions_are_kept(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(permission_records, "STORE_DECISIONS", replace(STORE_DECISIONS, value=50))
     for number in range(200):
         await Gate(store).authorize([need(str(number))], "ses_a", TOOL, rules(rule("*", "allow")))
@@ -274,7 +313,8 @@ async def test_only_the_newest_decisions_are_kept(store: Store, monkeypatch: pyt
 async def test_always_settles_the_others_that_it_covers(store: Store) -> None:
     gate = Gate(store)
     covered = [
-        ask(gate, need(text, always=LS), session_id) for text, session_id in (("ls", "ses_a"), ("ls b", "ses_a"))
+        ask(gate, need(text, always=LS), session_id)
+        for text, session_id in (("ls", "ses_a"), ("ls b", "ses_a"))
     ]
     covered.append(ask(gate, need("ls c", always=LS), "ses_child"))
     others = [
@@ -284,7 +324,11 @@ async def test_always_settles_the_others_that_it_covers(store: Store) -> None:
         ask(gate, need("ls > x")),
     ]
     pending = await waiting(store, 7)
-    first = next(request for request in pending if request.patterns == ["ls"] and request.session_id == "ses_a")
+    first = next(
+        request
+        for request in pending
+        if request.patterns == ["ls"] and request.session_id == "ses_a"
+    )
     reply(gate, first, "always")
     await asyncio.gather(*covered)
     assert len(store.list_pending_permissions()) == 4
@@ -393,7 +437,10 @@ async def test_another_process_answers(store: Store) -> None:
     task = ask(gate, need("ls", always=("ls *",)))
     await waiting(store, 1)
     child = subprocess.Popen(
-        [sys.executable, "-c", ANSWER, str(store.path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", ANSWER, str(store.path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
     )
     out, _ = await asyncio.to_thread(child.communicate, "\n")
     await asyncio.wait_for(task, 60)
@@ -411,21 +458,29 @@ async def test_clients_see_the_question_and_its_answer(store: Store) -> None:
     assert [type(event) for event in events] == [PermissionAsked, PermissionReplied]
 
 
-async def test_what_is_asked_once_is_free_in_that_session_for_what_a_person_allowed(store: Store) -> None:
+async def test_what_is_asked_once_is_free_in_that_session_for_what_a_person_allowed(
+    store: Store,
+) -> None:
     gate = Gate(store)
     guarded = rules(rule("*", "allow", "edit"), rule("<protected>", "ask", "edit"))
 
     def change(name: str) -> Need:
         return Need(permission="edit", patterns=(name,), always=(name,), once=True)
 
-    async def passes(wanted: Need, session_id: str, given: CallRules, message: str | None = None) -> bool:
+    async def passes(
+        wanted: Need, session_id: str, given: CallRules, message: str | None = None
+    ) -> bool:
         """Return whether a call passed without a question; one that is asked is allowed once."""
         call = asyncio.create_task(gate.authorize([wanted], session_id, TOOL, given))
         while not call.done() and not store.list_pending_permissions(session_id):
             await asyncio.sleep(0.002)
         asked = store.list_pending_permissions(session_id)
         for request in asked:
-            gate.reply(PermissionAnswer(session_id=session_id, request_id=request.id, reply="once", message=message))
+            gate.reply(
+                PermissionAnswer(
+                    session_id=session_id, request_id=request.id, reply="once", message=message
+                )
+            )
         await call
         return not asked
 

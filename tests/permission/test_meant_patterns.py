@@ -37,11 +37,15 @@ def judge(permission: str, pattern: str, text: str, action: Action = "deny") -> 
         PermissionRule(permission="*", pattern="*", action=other),
         PermissionRule(permission=permission, pattern=pattern, action=action),
     )
-    return decide(Need(permission=OWN_NAMES.get(permission, permission), patterns=(text,)), rules).action
+    return decide(
+        Need(permission=OWN_NAMES.get(permission, permission), patterns=(text,)), rules
+    ).action
 
 
 @pytest.mark.parametrize(("permission", "pattern", "text"), DENIED)
-def test_a_denial_means_what_it_says(permission: str, pattern: str, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_denial_means_what_it_says(
+    permission: str, pattern: str, text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("HOME", "/home/me")
     assert judge(permission, pattern, text.replace("~", "/home/me")) == "deny"
 

@@ -10,15 +10,37 @@ ROOT = Path(__file__).resolve().parents[2]
 SRC = ROOT / "src" / "codeloop"
 PAGE = ROOT / "docs" / "decisions" / "0017-one-gate-decides.md"
 STARTS = {
-    *("subprocess.run", "subprocess.Popen", "subprocess.call", "subprocess.check_output", "subprocess.check_call"),
+    *(
+        "subprocess.run",
+        "subprocess.Popen",
+        "subprocess.call",
+        "subprocess.check_output",
+        "subprocess.check_call",
+    ),
     *(
         "asyncio.create_subprocess_exec",
         "asyncio.create_subprocess_shell",
         "run_program",
         "ChildProcess",
     ),
-    *("make_desktop_launch", "Launch", "create_subprocess_exec", "create_subprocess_shell", "Popen", "spawn"),
-    *("os.system", "os.popen", "os.posix_spawn", "os.posix_spawnp", "os.fork", "os.forkpty", "pty.fork", "pty.spawn"),
+    *(
+        "make_desktop_launch",
+        "Launch",
+        "create_subprocess_exec",
+        "create_subprocess_shell",
+        "Popen",
+        "spawn",
+    ),
+    *(
+        "os.system",
+        "os.popen",
+        "os.posix_spawn",
+        "os.posix_spawnp",
+        "os.fork",
+        "os.forkpty",
+        "pty.fork",
+        "pty.spawn",
+    ),
 }
 
 
@@ -37,9 +59,17 @@ def starts(file: Path) -> bool:
 @pytest.mark.slow
 def test_who_decides_is_written_down_for_each_place_that_starts_a_program() -> None:
     programs = PAGE.read_text(encoding="utf-8").partition("## Programs")[2]
-    rows = [place for row in ROW.findall(programs) for place in re.findall(r"`([a-z_/.]+/[a-z_.]*)`", row)]
+    rows = [
+        place
+        for row in ROW.findall(programs)
+        for place in re.findall(r"`([a-z_/.]+/[a-z_.]*)`", row)
+    ]
     found = {file.relative_to(SRC).as_posix() for file in SRC.rglob("*.py") if starts(file)}
-    unnamed = {each for each in found if not any(each == row or each.startswith(row) for row in rows if row)}
+    unnamed = {
+        each
+        for each in found
+        if not any(each == row or each.startswith(row) for row in rows if row)
+    }
     assert unnamed == set(), f"say in {PAGE.name} who decides"
     assert "config/project_root.py" in found
 
@@ -47,11 +77,17 @@ def test_who_decides_is_written_down_for_each_place_that_starts_a_program() -> N
 def test_each_place_says_where_with_what_and_in_which_sandbox_it_starts_programs() -> None:
     rows = ROW.findall(PAGE.read_text(encoding="utf-8").partition("## Programs")[2])
     assert len(rows) > 15
-    assert [row for row in rows if len([cell for cell in row.strip("|").split(" | ") if cell.strip()]) != 6] == []
+    assert [
+        row
+        for row in rows
+        if len([cell for cell in row.strip("|").split(" | ") if cell.strip()]) != 6
+    ] == []
 
 
 def test_the_places_of_the_page_are_there() -> None:
     text = PAGE.read_text(encoding="utf-8")
     places = re.findall(r"`((?:[a-z_]+/)+(?:[a-z_]+\.py)?)`", text)
     assert len(places) > 15
-    assert [each for each in places if not (SRC / each).exists() and not (ROOT / each).exists()] == []
+    assert [
+        each for each in places if not (SRC / each).exists() and not (ROOT / each).exists()
+    ] == []

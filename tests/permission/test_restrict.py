@@ -1,4 +1,6 @@
-"""Rules of what may only restrict never make a verdict weaker, and the twins of a denied tool are denied with it."""
+"""Rules of what may only restrict never make a verdict weaker,
+and the twins of a denied tool are denied with it.
+"""
 
 import pytest
 from hypothesis import given, settings
@@ -22,7 +24,9 @@ from tests.support.examples import scale_examples
 
 STRICTNESS = {"allow": 0, "ask": 1, "deny": 2}
 PATTERNS = st.one_of(
-    st.sampled_from(["*", "<secret>", "<protected>", "<read-only>", "<sandboxed>", "<remote>", "<offer>", "~/a"]),
+    st.sampled_from(
+        ["*", "<secret>", "<protected>", "<read-only>", "<sandboxed>", "<remote>", "<offer>", "~/a"]
+    ),
     st.text(alphabet="ab *?", max_size=5),
 )
 NAMES = ["bash", "edit", "read", "write", "shell", "multiedit"]
@@ -33,7 +37,9 @@ RULE = st.builds(
     action=st.sampled_from(["allow", "ask", "deny"]),
 )
 LAYER = st.builds(RuleLayer, name=st.just("source"), rules=st.lists(RULE, max_size=5).map(tuple))
-TEXTS = st.one_of(st.text(alphabet="ab ", max_size=6), st.sampled_from([".env", ".git/config", ".bashrc"]))
+TEXTS = st.one_of(
+    st.text(alphabet="ab ", max_size=6), st.sampled_from([".env", ".git/config", ".bashrc"])
+)
 TRAITS: list[tuple[Trait, ...]] = [(), ("read-only",), ("sandboxed",), ("read-only", "sandboxed")]
 KNOWN_IN_PART = st.text(alphabet=f"ab {ANY_TEXT}{ANY_WORDS}", max_size=6)
 
@@ -53,7 +59,9 @@ def needs(draw: st.DrawFn) -> Need:
 
 
 def rule(text: str) -> PermissionRule:
-    return convert(dict(zip(("permission", "pattern", "action"), text.split(":"), strict=True)), PermissionRule)
+    return convert(
+        dict(zip(("permission", "pattern", "action"), text.split(":"), strict=True)), PermissionRule
+    )
 
 
 def layers(*rules: str) -> RuleLayers:
@@ -70,7 +78,11 @@ def layers(*rules: str) -> RuleLayers:
 )
 @settings(max_examples=scale_examples(600))
 def test_a_further_source_never_makes_a_verdict_weaker(
-    own: list[RuleLayers], sources: list[RuleLayer], further: RuleLayer, need: Need, grants: tuple[PermissionRule, ...]
+    own: list[RuleLayers],
+    sources: list[RuleLayer],
+    further: RuleLayer,
+    need: Need,
+    grants: tuple[PermissionRule, ...],
 ) -> None:
     before, _ = judge_need(need, restrict(own, *sources), grants)
     after, _ = judge_need(need, restrict(own, *sources, further), grants)
@@ -83,7 +95,9 @@ def test_a_further_source_never_makes_a_verdict_weaker(
 @pytest.mark.slow
 @given(LAYER, LAYER, st.sampled_from(["bash", "edit", "read"]), st.text(alphabet="ab ", max_size=6))
 @settings(max_examples=scale_examples(300))
-def test_the_verdict_is_the_stricter_of_both(own: RuleLayer, source: RuleLayer, permission: str, pattern: str) -> None:
+def test_the_verdict_is_the_stricter_of_both(
+    own: RuleLayer, source: RuleLayer, permission: str, pattern: str
+) -> None:
     need = Need(permission=permission, patterns=(pattern,))
     alone = decide(need, (rule("*:*:allow"), *source.rules)).action
     stricter = max(decide(need, own.rules).action, alone, key=STRICTNESS.__getitem__)
@@ -93,19 +107,34 @@ def test_the_verdict_is_the_stricter_of_both(own: RuleLayer, source: RuleLayer, 
 @pytest.mark.slow
 @given(LAYER, RULE, needs())
 @settings(max_examples=scale_examples(300))
-def test_a_denial_at_the_end_never_makes_a_verdict_weaker(own: RuleLayer, last: PermissionRule, need: Need) -> None:
+def test_a_denial_at_the_end_never_makes_a_verdict_weaker(
+    own: RuleLayer, last: PermissionRule, need: Need
+) -> None:
     denying = PermissionRule(permission=last.permission, pattern=last.pattern, action="deny")
-    assert STRICTNESS[decide(need, own.rules, (denying,)).action] >= STRICTNESS[decide(need, own.rules).action]
+    assert (
+        STRICTNESS[decide(need, own.rules, (denying,)).action]
+        >= STRICTNESS[decide(need, own.rules).action]
+    )
 
 
 def judge(lists: tuple[RuleLayers, ...], permission: str, *patterns: str) -> list[str]:
-    return [judge_need(Need(permission=permission, patterns=(each,)), lists)[0].action for each in patterns]
+    return [
+        judge_need(Need(permission=permission, patterns=(each,)), lists)[0].action
+        for each in patterns
+    ]
 
 
 def test_a_question_lifts_no_denial_and_an_exception_gives_back_the_verdict_without_it() -> None:
-    own = layers("*:*:allow", "bash:git push *:deny", "bash:git push origin:allow", "read:*.env:ask")
+    own = layers(
+        "*:*:allow", "bash:git push *:deny", "bash:git push origin:allow", "read:*.env:ask"
+    )
     asking = restrict([own], *layers("bash:git *:ask"))
-    assert judge(asking, "bash", "git push x", "git push origin", "git log", "ls") == ["deny", "ask", "ask", "allow"]
+    assert judge(asking, "bash", "git push x", "git push origin", "git log", "ls") == [
+        "deny",
+        "ask",
+        "ask",
+        "allow",
+    ]
     denying = restrict([own], *layers("*:*:deny", "read:*:allow"))
     assert judge(denying, "read", "x.env", "x") == ["ask", "allow"]
     assert judge(denying, "edit", "x") == ["deny"]
@@ -127,12 +156,18 @@ def test_a_denied_tool_is_denied_with_all_that_do_the_same(name: str) -> None:
 
 def test_a_rule_for_everything_denies_no_tool_whose_permission_is_allowed() -> None:
     lists = (layers("*:*:deny", "edit:*:allow"),)
-    assert [find_tool_denial(each, lists) is None for each in ("write", "multiedit", "bash_output")] == [
+    assert [
+        find_tool_denial(each, lists) is None for each in ("write", "multiedit", "bash_output")
+    ] == [
         True,
         True,
         False,
     ]
-    assert [is_offered(each, lists[0][0].rules) for each in ("write", "edit", "bash_output")] == [True, True, False]
+    assert [is_offered(each, lists[0][0].rules) for each in ("write", "edit", "bash_output")] == [
+        True,
+        True,
+        False,
+    ]
 
 
 def test_whether_a_tool_is_offered_decides_about_no_call() -> None:

@@ -15,7 +15,9 @@ NAMES = st.sampled_from(["bash", "edit", "read"])
 TEXTS = st.text("ab ", min_size=1, max_size=3)
 WILDCARDS = st.sampled_from(["*", "a*", "b *", "?", "ab", "a b"])
 RULES = st.builds(
-    lambda permission, pattern, action: PermissionRule(permission=permission, pattern=pattern, action=action),
+    lambda permission, pattern, action: PermissionRule(
+        permission=permission, pattern=pattern, action=action
+    ),
     st.sampled_from(["*", "bash", "edit", "b*"]),
     WILDCARDS,
     ACTIONS,
@@ -70,7 +72,9 @@ def test_home_is_expanded_in_patterns() -> None:
 
 @pytest.mark.slow
 @given(NEEDS, RULESETS, RULES)
-def test_a_rule_for_everything_at_the_end_decides(wanted: Need, rules: Ruleset, last: PermissionRule) -> None:
+def test_a_rule_for_everything_at_the_end_decides(
+    wanted: Need, rules: Ruleset, last: PermissionRule
+) -> None:
     blanket = rule("*", "*", last.action)
     assert decide(wanted, rules, (blanket,)).action == last.action
 
@@ -81,20 +85,29 @@ def test_rulesets_are_read_as_one_list(wanted: Need, first: Ruleset, second: Rul
 
 
 @given(NEEDS, RULESETS, RULESETS)
-def test_a_grant_never_lifts_a_denial_nor_takes_leave_away(wanted: Need, rules: Ruleset, grants: Ruleset) -> None:
+def test_a_grant_never_lifts_a_denial_nor_takes_leave_away(
+    wanted: Need, rules: Ruleset, grants: Ruleset
+) -> None:
     allowing = tuple(rule(grant.permission, grant.pattern, "allow") for grant in grants)
     before, after = decide(wanted, rules).action, decide(wanted, rules, grants=allowing).action
     assert after == before or (before, after) == ("ask", "allow")
 
 
 @given(NEEDS, RULESETS, RULES)
-def test_a_deny_at_the_end_only_tightens(wanted: Need, rules: Ruleset, last: PermissionRule) -> None:
+def test_a_deny_at_the_end_only_tightens(
+    wanted: Need, rules: Ruleset, last: PermissionRule
+) -> None:
     tighter = rule(last.permission, last.pattern, "deny")
-    assert STRICTNESS[decide(wanted, rules, (tighter,)).action] >= STRICTNESS[decide(wanted, rules).action]
+    assert (
+        STRICTNESS[decide(wanted, rules, (tighter,)).action]
+        >= STRICTNESS[decide(wanted, rules).action]
+    )
 
 
 @given(NEEDS, RULESETS, st.data())
-def test_making_one_rule_stricter_never_loosens(wanted: Need, rules: Ruleset, data: st.DataObject) -> None:
+def test_making_one_rule_stricter_never_loosens(
+    wanted: Need, rules: Ruleset, data: st.DataObject
+) -> None:
     if not rules:
         return
     index = data.draw(st.integers(0, len(rules) - 1))
@@ -118,13 +131,38 @@ def test_what_is_only_possible_never_loosens(wanted: Need, rules: Ruleset) -> No
         (ANY_TEXT, (ALLOW_ALL, rule("edit", "x", "deny")), (), "allow"),
         (ANY_TEXT, (ALLOW_ALL, rule("bash", "rm *", "deny")), (), "deny"),
         (ANY_TEXT, (rule("bash", "rm *", "deny"), rule("bash", "*", "ask")), (), "ask"),
-        (ANY_TEXT, (ALLOW_ALL, rule("bash", "rm *", "deny"), rule("bash", "r*", "ask")), (), "deny"),
-        (ANY_TEXT, (ALLOW_ALL, rule("bash", "rm *", "deny")), (rule("bash", "*", "allow"),), "deny"),
-        (ANY_TEXT, (ALLOW_ALL, rule("bash", "rm *", "deny"), rule("bash", "*", "allow")), (), "allow"),
-        (ANY_TEXT, (ALLOW_ALL, rule("bash", "rm *", "ask")), (rule("bash", "echo *", "allow"),), "ask"),
+        (
+            ANY_TEXT,
+            (ALLOW_ALL, rule("bash", "rm *", "deny"), rule("bash", "r*", "ask")),
+            (),
+            "deny",
+        ),
+        (
+            ANY_TEXT,
+            (ALLOW_ALL, rule("bash", "rm *", "deny")),
+            (rule("bash", "*", "allow"),),
+            "deny",
+        ),
+        (
+            ANY_TEXT,
+            (ALLOW_ALL, rule("bash", "rm *", "deny"), rule("bash", "*", "allow")),
+            (),
+            "allow",
+        ),
+        (
+            ANY_TEXT,
+            (ALLOW_ALL, rule("bash", "rm *", "ask")),
+            (rule("bash", "echo *", "allow"),),
+            "ask",
+        ),
         (f"echo {ANY_TEXT}", (ALLOW_ALL, rule("bash", "rm *", "deny")), (), "allow"),
         (f"echo {ANY_TEXT}", (ALLOW_ALL, rule("bash", "echo secret*", "deny")), (), "deny"),
-        (f"echo {ANY_TEXT}", (rule("bash", "*", "ask"),), (rule("bash", "echo *", "allow"),), "allow"),
+        (
+            f"echo {ANY_TEXT}",
+            (rule("bash", "*", "ask"),),
+            (rule("bash", "echo *", "allow"),),
+            "allow",
+        ),
     ],
 )
 def test_what_may_happen_is_asked_for_only_if_a_rule_could_mind(
@@ -153,13 +191,19 @@ def test_a_tool_that_is_denied_altogether_is_not_offered() -> None:
         ((ALLOW_ALL, rule("bash", "echo *", "deny")), (), "deny"),
     ],
 )
-def test_a_rule_for_some_commands_allows_only_what_is_proved(rules: Ruleset, grants: Ruleset, action: Action) -> None:
+def test_a_rule_for_some_commands_allows_only_what_is_proved(
+    rules: Ruleset, grants: Ruleset, action: Action
+) -> None:
     unproven = Need(permission="bash", patterns=("echo x",), unproven="it has a loop")
     assert decide(unproven, rules, grants=grants).action == action
 
 
 def test_a_rule_for_a_trait_is_about_what_has_it() -> None:
-    rules = (rule("bash", "*", "ask"), rule("bash", "<read-only>", "allow"), rule("bash", "git push *", "deny"))
+    rules = (
+        rule("bash", "*", "ask"),
+        rule("bash", "<read-only>", "allow"),
+        rule("bash", "git push *", "deny"),
+    )
     reads = Need(permission="bash", patterns=("ls",), traits=("read-only",))
     verdict = decide(reads, rules)
     assert (verdict.action, verdict.rule) == ("allow", rules[1])
@@ -167,7 +211,10 @@ def test_a_rule_for_a_trait_is_about_what_has_it() -> None:
     assert decide(need("<read-only>"), rules).action == "ask"
     pushes = Need(permission="bash", patterns=("git push",), traits=("sandboxed", "read-only"))
     assert decide(pushes, rules).action == "deny"
-    assert decide(Need(permission="bash", patterns=("make",), traits=("sandboxed",)), rules).action == "ask"
+    assert (
+        decide(Need(permission="bash", patterns=("make",), traits=("sandboxed",)), rules).action
+        == "ask"
+    )
 
 
 def test_a_denial_by_doubt_names_the_rule_that_could_apply() -> None:

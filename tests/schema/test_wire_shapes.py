@@ -1,4 +1,6 @@
-"""The wire's shapes: what a client would send or read, decoded and encoded again without a difference."""
+"""The wire's shapes: what a client would send or read,
+decoded and encoded again without a difference.
+"""
 
 from typing import Any
 
@@ -20,7 +22,13 @@ OF = {"id": PRT, "sessionID": SES, "messageID": MSG}
 TOKENS = {"total": 30, "input": 10, "output": 15, "reasoning": 5, "cache": {"read": 3, "write": 2}}
 ZERO = {"input": 0, "output": 0, "reasoning": 0, "cache": {"read": 0, "write": 0}}
 MENTION = {"value": "@a.py", "start": 4, "end": 9}
-PICTURE = {**OF, "type": "file", "mime": "image/png", "url": "data:image/png;base64,AA==", "filename": "a.png"}
+PICTURE = {
+    **OF,
+    "type": "file",
+    "mime": "image/png",
+    "url": "data:image/png;base64,AA==",
+    "filename": "a.png",
+}
 API = {
     "name": "APIError",
     "data": {"message": "bad", "isRetryable": False, "statusCode": 400, "metadata": {"url": "u"}},
@@ -158,15 +166,22 @@ PTY: dict[str, Any] = {
     "pid": 7,
 }  # fmt: skip
 LIVE: dict[str, list[dict[str, Any]]] = {
-    "message.part.delta": [{"sessionID": SES, "messageID": MSG, "partID": PRT, "field": "text", "delta": "more "}],
+    "message.part.delta": [
+        {"sessionID": SES, "messageID": MSG, "partID": PRT, "field": "text", "delta": "more "}
+    ],
     "session.status": [
         {"sessionID": SES, "status": {"type": "idle"}},
         {"sessionID": SES, "status": {"type": "busy"}},
-        {"sessionID": SES, "status": {"type": "retry", "attempt": 1, "message": "m", "next": 1795171480269}},
+        {
+            "sessionID": SES,
+            "status": {"type": "retry", "attempt": 1, "message": "m", "next": 1795171480269},
+        },
     ],
     "session.idle": [{"sessionID": SES}],
     "session.compacted": [{"sessionID": SES}],
-    "command.executed": [{"name": "review", "sessionID": SES, "arguments": "a b", "messageID": MSG}],
+    "command.executed": [
+        {"name": "review", "sessionID": SES, "arguments": "a b", "messageID": MSG}
+    ],
     "session.error": [{"sessionID": SES, "error": error} for error, _ in ERRORS],
     "session.diff": [{"sessionID": SES, "diff": []}],
     "file.edited": [{"file": "/p/calc.py"}],
@@ -182,9 +197,18 @@ LIVE: dict[str, list[dict[str, Any]]] = {
     "vcs.branch.updated": [{"branch": "main"}, {}],
     "project.updated": [
         {"id": "global", "worktree": "/", "time": {"created": 1, "updated": 2}, "sandboxes": []},
-        {"id": "a", "worktree": "/p", "vcs": "git", "time": {"created": 1, "updated": 2}, "sandboxes": []},
+        {
+            "id": "a",
+            "worktree": "/p",
+            "vcs": "git",
+            "time": {"created": 1, "updated": 2},
+            "sandboxes": [],
+        },
     ],
-    "worktree.ready": [{"name": "n", "directory": "/d", "branch": "codeloop/n"}, {"name": "n", "directory": "/d"}],
+    "worktree.ready": [
+        {"name": "n", "directory": "/d", "branch": "codeloop/n"},
+        {"name": "n", "directory": "/d"},
+    ],
     "pty.created": [{"info": PTY}],
     "pty.updated": [{"info": {**PTY, "title": "mine"}}],
     "pty.exited": [{"id": "pty_1", "exitCode": 1}],
@@ -244,7 +268,9 @@ def test_every_kind_of_part_has_an_example_here() -> None:
 
 
 @pytest.mark.parametrize(("shape", "line"), ERRORS)
-def test_an_error_is_written_as_it_was_read_and_says_a_line(shape: dict[str, Any], line: str) -> None:
+def test_an_error_is_written_as_it_was_read_and_says_a_line(
+    shape: dict[str, Any], line: str
+) -> None:
     assert again(shape, MessageError) == shape
     assert get_error_message(msgspec.convert(shape, MessageError)) == line
 
@@ -301,7 +327,12 @@ def test_what_is_none_of_the_shapes_is_refused(shape: dict[str, Any], kind: Any)
 
 @pytest.mark.parametrize(
     ("field", "name"),
-    [("id", "id"), ("session_id", "sessionID"), ("tail_end", "tailEnd"), ("is_retryable", "isRetryable")],
+    [
+        ("id", "id"),
+        ("session_id", "sessionID"),
+        ("tail_end", "tailEnd"),
+        ("is_retryable", "isRetryable"),
+    ],
 )
 def test_names_on_the_wire(field: str, name: str) -> None:
     assert convert_to_wire_name(field) == name

@@ -11,7 +11,15 @@ from scripts.file_graph import FileGraph
 from scripts.run_changed_tests import choose_tests, find_tests
 from tests.docs.pages import ROOT
 
-GIT = ("git", "-c", "user.name=A", "-c", "user.email=a@example.com", "-c", "init.defaultBranch=main")
+GIT = (
+    "git",
+    "-c",
+    "user.name=A",
+    "-c",
+    "user.email=a@example.com",
+    "-c",
+    "init.defaultBranch=main",
+)
 PROJECT = {
     "pyproject.toml": '[tool.pytest.ini_options]\npythonpath = ["."]\naddopts = "--import-mode=importlib"\n'
     'markers = ["slow", "e2e", "interop", "lsp", "registries"]\n',
@@ -46,8 +54,16 @@ PROJECT = {
 def run(folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "scripts.run_changed_tests"]
     # As `make` does: the path of a clone may have umlauts.
-    environment = {"PATH": "/usr/bin:/bin", "LC_ALL": "C", "PYTHONUTF8": "1", "PYTHONPATH": "src", **environment}
-    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    environment = {
+        "PATH": "/usr/bin:/bin",
+        "LC_ALL": "C",
+        "PYTHONUTF8": "1",
+        "PYTHONPATH": "src",
+        **environment,
+    }
+    return subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
 
 
 def git(folder: Path, *words: str) -> None:
@@ -79,7 +95,8 @@ def project(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("changed", "tests"),
     [
-        # Reached through another module that imports it in a function, in several lines with a comment.
+        # Reached through another module that imports it in a function,
+        # in several lines with a comment.
         ("src/codeloop/kit/deep.py", ["tests/kit/test_middle.py"]),
         # Named by a row of a table.
         ("src/codeloop/tui/actions/shown.py", ["tests/tui/test_table.py"]),
@@ -95,7 +112,9 @@ def project(tmp_path: Path) -> Path:
         ("src/codeloop/lonely.py", []),
     ],
 )
-def test_the_tests_that_reach_a_changed_file_are_found(project: Path, changed: str, tests: list[str]) -> None:
+def test_the_tests_that_reach_a_changed_file_are_found(
+    project: Path, changed: str, tests: list[str]
+) -> None:
     found = find_tests(changed, FileGraph(project, [changed]), project)
     assert found == tests
 
@@ -103,7 +122,9 @@ def test_the_tests_that_reach_a_changed_file_are_found(project: Path, changed: s
 def test_a_deleted_module_is_found_by_what_still_imports_it(project: Path) -> None:
     deleted = "src/codeloop/kit/deep.py"
     (project / deleted).unlink()
-    assert find_tests(deleted, FileGraph(project, [deleted]), project) == ["tests/kit/test_middle.py"]
+    assert find_tests(deleted, FileGraph(project, [deleted]), project) == [
+        "tests/kit/test_middle.py"
+    ]
 
 
 def test_the_test_of_its_name_comes_first_then_the_nearest(project: Path) -> None:
@@ -192,5 +213,12 @@ def test_no_test_starts_after_the_time_and_those_left_are_named(project: Path) -
 @pytest.mark.slow
 def test_every_module_of_the_program_is_reached_by_a_test() -> None:
     graph = FileGraph(ROOT)
-    modules = [name for name in graph.texts if name.startswith("src/codeloop/") and "/data/" not in name]
-    assert choose_tests([name for name in modules if not name.endswith("/__init__.py")], graph).failures == []
+    modules = [
+        name for name in graph.texts if name.startswith("src/codeloop/") and "/data/" not in name
+    ]
+    assert (
+        choose_tests(
+            [name for name in modules if not name.endswith("/__init__.py")], graph
+        ).failures
+        == []
+    )

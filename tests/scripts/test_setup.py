@@ -1,4 +1,6 @@
-"""`scripts/setup`: says in a line what is missing and what to do, and makes anew what can't be built upon."""
+"""`scripts/setup`: says in a line what is missing and what to do,
+and makes anew what can't be built upon.
+"""
 
 import os
 import shutil
@@ -18,7 +20,9 @@ from tests.docs.pages import ROOT
 
 pytestmark = pytest.mark.slow
 SOURCES = ("pyproject.toml", "uv.lock", "requirements.txt", "requirements-dev.txt", "scripts/setup")
-FIRST = next(line for line in (ROOT / "requirements.txt").read_text().splitlines() if "==" in line).split()[0]
+FIRST = next(
+    line for line in (ROOT / "requirements.txt").read_text().splitlines() if "==" in line
+).split()[0]
 
 
 def make_clone(folder: Path) -> Path:
@@ -33,13 +37,38 @@ def start(clone: Path, index: str, **more: str) -> "subprocess.Popen[str]":
     """Start set-up without uv, and with an index of ours in place of this machine's."""
     programs = clone.parent / "programs"
     programs.mkdir(exist_ok=True)
-    for name in ("sh", "dirname", "cat", "cksum", "grep", "sed", "tail", "head", "cut", "rm", "readlink", "flock"):
+    for name in (
+        "sh",
+        "dirname",
+        "cat",
+        "cksum",
+        "grep",
+        "sed",
+        "tail",
+        "head",
+        "cut",
+        "rm",
+        "readlink",
+        "flock",
+    ):
         found = shutil.which(name)
         if found and not (programs / name).exists():
             (programs / name).symlink_to(found)
-    pip = {"PIP_CONFIG_FILE": os.devnull, "PIP_INDEX_URL": index, "PIP_RETRIES": "0", "PIP_DEFAULT_TIMEOUT": "60"}
-    base = Path(sys.base_prefix) / "bin" / f"python{sys.version_info.major}.{sys.version_info.minor}"
-    environment = {"HOME": str(clone.parent), "PATH": str(programs), "PYTHON": str(base), "PIP_NO_CACHE_DIR": "1"}
+    pip = {
+        "PIP_CONFIG_FILE": os.devnull,
+        "PIP_INDEX_URL": index,
+        "PIP_RETRIES": "0",
+        "PIP_DEFAULT_TIMEOUT": "60",
+    }
+    base = (
+        Path(sys.base_prefix) / "bin" / f"python{sys.version_info.major}.{sys.version_info.minor}"
+    )
+    environment = {
+        "HOME": str(clone.parent),
+        "PATH": str(programs),
+        "PYTHON": str(base),
+        "PIP_NO_CACHE_DIR": "1",
+    }
     return subprocess.Popen(
         [clone / "scripts/setup", "program"],
         env={**environment, **pip, **more},
@@ -63,8 +92,12 @@ def set_up(clone: Path, index: str, **more: str) -> list[str]:
 
 
 @contextmanager
-def serve_index(status: int = 404, body: bytes = b"", *, hangs: threading.Event | None = None) -> Generator[str]:
-    """Serve a package index that gives one answer to everything; yield its address. `hangs` is set when one waits."""
+def serve_index(
+    status: int = 404, body: bytes = b"", *, hangs: threading.Event | None = None
+) -> Generator[str]:
+    """Serve a package index that gives one answer to everything; yield its address.
+    `hangs` is set when one waits.
+    """
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -123,7 +156,9 @@ def test_a_proxy_that_is_gone_is_named_without_its_password(clone: Path, dead: s
     assert "secret" not in "".join(lines)
 
 
-def test_an_index_without_a_package_and_one_that_wants_a_sign_in_are_told_apart(clone: Path) -> None:
+def test_an_index_without_a_package_and_one_that_wants_a_sign_in_are_told_apart(
+    clone: Path,
+) -> None:
     with serve_index(404) as index:
         expect(set_up(clone, index), f"has no {FIRST} for Python 3.")
     with serve_index(401) as index:
@@ -136,15 +171,26 @@ def test_a_package_with_another_hash_is_not_installed(clone: Path) -> None:
         expect(set_up(clone, index), "is another one than that of requirements.txt")
 
 
-def test_settings_that_install_elsewhere_do_not_count_or_are_named(clone: Path, dead: str, tmp_path: Path) -> None:
-    elsewhere = {"PIP_TARGET": str(tmp_path / "t"), "PIP_PREFIX": str(tmp_path / "p"), "PIP_USER": "1"}
-    expect(set_up(clone, f"http://{dead}/simple", **elsewhere, PIP_REQUIRE_VIRTUALENV="1"), "Set-up needs the network")
+def test_settings_that_install_elsewhere_do_not_count_or_are_named(
+    clone: Path, dead: str, tmp_path: Path
+) -> None:
+    elsewhere = {
+        "PIP_TARGET": str(tmp_path / "t"),
+        "PIP_PREFIX": str(tmp_path / "p"),
+        "PIP_USER": "1",
+    }
+    expect(
+        set_up(clone, f"http://{dead}/simple", **elsewhere, PIP_REQUIRE_VIRTUALENV="1"),
+        "Set-up needs the network",
+    )
     (tmp_path / "pip.conf").write_text("[install]\ntarget = /elsewhere\n")
     lines = set_up(clone, f"http://{dead}/simple", PIP_CONFIG_FILE=str(tmp_path / "pip.conf"))
     assert "install.target='/elsewhere' would install codeloop elsewhere. Remove it" in lines[-1]
 
 
-def test_what_was_moved_or_lost_its_python_or_was_interrupted_is_made_anew(clone: Path, dead: str) -> None:
+def test_what_was_moved_or_lost_its_python_or_was_interrupted_is_made_anew(
+    clone: Path, dead: str
+) -> None:
     index = f"http://{dead}/simple"
     set_up(clone, index)
     moved = clone.rename(clone.with_name("moved"))
@@ -164,7 +210,9 @@ def test_what_was_moved_or_lost_its_python_or_was_interrupted_is_made_anew(clone
     assert set_up(moved, index)[0] == "Making .venv anew: an earlier set-up was interrupted."
 
 
-@pytest.mark.skipif(shutil.which("flock") is None, reason="flock is not installed here: then nobody waits")
+@pytest.mark.skipif(
+    shutil.which("flock") is None, reason="flock is not installed here: then nobody waits"
+)
 def test_a_second_one_waits_for_the_first(clone: Path, dead: str) -> None:
     waits = threading.Event()
     with serve_index(hangs=waits) as hanging:
@@ -179,7 +227,9 @@ def test_a_second_one_waits_for_the_first(clone: Path, dead: str) -> None:
     assert "Set-up needs the network once" in printed
 
 
-def test_a_python_without_ensurepip_leaves_nothing_half_made(clone: Path, dead: str, tmp_path: Path) -> None:
+def test_a_python_without_ensurepip_leaves_nothing_half_made(
+    clone: Path, dead: str, tmp_path: Path
+) -> None:
     name = f"python{sys.version_info.major}.{sys.version_info.minor}"
     bare, library = tmp_path / "bare", Path(os.__file__).parent
     (bare / "bin").mkdir(parents=True)
@@ -192,10 +242,14 @@ def test_a_python_without_ensurepip_leaves_nothing_half_made(clone: Path, dead: 
     for folder in (clone, clone):
         lines = set_up(folder, f"http://{dead}/simple", PYTHON=str(bare / "bin" / name))
         (line,) = lines
-        assert line.startswith(f"{bare / 'bin' / name} has no venv module with pip in it. Debian and Ubuntu: apt ")
+        assert line.startswith(
+            f"{bare / 'bin' / name} has no venv module with pip in it. Debian and Ubuntu: apt "
+        )
         # As earlier versions left it.
         if not (folder / ".venv").exists():
-            subprocess.run([bare / "bin" / name, "-m", "venv", "--without-pip", folder / ".venv"], check=True)
+            subprocess.run(
+                [bare / "bin" / name, "-m", "venv", "--without-pip", folder / ".venv"], check=True
+            )
 
 
 def test_a_path_with_a_colon_and_a_python_that_is_too_old_are_refused_before_anything_is_made(

@@ -22,7 +22,9 @@ async def said(it: Served, session: str) -> list[str]:
 
 
 async def test_a_prompt_that_is_sent_again_is_answered_as_the_first_time(tmp_path: Path) -> None:
-    async with served(tmp_path, [ScriptedAnswer(text="Done."), ScriptedAnswer(text="Never asked.")]) as it:
+    async with served(
+        tmp_path, [ScriptedAnswer(text="Done."), ScriptedAnswer(text="Never asked.")]
+    ) as it:
         session = await it.session()
         first = await it.post(f"/session/{session}/message", body())
         again = await it.post(f"/session/{session}/message", body())
@@ -43,7 +45,9 @@ async def test_a_prompt_that_is_sent_again_joins_its_running_turn(tmp_path: Path
 async def test_a_command_that_is_sent_again_runs_its_lines_once(tmp_path: Path) -> None:
     own = {"note": {"template": "!`echo x >> lines`"}}
     allowed = {"bash": "allow"}
-    async with served(tmp_path, [ScriptedAnswer(text="Done.")], command=own, permission=allowed) as it:
+    async with served(
+        tmp_path, [ScriptedAnswer(text="Done.")], command=own, permission=allowed
+    ) as it:
         session = await it.session()
         sent = {"messageID": ID, "command": "note", "arguments": ""}
         first = await it.post(f"/session/{session}/command", sent)
@@ -58,11 +62,18 @@ async def test_another_prompt_under_the_same_id_is_refused(tmp_path: Path) -> No
         refused = await it.post(f"/session/{session}/message", body("something else"), status=400)
         assert "in use" in refused["data"]["message"]
         other = await it.session()
-        assert "in use" in (await it.post(f"/session/{other}/message", body(), status=400))["data"]["message"]
+        assert (
+            "in use"
+            in (await it.post(f"/session/{other}/message", body(), status=400))["data"]["message"]
+        )
 
 
-@pytest.mark.parametrize(("asked", "given"), [("300", "300"), ("1", "250"), ("x", None), ("-5", None), ("", None)])
-async def test_a_client_gets_heartbeats_as_often_as_it_asks(tmp_path: Path, asked: str, given: str | None) -> None:
+@pytest.mark.parametrize(
+    ("asked", "given"), [("300", "300"), ("1", "250"), ("x", None), ("-5", None), ("", None)]
+)
+async def test_a_client_gets_heartbeats_as_often_as_it_asks(
+    tmp_path: Path, asked: str, given: str | None
+) -> None:
     async with (
         served(tmp_path) as it,
         it.http.stream("GET", "/event", headers={"x-codeloop-heartbeat": asked}) as stream,

@@ -1,4 +1,6 @@
-"""Hostile and careless clients with the credential: nothing they send is a fault, hangs, or harms what is stored."""
+"""Hostile and careless clients with the credential: nothing they send is a fault, hangs,
+or harms what is stored.
+"""
 
 import asyncio
 import logging
@@ -53,7 +55,13 @@ LONGEST = 5
 
 async def test_a_path_with_a_slash_too_many_leads_nowhere(tmp_path: Path) -> None:
     async with served(tmp_path) as it:
-        for path in ("/session/", "/global/health/", "/session/%2e%2e/", "//session", "///evil.example/session/"):
+        for path in (
+            "/session/",
+            "/global/health/",
+            "/session/%2e%2e/",
+            "//session",
+            "///evil.example/session/",
+        ):
             answer = await ask(it.url, request(it.url, "GET", path, basic()))
             assert (answer.status, answer.headers.get("location")) == (404, None), path
 
@@ -128,7 +136,9 @@ async def test_whatever_is_sent_to_any_route_is_answered_and_harms_nothing(
 
 
 class Endless:
-    """A model that never runs out: it does what a prompt says after `DO:`, else says a few words."""
+    """A model that never runs out: it does what a prompt says after `DO:`,
+    else says a few words.
+    """
 
     info: ModelInfo = SCRIPT_INFO
 
@@ -137,9 +147,15 @@ class Endless:
         said = msgspec.json.encode(request.messages[-1]).decode()
         wanted = re.search(r"DO:(\w+)", said) if request.tools else None
         answer = (
-            ANSWERS[wanted[1]] if wanted else ScriptedAnswer(text="Hello.", kind="main" if request.tools else "side")
+            ANSWERS[wanted[1]]
+            if wanted
+            else ScriptedAnswer(text="Hello.", kind="main" if request.tools else "side")
         )
-        answer = msgspec.structs.replace(answer, tokens=TokenCount(input=10)) if request.tools else answer
+        answer = (
+            msgspec.structs.replace(answer, tokens=TokenCount(input=10))
+            if request.tools
+            else answer
+        )
         async for event in play_answer(answer, random.getrandbits(40)):
             yield event
 
@@ -151,7 +167,11 @@ ANSWERS = {
     "write": ScriptedAnswer(calls=(ScriptedCall("write", {"filePath": "a.txt", "content": "x"}),)),
     "ask": ScriptedAnswer(calls=(ASKING, ScriptedCall("question", {"questions": [CHOICE]}))),
     "task": ScriptedAnswer(
-        calls=(ScriptedCall("task", {"description": "x", "prompt": "DO:slow", "subagent_type": "general"}),)
+        calls=(
+            ScriptedCall(
+                "task", {"description": "x", "prompt": "DO:slow", "subagent_type": "general"}
+            ),
+        )
     ),
 }
 RULES = [{"permission": "bash", "pattern": "*", "action": "ask"}]
@@ -180,7 +200,20 @@ class Crowd:
         if not self.sessions or dice.random() < 0.05:
             return "POST", "/session", {"permission": RULES} if dice.random() < 0.5 else {}
         own = f"/session/{dice.choice(self.sessions)}"
-        kind = dice.choice(("say", "say", "say", "change", "change", "answer", "answer", "session", "session", "look"))
+        kind = dice.choice(
+            (
+                "say",
+                "say",
+                "say",
+                "change",
+                "change",
+                "answer",
+                "answer",
+                "session",
+                "session",
+                "look",
+            )
+        )
         if kind == "say":
             text = dice.choice(("hi", "DO:slow", "DO:write", "DO:ask", "DO:task"))
             is_waited_for = text in {"hi", "DO:write"}
@@ -191,8 +224,19 @@ class Crowd:
         if kind == "change":
             return await self.change(dice, own)
         if kind == "look":
-            return "GET", dice.choice(("/session", "/permission", "/config", own, f"{own}/diff", f"{own}/queued")), None
-        wishes = [("DELETE", own), ("POST", f"{own}/fork"), ("POST", "/global/dispose"), ("POST", f"{own}/unrevert")]
+            return (
+                "GET",
+                dice.choice(
+                    ("/session", "/permission", "/config", own, f"{own}/diff", f"{own}/queued")
+                ),
+                None,
+            )
+        wishes = [
+            ("DELETE", own),
+            ("POST", f"{own}/fork"),
+            ("POST", "/global/dispose"),
+            ("POST", f"{own}/unrevert"),
+        ]
         method, path = dice.choice([*wishes, *[("POST", f"{own}/abort")] * 4])
         return method, path, None
 
@@ -211,19 +255,32 @@ class Crowd:
         if not isinstance(found, list) or not found:
             return "PATCH", own, {"title": f"Title {dice.random()}"}
         message = dice.choice(found)["info"]["id"]
-        wishes = [("POST", f"{own}/revert", {"messageID": message}), ("DELETE", f"{own}/message/{message}", None)]
-        return dice.choice([*wishes, ("POST", f"{own}/shell", {"command": "echo x"}), ("PATCH", own, {"title": "T"})])
+        wishes = [
+            ("POST", f"{own}/revert", {"messageID": message}),
+            ("DELETE", f"{own}/message/{message}", None),
+        ]
+        return dice.choice(
+            [
+                *wishes,
+                ("POST", f"{own}/shell", {"command": "echo x"}),
+                ("PATCH", own, {"title": "T"}),
+            ]
+        )
 
 
 @pytest.mark.slow
-async def test_many_clients_at_once_leave_sessions_whole(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+async def test_many_clients_at_once_leave_sessions_whole(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     caplog.set_level(logging.ERROR)
     async with served(tmp_path, Endless()) as it:
         crowd = Crowd(it)
         ending = time.monotonic() + 6
         clients = [asyncio.create_task(crowd.client(seed, ending)) for seed in range(30)]
         await wait_until(lambda: time.monotonic() > ending)
-        while not all(client.done() for client in clients):  # what waits for an answer that nobody gives any more
+        while not all(
+            client.done() for client in clients
+        ):  # what waits for an answer that nobody gives any more
             for session in list((await it.get("/session/status")).keys()):
                 await it.post(f"/session/{session}/abort")
             await asyncio.sleep(0.05)
@@ -233,15 +290,28 @@ async def test_many_clients_at_once_leave_sessions_whole(tmp_path: Path, caplog:
             await it.post(f"/session/{session}/abort")
         project = await it.project()
         await wait_until(lambda: not project.store.statuses)
-        assert (project.store.list_pending_permissions(), project.store.list_pending_questions()) == ([], [])
+        assert (
+            project.store.list_pending_permissions(),
+            project.store.list_pending_questions(),
+        ) == ([], [])
         for session in project.store.list_sessions(limit=10_000):
             entries = project.store.read_conversation(session.id).entries
             answers = [entry.info for entry in entries if isinstance(entry.info, AssistantMessage)]
             assert [each.id for each in answers if each.time.completed is None] == []
-            calls = [part for entry in entries for part in entry.parts if isinstance(part, ToolPart)]
-            assert [call.id for call in calls if isinstance(call.state, ToolStatePending | ToolStateRunning)] == []
-            used = session.tokens or Tokens(input=0, output=0, reasoning=0, cache=answers[0].tokens.cache)
+            calls = [
+                part for entry in entries for part in entry.parts if isinstance(part, ToolPart)
+            ]
+            assert [
+                call.id
+                for call in calls
+                if isinstance(call.state, ToolStatePending | ToolStateRunning)
+            ] == []
+            used = session.tokens or Tokens(
+                input=0, output=0, reasoning=0, cache=answers[0].tokens.cache
+            )
             own = sum(each.tokens.input for each in answers)
-            handed_on = any(call.tool == "task" for call in calls) or project.store.list_sessions(parent=session.id)
+            handed_on = any(call.tool == "task" for call in calls) or project.store.list_sessions(
+                parent=session.id
+            )
             assert used.input == own or (used.input > own and handed_on), session.id
     assert [record.message for record in caplog.records] == []

@@ -1,4 +1,6 @@
-"""Files, searches and version control over HTTP: the contract's shapes, and nothing from outside of the work tree."""
+"""Files, searches and version control over HTTP: the contract's shapes,
+and nothing from outside of the work tree.
+"""
 
 import asyncio
 import os
@@ -56,8 +58,26 @@ def ways_out(tmp_path: Path) -> list[str]:
             "/etc",
         ),
         *(secret, "/" + secret, f"/proc/self/root{secret}", f"/proc/thread-self/root{secret}"),
-        *("file", "relative", "folder", "folder/key.txt", "folder/none.txt", "chain", "dangling", "magic", "neighbour"),
-        *(f"magic{secret}", "neighbour/key.txt", f"top{secret}", "/dev/zero", "/proc/self/environ", "~root", "..\\.."),
+        *(
+            "file",
+            "relative",
+            "folder",
+            "folder/key.txt",
+            "folder/none.txt",
+            "chain",
+            "dangling",
+            "magic",
+            "neighbour",
+        ),
+        *(
+            f"magic{secret}",
+            "neighbour/key.txt",
+            f"top{secret}",
+            "/dev/zero",
+            "/proc/self/environ",
+            "~root",
+            "..\\..",
+        ),
     ]
 
 
@@ -87,16 +107,33 @@ async def test_no_route_reads_what_is_outside_of_the_work_tree(tmp_path: Path) -
                 assert response.json()["name"] == "BadRequest"
                 assert "outside of the work tree" in response.json()["data"]["message"]
         nodes = await ask(it, "/file", path=".")
-        assert {each["name"]: each["type"] for each in nodes if "sub" not in each["path"]} == dict.fromkeys(
+        assert {
+            each["name"]: each["type"] for each in nodes if "sub" not in each["path"]
+        } == dict.fromkeys(
             [
-                *("chain", "chain2", "dangling", "file", "folder", "in.txt", "magic", "neighbour", "relative", "top"),
+                *(
+                    "chain",
+                    "chain2",
+                    "dangling",
+                    "file",
+                    "folder",
+                    "in.txt",
+                    "magic",
+                    "neighbour",
+                    "relative",
+                    "top",
+                ),
             ],
             "file",
         )
         assert await ask(it, "/find", pattern="secret outside") == []
         assert await ask(it, "/find/file", query="key") == []
         assert (await ask(it, "/api/fs/find", query="key"))["data"] == []
-        for route, query in (("/vcs/diff", {"mode": "git"}), ("/vcs/diff", {"mode": "branch"}), ("/vcs/status", {})):
+        for route, query in (
+            ("/vcs/diff", {"mode": "git"}),
+            ("/vcs/diff", {"mode": "branch"}),
+            ("/vcs/status", {}),
+        ):
             response = await it.http.get(route, params=query)
             assert response.status_code == 200
             assert SECRET not in response.text
@@ -130,7 +167,12 @@ async def test_a_link_is_judged_by_where_it_leads(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("flipped", "before", "route", "status"),
     [
-        ("flip", "/", "/file/content", 200),  # where the link led when it was judged is what is read
+        (
+            "flip",
+            "/",
+            "/file/content",
+            200,
+        ),  # where the link led when it was judged is what is read
         ("real", "/", "/file/content", 400),
         ("real", "real", "/file/content", 400),
         ("real", "key.txt", "/file/content", 200),  # the folder itself is open by then
@@ -153,7 +195,11 @@ async def test_a_path_that_flips_after_it_was_judged_never_leads_out(
     opened: list[str] = []
 
     def flip(event: str, arguments: tuple[Any, ...]) -> None:
-        if event != "open" or arguments[1] is not None or threading.current_thread() is threading.main_thread():
+        if (
+            event != "open"
+            or arguments[1] is not None
+            or threading.current_thread() is threading.main_thread()
+        ):
             return  # only `os.open` on the threads where files are read
         opened.append(str(arguments[0]))
         if opened.count(before) == 1 and opened[-1] == before:
@@ -161,14 +207,19 @@ async def test_a_path_that_flips_after_it_was_judged_never_leads_out(
 
     async with served(tmp_path) as it:
         with add_audit(flip):
-            answer = await it.http.get(route, params={"path": "flip/key.txt" if route != "/file" else "flip"})
+            answer = await it.http.get(
+                route, params={"path": "flip/key.txt" if route != "/file" else "flip"}
+            )
     assert before in opened
     assert (root / flipped).readlink() == target
     assert answer.status_code == status
     assert SECRET not in answer.text
     if status == 200:
         shown = answer.json()
-        assert (shown["content"] if route != "/file" else [each["name"] for each in shown]) in ("inside", ["key.txt"])
+        assert (shown["content"] if route != "/file" else [each["name"] for each in shown]) in (
+            "inside",
+            ["key.txt"],
+        )
 
 
 def relink(path: Path, target: Path) -> None:
@@ -195,7 +246,10 @@ async def test_pipes_and_devices_do_not_hold_a_request_up(tmp_path: Path) -> Non
     write(root, {"a.txt": "abc\n"})
     os.mkfifo(root / "pipe")
     async with served(tmp_path) as it:
-        assert "named pipe" in (await refusal(it, "/file/content", path="pipe")).json()["data"]["message"]
+        assert (
+            "named pipe"
+            in (await refusal(it, "/file/content", path="pipe")).json()["data"]["message"]
+        )
         assert len((await refusal(it, "/file", path="")).json()) == 2
         assert len((await refusal(it, "/find", pattern="abc")).json()) == 1
         assert (await refusal(it, "/file", path="pipe")).status_code == 400
@@ -246,7 +300,10 @@ async def test_the_shapes_are_the_contracts(tmp_path: Path) -> None:
         assert await ask(it, "/find/file", query="sub", dirs="false") == ["sub/b.txt"]
         assert await ask(it, "/find/symbol", query="x") == []
         completions = await ask(it, "/api/fs/find", query="su", limit="20")
-        assert completions["data"] == [{"path": "sub/", "type": "directory"}, {"path": "sub/b.txt", "type": "file"}]
+        assert completions["data"] == [
+            {"path": "sub/", "type": "directory"},
+            {"path": "sub/b.txt", "type": "file"},
+        ]
         assert completions["location"]["directory"] == str(root)
         assert set(completions["location"]) == {"directory", "project"}
         assert await ask(it, "/vcs") == {"branch": "main", "default_branch": "main"}
@@ -257,7 +314,12 @@ async def test_the_shapes_are_the_contracts(tmp_path: Path) -> None:
         first: dict[str, Any] = (await ask(it, "/vcs/diff", mode="git", context="12"))[0]
         assert set(first) == {"file", "patch", "additions", "deletions", "status"}
         assert first["patch"].endswith("@@ -1 +1 @@\n-one\n+two\n")
-        for query in ({}, {"mode": "other"}, {"mode": "git", "context": "-1"}, {"mode": "git", "context": "x"}):
+        for query in (
+            {},
+            {"mode": "other"},
+            {"mode": "git", "context": "-1"},
+            {"mode": "git", "context": "x"},
+        ):
             assert (await ask(it, "/vcs/diff", status=400, **query))["name"] == "BadRequest"
 
 
@@ -275,7 +337,9 @@ async def test_the_server_answers_others_while_a_search_runs(tmp_path: Path) -> 
     write(tmp_path / "work", {"large.txt": "line of text\n" * 2_000_000})
     async with served(tmp_path) as it:
         while True:
-            searching = asyncio.create_task(it.http.get("/find", params={"pattern": "[k-m].*[d-f].*[a-c]$"}))
+            searching = asyncio.create_task(
+                it.http.get("/find", params={"pattern": "[k-m].*[d-f].*[a-c]$"})
+            )
             if pid := await stop_search(tmp_path / "work", searching):
                 break
         try:
@@ -288,11 +352,15 @@ async def test_the_server_answers_others_while_a_search_runs(tmp_path: Path) -> 
 
 
 async def stop_search(folder: Path, searching: asyncio.Task[Any]) -> int:
-    """Stop the ripgrep that searches a folder, and return its process; 0 when the search was over before."""
+    """Stop the ripgrep that searches a folder, and return its process;
+    0 when the search was over before.
+    """
     while not searching.done():
         for process in Path("/proc").glob("[0-9]*"):
             with suppress(OSError):
-                if (process / "cwd").readlink() == folder and (process / "comm").read_text() == "rg\n":
+                if (process / "cwd").readlink() == folder and (
+                    process / "comm"
+                ).read_text() == "rg\n":
                     os.kill(int(process.name), signal.SIGSTOP)
                     return int(process.name)
         await asyncio.sleep(0.001)

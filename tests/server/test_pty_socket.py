@@ -35,8 +35,14 @@ async def test_a_terminal_is_opened_listed_renamed_and_removed(tmp_path: Path) -
         }
         assert await it.get("/pty") == [made]
         other = await it.post("/pty", {"command": "/bin/sh", "cwd": "/"})
-        assert (other["title"], other["args"], other["cwd"]) == (f"Terminal {other['id'][-4:]}", ["-l"], "/")
-        answer = await it.http.put(f"/pty/{made['id']}", json={"title": "yours", "size": {"rows": 9, "cols": 9}})
+        assert (other["title"], other["args"], other["cwd"]) == (
+            f"Terminal {other['id'][-4:]}",
+            ["-l"],
+            "/",
+        )
+        answer = await it.http.put(
+            f"/pty/{made['id']}", json={"title": "yours", "size": {"rows": 9, "cols": 9}}
+        )
         assert answer.json() == await it.get(f"/pty/{made['id']}") == {**made, "title": "yours"}
         assert (await it.http.delete(f"/pty/{made['id']}")).json() is True
         assert [each["id"] for each in await it.get("/pty")] == [other["id"]]
@@ -69,7 +75,9 @@ async def test_what_can_not_be_opened_is_the_clients_error(tmp_path: Path, body:
         assert await it.get("/pty") == []
 
 
-@pytest.mark.parametrize("size", [{"rows": 0, "cols": 5}, {"rows": 5, "cols": 65536}, {"rows": -1, "cols": 5}, {}, 5])
+@pytest.mark.parametrize(
+    "size", [{"rows": 0, "cols": 5}, {"rows": 5, "cols": 65536}, {"rows": -1, "cols": 5}, {}, 5]
+)
 async def test_a_size_that_is_none_is_the_clients_error(tmp_path: Path, size: Any) -> None:
     async with served(tmp_path) as it:
         pty_id = await opened(it, "cat")
@@ -96,7 +104,9 @@ async def test_a_resize_reaches_the_program(tmp_path: Path) -> None:
 
 async def test_ctrl_c_interrupts(tmp_path: Path) -> None:
     async with served(tmp_path) as it:
-        pty_id = await script(it, "trap : INT; sh -c 'echo begun; exec sleep 60'; echo ended $?; read -r x")
+        pty_id = await script(
+            it, "trap : INT; sh -c 'echo begun; exec sleep 60'; echo ended $?; read -r x"
+        )
         async with connected(it, pty_id) as screen:
             await screen.until("begun")
             await screen.socket.send("\x03")
@@ -110,7 +120,12 @@ async def test_a_late_client_gets_what_it_lacks(tmp_path: Path) -> None:
             await first.socket.send("one\U0001f600\n")
             await first.until("one\U0001f600\r\none\U0001f600\r\n")
             whole, end = first.text, 14
-            for query, replay in (("", whole), ("?cursor=0", whole), ("?cursor=7", whole[6:]), ("?cursor=-1", "")):
+            for query, replay in (
+                ("", whole),
+                ("?cursor=0", whole),
+                ("?cursor=7", whole[6:]),
+                ("?cursor=-1", ""),
+            ):
                 async with connected(it, pty_id, query) as late:
                     assert (late.replay, late.cursors) == (replay, [end])
             async with connected(it, pty_id, "?cursor=-1") as late:
@@ -127,7 +142,9 @@ async def test_a_cursor_that_is_none_is_the_clients_error(tmp_path: Path, cursor
         assert (status, body["name"]) == (400, "BadRequest")
 
 
-async def test_the_end_of_the_program_closes_every_client_after_the_last_output(tmp_path: Path) -> None:
+async def test_the_end_of_the_program_closes_every_client_after_the_last_output(
+    tmp_path: Path,
+) -> None:
     async with served(tmp_path) as it:
         pty_id = await script(it, "read -r go; echo bye; exit 3")
         async with connected(it, pty_id) as one, connected(it, pty_id) as two:
@@ -177,7 +194,9 @@ async def test_a_megabyte_is_pasted_without_loss(tmp_path: Path) -> None:
     async with served(tmp_path) as it:
         pty_id = await script(it, "stty raw -echo; echo ready; head -c 1000000 | cksum; read -r x")
         data = bytes(index * 7 % 251 for index in range(1000)) * 1000
-        expected = await asyncio.to_thread(subprocess.run, ["cksum"], input=data, capture_output=True, check=True)
+        expected = await asyncio.to_thread(
+            subprocess.run, ["cksum"], input=data, capture_output=True, check=True
+        )
         async with connected(it, pty_id) as screen:
             await screen.until("ready")
             await screen.socket.send(data)
@@ -213,7 +232,9 @@ async def test_a_slow_client_is_dropped_and_holds_nobody_up(tmp_path: Path) -> N
     async with served(tmp_path) as it:
         line = "x" * 998
         lines = 4 * PTY_KEPT.value // 1000  # the kernel holds up to half of it for the slow client
-        pty_id = await script(it, f"read -r go; yes {line} | head -n {lines}; echo done; read -r go")
+        pty_id = await script(
+            it, f"read -r go; yes {line} | head -n {lines}; echo done; read -r go"
+        )
         async with connected(it, pty_id, sock=narrow(it)) as slow, connected(it, pty_id) as quick:
             slow.socket.transport.pause_reading()
             await quick.socket.send("go\n")
@@ -270,16 +291,27 @@ def program(tmp_path: Path) -> Any:
     """Run the real program, which prints nothing but its address; yield it and a client."""
     work = tmp_path / "work"
     work.mkdir()
-    environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "CODELOOP_HOME": str(tmp_path / "home")}
+    environment = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(tmp_path),
+        "CODELOOP_HOME": str(tmp_path / "home"),
+    }
     environment |= {"CODELOOP_DISABLE_MODELS_FETCH": "1", "OPENCODE_SERVER_PASSWORD": PASSWORD}
     command = [sys.executable, "-m", "codeloop", "serve", "--port", "0"]
     with subprocess.Popen(
-        command, cwd=work, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True
+        command,
+        cwd=work,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        text=True,
     ) as child:
         try:
             assert child.stdout
             url = child.stdout.readline().rpartition(" on ")[2].strip()
-            with httpx2.Client(base_url=url, auth=("opencode", PASSWORD), timeout=60, verify=False) as http:
+            with httpx2.Client(
+                base_url=url, auth=("opencode", PASSWORD), timeout=60, verify=False
+            ) as http:
                 yield child, http, work
         finally:
             child.kill()
@@ -301,7 +333,11 @@ def test_nothing_outlives_a_killed_server(tmp_path: Path) -> None:
         while len(pids) < 5:
             assert time.monotonic() < until
             time.sleep(0.02)
-            pids = {int(word) for word in (work / "pids").read_text().split()} if (work / "pids").exists() else set()
+            pids = (
+                {int(word) for word in (work / "pids").read_text().split()}
+                if (work / "pids").exists()
+                else set()
+            )
         living = {row.pid for row in list_processes()} & pids
         assert living == pids
         os.kill(child.pid, signal.SIGKILL)

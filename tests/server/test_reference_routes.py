@@ -1,4 +1,6 @@
-"""Each route of the reference's version 1.18.33 (method, path and id, in `reference_routes.txt`) has an answer here."""
+"""Each route of the reference's version 1.18.33 (method, path and id,
+in `reference_routes.txt`) has an answer here.
+"""
 
 import re
 from pathlib import Path
@@ -10,7 +12,10 @@ from codeloop.server.events.hub import Hub
 from codeloop.server.operations import ALL_OPERATIONS, PREVIEW_IDS
 from tests.server.support.serving import served
 
-ROWS = [line.split() for line in (Path(__file__).parent / "reference_routes.txt").read_text().splitlines()]
+ROWS = [
+    line.split()
+    for line in (Path(__file__).parent / "reference_routes.txt").read_text().splitlines()
+]
 
 
 def shape(path: str) -> str:
@@ -31,7 +36,7 @@ async def test_every_route_of_the_reference_is_one_of_ours(tmp_path: Path) -> No
 
 def test_they_have_the_ids_that_clients_are_generated_with() -> None:
     ids = {(row.method, shape(row.path)): row.id for row in ALL_OPERATIONS}
-    assert {row[2]: ids[row[0], shape(row[1])] for row in ROWS if (row[0], shape(row[1])) in ids} == {
-        row[2]: row[2] for row in ROWS if (row[0], shape(row[1])) in ids
-    }
+    assert {
+        row[2]: ids[row[0], shape(row[1])] for row in ROWS if (row[0], shape(row[1])) in ids
+    } == {row[2]: row[2] for row in ROWS if (row[0], shape(row[1])) in ids}
     assert {name for name in PREVIEW_IDS if name not in {row[2] for row in ROWS}} == set()

@@ -1,4 +1,6 @@
-"""What a request holds becomes an operation's arguments, or is refused by its place; never a 500."""
+"""What a request holds becomes an operation's arguments, or is refused by its place;
+never a 500.
+"""
 
 from pathlib import Path
 from typing import Any
@@ -35,11 +37,17 @@ async def test_a_value_outside_of_its_bounds_is_refused_by_its_place(
 async def test_a_whole_number_may_be_written_with_a_point(tmp_path: Path) -> None:
     async with served(tmp_path) as it:
         session_id = await it.session()
-        response = await it.http.patch(f"/session/{session_id}", content=b'{"time": {"archived": 1000.0}}')
+        response = await it.http.patch(
+            f"/session/{session_id}", content=b'{"time": {"archived": 1000.0}}'
+        )
         assert response.json()["time"]["archived"] == 1000
-        refused = await it.http.patch(f"/session/{session_id}", content=b'{"time": {"archived": 1000.5}}')
+        refused = await it.http.patch(
+            f"/session/{session_id}", content=b'{"time": {"archived": 1000.5}}'
+        )
         assert refused.status_code == 400
-        too_large = await it.http.patch(f"/session/{session_id}", content=b'{"metadata": {"n": 1e400}}')
+        too_large = await it.http.patch(
+            f"/session/{session_id}", content=b'{"metadata": {"n": 1e400}}'
+        )
         assert too_large.json()["data"]["kind"] == "Body"
 
 

@@ -20,7 +20,10 @@ async def test_what_does_not_fit_is_named_by_its_place(tmp_path: Path) -> None:
     async with served(tmp_path) as it:
         session_id = await it.session()
         refused = await it.post(f"/session/{session_id}/message", {}, status=400)
-        assert refused == {"name": "BadRequest", "data": {"message": 'Missing key\n  at ["parts"]', "kind": "Payload"}}
+        assert refused == {
+            "name": "BadRequest",
+            "data": {"message": 'Missing key\n  at ["parts"]', "kind": "Payload"},
+        }
         assert (await it.get("/nothing", status=404))["name"] == "NotFoundError"
 
 

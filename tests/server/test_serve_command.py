@@ -36,7 +36,9 @@ class Running:
     process: subprocess.Popen[str]
     url: str
 
-    def ask(self, method: str, path: str, *lines: str, body: str = "", host: str | None = "") -> Answered:
+    def ask(
+        self, method: str, path: str, *lines: str, body: str = "", host: str | None = ""
+    ) -> Answered:
         more = ("content-type: application/json", f"content-length: {len(body)}") if body else ()
         data = request(self.url, method, path, *lines, *more, host=host) + body.encode()
         return asyncio.run(ask(self.url, data))
@@ -86,7 +88,11 @@ def test_it_says_where_it_listens_and_keeps_the_password_to_its_owner(tmp_path: 
         assert stat.S_IMODE(file.stat().st_mode) == 0o600
         assert stat.S_IMODE(file.parent.stat().st_mode) == 0o700
         kept = json.loads(file.read_text())
-        assert (kept["url"], kept["username"], kept["pid"]) == (server.url, "opencode", server.process.pid)
+        assert (kept["url"], kept["username"], kept["pid"]) == (
+            server.url,
+            "opencode",
+            server.process.pid,
+        )
         assert len(kept["password"]) > 40
         assert server.ask("GET", "/session").status == 401
         assert server.ask("GET", "/session", server.own()).status == 200
@@ -111,9 +117,14 @@ def test_it_is_started_as_other_launchers_start_it(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     content = json.dumps({"logLevel": "DEBUG", "username": "from the environment"})
     arguments = ("--hostname=127.0.0.1", "--port=0", "--log-level=DEBUG")
-    with running(desk, *arguments, OPENCODE_CONFIG_CONTENT=content, OPENCODE_SERVER_PASSWORD="theirs") as server:
+    with running(
+        desk, *arguments, OPENCODE_CONFIG_CONTENT=content, OPENCODE_SERVER_PASSWORD="theirs"
+    ) as server:
         assert server.ask("GET", "/session", basic("theirs")).status == 200
-        assert json.loads(server.ask("GET", "/config", basic("theirs")).body)["username"] == "from the environment"
+        assert (
+            json.loads(server.ask("GET", "/config", basic("theirs")).body)["username"]
+            == "from the environment"
+        )
 
 
 @pytest.mark.parametrize(
@@ -157,10 +168,15 @@ def test_an_untrusted_project_configures_nothing_of_it(tmp_path: Path) -> None:
     (desk.work / "opencode.json").write_text(json.dumps({"server": wanted}))
     with running(desk) as server:
         assert server.url.startswith("http://127.0.0.1:")
-        assert server.ask("GET", "/session", server.own(), "origin: https://evil.example").status == 403
+        assert (
+            server.ask("GET", "/session", server.own(), "origin: https://evil.example").status
+            == 403
+        )
         _, _, stderr = server.end()
         assert "server" in next(line for line in stderr.splitlines() if "Ignored" in line)
-    assert desk.run("serve", "--port=0", "--trust").returncode == 2, "trusted: it counts, and needs a password"
+    assert desk.run("serve", "--port=0", "--trust").returncode == 2, (
+        "trusted: it counts, and needs a password"
+    )
 
 
 @pytest.mark.slow
@@ -180,9 +196,16 @@ def test_trust_given_at_the_start_holds_for_its_own_directory_only(tmp_path: Pat
 def test_pages_are_configured_by_flag_and_by_configuration(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     desk.configure(server={"cors": ["https://one.example", "*"]})
-    with running(desk, "--cors", "https://two.example/", "--cors=http://localhost:3000", "--no-password") as server:
+    with running(
+        desk, "--cors", "https://two.example/", "--cors=http://localhost:3000", "--no-password"
+    ) as server:
         for origin in ("https://one.example", "https://two.example", "http://localhost:3000"):
-            assert server.ask("GET", "/session", f"origin: {origin}").headers["access-control-allow-origin"] == origin
+            assert (
+                server.ask("GET", "/session", f"origin: {origin}").headers[
+                    "access-control-allow-origin"
+                ]
+                == origin
+            )
         assert server.ask("GET", "/session", "origin: https://three.example").status == 403
         assert credentials(desk) == []
         _, _, stderr = server.end()
@@ -234,17 +257,24 @@ def test_the_usual_port_gives_way_a_named_one_does_not(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_ends_turn_stream_and_child_and_the_exit_code_is_zero(tmp_path: Path, number: signal.Signals) -> None:
+def test_a_signal_ends_turn_stream_and_child_and_the_exit_code_is_zero(
+    tmp_path: Path, number: signal.Signals
+) -> None:
     desk = Desk(tmp_path)
     with serving(lambda _: bash("echo $$ > pid; exec sleep 300")) as model:
         desk.use(model, **UNCONFINED)
         with running(desk) as server:
             own = server.own()
             session_id = json.loads(server.ask("POST", "/session", own, body="{}").body)["id"]
-            assert server.ask("POST", f"/session/{session_id}/prompt_async", own, body=SAID).status == 204
+            assert (
+                server.ask("POST", f"/session/{session_id}/prompt_async", own, body=SAID).status
+                == 204
+            )
             pid = wait_for_number(desk.work / "pid")
             stream = subprocess.Popen(
-                ["curl", "-sN", "-H", own, f"{server.url}/global/event"], stdout=subprocess.PIPE, text=True
+                ["curl", "-sN", "-H", own, f"{server.url}/global/event"],
+                stdout=subprocess.PIPE,
+                text=True,
             )
             assert stream.stdout is not None
             assert "server.connected" in stream.stdout.readline() + stream.stdout.readline()
@@ -259,7 +289,9 @@ def test_a_signal_ends_turn_stream_and_child_and_the_exit_code_is_zero(tmp_path:
 def test_a_second_signal_ends_it_at_once(tmp_path: Path) -> None:
     # The first signal alone would take a minute, since the command does not end by itself.
     desk = Desk(tmp_path, limits={"SHELL_TERM_TIME": 60_000})
-    with serving(lambda _: bash("trap '' TERM; echo $$ > pid; while :; do sleep 0.1; done")) as model:
+    with serving(
+        lambda _: bash("trap '' TERM; echo $$ > pid; while :; do sleep 0.1; done")
+    ) as model:
         desk.use(model, **UNCONFINED)
         with running(desk) as server:
             own = server.own()
@@ -279,7 +311,9 @@ def test_a_second_signal_ends_it_at_once(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_one_signal_that_arrives_twice_is_one(tmp_path: Path) -> None:
     with running(Desk(tmp_path)) as server:
-        server.process.send_signal(signal.SIGSTOP)  # so that both are there when it goes on, however late that is
+        server.process.send_signal(
+            signal.SIGSTOP
+        )  # so that both are there when it goes on, however late that is
         server.process.send_signal(signal.SIGTERM)
         server.process.send_signal(signal.SIGINT)
         assert server.end(signal.SIGCONT)[0] == 0
@@ -345,7 +379,12 @@ def test_the_log_says_who_was_refused_and_holds_no_secret(tmp_path: Path) -> Non
     assert text.count("refused 401: GET /session from 127.0.0.1, with a wrong credential") == 2
     assert f"listening on {server.url}" in text
     assert "stopped" in text
-    for secret in ("guessed", "our-own-secret", basic("a-guessed-password").split()[-1], "auth_token"):
+    for secret in (
+        "guessed",
+        "our-own-secret",
+        basic("a-guessed-password").split()[-1],
+        "auth_token",
+    ):
         assert secret not in text
     assert stat.S_IMODE((desk.home / "data" / "log" / "server.log").stat().st_mode) == 0o600
 
@@ -383,7 +422,9 @@ def test_commands_of_the_agent_do_not_see_the_password(tmp_path: Path) -> None:
     with serving(lambda _: bash("env > seen; echo done > pid; sleep 0")) as model:
         desk.use(model, permission={"*": "allow"})
         with running(
-            desk, CODELOOP_SERVER_PASSWORD="a-long-password-of-mine", COPY="x a-long-password-of-mine"
+            desk,
+            CODELOOP_SERVER_PASSWORD="a-long-password-of-mine",
+            COPY="x a-long-password-of-mine",
         ) as server:
             own = basic("a-long-password-of-mine")
             session_id = json.loads(server.ask("POST", "/session", own, body="{}").body)["id"]
@@ -404,7 +445,9 @@ def listening(pid: int) -> list[str]:
     for name in ("tcp", "tcp6", "udp", "udp6"):
         for row in Path(f"/proc/{pid}/net/{name}").read_text().splitlines()[1:]:
             fields = row.split()
-            if f"socket:[{fields[9]}]" in inodes and fields[3] == ("0A" if name.startswith("tcp") else "07"):
+            if f"socket:[{fields[9]}]" in inodes and fields[3] == (
+                "0A" if name.startswith("tcp") else "07"
+            ):
                 rows.append(fields[1])
     return rows
 
@@ -442,7 +485,10 @@ def test_the_link_for_the_browser_is_in_no_argument_of_a_program(tmp_path: Path)
         link = re.search(r'url=(http://[^"]+#link=[^"]+)"', (tmp_path / "read").read_text())
         assert link is not None
         assert (tmp_path / "asked").read_text().startswith("file:///")
-        assert link[1].partition("=")[2] not in (tmp_path / "asked").read_text() + (tmp_path / "processes").read_text()
+        assert (
+            link[1].partition("=")[2]
+            not in (tmp_path / "asked").read_text() + (tmp_path / "processes").read_text()
+        )
         assert (tmp_path / "modes").read_text().split() == ["600", "700"]
     finally:
         process.send_signal(signal.SIGTERM)

@@ -84,7 +84,9 @@ async def test_a_header_that_never_ends_is_cut_before_it_fills_the_memory(
     limited(monkeypatch, SERVER_BODY_IDLE, "SERVER_BODY_IDLE", LONG)
     async with served(tmp_path) as it:
         reader, writer = await connected(it)
-        writer.write(f"GET /session HTTP/1.1\r\nhost: {urlsplit(it.url).netloc}\r\nx-long: ".encode())
+        writer.write(
+            f"GET /session HTTP/1.1\r\nhost: {urlsplit(it.url).netloc}\r\nx-long: ".encode()
+        )
         sent = 0
         try:
             while sent < 64 * SERVER_HEADER.value and not writer.is_closing():
@@ -97,15 +99,23 @@ async def test_a_header_that_never_ends_is_cut_before_it_fills_the_memory(
         assert await ends_within(reader, DEADLINE)
 
 
-async def test_what_follows_a_body_has_a_size_and_is_no_header(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_what_follows_a_body_has_a_size_and_is_no_header(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     limited(monkeypatch, SERVER_HEADER_TIME, "SERVER_HEADER_TIME", LONG)
     limited(monkeypatch, SERVER_BODY_IDLE, "SERVER_BODY_IDLE", LONG)
     async with served(tmp_path) as it:
-        chunked = request(it.url, "POST", "/session", "transfer-encoding: chunked", host=None) + b"2\r\n{}\r\n0\r\n"
+        chunked = (
+            request(it.url, "POST", "/session", "transfer-encoding: chunked", host=None)
+            + b"2\r\n{}\r\n0\r\n"
+        )
         forged = f"host: {urlsplit(it.url).netloc}\r\n{basic()}\r\n\r\n".encode()
         assert (await ask(it.url, chunked + forged)).status == 421, "a host after the body"
         reader, writer = await connected(it)
-        writer.write(request(it.url, "POST", "/session", "transfer-encoding: chunked") + b"2\r\n{}\r\n0\r\nx-long: ")
+        writer.write(
+            request(it.url, "POST", "/session", "transfer-encoding: chunked")
+            + b"2\r\n{}\r\n0\r\nx-long: "
+        )
         writer.write(b"a" * 8 * SERVER_HEADER.value)
         assert await ends_within(reader, DEADLINE)
         writer.close()
@@ -114,12 +124,19 @@ async def test_what_follows_a_body_has_a_size_and_is_no_header(tmp_path: Path, m
 async def test_a_large_body_is_refused_before_it_comes(tmp_path: Path) -> None:
     async with served(tmp_path) as it:
         length = f"content-length: {SERVER_BODY.value + 1}"
-        assert (await ask(it.url, request(it.url, "POST", "/session", basic(), length))).status == 413
+        assert (
+            await ask(it.url, request(it.url, "POST", "/session", basic(), length))
+        ).status == 413
 
 
 @pytest.mark.parametrize(
     ("start", "more"),
-    [(b"", b""), (b"GET /sess", b"x"), (b"GET /session HTTP/1.1\r\nx-a: b\r\n", b"x"), (b"\r\n", b"\r\n")],
+    [
+        (b"", b""),
+        (b"GET /sess", b"x"),
+        (b"GET /session HTTP/1.1\r\nx-a: b\r\n", b"x"),
+        (b"\r\n", b"\r\n"),
+    ],
 )
 async def test_slow_headers_end_the_connection(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, start: bytes, more: bytes
@@ -142,7 +159,9 @@ async def dribbled(writer: asyncio.StreamWriter, piece: bytes) -> None:
         await asyncio.sleep(0.05)
 
 
-async def test_the_second_requests_headers_have_a_deadline_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_second_requests_headers_have_a_deadline_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     limited(monkeypatch, SERVER_HEADER_TIME, "SERVER_HEADER_TIME", 1000)
     async with served(tmp_path) as it:
         reader, writer = await connected(it)
@@ -150,7 +169,9 @@ async def test_the_second_requests_headers_have_a_deadline_too(tmp_path: Path, m
         assert (await read(reader)).status == 200
         await asyncio.sleep(1.1)
         writer.write(request(it.url, "GET", "/session", basic()))
-        assert (await read(reader)).status == 200, "a connection that waits for a request is kept longer"
+        assert (await read(reader)).status == 200, (
+            "a connection that waits for a request is kept longer"
+        )
         writer.write(b"GET /")
         assert await ends_within(reader, DEADLINE)
         writer.close()
@@ -175,7 +196,9 @@ async def test_a_client_that_leaves_in_the_middle_of_a_body_is_no_fault(
 ) -> None:
     async with served(tmp_path) as it:
         _, writer = await connected(it)
-        writer.write(request(it.url, "POST", "/session", basic(), "content-length: 14") + b'{"title"')
+        writer.write(
+            request(it.url, "POST", "/session", basic(), "content-length: 14") + b'{"title"'
+        )
         await wait_until(lambda: answering(it) == 1)
         writer.close()
         await wait_until(lambda: answering(it) == 0)
@@ -195,11 +218,15 @@ async def test_a_body_that_stalls_ends_the_connection_one_that_comes_slowly_does
         for piece in (b'{"', b"ti", b"tle", b'":', b'"a"'):
             before = protocol._deadline
             writer.write(piece)
-            await wait_until(lambda before=before: protocol._deadline is not before)  # each piece has a new one
+            await wait_until(
+                lambda before=before: protocol._deadline is not before
+            )  # each piece has a new one
         limited(monkeypatch, SERVER_BODY_IDLE, "SERVER_BODY_IDLE", 300)
         writer.write(b"}")
         assert (await read(reader)).status == 400, "one character is missing"
-        writer.write(request(it.url, "POST", "/session", basic(), "content-length: 14") + b'{"title"')
+        writer.write(
+            request(it.url, "POST", "/session", basic(), "content-length: 14") + b'{"title"'
+        )
         assert await ends_within(reader, DEADLINE)
         writer.close()
 
@@ -219,7 +246,9 @@ async def test_a_body_that_stalls_ends_the_connection_one_that_comes_slowly_does
         b"GET / HTTP/1.1\r\nhost: localhost\r\nx\x00: y\r\n\r\n",
     ],
 )
-async def test_what_is_hardly_http_is_refused_and_the_server_goes_on(tmp_path: Path, data: bytes) -> None:
+async def test_what_is_hardly_http_is_refused_and_the_server_goes_on(
+    tmp_path: Path, data: bytes
+) -> None:
     async with served(tmp_path) as it:
         answer = await ask(it.url, data)
         assert answer.status == 0 or 400 <= answer.status < 500
@@ -229,12 +258,16 @@ async def test_what_is_hardly_http_is_refused_and_the_server_goes_on(tmp_path: P
 async def test_a_websocket_with_an_endless_header_is_refused(tmp_path: Path) -> None:
     async with served(tmp_path) as it:
         long = "x-long: " + "a" * (SERVER_HEADER.value // 2)
-        assert (await ask(it.url, request(it.url, "GET", "/pty/x/connect", *UPGRADE, basic(), long))).status == 431
+        assert (
+            await ask(it.url, request(it.url, "GET", "/pty/x/connect", *UPGRADE, basic(), long))
+        ).status == 431
         path = "/pty/x/connect?directory=" + "a" * (SERVER_URL.value - 100)
         assert (await ask(it.url, request(it.url, "GET", path, *UPGRADE, basic()))).status == 431
 
 
-async def test_connections_beyond_the_bound_are_told_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_connections_beyond_the_bound_are_told_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async with served(tmp_path) as it:
         assert it.server._server.config.limit_concurrency == SERVER_CONNECTIONS.value
         it.server._server.config.limit_concurrency = 3
@@ -244,7 +277,9 @@ async def test_connections_beyond_the_bound_are_told_so(tmp_path: Path, monkeypa
             writer.close()
 
 
-async def test_a_client_that_floods_with_connections_is_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_client_that_floods_with_connections_is_cut(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(http_protocol, "SERVER_CONNECTIONS", replace(SERVER_CONNECTIONS, value=5))
     limited(monkeypatch, SERVER_HEADER_TIME, "SERVER_HEADER_TIME", LONG)
     async with served(tmp_path) as it:
@@ -306,13 +341,19 @@ async def listening_little(it: Served) -> Connection:
     sock = socket.socket()
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65_536)
     sock.setblocking(False)
-    await asyncio.get_running_loop().sock_connect(sock, (urlsplit(it.url).hostname, port_of(it.url)))
+    await asyncio.get_running_loop().sock_connect(
+        sock, (urlsplit(it.url).hostname, port_of(it.url))
+    )
     return await asyncio.open_connection(sock=sock, limit=65_536)
 
 
-async def test_a_forwarded_address_does_not_count(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_forwarded_address_does_not_count(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     async with served(tmp_path) as it:
-        await ask(it.url, request(it.url, "GET", "/session", basic("x"), "x-forwarded-for: 203.0.113.9"))
+        await ask(
+            it.url, request(it.url, "GET", "/session", basic("x"), "x-forwarded-for: 203.0.113.9")
+        )
     assert "203.0.113.9" not in caplog.text
     assert "127.0.0.1" in caplog.text
 
@@ -320,17 +361,23 @@ async def test_a_forwarded_address_does_not_count(tmp_path: Path, caplog: pytest
 async def test_a_port_that_is_taken_is_said_or_another_one_is_used(tmp_path: Path) -> None:
     async with served(tmp_path) as it:
         port = port_of(it.url)
-        with pytest.raises(CodeloopError, match=r"Can't listen on 127\.0\.0\.1:\d+: Address already in use"):
+        with pytest.raises(
+            CodeloopError, match=r"Can't listen on 127\.0\.0\.1:\d+: Address already in use"
+        ):
             async with served(tmp_path, listening=ListenOptions(port=port, password=PASSWORD)):
                 pass
         async with served(
             tmp_path, listening=ListenOptions(port=port, accepts_other_port=True, password=PASSWORD)
         ) as other:
             assert port_of(other.url) != port
-            assert (await ask(other.url, request(other.url, "GET", "/session", basic()))).status == 200
+            assert (
+                await ask(other.url, request(other.url, "GET", "/session", basic()))
+            ).status == 200
 
 
-async def test_stopping_ends_streams_sockets_and_turns_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_stopping_ends_streams_sockets_and_turns_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("codeloop.server.server.SERVER_GRACE", replace(SERVER_GRACE, value=LONG))
     command = "echo $$ > pid; exec sleep 100"
     call = ScriptedCall("bash", f'{{"command": "{command}", "description": "Waits"}}')
@@ -365,7 +412,9 @@ async def started(file: Path) -> int:
     return int(file.read_text())
 
 
-async def test_a_client_that_reads_nothing_does_not_keep_a_server_from_stopping(tmp_path: Path) -> None:
+async def test_a_client_that_reads_nothing_does_not_keep_a_server_from_stopping(
+    tmp_path: Path,
+) -> None:
     async with served(tmp_path) as it:
         kept: Sequence[Connection] = [await connected(it) for _ in range(5)]
         for _, writer in kept:

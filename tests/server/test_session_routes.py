@@ -1,4 +1,6 @@
-"""What is asked of sessions over HTTP: what clients hear of it, and how a bad request is refused."""
+"""What is asked of sessions over HTTP: what clients hear of it,
+and how a bad request is refused.
+"""
 
 import asyncio
 import base64
@@ -18,7 +20,13 @@ from codeloop.server.server import ListenOptions, Server
 from tests.cli.program import COMMAND
 from tests.server.support.hearing import Event, hearing, of
 from tests.server.support.serving import Served, served
-from tests.support.scripted_project import PASSWORD, RequestRecorder, make_answer, make_call, make_startup
+from tests.support.scripted_project import (
+    PASSWORD,
+    RequestRecorder,
+    make_answer,
+    make_call,
+    make_startup,
+)
 
 DONE = ScriptedAnswer(text="Done.", tokens=TokenCount(input=5, output=2))
 WAIT = make_answer(make_call("bash", command="touch begun; until [ -e go ]; do sleep 0.01; done"))
@@ -62,18 +70,26 @@ async def test_revert_unrevert_and_a_new_prompt_after_it(tmp_path: Path) -> None
         back = await it.post(f"/session/{session}/unrevert")
         assert "revert" not in back
         assert (it.work / "a.txt").read_text() == "a\n"
-        await it.post(f"/session/{session}/revert", {"messageID": answers[0]})  # it stands for its prompt
+        await it.post(
+            f"/session/{session}/revert", {"messageID": answers[0]}
+        )  # it stands for its prompt
         await heard.line("session.diff 1", session, 2)
         heard.forget()
         await it.prompt(session, "two")
         lines = await heard.idle(session)
         assert lines[:4] == ["message.removed"] * 3 + ["session.updated"]
-        assert [each["messageID"] for each in of(heard.events, "message.removed")] == [prompt, *answers]
+        assert [each["messageID"] for each in of(heard.events, "message.removed")] == [
+            prompt,
+            *answers,
+        ]
         after = of(heard.events, "session.updated")[0]["info"]
         assert "revert" not in after
         assert (after["cost"], after["tokens"]["input"]) == (0, 0)
         assert "session.diff 0" in lines
-        assert [each["info"]["role"] for each in await messages(it, session)] == ["user", "assistant"]
+        assert [each["info"]["role"] for each in await messages(it, session)] == [
+            "user",
+            "assistant",
+        ]
 
 
 async def test_an_unknown_message_to_go_back_to_changes_nothing(tmp_path: Path) -> None:
@@ -97,7 +113,11 @@ async def test_a_copy_has_new_ids_and_the_old_times(tmp_path: Path) -> None:
         new = await messages(it, whole["id"])
         assert [each["info"]["time"] for each in new] == [each["info"]["time"] for each in old]
         assert not {each["info"]["id"] for each in new} & {each["info"]["id"] for each in old}
-        await heard.until(lambda events: whole["id"] in [each["sessionID"] for each in of(events, "session.created")])
+        await heard.until(
+            lambda events: (
+                whole["id"] in [each["sessionID"] for each in of(events, "session.created")]
+            )
+        )
         half = await it.post(f"/session/{session}/fork", {"messageID": old[2]["info"]["id"]})
         assert len(await messages(it, half["id"])) == 2
 
@@ -110,7 +130,10 @@ async def test_rename_and_delete_with_children(tmp_path: Path) -> None:
         assert renamed["title"] == "New"
         assert (await it.http.delete(f"/session/{session}")).json() is True
         await heard.until(lambda events: len(of(events, "session.deleted")) == 2)
-        assert {each["sessionID"] for each in of(heard.events, "session.deleted")} == {session, child}
+        assert {each["sessionID"] for each in of(heard.events, "session.deleted")} == {
+            session,
+            child,
+        }
         assert [each["info"]["title"] for each in of(heard.events, "session.updated")] == ["New"]
         gone = await it.get(f"/session/{session}", status=404)
         data = {"message": f"Session not found: {session}", "cause": "SessionNotFound"}
@@ -126,24 +149,49 @@ async def test_a_command_becomes_a_prompt_and_says_when_it_is_over(tmp_path: Pat
         lines = await heard.idle(session)
         assert lines[lines.index("user") :][1:3] == ["text '/hi a b'", "text synthetic"]
         await heard.line("command.executed", session)
-        executed = {"name": "hi", "sessionID": session, "arguments": "a b", "messageID": answer["info"]["id"]}
+        executed = {
+            "name": "hi",
+            "sessionID": session,
+            "arguments": "a b",
+            "messageID": answer["info"]["id"],
+        }
         assert of(heard.events, "command.executed") == [executed]
-        unknown = await it.post(f"/session/{session}/command", {"command": "no", "arguments": ""}, status=404)
+        unknown = await it.post(
+            f"/session/{session}/command", {"command": "no", "arguments": ""}, status=404
+        )
         assert "Command not found: no" in unknown["data"]["message"]
 
 
 async def test_a_command_that_is_a_subtask_shows_a_task_and_is_answered(tmp_path: Path) -> None:
-    command = {"sub": {"template": "Look at $1", "description": "Looks", "agent": "general", "subtask": True}}
-    async with served(tmp_path, [ScriptedAnswer(text="Looked."), DONE], command=command) as it, hearing(it) as heard:
+    command = {
+        "sub": {
+            "template": "Look at $1",
+            "description": "Looks",
+            "agent": "general",
+            "subtask": True,
+        }
+    }
+    async with (
+        served(tmp_path, [ScriptedAnswer(text="Looked."), DONE], command=command) as it,
+        hearing(it) as heard,
+    ):
         session = (await it.post("/session", {"title": "T"}))["id"]
         await it.post(f"/session/{session}/command", {"command": "sub", "arguments": "x"})
         lines = await heard.idle(session)
-        assert [line for line in lines if line in {"subtask", "task completed", "assistant tool-calls completed"}] == [
+        assert [
+            line
+            for line in lines
+            if line in {"subtask", "task completed", "assistant tool-calls completed"}
+        ] == [
             "subtask",
             "task completed",
             "assistant tool-calls completed",
         ]
-        first = next(info for each in of(heard.events, "message.updated") if is_answer(info := each["info"], session))
+        first = next(
+            info
+            for each in of(heard.events, "message.updated")
+            if is_answer(info := each["info"], session)
+        )
         assert (first["mode"], first["agent"]) == ("general", "general")
         assert "text 'Done.' end" in lines
 
@@ -156,13 +204,22 @@ def is_answer(info: Event, session: str) -> bool:
 async def test_a_command_line_of_a_person(tmp_path: Path) -> None:
     async with served(tmp_path) as it, hearing(it) as heard:
         session = (await it.post("/session", {"title": "T"}))["id"]
-        answer = await it.post(f"/session/{session}/shell", {"agent": "build", "command": "echo hi"})
+        answer = await it.post(
+            f"/session/{session}/shell", {"agent": "build", "command": "echo hi"}
+        )
         (part,) = answer["parts"]
         assert answer["info"]["role"] == "assistant"
         assert (part["type"], part["tool"]) == ("tool", "bash")
         lines = [line for line in await heard.idle(session) if not line.startswith("user diffs")]
         done = ["assistant completed", "bash completed", "status idle", "session.idle"]
-        begin = ["session.created", "status busy", "user", "text synthetic", "assistant", "bash running"]
+        begin = [
+            "session.created",
+            "status busy",
+            "user",
+            "text synthetic",
+            "assistant",
+            "bash running",
+        ]
         assert lines[: len(begin)] == begin
         assert lines[-len(done) :] == done
         assert set(lines[len(begin) : -len(done)]) <= {"bash running"}
@@ -175,7 +232,11 @@ async def test_a_busy_session_refuses_what_would_change_it(tmp_path: Path) -> No
         session = await it.session()
         await begun(it, session)
         prompt = (await messages(it, session))[0]["info"]["id"]
-        for path, body in (("shell", {"command": "true"}), ("revert", {"messageID": prompt}), ("unrevert", {})):
+        for path, body in (
+            ("shell", {"command": "true"}),
+            ("revert", {"messageID": prompt}),
+            ("unrevert", {}),
+        ):
             busy = await it.post(f"/session/{session}/{path}", body, status=409)
             assert (busy["_tag"], busy["sessionID"]) == ("SessionBusyError", session)
             assert busy["message"]
@@ -248,7 +309,13 @@ async def test_a_bad_prompt_is_refused_with_what_is_wrong_and_stores_nothing(
 
 async def test_bad_sessions_and_pages_are_refused(tmp_path: Path) -> None:
     async with served(tmp_path, [DONE]) as it:
-        for content in (b"{", b"[]", b'"x"', b'{"title": 5}', b'{"permission": [{"permission": "bash"}]}'):
+        for content in (
+            b"{",
+            b"[]",
+            b'"x"',
+            b'{"title": 5}',
+            b'{"permission": [{"permission": "bash"}]}',
+        ):
             response = await it.http.post("/session", content=content)
             assert response.status_code == 400, content
             assert response.json()["data"]["message"]
@@ -257,7 +324,13 @@ async def test_bad_sessions_and_pages_are_refused(tmp_path: Path) -> None:
         session = await it.session()
         await it.prompt(session)
         huge = base64.b64encode(json.dumps({"id": "x", "time": 1 << 70}).encode()).decode()
-        for query in ({"limit": "x"}, {"limit": 0}, {"limit": -1}, {"limit": 1, "before": "x"}, {"before": huge}):
+        for query in (
+            {"limit": "x"},
+            {"limit": 0},
+            {"limit": -1},
+            {"limit": 1, "before": "x"},
+            {"before": huge},
+        ):
             refused = await it.get(f"/session/{session}/message", status=400, **query)
             assert refused["name"] == "BadRequest"
         assert len(await it.get(f"/session/{session}/message", limit=1)) == 1
@@ -272,9 +345,13 @@ async def test_an_unknown_model_is_refused_before_anything_is_stored(tmp_path: P
     try:
         session = await it.session()
         model = {"providerID": "nobody", "modelID": "nothing"}
-        refused = await it.post(f"/session/{session}/message", {"parts": [TEXT], "model": model}, status=400)
+        refused = await it.post(
+            f"/session/{session}/message", {"parts": [TEXT], "model": model}, status=400
+        )
         assert "nobody" in refused["data"]["message"]
-        await it.post(f"/session/{session}/prompt_async", {"parts": [TEXT], "model": model}, status=400)
+        await it.post(
+            f"/session/{session}/prompt_async", {"parts": [TEXT], "model": model}, status=400
+        )
         await it.post(f"/session/{session}/summarize", model, status=400)
         assert await messages(it, session) == []
     finally:
@@ -292,12 +369,16 @@ async def test_an_id_that_is_in_use_is_refused_and_nothing_is_lost(tmp_path: Pat
         before = await messages(it, session)
         assert (before[0]["info"]["id"], before[0]["parts"][0]["id"]) == (chosen, part)
         same = await it.post(f"/session/{session}/message", body)
-        assert same["info"]["parentID"] == chosen, "the same prompt again gets the answer that it has"
+        assert same["info"]["parentID"] == chosen, (
+            "the same prompt again gets the answer that it has"
+        )
         for place, text in ((session, "something else"), (other, TEXT["text"])):
             again = {"parts": [{**TEXT, "text": text}], "messageID": chosen}
             refused = await it.post(f"/session/{place}/message", again, status=400)
             assert "messageID" in refused["data"]["message"]
-            await it.post(f"/session/{place}/message", {"parts": [{**TEXT, "id": part}]}, status=400)
+            await it.post(
+                f"/session/{place}/message", {"parts": [{**TEXT, "id": part}]}, status=400
+            )
         assert await messages(it, session) == before
         assert await messages(it, other) == []
 
@@ -345,7 +426,9 @@ async def test_another_process_that_works_on_the_session_is_the_only_writer(tmp_
         environment = {**os.environ, **make_startup(tmp_path / "home", it.work).environment}
         argv = [*COMMAND, "run", "--session", session, "--replay", str(script), "work"]
         quiet = subprocess.DEVNULL
-        running = subprocess.Popen(argv, cwd=it.work, env=environment, stdin=quiet, stdout=quiet, stderr=quiet)
+        running = subprocess.Popen(
+            argv, cwd=it.work, env=environment, stdin=quiet, stdout=quiet, stderr=quiet
+        )
         try:
             async with asyncio.timeout(60):
                 while len(await messages(it, session)) < 2:

@@ -1,7 +1,8 @@
-"""What a terminal UI of the contract asks for when it starts: every answer has the form that it counts on.
+"""What a terminal UI of the contract asks for when it starts: every answer has
+the form that it counts on.
 
-The forms are written down here once more, in our own words and strictly: a field that is missing, of another type, or
-that the contract does not know fails the test.
+The forms are written down here once more, in our own words and strictly: a field that is missing,
+of another type, or that the contract does not know fails the test.
 """
 
 import json
@@ -27,7 +28,10 @@ def maybe(kind: Any) -> Any:
 def form(**fields: Any) -> Any:
     """Return an object with exactly these fields."""
     optional = {name for name, kind in fields.items() if msgspec.UnsetType in get_args(kind)}
-    listed = [(name, kind, msgspec.UNSET) if name in optional else (name, kind) for name, kind in fields.items()]
+    listed = [
+        (name, kind, msgspec.UNSET) if name in optional else (name, kind)
+        for name, kind in fields.items()
+    ]
     return msgspec.defstruct("Form", listed, forbid_unknown_fields=True, kw_only=True)
 
 
@@ -143,7 +147,8 @@ SESSION = form(
     revert=maybe(Anything),
 )
 MCP = form(
-    status=Literal["connected", "disabled", "failed", "needs_auth", "needs_client_registration"], error=maybe(str)
+    status=Literal["connected", "disabled", "failed", "needs_auth", "needs_client_registration"],
+    error=maybe(str),
 )
 
 START: tuple[tuple[str, Any], ...] = (
@@ -176,10 +181,22 @@ CONFIG: dict[str, Any] = {
     "model": "acme/m",
     "share": "disabled",
     "enabled_providers": ["acme", "anthropic", "openai"],
-    "agent": {"mine": {"prompt": "You are mine.", "mode": "subagent", "steps": 4, "permission": {"bash": "ask"}}},
+    "agent": {
+        "mine": {
+            "prompt": "You are mine.",
+            "mode": "subagent",
+            "steps": 4,
+            "permission": {"bash": "ask"},
+        }
+    },
     "command": {"hi": {"template": "Say hi to $1.", "description": "Greets."}},
     "permission": {"edit": "ask", "bash": {"*": "ask", "git status": "allow"}},
-    "provider": {"acme": {"options": {"baseURL": "http://127.0.0.1:1/v1", "apiKey": "x"}, "models": {"m": {}}}},
+    "provider": {
+        "acme": {
+            "options": {"baseURL": "http://127.0.0.1:1/v1", "apiKey": "x"},
+            "models": {"m": {}},
+        }
+    },
     "mcp": {},
 }
 
@@ -210,16 +227,23 @@ async def test_every_answer_at_the_start_has_the_form_that_clients_count_on(
         await it.prompt(await it.session())
         found = {path: await check(it, path, kind) for path, kind in START}
         current = found["/project/current"]
-        assert await check(it, f"/project/{current['id']}/directories", list[DIRECTORY]) == [{"directory": str(work)}]
+        assert await check(it, f"/project/{current['id']}/directories", list[DIRECTORY]) == [
+            {"directory": str(work)}
+        ]
     assert {agent["name"] for agent in found["/agent"]} >= {"build", "plan", "mine"}
     assert found["/config"]["model"] == "acme/m"
-    assert [provider["id"] for provider in found["/config/providers"]["providers"]] == ["scripted", "acme"]
+    assert [provider["id"] for provider in found["/config/providers"]["providers"]] == [
+        "scripted",
+        "acme",
+    ]
     assert current["id"] == found["/api/location"]["project"]["id"]
     assert (current.get("vcs") == "git") is is_repository
     assert len(found["/session?start=1&path="]) == 1
 
 
-@pytest.mark.parametrize("name", ["agent", "model", "provider", "integration", "reference", "command", "skill"])
+@pytest.mark.parametrize(
+    "name", ["agent", "model", "provider", "integration", "reference", "command", "skill"]
+)
 async def test_what_is_not_offered_is_missing_in_json(tmp_path: Path, name: str) -> None:
     """A web page in its place would end such a client."""
     async with served(tmp_path) as it:
@@ -232,7 +256,9 @@ async def test_what_is_not_offered_is_missing_in_json(tmp_path: Path, name: str)
 async def test_the_connect_dialog_stores_a_key_and_reads_everything_anew(tmp_path: Path) -> None:
     async with served(tmp_path, enabled_providers=["openai", "anthropic"]) as it:
         assert "openai" not in (await it.get("/provider"))["connected"]
-        assert (await it.http.put("/auth/openai", json={"type": "api", "key": "sk-0123456789abcdef"})).json() is True
+        assert (
+            await it.http.put("/auth/openai", json={"type": "api", "key": "sk-0123456789abcdef"})
+        ).json() is True
         assert await it.post("/instance/dispose") is True
         listed = await check(it, "/config/providers", USABLE)
         assert "openai" in [provider["id"] for provider in listed["providers"]]

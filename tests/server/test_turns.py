@@ -1,4 +1,6 @@
-"""What a turn does on the wire: the events of `GET /event` in the order in which clients expect them."""
+"""What a turn does on the wire: the events of `GET /event` in the order in
+which clients expect them.
+"""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -20,7 +22,10 @@ from tests.server.support.hearing import Event, Hearing, hearing, of
 from tests.server.support.serving import Served, served
 from tests.support.scripted_project import make_answer, make_call
 
-ASK = [{"permission": "bash", "pattern": "*", "action": "ask"}, {"permission": "edit", "pattern": "*", "action": "ask"}]
+ASK = [
+    {"permission": "bash", "pattern": "*", "action": "ask"},
+    {"permission": "edit", "pattern": "*", "action": "ask"},
+]
 BEGIN = ["user", "text 'go'", "session.updated", "status busy"]
 """A prompt is stored, and its turn begins."""
 STEP = ["status busy", "assistant", "step-start"]
@@ -45,7 +50,10 @@ async def send(it: Served, session: str, text: str = "go") -> None:
 
 
 async def test_a_plain_answer(tmp_path: Path) -> None:
-    async with served(tmp_path, [ScriptedAnswer(reasoning="Hm.", text="Hello.", deltas=2)]) as it, hearing(it) as heard:
+    async with (
+        served(tmp_path, [ScriptedAnswer(reasoning="Hm.", text="Hello.", deltas=2)]) as it,
+        hearing(it) as heard,
+    ):
         session = await titled(it)
         answer = await it.prompt(session)
         lines = await heard.idle(session)
@@ -81,7 +89,9 @@ async def test_a_first_prompt_gets_its_title_by_an_event(tmp_path: Path) -> None
         assert (await it.get(f"/session/{session}"))["title"].startswith("New session - ")
         await it.prompt(session, "Look at the tests")
         await heard.idle(session)
-        assert "Look at the tests" in [each["info"]["title"] for each in of(heard.events, "session.updated")]
+        assert "Look at the tests" in [
+            each["info"]["title"] for each in of(heard.events, "session.updated")
+        ]
 
 
 @pytest.mark.slow
@@ -98,25 +108,53 @@ async def test_four_steps_with_tools(tmp_path: Path) -> None:
         (it.work / "calc.py").write_text("def add(a, b):\n    return a - b\n")
         session = await titled(it)
         await send(it, session)
-        await heard.until(lambda _: any(output(state) == "one\n" for state in states(heard, "bash")))
+        await heard.until(
+            lambda _: any(output(state) == "one\n" for state in states(heard, "bash"))
+        )
         (it.work / "go").touch()
-        heard_lines = [line for line in await heard.idle(session) if line not in {"edit running", "bash running"}]
+        heard_lines = [
+            line
+            for line in await heard.idle(session)
+            if line not in {"edit running", "bash running"}
+        ]
         lines, counted = without_counts(heard_lines)
         assert counted == 3, "each step with calls stores what it has used before they end"
         done = ["step-finish tool-calls", "assistant tool-calls completed"]
-        first = [*STEP, *texts("Let me look."), "read pending", "read running", "read completed", *done]
+        first = [
+            *STEP,
+            *texts("Let me look."),
+            "read pending",
+            "read running",
+            "read completed",
+            *done,
+        ]
         second = [*STEP, "edit pending", "edit completed", "patch", *done]
         third = [*STEP, "bash pending", "bash completed", *done]
-        last = [*STEP, *texts("Fixed."), "step-finish stop", "assistant stop completed", "session.updated"]
+        last = [
+            *STEP,
+            *texts("Fixed."),
+            "step-finish stop",
+            "assistant stop completed",
+            "session.updated",
+        ]
         # The answer is stored again with the facts of its turn.
         told = ["assistant stop completed", "user diffs 1", "session.updated"]
         assert lines == ["session.created", *BEGIN, *first, *second, *third, *last, *told, *END]
         (diff,) = of(heard.events, "message.updated")[-1]["info"]["summary"]["diffs"]
-        assert (diff["file"], diff["additions"], diff["deletions"], diff["status"]) == ("calc.py", 1, 1, "modified")
+        assert (diff["file"], diff["additions"], diff["deletions"], diff["status"]) == (
+            "calc.py",
+            1,
+            1,
+            "modified",
+        )
         assert await it.get(f"/session/{session}/diff", messageID=answered(heard)) == [diff]
         summary = of(heard.events, "session.updated")[-1]["info"]["summary"]
         assert summary == {"additions": 1, "deletions": 1, "files": 1}
-        shown = [state.get("metadata", {}).get("output") for state in states(heard, "bash") if "metadata" in state]
+        shown = [
+            state.get("metadata", {}).get("output")
+            for state in states(heard, "bash")
+            if "metadata" in state
+        ]
         assert shown[0] == "one\n"
         assert shown[-1] == "one\ntwo\n"
         assert "file.edited" in [event["type"] for event in heard.events]
@@ -125,9 +163,15 @@ async def test_four_steps_with_tools(tmp_path: Path) -> None:
 
 
 def without_counts(lines: list[str]) -> tuple[list[str], int]:
-    """Return the lines but those that store what an unfinished step has used, and how often it did."""
-    pairs = [at for at, pair in enumerate(pairwise(lines)) if pair == ("assistant", "session.updated")]
-    return [line for at, line in enumerate(lines) if at not in pairs and at - 1 not in pairs], len(pairs)
+    """Return the lines but those that store what an unfinished step has used,
+    and how often it did.
+    """
+    pairs = [
+        at for at, pair in enumerate(pairwise(lines)) if pair == ("assistant", "session.updated")
+    ]
+    return [line for at, line in enumerate(lines) if at not in pairs and at - 1 not in pairs], len(
+        pairs
+    )
 
 
 def parts(heard: Hearing) -> list[Event]:
@@ -135,7 +179,9 @@ def parts(heard: Hearing) -> list[Event]:
 
 
 def states(heard: Hearing, tool: str) -> list[Event]:
-    return [part["state"] for part in parts(heard) if part["type"] == "tool" and part["tool"] == tool]
+    return [
+        part["state"] for part in parts(heard) if part["type"] == "tool" and part["tool"] == tool
+    ]
 
 
 def answered(heard: Hearing) -> str:
@@ -146,12 +192,19 @@ def answered(heard: Hearing) -> str:
 
 async def test_an_edit_that_is_allowed_once(tmp_path: Path) -> None:
     edit = make_call("edit", filePath="a.py", oldString="1", newString="2")
-    async with served(tmp_path, [make_answer(edit), ScriptedAnswer(text="Done.")]) as it, hearing(it) as heard:
+    async with (
+        served(tmp_path, [make_answer(edit), ScriptedAnswer(text="Done.")]) as it,
+        hearing(it) as heard,
+    ):
         (it.work / "a.py").write_text("1\n")
         session = await titled(it, permission=ASK)
         await send(it, session)
         (asked,) = await heard.asked()
-        assert (asked["permission"], asked["patterns"], asked["always"]) == ("edit", ["a.py"], ["*"])
+        assert (asked["permission"], asked["patterns"], asked["always"]) == (
+            "edit",
+            ["a.py"],
+            ["*"],
+        )
         assert asked["metadata"]["filepath"] == str(it.work / "a.py")
         assert "+2" in asked["metadata"]["diff"]
         assert set(asked["tool"]) == {"messageID", "callID"}
@@ -170,7 +223,10 @@ async def test_an_edit_that_is_allowed_once(tmp_path: Path) -> None:
 async def test_always_settles_what_else_it_covers(tmp_path: Path) -> None:
     made = [make_call("bash", f"c{n}", command=f"echo {n}") for n in range(3)]
     again = make_answer(make_call("bash", command="echo again"))
-    async with served(tmp_path, [make_answer(*made), again, ScriptedAnswer(text="Ran.")]) as it, hearing(it) as heard:
+    async with (
+        served(tmp_path, [make_answer(*made), again, ScriptedAnswer(text="Ran.")]) as it,
+        hearing(it) as heard,
+    ):
         session = await titled(it, permission=ASK)
         await send(it, session)
         asked = (await heard.asked())[0]
@@ -182,9 +238,14 @@ async def test_always_settles_what_else_it_covers(tmp_path: Path) -> None:
         assert lines.count("bash completed") == 4
 
 
-async def test_an_answer_for_the_session_is_an_always_with_a_scope_and_is_revoked(tmp_path: Path) -> None:
+async def test_an_answer_for_the_session_is_an_always_with_a_scope_and_is_revoked(
+    tmp_path: Path,
+) -> None:
     first, again = (make_answer(make_call("bash", command=f"echo {n}")) for n in range(2))
-    async with served(tmp_path, [first, again, ScriptedAnswer(text="Ran.")]) as it, hearing(it) as heard:
+    async with (
+        served(tmp_path, [first, again, ScriptedAnswer(text="Ran.")]) as it,
+        hearing(it) as heard,
+    ):
         session = await titled(it, permission=ASK)
         await send(it, session)
         (asked,) = await heard.asked()
@@ -199,7 +260,10 @@ async def test_an_answer_for_the_session_is_an_always_with_a_scope_and_is_revoke
 
 async def test_a_rejection_ends_the_turn_after_the_step(tmp_path: Path) -> None:
     refused = make_answer(make_call("bash", command="touch x"))
-    async with served(tmp_path, [refused, ScriptedAnswer(text="Never said.")]) as it, hearing(it) as heard:
+    async with (
+        served(tmp_path, [refused, ScriptedAnswer(text="Never said.")]) as it,
+        hearing(it) as heard,
+    ):
         session = await titled(it, permission=ASK)
         await send(it, session)
         (asked,) = await heard.asked()
@@ -214,11 +278,16 @@ async def test_a_rejection_ends_the_turn_after_the_step(tmp_path: Path) -> None:
 @pytest.mark.slow
 async def test_a_rejection_with_words_goes_on(tmp_path: Path) -> None:
     refused = make_answer(make_call("bash", command="touch x"))
-    async with served(tmp_path, [refused, ScriptedAnswer(text="Otherwise.")]) as it, hearing(it) as heard:
+    async with (
+        served(tmp_path, [refused, ScriptedAnswer(text="Otherwise.")]) as it,
+        hearing(it) as heard,
+    ):
         session = await titled(it, permission=ASK)
         await send(it, session)
         (asked,) = await heard.asked()
-        await it.post(f"/permission/{asked['id']}/reply", {"reply": "reject", "message": "use another way"})
+        await it.post(
+            f"/permission/{asked['id']}/reply", {"reply": "reject", "message": "use another way"}
+        )
         lines = await heard.idle(session)
         assert "text 'Otherwise.' end" in lines
         assert "use another way" in states(heard, "bash")[-1]["error"]
@@ -229,7 +298,10 @@ QUESTION = {"question": "Which?", "header": "One", "options": [{"label": "A", "d
 
 @pytest.mark.parametrize("reply", ["answered", "rejected"])
 async def test_a_question_of_the_model(tmp_path: Path, reply: str) -> None:
-    script = [make_answer(make_call("question", questions=[QUESTION])), ScriptedAnswer(text="Good.")]
+    script = [
+        make_answer(make_call("question", questions=[QUESTION])),
+        ScriptedAnswer(text="Good."),
+    ]
     async with served(tmp_path, script) as it, hearing(it) as heard:
         session = await titled(it)
         await send(it, session)
@@ -266,7 +338,11 @@ async def test_a_queued_prompt_enters_the_running_turn(tmp_path: Path) -> None:
         assert one["info"] == two["info"]
         lines = await heard.idle(session)
         assert lines.count("session.idle") == 1
-        prompts = [info["id"] for each in of(heard.events, "message.updated") if is_new_prompt(info := each["info"])]
+        prompts = [
+            info["id"]
+            for each in of(heard.events, "message.updated")
+            if is_new_prompt(info := each["info"])
+        ]
         assert one["info"]["parentID"] == prompts[1]
 
 
@@ -286,9 +362,16 @@ async def test_an_abort_in_the_middle_of_text(tmp_path: Path) -> None:
         assert await it.get("/session/status") == {session: {"type": "busy"}}
         assert await it.post(f"/session/{session}/abort") is True
         answer = await asking
-        assert answer["info"]["error"] == {"name": "MessageAbortedError", "data": {"message": "Aborted"}}
+        assert answer["info"]["error"] == {
+            "name": "MessageAbortedError",
+            "data": {"message": "Aborted"},
+        }
         lines = await heard.idle(session)
-        ended = ["assistant MessageAbortedError completed", "session.updated", "session.error MessageAbortedError"]
+        ended = [
+            "assistant MessageAbortedError completed",
+            "session.updated",
+            "session.error MessageAbortedError",
+        ]
         closed = [*ended, "user diffs 0", *END]
         assert lines[-len(closed) :] == closed
         assert lines[-len(closed) - 1].endswith("end")
@@ -299,10 +382,16 @@ async def test_an_abort_of_a_command(tmp_path: Path) -> None:
     async with served(tmp_path, [BASH]) as it, hearing(it) as heard:
         session = await titled(it)
         await send(it, session)
-        await heard.until(lambda _: any("begun" in output(state) for state in states(heard, "bash")))
+        await heard.until(
+            lambda _: any("begun" in output(state) for state in states(heard, "bash"))
+        )
         await it.post(f"/session/{session}/abort")
         lines = await heard.idle(session)
-        closed = ["bash error", "assistant MessageAbortedError completed", "session.error MessageAbortedError"]
+        closed = [
+            "bash error",
+            "assistant MessageAbortedError completed",
+            "session.error MessageAbortedError",
+        ]
         assert [line for line in lines if line in closed] == closed
         state = states(heard, "bash")[-1]
         assert state["metadata"]["interrupted"] is True
@@ -314,7 +403,10 @@ def output(state: Event) -> str:
 
 
 async def test_an_abort_while_somebody_is_asked(tmp_path: Path) -> None:
-    async with served(tmp_path, [make_answer(make_call("bash", command="touch x"))]) as it, hearing(it) as heard:
+    async with (
+        served(tmp_path, [make_answer(make_call("bash", command="touch x"))]) as it,
+        hearing(it) as heard,
+    ):
         session = await titled(it, permission=ASK)
         await send(it, session)
         (asked,) = await heard.asked()
@@ -344,7 +436,9 @@ class HeldModel(ScriptedModel):
 
 async def test_a_try_that_failed_shows_when_the_next_one_comes(tmp_path: Path) -> None:
     headers = {"retry-after-ms": "150"}
-    data = APIErrorData(message="busy now", is_retryable=True, status_code=503, response_headers=headers)
+    data = APIErrorData(
+        message="busy now", is_retryable=True, status_code=503, response_headers=headers
+    )
     script, is_shown = HeldModel(APIError(data=data)), asyncio.Event()
 
     async def sleep(seconds: float) -> None:
@@ -371,7 +465,9 @@ async def test_a_try_that_failed_shows_when_the_next_one_comes(tmp_path: Path) -
 async def test_an_abort_while_a_request_waits_to_be_sent_again(tmp_path: Path) -> None:
     data = APIErrorData(message="busy now", is_retryable=True, status_code=503)
     async with (
-        served(tmp_path, RetryingModel(ScriptedModel([ScriptedAnswer(error=APIError(data=data))]))) as it,
+        served(
+            tmp_path, RetryingModel(ScriptedModel([ScriptedAnswer(error=APIError(data=data))]))
+        ) as it,
         hearing(it) as heard,
     ):
         session = await titled(it)
@@ -405,7 +501,12 @@ async def test_a_summary_that_was_asked_for(tmp_path: Path) -> None:
         model = {"providerID": "scripted", "modelID": "scripted"}
         assert await it.post(f"/session/{session}/summarize", model) is True
         lines = await heard.idle(session)
-        summary = ["text 'The note.' end", "step-finish stop", "assistant summary stop completed", "session.updated"]
+        summary = [
+            "text 'The note.' end",
+            "step-finish stop",
+            "assistant summary stop completed",
+            "session.updated",
+        ]
         begin = ["user", "compaction", "status busy", "status busy", "assistant summary"]
         assert lines == [*begin, *summary, "session.compacted", "user diffs 0", *END]
 
@@ -424,7 +525,12 @@ async def test_a_conversation_that_is_too_long_is_summarised_and_goes_on(tmp_pat
         answer = await it.prompt(session, "second")
         assert answer["parts"][1]["text"] == "Two."
         lines = await heard.idle(session, 2)
-        order = ["session.error ContextOverflowError", "compaction", "assistant summary", "session.compacted"]
+        order = [
+            "session.error ContextOverflowError",
+            "compaction",
+            "assistant summary",
+            "session.compacted",
+        ]
         assert [line for line in lines if line in order] == order
         (compaction,) = [part for part in parts(heard) if part["type"] == "compaction"]
         assert (compaction["auto"], compaction["overflow"]) == (True, True)
@@ -438,7 +544,11 @@ async def test_a_subagent_shows_its_session_before_it_works(tmp_path: Path) -> N
         session = await titled(it)
         await it.prompt(session)
         await heard.idle(session)
-        (made,) = [each["info"] for each in of(heard.events, "session.created") if "parentID" in each["info"]]
+        (made,) = [
+            each["info"]
+            for each in of(heard.events, "session.created")
+            if "parentID" in each["info"]
+        ]
         assert (made["parentID"], made["title"]) == (session, "Explore (@general subagent)")
         assert made["permission"] == [{"permission": "task", "pattern": "*", "action": "deny"}]
         first = next(state for state in states(heard, "task") if "metadata" in state)
@@ -449,7 +559,14 @@ async def test_a_subagent_shows_its_session_before_it_works(tmp_path: Path) -> N
         assert set(first["metadata"]["model"]) == {"modelID", "providerID"}
         child = [line for line in heard.lines(made["id"]) if line != "session.updated"]
         stop = ["step-finish stop", "assistant stop completed", *END]
-        assert child == ["session.created", "user", "text 'find add'", *STEP, *texts("In calc.py."), *stop]
+        assert child == [
+            "session.created",
+            "user",
+            "text 'find add'",
+            *STEP,
+            *texts("In calc.py."),
+            *stop,
+        ]
         kinds = [event["type"] for event in heard.events]
         ended = kinds.index("session.idle")
         assert states(heard, "task")[-1]["status"] == "completed"
@@ -465,7 +582,9 @@ def is_done(event: Event, tool: str) -> bool:
 
 
 async def test_arguments_that_stream_in_show_a_pending_call(tmp_path: Path) -> None:
-    content: tuple[ScriptedBlock, ...] = (CallBlock(ScriptedCall("bash", {"command": "true"}), deltas=4, ms=40),)
+    content: tuple[ScriptedBlock, ...] = (
+        CallBlock(ScriptedCall("bash", {"command": "true"}), deltas=4, ms=40),
+    )
     async with (
         served(tmp_path, [ScriptedAnswer(content=content), ScriptedAnswer(text="Ok.")]) as it,
         hearing(it) as heard,

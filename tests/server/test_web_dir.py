@@ -33,7 +33,9 @@ def listening(folder: Path) -> ListenOptions:
     return ListenOptions(password=PASSWORD, web_dir=folder)
 
 
-async def test_files_have_their_kind_and_say_how_long_they_hold(tmp_path: Path, app_dir: Path) -> None:
+async def test_files_have_their_kind_and_say_how_long_they_hold(
+    tmp_path: Path, app_dir: Path
+) -> None:
     async with served(tmp_path, listening=listening(app_dir)) as it:
         page = await it.http.get("/", headers=OPENED)
         assert (page.text, page.headers["content-type"]) == (PAGE, "text/html; charset=utf-8")
@@ -51,12 +53,16 @@ async def test_files_have_their_kind_and_say_how_long_they_hold(tmp_path: Path, 
 
 async def test_the_page_runs_its_own_scripts_and_no_others(tmp_path: Path, app_dir: Path) -> None:
     async with served(tmp_path, listening=listening(app_dir)) as it:
-        policies = (await it.http.get("/", headers=OPENED)).headers.get_list("content-security-policy")
+        policies = (await it.http.get("/", headers=OPENED)).headers.get_list(
+            "content-security-policy"
+        )
         digest = base64.b64encode(sha256(b"let a = 1").digest()).decode()
         assert len(policies) == 1
         assert f"script-src 'self' 'wasm-unsafe-eval' blob: 'sha256-{digest}';" in policies[0]
         answers = await it.http.get("/session")
-        assert answers.headers.get_list("content-security-policy") == ["default-src 'none'; frame-ancestors 'none'"]
+        assert answers.headers.get_list("content-security-policy") == [
+            "default-src 'none'; frame-ancestors 'none'"
+        ]
 
 
 async def test_a_path_that_a_browser_opens_is_the_page_and_other_requests_are_told_the_truth(
@@ -92,4 +98,7 @@ async def test_whoever_has_no_password_gets_nothing(tmp_path: Path, app_dir: Pat
     async with served(tmp_path, listening=listening(app_dir)) as it:
         for path in ("/", "/app.js", "/anywhere"):
             answer = await it.anonymous.get(path, headers=OPENED)
-            assert (answer.status_code, answer.headers["www-authenticate"]) == (401, 'Basic realm="Secure Area"')
+            assert (answer.status_code, answer.headers["www-authenticate"]) == (
+                401,
+                'Basic realm="Secure Area"',
+            )

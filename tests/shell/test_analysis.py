@@ -1,4 +1,6 @@
-"""What a shell line would run: nothing that is denied slips through, and plain things stay plain."""
+"""What a shell line would run: nothing that is denied slips through,
+and plain things stay plain.
+"""
 
 import os
 import subprocess
@@ -181,7 +183,9 @@ PIECES = st.sampled_from(
 @pytest.mark.slow
 @settings(max_examples=scale_examples(150), suppress_health_check=SHARED_FIXTURE_CHECKS)
 @given(st.lists(PIECES, min_size=2, max_size=9).map("".join))
-def test_what_is_allowed_does_not_run_the_denied_program_in_a_real_shell(tmp_path: Path, line: str) -> None:
+def test_what_is_allowed_does_not_run_the_denied_program_in_a_real_shell(
+    tmp_path: Path, line: str
+) -> None:
     rules = (*ALLOW_ALL, PermissionRule(permission="bash", pattern="denied *", action="deny"))
     if decide(need(line), rules).action != "allow" or "\x00" in line:
         return
@@ -194,7 +198,15 @@ def test_what_is_allowed_does_not_run_the_denied_program_in_a_real_shell(tmp_pat
     work.mkdir(exist_ok=True)
     environment = {"PATH": f"{program.parent}{os.pathsep}/usr/bin:/bin", "MARK": str(mark)}
     null = subprocess.DEVNULL
-    subprocess.run(["bash", "-c", line], env=environment, cwd=work, stdin=null, stdout=null, stderr=null, check=False)
+    subprocess.run(
+        ["bash", "-c", line],
+        env=environment,
+        cwd=work,
+        stdin=null,
+        stdout=null,
+        stderr=null,
+        check=False,
+    )
     assert not mark.exists()
 
 
@@ -206,7 +218,9 @@ def test_the_grammar_agrees_with_the_parser(line: str) -> None:
     parsed._read_tree(line.encode(), 0)
     quick = Script(deadline=time.thread_time() + 10)
     quick.read(line)
-    if not parsed.is_unknown and all(word.is_known for command in parsed.commands for word in command.words):
+    if not parsed.is_unknown and all(
+        word.is_known for command in parsed.commands for word in command.words
+    ):
         assert [c.text for c in quick.commands] == [c.text for c in parsed.commands]
 
 
@@ -244,7 +258,9 @@ def test_heavy_lines_are_decided_quickly(name: str) -> None:
     assert time.process_time() - start < 5, "what grows with the square of a line takes minutes"
 
 
-def test_a_line_is_known_though_the_machine_stands_still_while_it_is_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_line_is_known_though_the_machine_stands_still_while_it_is_parsed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     seconds = count(step=10)
     monkeypatch.setattr(time, "monotonic", lambda: float(next(seconds)))
     line = "if test -f a; then cat a | head -3; fi; while read x; do echo $(pwd); done; " * 4
@@ -291,7 +307,9 @@ def test_what_is_known_only_in_part_is_compared_in_part() -> None:
     assert analyse("$x y").possible_commands[0] == ANY_TEXT
 
 
-@pytest.mark.parametrize("escape", [r"\9", r"\8", r"\u", r"\U99999999", r"\400", r"\uD800", r"\cx", r"\z", "\\²"])
+@pytest.mark.parametrize(
+    "escape", [r"\9", r"\8", r"\u", r"\U99999999", r"\400", r"\uD800", r"\cx", r"\z", "\\²"]
+)
 def test_every_escape_of_a_quoted_word_can_be_read(escape: str) -> None:
     assert len(analyse(f"ls $'{escape}z'").commands) == 1
 

@@ -1,4 +1,6 @@
-"""The small language of certain lines: what is in it means to bash exactly what we read, and nothing else is in it."""
+"""The small language of certain lines: what is in it means to bash exactly what we read,
+and nothing else is in it.
+"""
 
 import os
 import random
@@ -24,7 +26,10 @@ from tests.support.examples import scale_examples
         ("ls -la | head -3 2>/dev/null", ("ls -la", "head -3 2> /dev/null")),
         ("a; b && c || d\ne\n\n# f\ng # h", ("a", "b", "c", "d", "e", "g")),
         ("echo a \\\n  b", ("echo a b",)),
-        ("git log HEAD~3 'stash'@{0} --format='%h %s'", ("git log HEAD~3 stash@{0} '--format=%h %s'",)),
+        (
+            "git log HEAD~3 'stash'@{0} --format='%h %s'",
+            ("git log HEAD~3 stash@{0} '--format=%h %s'",),
+        ),
         ("CI=1 LC_ALL=C TZ=Europe/Paris make -j4", ("make -j4",)),
         ('grep "a \\"b\\" \\$c" < f >> out', ("""grep 'a "b" $c' < f >> out""",)),
         ("find . \\( -name a \\) -exec cat {} \\;", ("find . \\( -name a \\) -exec cat {} \\;",)),
@@ -142,7 +147,9 @@ _JOINTS = [" ; ", ";", "\n", " && ", "|", " || "]
 
 
 def _generated(count: int, seed: int) -> list[str]:
-    """Return lines of the pieces of shell words which the grammar reads; most others differ from them by a piece."""
+    """Return lines of the pieces of shell words which the grammar reads;
+    most others differ from them by a piece.
+    """
     draw = random.Random(seed)
     lines: list[str] = []
     while len(lines) < count:
@@ -153,9 +160,13 @@ def _generated(count: int, seed: int) -> list[str]:
                 parts += [draw.choice(_JOINTS), "echo"]
         line = "".join(parts)
         reading = read_line(line)
-        if "|" in line and "\n" in line:  # bash prints line by line: the words of two processes would mix
+        if (
+            "|" in line and "\n" in line
+        ):  # bash prints line by line: the words of two processes would mix
             continue
-        if not reading.refusal and all(command.words[0].value == "echo" for command in reading.commands):
+        if not reading.refusal and all(
+            command.words[0].value == "echo" for command in reading.commands
+        ):
             lines.append(line)
     return lines
 
@@ -175,7 +186,9 @@ def _in_bash(lines: list[str], folder: Path) -> list[list[list[str]]]:
     environment = {"PATH": "/nowhere", "HOME": "/h/o me", "LC_ALL": "C.UTF-8", "v": "val ue"}
     null = subprocess.DEVNULL
     run = ["/bin/sh", "-c", 'exec "$0" --noprofile --norc ../script 9>../out', BASH]
-    subprocess.run(run, env=environment, cwd=folder / "work", stdin=null, stdout=null, stderr=null, check=False)
+    subprocess.run(
+        run, env=environment, cwd=folder / "work", stdin=null, stdout=null, stderr=null, check=False
+    )
     shown: list[list[list[str]]] = []
     found: list[list[str]] = []
     words: list[str] = []
@@ -193,12 +206,17 @@ def _in_bash(lines: list[str], folder: Path) -> list[list[list[str]]]:
 
 
 def _expected(line: str) -> list[list[re.Pattern[str]]]:
-    """Return what the words of each command have to match; a variable holds `val ue`, a file pattern finds nothing."""
+    """Return what the words of each command have to match;
+    a variable holds `val ue`, a file pattern finds nothing.
+    """
     proof = prove(line, MachineFacts(home="/h/o me"))
     assert proof.unproven == ""
     return [
         [
-            re.compile("val ue" if is_whole_variable(word) else re.escape(text).replace(ANY_TEXT, ".*"), re.DOTALL)
+            re.compile(
+                "val ue" if is_whole_variable(word) else re.escape(text).replace(ANY_TEXT, ".*"),
+                re.DOTALL,
+            )
             for word, text in zip(proved.command.words[1:], proved.argv[1:], strict=True)
         ]
         for proved in proof.commands

@@ -1,4 +1,6 @@
-"""A file that a line gives another name counts as written by what the line writes under that name."""
+"""A file that a line gives another name counts as written by what the line
+writes under that name.
+"""
 
 import pytest
 

@@ -1,4 +1,6 @@
-"""Here-documents, loops, `time` and printed variables are proved where they mean exactly something plain."""
+"""Here-documents, loops, `time` and printed variables are proved where they mean
+exactly something plain.
+"""
 
 import subprocess
 from pathlib import Path
@@ -21,7 +23,11 @@ READ_ONLY = (
     "echo $HOME $PWD ${USER}",
     'echo "home: $HOME"',
 )
-PROVED = (f"git commit -m {MESSAGE}", "git commit -F - <<'END'\nmessage\nEND", "cat > b.txt <<'EOF'\nhi\nEOF")
+PROVED = (
+    f"git commit -m {MESSAGE}",
+    "git commit -F - <<'END'\nmessage\nEND",
+    "cat > b.txt <<'EOF'\nhi\nEOF",
+)
 UNPROVED = (
     "bash <<'E'\nrm x\nE",
     "cat <<'E' | sh\nrm x\nE",
@@ -71,14 +77,18 @@ def test_rules_see_each_round_of_a_loop() -> None:
     assert ".env" in analysis.reads
 
 
-@pytest.mark.parametrize("line", [each for each in READ_ONLY if "$HOME" not in each and not each.startswith("time")])
+@pytest.mark.parametrize(
+    "line", [each for each in READ_ONLY if "$HOME" not in each and not each.startswith("time")]
+)
 def test_bash_does_the_same(tmp_path: Path, line: str) -> None:
     for name in ("a", "b", "a.txt", "b.txt"):
         (tmp_path / name).write_text(f"x {name}\n")
     written = write_plainly(line)
     assert written != line
     outputs = [
-        subprocess.run(["bash", "-c", each], cwd=tmp_path, input=b"", capture_output=True, check=False)
+        subprocess.run(
+            ["bash", "-c", each], cwd=tmp_path, input=b"", capture_output=True, check=False
+        )
         for each in (line, written)
     ]
     # What a here-document had is no longer in it: only the commands are compared there.

@@ -36,7 +36,9 @@ def check_operands(row: ProgramRow) -> None:
 @pytest.mark.parametrize("name", sorted(ROWS))
 def test_no_option_is_both_harmless_and_not(name: str) -> None:
     row = ROWS[name]
-    writing = {text for text, option in row.known_options.items() if set(option.roles) & set("wWXDMbt")}
+    writing = {
+        text for text, option in row.known_options.items() if set(option.roles) & set("wWXDMbt")
+    }
     assert row.reads is None or writing == set()
 
 

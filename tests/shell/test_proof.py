@@ -1,4 +1,6 @@
-"""What is proved of a line, and why not: nothing that evaluates, nothing of which the program is not certain."""
+"""What is proved of a line, and why not: nothing that evaluates,
+nothing of which the program is not certain.
+"""
 
 import os
 import subprocess
@@ -18,9 +20,13 @@ BASH = find_program("bash", os.environ.get("PATH"))
 
 
 def decided(line: str, facts: MachineFacts | None = None, /, **rules: Action) -> Action:
-    """Return what is decided under rules for bash, in which `_` stands for a blank and `any` for a star."""
+    """Return what is decided under rules for bash,
+    in which `_` stands for a blank and `any` for a star.
+    """
     given = [
-        PermissionRule(permission="bash", pattern=name.replace("any", "*").replace("_", " "), action=action)
+        PermissionRule(
+            permission="bash", pattern=name.replace("any", "*").replace("_", " "), action=action
+        )
         for name, action in rules.items()
     ]
     return decide(make_need(line, analyse(line, facts)), tuple(given)).action
@@ -82,11 +88,21 @@ def test_what_evaluates_or_runs_more_than_it_says_is_not_proved(line: str) -> No
 @pytest.mark.parametrize("line", EVALUATES)
 def test_no_rule_for_particular_commands_allows_what_is_not_proved(line: str) -> None:
     pattern = line.split(maxsplit=1)[0] + " *"
-    assert decided(line, any="ask", **rule(pattern, "allow"), ls_any="allow", git_any="allow") == "ask"
+    assert (
+        decided(line, any="ask", **rule(pattern, "allow"), ls_any="allow", git_any="allow") == "ask"
+    )
 
 
 def test_a_wrapper_that_is_allowed_allows_nothing_behind_it() -> None:
-    for line in ("timeout 5 rm x", "env CI=1 rm x", "nice rm x", "xargs rm", "sudo rm x", "sh -c 'rm x'", "nohup rm x"):
+    for line in (
+        "timeout 5 rm x",
+        "env CI=1 rm x",
+        "nice rm x",
+        "xargs rm",
+        "sudo rm x",
+        "sh -c 'rm x'",
+        "nohup rm x",
+    ):
         name = line.split()[0]
         assert decided(line, any="ask", **rule(f"{name}_any", "allow")) == "ask"
         assert decided(line, any="ask", **rule(f"{name}_any", "allow"), rm_any="allow") == "allow"
@@ -95,26 +111,45 @@ def test_a_wrapper_that_is_allowed_allows_nothing_behind_it() -> None:
 
 def test_a_name_that_may_be_another_program_is_not_proved() -> None:
     facts = MachineFacts(
-        find_program=lambda name: ProgramFacts(doubt=f"`{name}` is not in a system folder" if name == "git" else "")
+        find_program=lambda name: ProgramFacts(
+            doubt=f"`{name}` is not in a system folder" if name == "git" else ""
+        )
     )
-    for line in ("git status", "ls; git status", "timeout 5 git status", "ls | xargs git add", "sh -c 'git status'"):
+    for line in (
+        "git status",
+        "ls; git status",
+        "timeout 5 git status",
+        "ls | xargs git add",
+        "sh -c 'git status'",
+    ):
         assert prove(line, facts).unproven == "`git` is not in a system folder"
     assert prove("/usr/bin/git status", facts).unproven == ""
     assert prove("echo git", facts).unproven == ""
     assert decided("git status", facts, any="ask", git_any="allow") == "ask"
 
 
-@pytest.mark.parametrize("line", ["ls", "ls | head", "git commit -m x", "ls; git commit -m x", "ls && touch f"])
+@pytest.mark.parametrize(
+    "line", ["ls", "ls | head", "git commit -m x", "ls; git commit -m x", "ls && touch f"]
+)
 def test_a_name_behind_a_folder_of_the_project_is_proved(line: str) -> None:
     facts = MachineFacts(find_program=lambda _: ProgramFacts("/usr/bin/x", is_shadowable=True))
     assert prove(line, facts).unproven == ""
 
 
 @pytest.mark.parametrize(
-    "line", ["cp evil .venv/bin/ls; ls", "ls > .venv/bin/git; git status", "cp a b | ls", "ls | cp a b", "touch f\nls"]
+    "line",
+    [
+        "cp evil .venv/bin/ls; ls",
+        "ls > .venv/bin/git; git status",
+        "cp a b | ls",
+        "ls | cp a b",
+        "touch f\nls",
+    ],
 )
 def test_it_is_not_where_the_line_could_put_another_one_there(line: str) -> None:
-    proof = prove(line, MachineFacts(find_program=lambda _: ProgramFacts("/usr/bin/x", is_shadowable=True)))
+    proof = prove(
+        line, MachineFacts(find_program=lambda _: ProgramFacts("/usr/bin/x", is_shadowable=True))
+    )
     assert "comes first on the PATH" in proof.unproven
 
 
@@ -140,7 +175,11 @@ def test_a_path_is_the_program_of_a_rule_that_names_it_and_of_no_other() -> None
 def test_git_is_proved_only_in_the_projects_own_repository() -> None:
     def found(folder: str) -> GitFacts:
         is_top = folder == "/w"
-        return GitFacts("" if not normpath(folder).startswith("/w/vendor") else "another repository", "", not is_top)
+        return GitFacts(
+            "" if not normpath(folder).startswith("/w/vendor") else "another repository",
+            "",
+            not is_top,
+        )
 
     facts = MachineFacts(directories=("/w",), home="/h", find_repository=found)
     assert prove("git status && cd src && git log", facts).unproven == ""
@@ -175,10 +214,15 @@ def test_git_goes_where_a_link_leads_before_it_goes_up() -> None:
 
 def test_what_the_repository_runs_keeps_git_from_being_read_only() -> None:
     facts = MachineFacts(
-        find_repository=lambda _: GitFacts(program_reason="the repository's configuration sets core.fsmonitor")
+        find_repository=lambda _: GitFacts(
+            program_reason="the repository's configuration sets core.fsmonitor"
+        )
     )
     proof = prove("git status", facts)
-    assert (proof.unproven, proof.change_reason) == ("", "the repository's configuration sets core.fsmonitor")
+    assert (proof.unproven, proof.change_reason) == (
+        "",
+        "the repository's configuration sets core.fsmonitor",
+    )
 
 
 def test_a_doubt_about_the_place_is_a_doubt_about_every_line() -> None:
@@ -196,7 +240,12 @@ def test_options_before_a_subcommand_do_not_hide_it_from_a_denial() -> None:
     ):  # fmt: skip
         assert decided(line, any="allow", git_push_any="deny") == "deny", line
         assert decided(line, any="allow", git_push_any="ask") == "ask", line
-    for line in ("git -C push status", "git --no-pager log push", "git log --grep push", "git status"):
+    for line in (
+        "git -C push status",
+        "git --no-pager log push",
+        "git log --grep push",
+        "git status",
+    ):
         assert decided(line, any="allow", git_push_any="deny") == "allow", line
     for line, pattern in {
         "docker --host x rm y": "docker_rm_any", "kubectl -n a delete pod": "kubectl_delete_any",
@@ -261,16 +310,22 @@ def test_what_can_not_be_denied_is_not(line: str) -> None:
 
 @pytest.mark.skipif(BASH is None, reason="there is no bash here to ask")
 def test_every_builtin_of_the_installed_bash_is_known() -> None:
-    listed = subprocess.run([BASH or "", "-c", "compgen -b"], capture_output=True, text=True, check=True).stdout.split()
+    listed = subprocess.run(
+        [BASH or "", "-c", "compgen -b"], capture_output=True, text=True, check=True
+    ).stdout.split()
     assert [name for name in listed if find_row(name).builtin is None] == []
 
 
 def test_a_line_in_the_grammar_needs_no_other_parser() -> None:
     asked = "import sys; from codeloop.shell.analysis import analyse; analyse('git log -3 | head; cd src && ls')"
-    subprocess.run([sys.executable, "-c", f"{asked}; sys.exit('tree_sitter' in sys.modules)"], check=True)
+    subprocess.run(
+        [sys.executable, "-c", f"{asked}; sys.exit('tree_sitter' in sys.modules)"], check=True
+    )
 
 
-@pytest.mark.parametrize("script", ["s|[|]|;a;touch P #|e", "s|[|]|;s|w P|p|", "s,[[:punct:],],;a;touch P #,e"])
+@pytest.mark.parametrize(
+    "script", ["s|[|]|;a;touch P #|e", "s|[|]|;s|w P|p|", "s,[[:punct:],],;a;touch P #,e"]
+)
 def test_a_script_of_sed_with_its_delimiter_in_a_bracket_is_not_proved(script: str) -> None:
     assert prove(f"sed -i '{script}' f", MachineFacts()).unproven
 

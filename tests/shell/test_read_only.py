@@ -1,4 +1,6 @@
-"""Which lines are sure to change nothing; the options that they are judged by are those of the installed programs."""
+"""Which lines are sure to change nothing; the options that they are judged by are those
+of the installed programs.
+"""
 
 import os
 import re
@@ -124,11 +126,16 @@ def test_lines_that_may_write_or_execute_do_not(line: str) -> None:
 
 
 def test_a_program_that_a_version_manager_chooses_by_the_projects_files_is_not_read_only() -> None:
-    facts = MachineFacts(find_program=lambda name: ProgramFacts(path=f"/home/me/.asdf/shims/{name}"))
+    facts = MachineFacts(
+        find_program=lambda name: ProgramFacts(path=f"/home/me/.asdf/shims/{name}")
+    )
     assert prove("python --version", facts).change_reason
     assert prove("jq . f", facts).change_reason
     assert (
-        prove("ls", MachineFacts(find_program=lambda name: ProgramFacts(path=f"/usr/bin/{name}"))).change_reason == ""
+        prove(
+            "ls", MachineFacts(find_program=lambda name: ProgramFacts(path=f"/usr/bin/{name}"))
+        ).change_reason
+        == ""
     )
 
 
@@ -145,28 +152,47 @@ def test_options_are_those_of_the_installed_program(name: str) -> None:
     with_value = {option for option in known if known[option].takes_next_word}
     assert {option for option in known if option.startswith("--")} <= listed
     assert {option for option in with_value if option.startswith("--")} <= taking
-    assert {short for short, long in pairs.items() if short in with_value and long not in taking} == set()
+    assert {
+        short for short, long in pairs.items() if short in with_value and long not in taking
+    } == set()
 
 
 def _help(program: str) -> str:
     # Newer ones put links and bold type into their help, but not for a terminal that knows neither.
     options: dict[str, Any] = {"env": {**os.environ, "TERM": "dumb"}, "stdin": subprocess.DEVNULL}
-    run = subprocess.run([program, "--help"], capture_output=True, text=True, check=False, **options)
+    run = subprocess.run(
+        [program, "--help"], capture_output=True, text=True, check=False, **options
+    )
     return run.stdout + run.stderr
 
 
-@pytest.mark.skipif(find_program("git", os.environ.get("PATH")) is None, reason="git is not installed")
+@pytest.mark.skipif(
+    find_program("git", os.environ.get("PATH")) is None, reason="git is not installed"
+)
 @pytest.mark.parametrize("name", sorted(READ_ONLY_GIT_ROWS))
 def test_no_allowed_option_of_git_makes_a_file(tmp_path: Path, name: str) -> None:
-    """Run each subcommand with each option that takes nothing, in a repository, and compare all of its files."""
+    """Run each subcommand with each option that takes nothing, in a repository,
+    and compare all of its files.
+    """
     # Newer versions of git go on with upkeep after a commit.
     git = ["git", "-c", "user.name=x", "-c", "user.email=x@y", "-c", "maintenance.auto=false"]
-    environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "GIT_OPTIONAL_LOCKS": "0", "PAGER": "cat"}
+    environment = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(tmp_path),
+        "GIT_OPTIONAL_LOCKS": "0",
+        "PAGER": "cat",
+    }
     null = subprocess.DEVNULL
 
     def run(*words: str) -> None:
         subprocess.run(
-            [*git, *words], cwd=tmp_path / "w", env=environment, stdin=null, stdout=null, stderr=null, check=False
+            [*git, *words],
+            cwd=tmp_path / "w",
+            env=environment,
+            stdin=null,
+            stdout=null,
+            stderr=null,
+            check=False,
         )
 
     (tmp_path / "w").mkdir()
@@ -177,7 +203,11 @@ def test_no_allowed_option_of_git_makes_a_file(tmp_path: Path, name: str) -> Non
     (tmp_path / "w" / "a").write_text("b\n")
 
     def state() -> dict[str, bytes]:
-        return {str(path): path.read_bytes() for path in sorted((tmp_path / "w").rglob("*")) if path.is_file()}
+        return {
+            str(path): path.read_bytes()
+            for path in sorted((tmp_path / "w").rglob("*"))
+            if path.is_file()
+        }
 
     before = state()
     known = READ_ONLY_GIT_ROWS[name].known_options

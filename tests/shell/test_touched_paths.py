@@ -1,4 +1,6 @@
-"""What a line reads and writes, by its words: a table of lines, and a comparison with what programs really did."""
+"""What a line reads and writes, by its words: a table of lines,
+and a comparison with what programs really did.
+"""
 
 import re
 import shutil
@@ -19,7 +21,10 @@ TABLE = Path(__file__).with_name("touched_lines.tsv").read_text().splitlines()
 def written(texts: tuple[str, ...]) -> str:
     """Paths as the table has them: `*` for a part of a name, `<any>` for any path."""
     spelled = (
-        text.replace(" ", "\\_").replace("\t", "\\t").replace(ANY_TEXT, "*").replace(ANY_WORDS, "<any>")
+        text.replace(" ", "\\_")
+        .replace("\t", "\\t")
+        .replace(ANY_TEXT, "*")
+        .replace(ANY_WORDS, "<any>")
         for text in texts
     )
     return " ".join(dict.fromkeys(spelled)) or "-"
@@ -50,7 +55,8 @@ def test_git_that_writes_tracked_files_elsewhere_reads_them(line: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "line", ["git worktree list", "git checkout main", "git --git-dir=.git status", "git bundle verify b"]
+    "line",
+    ["git worktree list", "git checkout main", "git --git-dir=.git status", "git bundle verify b"],
 )
 def test_other_git_does_not(line: str) -> None:
     assert analyse(line).touches.git_trees == ()
@@ -113,11 +119,20 @@ CHANGES = re.compile(r"creat|unlink|rmdir|rename|mkdir|mknod|link|truncate|chmod
 
 def works() -> bool:
     """Whether processes can be traced here."""
-    return STRACE is not None and subprocess.run([STRACE, "-o", "/dev/null", "true"], check=False).returncode == 0
+    return (
+        STRACE is not None
+        and subprocess.run([STRACE, "-o", "/dev/null", "true"], check=False).returncode == 0
+    )
 
 
 def small_tree(work: Path) -> None:
-    for name, text in {"a": "a\nb\n", "b": "b\n", "d/c": "c\n", "list": "a\n", "script.sh": ":\n"}.items():
+    for name, text in {
+        "a": "a\nb\n",
+        "b": "b\n",
+        "d/c": "c\n",
+        "list": "a\n",
+        "script.sh": ":\n",
+    }.items():
         (work / name).parent.mkdir(exist_ok=True)
         (work / name).write_text(text)
     (work / "empty").mkdir()
@@ -133,7 +148,9 @@ def small_tree(work: Path) -> None:
 
 
 def changed(trace: Path, work: Path) -> set[str]:
-    """Return the files of the tree that a trace says were opened for writing, made, moved or removed."""
+    """Return the files of the tree that a trace says were opened for writing, made,
+    moved or removed.
+    """
     found: set[str] = set()
     for line in trace.read_text(errors="replace").splitlines():
         call = CALL.match(line)
@@ -175,7 +192,14 @@ def test_files_that_are_really_written_are_among_the_writes(tmp_path: Path, line
         line,
     ]
     environment = {"PATH": "/usr/bin:/bin"}
-    subprocess.run(command, cwd=work, stdin=subprocess.DEVNULL, capture_output=True, check=False, env=environment)
+    subprocess.run(
+        command,
+        cwd=work,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        check=False,
+        env=environment,
+    )
     touches = analyse(line).touches
     if ANYWHERE in (*touches.writes, *touches.filled_folders, *touches.changed_trees):
         return
@@ -187,8 +211,16 @@ def test_files_that_are_really_written_are_among_the_writes(tmp_path: Path, line
     below = [normpath(text).removeprefix(".") for text in texts]
     for path in map(str, map(Path, changed(trace, work))):
         is_git_data = ".git" in Path(path).parts
-        is_there = any(matches(path, file) or file.endswith(f"/{path}") for file in files)  # after a chdir of its own
+        is_there = any(
+            matches(path, file) or file.endswith(f"/{path}") for file in files
+        )  # after a chdir of its own
         is_there = is_there or any(file.startswith(f"{path}/") for file in files)  # made on the way
-        is_below = any(not folder or path == folder or path.startswith(f"{folder}/") for folder in below)
-        is_beside = any(Path(path).parent == Path(file).parent for file in files)  # a temporary name beside the file
-        assert is_git_data or is_there or is_below or (is_beside and not (work / path).exists()), path
+        is_below = any(
+            not folder or path == folder or path.startswith(f"{folder}/") for folder in below
+        )
+        is_beside = any(
+            Path(path).parent == Path(file).parent for file in files
+        )  # a temporary name beside the file
+        assert is_git_data or is_there or is_below or (is_beside and not (work / path).exists()), (
+            path
+        )

@@ -39,7 +39,9 @@ from codeloop.schema.permission import PermissionRequest, Reply
 MODEL = ModelRef(provider_id="scripted", model_id="script")
 
 
-def session(session_id: str | None = None, parent: str | None = None, title: str = "a title", at: int = 1) -> Session:
+def session(
+    session_id: str | None = None, parent: str | None = None, title: str = "a title", at: int = 1
+) -> Session:
     return Session(
         id=session_id or new_id("ses"),
         slug="quiet-river",
@@ -56,11 +58,17 @@ def session(session_id: str | None = None, parent: str | None = None, title: str
 
 def user(session_id: str, message_id: str | None = None, at: int = 1) -> UserMessage:
     return UserMessage(
-        id=message_id or new_id("msg"), session_id=session_id, time=UserTime(created=at), agent="build", model=MODEL
+        id=message_id or new_id("msg"),
+        session_id=session_id,
+        time=UserTime(created=at),
+        agent="build",
+        model=MODEL,
     )
 
 
-def assistant(session_id: str, parent: str, at: int = 1, done: int | None = None) -> AssistantMessage:
+def assistant(
+    session_id: str, parent: str, at: int = 1, done: int | None = None
+) -> AssistantMessage:
     return AssistantMessage(
         id=new_id("msg"),
         session_id=session_id,
@@ -77,7 +85,12 @@ def assistant(session_id: str, parent: str, at: int = 1, done: int | None = None
 
 
 def text(message: Message, words: str, part_id: str | None = None) -> TextPart:
-    return TextPart(id=part_id or new_id("prt"), session_id=message.session_id, message_id=message.id, text=words)
+    return TextPart(
+        id=part_id or new_id("prt"),
+        session_id=message.session_id,
+        message_id=message.id,
+        text=words,
+    )
 
 
 def created(info: Session) -> SessionCreated:
@@ -105,12 +118,19 @@ def put(part: Part) -> PartUpdated:
 
 
 def gone(part: Part) -> PartRemoved:
-    return PartRemoved(properties=PartGone(session_id=part.session_id, message_id=part.message_id, part_id=part.id))
+    return PartRemoved(
+        properties=PartGone(session_id=part.session_id, message_id=part.message_id, part_id=part.id)
+    )
 
 
 def question(session_id: str) -> PermissionRequest:
     return PermissionRequest(
-        id=new_id("per"), session_id=session_id, permission="bash", patterns=["ls"], metadata={}, always=["ls *"]
+        id=new_id("per"),
+        session_id=session_id,
+        permission="bash",
+        patterns=["ls"],
+        metadata={},
+        always=["ls *"],
     )
 
 
@@ -120,5 +140,7 @@ def asked(request: PermissionRequest) -> PermissionAsked:
 
 def replied(request: PermissionRequest, reply: Reply) -> PermissionReplied:
     return PermissionReplied(
-        properties=PermissionAnswer(session_id=request.session_id, request_id=request.id, reply=reply)
+        properties=PermissionAnswer(
+            session_id=request.session_id, request_id=request.id, reply=reply
+        )
     )

@@ -9,7 +9,10 @@ def test_what_was_said_last_is_the_agents_and_never_the_prompt() -> None:
     silent = assistant("ses_a", asked.id, at=2, done=3)
     prompt = Entry(asked, (text(asked, "the prompt"),))
     assert find_last_text((prompt, Entry(silent))) == ""
-    assert find_last_text((prompt, Entry(silent, (text(silent, "done"), text(silent, "  "))), prompt)) == "done"
+    assert (
+        find_last_text((prompt, Entry(silent, (text(silent, "done"), text(silent, "  "))), prompt))
+        == "done"
+    )
 
 
 def test_a_further_message_comes_last_even_when_the_clock_has_stepped_back() -> None:

@@ -57,7 +57,9 @@ def test_what_is_removed_may_come_again() -> None:
 
 
 def compacted(turns: int, kept: int) -> tuple[list[StoredEvent], str]:
-    """Return a session of some turns, a summary of all but the last `kept`, and one turn more; and its id."""
+    """Return a session of some turns, a summary of all but the last `kept`, and one turn more;
+    and its id.
+    """
     one = session()
     events: list[StoredEvent] = [created(one)]
     starts: list[str] = []
@@ -65,11 +67,20 @@ def compacted(turns: int, kept: int) -> tuple[list[StoredEvent], str]:
         asked = user(one.id, at=number * 10 + 1)
         answer = assistant(one.id, asked.id, at=number * 10 + 2, done=number * 10 + 3)
         starts.append(asked.id)
-        events += [said(asked), put(text(asked, f"prompt {number}")), said(answer), put(text(answer, "x" * 50))]
+        events += [
+            said(asked),
+            put(text(asked, f"prompt {number}")),
+            said(answer),
+            put(text(answer, "x" * 50)),
+        ]
     asked = user(one.id, at=turns * 10)
     tail = starts[-kept] if kept else None
-    part = CompactionPart(id=new_id("prt"), session_id=one.id, message_id=asked.id, auto=True, tail_start_id=tail)
-    note = replace(assistant(one.id, asked.id, at=turns * 10 + 1, done=turns * 10 + 2), summary=True)
+    part = CompactionPart(
+        id=new_id("prt"), session_id=one.id, message_id=asked.id, auto=True, tail_start_id=tail
+    )
+    note = replace(
+        assistant(one.id, asked.id, at=turns * 10 + 1, done=turns * 10 + 2), summary=True
+    )
     events += [said(asked), put(part), said(note), put(text(note, "NOTE"))]
     return events, one.id
 
@@ -87,7 +98,10 @@ def test_what_a_request_may_show_is_kept_after_a_summary_and_nothing_else(
     store.append(*events[1:])
     whole, recent = store.read_conversation(session_id), store.read_context(session_id)
     assert len(whole.entries) == 22
-    assert recent.entries == (*(e for e in whole.entries[: 20 - 2 * kept : 2]), *whole.entries[20 - 2 * kept :])
+    assert recent.entries == (
+        *(e for e in whole.entries[: 20 - 2 * kept : 2]),
+        *whole.entries[20 - 2 * kept :],
+    )
     assert store.read_context(session_id) is recent, "kept in memory"
 
 
@@ -110,7 +124,9 @@ def test_summaries_do_not_push_the_first_prompt_of_a_turn_out(tmp_path: Path) ->
     for number in range(1, 200):
         wish = user(one.id, at=number * 10)
         part = CompactionPart(id=new_id("prt"), session_id=one.id, message_id=wish.id, auto=True)
-        note = replace(assistant(one.id, wish.id, at=number * 10 + 1, done=number * 10 + 2), summary=True)
+        note = replace(
+            assistant(one.id, wish.id, at=number * 10 + 1, done=number * 10 + 2), summary=True
+        )
         events += [said(wish), put(part), said(note), put(text(note, "NOTE"))]
     store.append(*events)
     entries = store.read_context(one.id).entries

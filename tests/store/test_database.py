@@ -1,4 +1,6 @@
-"""The file under the store: private, migrated whole or not at all, and clear about what is wrong with it."""
+"""The file under the store: private, migrated whole or not at all,
+and clear about what is wrong with it.
+"""
 
 import os
 import random
@@ -20,7 +22,19 @@ from codeloop.schema.limits import STORE_BUSY_TIME
 from codeloop.store import database
 from codeloop.store.database import MIGRATIONS, StoreError, migrate, open_database
 from codeloop.store.store import Store
-from tests.store.states import asked, created, deleted, put, question, replied, said, session, text, updated, user
+from tests.store.states import (
+    asked,
+    created,
+    deleted,
+    put,
+    question,
+    replied,
+    said,
+    session,
+    text,
+    updated,
+    user,
+)
 from tests.support.examples import scale_examples
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -89,14 +103,20 @@ def test_files_and_folder_are_private_to_their_owner(path: Path) -> None:
         store.append(created(session()))
         assert mode(path.parent) == 0o700
         files = sorted(path.parent.iterdir())
-        assert [file.name for file in files] == ["codeloop.db", "codeloop.db-shm", "codeloop.db-wal"]
+        assert [file.name for file in files] == [
+            "codeloop.db",
+            "codeloop.db-shm",
+            "codeloop.db-wal",
+        ]
         assert {mode(file) for file in files} == {0o600}
         store.close()
     finally:
         os.umask(old)
 
 
-def test_a_migration_keeps_the_data_and_makes_a_private_backup(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_migration_keeps_the_data_and_makes_a_private_backup(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     one = session()
     message = user(one.id)
     monkeypatch.setattr(database, "MIGRATIONS", MIGRATIONS[:1])
@@ -131,15 +151,21 @@ def test_what_was_always_allowed_before_holds_for_its_session_as_it_did(
         old.close()
     monkeypatch.setattr(database, "MIGRATIONS", MIGRATIONS)
     new = Store(path)
-    assert [(each.id, each.directory) for each in new.permissions.list_all_grants()] == [(always.id, "")]
+    assert [(each.id, each.directory) for each in new.permissions.list_all_grants()] == [
+        (always.id, "")
+    ]
     for holds in (one, child):
-        assert [each.patterns for each in new.permissions.list_session_grants(holds.id)] == [always.always]
+        assert [each.patterns for each in new.permissions.list_session_grants(holds.id)] == [
+            always.always
+        ]
     assert new.permissions.list_session_grants(other.id) == []
     new.append(deleted(one))
     assert new.permissions.list_all_grants() == []
 
 
-def test_a_database_of_the_first_version_opens_and_keeps_facts(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_database_of_the_first_version_opens_and_keeps_facts(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     one = session()
     monkeypatch.setattr(database, "MIGRATIONS", MIGRATIONS[:1])
     old = Store(path)
@@ -155,7 +181,9 @@ def test_a_database_of_the_first_version_opens_and_keeps_facts(path: Path, monke
     assert new.facts.find(one.id) is None
 
 
-def test_a_migration_that_fails_midway_changes_nothing(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_migration_that_fails_midway_changes_nothing(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     one = session()
     monkeypatch.setattr(database, "MIGRATIONS", MIGRATIONS[:1])
     Store(path).append(created(one))
@@ -178,7 +206,9 @@ def test_a_newer_database_is_refused_and_left_as_it_is(path: Path) -> None:
         db.execute("PRAGMA user_version = 99")
     db.close()
     before = path.read_bytes()
-    with pytest.raises(StoreError, match=r"newer codeloop \(it is at version 99, this one knows") as raised:
+    with pytest.raises(
+        StoreError, match=r"newer codeloop \(it is at version 99, this one knows"
+    ) as raised:
         Store(path)
     assert str(path) in str(raised.value)
     assert path.read_bytes() == before
@@ -190,7 +220,11 @@ def test_a_damaged_file_is_named_and_left_as_it_is(path: Path, damage: str) -> N
     store.append(created(session()))
     store.close()
     whole = path.read_bytes()
-    broken = {"text": b"this is not a database\n" * 300, "zeros": bytes(len(whole)), "header": bytes(100) + whole[100:]}
+    broken = {
+        "text": b"this is not a database\n" * 300,
+        "zeros": bytes(len(whole)),
+        "header": bytes(100) + whole[100:],
+    }
     path.write_bytes(broken[damage])
     with pytest.raises(StoreError, match=r"is damaged .*move it away to start a new one") as raised:
         Store(path)
@@ -217,7 +251,9 @@ def test_a_full_database_says_what_to_do_and_keeps_what_was_stored(path: Path) -
     store.append(created(one))
     store._db.execute("PRAGMA max_page_count = 1")
     many = [updated(session(title="x" * 5_000)) for _ in range(100)]
-    with pytest.raises(StoreError, match=r"The disk is full: nothing more can be stored in .*codeloop\.db"):
+    with pytest.raises(
+        StoreError, match=r"The disk is full: nothing more can be stored in .*codeloop\.db"
+    ):
         store.append(*many)
     assert store.read_last_seq() == 1, "all of it or nothing"
     store._db.execute("PRAGMA max_page_count = 1000000")
@@ -235,7 +271,13 @@ def test_a_file_that_can_not_grow_loses_nothing_that_was_acknowledged(path: Path
         resource.setrlimit(resource.RLIMIT_FSIZE, (600_000, 600_000))
 
     done = subprocess.run(
-        script(FILLER, path, 1_000), preexec_fn=cap, capture_output=True, text=True, cwd=ROOT, timeout=60, check=False
+        script(FILLER, path, 1_000),
+        preexec_fn=cap,
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        timeout=60,
+        check=False,
     )
     assert done.returncode == 7, done.stderr
     *acknowledged, words = done.stdout.splitlines()
@@ -259,7 +301,12 @@ def test_a_read_only_folder_is_named_with_what_to_do(*, made: bool) -> None:
         path.parent.chmod(0o555)
         nobody = [65534] if os.geteuid() == 0 else []
         done = subprocess.run(
-            script(FILLER, path, 1, *nobody), capture_output=True, text=True, cwd=ROOT, timeout=60, check=False
+            script(FILLER, path, 1, *nobody),
+            capture_output=True,
+            text=True,
+            cwd=ROOT,
+            timeout=60,
+            check=False,
         )
         path.parent.chmod(0o755)
     assert done.returncode == 7, done.stderr
@@ -289,13 +336,18 @@ def test_what_a_killed_process_had_acknowledged_is_there(path: Path, seed: int) 
 
 @pytest.mark.slow
 def test_many_processes_may_open_a_new_database_at_once(path: Path) -> None:
-    processes = [subprocess.Popen(script(OPENER, path), stderr=subprocess.PIPE, text=True, cwd=ROOT) for _ in range(5)]
+    processes = [
+        subprocess.Popen(script(OPENER, path), stderr=subprocess.PIPE, text=True, cwd=ROOT)
+        for _ in range(5)
+    ]
     errors = [process.communicate(timeout=60)[1] for process in processes]
     assert [process.returncode for process in processes] == [0] * 5, errors
     assert Store(path).read_last_seq() == 100
 
 
-def test_one_process_at_a_time_brings_a_file_to_the_newest_version(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_process_at_a_time_brings_a_file_to_the_newest_version(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     held = list[bool]()
 
     def migrated(connection: sqlite3.Connection) -> None:
@@ -312,17 +364,23 @@ def test_one_process_at_a_time_brings_a_file_to_the_newest_version(path: Path, m
     assert held == [True]
     other = path.with_name("other") / "codeloop.db"
     other.parent.mkdir()
-    monkeypatch.setattr(database, "STORE_BUSY_TIME", msgspec.structs.replace(STORE_BUSY_TIME, value=10))
+    monkeypatch.setattr(
+        database, "STORE_BUSY_TIME", msgspec.structs.replace(STORE_BUSY_TIME, value=10)
+    )
     with lock(other.parent, 1), pytest.raises(StoreError, match="Another process has kept"):
         open_database(other)
 
 
-def test_a_locked_database_is_waited_for_and_then_named(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_locked_database_is_waited_for_and_then_named(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     store = Store(path)
     store._db.execute("PRAGMA busy_timeout = 50")
     holder = open_database(path)
     holder.execute("BEGIN IMMEDIATE")
-    with pytest.raises(StoreError, match=r"Another process has kept the database .*codeloop\.db locked"):
+    with pytest.raises(
+        StoreError, match=r"Another process has kept the database .*codeloop\.db locked"
+    ):
         store.append(created(session()))
     holder.execute("ROLLBACK")
     store.append(created(session()))

@@ -1,4 +1,6 @@
-"""Followers: every stored event once and in order, whoever stored it; live ones in their place between them."""
+"""Followers: every stored event once and in order, whoever stored it;
+live ones in their place between them.
+"""
 
 import asyncio
 import sqlite3
@@ -15,8 +17,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from codeloop.schema.errors import GapError
-from codeloop.schema.event import Event, PartRemoved, PartUpdated, SessionUpdated, StampedEvent, get_session_id
-from codeloop.schema.limits import STORE_EVENTS, STORE_POLL, STORE_POLL_IDLE, STORE_POLL_REST, STORE_QUEUE_EVENTS
+from codeloop.schema.event import (
+    Event,
+    PartRemoved,
+    PartUpdated,
+    SessionUpdated,
+    StampedEvent,
+    get_session_id,
+)
+from codeloop.schema.limits import (
+    STORE_EVENTS,
+    STORE_POLL,
+    STORE_POLL_IDLE,
+    STORE_POLL_REST,
+    STORE_QUEUE_EVENTS,
+)
 from codeloop.schema.live_events import Delta, PartDelta
 from codeloop.schema.wire import replace
 from codeloop.store.outbox import LARGE_EVENT, PRUNE_INTERVAL
@@ -42,7 +57,9 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "codeloop.db"
 
 
-async def take(stream: AsyncIterator[StampedEvent], count: int, deadline: float = 60) -> list[StampedEvent]:
+async def take(
+    stream: AsyncIterator[StampedEvent], count: int, deadline: float = 60
+) -> list[StampedEvent]:
     return [await asyncio.wait_for(anext(stream), deadline) for _ in range(count)]
 
 
@@ -63,7 +80,9 @@ def titles(events: list[StampedEvent]) -> list[str]:
     return [e.event.properties.info.title for e in events if isinstance(e.event, SessionUpdated)]
 
 
-async def test_a_follower_hears_what_is_stored_after_it_was_made_even_before_its_first_read(path: Path) -> None:
+async def test_a_follower_hears_what_is_stored_after_it_was_made_even_before_its_first_read(
+    path: Path,
+) -> None:
     store = Store(path)
     store.append(updated(session(title="old")))
     stream = store.follow()
@@ -91,7 +110,9 @@ async def test_replay_then_live_without_a_gap(path: Path) -> None:
     store.close()
 
 
-async def test_a_whispered_event_is_never_stored_and_not_seen_by_later_followers(path: Path) -> None:
+async def test_a_whispered_event_is_never_stored_and_not_seen_by_later_followers(
+    path: Path,
+) -> None:
     store = Store(path)
     first = store.follow()
     waiting = asyncio.ensure_future(anext(first))
@@ -103,7 +124,9 @@ async def test_a_whispered_event_is_never_stored_and_not_seen_by_later_followers
     store.close()
 
 
-async def test_a_live_event_keeps_its_place_when_another_store_writes_at_the_same_time(path: Path) -> None:
+async def test_a_live_event_keeps_its_place_when_another_store_writes_at_the_same_time(
+    path: Path,
+) -> None:
     """A delta told after the whole text it belongs to would be shown twice."""
     here, elsewhere = Store(path), Store(path)
     stream = here.follow()
@@ -164,7 +187,9 @@ async def test_a_large_part_is_stored_once_and_followers_get_it(path: Path) -> N
     message = user(one.id)
     part = text(message, "a long answer " * 10_000)
     size = len(msgspec.json.encode(part))
-    last = store.append(created(one), said(message), put(part), updated(replace(one, title="later")))
+    last = store.append(
+        created(one), said(message), put(part), updated(replace(one, title="later"))
+    )
     with closing(sqlite3.connect(path)) as db:
         assert db.execute("SELECT sum(length(data)) FROM event").fetchone()[0] < LARGE_EVENT < size
     first = (await take(store.follow(0), last))[2]
@@ -193,7 +218,9 @@ async def test_a_deletion_is_no_gap(path: Path) -> None:
     store.close()
 
 
-async def test_a_second_process_is_heard(path: Path, record_property: Callable[[str, object], None]) -> None:
+async def test_a_second_process_is_heard(
+    path: Path, record_property: Callable[[str, object], None]
+) -> None:
     store = Store(path)
     stream = store.follow()
     command = [sys.executable, "-c", WRITER, str(path), "5", "0.03"]
@@ -208,7 +235,9 @@ async def test_a_second_process_is_heard(path: Path, record_property: Callable[[
     store.close()
 
 
-async def test_a_follower_of_a_tree_reads_of_other_processes_only_what_concerns_it(path: Path) -> None:
+async def test_a_follower_of_a_tree_reads_of_other_processes_only_what_concerns_it(
+    path: Path,
+) -> None:
     here, elsewhere = Store(path), Store(path)
     own, other = session(), session()
     child = session(parent=own.id)
@@ -219,7 +248,12 @@ async def test_a_follower_of_a_tree_reads_of_other_processes_only_what_concerns_
     grandchild = session(parent=child.id)
     elsewhere.append(updated(other), created(grandchild))
     seen = await take(stream, 4)
-    assert [get_session_id(stamped.event) for stamped in seen] == [child.id, child.id, own.id, grandchild.id]
+    assert [get_session_id(stamped.event) for stamped in seen] == [
+        child.id,
+        child.id,
+        own.id,
+        grandchild.id,
+    ]
     here.append(updated(other))  # of this process all come: a follower is woken by them anyway
     assert get_session_id((await take(stream, 1))[0].event) == other.id
     here.close()
@@ -302,7 +336,10 @@ class Watcher:
 
     async def finish(self, expected: int) -> None:
         end = asyncio.get_running_loop().time() + 60
-        while len([seq for seq in self.seen if seq]) < expected and asyncio.get_running_loop().time() < end:
+        while (
+            len([seq for seq in self.seen if seq]) < expected
+            and asyncio.get_running_loop().time() < end
+        ):
             await self.read(50)
             await asyncio.sleep(0.001)
         await self.read(50)

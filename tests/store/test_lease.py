@@ -1,4 +1,6 @@
-"""Leases: one process at a time, a living one is never robbed, a dead one is taken over from at once."""
+"""Leases: one process at a time, a living one is never robbed,
+a dead one is taken over from at once.
+"""
 
 import os
 import platform
@@ -69,7 +71,9 @@ def holding(path: Path, session_id: str = "ses_1") -> Generator[subprocess.Popen
 
 def started(code: str, *arguments: object) -> subprocess.Popen[str]:
     argv = [sys.executable, "-c", code, *map(str, arguments)]
-    return subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT)
+    return subprocess.Popen(
+        argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT
+    )
 
 
 def say(process: subprocess.Popen[str], word: str) -> str:
@@ -83,7 +87,9 @@ def say(process: subprocess.Popen[str], word: str) -> str:
 def put(path: Path, holder: LeaseHolder, session_id: str = "ses_1") -> None:
     """Store a lease as another process would have."""
     sql = "INSERT OR REPLACE INTO lease (session_id, host, pid, started, until) VALUES (?, ?, ?, ?, ?)"
-    Database(path).execute(sql, (session_id, holder.host, holder.pid, holder.started, holder.expires_at))
+    Database(path).execute(
+        sql, (session_id, holder.host, holder.pid, holder.started, holder.expires_at)
+    )
 
 
 def own_start() -> str:
@@ -177,7 +183,9 @@ def test_a_holder_of_an_older_codeloop_is_looked_at_by_its_machine_alone(path: P
     store.leases.acquire("ses_1")
 
 
-def test_a_holder_in_another_container_of_the_same_name_is_believed_until_its_time_is_over(path: Path) -> None:
+def test_a_holder_in_another_container_of_the_same_name_is_believed_until_its_time_is_over(
+    path: Path,
+) -> None:
     store = Store(path)
     elsewhere = f"{read_pid_scope()}7"
     put(path, LeaseHolder(elsewhere, os.getpid(), own_start(), later()))
@@ -188,13 +196,30 @@ def test_a_holder_in_another_container_of_the_same_name_is_believed_until_its_ti
     store.leases.acquire("ses_1")
 
 
-@pytest.mark.skipif(sys.platform != "linux" or os.geteuid() != 0, reason="only root makes a process namespace")
+@pytest.mark.skipif(
+    sys.platform != "linux" or os.geteuid() != 0, reason="only root makes a process namespace"
+)
 @pytest.mark.parametrize("proc", [(), ("--mount-proc",)], ids=["the host's /proc", "its own /proc"])
-def test_a_holder_in_another_process_namespace_is_not_taken_for_dead(path: Path, proc: tuple[str, ...]) -> None:
+def test_a_holder_in_another_process_namespace_is_not_taken_for_dead(
+    path: Path, proc: tuple[str, ...]
+) -> None:
     Store(path)
-    argv = ["unshare", "--pid", "--fork", "--kill-child", *proc, sys.executable, "-c", HOLDER, str(path), "ses_1"]
+    argv = [
+        "unshare",
+        "--pid",
+        "--fork",
+        "--kill-child",
+        *proc,
+        sys.executable,
+        "-c",
+        HOLDER,
+        str(path),
+        "ses_1",
+    ]
     pipe = subprocess.PIPE
-    with subprocess.Popen(argv, stdin=pipe, stdout=pipe, stderr=pipe, text=True, cwd=ROOT) as inside:
+    with subprocess.Popen(
+        argv, stdin=pipe, stdout=pipe, stderr=pipe, text=True, cwd=ROOT
+    ) as inside:
         assert inside.stdout is not None
         assert inside.stderr is not None
         if inside.stdout.readline() != "taken\n":
@@ -231,7 +256,9 @@ def test_one_of_many_that_want_it_at_once_gets_it(path: Path) -> None:
     Store(path).append(created(session("ses_1")))
     processes = [started(WANTER, path) for _ in range(4)]
     try:
-        assert [process.stdout.readline() for process in processes if process.stdout] == ["ready\n"] * 4
+        assert [process.stdout.readline() for process in processes if process.stdout] == [
+            "ready\n"
+        ] * 4
         for process in processes:
             assert process.stdin is not None
             process.stdin.write("go\n")

@@ -1,4 +1,6 @@
-"""The ledger: what was spent stays as it is, is dated in order, and is found in databases of every version."""
+"""The ledger: what was spent stays as it is, is dated in order,
+and is found in databases of every version.
+"""
 
 from contextlib import closing
 from pathlib import Path
@@ -15,9 +17,17 @@ from codeloop.store.ledger import PaidRequest, Spent, open_ledger
 from codeloop.store.store import Store
 from tests.store.states import assistant, created, deleted, put, said, session, unsaid, user
 
-USED = Tokens(input=100, output=10, reasoning=1, cache=CacheTokens(read=5, write=2, hour_write=1), estimated=7)
+USED = Tokens(
+    input=100, output=10, reasoning=1, cache=CacheTokens(read=5, write=2, hour_write=1), estimated=7
+)
 REQUEST = PaidRequest(
-    session_id="ses_1", root_id="ses_1", message_id="", directory="/p", path="", model="p/m", kind="turn"
+    session_id="ses_1",
+    root_id="ses_1",
+    message_id="",
+    directory="/p",
+    path="",
+    model="p/m",
+    kind="turn",
 )
 
 
@@ -33,7 +43,10 @@ def test_a_row_that_is_settled_never_changes_and_none_is_deleted(path: Path) -> 
     entry.update(0.2, USED)
     entry.settle(0.3, USED)
     for sql in ("DELETE FROM spending", "UPDATE spending SET cost = 0"):
-        with pytest.raises(StoreError, match=r"what was spent (never|is never)"), store._db.transaction():
+        with (
+            pytest.raises(StoreError, match=r"what was spent (never|is never)"),
+            store._db.transaction(),
+        ):
             store._db.execute(sql)
     store.close()
     with closing(open_ledger(path)) as ledger:
@@ -49,7 +62,9 @@ def test_what_is_undone_or_deleted_stays_with_a_mark(path: Path) -> None:
     for answer in (kept, undone):
         request = replace(REQUEST, session_id=one.id, root_id=one.id, message_id=answer.id)
         store.ledger.begin(request).settle(1.0, USED)
-    store.ledger.begin(replace(REQUEST, session_id=one.id, root_id=one.id, kind="title")).settle(1.0, USED)
+    store.ledger.begin(replace(REQUEST, session_id=one.id, root_id=one.id, kind="title")).settle(
+        1.0, USED
+    )
     store.append(unsaid(undone))
     assert [each.is_kept for each in store.ledger.list_requests(0)] == [True, False, True]
     store.append(deleted(one))
@@ -58,7 +73,9 @@ def test_what_is_undone_or_deleted_stays_with_a_mark(path: Path) -> None:
     assert len(store.ledger.list_session_requests(one.id, [])) == 3
 
 
-def test_a_clock_that_is_set_back_dates_no_row_before_earlier_ones(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_clock_that_is_set_back_dates_no_row_before_earlier_ones(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     store = Store(path)
     times = iter((5_000, 1_000, 6_000))
     monkeypatch.setattr("codeloop.store.ledger.now_ms", lambda: next(times))
@@ -72,9 +89,14 @@ def test_a_clock_that_is_set_back_dates_no_row_before_earlier_ones(path: Path, m
 
 
 def fill_old_database(path: Path) -> tuple[Session, Session]:
-    """Store what an earlier version has: a parent with a title, a subagent, a copy, and answers of all kinds."""
+    """Store what an earlier version has: a parent with a title, a subagent, a copy,
+    and answers of all kinds.
+    """
     now = now_ms() - 60_000
-    usage = {"cost": 0.25, "tokens": {"input": 9, "output": 1, "reasoning": 0, "cache": {"read": 0, "write": 0}}}
+    usage = {
+        "cost": 0.25,
+        "tokens": {"input": 9, "output": 1, "reasoning": 0, "cache": {"read": 0, "write": 0}},
+    }
     title = {"created": now + 5, "providerID": "p", "modelID": "small", **usage}
     parent = replace(
         session(), directory="/p/sub", path="sub", metadata={"title": title, "judgedUsage": {"cost": "wrong"}},
@@ -84,7 +106,9 @@ def fill_old_database(path: Path) -> tuple[Session, Session]:
     copy = replace(session(), time=SessionTime(created=now + 100, updated=now))
     store = Store(path)
     store.append(*map(created, (parent, child, copy)))
-    for at, (owner, kind) in enumerate(((parent, "turn"), (child, "subagent"), (parent, "compaction"), (copy, "copy"))):
+    for at, (owner, kind) in enumerate(
+        ((parent, "turn"), (child, "subagent"), (parent, "compaction"), (copy, "copy"))
+    ):
         answer = replace(
             assistant(owner.id, "msg_0", at=now + at), cost=0.5, tokens=USED, retried=USED,
             summary=True if kind == "compaction" else None,
@@ -118,10 +142,18 @@ def test_what_older_databases_hold_is_found(
         ("compaction", parent.id, parent.id, 0.5),
         ("title", parent.id, parent.id, 0.25),
     ]
-    assert [each.tokens for each in requests] == [*(USED.plus(USED),) * 3, replace(NO_TOKENS, input=9, output=1)]
+    assert [each.tokens for each in requests] == [
+        *(USED.plus(USED),) * 3,
+        replace(NO_TOKENS, input=9, output=1),
+    ]
     assert [each.tool_calls for each in requests] == [1, 1, 1, 0]
     assert {each.model for each in requests} == {"scripted/script", "p/small"}
-    assert (requests[0].directory, requests[0].path, spent, total) == ("/p/sub", "sub", Spent(1.25, 1.25), 1.75)
+    assert (requests[0].directory, requests[0].path, spent, total) == (
+        "/p/sub",
+        "sub",
+        Spent(1.25, 1.25),
+        1.75,
+    )
     assert all(each.is_kept for each in requests)
 
 

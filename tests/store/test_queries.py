@@ -30,7 +30,9 @@ def filled(path: Path, times: list[int]) -> Store:
     store.append(make_session_created(SESSION))
     for number, at in enumerate(times):
         info = user(SESSION.id, f"msg_{number:03}", at=at)
-        part = TextPart(id=f"prt_{number:03}", session_id=SESSION.id, message_id=info.id, text=str(number))
+        part = TextPart(
+            id=f"prt_{number:03}", session_id=SESSION.id, message_id=info.id, text=str(number)
+        )
         store.append(
             make_message_updated(info),
             PartUpdated(properties=PartInfo(session_id=SESSION.id, part=part, time=1)),
@@ -75,7 +77,9 @@ def test_a_database_opened_to_read_is_left_as_it_is(tmp_path: Path) -> None:
 def test_what_another_process_writes_is_read_without_waiting(tmp_path: Path) -> None:
     store = filled(tmp_path / "a.db", [1])
     queries = open_queries(store.path)
-    store.append(SessionCreated(properties=SessionInfo(session_id="ses_2", info=session("ses_2", at=2))))
+    store.append(
+        SessionCreated(properties=SessionInfo(session_id="ses_2", info=session("ses_2", at=2)))
+    )
     assert [each.id for each in queries.find_sessions(SessionFilter())] == ["ses_2", "ses_1"]
     queries.close()
     store.close()
@@ -98,7 +102,9 @@ def test_the_pattern_finds_at_least_what_holds_the_text(text: str, before: str, 
     if "\0" in text or any("\ud800" <= char <= "\udfff" for char in whole):
         return
     db = sqlite3.connect(":memory:")
-    assert db.execute("SELECT ? LIKE ? ESCAPE '!'", (whole, make_like_pattern(text))).fetchone() == (1,)
+    assert db.execute(
+        "SELECT ? LIKE ? ESCAPE '!'", (whole, make_like_pattern(text))
+    ).fetchone() == (1,)
     db.close()
 
 

@@ -45,7 +45,9 @@ def path(tmp_path: Path) -> Path:
 
 def counts(path: Path) -> dict[str, int]:
     with sqlite3.connect(path) as db:
-        return {table: db.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in TABLES}
+        return {
+            table: db.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in TABLES
+        }
 
 
 def test_what_was_appended_is_there_for_a_store_opened_later(path: Path) -> None:
@@ -112,7 +114,9 @@ def test_changes_of_a_session_by_two_writers_at_once_all_count(path: Path) -> No
     assert Store(path).get_session(one.id).cost == (one.cost or 0.0) + 2 * times
 
 
-def test_a_change_that_changes_nothing_is_no_event_and_one_of_nothing_is_refused(path: Path) -> None:
+def test_a_change_that_changes_nothing_is_no_event_and_one_of_nothing_is_refused(
+    path: Path,
+) -> None:
     store, one = Store(path), session()
     last = store.append(created(one))
     assert store.update_session(one.id, lambda now: now) == one
@@ -196,15 +200,21 @@ def test_the_conversations_of_sessions_that_work_stay_in_memory(path: Path) -> N
     for one in others:
         store.append(created(one))
         store.read_context(one.id)
-    assert all(store.read_context(one.id) is seen for one, seen in zip(working, before, strict=True))
+    assert all(
+        store.read_context(one.id) is seen for one, seen in zip(working, before, strict=True)
+    )
     for one in working:
         store.publish_live(StatusChanged(properties=SessionState(session_id=one.id, status=Idle())))
     store.append(created(last := session()))
     store.read_context(last.id)
-    assert store.read_context(working[0].id) is not before[0], "those that end are dropped like others"
+    assert store.read_context(working[0].id) is not before[0], (
+        "those that end are dropped like others"
+    )
 
 
-def test_an_unchanged_conversation_is_the_same_object_and_so_is_an_unchanged_entry(path: Path) -> None:
+def test_an_unchanged_conversation_is_the_same_object_and_so_is_an_unchanged_entry(
+    path: Path,
+) -> None:
     store = Store(path)
     one = session()
     first, second = user(one.id, at=1), user(one.id, at=2)
@@ -250,13 +260,18 @@ class World:
             return gone(part)
         if kind == 5:
             del self.messages[message.id]
-            self.parts = {key: part for key, part in self.parts.items() if part.message_id != message.id}
+            self.parts = {
+                key: part for key, part in self.parts.items() if part.message_id != message.id
+            }
             return unsaid(message)
         return updated(replace(one, title=words))
 
 
 STEPS = st.lists(
-    st.tuples(st.integers(0, 6), st.integers(0, 50), st.text(max_size=3), st.booleans(), st.booleans()), max_size=40
+    st.tuples(
+        st.integers(0, 6), st.integers(0, 50), st.text(max_size=3), st.booleans(), st.booleans()
+    ),
+    max_size=40,
 )
 
 

@@ -29,10 +29,12 @@ VERTEX_PATH = "/v1/projects/p/locations/global/publishers"
 
 @dataclass(frozen=True)
 class AdapterRow:
-    """One adapter. `overflow`, `busy`: the body of the error for a request that is too long, and for too many requests.
+    """One adapter. `overflow`, `busy`: the body of the error for a request that is too long,
+    and for too many requests.
 
-    `base`: the path of its base URL. `signs`: signatures of thinking must be sent back. `counts_thoughts`: answers have
-    the number of thinking tokens; `counts_written`: that of tokens written to the cache.
+    `base`: the path of its base URL. `signs`: signatures of thinking must be sent back.
+    `counts_thoughts`: answers have the number of thinking tokens;
+    `counts_written`: that of tokens written to the cache.
     """
 
     info: ModelInfo
@@ -45,7 +47,13 @@ class AdapterRow:
 
     def open(self, url: str, **given: Any) -> Any:
         """Return a model that uses a server, whose URL ends in /v1."""
-        values: dict[str, Any] = {"key": API_KEY, "connect": 60.0, "first_byte": 60.0, "idle": 60.0, **given}
+        values: dict[str, Any] = {
+            "key": API_KEY,
+            "connect": 60.0,
+            "first_byte": 60.0,
+            "idle": 60.0,
+            **given,
+        }
         endpoint = Endpoint(url.removesuffix("/v1") + self.base, **values)
         adapter: Any = load_object(ADAPTERS[self.protocol])
         model: ChatModel = adapter(self.info, endpoint, find_quirks(self.info))
@@ -95,11 +103,16 @@ OPENAI_LONG = make_error(
     type="invalid_request_error",
     code="context_length_exceeded",
 )
-OPENAI_BUSY = make_error(message="Rate limit reached for gpt-5.4", type="tokens", code="rate_limit_exceeded")
+OPENAI_BUSY = make_error(
+    message="Rate limit reached for gpt-5.4", type="tokens", code="rate_limit_exceeded"
+)
 ADAPTER_ROWS = {
     "chat": AdapterRow(
         make_model_info("openai-chat", "acme", "@ai-sdk/openai-compatible", "m1"),
-        overflow=make_error(message="This model's maximum context length is 8 tokens", code="context_length_exceeded"),
+        overflow=make_error(
+            message="This model's maximum context length is 8 tokens",
+            code="context_length_exceeded",
+        ),
         busy=make_error(message="Rate limit reached", type="rate_limit_error"),
         signs=False,
         counts_written=False,
@@ -124,14 +137,19 @@ ADAPTER_ROWS = {
         counts_written=False,
     ),
     "anthropic": AdapterRow(
-        make_model_info("anthropic-messages", "anthropic", "@ai-sdk/anthropic", "claude-sonnet-4-5"),
+        make_model_info(
+            "anthropic-messages", "anthropic", "@ai-sdk/anthropic", "claude-sonnet-4-5"
+        ),
         overflow=make_anthropic_error("invalid_request_error", ANTHROPIC_LONG_MESSAGE),
         busy=make_anthropic_error("rate_limit_error", "This request would exceed your rate limit."),
         counts_thoughts=False,
     ),
     "vertex-claude": AdapterRow(
         make_model_info(
-            "anthropic-vertex", "google-vertex", "@ai-sdk/google-vertex/anthropic", "claude-sonnet-4-5@20250929"
+            "anthropic-vertex",
+            "google-vertex",
+            "@ai-sdk/google-vertex/anthropic",
+            "claude-sonnet-4-5@20250929",
         ),
         overflow=make_anthropic_error("invalid_request_error", ANTHROPIC_LONG_MESSAGE),
         busy=GOOGLE_BUSY,
@@ -146,7 +164,9 @@ ADAPTER_ROWS = {
         counts_written=False,
     ),
     "vertex-gemini": AdapterRow(
-        make_model_info("google-generate-content", "google-vertex", "@ai-sdk/google-vertex", "gemini-3.5-flash"),
+        make_model_info(
+            "google-generate-content", "google-vertex", "@ai-sdk/google-vertex", "gemini-3.5-flash"
+        ),
         overflow=GOOGLE_LONG,
         busy=GOOGLE_BUSY,
         base=f"{VERTEX_PATH}/google",
@@ -161,7 +181,10 @@ ADAPTER_ROWS = {
     ),
     "bedrock": AdapterRow(
         make_model_info(
-            "bedrock-converse", "amazon-bedrock", "@ai-sdk/amazon-bedrock", "us.anthropic.claude-sonnet-4-5-v1:0"
+            "bedrock-converse",
+            "amazon-bedrock",
+            "@ai-sdk/amazon-bedrock",
+            "us.anthropic.claude-sonnet-4-5-v1:0",
         ),
         overflow=json.dumps({"message": "Input is too long for requested model."}),
         busy=json.dumps({"message": "Too many requests, please wait before trying again."}),
@@ -185,7 +208,9 @@ def fold_turn(events: Sequence[ModelEvent], origin: str) -> AssistantModelMessag
                     pieces.append(TextPiece(text))
                 last = (TextDelta, block)
             case ReasoningDelta(text=text, block=block, metadata=metadata):
-                if last == (ReasoningDelta, block) and isinstance(piece := pieces[-1], ReasoningPiece):
+                if last == (ReasoningDelta, block) and isinstance(
+                    piece := pieces[-1], ReasoningPiece
+                ):
                     pieces[-1] = ReasoningPiece(piece.text + text, {**piece.metadata, **metadata})
                 else:
                     pieces.append(ReasoningPiece(text, metadata))

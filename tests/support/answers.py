@@ -9,7 +9,9 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A tool call. `arguments` is sent unchanged, so it may be broken JSON; None: the field is null."""
+    """A tool call. `arguments` is sent unchanged, so it may be broken JSON;
+    None: the field is null.
+    """
 
     name: str
     arguments: str | None = "{}"
@@ -31,13 +33,15 @@ class Counts:
 class Answer:
     """One answer. Times are in seconds.
 
-    `deltas`: how many pieces the text is sent in; 0: one for each word. `delay`: before each event. `finish`: why the
-    answer ends, in the protocol's own word; "": the word that fits the answer; None: none is sent. `pieces`: bytes of a
-    network write, which may split events, JSON and characters; 0: each event is one HTTP chunk. `hang`: before the
-    status line. `stall_after`: events after which nothing is sent, while the connection stays open. `until`: what is
-    true before the status line is sent, or, with `stall_after`, before the rest is. `cut_after`: events after which the
-    connection is closed without the end of the body. `events`: the data of each event, verbatim, instead of all fields
-    before. `status`: with any other than 200, `body` is sent.
+    `deltas`: how many pieces the text is sent in; 0: one for each word. `delay`: before each event.
+    `finish`: why the answer ends, in the protocol's own word; "": the word that fits the answer;
+    None: none is sent. `pieces`: bytes of a network write, which may split events, JSON and
+    characters; 0: each event is one HTTP chunk. `hang`: before the status line. `stall_after`:
+    events after which nothing is sent, while the connection stays open. `until`: what is true
+    before the status line is sent, or, with `stall_after`, before the rest is. `cut_after`: events
+    after which the connection is closed without the end of the body. `events`: the data of each
+    event, verbatim, instead of all fields before.
+    `status`: with any other than 200, `body` is sent.
     """
 
     text: str = ""
@@ -67,7 +71,9 @@ class Answer:
 
 
 def split_text(text: str, parts: int) -> list[str]:
-    """Return `text` in `parts` pieces of about the same length, or fewer if it is short; 0: one for each word."""
+    """Return `text` in `parts` pieces of about the same length, or fewer if it is short;
+    0: one for each word.
+    """
     if not text:
         return []
     if parts == 0:
@@ -78,7 +84,9 @@ def split_text(text: str, parts: int) -> list[str]:
 
 
 def parse_answer(data: dict[str, Any]) -> Answer:
-    """Read an answer from JSON. `repeat: n` makes the text n times as long. Raises ValueError on unknown fields."""
+    """Read an answer from JSON. `repeat: n` makes the text n times as long.
+    Raises ValueError on unknown fields.
+    """
     known = {each.name for each in fields(Answer)} - {"until"} | {"repeat"}
     if unknown := data.keys() - known:
         raise ValueError(f"an answer has no field {', '.join(sorted(unknown))}")
@@ -94,7 +102,9 @@ def parse_answer(data: dict[str, Any]) -> Answer:
 
 @dataclass(frozen=True, slots=True)
 class AnswerScript:
-    """Answers in the order in which they are given, and the one for requests without tools (titles, summaries)."""
+    """Answers in the order in which they are given, and the one for requests without tools (titles,
+    summaries).
+    """
 
     answers: tuple[Answer, ...]
     without_tools: Answer = Answer(text="A short title")

@@ -14,9 +14,11 @@ _thread = threading.local()
 
 @contextmanager
 def add_audit(audit: Audit) -> Generator[None]:
-    """Call `audit(event, arguments)` before each operation that Python audits, on the operation's thread.
+    """Call `audit(event, arguments)` before each operation that Python audits,
+    on the operation's thread.
 
-    Operations of the audit itself are not reported. See `sys.addaudithook` and the table of audit events.
+    Operations of the audit itself are not reported.
+    See `sys.addaudithook` and the table of audit events.
     """
     _install()
     _audits.append(audit)

@@ -1,4 +1,6 @@
-"""Chooses the examples of properties: the same in every run, or with `make fuzz`, many random ones."""
+"""Chooses the examples of properties: the same in every run, or with `make fuzz`,
+many random ones.
+"""
 
 import os
 
@@ -18,7 +20,9 @@ def scale_examples(count: int) -> int:
 
 
 def configure_hypothesis() -> None:
-    """Configure hypothesis. In a usual run nothing is random or timed, so that all runs of a commit agree."""
+    """Configure hypothesis. In a usual run nothing is random or timed,
+    so that all runs of a commit agree.
+    """
     untimed = settings(deadline=None, suppress_health_check=_TIMED_CHECKS)
     settings.register_profile("same", untimed, derandomize=True, database=None)
     settings.register_profile("fuzz", untimed, max_examples=scale_examples(100), print_blob=True)

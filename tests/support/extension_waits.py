@@ -9,7 +9,13 @@ from tests.support.patient_limits import LONG_LIMIT
 
 @pytest.fixture(autouse=True)
 def patient_extensions(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let turns of a module that imports this wait for an extension's process, however late it starts."""
-    for module, names in ((hosts, ["HOST_WAIT"]), (host, ["HOST_START", "HOST_LOAD"]), (hooks, ["HOOK_ANSWER_TIME"])):
+    """Let turns of a module that imports this wait for an extension's process,
+    however late it starts.
+    """
+    for module, names in (
+        (hosts, ["HOST_WAIT"]),
+        (host, ["HOST_START", "HOST_LOAD"]),
+        (hooks, ["HOOK_ANSWER_TIME"]),
+    ):
         for name in names:
             monkeypatch.setattr(module, name, LONG_LIMIT)

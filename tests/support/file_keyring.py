@@ -1,4 +1,6 @@
-"""A backend of the package `keyring`: keys in the file `$FILE_KEYRING`, locked while `$FILE_KEYRING.lock` exists."""
+"""A backend of the package `keyring`: keys in the file `$FILE_KEYRING`, locked while
+`$FILE_KEYRING.lock` exists.
+"""
 
 import json
 import os

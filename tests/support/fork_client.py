@@ -1,7 +1,9 @@
-"""Has the process behind a socket fork a child that runs a code: `python -I -S fork_client.py SOCKET CODE ARGUMENT...`.
+"""Has the process behind a socket fork a child that runs a code: `python -I -S fork_client.py
+SOCKET CODE ARGUMENT...`.
 
-The child gets the stdin, stdout, stderr, directory and environment of this process. Signals are passed on to it, and
-this process ends as the child does. It imports little, since it is started hundreds of times in place of the program.
+The child gets the stdin, stdout, stderr, directory and environment of this process. Signals are
+passed on to it, and this process ends as the child does. It imports little, since it is started
+hundreds of times in place of the program.
 """
 
 import json
@@ -11,15 +13,25 @@ import socket
 import sys
 from contextlib import suppress
 
-FORWARDED_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGWINCH, signal.SIGUSR1)
+FORWARDED_SIGNALS = (
+    signal.SIGINT,
+    signal.SIGTERM,
+    signal.SIGHUP,
+    signal.SIGQUIT,
+    signal.SIGWINCH,
+    signal.SIGUSR1,
+)
 
 
 def main() -> None:
     """Request the child, pass signals on to it, and end as it does."""
     _, where, code, *argv = sys.argv
-    # They wait until the child is known: one that comes before would end this process, and the child by SIGKILL.
+    # They wait until the child is known: one that comes before would end this process,
+    # and the child by SIGKILL.
     signal.pthread_sigmask(signal.SIG_BLOCK, FORWARDED_SIGNALS)
-    asked = json.dumps({"code": code, "argv": argv, "cwd": os.path.realpath("."), "env": dict(os.environ)}).encode()
+    asked = json.dumps(
+        {"code": code, "argv": argv, "cwd": os.path.realpath("."), "env": dict(os.environ)}
+    ).encode()
     with socket.socket(socket.AF_UNIX) as channel:
         channel.connect(where)
         socket.send_fds(channel, [len(asked).to_bytes(4, "big")], [0, 1, 2])

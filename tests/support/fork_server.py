@@ -1,8 +1,9 @@
-"""Starts the program cheaply: as a real process that is forked from one in which the whole program is loaded.
+"""Starts the program cheaply: as a real process that is forked from one in which
+the whole program is loaded.
 
-The interpreter and the imports are most of the cost of a short command, and the tests start hundreds. Tests of things
-that differ in such a child (when modules are loaded, the controlling terminal, a signal at any moment) start a new
-interpreter.
+The interpreter and the imports are most of the cost of a short command, and the tests start
+hundreds. Tests of things that differ in such a child (when modules are loaded, the controlling
+terminal, a signal at any moment) start a new interpreter.
 """
 
 import atexit
@@ -31,13 +32,19 @@ ROOT = Path(__file__).parents[2]
 START_PREFIXES = ("LANG", "LC_", "PYTHON", "TZ")
 """Prefixes of variables that the interpreter reads only once."""
 CLIENT_FILE = Path(__file__).with_name("fork_client.py")
-"""A script that is started in place of the program; its arguments name the code that the forked child runs."""
+"""A script that is started in place of the program;
+its arguments name the code that the forked child runs.
+"""
 MAX_INPUT_BYTES = 16_000
-"""So many bytes fit into a pipe whose other end nobody reads yet; with more, the write would block."""
+"""So many bytes fit into a pipe whose other end nobody reads yet;
+with more, the write would block.
+"""
 
 
 class ForkServer:
-    """A process in which the program is loaded. It forks children, also concurrently, until this process ends."""
+    """A process in which the program is loaded. It forks children, also concurrently,
+    until this process ends.
+    """
 
     def __init__(self) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="codeloop-", ignore_cleanup_errors=True)
@@ -52,7 +59,11 @@ class ForkServer:
                     f"from tests.support.fork_server import serve_forks; exec(serve_forks({listener.fileno()}))",
                 ],
                 cwd=ROOT,
-                env={name: value for name, value in os.environ.items() if not name.startswith(START_PREFIXES)},
+                env={
+                    name: value
+                    for name, value in os.environ.items()
+                    if not name.startswith(START_PREFIXES)
+                },
                 # The server ends when this pipe is closed, also if this process is killed.
                 stdin=subprocess.PIPE,
                 # Not a terminal, to which Python would write line by line.
@@ -64,14 +75,18 @@ class ForkServer:
     def run(
         self, command: Sequence[str], cwd: Path, env: Mapping[str, str], text: str, seconds: float
     ) -> subprocess.CompletedProcess[str] | None:
-        """Run `python -c CODE ARGUMENT...` as `subprocess.run` does; None: that needs a new interpreter."""
+        """Run `python -c CODE ARGUMENT...` as `subprocess.run` does;
+        None: that needs a new interpreter.
+        """
         given = text.encode("utf-8", "surrogateescape")
         if len(given) > MAX_INPUT_BYTES or any(map(is_read_at_start, env)):
             return None
         (stdin, to), (out, stdout), (err, stderr) = os.pipe(), os.pipe(), os.pipe()
         os.write(to, given)
         os.close(to)
-        asked = json.dumps({"code": command[2], "argv": command[3:], "cwd": str(cwd), "env": dict(env)}).encode()
+        asked = json.dumps(
+            {"code": command[2], "argv": command[3:], "cwd": str(cwd), "env": dict(env)}
+        ).encode()
         with socket.socket(socket.AF_UNIX) as channel:
             channel.connect(str(self.socket))
             socket.send_fds(channel, [len(asked).to_bytes(4, "big")], [stdin, stdout, stderr])
@@ -95,7 +110,9 @@ def is_read_at_start(name: str) -> bool:
 
 
 def receive_number(channel: socket.socket) -> int:
-    """Return the next number that a channel receives: the child's process id, then its exit code."""
+    """Return the next number that a channel receives: the child's process id,
+    then its exit code.
+    """
     said = channel.recv(4, socket.MSG_WAITALL)
     assert len(said) == 4, "the process that has the program loaded is gone"
     return int.from_bytes(said, "big", signed=True)
@@ -124,7 +141,9 @@ def read_outputs(out: int, err: int, seconds: float) -> list[str]:
 
 
 def serve_forks(descriptor: int) -> str:
-    """Fork a child for each request to a socket, until stdin ends. In a child, return the code that it has to run."""
+    """Fork a child for each request to a socket, until stdin ends.
+    In a child, return the code that it has to run.
+    """
     exec(make_limit_code(PATIENT_LIMITS))
     for module in pkgutil.walk_packages(codeloop.__path__, "codeloop."):
         if not module.name.endswith("__main__"):
@@ -158,7 +177,11 @@ def serve_forks(descriptor: int) -> str:
                         signal.set_wakeup_fd(-1)
                         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
                         waiting.close()
-                        for each in (ended, wake, *(other.detach() for other in (channel, *children.values()))):
+                        for each in (
+                            ended,
+                            wake,
+                            *(other.detach() for other in (channel, *children.values())),
+                        ):
                             os.close(each)
                         set_up_child(given, asked["argv"], asked["cwd"], asked["env"])
                         return asked["code"]
@@ -173,7 +196,9 @@ def serve_forks(descriptor: int) -> str:
             report_ended(children, waiting)
 
 
-def accept_request(listener: socket.socket) -> tuple[socket.socket, dict[str, Any], list[int]] | None:
+def accept_request(
+    listener: socket.socket,
+) -> tuple[socket.socket, dict[str, Any], list[int]] | None:
     """Accept a request; return its connection, its content, and the descriptors for the child.
 
     None: the process that was about to request a child has been killed.
@@ -209,7 +234,9 @@ def send_number(channel: socket.socket, number: int) -> None:
 
 
 def set_up_child(given: Sequence[int], argv: list[str], cwd: str, env: Mapping[str, str]) -> None:
-    """Set this process up like `python -c`, with these descriptors as its stdin, stdout and stderr."""
+    """Set this process up like `python -c`, with these descriptors as its stdin,
+    stdout and stderr.
+    """
     signal.signal(signal.SIGINT, signal.default_int_handler)
     for number, each in enumerate(given):
         os.dup2(each, number)

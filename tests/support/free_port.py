@@ -5,7 +5,9 @@ import socket
 
 
 def find_free_port() -> int:
-    """Return a port that nobody uses, below those that the system gives away, so that nobody gets it meanwhile."""
+    """Return a port that nobody uses, below those that the system gives away,
+    so that nobody gets it meanwhile.
+    """
     while True:
         port = random.SystemRandom().randrange(10_000, 20_000)
         with socket.socket() as probe:

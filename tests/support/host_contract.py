@@ -1,4 +1,5 @@
-"""The protocol between codeloop and a host of extensions, version 1, as checks that every host passes.
+"""The protocol between codeloop and a host of extensions, version 1,
+as checks that every host passes.
 
 A host comes with two extensions written in its language, which behave as `Extensions` says.
 """
@@ -25,14 +26,15 @@ LONG_OUTPUT_CHARACTERS = 60_000_000
 class Extensions:
     """Two extensions of a host's language.
 
-    `tools`, a tool file: `greet(name, times=1)` reports the title "greeting", asks for the permission "greet" with the
-    name as pattern, and returns "hello NAME xTIMES in DIRECTORY"; `waits` never ends; `structured` prints a line that
-    looks like a message and returns the title "T", the output "O" and the metadata {"x": 1}; `fails` raises "broken";
+    `tools`, a tool file: `greet(name, times=1)` reports the title "greeting", asks for the
+    permission "greet" with the name as pattern, and returns "hello NAME xTIMES in DIRECTORY";
+    `waits` never ends; `structured` prints a line that looks like a message and returns the title
+    "T", the output "O" and the metadata {"x": 1}; `fails` raises "broken";
     `long` returns 60 million characters.
 
-    `plugin`: its hook `tool.execute.before` raises "not this one" for the tool "bad", else sets `args.seen` to the
-    result of the operation `session.list`; its hook `event` accepts every event; its tool `look` returns the result of
-    the operation `session.get` for `ses_1`.
+    `plugin`: its hook `tool.execute.before` raises "not this one" for the tool "bad", else sets
+    `args.seen` to the result of the operation `session.list`; its hook `event` accepts every event;
+    its tool `look` returns the result of the operation `session.get` for `ses_1`.
     """
 
     tools: Path
@@ -68,7 +70,12 @@ class Host:
         self.last = 0
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
         self.lines.close()
         self.socket.close()
         try:
@@ -91,7 +98,9 @@ class Host:
         return self.last
 
     def answer(self, number: int) -> Message:
-        """Read until a message is answered. Meanwhile, allow permissions, and answer operations with their names."""
+        """Read until a message is answered. Meanwhile, allow permissions,
+        and answer operations with their names.
+        """
         while True:
             message = self.read()
             if message["type"] in {"result", "error"} and message["id"] == number:
@@ -100,7 +109,11 @@ class Host:
             if message["type"] == "ask":
                 self.send(type="result", id=message["id"], value=None)
             elif message["type"] == "operation":
-                self.send(type="result", id=message["id"], value=[message["operation"], message.get("path")])
+                self.send(
+                    type="result",
+                    id=message["id"],
+                    value=[message["operation"], message.get("path")],
+                )
 
     def ask(self, **message: Any) -> Message:
         return self.answer(self.start(**message))
@@ -113,7 +126,14 @@ class Host:
     def greet(self) -> Message:
         directory = str(self.directory)
         project = {"id": "p", "worktree": directory}
-        self.send(type="hello", version=1, directory=directory, root=directory, project=project, operations=OPERATIONS)
+        self.send(
+            type="hello",
+            version=1,
+            directory=directory,
+            root=directory,
+            project=project,
+            operations=OPERATIONS,
+        )
         return self.read()
 
     def load(self, name: str, path: Path, kind: str) -> Any:
@@ -121,8 +141,18 @@ class Host:
         return self.value(type="load", extension=extension)
 
     def call(self, extension: str, tool: str, arguments: Message) -> Message:
-        context = {**CALL_CONTEXT, "directory": str(self.directory), "worktree": str(self.directory)}
-        return {"type": "call", "extension": extension, "tool": tool, "arguments": arguments, "context": context}
+        context = {
+            **CALL_CONTEXT,
+            "directory": str(self.directory),
+            "worktree": str(self.directory),
+        }
+        return {
+            "type": "call",
+            "extension": extension,
+            "tool": tool,
+            "arguments": arguments,
+            "context": context,
+        }
 
     def before(self, tool: str) -> Message:
         return {
@@ -150,7 +180,9 @@ def check_tool_descriptions(host: Host, extensions: Extensions) -> None:
     host.greet()
     told = host.load("tools", extensions.tools, "tool")
     tools = {tool["name"]: tool for tool in told["tools"]}
-    assert set(tools) == {extensions.prefix + name for name in ("greet", "waits", "structured", "fails", "long")}
+    assert set(tools) == {
+        extensions.prefix + name for name in ("greet", "waits", "structured", "fails", "long")
+    }
     parameters = tools[extensions.prefix + "greet"]["parameters"]
     assert parameters["type"] == "object"
     assert parameters["properties"]["name"]["type"] == "string"

@@ -1,4 +1,6 @@
-"""The server's side of HTTP/1.1: reads requests, sends answers, and notices when the client closes the connection."""
+"""The server's side of HTTP/1.1: reads requests, sends answers,
+and notices when the client closes the connection.
+"""
 
 import asyncio
 import contextlib
@@ -8,14 +10,22 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-STATUS_REASONS = {200: "OK", 400: "Bad Request", 401: "Unauthorized", 404: "Not Found", 429: "Too Many Requests"}
+STATUS_REASONS = {
+    200: "OK",
+    400: "Bad Request",
+    401: "Unauthorized",
+    404: "Not Found",
+    429: "Too Many Requests",
+}
 _POLL_SECONDS = 0.01
 """Seconds between two checks whether the client is still connected."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReceivedRequest:
-    """A request. `path`: the target of the request line; `headers`: by name, in lower case; `at`: monotonic seconds."""
+    """A request. `path`: the target of the request line; `headers`: by name, in lower case;
+    `at`: monotonic seconds.
+    """
 
     path: str
     headers: dict[str, str]
@@ -54,7 +64,9 @@ class ClientConnection:
         self.drain = writer.drain
 
     async def request(self) -> ReceivedRequest | None:
-        """Read a request; None: the client closed between two requests. Raises IncompleteReadError within one."""
+        """Read a request; None: the client closed between two requests.
+        Raises IncompleteReadError within one.
+        """
         try:
             head = await self._reader.readuntil(b"\r\n\r\n")
         except asyncio.IncompleteReadError as error:
@@ -63,16 +75,25 @@ class ClientConnection:
             return None
         first, *lines = head.decode("latin-1").split("\r\n")
         headers = {
-            name.strip().lower(): value.strip() for name, _, value in (line.partition(":") for line in lines if line)
+            name.strip().lower(): value.strip()
+            for name, _, value in (line.partition(":") for line in lines if line)
         }
         body = await self._reader.readexactly(int(headers.get("content-length", "0")))
         return ReceivedRequest(first.split(" ")[1], headers, body)
 
-    async def send(self, status: int, body: bytes, headers: Mapping[str, str] | None = None) -> bool:
-        """Send a whole answer, as JSON unless `headers` differ; return whether the connection stays open."""
+    async def send(
+        self, status: int, body: bytes, headers: Mapping[str, str] | None = None
+    ) -> bool:
+        """Send a whole answer, as JSON unless `headers` differ;
+        return whether the connection stays open.
+        """
         given = {name.lower(): value for name, value in (headers or {}).items()}
         self._writer.write(
-            encode_head(status, {"content-type": "application/json", "content-length": str(len(body)), **given}) + body
+            encode_head(
+                status,
+                {"content-type": "application/json", "content-length": str(len(body)), **given},
+            )
+            + body
         )
         await self._writer.drain()
         return given.get("connection") != "close"

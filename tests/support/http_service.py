@@ -1,4 +1,6 @@
-"""An HTTP server on a local socket that records each request, and answers it with the result of a function."""
+"""An HTTP server on a local socket that records each request,
+and answers it with the result of a function.
+"""
 
 import asyncio
 import json
@@ -37,12 +39,19 @@ class HttpService:
 
 
 @asynccontextmanager
-async def run_http_service(answer: Callable[[ServiceRequest], Reply]) -> AsyncGenerator[HttpService]:
-    """Answer every request with the result of `answer`; if an assertion fails in it, with 500 and its message."""
+async def run_http_service(
+    answer: Callable[[ServiceRequest], Reply],
+) -> AsyncGenerator[HttpService]:
+    """Answer every request with the result of `answer`;
+    if an assertion fails in it, with 500 and its message.
+    """
 
     async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         head, *lines = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
-        headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines if line)}
+        headers = {
+            name.lower(): value.strip()
+            for name, _, value in (line.partition(":") for line in lines if line)
+        }
         body = await reader.readexactly(int(headers.get("content-length", "0")))
         method, path, _ = head.split(" ")
         cloud.asked.append(ServiceRequest(method, path, headers, body))
@@ -51,7 +60,10 @@ async def run_http_service(answer: Callable[[ServiceRequest], Reply]) -> AsyncGe
         except AssertionError as error:
             status, said = 500, {"message": f"refused: {error}"}
         data = said if isinstance(said, bytes) else json.dumps(said).encode()
-        writer.write(b"HTTP/1.1 %d x\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%b" % (status, len(data), data))
+        writer.write(
+            b"HTTP/1.1 %d x\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%b"
+            % (status, len(data), data)
+        )
         await writer.drain()
         writer.close()
 

@@ -1,4 +1,6 @@
-"""A strict Kubernetes API with one namespace, which runs the command of a Job as a process of this machine."""
+"""A strict Kubernetes API with one namespace, which runs the command of a Job as
+a process of this machine.
+"""
 
 import json
 import os
@@ -36,11 +38,15 @@ class Refusal(Exception):
 
 
 def is_a(kind: type, pattern: re.Pattern[str] | None = None, most: int = 1_000_000) -> Check:
-    """Return a check of a value's type (refused with 400), and of its text or number (refused with 422)."""
+    """Return a check of a value's type (refused with 400),
+    and of its text or number (refused with 422).
+    """
 
     def check(value: Any, where: str) -> None:
         if type(value) is not kind:
-            raise Refusal(400, "BadRequest", f"{where}: {type(value).__name__} is no {kind.__name__}")
+            raise Refusal(
+                400, "BadRequest", f"{where}: {type(value).__name__} is no {kind.__name__}"
+            )
         if pattern is not None and pattern.fullmatch(value) is None:
             raise Refusal(422, "Invalid", f"{where}: Invalid value: {value!r}")
         if (kind is int and value < 0) or (kind is str and len(value) > most):
@@ -50,13 +56,17 @@ def is_a(kind: type, pattern: re.Pattern[str] | None = None, most: int = 1_000_0
 
 
 def has(required: dict[str, Check], optional: dict[str, Check]) -> Check:
-    """Return a check of an object: an unknown field is refused with 400, a missing required field with 422."""
+    """Return a check of an object: an unknown field is refused with 400,
+    a missing required field with 422.
+    """
 
     def check(value: Any, where: str) -> None:
         is_a(dict)(value, where)
         for key, found in value.items():
             if key not in required | optional:
-                raise Refusal(400, "BadRequest", f'strict decoding error: unknown field "{where}.{key}"')
+                raise Refusal(
+                    400, "BadRequest", f'strict decoding error: unknown field "{where}.{key}"'
+                )
             (required | optional)[key](found, f"{where}.{key}")
         for key in required:
             if not value.get(key):
@@ -118,10 +128,17 @@ JOB = has(
     {
         "apiVersion": one_of("batch/v1"),
         "kind": one_of("Job"),
-        "metadata": has({"name": is_a(str, NAME, 63)}, {"labels": LABELS, "annotations": maps(LABEL, TEXT)}),
+        "metadata": has(
+            {"name": is_a(str, NAME, 63)}, {"labels": LABELS, "annotations": maps(LABEL, TEXT)}
+        ),
         "spec": has(
             {"template": has({"spec": POD}, {"metadata": has({}, {"labels": LABELS})})},
-            {"backoffLimit": COUNT, "completions": COUNT, "parallelism": COUNT, "activeDeadlineSeconds": COUNT},
+            {
+                "backoffLimit": COUNT,
+                "completions": COUNT,
+                "parallelism": COUNT,
+                "activeDeadlineSeconds": COUNT,
+            },
         ),
     },
     {},
@@ -135,9 +152,11 @@ WATCH_QUERY = {"labelSelector", "watch", "resourceVersion", "allowWatchBookmarks
 
 
 class KubernetesServer:
-    """The server, whose Jobs are processes. `environment`: variables of every pod; `secrets`: variables by secret.
+    """The server, whose Jobs are processes. `environment`: variables of every pod;
+    `secrets`: variables by secret.
 
-    `failures`: (method, status) of requests that will be refused, once each; `requests`: all requests so far.
+    `failures`: (method, status) of requests that will be refused, once each;
+    `requests`: all requests so far.
     """
 
     def __init__(
@@ -202,7 +221,9 @@ class KubernetesServer:
             _kill(process)
 
     def forget_history(self) -> None:
-        """Forget all changes so far, and end all watches; a watch that continues from before gets 410."""
+        """Forget all changes so far, and end all watches;
+        a watch that continues from before gets 410.
+        """
         with self.changed:
             self._version += 1
             self._oldest, self._cuts = self._version, self._cuts + 1
@@ -225,10 +246,19 @@ class KubernetesServer:
             if url.path == JOBS and query.get("watch") == "true":
                 self._watch(handler, query)
                 return
-            found = self._carry_out(handler.command, url.path, query, json.loads(body) if body else None)
+            found = self._carry_out(
+                handler.command, url.path, query, json.loads(body) if body else None
+            )
         except Refusal as refusal:
-            status = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": refusal.code}
-            _send(handler, refusal.code, {**status, "reason": refusal.reason, "message": str(refusal)})
+            status = {
+                "kind": "Status",
+                "apiVersion": "v1",
+                "status": "Failure",
+                "code": refusal.code,
+            }
+            _send(
+                handler, refusal.code, {**status, "reason": refusal.reason, "message": str(refusal)}
+            )
         else:
             _send(handler, 201 if handler.command == "POST" else 200, found)
 
@@ -280,8 +310,15 @@ class KubernetesServer:
             if name in self.jobs:
                 self.conflicts += 1
                 raise Refusal(409, "AlreadyExists", f'jobs.batch "{name}" already exists')
-            made = {"uid": str(uuid.uuid4()), "creationTimestamp": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())}
-            job = {**body, "metadata": {**body["metadata"], **made, "namespace": "work"}, "status": {}}
+            made = {
+                "uid": str(uuid.uuid4()),
+                "creationTimestamp": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+            }
+            job = {
+                **body,
+                "metadata": {**body["metadata"], **made, "namespace": "work"},
+                "status": {},
+            }
             self.jobs[name] = job
             self.starts[name] = self.starts.get(name, 0) + 1
             self._record("ADDED", job)
@@ -292,7 +329,10 @@ class KubernetesServer:
         container = job["spec"]["template"]["spec"]["containers"][0]
         if container["image"] == MISSING:
             return
-        environment = {**self.environment, **{row["name"]: row["value"] for row in container.get("env", ())}}
+        environment = {
+            **self.environment,
+            **{row["name"]: row["value"] for row in container.get("env", ())},
+        }
         for source in container.get("envFrom", ()):
             environment |= self.secrets[source["secretRef"]["name"]]
         with (self._folder / f"{name}.log").open("wb") as log:
@@ -312,14 +352,28 @@ class KubernetesServer:
         condition = {"type": "Complete", "status": "True"}
         try:
             if process.wait(job["spec"]["activeDeadlineSeconds"]):
-                condition = {"type": "Failed", "status": "True", "reason": "BackoffLimitExceeded", "message": "failed"}
+                condition = {
+                    "type": "Failed",
+                    "status": "True",
+                    "reason": "BackoffLimitExceeded",
+                    "message": "failed",
+                }
         except subprocess.TimeoutExpired:
             _kill(process)
             (self._folder / f"{name}.log").unlink()
-            condition = {"type": "Failed", "status": "True", "reason": "DeadlineExceeded", "message": "too long"}
+            condition = {
+                "type": "Failed",
+                "status": "True",
+                "reason": "DeadlineExceeded",
+                "message": "too long",
+            }
         with self.changed:
             if self.jobs.get(name) is job:
-                self.jobs[name] = {**job, "metadata": dict(job["metadata"]), "status": {"conditions": [condition]}}
+                self.jobs[name] = {
+                    **job,
+                    "metadata": dict(job["metadata"]),
+                    "status": {"conditions": [condition]},
+                }
                 self._record("MODIFIED", self.jobs[name])
 
     def _delete(self, name: str) -> dict[str, Any]:
@@ -352,7 +406,11 @@ class KubernetesServer:
             }
 
     def _watch(self, handler: BaseHTTPRequestHandler, query: dict[str, str]) -> None:
-        if handler.command != "GET" or not query.keys() <= WATCH_QUERY or not query["resourceVersion"].isdigit():
+        if (
+            handler.command != "GET"
+            or not query.keys() <= WATCH_QUERY
+            or not query["resourceVersion"].isdigit()
+        ):
             raise Refusal(400, "BadRequest", f"a watch with {query}")
         version, cuts = int(query["resourceVersion"]), self._cuts
         until = time.monotonic() + int(query["timeoutSeconds"])
@@ -365,7 +423,12 @@ class KubernetesServer:
                 if cuts != self._cuts:
                     break
                 if version < self._oldest:
-                    gone = {"kind": "Status", "code": 410, "reason": "Expired", "message": "too old resource version"}
+                    gone = {
+                        "kind": "Status",
+                        "code": 410,
+                        "reason": "Expired",
+                        "message": "too old resource version",
+                    }
                     _chunk(handler, {"type": "ERROR", "object": gone})
                     break
                 news = [event for at, event in self._events if at > version]
@@ -383,16 +446,25 @@ class KubernetesServer:
     def _pods(self, selector: str) -> dict[str, Any]:
         key, _, name = selector.partition("=")
         assert key == "job-name"
-        with (
-            self.changed
-        ):  # a Job that is just being made or deleted has no process, and counts as one that never began
+        # a Job that is just being made or deleted has no process,
+        # and counts as one that never began
+        with self.changed:
             if name in self.jobs and name not in self._processes:
-                waiting = {"reason": "ImagePullBackOff", "message": f'Back-off pulling image "{MISSING}"'}
+                waiting = {
+                    "reason": "ImagePullBackOff",
+                    "message": f'Back-off pulling image "{MISSING}"',
+                }
                 state = {"name": "codeloop", "state": {"waiting": waiting}}
                 status = {"phase": "Pending", "containerStatuses": [state]}
-                return {"kind": "PodList", "items": [{"metadata": {"name": f"{name}-x7k2p"}, "status": status}]}
+                return {
+                    "kind": "PodList",
+                    "items": [{"metadata": {"name": f"{name}-x7k2p"}, "status": status}],
+                }
             is_there = (self._folder / f"{name}.log").exists()
-        return {"kind": "PodList", "items": [{"metadata": {"name": f"{name}-x7k2p"}}] if is_there else []}
+        return {
+            "kind": "PodList",
+            "items": [{"metadata": {"name": f"{name}-x7k2p"}}] if is_there else [],
+        }
 
     def _log(self, pod: str, query: dict[str, str]) -> bytes:
         if query.keys() != {"container", "tailLines"} or query["container"] != "codeloop":
@@ -414,7 +486,9 @@ def _has_labels(job: dict[str, Any], selector: str) -> bool:
 def _send(handler: BaseHTTPRequestHandler, status: int, answer: Any) -> None:
     data = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
     handler.send_response(status)
-    handler.send_header("content-type", "text/plain" if isinstance(answer, bytes) else "application/json")
+    handler.send_header(
+        "content-type", "text/plain" if isinstance(answer, bytes) else "application/json"
+    )
     handler.send_header("content-length", str(len(data)))
     handler.end_headers()
     handler.wfile.write(data)

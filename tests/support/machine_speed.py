@@ -1,9 +1,13 @@
-"""How fast this machine is, for the few tests that bound a time: a core may be slow, or shared with other machines."""
+"""How fast this machine is, for the few tests that bound a time: a core may be slow,
+or shared with other machines.
+"""
 
 import time
 
 REFERENCE_SECONDS = 0.05
-"""CPU seconds in which the reference machine, for which the tests' limits are meant, adds up a million squares."""
+"""CPU seconds in which the reference machine, for which the tests' limits are meant,
+adds up a million squares.
+"""
 
 
 def measure_slowness() -> float:

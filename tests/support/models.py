@@ -56,11 +56,19 @@ class CollectedAnswer:
 
     @property
     def metadata(self) -> list[dict[str, Any]]:
-        return [event.metadata for event in self.events if isinstance(event, ReasoningDelta) and event.metadata]
+        return [
+            event.metadata
+            for event in self.events
+            if isinstance(event, ReasoningDelta) and event.metadata
+        ]
 
     @property
     def ready(self) -> list[tuple[str, str, str]]:
-        return [(event.id, event.name, event.arguments) for event in self.events if isinstance(event, CallReady)]
+        return [
+            (event.id, event.name, event.arguments)
+            for event in self.events
+            if isinstance(event, CallReady)
+        ]
 
     @property
     def message(self) -> str:
@@ -70,7 +78,9 @@ class CollectedAnswer:
 
 async def send_request(model: ChatModel, *turns: ModelMessage, **request: Any) -> CollectedAnswer:
     """Send a request and read it to its end."""
-    wanted = ModelRequest(system=request.pop("system", "Be brief."), messages=turns or HELLO, **request)
+    wanted = ModelRequest(
+        system=request.pop("system", "Be brief."), messages=turns or HELLO, **request
+    )
     return CollectedAnswer([event async for event in model.stream(wanted)])
 
 
@@ -104,8 +114,12 @@ async def responses() -> AsyncGenerator[Callable[..., ResponsesModel], None]:
     """Make models that speak Responses; their connections are dropped at the end."""
     made: list[ResponsesModel] = []
 
-    def make(server: ModelServer | str, *, quirks: Quirks = OPENAI_QUIRKS, **deadlines: Any) -> ResponsesModel:
-        info = deadlines.pop("info", ModelInfo(provider_id="openai", id="gpt-5", name="GPT", reasoning=True))
+    def make(
+        server: ModelServer | str, *, quirks: Quirks = OPENAI_QUIRKS, **deadlines: Any
+    ) -> ResponsesModel:
+        info = deadlines.pop(
+            "info", ModelInfo(provider_id="openai", id="gpt-5", name="GPT", reasoning=True)
+        )
         made.append(ResponsesModel(info, make_endpoint(server, **deadlines), quirks))
         return made[-1]
 
@@ -119,9 +133,17 @@ async def anthropic() -> AsyncGenerator[Callable[..., AnthropicMessages], None]:
     """Make models that speak messages; their connections are dropped at the end."""
     made: list[AnthropicMessages] = []
 
-    def make(server: ModelServer | str, *, quirks: Quirks = ANTHROPIC_QUIRKS, **deadlines: Any) -> AnthropicMessages:
+    def make(
+        server: ModelServer | str, *, quirks: Quirks = ANTHROPIC_QUIRKS, **deadlines: Any
+    ) -> AnthropicMessages:
         info = deadlines.pop(
-            "info", ModelInfo(provider_id="anthropic", id="claude", name="Claude", limits=TokenLimits(output=8_000))
+            "info",
+            ModelInfo(
+                provider_id="anthropic",
+                id="claude",
+                name="Claude",
+                limits=TokenLimits(output=8_000),
+            ),
         )
         made.append(AnthropicMessages(info, make_endpoint(server, **deadlines), quirks))
         return made[-1]
@@ -132,7 +154,15 @@ async def anthropic() -> AsyncGenerator[Callable[..., AnthropicMessages], None]:
 
 
 def make_endpoint(server: ModelServer | str, **given: Any) -> Endpoint:
-    """Return an endpoint. A test of a deadline gives its own: these are never reached, however busy the machine is."""
+    """Return an endpoint. A test of a deadline gives its own: these are never reached,
+    however busy the machine is.
+    """
     url = server if isinstance(server, str) else server.url
-    values: dict[str, Any] = {"key": API_KEY, "connect": 60.0, "first_byte": 60.0, "idle": 60.0, **given}
+    values: dict[str, Any] = {
+        "key": API_KEY,
+        "connect": 60.0,
+        "first_byte": 60.0,
+        "idle": 60.0,
+        **given,
+    }
     return Endpoint(url, **values)

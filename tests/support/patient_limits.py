@@ -1,4 +1,5 @@
-"""Limits of a program that a test starts: those that end a wait are long, since a busy machine is slower than a user's.
+"""Limits of a program that a test starts: those that end a wait are long,
+since a busy machine is slower than a user's.
 
 A test of such a limit sets it itself.
 """
@@ -28,7 +29,8 @@ PATIENT_LIMITS = {
 def make_limit_code(values: Mapping[str, int]) -> str:
     """Return code that sets limits, to be run before the modules that use them are imported.
 
-    `values`: by the names in `schema/limits.py`, or as `MODULE.NAME` of a module in `schema/bounds/`.
+    `values`: by the names in `schema/limits.py`,
+    or as `MODULE.NAME` of a module in `schema/bounds/`.
     """
     rows = [(name if "." in name else f"limits.{name}", value) for name, value in values.items()]
     modules = sorted({name.partition(".")[0] for name, _ in rows} - {"limits"})

@@ -145,6 +145,8 @@ def draw_keys(count: int) -> list[tuple[str, str]]:
     ]
     while len(drawn) < count:
         for (start, signs, length, end), is_named in (row for row in rows if len(row[0]) == 4):
-            body = "".join(chance.choice(_CHARACTER_SETS[signs]) for _ in range(int(length) - 1)) + "7"
+            body = (
+                "".join(chance.choice(_CHARACTER_SETS[signs]) for _ in range(int(length) - 1)) + "7"
+            )
             drawn.append((start + body + end, body if is_named else start + body + end))
     return drawn[:count]

@@ -46,7 +46,11 @@ def make_provider_config(url: str, *models: str) -> dict[str, Any]:
     """Return the configuration of a provider whose service is at a base URL."""
     limit = {"limit": {"context": 131_072, "output": 16_384}}
     options = {"baseURL": url, "apiKey": "k"}
-    return {"npm": "@ai-sdk/openai-compatible", "options": options, "models": dict.fromkeys(models, limit)}
+    return {
+        "npm": "@ai-sdk/openai-compatible",
+        "options": options,
+        "models": dict.fromkeys(models, limit),
+    }
 
 
 def write_config(home: Path, config: dict[str, Any]) -> Path:
@@ -57,16 +61,20 @@ def write_config(home: Path, config: dict[str, Any]) -> Path:
     return file.parent
 
 
-def commit_all(project: Path) -> None:
-    """Make a folder a repository, with one commit of all its files."""
+def commit_all(project: Path, message: str = "first") -> None:
+    """Commit all files of a folder, which is made a repository first."""
     who = ["-c", "user.name=t", "-c", "user.email=t@example.org"]
-    for words in (["init", "-q", "-b", "main"], ["add", "."], ["commit", "-q", "-m", "first"]):
+    for words in (["init", "-q", "-b", "main"], ["add", "."], ["commit", "-q", "-m", message]):
         subprocess.run(["git", *who, *words], cwd=project, check=True)
 
 
 @contextmanager
-def run_program(command: list[str], cwd: Path, env: Mapping[str, str] | None, begins: str = "") -> Generator[str]:
-    """Run a program and yield its first line of output, without the prefix `begins`; then end it and its children."""
+def run_program(
+    command: list[str], cwd: Path, env: Mapping[str, str] | None, begins: str = ""
+) -> Generator[str]:
+    """Run a program and yield its first line of output, without the prefix `begins`;
+    then end it and its children.
+    """
     with subprocess.Popen(
         command,
         cwd=cwd,
@@ -92,5 +100,7 @@ def run_program(command: list[str], cwd: Path, env: Mapping[str, str] | None, be
 @contextmanager
 def run_server(project: Path, environment: Mapping[str, str]) -> Generator[str]:
     """Run `codeloop serve` in a project and yield its URL."""
-    with run_program([str(CODELOOP_PROGRAM), "serve", "--port", "0"], project, environment, LISTENING_PREFIX) as url:
+    with run_program(
+        [str(CODELOOP_PROGRAM), "serve", "--port", "0"], project, environment, LISTENING_PREFIX
+    ) as url:
         yield url

@@ -13,7 +13,9 @@ from codeloop.schema.wire import JSON
 from tests.support.scripted_project import ScriptedProject, open_scripted_project
 
 HookFunction = Callable[[JSON, JSON], JSON]
-UNUSED_HOOKS: dict[str, Any] = {"PreCompact": [{"matcher": "never", "hooks": [{"type": "command", "command": "true"}]}]}
+UNUSED_HOOKS: dict[str, Any] = {
+    "PreCompact": [{"matcher": "never", "hooks": [{"type": "command", "command": "true"}]}]
+}
 """The configuration of hooks that never run; with it, a project has a runner of hooks."""
 
 
@@ -25,7 +27,9 @@ class RecordingHandler:
     may_allow = True
     seconds: float | None = None
 
-    def __init__(self, answers: dict[str, HookFunction], policy: frozenset[str] = frozenset()) -> None:
+    def __init__(
+        self, answers: dict[str, HookFunction], policy: frozenset[str] = frozenset()
+    ) -> None:
         self.names = frozenset(answers)
         self.policy = policy
         self.asked: list[tuple[str, JSON, JSON]] = []
@@ -52,7 +56,10 @@ def change_nothing(_given: JSON, output: JSON) -> JSON:
 
 @asynccontextmanager
 async def open_hooked_project(
-    tmp_path: Path, answers: Sequence[ScriptedAnswer] | ChatModel, handler: RecordingHandler, **settings: Any
+    tmp_path: Path,
+    answers: Sequence[ScriptedAnswer] | ChatModel,
+    handler: RecordingHandler,
+    **settings: Any,
 ) -> AsyncGenerator[ScriptedProject]:
     """Open a project as `rig` does, with a handler."""
     async with open_scripted_project(tmp_path, answers, hooks=UNUSED_HOOKS, **settings) as it:

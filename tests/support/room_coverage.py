@@ -1,7 +1,8 @@
-"""Prints which share of each room's lines the tests ran: with `make test COVERAGE=1`, before pytest's last line.
+"""Prints which share of each room's lines the tests ran: with `make test COVERAGE=1`,
+before pytest's last line.
 
-Only lines that run in the tests' own processes are counted, not those in programs that tests start: the commands of
-`cli` are covered better than their row says.
+Only lines that run in the tests' own processes are counted, not those in programs that tests start:
+the commands of `cli` are covered better than their row says.
 """
 
 from collections import Counter
@@ -28,4 +29,6 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
             missing[room] += len(unseen)
     terminalreporter.section("lines that the tests ran")
     for room, count in sorted(lines.items(), key=lambda row: (row[0] == "in all", row[0])):
-        terminalreporter.write_line(f"{room:12} {100 * (count - missing[room]) / max(count, 1):5.1f} % of {count:,}")
+        terminalreporter.write_line(
+            f"{room:12} {100 * (count - missing[room]) / max(count, 1):5.1f} % of {count:,}"
+        )

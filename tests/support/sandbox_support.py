@@ -1,4 +1,6 @@
-"""Tells whether commands can be sandboxed on this machine, and lets tests of other things run commands anyway."""
+"""Tells whether commands can be sandboxed on this machine,
+and lets tests of other things run commands anyway.
+"""
 
 import asyncio
 import os
@@ -25,7 +27,9 @@ def find_sandbox() -> str:
 
 
 def list_sandbox_params(*kinds: Backend) -> list[Any]:
-    """Return `kinds` as parameters of a test; all but the one that works here are for `make slow` only."""
+    """Return `kinds` as parameters of a test; all but the one that works here
+    are for `make slow` only.
+    """
     here = find_sandbox()
     return [pytest.param(kind, marks=() if kind == here else pytest.mark.slow) for kind in kinds]
 
@@ -49,7 +53,8 @@ async def _try_sandbox() -> str:
 
 
 def allow_commands(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return settings in which commands need no permission: where no sandbox works, a rule that allows them is added.
+    """Return settings in which commands need no permission: where no sandbox works,
+    a rule that allows them is added.
 
     The permissions of the settings come after that rule; with `{"bash": {}}` the rule is not added.
     """

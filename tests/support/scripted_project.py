@@ -1,4 +1,6 @@
-"""A project in a temporary folder, used through its client; the model is a script, everything else is real."""
+"""A project in a temporary folder, used through its client;
+the model is a script, everything else is real.
+"""
 
 import asyncio
 import os
@@ -67,7 +69,9 @@ class RequestRecorder:
 class ScriptedProject:
     """An open project with a session, and the model that records the requests."""
 
-    def __init__(self, project: Project, model: RequestRecorder, session_id: str, client: Client) -> None:
+    def __init__(
+        self, project: Project, model: RequestRecorder, session_id: str, client: Client
+    ) -> None:
         self.project = project
         self.model = model
         self.session_id = session_id
@@ -82,7 +86,9 @@ class ScriptedProject:
         given = [TextPartInput(text=text)]
         # Long, since some tests answer questions meanwhile, key by key.
         async with asyncio.timeout(300):
-            return await self.client.call(PROMPT, Prompt(session_id=self.session_id, parts=given, **more))
+            return await self.client.call(
+                PROMPT, Prompt(session_id=self.session_id, parts=given, **more)
+            )
 
     def view(self) -> Conversation:
         """Return the session as it is stored."""
@@ -90,7 +96,12 @@ class ScriptedProject:
 
     def calls(self) -> list[ToolPart]:
         """Return all tool parts, oldest first."""
-        return [part for entry in self.view().entries for part in entry.parts if isinstance(part, ToolPart)]
+        return [
+            part
+            for entry in self.view().entries
+            for part in entry.parts
+            if isinstance(part, ToolPart)
+        ]
 
     def results(self) -> list[str]:
         """Return the output or error of each call, as the model gets it."""
@@ -105,9 +116,13 @@ class ScriptedProject:
         await wait_until(lambda: len(self.project.store.list_pending_permissions()) >= count)
         return self.project.store.list_pending_permissions()
 
-    async def answer(self, request: PermissionRequest, reply: Reply, message: str | None = None) -> None:
+    async def answer(
+        self, request: PermissionRequest, reply: Reply, message: str | None = None
+    ) -> None:
         """Answer a permission request, as a client does."""
-        await self.client.call(PERMISSION_REPLY, AnswerPermission(request_id=request.id, reply=reply, message=message))
+        await self.client.call(
+            PERMISSION_REPLY, AnswerPermission(request_id=request.id, reply=reply, message=message)
+        )
 
 
 def read_result(part: ToolPart) -> str:
@@ -129,7 +144,9 @@ async def wait_until(ready: Callable[[], object], deadline: float = 60) -> None:
 
 
 def advance_clock(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
-    """Let the clock of the running loop go forward: what was to end within these seconds ends with its next round."""
+    """Let the clock of the running loop go forward: what was to end within these seconds
+    ends with its next round.
+    """
     loop = asyncio.get_running_loop()
     read_clock = loop.time
     monkeypatch.setattr(loop, "time", lambda: read_clock() + seconds)
@@ -160,7 +177,9 @@ async def open_scripted_project(
     session_id: str | None = None,
     **settings: Any,
 ) -> AsyncGenerator[ScriptedProject]:
-    """Open a project in `tmp_path / "work"` with a scripted model, and the client that `both_clients` has set."""
+    """Open a project in `tmp_path / "work"` with a scripted model,
+    and the client that `both_clients` has set.
+    """
     work = tmp_path / "work"
     work.mkdir(exist_ok=True)
     inner = ScriptedModel(answers, info) if isinstance(answers, Sequence) else answers
@@ -176,7 +195,9 @@ OpenedProject = tuple[Project, Client]
 
 
 @asynccontextmanager
-async def open_in_process(start: Startup, model: SingleModel | None) -> AsyncGenerator[OpenedProject]:
+async def open_in_process(
+    start: Startup, model: SingleModel | None
+) -> AsyncGenerator[OpenedProject]:
     """Open a project, with a client in this process."""
     project = await open_project(start, model)
     try:
@@ -186,7 +207,9 @@ async def open_in_process(start: Startup, model: SingleModel | None) -> AsyncGen
 
 
 @asynccontextmanager
-async def open_over_http(start: Startup, model: SingleModel | None) -> AsyncGenerator[OpenedProject]:
+async def open_over_http(
+    start: Startup, model: SingleModel | None
+) -> AsyncGenerator[OpenedProject]:
     """Open a project and serve it on a real socket, with a client of that."""
     server = Server(App(start, model), ListenOptions(password=PASSWORD))
     await server.start()
@@ -200,7 +223,9 @@ async def open_over_http(start: Startup, model: SingleModel | None) -> AsyncGene
 
 @pytest.fixture(autouse=True, params=["local", "http"])
 def both_clients(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Run every test of a module that imports this twice: with the client of `rig` in process, and over HTTP."""
+    """Run every test of a module that imports this twice: with the client of `rig` in process,
+    and over HTTP.
+    """
     monkeypatch.setenv(CLIENT_VARIABLE, request.param)
     # Client and server share a loop: where it stands still for seconds, no connection is late.
     monkeypatch.setattr(transport, "CLIENT_CONNECT", LONG_LIMIT)
@@ -216,7 +241,9 @@ async def wait_for_result(wait: Awaitable[Any], seconds: float = 60) -> Any:
 
 
 def check_turns(turns: Sequence[ModelMessage]) -> None:
-    """Fail unless a service that checks the pairing of calls and results would accept the messages."""
+    """Fail unless a service that checks the pairing of calls and results
+    would accept the messages.
+    """
     for place, turn in enumerate(turns):
         match turn:
             case UserModelMessage(content=pieces):
@@ -231,7 +258,11 @@ def check_turns(turns: Sequence[ModelMessage]) -> None:
                 assert len(set(ids)) == len(ids)
                 assert "" not in ids
                 following = turns[place + 1] if place + 1 < len(turns) else None
-                answered = [r.call_id for r in following.content] if isinstance(following, ToolModelMessage) else []
+                answered = (
+                    [r.call_id for r in following.content]
+                    if isinstance(following, ToolModelMessage)
+                    else []
+                )
                 assert answered == ids
             case ToolModelMessage(content=results):
                 assert results

@@ -1,4 +1,6 @@
-"""Runs programs in a terminal of tmux, to use them as a person does: with keys, and by the text on the screen."""
+"""Runs programs in a terminal of tmux, to use them as a person does: with keys,
+and by the text on the screen.
+"""
 
 import os
 import shutil
@@ -16,7 +18,9 @@ TIMEOUT_SECONDS = 60.0
 """Seconds until an expected text has to be on the screen; many, since the machine may be busy."""
 EXIT_MARK = "ended with exit code "
 SHELL_COMMAND = ("sh", "-c", f'"$@"; echo "{EXIT_MARK}$?"; exec sleep 600', "sh")
-"""Runs a program, prints its exit code, and keeps the terminal open; tmux itself may miss the end of a program."""
+"""Runs a program, prints its exit code, and keeps the terminal open;
+tmux itself may miss the end of a program.
+"""
 TMUX_OPTIONS = (
     "set -g default-terminal tmux-256color",
     "set -ga terminal-overrides ,*:RGB",
@@ -37,7 +41,8 @@ class Pane:
         return self._run("capture-pane", "-p", *(["-e"] if colours else []))
 
     def sees(self, *texts: str, without: Sequence[str] = (), colours: bool = False) -> str:
-        """Wait until all texts, and none of those in `without`, are on the screen; return the screen's text.
+        """Wait until all texts, and none of those in `without`, are on the screen;
+        return the screen's text.
 
         `colours`: as for `screen`.
         """
@@ -61,7 +66,9 @@ class Pane:
         self._run("resize-window", "-x", str(columns), "-y", str(rows))
 
     def ended(self) -> tuple[int, str]:
-        """Wait until the program has ended; return its exit code, and the text that it left on the screen."""
+        """Wait until the program has ended; return its exit code,
+        and the text that it left on the screen.
+        """
         said, _, code = self.sees(EXIT_MARK).rpartition(EXIT_MARK)
         return int(code), said
 
@@ -77,11 +84,22 @@ class Pane:
 
     def stop(self) -> None:
         """End the program and tmux."""
-        subprocess.run([*self._tmux, "kill-server"], env=self._env, capture_output=True, timeout=60, check=False)
+        subprocess.run(
+            [*self._tmux, "kill-server"],
+            env=self._env,
+            capture_output=True,
+            timeout=60,
+            check=False,
+        )
 
     def _run(self, *words: str) -> str:
         done = subprocess.run(
-            [*self._tmux, *words], env=self._env, capture_output=True, text=True, timeout=60, check=False
+            [*self._tmux, *words],
+            env=self._env,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
         )
         assert done.returncode == 0, f"tmux {' '.join(words)}: {done.stderr}"
         return done.stdout.rstrip()

@@ -1,8 +1,9 @@
-"""`python weak_machine.py WEAKNESS[,WEAKNESS] COMMAND...`: runs a command where the kernel denies sandboxes something.
+"""`python weak_machine.py WEAKNESS[,WEAKNESS] COMMAND...`: runs a command where the kernel
+denies sandboxes something.
 
-A filter makes the kernel refuse system calls, as a container, a security module or an old kernel does; a process in
-between answers as an older Landlock (`landlock=3`). `chroot`, `masked-proc`, `no-proc` and `no-overlay` are made of
-mounts, in a mount namespace of their own, which takes root.
+A filter makes the kernel refuse system calls, as a container, a security module or an old kernel
+does; a process in between answers as an older Landlock (`landlock=3`). `chroot`, `masked-proc`,
+`no-proc` and `no-overlay` are made of mounts, in a mount namespace of their own, which takes root.
 """
 
 import errno
@@ -36,8 +37,8 @@ _ALL_NAMESPACES = 0x7E020000
 _PR_SET_SECCOMP = 22
 _SIOCSIFFLAGS = 0x8914
 _LANDLOCK = ("landlock_create_ruleset", "landlock_add_rule", "landlock_restrict_self")
-# A row: the call, the number of an argument (None: whatever they are), the bits of it that are compared, the values
-# that match (None: any bit), and the error.
+# A row: the call, the number of an argument (None: whatever they are), the bits of it that are
+# compared, the values that match (None: any bit), and the error.
 _Row = tuple[str, int | None, int, tuple[int, ...] | None, int]
 WEAKNESSES: dict[str, tuple[_Row, ...]] = {
     # As most containers: no namespaces at all.
@@ -46,7 +47,8 @@ WEAKNESSES: dict[str, tuple[_Row, ...]] = {
         ("clone", 0, _ALL_NAMESPACES, None, errno.EPERM),
         ("clone3", None, 0, None, errno.ENOSYS),
     ),
-    # As AppArmor's restriction of Ubuntu 24.04: they can be made, and nothing may be mounted in them.
+    # As AppArmor's restriction of Ubuntu 24.04: they can be made,
+    # and nothing may be mounted in them.
     "no-mounts": (("mount", None, 0, None, errno.EACCES),),
     "no-network-namespaces": (("unshare", 0, _NEWNET, None, errno.ENOSPC),),
     "no-loopback": (("ioctl", 1, 0xFFFFFFFF, (_SIOCSIFFLAGS,), errno.EPERM),),
@@ -111,7 +113,9 @@ def _install(code: list[tuple[int, int, int, int]], flags: int) -> int:
 
 
 def _answer_as_landlock(version: int) -> None:
-    """Have a parent answer when this process, or one that it starts, asks for the version of Landlock."""
+    """Have a parent answer when this process, or one that it starts,
+    asks for the version of Landlock.
+    """
     # A connection passes the listener: the child has it, and the parent answers.
     ours, theirs = socket.socketpair()
     child = os.fork()
@@ -136,7 +140,8 @@ def _answer_as_landlock(version: int) -> None:
                 (cookie,) = unpack_from("=Q", request)
                 fcntl.ioctl(listener, _NOTIF_SEND, pack("=QqiI", cookie, version, 0, 0))
             except OSError:
-                # The process has ended meanwhile; without any process left, the listener is of no use.
+                # The process has ended meanwhile; without any process left,
+                # the listener is of no use.
                 os._exit(0)
     os.close(listener)
     os._exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) & 0xFF)
@@ -149,7 +154,9 @@ def _enter_mount_namespace() -> None:
 
 
 def _mask_proc() -> None:
-    """Hide a part of /proc, as containers do: then the kernel lets nobody mount another one in a namespace."""
+    """Hide a part of /proc, as containers do: then the kernel lets nobody mount
+    another one in a namespace.
+    """
     _enter_mount_namespace()
     call_libc("mount", b"/dev/null", b"/proc/keys", None, 4096, None)
 
@@ -160,7 +167,9 @@ def _remove_proc() -> None:
 
 
 def _change_root() -> None:
-    """Go where the root is another mount of the same files: there the kernel makes no user namespace."""
+    """Go where the root is another mount of the same files: there the kernel
+    makes no user namespace.
+    """
     _enter_mount_namespace()
     folder = Path.cwd()
     call_libc("mount", b"/", b"/mnt", None, 4096 | 0x4000, None)
@@ -169,7 +178,9 @@ def _change_root() -> None:
 
 
 def _overlay_data() -> None:
-    """Mount two overlays over the folder of codeloop's data: the kernel mounts no third one over these."""
+    """Mount two overlays over the folder of codeloop's data: the kernel mounts
+    no third one over these.
+    """
     _enter_mount_namespace()
     folder = Path(os.environ.get("CODELOOP_HOME") or os.environ["HOME"])
     folder.mkdir(exist_ok=True)

@@ -1,4 +1,6 @@
-"""A real ToolContext for tests: a real store and workspace in a temporary directory; questions are recorded."""
+"""A real ToolContext for tests: a real store and workspace in a temporary directory;
+questions are recorded.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -8,11 +10,24 @@ from typing import Any
 from codeloop.kit.wildcard import matches
 from codeloop.permission.defaults import make_base_rules, make_guard_rules
 from codeloop.permission.gate import Denied, Rejected
-from codeloop.permission.rules import RuleLayer, Verdict, decide, find_strictest, list_denied_patterns
+from codeloop.permission.rules import (
+    RuleLayer,
+    Verdict,
+    decide,
+    find_strictest,
+    list_denied_patterns,
+)
 from codeloop.schema.event import make_session_created
 from codeloop.schema.ids import new_id
 from codeloop.schema.message import Session, SessionTime
-from codeloop.schema.permission import NOBODY_MESSAGE, Action, Need, PermissionRule, QuestionTool, Ruleset
+from codeloop.schema.permission import (
+    NOBODY_MESSAGE,
+    Action,
+    Need,
+    PermissionRule,
+    QuestionTool,
+    Ruleset,
+)
 from codeloop.store.store import Store
 from codeloop.tool.call_session import CallSession
 from codeloop.tool.services import ToolServices
@@ -22,9 +37,11 @@ from codeloop.workspace.workspace import Workspace
 
 @dataclass
 class TestContext:
-    """Satisfies ToolContext. `deny` holds permission names or `permission:pattern` wildcards that are refused.
+    """Satisfies ToolContext. `deny` holds permission names or `permission:pattern`
+    wildcards that are refused.
 
-    With `rules`, needs are decided by the built-in rules and these, and what is asked about is refused.
+    With `rules`, needs are decided by the built-in rules and these,
+    and what is asked about is refused.
     """
 
     __test__ = False
@@ -44,7 +61,9 @@ class TestContext:
 
     def __post_init__(self) -> None:
         call = QuestionTool(message_id=self.message_id, call_id=self.call_id)
-        self.session = CallSession(self.store, self.session_id, call, self._judge, list_denials=self._denials)
+        self.session = CallSession(
+            self.store, self.session_id, call, self._judge, list_denials=self._denials
+        )
 
     async def ask(self, *needs: Need) -> bool:
         for need in needs:
@@ -53,20 +72,31 @@ class TestContext:
                 permission, _, pattern = entry.partition(":")
                 hit = tuple(p for p in need.patterns if not pattern or matches(p, pattern))
                 if matches(need.permission, permission) and hit:
-                    rule = PermissionRule(permission=permission, pattern=pattern or "*", action="deny")
+                    rule = PermissionRule(
+                        permission=permission, pattern=pattern or "*", action="deny"
+                    )
                     raise Denied(need, Verdict("deny", hit, rule))
         verdicts = [self.verdict(need) for need in needs] if self.rules is not None else []
         for action in ("deny", "ask"):
             for need, verdict in zip(needs, verdicts, strict=False):
                 if verdict.action == action:
-                    raise Denied(need, verdict) if action == "deny" else Rejected(need, NOBODY_MESSAGE)
+                    raise (
+                        Denied(need, verdict)
+                        if action == "deny"
+                        else Rejected(need, NOBODY_MESSAGE)
+                    )
         return False
 
     def verdict(self, need: Need) -> Verdict:
-        """Decide a need by the built-in rules of the profile auto, then `rules`; nobody is there to be asked."""
+        """Decide a need by the built-in rules of the profile auto, then `rules`;
+        nobody is there to be asked.
+        """
         own = self.rules or ()
         return find_strictest(
-            [decide(need, make_base_rules("auto", self.workspace.scratch), own), decide(need, make_guard_rules(own))]
+            [
+                decide(need, make_base_rules("auto", self.workspace.scratch), own),
+                decide(need, make_guard_rules(own)),
+            ]
         )
 
     def _denials(self, permission: str) -> tuple[str, ...]:
@@ -74,7 +104,8 @@ class TestContext:
 
     def _judge(self, permission: str, patterns: Sequence[str]) -> dict[str, Action]:
         actions: dict[str, Action] = {
-            each: self.verdict(Need(permission=permission, patterns=(each,))).action for each in patterns
+            each: self.verdict(Need(permission=permission, patterns=(each,))).action
+            for each in patterns
         }
         return {each: action for each, action in actions.items() if action != "allow"}
 
@@ -86,9 +117,15 @@ class TestContext:
 
 
 def make_context(
-    tmp_path: Path, *, deny: Sequence[str] = (), root: Path | None = None, directory: Path | None = None
+    tmp_path: Path,
+    *,
+    deny: Sequence[str] = (),
+    root: Path | None = None,
+    directory: Path | None = None,
 ) -> TestContext:
-    """Make a context over `root` (default: a new folder `work` in `tmp_path`); store and scratch lie beside it."""
+    """Make a context over `root` (default: a new folder `work` in `tmp_path`);
+    store and scratch lie beside it.
+    """
     top = root or tmp_path / "work"
     scratch = tmp_path / "scratch"
     top.mkdir(parents=True, exist_ok=True)

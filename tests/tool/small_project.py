@@ -30,7 +30,9 @@ def small_project(tmp_path: Path) -> TestContext:
     return ctx
 
 
-async def answer(ctx: TestContext, tool: str, given: dict[str, Any] | str, box: Toolbox = BOX) -> tuple[str, bool]:
+async def answer(
+    ctx: TestContext, tool: str, given: dict[str, Any] | str, box: Toolbox = BOX
+) -> tuple[str, bool]:
     """Return what the model reads of a call and whether it was carried out."""
     prepared = box.prepare(tool, given if isinstance(given, str) else json.dumps(given))
     if isinstance(prepared, InvalidToolCall):

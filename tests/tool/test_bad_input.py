@@ -1,4 +1,6 @@
-"""Every parameter of every tool, wrong in every way: a reason that names it, and no file is changed."""
+"""Every parameter of every tool, wrong in every way: a reason that names it,
+and no file is changed.
+"""
 
 import hashlib
 import json
@@ -19,7 +21,9 @@ from codeloop.tool.toolbox import InvalidToolCall, PreparedCall
 from tests.tool.context import TestContext, make_context
 
 BOX = make_toolbox()
-SCHEMAS: dict[str, JSON] = {spec.name: spec.parameters for spec in (tool.spec for tool in BOX.tools)}
+SCHEMAS: dict[str, JSON] = {
+    spec.name: spec.parameters for spec in (tool.spec for tool in BOX.tools)
+}
 NEEDS_A_PERSON = frozenset({"question", "plan_exit"})
 """With good arguments these wait for an answer; their own tests answer."""
 NEEDS_A_NETWORK = frozenset({"webfetch", "websearch", "codesearch"})
@@ -157,7 +161,9 @@ def test_a_wrong_type_is_named_with_what_is_expected(spot: Spot) -> None:
         found = refused(spot.tool, sent(changed(good(SCHEMAS[spot.tool]), spot.path, wrong)))
         assert f"{spot.shown}: " in str(found).replace("?:", ":"), "what it takes is shown"
         if not found.is_unusable:  # a number that JSON readers do not take is said of the whole
-            assert f".{spot.shown}" in found.reason.partition("It takes")[0], "the parameter is named"
+            assert f".{spot.shown}" in found.reason.partition("It takes")[0], (
+                "the parameter is named"
+            )
 
 
 @ALL
@@ -167,7 +173,9 @@ def test_what_is_missing_or_null_is_named_when_it_is_required_and_else_left_out(
     for nothing in (..., None):
         arguments = sent(changed(good(SCHEMAS[spot.tool]), spot.path, nothing))
         if spot.required:
-            assert str(spot.path[-1]) in refused(spot.tool, arguments).reason.partition("Rewrite")[0]
+            assert (
+                str(spot.path[-1]) in refused(spot.tool, arguments).reason.partition("Rewrite")[0]
+            )
         else:
             found = BOX.prepare(spot.tool, arguments)
             assert isinstance(found, PreparedCall), found
@@ -184,7 +192,9 @@ def test_what_is_no_object_is_refused_with_what_is_expected(name: str, arguments
     found = refused(name, arguments)
     assert found.is_unusable
     assert "not a JSON object" in found.reason
-    assert all(f"{key}: " in found.reason.replace("?:", ":") for key in SCHEMAS[name].get("properties", {}))
+    assert all(
+        f"{key}: " in found.reason.replace("?:", ":") for key in SCHEMAS[name].get("properties", {})
+    )
 
 
 @pytest.mark.parametrize("name", SCHEMAS)
@@ -216,14 +226,20 @@ def state(root: Path) -> str:
         for name in sorted((*folders, *files)):
             path = Path(folder, name)
             info = path.lstat()
-            seen.update(f"{path} {info.st_mode} {info.st_size} {info.st_mtime_ns}\n".encode("utf-8", "surrogateescape"))
+            seen.update(
+                f"{path} {info.st_mode} {info.st_size} {info.st_mtime_ns}\n".encode(
+                    "utf-8", "surrogateescape"
+                )
+            )
             if path.is_file():
                 seen.update(path.read_bytes())
     return seen.hexdigest()
 
 
 async def outcome(name: str, value: Any, ctx: TestContext) -> ToolResult | str:
-    """Make the call as the loop does; what it raises beyond the agreed exceptions fails the test."""
+    """Make the call as the loop does; what it raises beyond the agreed
+    exceptions fails the test.
+    """
     found = BOX.prepare(name, sent(value))
     if isinstance(found, InvalidToolCall):
         return str(found)
@@ -233,11 +249,19 @@ async def outcome(name: str, value: Any, ctx: TestContext) -> ToolResult | str:
         return format_for_model(error)
 
 
-RUNNABLE = [spot for spot in SPOTS if spot.tool not in NEEDS_A_PERSON | NEEDS_A_NETWORK and spot.tool != "todowrite"]
+RUNNABLE = [
+    spot
+    for spot in SPOTS
+    if spot.tool not in NEEDS_A_PERSON | NEEDS_A_NETWORK and spot.tool != "todowrite"
+]
 
 
-@pytest.mark.parametrize("spot", [spot for spot in RUNNABLE if spot.kind in {"string", "integer"}], ids=str)
-async def test_a_hostile_value_gives_a_result_or_a_reason_and_changes_no_file(spot: Spot, ctx: TestContext) -> None:
+@pytest.mark.parametrize(
+    "spot", [spot for spot in RUNNABLE if spot.kind in {"string", "integer"}], ids=str
+)
+async def test_a_hostile_value_gives_a_result_or_a_reason_and_changes_no_file(
+    spot: Spot, ctx: TestContext
+) -> None:
     before = state(ctx.workspace.root)
     for value in (HOSTILE if spot.kind == "string" else NUMBERS).values():
         told = await outcome(spot.tool, changed(good(SCHEMAS[spot.tool]), spot.path, value), ctx)
@@ -251,7 +275,9 @@ async def test_a_hostile_value_gives_a_result_or_a_reason_and_changes_no_file(sp
 
 
 @pytest.mark.parametrize("spot", [spot for spot in RUNNABLE if spot.kind == "array"], ids=str)
-async def test_a_list_that_is_empty_or_endless_gives_a_result_or_a_reason(spot: Spot, ctx: TestContext) -> None:
+async def test_a_list_that_is_empty_or_endless_gives_a_result_or_a_reason(
+    spot: Spot, ctx: TestContext
+) -> None:
     before = state(ctx.workspace.root)
     one = good(spot.schema["items"])
     for value in ([], [one] * 300):

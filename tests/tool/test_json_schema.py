@@ -35,7 +35,9 @@ class Empty(msgspec.Struct):
 
 def walk(node: Any) -> Any:
     yield node
-    for value in node.values() if isinstance(node, dict) else node if isinstance(node, list) else ():
+    for value in (
+        node.values() if isinstance(node, dict) else node if isinstance(node, list) else ()
+    ):
         yield from walk(value)
 
 

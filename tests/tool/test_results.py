@@ -1,4 +1,5 @@
-"""Every tool's results as a model reads them: one golden file a tool in `results/`, made by the real tools.
+"""Every tool's results as a model reads them: one golden file a tool in `results/`,
+made by the real tools.
 
 To renew them after a change of what models read:
 `CODELOOP_GOLDEN=write .venv/bin/pytest -n 0 tests/tool/test_results.py`.
@@ -58,8 +59,17 @@ CALLS: dict[str, list[dict[str, Any]]] = {
         {"filePath": "src/config.py", "symbol": "*"},
     ],
     "edit": [
-        {"filePath": "src/config.py", "oldString": "DEBUG = False", "newString": "DEBUG = True\nLEVEL = 3"},
-        {"filePath": "src/app.py", "oldString": "    return 1", "newString": "    return 0", "replaceAll": True},
+        {
+            "filePath": "src/config.py",
+            "oldString": "DEBUG = False",
+            "newString": "DEBUG = True\nLEVEL = 3",
+        },
+        {
+            "filePath": "src/app.py",
+            "oldString": "    return 1",
+            "newString": "    return 0",
+            "replaceAll": True,
+        },
         {"filePath": "src/new.py", "oldString": "", "newString": "A = 1\n"},
         {"filePath": "src/app.py", "oldString": "def f3():\n    return 3\n\n\n", "newString": ""},
         {"filePath": "src/app.py", "oldString": "return 4", "newString": "return 40"},
@@ -69,7 +79,10 @@ CALLS: dict[str, list[dict[str, Any]]] = {
     "multiedit": [
         {
             "filePath": "src/config.py",
-            "edits": [{"oldString": "app", "newString": "App"}, {"oldString": "False", "newString": "True"}],
+            "edits": [
+                {"oldString": "app", "newString": "App"},
+                {"oldString": "False", "newString": "True"},
+            ],
         },
         {"filePath": "src/config.py", "edits": [{"oldString": "nothing", "newString": "x"}]},
     ],
@@ -83,7 +96,9 @@ CALLS: dict[str, list[dict[str, Any]]] = {
     "apply_patch": [
         {"patchText": PATCH},
         {"patchText": PATCH},
-        {"patchText": "*** Begin Patch\n*** Update File: src/config.py\n@@\n-DEBUG = Treu\n+x\n*** End Patch"},
+        {
+            "patchText": "*** Begin Patch\n*** Update File: src/config.py\n@@\n-DEBUG = Treu\n+x\n*** End Patch"
+        },
         {"patchText": "DEBUG = 1"},
     ],
     "grep": [
@@ -146,7 +161,11 @@ CALLS: dict[str, list[dict[str, Any]]] = {
         },
         {"id": "bash_1"},
         {"first": ("bash_kill", {"id": "bash_1"}), "id": "bash_1"},
-        {"first": ("bash", {"command": "exit 3", "run_in_background": True}), "id": "bash_2", "wait": 20000},
+        {
+            "first": ("bash", {"command": "exit 3", "run_in_background": True}),
+            "id": "bash_2",
+            "wait": 20000,
+        },
         {"id": "bash_7"},
     ],
     "bash_kill": [
@@ -156,7 +175,12 @@ CALLS: dict[str, list[dict[str, Any]]] = {
         {"id": "bash_7"},
     ],
     "todowrite": [
-        {"todos": [{"content": "Fix it", "status": "in_progress"}, {"content": "Test it", "status": "pending"}]},
+        {
+            "todos": [
+                {"content": "Fix it", "status": "in_progress"},
+                {"content": "Test it", "status": "pending"},
+            ]
+        },
         {"todos": [{"content": "Fix it", "status": "completed"}]},
         {"todos": []},
         {"todos": [{"content": " ", "status": "pending"}]},
@@ -166,7 +190,12 @@ CALLS: dict[str, list[dict[str, Any]]] = {
         {
             "first": (
                 "todowrite",
-                {"todos": [{"content": "Fix it", "status": "in_progress"}, {"content": "Test", "status": "pending"}]},
+                {
+                    "todos": [
+                        {"content": "Fix it", "status": "in_progress"},
+                        {"content": "Test", "status": "pending"},
+                    ]
+                },
             )
         },
     ],
@@ -177,16 +206,34 @@ CALLS: dict[str, list[dict[str, Any]]] = {
                 {"tool": "nope", "parameters": {}},
             ]
         },
-        {"tool_calls": [{"name": "Read", "arguments": {"file_path": "README.md"}}, {"tool": "glob", "parameters": {}}]},
+        {
+            "tool_calls": [
+                {"name": "Read", "arguments": {"file_path": "README.md"}},
+                {"tool": "glob", "parameters": {}},
+            ]
+        },
         {"tool_calls": []},
     ],
 }
 """Calls of a tool, in order, in one project. `first`: another call, made first.
 
-`until`: the call is made again until its result has this text, as a busy machine may begin nothing before a timeout.
+`until`: the call is made again until its result has this text,
+as a busy machine may begin nothing before a timeout.
 """
-ANSWERED = {"question", "plan_exit", "task", "task_output", "websearch", "codesearch", "webfetch", "skill", "lsp"}
-"""A person, a subagent, a server or a file answers these: `test_session_results.py`, `tests/lsp/test_tool.py`."""
+ANSWERED = {
+    "question",
+    "plan_exit",
+    "task",
+    "task_output",
+    "websearch",
+    "codesearch",
+    "webfetch",
+    "skill",
+    "lsp",
+}
+"""A person, a subagent, a server or a file answers these: `test_session_results.py`,
+`tests/lsp/test_tool.py`.
+"""
 
 
 def project(tmp_path: Path) -> TestContext:
@@ -213,15 +260,23 @@ def project(tmp_path: Path) -> TestContext:
 
 
 def settled(text: str, tmp_path: Path) -> str:
-    """Return the text without what differs from run to run: the folder, names of saved outputs; long ones in short."""
+    """Return the text without what differs from run to run: the folder, names of saved outputs;
+    long ones in short.
+    """
     text = re.sub(rf"{re.escape(str(tmp_path))}/scratch/[\w.-]+", "/scratch/OUTPUT", text)
     text = re.sub(r"\btool_[0-9a-f]{8}\b", "tool_OUTPUT", text)
     text = re.sub(r"line 1: +\d+ Killed +", "line 1: PID Killed ", text)
-    text = re.sub(r"running for \d+ s", "running for N s", re.sub(r"127\.0\.0\.1:\d+", "127.0.0.1:PORT", text))
+    text = re.sub(
+        r"running for \d+ s", "running for N s", re.sub(r"127\.0\.0\.1:\d+", "127.0.0.1:PORT", text)
+    )
     lines = text.replace(str(tmp_path), "/tmp").split("\n")
     lines = [line if len(line) <= 300 else f"{line[:60]}<{len(line)} characters>" for line in lines]
     notes = [line for line in lines[12:-8] if "OUTPUT" in line]
-    return "\n".join([*lines[:12], f"<{len(lines) - 20} lines>", *notes, *lines[-8:]] if len(lines) > 24 else lines)
+    return "\n".join(
+        [*lines[:12], f"<{len(lines) - 20} lines>", *notes, *lines[-8:]]
+        if len(lines) > 24
+        else lines
+    )
 
 
 def piece(tool: str, given: dict[str, Any], text: str, tmp_path: Path, *, done: bool) -> str:

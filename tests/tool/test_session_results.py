@@ -1,4 +1,5 @@
-"""What a model reads of the tools that a person, a subagent or a search service answers: golden files in `results/`.
+"""What a model reads of the tools that a person, a subagent or a search service answers:
+golden files in `results/`.
 
 They are renewed and read as those of `test_results.py`.
 """
@@ -15,7 +16,12 @@ from msgspec import Struct
 from codeloop.app.toolbox import find_search_tools
 from codeloop.extend.skills import make_skill_tool
 from codeloop.model.testing.script import ScriptedAnswer
-from codeloop.schema.api.answers import QUESTION_REJECT, QUESTION_REPLY, AnswerQuestion, RejectQuestion
+from codeloop.schema.api.answers import (
+    QUESTION_REJECT,
+    QUESTION_REPLY,
+    AnswerQuestion,
+    RejectQuestion,
+)
 from codeloop.schema.config import SearchConfig
 from codeloop.schema.part import ToolPart, ToolStateCompleted
 from codeloop.schema.wire import JSON
@@ -42,15 +48,22 @@ COLOUR = {
     "options": [{"label": "red", "description": "warm"}, {"label": "blue", "description": "cold"}],
 }
 SIZES = {**COLOUR, "question": "Which sizes?", "header": "Sizes", "multiple": True}
-JOB = {"description": "Find the parser", "prompt": "Where is the parser?", "subagent_type": "general"}
+JOB = {
+    "description": "Find the parser",
+    "prompt": "Where is the parser?",
+    "subagent_type": "general",
+}
 FOUND = ScriptedAnswer(text="It is in src/parser.py:12.")
 WRITTEN = make_answer(make_call("write", filePath="new.py", content="A = 1\n"))
-WRITTEN_PLAN = make_answer(make_call("write", filePath=".codeloop/plans/p.md", content="First this.\n"))
+WRITTEN_PLAN = make_answer(
+    make_call("write", filePath=".codeloop/plans/p.md", content="First this.\n")
+)
 SLOW = make_answer(make_call("bash", command="sleep 600"))
 
 
 class Case(Struct, frozen=True):
-    """A call, what the subagent then does, and what the person answers: choices, or words of refusal.
+    """A call, what the subagent then does, and what the person answers: choices,
+    or words of refusal.
 
     `before`: the steps before the call.
     """
@@ -109,20 +122,27 @@ async def reply(it: ScriptedProject, answers: list[list[str]] | str) -> None:
     await wait_until(lambda: it.project.store.list_pending_questions())
     (request,) = it.project.store.list_pending_questions()
     if isinstance(answers, str):
-        await it.client.call(QUESTION_REJECT, RejectQuestion(request_id=request.id, message=answers))
+        await it.client.call(
+            QUESTION_REJECT, RejectQuestion(request_id=request.id, message=answers)
+        )
     else:
         await it.client.call(QUESTION_REPLY, AnswerQuestion(request_id=request.id, answers=answers))
 
 
 def read_as(tool: str, given: dict[str, Any], part: ToolPart, tmp_path: Path) -> str:
     text = re.sub(r"\bses_(?!nowhere)\w+", "ses_ID", read_result(part))
-    shown = {name: "ses_ID" if re.match("ses_(?!nowhere)", str(value)) else value for name, value in given.items()}
+    shown = {
+        name: "ses_ID" if re.match("ses_(?!nowhere)", str(value)) else value
+        for name, value in given.items()
+    }
     return piece(tool, shown, text, tmp_path, done=isinstance(part.state, ToolStateCompleted))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("tool", CASES)
-async def test_a_model_reads_exactly_this_of_a_person_or_a_subagent(tmp_path: Path, tool: str) -> None:
+async def test_a_model_reads_exactly_this_of_a_person_or_a_subagent(
+    tmp_path: Path, tool: str
+) -> None:
     pieces: list[str] = []
     for number, case in enumerate(CASES[tool]):
         folder = tmp_path / str(number)
@@ -132,18 +152,32 @@ async def test_a_model_reads_exactly_this_of_a_person_or_a_subagent(tmp_path: Pa
 
 
 def is_calling(it: ScriptedProject, session_id: str) -> bool:
-    parts = [part for entry in it.project.store.read_conversation(session_id).entries for part in entry.parts]
+    parts = [
+        part
+        for entry in it.project.store.read_conversation(session_id).entries
+        for part in entry.parts
+    ]
     return any(isinstance(part, ToolPart) for part in parts)
 
 
-async def asked_about(tmp_path: Path, subagent: Sequence[ScriptedAnswer], *, wait: bool, other: str = "") -> str:
-    """Return what `task_output` says of a task in the background, that has ended or was ended with its project."""
+async def asked_about(
+    tmp_path: Path, subagent: Sequence[ScriptedAnswer], *, wait: bool, other: str = ""
+) -> str:
+    """Return what `task_output` says of a task in the background,
+    that has ended or was ended with its project.
+    """
     tmp_path.mkdir()
     background = make_answer(make_call("task", **JOB, run_in_background=True))
     async with open_scripted_project(tmp_path, [background, *subagent]) as it:
         await it.prompt()
         (child,) = it.project.store.list_sessions(parent=it.session_id)
-        await wait_until(lambda: not it.project.engine.supervisor.is_any_running if wait else is_calling(it, child.id))
+        await wait_until(
+            lambda: (
+                not it.project.engine.supervisor.is_any_running
+                if wait
+                else is_calling(it, child.id)
+            )
+        )
     given = {"task_id": other or child.id}
     async with open_scripted_project(
         tmp_path, [make_answer(make_call("task_output", **given)), DONE], session_id=child.parent_id
@@ -171,12 +205,16 @@ async def tavily(request: Request, writer: asyncio.StreamWriter) -> None:
         {"title": None, "url": "https://blog.test/x", "content": "w" * (3000 if "long" in query else 30)},
     ]  # fmt: skip
     found = json_answer({"results": [] if "nothing" in query else hits})
-    writer.write(reply_with("slow down", status="429 Too Many Requests") if "refused" in query else found)
+    writer.write(
+        reply_with("slow down", status="429 Too Many Requests") if "refused" in query else found
+    )
     await writer.drain()
 
 
 PAGES: dict[str, Answer] = {
-    "/guide": reply_with("<title>T</title><h1>Guide</h1><p>See <a href='/b'>more</a>.</p><script>x()</script>"),
+    "/guide": reply_with(
+        "<title>T</title><h1>Guide</h1><p>See <a href='/b'>more</a>.</p><script>x()</script>"
+    ),
     "/old": redirect("/guide"),
     "/data.json": json_answer({"a": [1, 2]}),
     "/blank": reply_with("<html></html>"),
@@ -207,7 +245,11 @@ async def test_a_model_reads_exactly_this_of_a_page(tmp_path: Path) -> None:
     pieces: list[str] = []
     async with serving(PAGES) as server:
         given = [{**each, "url": server.url + each["url"]} for each in FETCHED]
-        given += [{"url": f"localhost:{server.port}/guide"}, {"url": "src/app.py"}, {"url": "file:///etc/passwd"}]
+        given += [
+            {"url": f"localhost:{server.port}/guide"},
+            {"url": "src/app.py"},
+            {"url": "file:///etc/passwd"},
+        ]
         for each in given:
             text, is_done = await answer(ctx, "webfetch", each)
             told = settled(piece("webfetch", each, text, tmp_path, done=is_done), tmp_path)
@@ -221,9 +263,13 @@ async def test_a_model_reads_exactly_this_of_a_page(tmp_path: Path) -> None:
 async def test_a_model_reads_exactly_this_of_a_skill(tmp_path: Path) -> None:
     ctx = small_project(tmp_path)
     head = "---\nname: {}\ndescription: Reads PDFs\n---\n\n"
-    write(tmp_path, "work/.claude/skills/pdf/SKILL.md", head.format("pdf") + "Run scripts/run.py.\n")
+    write(
+        tmp_path, "work/.claude/skills/pdf/SKILL.md", head.format("pdf") + "Run scripts/run.py.\n"
+    )
     write(tmp_path, "work/.claude/skills/pdf/scripts/run.py", "print()\n")
-    write(tmp_path, "work/.claude/skills/csv/SKILL.md", head.format("csv") + "Use the module csv.\n")
+    write(
+        tmp_path, "work/.claude/skills/csv/SKILL.md", head.format("csv") + "Use the module csv.\n"
+    )
     box = Toolbox((make_skill_tool(settings_of(tmp_path).skills),))
     pieces: list[str] = []
     for given in ({"name": "pdf"}, {"name": "csv"}, {"name": "PDF"}):
@@ -238,12 +284,20 @@ async def test_a_model_reads_exactly_this_of_a_search(tmp_path: Path) -> None:
     async with serving(tavily) as server:
         settings = SearchConfig(provider="tavily", base_url=server.url, api_key="k")
         box = Toolbox(find_search_tools(settings, {}))
-        for given in ({"query": "timeout, long"}, {"query": "nothing"}, {"query": "refused"}, {"query": " "}):
+        for given in (
+            {"query": "timeout, long"},
+            {"query": "nothing"},
+            {"query": "refused"},
+            {"query": " "},
+        ):
             text, is_done = await answer(ctx, "websearch", given, box)
             pieces.append(piece("websearch", given, text, tmp_path, done=is_done))
     box = Toolbox(find_search_tools(SearchConfig(provider="tavily"), {}))
     text, is_done = await answer(ctx, "websearch", {"query": "without a key"}, box)
-    compare("websearch", [*pieces, piece("websearch", {"query": "without a key"}, text, tmp_path, done=is_done)])
+    compare(
+        "websearch",
+        [*pieces, piece("websearch", {"query": "without a key"}, text, tmp_path, done=is_done)],
+    )
 
 
 async def test_a_model_reads_exactly_this_of_a_search_for_code(tmp_path: Path) -> None:
@@ -252,7 +306,9 @@ async def test_a_model_reads_exactly_this_of_a_search_for_code(tmp_path: Path) -
     services = {
         "timeout": Exa(result={"content": [{"type": "text", "text": example}]}),
         "nothing": Exa(result={"content": [{"type": "text", "text": ""}]}),
-        "refused": Exa(result={"isError": True, "content": [{"type": "text", "text": "rate limit"}]}),
+        "refused": Exa(
+            result={"isError": True, "content": [{"type": "text", "text": "rate limit"}]}
+        ),
     }
     pieces: list[str] = []
     for query, exa in services.items():

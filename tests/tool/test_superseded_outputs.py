@@ -1,4 +1,6 @@
-"""What is left out of requests: only what a later call gave again, only when the cache is cold, and for good."""
+"""What is left out of requests: only what a later call gave again, only when the cache is cold,
+and for good.
+"""
 
 from typing import Any
 
@@ -10,7 +12,13 @@ from codeloop.agent.request.request_cache import RequestCache
 from codeloop.model.chat import ModelInfo, ToolModelMessage
 from codeloop.model.quirks import find_quirks, get_cache_lifetime
 from codeloop.schema.message import AssistantTime
-from codeloop.schema.part import CompactionPart, ToolPart, ToolStateCompleted, ToolStateError, ToolTime
+from codeloop.schema.part import (
+    CompactionPart,
+    ToolPart,
+    ToolStateCompleted,
+    ToolStateError,
+    ToolTime,
+)
 from codeloop.schema.wire import replace
 from codeloop.store.conversation import Conversation, Entry
 from codeloop.tool.superseded_outputs import (
@@ -31,12 +39,19 @@ LIFE = get_cache_lifetime("p")
 MINUTE = 60_000
 
 
-def part(number: int, tool: str, output: str = LONG, metadata: Any = None, **given: Any) -> ToolPart:
+def part(
+    number: int, tool: str, output: str = LONG, metadata: Any = None, **given: Any
+) -> ToolPart:
     state = ToolStateCompleted(
         input=given, output=output, title="", metadata=metadata or {}, time=ToolTime(start=0, end=0)
     )
     return ToolPart(
-        id=f"prt_{number:04}", session_id=SESSION.id, message_id="m", call_id=f"c{number}", tool=tool, state=state
+        id=f"prt_{number:04}",
+        session_id=SESSION.id,
+        message_id="m",
+        call_id=f"c{number}",
+        tool=tool,
+        state=state,
     )
 
 
@@ -94,19 +109,29 @@ BASH = {"command": "pytest -q"}
         ([read(1, "/o/a\n[x]"), read(2, "/o/a\n[x]")], {1: READ_AGAIN_NOTE.format(path="/o/a [x]")}),
     ],
 )  # fmt: skip
-def test_only_what_a_later_call_gave_again_is_superseded(calls: list[ToolPart], expected: dict[int, str]) -> None:
+def test_only_what_a_later_call_gave_again_is_superseded(
+    calls: list[ToolPart], expected: dict[int, str]
+) -> None:
     assert notes(*calls) == expected
 
 
 def test_a_call_that_failed_supersedes_nothing() -> None:
-    failed = replace(part(2, "bash", **BASH), state=ToolStateError(input=BASH, error="", time=ToolTime(start=0, end=0)))
+    failed = replace(
+        part(2, "bash", **BASH),
+        state=ToolStateError(input=BASH, error="", time=ToolTime(start=0, end=0)),
+    )
     assert notes(part(1, "bash", **BASH), failed) == {}
 
 
 def sent(entries: list[Entry], now: int, cache: RequestCache | None = None) -> list[str]:
     """Return the results that a request made `now` holds."""
     turns = (cache or RequestCache()).get_messages(Conversation(SESSION, tuple(entries)), INFO, now)
-    return [piece.output for turn in turns if isinstance(turn, ToolModelMessage) for piece in turn.content]
+    return [
+        piece.output
+        for turn in turns
+        if isinstance(turn, ToolModelMessage)
+        for piece in turn.content
+    ]
 
 
 def test_outputs_stay_while_the_cache_is_warm_and_go_once_it_is_cold_for_good() -> None:
@@ -118,7 +143,10 @@ def test_outputs_stay_while_the_cache_is_warm_and_go_once_it_is_cold_for_good() 
 
 
 def test_each_provider_s_cache_is_waited_for() -> None:
-    entries = [step(1, part(1, "bash", **BASH), provider="openai"), step(2, part(2, "bash", **BASH))]
+    entries = [
+        step(1, part(1, "bash", **BASH), provider="openai"),
+        step(2, part(2, "bash", **BASH)),
+    ]
     assert get_cache_lifetime("openai") > LIFE
     assert sent(entries, 3 + LIFE) == [LONG, LONG]
     assert sent(entries, 2 + get_cache_lifetime("openai")) == [RUN_AGAIN_NOTE, LONG]
@@ -135,7 +163,9 @@ def test_each_provider_s_cache_is_waited_for() -> None:
         ("openai", "@ai-sdk/openai", "gpt-5"),
     ],
 )
-def test_a_provider_s_cache_lives_as_long_as_that_of_its_protocol(provider: str, npm: str, model: str) -> None:
+def test_a_provider_s_cache_lives_as_long_as_that_of_its_protocol(
+    provider: str, npm: str, model: str
+) -> None:
     info = ModelInfo(provider_id=provider, id=model, name=model, npm=npm)
     assert get_cache_lifetime(provider) == find_quirks(info).cache_minutes * MINUTE
 
@@ -145,7 +175,11 @@ def test_a_compaction_leaves_out_what_its_tail_holds_twice() -> None:
     ask = replace(ask, time=replace(ask.time, created=4))
     tail = [step(2, part(1, "bash", **BASH)), step(3, part(2, "bash", **BASH))]
     asked = CompactionPart(
-        id="prt_9", session_id=SESSION.id, message_id=ask.id, auto=True, tail_start_id=tail[0].info.id
+        id="prt_9",
+        session_id=SESSION.id,
+        message_id=ask.id,
+        auto=True,
+        tail_start_id=tail[0].info.id,
     )
     entries = [step(1), *tail, Entry(ask, (asked,)), replace(step(5, summary=True), parts=())]
     entries[-1] = replace(entries[-1], info=replace(entries[-1].info, finish="stop"))
@@ -153,14 +187,22 @@ def test_a_compaction_leaves_out_what_its_tail_holds_twice() -> None:
 
 
 def test_when_old_outputs_were_pruned_superseded_ones_go_too() -> None:
-    old, first, second = part(1, "bash", command="x"), part(2, "bash", **BASH), part(3, "bash", **BASH)
+    old, first, second = (
+        part(1, "bash", command="x"),
+        part(2, "bash", **BASH),
+        part(3, "bash", **BASH),
+    )
     entries = [step(1, old), step(2, first), step(3, second)]
     assert sent(entries, 9) == [LONG, LONG, LONG]
     assert isinstance(old.state, ToolStateCompleted)
     pruned = replace(old, state=replace(old.state, time=ToolTime(start=0, end=0, compacted=5)))
     entries[0] = replace(entries[0], parts=(pruned,))
     assert sent(entries, 9)[1:] == [RUN_AGAIN_NOTE, LONG]
-    assert sent([*entries, step(9, part(4, "bash", **BASH))], 10)[1:] == [RUN_AGAIN_NOTE, LONG, LONG]
+    assert sent([*entries, step(9, part(4, "bash", **BASH))], 10)[1:] == [
+        RUN_AGAIN_NOTE,
+        LONG,
+        LONG,
+    ]
 
 
 CALLS = st.one_of(
@@ -187,7 +229,9 @@ def made(number: int, call: Any) -> ToolPart:
 @pytest.mark.slow
 @given(st.lists(st.tuples(WAITS, st.lists(CALLS, min_size=1, max_size=3)), min_size=1, max_size=12))
 def test_whatever_was_called_and_when(steps: list[tuple[int, list[Any]]]) -> None:
-    """Warm: each request begins with the one before. After a restart: the same. Left out: superseded, and for good."""
+    """Warm: each request begins with the one before. After a restart: the same. Left out:
+    superseded, and for good.
+    """
     cache, entries, before, number, now, last = RequestCache(), list[Entry](), list[str](), 0, 1, 0
     dropped: set[int] = set()
     for wait, step_calls in steps:
@@ -195,7 +239,12 @@ def test_whatever_was_called_and_when(steps: list[tuple[int, list[Any]]]) -> Non
         view = Conversation(SESSION, tuple(entries))
         turns = cache.get_messages(view, INFO, now)
         assert turns == RequestCache().get_messages(view, INFO, now)
-        results = [piece.output for turn in turns if isinstance(turn, ToolModelMessage) for piece in turn.content]
+        results = [
+            piece.output
+            for turn in turns
+            if isinstance(turn, ToolModelMessage)
+            for piece in turn.content
+        ]
         if now - last <= LIFE or not entries:
             assert results[: len(before)] == before
         gone = {place for place, text in enumerate(results) if text.startswith("[superseded: ")}

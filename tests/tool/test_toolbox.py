@@ -8,10 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codeloop.app.toolbox import make_toolbox
+from codeloop.kit.wildcard import matches
+from codeloop.model.quirks import OPENAI_QUIRKS
 from codeloop.schema.limits import TOOL_ARGUMENTS
 from codeloop.schema.permission import PermissionRule
 from codeloop.tool.tool import ToolContext, ToolResult, Traits, tool
-from codeloop.tool.toolbox import InvalidToolCall, PreparedCall, Toolbox
+from codeloop.tool.toolbox import InvalidToolCall, PreparedCall, Toolbox, edits_by_patch
 
 
 class Params(msgspec.Struct, rename="camel"):
@@ -37,7 +39,9 @@ async def change(params: Params, ctx: ToolContext) -> ToolResult:
 BOX = Toolbox((look, change))
 ANY_JSON = st.recursive(
     st.one_of(st.none(), st.booleans(), st.integers(-5, 5), st.text(max_size=4)),
-    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(st.text(max_size=4), inner, max_size=3)),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3), st.dictionaries(st.text(max_size=4), inner, max_size=3)
+    ),
     max_leaves=6,
 )
 
@@ -101,7 +105,9 @@ def test_what_is_unambiguous_is_repaired(arguments: str, expected: Params) -> No
     assert prepared("look", arguments) == expected
 
 
-@pytest.mark.parametrize("arguments", ["null", "[]", '"x', "7", '{"filePath": "a', '{"filePath": "a"}}', "\udcff"])
+@pytest.mark.parametrize(
+    "arguments", ["null", "[]", '"x', "7", '{"filePath": "a', '{"filePath": "a"}}', "\udcff"]
+)
 def test_what_is_no_object_is_unusable_and_says_what_is_expected(arguments: str) -> None:
     found = invalid("look", arguments)
     assert found.is_unusable
@@ -110,7 +116,9 @@ def test_what_is_no_object_is_unusable_and_says_what_is_expected(arguments: str)
     assert "(filePath: string, " in found.reason
 
 
-@pytest.mark.parametrize("arguments", ["{}", '{"filePath": 7.5, "limit": "x"}', '{"filePath": null}'])
+@pytest.mark.parametrize(
+    "arguments", ["{}", '{"filePath": 7.5, "limit": "x"}', '{"filePath": null}']
+)
 def test_wrong_arguments_are_named_with_the_schema(arguments: str) -> None:
     found = invalid("look", arguments)
     assert not found.is_unusable
@@ -123,23 +131,35 @@ def test_wrong_arguments_are_named_with_the_schema(arguments: str) -> None:
 def test_arguments_beyond_their_bounds_are_refused_before_they_are_read() -> None:
     found = invalid("look", '{"filePath": "' + "x" * TOOL_ARGUMENTS.value)
     assert found.input == {}
-    assert found.reason == "The arguments of look have more than 4,194,304 characters, so it was not run."
-    for text in ('{"items": [' + '"a",' * 2_000 + '"a"]}', '{"x": {"y": [[' + "1," * 2_000 + "1]]}}"):
+    assert (
+        found.reason
+        == "The arguments of look have more than 4,194,304 characters, so it was not run."
+    )
+    for text in (
+        '{"items": [' + '"a",' * 2_000 + '"a"]}',
+        '{"x": {"y": [[' + "1," * 2_000 + "1]]}}",
+    ):
         found = invalid("look", text)
-        assert found.reason.startswith("The arguments of look have a list of more than 2,000 items"), text[:40]
+        assert found.reason.startswith(
+            "The arguments of look have a list of more than 2,000 items"
+        ), text[:40]
     assert prepared("look", '{"filePath": "' + "," * 5_000 + '"}') == Params(file_path="," * 5_000)
 
 
 def test_an_unknown_tool_is_told_with_the_known_ones() -> None:
     found = invalid("teleport", '{"to": "mars"}')
     assert found == InvalidToolCall(
-        "There is no tool named teleport. The tools are: change, look.", {"to": "mars"}, is_unusable=True
+        "There is no tool named teleport. The tools are: change, look.",
+        {"to": "mars"},
+        is_unusable=True,
     )
 
 
 @pytest.mark.slow
 @given(value=ANY_JSON, name=st.sampled_from(["look", "change", "", "x"]))
-def test_whatever_a_model_sends_it_is_prepared_or_refused_with_a_reason(value: Any, name: str) -> None:
+def test_whatever_a_model_sends_it_is_prepared_or_refused_with_a_reason(
+    value: Any, name: str
+) -> None:
     found = BOX.prepare(name, msgspec.json.encode(value).decode())
     assert isinstance(found.input, dict)
     if isinstance(found, InvalidToolCall):
@@ -166,6 +186,44 @@ def test_a_specification_is_the_same_object_each_time() -> None:
 
 def test_the_built_in_tools_are_named_once_each() -> None:
     assert len(make_toolbox().tools_by_name) == len(make_toolbox().tools)
-    assert {"bash", "read", "write", "edit", "glob", "grep", "list", "todowrite", "todoread"} <= set(
-        make_toolbox().tools_by_name
+    assert {
+        "bash",
+        "read",
+        "write",
+        "edit",
+        "glob",
+        "grep",
+        "list",
+        "todowrite",
+        "todoread",
+    } <= set(make_toolbox().tools_by_name)
+
+
+@pytest.mark.parametrize(
+    ("model", "patches"),
+    [
+        *(
+            (f"gpt-{number}", True)
+            for number in ("5", "5.4", "6-sol", "7", "8-mini", "9", "10", "12-codex")
+        ),
+        *((f"openrouter/openai/gpt-{number}", True) for number in ("5", "7")),
+        *((name, True) for name in ("openai.gpt-7", "codex-mini-latest", "gpt-5-codex")),
+        *(
+            (name, False)
+            for name in (
+                "gpt-4.1",
+                "gpt-4o",
+                "gpt-3.5-turbo",
+                "gpt-oss-120b",
+                "openai/gpt-oss-20b",
+                "gpt-1",
+            )
+        ),
+    ],
+)
+def test_successors_of_gpt_5_edit_by_patches(model: str, patches: bool) -> None:
+    assert edits_by_patch(model) == patches
+    own_name = model.rpartition("/")[2].removeprefix("openai.")
+    assert (
+        any(matches(own_name, pattern) for pattern in OPENAI_QUIRKS.patch_grammar_models) == patches
     )

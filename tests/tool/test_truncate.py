@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from codeloop.kit.text.truncate import count_lines
+from codeloop.kit.text.truncate import Keep, count_lines
 from codeloop.schema.limits import TOOL_OUTPUT_BYTES, TOOL_OUTPUT_LINES
 from codeloop.tool.tool import ToolResult
 from codeloop.tool.truncate import truncate_output
@@ -19,7 +19,9 @@ def test_short_output_stays_and_is_marked_as_whole(tmp_path: Path) -> None:
 
 
 def test_a_tools_own_mark_of_a_cut_stays(tmp_path: Path) -> None:
-    assert truncate_output(ToolResult("t", "x", {"truncated": True}), tmp_path).metadata == {"truncated": True}
+    assert truncate_output(ToolResult("t", "x", {"truncated": True}), tmp_path).metadata == {
+        "truncated": True
+    }
 
 
 def test_many_lines_keep_their_head_and_name_the_file_with_the_whole(tmp_path: Path) -> None:
@@ -46,6 +48,23 @@ def test_one_line_of_50_mb_is_cut(tmp_path: Path) -> None:
     result = truncate_output(ToolResult("t", "x" * 50_000_000), tmp_path)
     assert len(result.output) <= TOOL_OUTPUT_BYTES.value
     assert Path(result.metadata["outputPath"]).stat().st_size == 50_000_000
+
+
+@pytest.mark.parametrize("keep", ["head", "tail"])
+def test_of_lines_of_megabytes_head_and_tail_are_shown_and_all_other_lines(
+    tmp_path: Path, keep: Keep
+) -> None:
+    result = truncate_output(ToolResult("t", f"before\n{'x' * 3_000_000}\nafter\n"), tmp_path, keep)
+    assert len(result.output) < 2_500
+    assert all(
+        each in result.output
+        for each in ("before\nxxx", "2998000 characters", "\nafter", "[long lines are cut;")
+    )
+    assert Path(result.metadata["outputPath"]).stat().st_size == 3_000_014
+    short = f"[{'1,' * 20_000}]"
+    assert truncate_output(ToolResult("t", short), tmp_path).output == short, (
+        "what fits stays as it is"
+    )
 
 
 def test_the_given_result_is_not_changed(tmp_path: Path) -> None:

@@ -1,4 +1,6 @@
-"""What the wrong calls that models make most often are answered: what would have worked, or what was meant is done."""
+"""What the wrong calls that models make most often are answered: what would have worked,
+or what was meant is done.
+"""
 
 from collections import Counter
 from pathlib import Path
@@ -23,7 +25,8 @@ from tests.tool.web_server import serving
 class Wrong(Struct):
     """A call, and the texts that its answer holds. `done`: it is carried out nevertheless.
 
-    `background`: a command that was started before. `by`: who answers it; "plan": a person whom the plan agent asks.
+    `background`: a command that was started before. `by`: who answers it;
+    "plan": a person whom the plan agent asks.
     """
 
     name: str
@@ -35,7 +38,9 @@ class Wrong(Struct):
     by: Literal["", "person", "plan", "subagent", "service"] = ""
 
 
-ROWS = msgspec.json.Decoder(Wrong).decode_lines(Path(__file__).with_name("wrong_calls.jsonl").read_bytes())
+ROWS = msgspec.json.Decoder(Wrong).decode_lines(
+    Path(__file__).with_name("wrong_calls.jsonl").read_bytes()
+)
 
 
 async def answered(tmp_path: Path, wrong: Wrong) -> tuple[str, bool]:
@@ -46,7 +51,11 @@ async def answered(tmp_path: Path, wrong: Wrong) -> tuple[str, bool]:
             return await answer(small_project(tmp_path), wrong.tool, wrong.given, box)
     if wrong.by == "service":
         async with serving(tavily) as server:
-            box = Toolbox(find_search_tools(SearchConfig(provider="tavily", base_url=server.url, api_key="k"), {}))
+            box = Toolbox(
+                find_search_tools(
+                    SearchConfig(provider="tavily", base_url=server.url, api_key="k"), {}
+                )
+            )
             return await answer(small_project(tmp_path), wrong.tool, wrong.given, box)
     if wrong.by:
         assert isinstance(wrong.given, dict)

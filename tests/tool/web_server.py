@@ -1,4 +1,6 @@
-"""A real HTTP server on loopback for tests: each path has an answer, as bytes or as a function that writes it."""
+"""A real HTTP server on loopback for tests: each path has an answer,
+as bytes or as a function that writes it.
+"""
 
 import asyncio
 import json
@@ -38,7 +40,9 @@ class Server:
     connections: int = 0
 
 
-def answer(body: bytes | str = b"", kind: str = "text/html", status: str = "200 OK", **headers: str) -> bytes:
+def answer(
+    body: bytes | str = b"", kind: str = "text/html", status: str = "200 OK", **headers: str
+) -> bytes:
     """Return a whole HTTP answer; `content_encoding="gzip"` becomes a header."""
     data = body.encode() if isinstance(body, str) else body
     lines = [f"HTTP/1.1 {status}", f"Content-Length: {len(data)}", "Connection: close"]
@@ -56,7 +60,9 @@ def json_answer(value: object, **headers: str) -> bytes:
 
 
 @asynccontextmanager
-async def serving(answers: Mapping[str, Answer] | Write, tls: ssl.SSLContext | None = None) -> AsyncGenerator[Server]:
+async def serving(
+    answers: Mapping[str, Answer] | Write, tls: ssl.SSLContext | None = None
+) -> AsyncGenerator[Server]:
     """Serve; a path that has no answer gives 404."""
     server = Server("", 0)
     names: list[str | None] = []
@@ -71,7 +77,9 @@ async def serving(answers: Mapping[str, Answer] | Write, tls: ssl.SSLContext | N
             if callable(answers):
                 await answers(request, writer)
             else:
-                found = answers.get(request.target.partition("?")[0], answer("nothing here", status="404 Not Found"))
+                found = answers.get(
+                    request.target.partition("?")[0], answer("nothing here", status="404 Not Found")
+                )
                 if isinstance(found, bytes):
                     writer.write(found)
                     await writer.drain()

@@ -47,7 +47,9 @@ def plain(rows: Iterable[Row]) -> str:
 
 
 def styled(rows: Iterable[Row]) -> str:
-    """Return each row with the style in braces where it changes: `{error}no{text_muted} such file`."""
+    """Return each row with the style in braces where it changes:
+    `{error}no{text_muted} such file`.
+    """
     lines: list[str] = []
     for row in rows:
         line, last = "", ""
@@ -62,14 +64,18 @@ def styled(rows: Iterable[Row]) -> str:
 
 
 def style_name(style: Style | None) -> str:
-    """Return a style of the probing theme in words: `text_muted bold on background_panel`, and what a click does."""
+    """Return a style of the probing theme in words: `text_muted bold on background_panel`,
+    and what a click does.
+    """
     if style is None:
         return ""
     words: list[str] = []
     for colour, before in ((style.color, ""), (style.bgcolor, "on ")):
         if colour is not None and colour.triplet is not None:
             number = int(colour.triplet.hex[1:], 16)
-            words.append(before + (FIELDS[number - 1] if 0 < number <= len(FIELDS) else colour.triplet.hex))
+            words.append(
+                before + (FIELDS[number - 1] if 0 < number <= len(FIELDS) else colour.triplet.hex)
+            )
         elif colour is not None and not colour.is_default:
             words.append(before + colour.name)
     words += [name for name in LOOKS if getattr(style, name)]

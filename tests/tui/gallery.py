@@ -1,12 +1,32 @@
-"""Every kind of item in every state, for tests and pictures: `python -m tests.tui.picture --help`."""
+"""Every kind of item in every state, for tests and pictures: `python -m
+tests.tui.picture --help`.
+"""
 
 from pathlib import Path
 
 from codeloop.kit.text.diff import make_unified_diff
 from codeloop.schema.errors import APIError, APIErrorData, ErrorText, MessageAbortedError
 from codeloop.schema.part import ToolPart
-from codeloop.tui.state.conversation_items import Item, NoticeItem, SubagentSummary, SummaryItem, ToolItem
-from tests.tui.parts import DIRECTORY, answer, done, end, failed, file, pending, prompt, running, text, thought
+from codeloop.tui.state.conversation_items import (
+    Item,
+    NoticeItem,
+    SubagentSummary,
+    SummaryItem,
+    ToolItem,
+)
+from tests.tui.parts import (
+    DIRECTORY,
+    answer,
+    done,
+    end,
+    failed,
+    file,
+    pending,
+    prompt,
+    running,
+    text,
+    thought,
+)
 
 BEFORE = """import decimal
 
@@ -36,12 +56,17 @@ def tax(amount):
 """
 DIFF = make_unified_diff(f"{DIRECTORY}/src/cart.py", BEFORE, AFTER).patch
 NEW = make_unified_diff(
-    f"{DIRECTORY}/docs/cart.md", "", "# Cart\n\n" + "\n".join(f"- point {at}" for at in range(1, 41)) + "\n"
+    f"{DIRECTORY}/docs/cart.md",
+    "",
+    "# Cart\n\n" + "\n".join(f"- point {at}" for at in range(1, 41)) + "\n",
 ).patch
 TEST_RUN = (
     "\x1b[1m============ test session starts ============\x1b[0m\n"
     "collected 12 items\n\n"
-    + "".join(f"tests/test_{name}.py \x1b[32m.\x1b[0m\x1b[32m.\x1b[0m\n" for name in ("a", "b", "c", "d", "e"))
+    + "".join(
+        f"tests/test_{name}.py \x1b[32m.\x1b[0m\x1b[32m.\x1b[0m\n"
+        for name in ("a", "b", "c", "d", "e")
+    )
     + "tests/test_cart.py \x1b[31mF\x1b[0m\x1b[32m.\x1b[0m\n\n"
     "\x1b[31mFAILED\x1b[0m tests/test_cart.py::\x1b[1mtest_discount\x1b[0m - assert 90 == 81\n"
     "\x1b[31m======= \x1b[1m1 failed\x1b[0m\x1b[31m, 11 passed in 0.31s =======\x1b[0m"
@@ -55,14 +80,21 @@ HITS = {
     "matches": 3,
     "files": 2,
     "display": [
-        {"path": "src/cart.py", "lines": [[3, True, "def total(cart, discount):"], [9, False, "    return result"]]},
+        {
+            "path": "src/cart.py",
+            "lines": [[3, True, "def total(cart, discount):"], [9, False, "    return result"]],
+        },
         {"path": "tests/test_cart.py", "lines": [[7, True, "def total"]]},
     ],
 }
 TODOS = {
     "todos": [
         {"content": "Find out why the total is wrong", "status": "completed", "priority": "high"},
-        {"content": "Apply the discount last, with decimals", "status": "in_progress", "priority": "high"},
+        {
+            "content": "Apply the discount last, with decimals",
+            "status": "in_progress",
+            "priority": "high",
+        },
         {"content": "Run the tests", "status": "pending", "priority": "medium"},
         {"content": "Rewrite everything", "status": "cancelled", "priority": "low"},
     ]
@@ -79,7 +111,14 @@ READ = {
         "lineStart": 3, "lineEnd": 5, "totalLines": 60,
     }
 }  # fmt: skip
-LISTED = {"display": {"type": "directory", "path": DIRECTORY, "entries": ["a/", "b.py"], "totalEntries": 2}}
+LISTED = {
+    "display": {
+        "type": "directory",
+        "path": DIRECTORY,
+        "entries": ["a/", "b.py"],
+        "totalEntries": 2,
+    }
+}
 
 
 def _part(item: ToolItem) -> ToolPart:
@@ -91,28 +130,43 @@ CHILD = SubagentSummary(
     title="Look for rounding",
     agent="explore",
     state="running",
-    calls=(_part(done("grep", {"pattern": "round("})), _part(running("read", {"filePath": "src/money.py"}))),
+    calls=(
+        _part(done("grep", {"pattern": "round("})),
+        _part(running("read", {"filePath": "src/money.py"})),
+    ),
     steps=2,
 )
 
 
 def _wrong(line: int, message: str, severity: int = 1) -> dict[str, object]:
     place = {"line": line, "character": 4}
-    return {"range": {"start": place, "end": place}, "severity": severity, "message": message, "source": "pyright"}
+    return {
+        "range": {"start": place, "end": place},
+        "severity": severity,
+        "message": message,
+        "source": "pyright",
+    }
 
 
 WRONG = {
     f"{DIRECTORY}/src/cart.py": [
         _wrong(8, "Import “Decimal” is not accessed", 2),
         _wrong(3, "“Decimal” is not defined\nand its second line"),
-        _wrong(5, 'Operator "*=" not supported for types "float" and "Decimal" when expected type is "float"'),
+        _wrong(
+            5,
+            'Operator "*=" not supported for types "float" and "Decimal" when expected type is "float"',
+        ),
     ],
-    "/elsewhere/in/a/folder/that/is/deep/below/test_cart.py": [_wrong(41, 'No parameter named "discount"')],
+    "/elsewhere/in/a/folder/that/is/deep/below/test_cart.py": [
+        _wrong(41, 'No parameter named "discount"')
+    ],
 }
 EDIT = {"filePath": f"{DIRECTORY}/src/cart.py", "oldString": "a", "newString": "b"}
 TASK = {"description": "Look for rounding", "prompt": "...", "subagent_type": "explore"}
 REPORTED = "Rounding is done in three places."
-REPORT = f'<task id="ses_child" state="completed">\n<task_result>\n{REPORTED}\n</task_result>\n</task>'
+REPORT = (
+    f'<task id="ses_child" state="completed">\n<task_result>\n{REPORTED}\n</task_result>\n</task>'
+)
 BATCH = {
     "tool_calls": [
         {"tool": "read", "parameters": {"filePath": "src/cart.py"}},
@@ -180,7 +234,10 @@ CALLS: dict[str, Item] = {
     "mcp-failed": failed("linear_create_issue", {"title": "Totals are wrong"}, "The server answered 500."),
 }  # fmt: skip
 ITEMS: dict[str, Item] = {
-    "prompt": prompt(text("Fix the failing test in `tests/test_cart.py` and tell me why it broke."), file("shot.png")),
+    "prompt": prompt(
+        text("Fix the failing test in `tests/test_cart.py` and tell me why it broke."),
+        file("shot.png"),
+    ),
     "thought": thought("I look at the test first.\nThen at the code."),
     "answer": answer((Path(__file__).parent / "render" / "sample.md").read_text()),
     "thought-open": thought("I look at the test first.\nThen at the code.", is_open=True),
@@ -192,7 +249,9 @@ ITEMS: dict[str, Item] = {
     "prompt-undone": prompt(text("Rewrite it in Rust."), is_undone=True),
     "end-aborted": end(error=MessageAbortedError(data=ErrorText(message="Aborted"))),
     "end-failed": end(
-        error=APIError(data=APIErrorData(message="Overloaded (529)", is_retryable=True, status_code=529))
+        error=APIError(
+            data=APIErrorData(message="Overloaded (529)", is_retryable=True, status_code=529)
+        )
     ),
     "notice": NoticeItem("note", "The session was shared.", "success"),
     "notice-error": NoticeItem("note", "The server can't be reached.", "error"),

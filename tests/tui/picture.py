@@ -1,4 +1,6 @@
-"""Draws items as a picture: `python -m tests.tui.picture OUT.svg --theme nord --mode light --width 140 [ITEM ...]`."""
+"""Draws items as a picture: `python -m tests.tui.picture OUT.svg --theme nord --mode
+light --width 140 [ITEM ...]`.
+"""
 
 import argparse
 import io
@@ -41,12 +43,26 @@ def picture(rows: Sequence[Row], ground: Style, width: int) -> str:
         legacy_windows=False,
     )
     for row in rows:
-        segments = [Segment(text, ground + (style or Style())) for text, style, _ in pad_row(row, width, ground)]
+        segments = [
+            Segment(text, ground + (style or Style()))
+            for text, style, _ in pad_row(row, width, ground)
+        ]
         console.print(Segments([*segments, Segment.line()]), end="")
-    plain = [(0, 0, 0), (205, 49, 49), (13, 188, 121), (229, 229, 16), (36, 114, 200), (188, 63, 188), (17, 168, 205)]
+    plain = [
+        (0, 0, 0),
+        (205, 49, 49),
+        (13, 188, 121),
+        (229, 229, 16),
+        (36, 114, 200),
+        (188, 63, 188),
+        (17, 168, 205),
+    ]
     back = ground.bgcolor.triplet if ground.bgcolor else None
     theme = TerminalTheme(
-        back or (16, 16, 16), (220, 220, 220), [*plain, (229, 229, 229)], [(102, 102, 102), *plain[1:], (255, 255, 255)]
+        back or (16, 16, 16),
+        (220, 220, 220),
+        [*plain, (229, 229, 229)],
+        [(102, 102, 102), *plain[1:], (255, 255, 255)],
     )
     return console.export_svg(title="", theme=theme)
 

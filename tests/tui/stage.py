@@ -33,7 +33,9 @@ class Stage(App[None]):
         self.theme = "staged"
 
     async def on_event(self, event: events.Event) -> None:
-        if not isinstance(event, events.Key) or self.screen_stack:  # none: the app ends, as `TerminalUI` does
+        if (
+            not isinstance(event, events.Key) or self.screen_stack
+        ):  # none: the app ends, as `TerminalUI` does
             await super().on_event(event)
 
     def compose(self) -> ComposeResult:
@@ -58,7 +60,9 @@ class Stage(App[None]):
     def shown(self) -> str:
         """Return the text of the screen, without blanks at the ends of its rows."""
         strips = self.screen._compositor.render_strips()
-        return "\n".join("".join(segment.text for segment in strip).rstrip() for strip in strips).rstrip()
+        return "\n".join(
+            "".join(segment.text for segment in strip).rstrip() for strip in strips
+        ).rstrip()
 
 
 @asynccontextmanager

@@ -30,7 +30,9 @@ def source() -> Path:
     with (Path(sys.prefix) / ".web-packages.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # each worker of the run gets here
         if not (SOURCE / "node_modules" / ".package-lock.json").exists():
-            done = subprocess.run([npm, "ci"], cwd=SOURCE, capture_output=True, text=True, check=False, timeout=300)
+            done = subprocess.run(
+                [npm, "ci"], cwd=SOURCE, capture_output=True, text=True, check=False, timeout=300
+            )
             if done.returncode:
                 pytest.skip(f"the packages can't be had: {done.stderr.strip()[-400:]}")
     return SOURCE

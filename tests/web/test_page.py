@@ -1,4 +1,6 @@
-"""The page in Chromium, on a real server with a scripted model: each program of `web/e2e` is one visit."""
+"""The page in Chromium, on a real server with a scripted model: each program
+of `web/e2e` is one visit.
+"""
 
 import json
 import os
@@ -30,31 +32,43 @@ PROGRAMS = (
     "settings",
     "agree",
     "several",
+    "facts",
 )  # the longest first
 SECONDS = 600
 """A visit that takes longer hangs; on a machine with other work, one takes minutes."""
 
 
 @contextmanager
-def configured(folder: Path, *, has_servers: bool) -> Generator[EndToEndDesk]:
-    """Yield a project; where they are wanted with two MCP servers, one that users sign in at, and a second model."""
+def configured(folder: Path, *, has_servers: bool, has_own_work: bool) -> Generator[EndToEndDesk]:
+    """Yield a project; where they are wanted with two MCP servers, one that users sign in at,
+    and a second model.
+    """
     with ExitStack() as stack:
         desk = stack.enter_context(open_desk(folder))
+        if has_own_work:
+            desk.commit_more()
         if has_servers:
             (folder / "oauth").mkdir()
             url = stack.enter_context(serving("oauth", str(folder / "oauth")))
             notes = {"type": "local", "command": [sys.executable, str(PLAIN)]}
             provider = {"mine": make_provider_config(desk.model_url, "coder", "thinker")}
-            more = {"mcp": {"notes": notes, "cloud": {"type": "remote", "url": url}}, "provider": provider}
+            more = {
+                "mcp": {"notes": notes, "cloud": {"type": "remote", "url": url}},
+                "provider": provider,
+            }
             write_config(desk.home, desk.config | more)
         yield desk
 
 
 @contextmanager
-def visit(folder: Path, *, has_servers: bool = False) -> Generator[dict[str, str]]:
-    """Run `codeloop web` and yield what a program needs to visit it."""
+def visit(
+    folder: Path, *, has_servers: bool = False, has_own_work: bool = False
+) -> Generator[dict[str, str]]:
+    """Run `codeloop web` and yield what a program needs to visit it.
+    `has_own_work`: with uncommitted files.
+    """
     with (
-        configured(folder, has_servers=has_servers) as desk,
+        configured(folder, has_servers=has_servers, has_own_work=has_own_work) as desk,
         subprocess.Popen(
             [str(CODELOOP_PROGRAM), "web", "--no-open", "--port", "0"],
             cwd=desk.project,
@@ -66,7 +80,9 @@ def visit(folder: Path, *, has_servers: bool = False) -> Generator[dict[str, str
     ):
         try:
             assert running.stderr is not None
-            link = next(line.partition(READY)[2].strip() for line in running.stderr if READY in line)
+            link = next(
+                line.partition(READY)[2].strip() for line in running.stderr if READY in line
+            )
             given = {
                 "CODELOOP_LINK": link,
                 "CODELOOP_FILE": str(desk.project / "cart.py"),
@@ -79,16 +95,25 @@ def visit(folder: Path, *, has_servers: bool = False) -> Generator[dict[str, str
 
 @contextmanager
 def visit_with_restarts(folder: Path) -> Generator[dict[str, str]]:
-    """Yield how a program starts the server itself, each time at the same port and with the same password."""
+    """Yield how a program starts the server itself,
+    each time at the same port and with the same password.
+    """
     with open_desk(folder) as desk:
         command = [str(CODELOOP_PROGRAM), "web", "--no-open", "--port", str(find_free_port())]
         given = {"command": command, "cwd": str(desk.project)}
-        yield desk.environment | {"CODELOOP_START": json.dumps(given), "CODELOOP_SERVER_PASSWORD": "a long password"}
+        yield desk.environment | {
+            "CODELOOP_START": json.dumps(given),
+            "CODELOOP_SERVER_PASSWORD": "a long password",
+        }
 
 
 @pytest.fixture(scope="session")
 def chromium() -> str:
-    found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    found = (
+        shutil.which("chromium")
+        or shutil.which("chromium-browser")
+        or shutil.which("google-chrome")
+    )
     if found is None:
         pytest.skip("Chromium is not installed here")
     return found
@@ -101,7 +126,11 @@ def test_a_visit(program: str, source: Path, chromium: str, tmp_path: Path) -> N
     here = (
         visit_with_restarts(tmp_path)
         if program == "restart"
-        else visit(tmp_path, has_servers=program in {"settings", "several"})
+        else visit(
+            tmp_path,
+            has_servers=program in {"settings", "several"},
+            has_own_work=program == "facts",
+        )
     )
     with here as given:
         done = subprocess.run(

@@ -4,7 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.workspace.missing_modules import describe_missing_test_packages, explain_missing_module
+from codeloop.workspace.missing_modules import (
+    describe_missing_test_packages,
+    explain_missing_module,
+)
 
 PROJECT = """
 [project]
@@ -22,12 +25,18 @@ ruff = "^0.1"
 @pytest.mark.parametrize(
     ("module", "expected"),
     [
-        ("msgspec", "a dependency of pyproject.toml; it is not installed. To install it: pip install -e ."),
+        (
+            "msgspec",
+            "a dependency of pyproject.toml; it is not installed. To install it: pip install -e .",
+        ),
         (
             "pytest_mock",
             "in the extra `test` of pyproject.toml; it is not installed. To install it: pip install -e '.[test]'",
         ),
-        ("yaml", "in the extra `test` of pyproject.toml; it is not installed. To install it: pip install -e '.[test]'"),
+        (
+            "yaml",
+            "in the extra `test` of pyproject.toml; it is not installed. To install it: pip install -e '.[test]'",
+        ),
         (
             "ephemeral_port_reserve",
             "in the group `dev` of pyproject.toml; it is not installed. To install it: pip install --group dev",
@@ -36,16 +45,23 @@ ruff = "^0.1"
             "ruff",
             "in the group `lint` of pyproject.toml; it is not installed. To install it: poetry install --with lint",
         ),
-        ("flask", "in requirements/web.txt; it is not installed. To install it: pip install -r requirements/web.txt"),
+        (
+            "flask",
+            "in requirements/web.txt; it is not installed. To install it: pip install -r requirements/web.txt",
+        ),
     ],
 )
-def test_the_group_that_has_a_python_module_is_named(tmp_path: Path, module: str, expected: str) -> None:
+def test_the_group_that_has_a_python_module_is_named(
+    tmp_path: Path, module: str, expected: str
+) -> None:
     (tmp_path / "pyproject.toml").write_text(PROJECT)
     (tmp_path / "requirements").mkdir()
     (tmp_path / "requirements/web.txt").write_text("# web\nFlask==3.0\n-r base.txt\n")
     (tmp_path / "tests").mkdir()
     output = f"Traceback\nModuleNotFoundError: No module named '{module}.sub'\n"
-    assert explain_missing_module(output, tmp_path / "tests", tmp_path) == f"`{module}` is {expected}"
+    assert (
+        explain_missing_module(output, tmp_path / "tests", tmp_path) == f"`{module}` is {expected}"
+    )
 
 
 def test_modules_of_the_project_itself_and_of_node(tmp_path: Path) -> None:
@@ -54,7 +70,9 @@ def test_modules_of_the_project_itself_and_of_node(tmp_path: Path) -> None:
     (tmp_path / "pnpm-lock.yaml").touch()
     own = explain_missing_module("ModuleNotFoundError: No module named 'shop'", tmp_path, tmp_path)
     assert own.startswith("`shop` is this project's own, below src;")
-    node = explain_missing_module("Error: Cannot find module '@scope/tool'\nRequire stack:", tmp_path, tmp_path)
+    node = explain_missing_module(
+        "Error: Cannot find module '@scope/tool'\nRequire stack:", tmp_path, tmp_path
+    )
     assert (
         node
         == "`@scope/tool` is in the devDependencies of package.json; it is not installed. To install it: pnpm install"
@@ -63,7 +81,12 @@ def test_modules_of_the_project_itself_and_of_node(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "output",
-    ["", "No module named 'left'", "Cannot find module './own'", "ModuleNotFoundError: No module named 'left'"],
+    [
+        "",
+        "No module named 'left'",
+        "Cannot find module './own'",
+        "ModuleNotFoundError: No module named 'left'",
+    ],
 )
 def test_of_anything_else_nothing_is_said(tmp_path: Path, output: str) -> None:
     (tmp_path / "pyproject.toml").write_text("[project\n")
@@ -100,13 +123,19 @@ def install(root: Path, *names: str) -> None:
             "# for tests\npytest\na\nb\nc\nd\ne\nf\n",
             "need a, b, c, d, e and 1 more, in requirements-test.txt ... pip install -r requirements-test.txt",
         ),
-        ("package.json", '{"devDependencies": {"jest": "29"}}', "there is no node_modules. To install it: npm install"),
+        (
+            "package.json",
+            '{"devDependencies": {"jest": "29"}}',
+            "there is no node_modules. To install it: npm install",
+        ),
         ("package.json", '{"devDependencies": {}}', ""),
         ("pyproject.toml", '[dependency-groups]\ndev = ["sphinx"]\ntest = ["pytest"]', ""),
         ("pyproject.toml", "[dependency-groups\n", ""),
     ],
 )
-def test_what_tests_need_and_is_not_installed_is_named(tmp_path: Path, file: str, text: str, expected: str) -> None:
+def test_what_tests_need_and_is_not_installed_is_named(
+    tmp_path: Path, file: str, text: str, expected: str
+) -> None:
     install(tmp_path, "pytest")
     (tmp_path / file).write_text(text)
     (tmp_path / "sub").mkdir()

@@ -20,7 +20,9 @@ def _let_others_run(*_: object) -> None:
 
 
 def test_texts_are_parsed_by_several_threads() -> None:
-    """A tree takes long enough for the garbage collector to run, and with it code that hands over to other threads."""
+    """A tree takes long enough for the garbage collector to run,
+    and with it code that hands over to other threads.
+    """
     before = gc.get_threshold()
     gc.callbacks.append(_let_others_run)
     gc.freeze()
@@ -34,7 +36,9 @@ def test_texts_are_parsed_by_several_threads() -> None:
         gc.callbacks.remove(_let_others_run)
 
 
-def test_a_text_is_parsed_however_long_its_grammar_takes_to_load(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_text_is_parsed_however_long_its_grammar_takes_to_load(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     load = syntax_tree._load_grammar
 
     def load_slowly(name: str) -> Language:

@@ -48,8 +48,9 @@ _MAX_LISTED_SESSIONS = 10_000
 class AcpLaunch(Struct, frozen=True):
     """How to serve an editor, by the flags of `codeloop acp`.
 
-    `profile`: the profile of new sessions; None: the configured one. `newest_version`: the newest version of the
-    protocol to speak. `terminals`: the editor's terminals, if commands outside the sandbox run in them.
+    `profile`: the profile of new sessions; None: the configured one. `newest_version`: the newest
+    version of the protocol to speak. `terminals`: the editor's terminals,
+    if commands outside the sandbox run in them.
     """
 
     open_client: OpenClient
@@ -100,11 +101,22 @@ class EditorAgent:
         if min(request.protocol_version, self._launch.newest_version) >= DRAFT_VERSION:
             from codeloop.acp.versions.version2 import Version2, convert_capabilities
 
-            version, capabilities = Version2(), convert_capabilities(request.capabilities or params.DraftCapabilities())
-        terminal_ids = self._launch.terminals.terminal_ids if self._launch.terminals is not None else set[str]()
-        self._sessions.editor = ConnectedEditor(self.connection, version, capabilities, terminal_ids)
+            version, capabilities = (
+                Version2(),
+                convert_capabilities(request.capabilities or params.DraftCapabilities()),
+            )
+        terminal_ids = (
+            self._launch.terminals.terminal_ids
+            if self._launch.terminals is not None
+            else set[str]()
+        )
+        self._sessions.editor = ConnectedEditor(
+            self.connection, version, capabilities, terminal_ids
+        )
         self._methods = self._list_methods(version.number)
-        self._launch.buffers.is_offered = capabilities.fs.read_text_file and capabilities.fs.write_text_file
+        self._launch.buffers.is_offered = (
+            capabilities.fs.read_text_file and capabilities.fs.write_text_file
+        )
         if self._launch.terminals is not None:
             self._launch.terminals.is_offered = capabilities.terminal
         # The editor runs this program in a terminal with these arguments: `codeloop acp --login`.
@@ -145,7 +157,9 @@ class EditorAgent:
 
     async def _authenticate(self, raw_params: Any) -> None:
         request = params.read_params(params.AuthenticateParams, raw_params)
-        raise RpcError(INVALID_PARAMS, f"{request.method_id} is done in a terminal: `codeloop auth login`.")
+        raise RpcError(
+            INVALID_PARAMS, f"{request.method_id} is done in a terminal: `codeloop auth login`."
+        )
 
     async def _logout(self, _raw_params: Any) -> None:
         """Remove all stored keys and sign-ins. Keys in environment variables stay."""
@@ -173,7 +187,10 @@ class EditorAgent:
         editor_session = await self._reopen_session(raw_params)
         replay = params.read_params(params.OpenSessionParams, raw_params).replay_from
         if replay is not None and replay.type != "start":
-            raise RpcError(INVALID_PARAMS, f"A conversation is sent again from its start, not from {replay.type!r}.")
+            raise RpcError(
+                INVALID_PARAMS,
+                f"A conversation is sent again from its start, not from {replay.type!r}.",
+            )
         if replay is not None and self._sessions.editor.version.number == DRAFT_VERSION:
             await editor_session.replay()
         return editor_session.build_state()
@@ -200,14 +217,21 @@ class EditorAgent:
         # Without a directory, the sessions of all projects are listed.
         if request.cwd is not None:
             sessions = await client.call(
-                SESSION_LIST, ListSessions(directory=request.cwd, roots=True, limit=_MAX_LISTED_SESSIONS)
+                SESSION_LIST,
+                ListSessions(directory=request.cwd, roots=True, limit=_MAX_LISTED_SESSIONS),
             )
         else:
-            sessions = await client.call(SESSION_EVERYTHING, ListAllSessions(limit=_MAX_LISTED_SESSIONS))
+            sessions = await client.call(
+                SESSION_EVERYTHING, ListAllSessions(limit=_MAX_LISTED_SESSIONS)
+            )
         # Subagents' sessions are shown within their parent's only.
-        shown_sessions = [each for each in sessions if each.parent_id is None and not each.time.archived]
+        shown_sessions = [
+            each for each in sessions if each.parent_id is None and not each.time.archived
+        ]
         end = start + _SESSIONS_PER_PAGE
-        page: JSON = {"sessions": [_describe_session(session) for session in shown_sessions[start:end]]}
+        page: JSON = {
+            "sessions": [_describe_session(session) for session in shown_sessions[start:end]]
+        }
         if len(shown_sessions) > end:
             page["nextCursor"] = str(end)
         return page
@@ -220,14 +244,18 @@ class EditorAgent:
         await client.call(SESSION_DELETE, SessionId(session_id=session.id))
 
     async def _close_session(self, raw_params: Any) -> None:
-        await self._sessions.close_session(params.read_params(params.SessionParams, raw_params).session_id)
+        await self._sessions.close_session(
+            params.read_params(params.SessionParams, raw_params).session_id
+        )
 
     async def _prompt(self, raw_params: Any) -> JSON:
         request = params.read_params(params.PromptParams, raw_params)
         return await self._sessions.get(request.session_id).prompt(request.prompt)
 
     async def _cancel_turn(self, raw_params: Any) -> None:
-        session = self._sessions.get(params.read_params(params.SessionParams, raw_params).session_id)
+        session = self._sessions.get(
+            params.read_params(params.SessionParams, raw_params).session_id
+        )
         # A notification is handled before the next message is read, and stopping may take a while.
         self._sessions.run_in_background(session.cancel())
 
@@ -237,7 +265,9 @@ class EditorAgent:
 
     async def _set_option(self, raw_params: Any) -> JSON:
         request = params.read_params(params.OptionParams, raw_params)
-        editor_session = await self._choose_value(request.session_id, request.config_id, str(request.value))
+        editor_session = await self._choose_value(
+            request.session_id, request.config_id, str(request.value)
+        )
         return {"configOptions": editor_session.build_state()["configOptions"]}
 
     async def _choose_value(self, session_id: str, option: str, value: str) -> EditorSession:
@@ -248,7 +278,12 @@ class EditorAgent:
 
 def _describe_session(session: Session) -> JSON:
     updated_at = datetime.fromtimestamp(session.time.updated / 1000, UTC).isoformat()
-    fields: JSON = {"sessionId": session.id, "cwd": session.directory, "title": session.title, "updatedAt": updated_at}
+    fields: JSON = {
+        "sessionId": session.id,
+        "cwd": session.directory,
+        "title": session.title,
+        "updatedAt": updated_at,
+    }
     if roots := list_roots(session):
         fields["additionalDirectories"] = roots
     return fields

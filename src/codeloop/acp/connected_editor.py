@@ -12,7 +12,8 @@ from codeloop.acp.versions.version import ProtocolVersion
 class ConnectedEditor(Struct, frozen=True):
     """The connection to an editor, its protocol version and its capabilities.
 
-    `terminal_ids`: the ids of the editor's own terminals in which commands run; the set grows with each command.
+    `terminal_ids`: the ids of the editor's own terminals in which commands run;
+    the set grows with each command.
     """
 
     connection: EditorConnection

@@ -1,4 +1,6 @@
-"""`EditorConnection`: JSON-RPC 2.0 over lines, with requests of both sides, their answers and their cancellation."""
+"""`EditorConnection`: JSON-RPC 2.0 over lines, with requests of both sides,
+their answers and their cancellation.
+"""
 
 import asyncio
 import logging
@@ -9,7 +11,13 @@ from codeloop.kit.jsonc import is_object
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import DECODE_ERRORS, JSON, decode_json, encode_json
 
-PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS, INTERNAL_ERROR = -32700, -32600, -32601, -32602, -32603
+PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS, INTERNAL_ERROR = (
+    -32700,
+    -32600,
+    -32601,
+    -32602,
+    -32603,
+)
 """Error codes of JSON-RPC."""
 CANCELLED, AUTH_REQUIRED, NOT_FOUND = -32800, -32000, -32002
 """Error codes of the Agent Client Protocol."""
@@ -27,18 +35,23 @@ class RpcError(CodeloopError):
 
 
 HandleMethod = Callable[[str, Any], Coroutine[Any, Any, Any]]
-"""Carries out a method with its parameters and returns its result. Raises RpcError or CodeloopError."""
+"""Carries out a method with its parameters and returns its result.
+Raises RpcError or CodeloopError.
+"""
 
 
 class EditorConnection:
-    """The connection to one editor. Requests run as tasks in parallel, notifications one after the other."""
+    """The connection to one editor. Requests run as tasks in parallel,
+    notifications one after the other.
+    """
 
     def __init__(self, write: Callable[[bytes], None], handle: HandleMethod) -> None:
         self.closed = asyncio.Event()
         """Set when the editor has closed the connection."""
         self._write = write
         self._handle = handle
-        # Both sides number their requests on their own, so equal ids of the two sides do not collide.
+        # Both sides number their requests on their own,
+        # so equal ids of the two sides do not collide.
         self._last_id = 0
         # The answers that we wait for, by the id of our request.
         self._pending: dict[int, asyncio.Future[Any]] = {}
@@ -79,7 +92,9 @@ class EditorConnection:
                 collect_answer(_make_failure(None, INVALID_REQUEST, "A message is a JSON object."))
 
     async def request(self, method: str, params: JSON) -> Any:
-        """Send the editor a request and return the result. Raises RpcError. Cancelling tells the editor."""
+        """Send the editor a request and return the result. Raises RpcError.
+        Cancelling tells the editor.
+        """
         self._last_id += 1
         request_id = self._last_id
         answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
@@ -112,7 +127,9 @@ class EditorConnection:
             await asyncio.wait(self._running_tasks.values())
 
     async def _receive_message(self, message: JSON, send_answer: Callable[[JSON], None]) -> None:
-        """Handle a request, a notification or an answer. `send_answer`: called with the answer to a request."""
+        """Handle a request, a notification or an answer.
+        `send_answer`: called with the answer to a request.
+        """
         method, request_id = message.get("method"), message.get("id")
         if not isinstance(method, str):
             self._settle(message)
@@ -121,20 +138,31 @@ class EditorConnection:
         elif not isinstance(request_id, str | int):
             send_answer(_make_failure(None, INVALID_REQUEST, "An id is a string or an integer."))
         elif request_id in self._running_tasks:
-            # Without the id: with it, the editor would take the error for the answer to the request that is running.
+            # Without the id: with it, the editor would take the error for the answer to the
+            # request that is running.
             send_answer(
-                _make_failure(None, INVALID_REQUEST, f"The id {request_id!r} belongs to a request that is running.")
+                _make_failure(
+                    None,
+                    INVALID_REQUEST,
+                    f"The id {request_id!r} belongs to a request that is running.",
+                )
             )
         else:
             task = asyncio.create_task(self._handle(method, message.get("params")))
             self._running_tasks[request_id] = task
-            # Also a cancelled request must be answered, so the answer is sent when the task has ended in any way.
-            task.add_done_callback(lambda done: send_answer(self._make_answer(request_id, method, done)))
+            # Also a cancelled request must be answered, so the answer is sent when the
+            # task has ended in any way.
+            task.add_done_callback(
+                lambda done: send_answer(self._make_answer(request_id, method, done))
+            )
 
     async def _receive_notification(self, method: str, params: Any) -> None:
         if method == "$/cancel_request":
             request_id = params.get("requestId") if is_object(params) else None
-            if isinstance(request_id, str | int) and (task := self._running_tasks.get(request_id)) is not None:
+            if (
+                isinstance(request_id, str | int)
+                and (task := self._running_tasks.get(request_id)) is not None
+            ):
                 task.cancel()
             return
         try:
@@ -144,7 +172,9 @@ class EditorConnection:
             _log.warning("%s: %s", method, error)
 
     def _make_answer(self, request_id: str | int, method: str, task: asyncio.Task[Any]) -> JSON:
-        """Return the answer to a request from its finished task, which counts as running no longer."""
+        """Return the answer to a request from its finished task,
+        which counts as running no longer.
+        """
         self._running_tasks.pop(request_id, None)
         if task.cancelled():
             return _make_failure(request_id, CANCELLED, "Cancelled.")
@@ -161,7 +191,9 @@ class EditorConnection:
                 # A defect of ours costs one request, not the connection.
                 _log.error("%s failed", method, exc_info=error)
                 return _make_failure(
-                    request_id, INTERNAL_ERROR, f"{method} failed: {type(error).__name__}. The log has more."
+                    request_id,
+                    INTERNAL_ERROR,
+                    f"{method} failed: {type(error).__name__}. The log has more.",
                 )
 
     def _settle(self, message: JSON) -> None:
@@ -175,7 +207,10 @@ class EditorConnection:
             error = failure if is_object(failure) else {}
             code = error.get("code")
             answer.set_exception(
-                RpcError(code if isinstance(code, int) else INTERNAL_ERROR, str(error.get("message") or ""))
+                RpcError(
+                    code if isinstance(code, int) else INTERNAL_ERROR,
+                    str(error.get("message") or ""),
+                )
             )
         else:
             answer.set_result(message.get("result"))
@@ -185,8 +220,12 @@ class EditorConnection:
 
 
 def _needs_answer(message: Any) -> bool:
-    """Return whether an entry of a batch gets an answer. Notifications and answers get none; invalid entries do."""
-    return not is_object(message) or (isinstance(message.get("method"), str) and message.get("id") is not None)
+    """Return whether an entry of a batch gets an answer. Notifications and answers get none;
+    invalid entries do.
+    """
+    return not is_object(message) or (
+        isinstance(message.get("method"), str) and message.get("id") is not None
+    )
 
 
 def _make_failure(request_id: str | int | None, code: int, message: str, data: Any = None) -> JSON:

@@ -1,4 +1,6 @@
-"""Converts the parts of a conversation to `session/update` notifications, each new text and each changed field once."""
+"""Converts the parts of a conversation to `session/update` notifications,
+each new text and each changed field once.
+"""
 
 from collections.abc import Callable
 
@@ -22,7 +24,12 @@ class ConversationUpdates:
     """
 
     def __init__(
-        self, send_update: SendUpdate, directory: str, editor: ConnectedEditor, *, shows_compaction: bool
+        self,
+        send_update: SendUpdate,
+        directory: str,
+        editor: ConnectedEditor,
+        *,
+        shows_compaction: bool,
     ) -> None:
         self.own_prompts: set[str] = set()
         """Ids of the prompts of this editor, which shows them by itself."""
@@ -43,7 +50,9 @@ class ConversationUpdates:
         self._terminals: dict[str, CommandTerminal] = {}
         """By the ids of calls' parts, the terminals that codeloop fills with their output."""
         self._call_ids: dict[tuple[str, str], str] = {}
-        """The id of a call's part, which is the call's id in the editor, by message id and call id."""
+        """The id of a call's part, which is the call's id in the editor,
+        by message id and call id.
+        """
 
     def begin_message(self, message: Message) -> None:
         """Record the author of a message; send that a summary has begun."""
@@ -68,7 +77,9 @@ class ConversationUpdates:
                 self._send("compaction_update", compactionId=message.id, status="cancelled")
             case error:
                 text = get_error_message(error)
-                self._send("compaction_update", compactionId=message.id, status="failed", error=text)
+                self._send(
+                    "compaction_update", compactionId=message.id, status="failed", error=text
+                )
 
     def send_part(self, part: Part) -> None:
         """Send the new text of a part, or the new state of a call."""
@@ -95,7 +106,10 @@ class ConversationUpdates:
 
     def send_todos(self, todos: list[Todo]) -> None:
         """Send the todo list, which is a plan in the protocol."""
-        entries = [{"content": todo.content, "priority": todo.priority, "status": todo.status} for todo in todos]
+        entries = [
+            {"content": todo.content, "priority": todo.priority, "status": todo.status}
+            for todo in todos
+        ]
         self._send("plan", entries=entries)
 
     def find_call_id(self, message_id: str, call_id: str) -> str | None:
@@ -103,7 +117,9 @@ class ConversationUpdates:
         return self._call_ids.get((message_id, call_id))
 
     def note_permission_request(self, call: JSON) -> None:
-        """Record the fields of a call in a permission request, which replace those in the editor."""
+        """Record the fields of a call in a permission request,
+        which replace those in the editor.
+        """
         call_id = str(call.get("toolCallId") or "")
         if call_id in self._calls:
             self._calls[call_id] = {**self._calls[call_id], **call}
@@ -119,15 +135,20 @@ class ConversationUpdates:
         elif message_id in self._user_messages:
             self._send("user_message_chunk", content=content, messageId=message_id)
         else:
-            kind = "agent_thought_chunk" if part_id in self._thought_parts else "agent_message_chunk"
+            kind = (
+                "agent_thought_chunk" if part_id in self._thought_parts else "agent_message_chunk"
+            )
             self._send(kind, content=content, messageId=part_id)
 
     def _send_call(self, part: ToolPart) -> None:
-        """Send a new call, or the changed fields of a known one; then the new output of its terminal."""
+        """Send a new call, or the changed fields of a known one;
+        then the new output of its terminal.
+        """
         version = self._editor.version
         if part.id not in self._calls and version.shows_terminals and part.tool == "bash":
             if isinstance(part.state, ToolStatePending) and not part.state.input:
-                # The first update of a call names its terminal, and only the arguments tell whether it has one.
+                # The first update of a call names its terminal,
+                # and only the arguments tell whether it has one.
                 return
             # A command in the background answers at once; `bash_output` reads its output.
             if not part.state.input.get("run_in_background"):
@@ -135,7 +156,9 @@ class ConversationUpdates:
         terminal = self._terminals.get(part.id)
         editor_terminal_id = find_terminal(part, self._editor.terminal_ids)
         terminal_id = editor_terminal_id or (part.id if terminal is not None else None)
-        call = describe_call(part, self._directory, version.make_diff_content, terminal_id=terminal_id)
+        call = describe_call(
+            part, self._directory, version.make_diff_content, terminal_id=terminal_id
+        )
         sent_call, self._calls[part.id] = self._calls.get(part.id), call
         if sent_call is None:
             self._send_new_call(part, call, terminal)

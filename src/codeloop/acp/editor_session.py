@@ -1,4 +1,6 @@
-"""`EditorSession`: one session in an editor: its prompts, and its events as `session/update` notifications."""
+"""`EditorSession`: one session in an editor: its prompts,
+and its events as `session/update` notifications.
+"""
 
 from collections.abc import Coroutine, Sequence
 from datetime import UTC, datetime
@@ -12,12 +14,25 @@ from codeloop.acp.conversation_updates import ConversationUpdates
 from codeloop.acp.editor_turns import EditorTurns, StateReporter, find_stop_reason
 from codeloop.acp.options import AvailableChoices, SessionChoices, build_state, choose_value
 from codeloop.acp.params import PromptBlock
-from codeloop.acp.prompts import BUILT_IN_COMMANDS, build_parts, join_text, list_files, run_built_in_command
+from codeloop.acp.prompts import (
+    BUILT_IN_COMMANDS,
+    build_parts,
+    join_text,
+    list_files,
+    run_built_in_command,
+)
 from codeloop.acp.question_forwarder import QuestionForwarder
 from codeloop.client.client import Client, belongs_to
 from codeloop.client.slash.commands import format_hints, is_command
 from codeloop.schema.api.agents import COMMAND_LIST, Command
-from codeloop.schema.api.session_inputs import COMMAND, PROMPT, InvokeCommand, MessageWithParts, Prompt, RunLimits
+from codeloop.schema.api.session_inputs import (
+    COMMAND,
+    PROMPT,
+    InvokeCommand,
+    MessageWithParts,
+    Prompt,
+    RunLimits,
+)
 from codeloop.schema.api.session_messages import SESSION_MESSAGES, ListMessages
 from codeloop.schema.api.session_requests import SESSION_TODO, SessionId
 from codeloop.schema.errors import CodeloopError, get_error_message
@@ -35,7 +50,14 @@ from codeloop.schema.event import (
     get_session_id,
 )
 from codeloop.schema.ids import new_id
-from codeloop.schema.live_events import Idle, PartDelta, Retry, SessionIdle, StatusChanged, ToastShown
+from codeloop.schema.live_events import (
+    Idle,
+    PartDelta,
+    Retry,
+    SessionIdle,
+    StatusChanged,
+    ToastShown,
+)
 from codeloop.schema.message import Message, Session, UserMessage
 from codeloop.schema.operation import NoArguments
 from codeloop.schema.part import StepFinishPart
@@ -47,20 +69,26 @@ from codeloop.schema.wire import JSON
 class EditorSession:
     """A session that is open in the editor."""
 
-    def __init__(self, editor: ConnectedEditor, client: Client, session: Session, available: AvailableChoices) -> None:
+    def __init__(
+        self, editor: ConnectedEditor, client: Client, session: Session, available: AvailableChoices
+    ) -> None:
         self.client = client
         self.session = session
         self.available = available
         self.choices = SessionChoices()
         session_features = editor.capabilities.session
         self._editor = editor
-        self._state_reporter = StateReporter(self._send_update) if editor.version.is_prompt_answered_at_once else None
+        self._state_reporter = (
+            StateReporter(self._send_update) if editor.version.is_prompt_answered_at_once else None
+        )
         self._turns = EditorTurns(client, session.id, self._state_reporter)
         shows_compaction = session_features is not None and session_features.compaction is not None
         self._conversation = ConversationUpdates(
             self._send_update, session.directory, editor, shows_compaction=shows_compaction
         )
-        on_open_count = self._state_reporter.note_questions if self._state_reporter is not None else None
+        on_open_count = (
+            self._state_reporter.note_questions if self._state_reporter is not None else None
+        )
         self._questions = QuestionForwarder(
             editor,
             client,
@@ -75,29 +103,49 @@ class EditorSession:
 
     def build_state(self) -> JSON:
         """Build the session's modes and options, in the form of the editor's version."""
-        return self._editor.version.convert_session_state(build_state(self.session, self.choices, self.available))
+        return self._editor.version.convert_session_state(
+            build_state(self.session, self.choices, self.available)
+        )
 
     async def announce(self) -> None:
-        """Send the available commands; for a session with messages, also how full its context is."""
+        """Send the available commands; for a session with messages,
+        also how full its context is.
+        """
         self._sent_state = build_state(self.session, self.choices, self.available)
         self._commands = await self.client.call(COMMAND_LIST, NoArguments())
-        commands: list[JSON] = [{"name": name, "description": text} for name, text in BUILT_IN_COMMANDS.items()]
+        commands: list[JSON] = [
+            {"name": name, "description": text} for name, text in BUILT_IN_COMMANDS.items()
+        ]
         for command in self._commands:
-            fields: JSON = {"name": command.name, "description": command.description or f"Runs /{command.name}."}
+            fields: JSON = {
+                "name": command.name,
+                "description": command.description or f"Runs /{command.name}.",
+            }
             if command.hints:
                 fields["input"] = {"hint": format_hints(command.hints)}
             commands.append(fields)
-        self._send_update({"sessionUpdate": "available_commands_update", "availableCommands": commands})
+        self._send_update(
+            {"sessionUpdate": "available_commands_update", "availableCommands": commands}
+        )
         if self.session.time.updated > self.session.time.created:
-            newest = await self.client.call(SESSION_MESSAGES, ListMessages(session_id=self.session.id, limit=1))
-            steps = [part for message in newest for part in message.parts if isinstance(part, StepFinishPart)]
+            newest = await self.client.call(
+                SESSION_MESSAGES, ListMessages(session_id=self.session.id, limit=1)
+            )
+            steps = [
+                part
+                for message in newest
+                for part in message.parts
+                if isinstance(part, StepFinishPart)
+            ]
             if steps:
                 self._last_step = steps[-1]
                 self._send_usage()
 
     async def replay(self) -> None:
         """Send the conversation so far, without undone messages."""
-        messages = await self.client.call(SESSION_MESSAGES, ListMessages(session_id=self.session.id))
+        messages = await self.client.call(
+            SESSION_MESSAGES, ListMessages(session_id=self.session.id)
+        )
         undone = self.session.revert.message_id if self.session.revert is not None else None
         for message in messages:
             if message.info.id == undone:
@@ -110,7 +158,8 @@ class EditorSession:
             self._conversation.send_todos(todos)
 
     async def prompt(self, blocks: list[PromptBlock]) -> JSON:
-        """Send a prompt. Returns the reason why its turn ended; in version 2, the id of the stored message.
+        """Send a prompt. Returns the reason why its turn ended;
+        in version 2, the id of the stored message.
 
         Raises RpcError, CodeloopError.
         """
@@ -119,13 +168,19 @@ class EditorSession:
 
         def show() -> None:
             self._send_update(
-                {"sessionUpdate": "user_message", "messageId": message_id, "content": msgspec.to_builtins(blocks)}
+                {
+                    "sessionUpdate": "user_message",
+                    "messageId": message_id,
+                    "content": msgspec.to_builtins(blocks),
+                }
             )
 
         return await self._turns.answer_prompt(work, message_id, show)
 
     def _prepare_work(self, blocks: list[PromptBlock], message_id: str) -> Coroutine[Any, Any, str]:
-        """Return a coroutine that carries out a prompt and returns its stop reason. Raises RpcError."""
+        """Return a coroutine that carries out a prompt and returns its stop reason.
+        Raises RpcError.
+        """
         text, parts = join_text(blocks), build_parts(blocks)
         model = self.choices.resolve_model(self.session, self.available)
         command: Command | None = None
@@ -140,18 +195,27 @@ class EditorSession:
             command = next((each for each in self._commands if each.name == name), None)
             # The model would take a mistyped command for a task.
             if command is None and text.startswith("/"):
-                return self._answer_without_turn(_explain_unknown_command(name, self._commands), message_id)
+                return self._answer_without_turn(
+                    _explain_unknown_command(name, self._commands), message_id
+                )
         if model is None:
-            raise RpcError(AUTH_REQUIRED, "No model can be used yet. Sign in: run `codeloop auth login` in a terminal.")
+            raise RpcError(
+                AUTH_REQUIRED,
+                "No model can be used yet. Sign in: run `codeloop auth login` in a terminal.",
+            )
         self._conversation.own_prompts.add(message_id)
-        limits = RunLimits(directories=self.choices.directories) if self.choices.directories else None
+        limits = (
+            RunLimits(directories=self.choices.directories) if self.choices.directories else None
+        )
         if command is not None:
             invoke_command = InvokeCommand(
                 session_id=self.session.id,
                 command=command.name,
                 arguments="".join(words[1:]).strip(),
                 agent=self.choices.agent,
-                model=f"{model.provider_id}/{model.model_id}" if self.choices.model is not None else None,
+                model=f"{model.provider_id}/{model.model_id}"
+                if self.choices.model is not None
+                else None,
                 message_id=message_id,
                 parts=list_files(blocks),
                 limits=limits,
@@ -185,12 +249,20 @@ class EditorSession:
             case PermissionAsked(properties=request) | QuestionAsked(properties=request):
                 await self._forward_question(request)
                 return
-            case PermissionReplied(properties=p) | QuestionReplied(properties=p) | QuestionRejected(properties=p):
+            case (
+                PermissionReplied(properties=p)
+                | QuestionReplied(properties=p)
+                | QuestionRejected(properties=p)
+            ):
                 self._questions.withdraw(p.request_id)
                 return
             case ToastShown(properties=toast):
                 if get_session_id(event) in {None, self.session.id}:
-                    self.notify(toast.variant, toast.title or toast.message, toast.message if toast.title else "")
+                    self.notify(
+                        toast.variant,
+                        toast.title or toast.message,
+                        toast.message if toast.title else "",
+                    )
                 return
             case _:
                 if get_session_id(event) == self.session.id:
@@ -208,8 +280,12 @@ class EditorSession:
             self._send_update(update)
 
     async def choose_value(self, option: str, value: str) -> None:
-        """Set an option, and send the changes to the editor. Raises RpcError if the option or value is not offered."""
-        self.session = await choose_value(self.client, self.session, self.choices, self.available, option, value)
+        """Set an option, and send the changes to the editor.
+        Raises RpcError if the option or value is not offered.
+        """
+        self.session = await choose_value(
+            self.client, self.session, self.choices, self.available, option, value
+        )
         self.report_options()
 
     def report_options(self) -> None:
@@ -218,9 +294,13 @@ class EditorSession:
         if state == self._sent_state:
             return
         self._sent_state = state
-        self._send_update({"sessionUpdate": "config_option_update", "configOptions": state["configOptions"]})
+        self._send_update(
+            {"sessionUpdate": "config_option_update", "configOptions": state["configOptions"]}
+        )
         if (modes := state.get("modes")) is not None:
-            self._send_update({"sessionUpdate": "current_mode_update", "currentModeId": modes["currentModeId"]})
+            self._send_update(
+                {"sessionUpdate": "current_mode_update", "currentModeId": modes["currentModeId"]}
+            )
 
     def _handle_session_event(self, event: Event) -> None:
         match event:
@@ -253,7 +333,11 @@ class EditorSession:
         self._conversation.begin_message(message)
         self._conversation.end_message(message)
         self._turns.confirm_stored(message.id)
-        if isinstance(message, UserMessage) or message.error is None or message.time.completed is None:
+        if (
+            isinstance(message, UserMessage)
+            or message.error is None
+            or message.time.completed is None
+        ):
             return
         # A prompt's own error is its answer.
         if not self._turns.is_running:
@@ -261,23 +345,38 @@ class EditorSession:
 
     def _handle_session(self, session: Session) -> None:
         before, self.session = self.session, session
-        # What the user chose has been used by now, or an approved plan is carried out by another agent.
+        # What the user chose has been used by now, or an approved plan is carried
+        # out by another agent.
         if session.agent != before.agent:
             self.choices.agent = None
         if session.title != before.title:
             updated_at = datetime.fromtimestamp(session.time.updated / 1000, UTC).isoformat()
-            self._send_update({"sessionUpdate": "session_info_update", "title": session.title, "updatedAt": updated_at})
+            self._send_update(
+                {
+                    "sessionUpdate": "session_info_update",
+                    "title": session.title,
+                    "updatedAt": updated_at,
+                }
+            )
         if session.cost != before.cost:
             self._send_usage()
-        if (session.agent, session.model, session.metadata) != (before.agent, before.model, before.metadata):
+        if (session.agent, session.model, session.metadata) != (
+            before.agent,
+            before.model,
+            before.metadata,
+        ):
             self.report_options()
 
     def _send_usage(self) -> None:
-        """Send the tokens in the context after the last step, the size of the window, and the cost of the session."""
+        """Send the tokens in the context after the last step, the size of the window,
+        and the cost of the session.
+        """
         part = self._last_step
         if part is None:
             return
-        details = self.available.find_model(self.choices.resolve_model(self.session, self.available))
+        details = self.available.find_model(
+            self.choices.resolve_model(self.session, self.available)
+        )
         # Without the size of the window there is nothing to compare the tokens with.
         if details is None or not details.limit.context:
             return
@@ -295,7 +394,11 @@ class EditorSession:
             return
         if is_ours:
             tool = request.tool
-            call_id = self._conversation.find_call_id(tool.message_id, tool.call_id) if tool is not None else None
+            call_id = (
+                self._conversation.find_call_id(tool.message_id, tool.call_id)
+                if tool is not None
+                else None
+            )
             self._questions.ask(request, call_id, self.session.directory)
 
     async def _run_turn(self, call: Coroutine[Any, Any, MessageWithParts]) -> str:
@@ -306,8 +409,12 @@ class EditorSession:
             self.notify("warning", stop.message)
         return find_stop_reason(answer)
 
-    async def _answer_without_turn(self, make_text: Coroutine[Any, Any, str], message_id: str) -> str:
-        """Send the text that a coroutine returns as the answer to a prompt, and return the stop reason."""
+    async def _answer_without_turn(
+        self, make_text: Coroutine[Any, Any, str], message_id: str
+    ) -> str:
+        """Send the text that a coroutine returns as the answer to a prompt,
+        and return the stop reason.
+        """
         # Such a prompt is never stored, so that nothing else confirms it.
         self._turns.confirm_stored(message_id)
         text = await make_text
@@ -325,7 +432,9 @@ class EditorSession:
         """Send an update, which is given in the form of version 1."""
         converted_update = self._editor.version.convert_update(update)
         if converted_update is not None:
-            self._editor.connection.notify("session/update", {"sessionId": self.session.id, "update": converted_update})
+            self._editor.connection.notify(
+                "session/update", {"sessionId": self.session.id, "update": converted_update}
+            )
 
 
 async def _explain_unknown_command(name: str, commands: Sequence[Command]) -> str:

@@ -1,4 +1,6 @@
-"""`EditorSessions`: the sessions that an editor has open, the clients of their directories, and their events."""
+"""`EditorSessions`: the sessions that an editor has open, the clients of their directories,
+and their events.
+"""
 
 import asyncio
 import logging
@@ -23,16 +25,22 @@ from codeloop.schema.message import Session
 from codeloop.schema.wire import JSON
 
 OpenClient = Callable[[str], Awaitable[tuple[Client, tuple[str, ...]]]]
-"""Opens the project of an absolute directory; returns its client, and notes for the user. Raises CodeloopError."""
+"""Opens the project of an absolute directory; returns its client, and notes for the user.
+Raises CodeloopError.
+"""
 _log = logging.getLogger(__name__)
 
 
 class EditorSessions:
     """Opens, finds and closes sessions. `editor`: set anew by `initialize`."""
 
-    def __init__(self, connection: EditorConnection, open_client: OpenClient, buffers: EditorBuffers) -> None:
+    def __init__(
+        self, connection: EditorConnection, open_client: OpenClient, buffers: EditorBuffers
+    ) -> None:
         # Until `initialize`: version 1, without optional features.
-        self.editor = ConnectedEditor(connection, Version1(ClientCapabilities()), ClientCapabilities())
+        self.editor = ConnectedEditor(
+            connection, Version1(ClientCapabilities()), ClientCapabilities()
+        )
         self._open_client = open_client
         self._buffers = buffers
         # By directory. The notes are those that no session has shown yet.
@@ -50,7 +58,9 @@ class EditorSessions:
         return session
 
     async def open_client(self, directory: str) -> Client:
-        """Return the client of a directory, which is opened at its first use. Raises RpcError, CodeloopError."""
+        """Return the client of a directory, which is opened at its first use.
+        Raises RpcError, CodeloopError.
+        """
         if directory not in self._clients:
             if not Path(directory).is_dir():
                 raise RpcError(INVALID_PARAMS, f"There is no directory {directory}.")
@@ -70,13 +80,17 @@ class EditorSessions:
     async def open(
         self, client: Client, session: Session, request: NewSessionParams | OpenSessionParams
     ) -> EditorSession:
-        """Open a session with the editor's MCP servers and additional directories, and show its events from now on."""
+        """Open a session with the editor's MCP servers and additional directories,
+        and show its events from now on.
+        """
         # An editor may load a session again that it has open; the new one takes its place.
         await self.close_session(session.id)
         for server in request.mcp_servers:
             await self._add_server(client, server)
         session = await set_roots(client, session, request.additional_directories)
-        editor_session = EditorSession(self.editor, client, session, await load_available_choices(client))
+        editor_session = EditorSession(
+            self.editor, client, session, await load_available_choices(client)
+        )
         # From the request, not from the session: others may change what is stored.
         editor_session.choices.directories = list(request.additional_directories)
         self._sessions[session.id] = editor_session
@@ -86,7 +100,9 @@ class EditorSessions:
         return editor_session
 
     async def reload(self) -> None:
-        """Reload the agents and models of every open session, and send the changes to the editor."""
+        """Reload the agents and models of every open session,
+        and send the changes to the editor.
+        """
         for session in self._sessions.values():
             session.available = await load_available_choices(session.client)
             session.report_options()
@@ -111,8 +127,11 @@ class EditorSessions:
         task.add_done_callback(self._background_tasks.discard)
 
     async def _announce(self, editor_session: EditorSession) -> None:
-        """Send the session's commands, and the notes about its directory, which its first session shows."""
-        # Editors ignore updates of a session that they don't know yet: first the answer with its id is sent.
+        """Send the session's commands, and the notes about its directory,
+        which its first session shows.
+        """
+        # Editors ignore updates of a session that they don't know yet: first the
+        # answer with its id is sent.
         await asyncio.sleep(0)
         with suppress(CodeloopError):
             await editor_session.announce()

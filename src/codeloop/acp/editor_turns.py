@@ -1,4 +1,6 @@
-"""The turns of a session in an editor: runs and stops them, answers their prompts, and reports the session's state."""
+"""The turns of a session in an editor: runs and stops them, answers their prompts,
+and reports the session's state.
+"""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -15,7 +17,9 @@ from codeloop.schema.message import AssistantMessage
 from codeloop.schema.wire import JSON
 
 _ABORT_RETRY_DELAY = 0.01
-"""Seconds between two tries to stop a prompt: while it is being stored, there is no turn to stop yet."""
+"""Seconds between two tries to stop a prompt: while it is being stored,
+there is no turn to stop yet.
+"""
 _STOP_REASONS = {
     "length": "max_tokens",
     "limit": "max_turn_requests",
@@ -34,12 +38,16 @@ def find_stop_reason(answer: MessageWithParts) -> str:
         # With this code editors offer to sign in.
         code = AUTH_REQUIRED if isinstance(error, ProviderAuthError) else INTERNAL_ERROR
         message = answer.stop.message if answer.stop is not None else ""
-        raise RpcError(code, message or (get_error_message(error) if error is not None else "The turn failed."))
+        raise RpcError(
+            code, message or (get_error_message(error) if error is not None else "The turn failed.")
+        )
     return _STOP_REASONS.get(reason, "end_turn")
 
 
 class StateReporter:
-    """Reports to a version 2 editor whether a session is running, waits for the user, or is idle."""
+    """Reports to a version 2 editor whether a session is running, waits for the user,
+    or is idle.
+    """
 
     def __init__(self, send_update: Callable[[JSON], None]) -> None:
         self._send_update = send_update
@@ -59,8 +67,12 @@ class StateReporter:
         if self._turn_count:
             return
         self._is_busy, self._sent_state = False, "idle"
-        failure: JSON = {"error": {"code": error.code, "message": str(error)}} if error is not None else {}
-        self._send_update({"sessionUpdate": "state_update", "state": "idle", "stopReason": reason, **failure})
+        failure: JSON = (
+            {"error": {"code": error.code, "message": str(error)}} if error is not None else {}
+        )
+        self._send_update(
+            {"sessionUpdate": "state_update", "state": "idle", "stopReason": reason, **failure}
+        )
 
     def note_busy(self, *, is_busy: bool) -> None:
         """Record whether the session works on the prompt of any client."""
@@ -84,11 +96,13 @@ class StateReporter:
 class EditorTurns:
     """Runs and stops the turns of an editor's prompts.
 
-    `state_reporter`: for version 2, whose prompts are answered at once; None: for version 1, whose prompts are answered
-    at the end of their turns.
+    `state_reporter`: for version 2, whose prompts are answered at once; None: for version 1, whose
+    prompts are answered at the end of their turns.
     """
 
-    def __init__(self, client: Client, session_id: str, state_reporter: StateReporter | None) -> None:
+    def __init__(
+        self, client: Client, session_id: str, state_reporter: StateReporter | None
+    ) -> None:
         self._client = client
         self._session_id = session_id
         self._state_reporter = state_reporter
@@ -112,11 +126,14 @@ class EditorTurns:
         """Record that the session is idle and all its events were shown."""
         self._idle.set()
 
-    async def answer_prompt(self, work: Coroutine[Any, Any, str], message_id: str, show: Callable[[], None]) -> JSON:
-        """Carry out a prompt, and return the answer to its request: the stop reason, or in version 2 the message's id.
+    async def answer_prompt(
+        self, work: Coroutine[Any, Any, str], message_id: str, show: Callable[[], None]
+    ) -> JSON:
+        """Carry out a prompt, and return the answer to its request: the stop reason,
+        or in version 2 the message's id.
 
-        `work` runs the turn and returns its stop reason. `show` is called in version 2 when the prompt is stored, to
-        show it. Raises RpcError, CodeloopError.
+        `work` runs the turn and returns its stop reason. `show` is called in version 2 when the
+        prompt is stored, to show it. Raises RpcError, CodeloopError.
         """
         state_reporter = self._state_reporter
         if state_reporter is None:
@@ -146,7 +163,8 @@ class EditorTurns:
         try:
             # Shielded: a turn is ended by an abort, after which its end is awaited.
             answer = await asyncio.shield(turn)
-            # The answer arrives by another way than the events: wait until these were shown, but not for a lost one.
+            # The answer arrives by another way than the events: wait until these were shown,
+            # but not for a lost one.
             with suppress(TimeoutError):
                 async with asyncio.timeout(TURN_EVENTS_TIME.seconds):
                     await self._idle.wait()
@@ -166,7 +184,9 @@ class EditorTurns:
 
 
 async def _report_end(turn: "asyncio.Task[str]", state_reporter: StateReporter) -> None:
-    """Report the end of a turn whose prompt was answered at its start. The task returns the stop reason."""
+    """Report the end of a turn whose prompt was answered at its start.
+    The task returns the stop reason.
+    """
     try:
         state_reporter.end_turn(await turn)
     except RpcError as error:

@@ -1,4 +1,6 @@
-"""The choices of a session (agent, model, thinking effort, profile), converted to modes and options of the protocol."""
+"""The choices of a session (agent, model, thinking effort, profile),
+converted to modes and options of the protocol.
+"""
 
 import asyncio
 
@@ -22,7 +24,9 @@ _DEFAULT_EFFORT = "default"
 
 
 class AvailableChoices(Struct, frozen=True):
-    """The agents and models of a directory. `model`, `profile`: those in use where the user has chosen none."""
+    """The agents and models of a directory. `model`,
+    `profile`: those in use where the user has chosen none.
+    """
 
     agents: list[Agent]
     providers: UsableProviders
@@ -33,7 +37,9 @@ class AvailableChoices(Struct, frozen=True):
         """Return the entry of a model in the catalog; None: it has none."""
         if model is None:
             return None
-        provider = next((each for each in self.providers.providers if each.id == model.provider_id), None)
+        provider = next(
+            (each for each in self.providers.providers if each.id == model.provider_id), None
+        )
         return provider.models.get(model.model_id) if provider is not None else None
 
 
@@ -59,7 +65,8 @@ async def load_available_choices(client: Client) -> AvailableChoices:
 
 
 class SessionChoices(Struct):
-    """The user's choices for the next prompts of a session; None: as its agent or the configuration say.
+    """The user's choices for the next prompts of a session;
+    None: as its agent or the configuration say.
 
     `directories`: the additional ones that the editor has named.
     """
@@ -79,7 +86,9 @@ class SessionChoices(Struct):
         if session.model is not None:
             session_model = session.model
             variant = None if session_model.variant == NO_VARIANT else session_model.variant
-            return ModelRef(provider_id=session_model.provider_id, model_id=session_model.id, variant=variant)
+            return ModelRef(
+                provider_id=session_model.provider_id, model_id=session_model.id, variant=variant
+            )
         name = self.resolve_agent(session, available)
         agent_model = next((agent.model for agent in available.agents if agent.name == name), None)
         return agent_model or available.model
@@ -87,29 +96,42 @@ class SessionChoices(Struct):
 
 def build_state(session: Session, choices: SessionChoices, available: AvailableChoices) -> JSON:
     """Return a session's options and modes in the form of version 1."""
-    # Modes were there before options, and older editors know only them, so the agents are sent as both.
+    # Modes were there before options, and older editors know only them,
+    # so the agents are sent as both.
     state: JSON = {"configOptions": build_options(session, choices, available)}
     modes = build_modes(session, choices, available)
     return state if modes is None else {**state, "modes": modes}
 
 
-def build_modes(session: Session, choices: SessionChoices, available: AvailableChoices) -> JSON | None:
+def build_modes(
+    session: Session, choices: SessionChoices, available: AvailableChoices
+) -> JSON | None:
     """Return the agents as modes; None: there are no agents."""
     if not available.agents:
         return None
-    modes = [_make_choice(agent.name, agent.name.capitalize(), agent.description) for agent in available.agents]
+    modes = [
+        _make_choice(agent.name, agent.name.capitalize(), agent.description)
+        for agent in available.agents
+    ]
     return {
         "currentModeId": choices.resolve_agent(session, available),
         "availableModes": [{"id": mode.pop("value"), **mode} for mode in modes],
     }
 
 
-def build_options(session: Session, choices: SessionChoices, available: AvailableChoices) -> list[JSON]:
+def build_options(
+    session: Session, choices: SessionChoices, available: AvailableChoices
+) -> list[JSON]:
     """Return the options, each with its possible values and its present value."""
     options: list[JSON] = []
     if available.agents:
-        agents = [_make_choice(agent.name, agent.name.capitalize(), agent.description) for agent in available.agents]
-        options.append(_make_select(MODE, "Agent", MODE, choices.resolve_agent(session, available), agents))
+        agents = [
+            _make_choice(agent.name, agent.name.capitalize(), agent.description)
+            for agent in available.agents
+        ]
+        options.append(
+            _make_select(MODE, "Agent", MODE, choices.resolve_agent(session, available), agents)
+        )
     model = choices.resolve_model(session, available)
     details = available.find_model(model)
     if model is not None and details is not None:
@@ -117,18 +139,29 @@ def build_options(session: Session, choices: SessionChoices, available: Availabl
             {
                 "group": provider.id,
                 "name": provider.name,
-                "options": [_make_choice(f"{provider.id}/{each.id}", each.name) for each in provider.models.values()],
+                "options": [
+                    _make_choice(f"{provider.id}/{each.id}", each.name)
+                    for each in provider.models.values()
+                ],
             }
             for provider in available.providers.providers
         ]
-        options.append(_make_select(MODEL, "Model", MODEL, f"{model.provider_id}/{model.model_id}", groups))
+        options.append(
+            _make_select(MODEL, "Model", MODEL, f"{model.provider_id}/{model.model_id}", groups)
+        )
         if details.variants:
             efforts = [
                 _make_choice(_DEFAULT_EFFORT, "As it does by itself"),
                 *(_make_choice(each, each) for each in details.variants),
             ]
-            options.append(_make_select(EFFORT, "Effort", "thought_level", model.variant or _DEFAULT_EFFORT, efforts))
-    profiles = [_make_choice(name, name.capitalize(), text) for name, text in PROFILE_DESCRIPTIONS.items()]
+            options.append(
+                _make_select(
+                    EFFORT, "Effort", "thought_level", model.variant or _DEFAULT_EFFORT, efforts
+                )
+            )
+    profiles = [
+        _make_choice(name, name.capitalize(), text) for name, text in PROFILE_DESCRIPTIONS.items()
+    ]
     name = str((session.metadata or {}).get(PROFILE_KEY) or available.profile)
     profile = parse_profile(name) or name
     options.append(_make_select(PROFILE_KEY, "Permissions", None, profile, profiles))
@@ -136,11 +169,17 @@ def build_options(session: Session, choices: SessionChoices, available: Availabl
 
 
 async def choose_value(
-    client: Client, session: Session, choices: SessionChoices, available: AvailableChoices, option: str, value: str
+    client: Client,
+    session: Session,
+    choices: SessionChoices,
+    available: AvailableChoices,
+    option: str,
+    value: str,
 ) -> Session:
     """Set an option to a value, and return the session.
 
-    The profile is stored with the session, which is returned updated; any other option changes `choices`.
+    The profile is stored with the session, which is returned updated;
+    any other option changes `choices`.
     `option`: its id, such as `model`. Raises RpcError for an option or a value that is not offered.
     """
     options = {each["id"]: each for each in build_options(session, choices, available)}
@@ -151,9 +190,12 @@ async def choose_value(
     if value not in _list_values(options[option]):
         raise RpcError(INVALID_PARAMS, f"{option} can't be {value!r} here.")
     if option == PROFILE_KEY:
-        # It is stored because it holds for the running turn and for other clients of the session as well.
+        # It is stored because it holds for the running turn and for other clients
+        # of the session as well.
         metadata = {**(session.metadata or {}), PROFILE_KEY: value}
-        return await client.call(SESSION_UPDATE, UpdateSession(session_id=session.id, metadata=metadata))
+        return await client.call(
+            SESSION_UPDATE, UpdateSession(session_id=session.id, metadata=metadata)
+        )
     if option == MODE:
         choices.agent = value
     elif option == MODEL:
@@ -169,9 +211,17 @@ def _list_values(option: JSON) -> set[str]:
     return {str(value["value"]) for entry in entries for value in entry.get("options", [entry])}
 
 
-def _make_select(option: str, name: str, category: str | None, current_value: str, entries: list[JSON]) -> JSON:
+def _make_select(
+    option: str, name: str, category: str | None, current_value: str, entries: list[JSON]
+) -> JSON:
     """Make an option that has one of several values; `entries`: the values, or groups of them."""
-    select: JSON = {"type": "select", "id": option, "name": name, "currentValue": current_value, "options": entries}
+    select: JSON = {
+        "type": "select",
+        "id": option,
+        "name": name,
+        "currentValue": current_value,
+        "options": entries,
+    }
     if category is not None:
         select["category"] = category
     return select

@@ -1,4 +1,6 @@
-"""The parameters of the methods that editors call. Unknown fields are ignored, as later versions may add some."""
+"""The parameters of the methods that editors call.
+Unknown fields are ignored, as later versions may add some.
+"""
 
 from typing import Annotated, Any, TypeVar
 
@@ -8,7 +10,8 @@ from msgspec import Meta, Struct, field
 from codeloop.acp.connection import INVALID_PARAMS, RpcError
 from codeloop.schema.wire import JSON
 
-# The protocol demands absolute paths; a relative one would depend on the directory that we were started in.
+# The protocol demands absolute paths; a relative one would depend on the directory
+# that we were started in.
 AbsolutePath = Annotated[str, Meta(pattern="^/")]
 
 
@@ -82,7 +85,9 @@ class AuthenticateParams(Params, frozen=True):
 
 
 class NewSessionParams(Params, frozen=True):
-    """`session/new`. An entry of `mcp_servers` without a `type` is a program with MCP over its stdin and stdout."""
+    """`session/new`. An entry of `mcp_servers` without a `type` is a program with MCP
+    over its stdin and stdout.
+    """
 
     cwd: AbsolutePath
     additional_directories: list[AbsolutePath] = []

@@ -1,4 +1,6 @@
-"""Converts an editor's prompt to parts of a message, and runs the built-in commands `/compact`, `/undo` and `/redo`."""
+"""Converts an editor's prompt to parts of a message, and runs the built-in commands `/compact`,
+`/undo` and `/redo`.
+"""
 
 from base64 import b64encode
 from collections.abc import Callable, Coroutine, Sequence
@@ -6,7 +8,14 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from codeloop.acp.connection import AUTH_REQUIRED, INVALID_PARAMS, RpcError
-from codeloop.acp.params import EditorAudio, EditorImage, EditorLink, EditorResource, EditorText, PromptBlock
+from codeloop.acp.params import (
+    EditorAudio,
+    EditorImage,
+    EditorLink,
+    EditorResource,
+    EditorText,
+    PromptBlock,
+)
 from codeloop.client.client import Client
 from codeloop.client.undo_redo import redo_last, undo_last
 from codeloop.schema.api.session_inputs import SUMMARIZE, FilePartInput, Summarize, TextPartInput
@@ -22,7 +31,9 @@ _TEXT_MIME = "text/plain"
 
 
 def join_text(blocks: Sequence[PromptBlock]) -> str:
-    """Return the typed text; a mention without content is part of it as `@NAME`, as the editor shows it."""
+    """Return the typed text; a mention without content is part of it as `@NAME`,
+    as the editor shows it.
+    """
     texts: list[str] = []
     for block in blocks:
         if isinstance(block, EditorText):
@@ -33,30 +44,43 @@ def join_text(blocks: Sequence[PromptBlock]) -> str:
 
 
 def list_files(blocks: Sequence[PromptBlock]) -> list[FilePartInput]:
-    """Convert the attachments of a prompt. Raises RpcError for audio, which the result of `initialize` excludes."""
+    """Convert the attachments of a prompt. Raises RpcError for audio,
+    which the result of `initialize` excludes.
+    """
     files: list[FilePartInput] = []
     for block in blocks:
         match block:
             case EditorText():
                 pass
             case EditorImage():
-                files.append(FilePartInput(mime=block.mime_type, url=_make_data_url(block.mime_type, block.data)))
+                files.append(
+                    FilePartInput(
+                        mime=block.mime_type, url=_make_data_url(block.mime_type, block.data)
+                    )
+                )
             case EditorLink():
                 # Other addresses stay mentions in the text: only files are read into the prompt.
                 if block.uri.startswith("file://"):
                     files.append(
                         FilePartInput(
-                            mime=block.mime_type or _TEXT_MIME, url=block.uri, filename=_find_file_name(block.uri)
+                            mime=block.mime_type or _TEXT_MIME,
+                            url=block.uri,
+                            filename=_find_file_name(block.uri),
                         )
                     )
             case EditorResource(resource=resource):
                 mime = resource.mime_type or _TEXT_MIME
-                # Texts are sent as `data:` URLs too: the editor's text may differ from the file on disk.
+                # Texts are sent as `data:` URLs too: the editor's text may differ
+                # from the file on disk.
                 content = resource.blob
                 if content is None:
                     content, mime = b64encode((resource.text or "").encode()).decode(), _TEXT_MIME
                 files.append(
-                    FilePartInput(mime=mime, url=_make_data_url(mime, content), filename=_find_file_name(resource.uri))
+                    FilePartInput(
+                        mime=mime,
+                        url=_make_data_url(mime, content),
+                        filename=_find_file_name(resource.uri),
+                    )
                 )
             case EditorAudio():
                 raise RpcError(INVALID_PARAMS, "Audio can't be sent: `promptCapabilities` says so.")
@@ -71,17 +95,23 @@ def build_parts(blocks: Sequence[PromptBlock]) -> list[TextPartInput | FilePartI
     return [TextPartInput(text=text), *files]
 
 
-async def run_built_in_command(client: Client, session_id: str, name: str, model: ModelRef | None) -> str:
+async def run_built_in_command(
+    client: Client, session_id: str, name: str, model: ModelRef | None
+) -> str:
     """Run a built-in command and return its result as text. Raises CodeloopError."""
     if name == "compact":
         if model is None:
             raise RpcError(AUTH_REQUIRED, "No model can be used yet, so nothing can be summarized.")
-        summarize = Summarize(session_id=session_id, provider_id=model.provider_id, model_id=model.model_id)
+        summarize = Summarize(
+            session_id=session_id, provider_id=model.provider_id, model_id=model.model_id
+        )
         await client.call(SUMMARIZE, summarize)
         return "The conversation goes on from a summary."
     lines: list[str] = []
     session = await client.call(SESSION_GET, SessionId(session_id=session_id))
-    run_command: Callable[..., Coroutine[Any, Any, int]] = redo_last if name == "redo" else undo_last
+    run_command: Callable[..., Coroutine[Any, Any, int]] = (
+        redo_last if name == "redo" else undo_last
+    )
     await run_command(client, session, dry_run=False, say=lines.append, warn=lines.append)
     return "\n".join(lines)
 

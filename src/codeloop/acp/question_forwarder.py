@@ -1,4 +1,6 @@
-"""`QuestionForwarder`: shows the permission requests and the questions of a session to the editor's user."""
+"""`QuestionForwarder`: shows the permission requests and the questions of a
+session to the editor's user.
+"""
 
 import asyncio
 from collections.abc import Callable
@@ -31,7 +33,9 @@ from codeloop.schema.wire import JSON, replace
 
 # Editors wrap and scroll texts themselves: these limits only bound the message.
 _REQUEST_COLUMNS, _MAX_REQUEST_ROWS = 100, 400
-_NO_FORM_MESSAGE = "A secret is not asked for in an editor. Ask for it to be put where the program reads it."
+_NO_FORM_MESSAGE = (
+    "A secret is not asked for in an editor. Ask for it to be put where the program reads it."
+)
 _SKIP_OPTION = "skip"
 _ONCE, _ALWAYS = "once", "always"
 _SESSION = "session"
@@ -41,8 +45,8 @@ _SESSION = "session"
 class QuestionForwarder:
     """Forwards the requests of one session to the user, and the answers to the session.
 
-    `on_open_count` is called when the number of open requests changes, `on_call_change` with the fields of a call in a
-    permission request, which the editor then shows.
+    `on_open_count` is called when the number of open requests changes, `on_call_change` with the
+    fields of a call in a permission request, which the editor then shows.
     """
 
     def __init__(
@@ -64,11 +68,13 @@ class QuestionForwarder:
         self._opens_pages = elicitation is not None and elicitation.url is not None
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
-    def ask(self, request: PermissionRequest | QuestionRequest, call_id: str | None, directory: str) -> None:
+    def ask(
+        self, request: PermissionRequest | QuestionRequest, call_id: str | None, directory: str
+    ) -> None:
         """Start to ask, once for each request.
 
-        `call_id`: the id that the asking call has in the editor; None: the call was not sent. `directory`: the base of
-        relative paths in the request.
+        `call_id`: the id that the asking call has in the editor; None: the call was not sent.
+        `directory`: the base of relative paths in the request.
         """
         if request.id in self._tasks:
             return
@@ -99,7 +105,9 @@ class QuestionForwarder:
         if self._on_open_count is not None:
             self._on_open_count(len(self._tasks))
 
-    async def _ask_permission(self, request: PermissionRequest, call_id: str, directory: str) -> None:
+    async def _ask_permission(
+        self, request: PermissionRequest, call_id: str, directory: str
+    ) -> None:
         """Ask for a permission, and answer the request."""
         requester = await find_requester(self._client, request)
         diffs = self._editor.version.make_diff_content(request.metadata, directory)
@@ -108,7 +116,9 @@ class QuestionForwarder:
             # The editor shows the diff itself, so the text leaves it out.
             metadata = {key: value for key, value in request.metadata.items() if key != "diff"}
             shown_request = replace(request, metadata=metadata)
-        request_text = describe_request(shown_request, requester, _REQUEST_COLUMNS, _MAX_REQUEST_ROWS)
+        request_text = describe_request(
+            shown_request, requester, _REQUEST_COLUMNS, _MAX_REQUEST_ROWS
+        )
         call: JSON = {
             "toolCallId": call_id,
             "kind": find_kind(requester.tool or request.permission),
@@ -132,7 +142,8 @@ class QuestionForwarder:
     async def _choose_permission(
         self, request: PermissionRequest, fields: JSON
     ) -> tuple[Reply, list[str] | None, AlwaysScope]:
-        """Have the user answer a request; return the reply, what "always" allows if it is less than offered, and where.
+        """Have the user answer a request; return the reply,
+        what "always" allows if it is less than offered, and where.
 
         Editors answer by one key. A broad "always" needs a second one, so it is asked about again.
         """
@@ -140,8 +151,12 @@ class QuestionForwarder:
             f"{_ALWAYS}:{number}" if number else _ALWAYS: list(scope)
             for number, scope in enumerate(list_scopes(request))
         }
-        names = {option_id: f"Allow always: {_describe_scope(request, scope)}" for option_id, scope in scopes.items()}
-        # The protocol has no kind for the session. Editors that take the first option of a kind take this one.
+        names = {
+            option_id: f"Allow always: {_describe_scope(request, scope)}"
+            for option_id, scope in scopes.items()
+        }
+        # The protocol has no kind for the session. Editors that take the first option
+        # of a kind take this one.
         if scopes:
             scopes = {_SESSION: scopes[_ALWAYS], **scopes}
             effect = _describe_scope(request, scopes[_SESSION], for_session=True)
@@ -150,7 +165,9 @@ class QuestionForwarder:
         if option_id in scopes and is_broad(request.permission, scopes[option_id]):
             for_session = option_id == _SESSION
             effect = _describe_scope(request, scopes[option_id], for_session=for_session)
-            sure = {option_id: f"Yes, that broad: {'for this session' if for_session else 'always'} {effect}"}
+            sure = {
+                option_id: f"Yes, that broad: {'for this session' if for_session else 'always'} {effect}"
+            }
             option_id = await self._choose(fields, _make_permission_options(sure))
         if (always := scopes.get(option_id)) is None:
             return "once" if option_id == _ONCE else "reject", None, "directory"
@@ -161,7 +178,9 @@ class QuestionForwarder:
         )
 
     async def _ask_questions(self, request: QuestionRequest) -> None:
-        """Ask the questions of the model or of an MCP server: by a web page, a form, or the options of a single one."""
+        """Ask the questions of the model or of an MCP server: by a web page, a form,
+        or the options of a single one.
+        """
         # The request may have been answered elsewhere, or withdrawn.
         with suppress(OperationError):
             form = build_form(request, await find_requester(self._client, request))
@@ -175,16 +194,22 @@ class QuestionForwarder:
             if self._opens_pages and (page := _find_page(request)) is not None:
                 answers = await self._open_page(request, page)
             elif self._shows_forms:
-                answers = read_question_form(request, await self._fill_in(form.message, form.schema))
+                answers = read_question_form(
+                    request, await self._fill_in(form.message, form.schema)
+                )
             elif len(request.questions) == 1 and request.questions[0].options:
                 answers = await self._choose_answer(request, request.questions[0])
             else:
-                await self._client.call(QUESTION_REJECT, RejectQuestion(request_id=request.id, message=NOBODY_MESSAGE))
+                await self._client.call(
+                    QUESTION_REJECT, RejectQuestion(request_id=request.id, message=NOBODY_MESSAGE)
+                )
                 return
             if answers is None:
                 await self._client.call(QUESTION_REJECT, RejectQuestion(request_id=request.id))
             else:
-                await self._client.call(QUESTION_REPLY, AnswerQuestion(request_id=request.id, answers=answers))
+                await self._client.call(
+                    QUESTION_REPLY, AnswerQuestion(request_id=request.id, answers=answers)
+                )
 
     async def _fill_in(self, message: str, schema: JSON) -> JSON | None:
         """Ask the user to fill in a form; None: declined."""
@@ -196,7 +221,9 @@ class QuestionForwarder:
         """Ask the user to open the web page of an MCP server; None: declined."""
         question = request.questions[0]
         message = escape_controls(question.question)
-        answer = await self._elicit({"mode": "url", "elicitationId": request.id, "url": page, "message": message})
+        answer = await self._elicit(
+            {"mode": "url", "elicitationId": request.id, "url": page, "message": message}
+        )
         return [[question.options[0].label]] if answer.get("action") == "accept" else None
 
     async def _elicit(self, elicitation: JSON) -> JSON:
@@ -209,9 +236,12 @@ class QuestionForwarder:
             return {}
         return _read_object(answer)
 
-    async def _choose_answer(self, request: QuestionRequest, question: QuestionInfo) -> list[list[str]] | None:
+    async def _choose_answer(
+        self, request: QuestionRequest, question: QuestionInfo
+    ) -> list[list[str]] | None:
         """Have the user choose one of a question's options; None: declined."""
-        # Editors without forms can still show a permission request: its options stand for the answers.
+        # Editors without forms can still show a permission request: its options
+        # stand for the answers.
         options = [
             {"optionId": str(index), "name": escape_controls(option.label), "kind": "allow_once"}
             for index, option in enumerate(question.options)
@@ -224,7 +254,9 @@ class QuestionForwarder:
         ]
         request_fields = self._editor.version.build_permission_request(
             title=escape_controls(question.question),
-            details="\n".join([*([question.document.text, ""] if question.document else []), *descriptions]),
+            details="\n".join(
+                [*([question.document.text, ""] if question.document else []), *descriptions]
+            ),
             diffs=[],
             call={"toolCallId": request.id, "kind": "other", "status": "pending"},
             directory="",
@@ -233,14 +265,20 @@ class QuestionForwarder:
         return [[question.options[int(option_id)].label]] if option_id.isdecimal() else None
 
     async def _choose(self, request_fields: JSON, options: list[dict[str, str]]) -> str:
-        """Return the id of the option that the user chose; "": none, as after an error of the editor."""
+        """Return the id of the option that the user chose;
+        "": none, as after an error of the editor.
+        """
         params: JSON = {"sessionId": self._session_id, **request_fields, "options": options}
         try:
-            answer = _read_object(await self._editor.connection.request("session/request_permission", params))
+            answer = _read_object(
+                await self._editor.connection.request("session/request_permission", params)
+            )
         except RpcError:
             return ""
         outcome = _read_object(answer.get("outcome"))
-        option_id = str(outcome.get("optionId") or "") if outcome.get("outcome") == "selected" else ""
+        option_id = (
+            str(outcome.get("optionId") or "") if outcome.get("outcome") == "selected" else ""
+        )
         # An id that was not offered must not count as a permission.
         return option_id if option_id in {option["optionId"] for option in options} else ""
 
@@ -250,20 +288,28 @@ class QuestionForwarder:
         # The request may have been answered elsewhere, or withdrawn.
         with suppress(OperationError):
             await self._client.call(
-                PERMISSION_REPLY, AnswerPermission(request_id=request.id, reply=reply, always=always, scope=scope)
+                PERMISSION_REPLY,
+                AnswerPermission(request_id=request.id, reply=reply, always=always, scope=scope),
             )
 
 
-def _describe_scope(request: PermissionRequest, scope: list[str], *, for_session: bool = False) -> str:
+def _describe_scope(
+    request: PermissionRequest, scope: list[str], *, for_session: bool = False
+) -> str:
     """Return what is allowed from now on, or for the session, in a line."""
     return escape_controls(describe_always(replace(request, always=scope), for_session=for_session))
 
 
 def _make_permission_options(always_names: dict[str, str]) -> list[dict[str, str]]:
-    """Return the options of a permission request. `always_names`: by the ids of the kinds of "always"."""
+    """Return the options of a permission request.
+    `always_names`: by the ids of the kinds of "always".
+    """
     return [
         {"optionId": _ONCE, "name": "Allow once", "kind": "allow_once"},
-        *({"optionId": key, "name": name, "kind": "allow_always"} for key, name in always_names.items()),
+        *(
+            {"optionId": key, "name": name, "kind": "allow_always"}
+            for key, name in always_names.items()
+        ),
         {"optionId": "reject", "name": "Reject", "kind": "reject_once"},
     ]
 
@@ -274,9 +320,12 @@ def _read_object(value: Any) -> JSON:
 
 
 def _find_page(request: QuestionRequest) -> str | None:
-    """Return the web page that an MCP server wants to have opened; None: the request is of another kind."""
+    """Return the web page that an MCP server wants to have opened;
+    None: the request is of another kind.
+    """
     question = request.questions[0]
-    # The form of such a question, as `extend/mcp/server_requests.py` makes it: the address describes its first option.
+    # The form of such a question, as `extend/mcp/server_requests.py` makes it: the address
+    # describes its first option.
     if len(request.questions) > 1 or question.header != "Open" or question.custom is not False:
         return None
     # Other schemes could start programs of the user's machine.

@@ -9,7 +9,13 @@ from typing import Any, cast
 
 from codeloop.client.formatting import find_subject
 from codeloop.kit.text.terminal_text import escape_controls, one_line
-from codeloop.schema.part import ToolPart, ToolStateCompleted, ToolStateError, ToolStatePending, ToolStateRunning
+from codeloop.schema.part import (
+    ToolPart,
+    ToolStateCompleted,
+    ToolStateError,
+    ToolStatePending,
+    ToolStateRunning,
+)
 from codeloop.schema.wire import JSON
 
 _KINDS = {
@@ -21,9 +27,12 @@ _KINDS = {
     **dict.fromkeys(("task", "todowrite", "todoread"), "think"),
     "plan_exit": "switch_mode",
 }
-"""The protocol's kind of each tool, by which editors choose an icon; every other tool is of the kind `other`."""
+"""The protocol's kind of each tool, by which editors choose an icon;
+every other tool is of the kind `other`.
+"""
 _TITLE_CHARS = 200
-# Such as `@@ -12,7 +12,8 @@ def main():`. Groups: the first old line, the number of old lines, the first new line.
+# Such as `@@ -12,7 +12,8 @@ def main():`. Groups: the first old line, the number of old lines,
+# the first new line.
 _HUNK_HEADER = r"(?m)^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,\d+)? @@.*$"
 # Such as `Index: src/main.py`: begins the patch of a file.
 _FILE_HEADER = r"(?m)^Index: (.*)$"
@@ -32,11 +41,16 @@ _ESCAPE_SEQUENCE = r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@
 
 
 def describe_call(
-    part: ToolPart, directory: str, make_diff_content: Callable[[JSON, str], list[JSON]], *, terminal_id: str | None
+    part: ToolPart,
+    directory: str,
+    make_diff_content: Callable[[JSON, str], list[JSON]],
+    *,
+    terminal_id: str | None,
 ) -> JSON:
     """Convert a call in its present state to the form of version 1, but for its diffs.
 
-    `directory`: the base of relative paths. `make_diff_content`: makes the diffs, in the form of the editor's version.
+    `directory`: the base of relative paths. `make_diff_content`: makes the diffs,
+    in the form of the editor's version.
     `terminal_id`: the terminal that shows the output; None: the output is sent as text.
     """
     state = part.state
@@ -60,11 +74,19 @@ def describe_call(
         "kind": find_kind(part.tool),
         "status": status,
         "rawInput": state.input,
-        "content": [*make_diff_content(metadata, directory), *_build_output(part.tool, metadata, output, error)],
+        "content": [
+            *make_diff_content(metadata, directory),
+            *_build_output(part.tool, metadata, output, error),
+        ],
     }
     if terminal_id is not None:
-        call["content"] = [{"type": "terminal", "terminalId": terminal_id}, *_build_notes(metadata, error)]
-    elif isinstance(state, ToolStateCompleted) and not any(each["type"] == "content" for each in call["content"]):
+        call["content"] = [
+            {"type": "terminal", "terminalId": terminal_id},
+            *_build_notes(metadata, error),
+        ]
+    elif isinstance(state, ToolStateCompleted) and not any(
+        each["type"] == "content" for each in call["content"]
+    ):
         # Only where no content was sent: some editors show both.
         call["rawOutput"] = {"output": state.for_user}
     if locations := _build_locations(state.input, metadata, directory):
@@ -75,7 +97,9 @@ def describe_call(
 
 
 def find_terminal(part: ToolPart, terminal_ids: AbstractSet[str]) -> str | None:
-    """Return the id of the editor's terminal that a command runs in; None: it runs in none of this editor."""
+    """Return the id of the editor's terminal that a command runs in;
+    None: it runs in none of this editor.
+    """
     metadata: JSON = getattr(part.state, "metadata", None) or {}
     terminal_id = metadata.get("terminal")
     return terminal_id if isinstance(terminal_id, str) and terminal_id in terminal_ids else None
@@ -132,11 +156,16 @@ def list_hunks(patch: str) -> Iterator[JSON]:
                 new_lines.append(text)
         # `@@ -0,0 +1,5 @@`: there were no lines before.
         is_new_file = header[1] == "0" and header[2] == "0"
-        yield {"oldText": None if is_new_file else "\n".join(old_lines), "newText": "\n".join(new_lines)}
+        yield {
+            "oldText": None if is_new_file else "\n".join(old_lines),
+            "newText": "\n".join(new_lines),
+        }
 
 
 def _build_output(tool: str, metadata: JSON, output: str, error: str) -> Iterator[JSON]:
-    """Yield the error or the output as content, then the notes of the call; nothing for what is shown otherwise."""
+    """Yield the error or the output as content, then the notes of the call;
+    nothing for what is shown otherwise.
+    """
     if error:
         yield make_text_content(escape_controls(error))
     elif find_kind(tool) == "edit" or tool in {"read", "todowrite"} or not output.strip():
@@ -146,7 +175,8 @@ def _build_output(tool: str, metadata: JSON, output: str, error: str) -> Iterato
         yield make_text_content(escape_controls(output))
     else:
         yield make_code_content(
-            escape_controls(re.sub(_ESCAPE_SEQUENCE, "", output)), "console" if tool == "bash" else ""
+            escape_controls(re.sub(_ESCAPE_SEQUENCE, "", output)),
+            "console" if tool == "bash" else "",
         )
     yield from _build_notes(metadata, "")
 
@@ -156,7 +186,9 @@ def _build_notes(metadata: JSON, error: str) -> Iterator[JSON]:
     if error:
         yield make_text_content(escape_controls(error))
     if isinstance(notes := metadata.get("notes"), list):
-        yield from (make_text_content(escape_controls(str(note))) for note in cast("list[object]", notes))
+        yield from (
+            make_text_content(escape_controls(str(note))) for note in cast("list[object]", notes)
+        )
 
 
 def _build_locations(arguments: JSON, metadata: JSON, directory: str) -> list[JSON]:
@@ -164,7 +196,9 @@ def _build_locations(arguments: JSON, metadata: JSON, directory: str) -> list[JS
     files: Any = metadata.get("files")
     if isinstance(files, list):
         rows = [cast("JSON", each) for each in cast("list[Any]", files) if isinstance(each, dict)]
-        return [{"path": _make_absolute(str(row["file"]), directory)} for row in rows if row.get("file")]
+        return [
+            {"path": _make_absolute(str(row["file"]), directory)} for row in rows if row.get("file")
+        ]
     path = arguments.get("filePath") or arguments.get("path")
     if not isinstance(path, str) or not path:
         return []
@@ -173,7 +207,9 @@ def _build_locations(arguments: JSON, metadata: JSON, directory: str) -> list[JS
     offset = arguments.get("offset")
     if isinstance(patch, str) and (hunk := re.search(_HUNK_HEADER, patch)) is not None:
         # The editor jumps to the first changed line, not to the context above it.
-        context = takewhile(lambda line: line.startswith(" "), patch[hunk.end() :].lstrip("\n").splitlines())
+        context = takewhile(
+            lambda line: line.startswith(" "), patch[hunk.end() :].lstrip("\n").splitlines()
+        )
         location["line"] = max(int(hunk[3]) + sum(1 for _ in context), 1)
     elif isinstance(offset, int) and offset > 0:
         location["line"] = offset

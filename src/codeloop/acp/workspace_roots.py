@@ -1,4 +1,6 @@
-"""The additional directories of an editor's workspace, which the tools of a session may use like the project."""
+"""The additional directories of an editor's workspace,
+which the tools of a session may use like the project.
+"""
 
 from collections.abc import Sequence
 from typing import Any, cast
@@ -21,8 +23,9 @@ def list_roots(session: Session) -> list[str]:
 async def set_roots(client: Client, session: Session, roots: Sequence[str]) -> Session:
     """Note the additional directories of a session, and return it. Raises CodeloopError.
 
-    The note only shows them. They are open in the turns that the editor begins, which name them (`RunLimits`): not for
-    the session itself, which a terminal may continue later, nor for its copies.
+    The note only shows them. They are open in the turns that the editor begins, which name them
+    (`RunLimits`): not for the session itself, which a terminal may continue later,
+    nor for its copies.
     """
     before = list_roots(session)
     # Earlier versions stored rules.
@@ -42,4 +45,7 @@ async def set_roots(client: Client, session: Session, roots: Sequence[str]) -> S
 def _make_rules(roots: Sequence[str]) -> list[PermissionRule]:
     """Make the permission rules by which earlier versions opened the directories."""
     patterns = (pattern for root in roots for pattern in (root, f"{root.rstrip('/')}/*"))
-    return [PermissionRule(permission="external_directory", pattern=pattern, action="allow") for pattern in patterns]
+    return [
+        PermissionRule(permission="external_directory", pattern=pattern, action="allow")
+        for pattern in patterns
+    ]

@@ -1,4 +1,6 @@
-"""Tells the model how its commands in the background ended, and waits for those that are past their timeout."""
+"""Tells the model how its commands in the background ended,
+and waits for those that are past their timeout.
+"""
 
 import asyncio
 import time
@@ -19,10 +21,14 @@ _MAX_COMMAND_CHARS = 200
 
 
 def take_ended_commands(engine: Engine, session_id: str) -> str:
-    """Return a text for the model on commands of the session that have ended, each once; "": there are none."""
+    """Return a text for the model on commands of the session that have ended, each once;
+    "": there are none.
+    """
     if not engine.workspace.has_jobs:
         return ""
-    return "\n\n".join(_take_end(engine, job) for job in engine.workspace.shells.jobs.list_untold(session_id))
+    return "\n\n".join(
+        _take_end(engine, job) for job in engine.workspace.shells.jobs.list_untold(session_id)
+    )
 
 
 async def remind_of_ended_commands(engine: Engine, session_id: str) -> None:
@@ -32,18 +38,24 @@ async def remind_of_ended_commands(engine: Engine, session_id: str) -> None:
 
 
 async def settle_overdue(engine: Engine, session_id: str, stop: Stop) -> Stop | None:
-    """Return how a turn ends, with the commands that still run; None: it continues, as one of them has ended."""
+    """Return how a turn ends, with the commands that still run;
+    None: it continues, as one of them has ended.
+    """
     if stop.reason == "done" and await _wait_for_overdue(engine, session_id):
         await remind_of_ended_commands(engine, session_id)
         return None
     overdue_jobs = engine.workspace.shells.jobs.list_overdue(session_id)
-    return replace(stop, unended_commands=tuple(job.command[:_MAX_COMMAND_CHARS] for job in overdue_jobs))
+    return replace(
+        stop, unended_commands=tuple(job.command[:_MAX_COMMAND_CHARS] for job in overdue_jobs)
+    )
 
 
 async def _wait_for_overdue(engine: Engine, session_id: str) -> bool:
-    """Wait until a command of the session that is overdue ends; return whether the model has to be told of one.
+    """Wait until a command of the session that is overdue ends;
+    return whether the model has to be told of one.
 
-    Where a user is there, nothing waits: the end wakes the session. The time is SHELL_OVERDUE for each command.
+    Where a user is there, nothing waits: the end wakes the session.
+    The time is SHELL_OVERDUE for each command.
     """
     jobs = engine.workspace.shells.jobs
     is_subagent = engine.store.get_session(session_id).parent_id is not None
@@ -55,7 +67,11 @@ async def _wait_for_overdue(engine: Engine, session_id: str) -> bool:
         deadline = max(job.overdue_since for job in overdue_jobs) + SHELL_OVERDUE.seconds
         tasks = [asyncio.create_task(job.wait_for_end()) for job in overdue_jobs]
         try:
-            await asyncio.wait(tasks, timeout=max(0, deadline - time.monotonic()), return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(
+                tasks,
+                timeout=max(0, deadline - time.monotonic()),
+                return_when=asyncio.FIRST_COMPLETED,
+            )
         finally:
             for task in tasks:
                 task.cancel()
@@ -71,7 +87,9 @@ def _take_end(engine: Engine, job: Job) -> str:
         f"{job.id} (`{job.command[:_MAX_COMMAND_CHARS]}`) has ended after {seconds:.0f} s with exit code {job.code}."
     ]
     if job.status == "killed":
-        lines = [f"{job.id} (`{job.command[:_MAX_COMMAND_CHARS]}`) was ended by the user after {seconds:.0f} s."]
+        lines = [
+            f"{job.id} (`{job.command[:_MAX_COMMAND_CHARS]}`) was ended by the user after {seconds:.0f} s."
+        ]
     notes: tuple[str, ...] = ()
     if job.is_overdue:
         output = job.take_output()
@@ -92,7 +110,9 @@ def _take_end(engine: Engine, job: Job) -> str:
 
 
 def _store_end(engine: Engine, job: Job, notes: tuple[str, ...]) -> None:
-    """Store how a command ended with the call that started it, for screens and for what judges checks."""
+    """Store how a command ended with the call that started it,
+    for screens and for what judges checks.
+    """
     for entry in reversed(engine.store.read_conversation(job.session).entries):
         for part in entry.parts:
             if not isinstance(part, ToolPart) or part.call_id != job.call_id:
@@ -105,5 +125,7 @@ def _store_end(engine: Engine, job: Job, notes: tuple[str, ...]) -> None:
                 }
                 if notes:
                     metadata["notes"] = [*metadata.get("notes", ()), *map(strip_advice, notes)]
-                engine.store.append(make_part_updated(replace(part, state=replace(part.state, metadata=metadata))))
+                engine.store.append(
+                    make_part_updated(replace(part, state=replace(part.state, metadata=metadata)))
+                )
             return

@@ -1,6 +1,8 @@
-"""The engine: the record of everything that a step needs (store, tools, models, rules, hooks), with its agents.
+"""The engine: the record of everything that a step needs (store, tools, models, rules, hooks),
+with its agents.
 
-Made by `app/project.py`, passed to every function of the loop. Turns with other settings get a changed copy.
+Made by `app/project.py`, passed to every function of the loop.
+Turns with other settings get a changed copy.
 """
 
 import os
@@ -35,7 +37,9 @@ if TYPE_CHECKING:
 
 
 class Models(Protocol):
-    """The source of models. Methods raise CodeloopError, with what to do, when a model is unavailable."""
+    """The source of models. Methods raise CodeloopError, with what to do,
+    when a model is unavailable.
+    """
 
     def open(self, ref: str) -> ChatModel:
         """Return the model `provider/model`, ready to stream."""
@@ -46,11 +50,15 @@ class Models(Protocol):
         ...
 
     def find_cheapest_model(self, ref: str) -> str | None:
-        """Return the cheapest model of the provider of `ref`; None while answers are recorded, or played back."""
+        """Return the cheapest model of the provider of `ref`;
+        None while answers are recorded, or played back.
+        """
         ...
 
     def resolve_variant(self, ref: str, name: str) -> str | None:
-        """Return the variant to store when `name` is chosen; None: the service's default. Raises for an unknown one."""
+        """Return the variant to store when `name` is chosen; None: the service's default.
+        Raises for an unknown one.
+        """
         ...
 
 
@@ -68,7 +76,9 @@ class TurnSettings(Struct, frozen=True):
     configured_budget: "ConfiguredBudget | None" = None
     """The budgets of the configuration; None: it has none."""
     shared_budget: SharedBudget | None = None
-    """The budget shared with other sessions, or of the session with its subagents; None: unlimited."""
+    """The budget shared with other sessions, or of the session with its subagents;
+    None: unlimited.
+    """
     wants_hour_cache: bool = False
     """Whether services that can should cache requests for an hour."""
     compact_at_tokens: int | None = None
@@ -80,21 +90,28 @@ class TurnSettings(Struct, frozen=True):
     is_attended: bool = True
     """Whether a user is there who can answer the model's questions."""
     directories: tuple[str, ...] = ()
-    """Further directories that tools may use without a question; those of an editor's workspace, for example."""
+    """Further directories that tools may use without a question;
+    those of an editor's workspace, for example.
+    """
 
     @property
     def is_spending_limited(self) -> bool:
-        """Whether a turn may spend only so many dollars or tokens of its own, or of a budget shared with others."""
+        """Whether a turn may spend only so many dollars or tokens of its own,
+        or of a budget shared with others.
+        """
         return not (self.max_cost is self.max_tokens is self.shared_budget is None)
 
 
 class Spawn(Protocol):
-    """Runs a subagent for a call and, unless it works in the background, waits for its last text."""
+    """Runs a subagent for a call and, unless it works in the background,
+    waits for its last text.
+    """
 
     async def __call__(
         self, engine: "Engine", call: ToolPart, task: Subtask, report: Callable[[JSON], None]
     ) -> SubtaskResult:
-        """Return the child session's id and its last text; `report` gets the id as soon as the session exists.
+        """Return the child session's id and its last text;
+        `report` gets the id as soon as the session exists.
 
         Raises ToolFailure when the subagent can't be started.
         """
@@ -116,7 +133,9 @@ class Engine(Struct, frozen=True):
     spawn: Spawn
     """Runs subagents: injected, since it needs the loop, which imports the calls."""
     refresh: Callable[[], object] = lambda: None
-    """Reloads changed rules, and with them the content of `agents`, before a call is judged by them."""
+    """Reloads changed rules, and with them the content of `agents`,
+    before a call is judged by them.
+    """
     snapshots: Snapshots | None = None
     turn_settings: TurnSettings = TurnSettings()
     hooks: TurnHooks = NO_HOOKS
@@ -133,14 +152,20 @@ class Engine(Struct, frozen=True):
         agent = self.agents.get(name)
         if agent is None:
             names = sorted(name for name, agent in self.agents.items() if not agent.hidden)
-            available = f"{format_suggestion(find_similar(name, names))} Available: {', '.join(names)}"
+            available = (
+                f"{format_suggestion(find_similar(name, names))} Available: {', '.join(names)}"
+            )
             raise OperationError("NotFoundError", f"Agent not found: {name}.{available}")
         return agent
 
     def get_subagent(self, name: str) -> Agent:
-        """Return an agent that can run as a subagent. Raises ToolFailure with the available names."""
+        """Return an agent that can run as a subagent.
+        Raises ToolFailure with the available names.
+        """
         agent = self.agents.get(name)
         if agent is None or agent.mode == "primary":
-            names = ", ".join(sorted(a.name for a in self.agents.values() if a.mode != "primary" and not a.hidden))
+            names = ", ".join(
+                sorted(a.name for a in self.agents.values() if a.mode != "primary" and not a.hidden)
+            )
             raise ToolFailure(f"There is no subagent named {name}. Available: {names or 'none'}.")
         return agent

@@ -2,7 +2,15 @@
 
 from codeloop.agent.answer.reminders import stop_or_remind
 from codeloop.agent.engine import Engine
-from codeloop.agent.moves import AskModel, Compact, Delegate, FallBack, Recover, Stop, decide_next_move
+from codeloop.agent.moves import (
+    AskModel,
+    Compact,
+    Delegate,
+    FallBack,
+    Recover,
+    Stop,
+    decide_next_move,
+)
 from codeloop.agent.recovery import recover
 from codeloop.agent.request.request_cache import RequestCache
 from codeloop.agent.step import ask_model
@@ -25,7 +33,8 @@ async def _make_moves(engine: Engine, session_id: str) -> Stop:
             await configured_budget.check()
         match decide_next_move(engine.store.read_context(session_id), engine.turn_settings):
             case Stop() as stop:
-                # A run that found nothing to do sends no reminder: it would wake the model for nothing.
+                # A run that found nothing to do sends no reminder: it would wake
+                # the model for nothing.
                 end = await _end_turn(engine, session_id, stop) if has_asked else stop
                 if end is not None:
                     return end
@@ -52,7 +61,9 @@ async def _make_moves(engine: Engine, session_id: str) -> Stop:
                 if budget is None:
                     await ask_model(engine, session_id, move, cache)
                     continue
-                async with budget.reserve(session_id, format_model_ref(move.user.model)) as is_affordable:
+                async with budget.reserve(
+                    session_id, format_model_ref(move.user.model)
+                ) as is_affordable:
                     # Otherwise the next move is to stop, with the budget's refusal as the reason.
                     if is_affordable:
                         await ask_model(engine, session_id, move, cache)
@@ -70,7 +81,9 @@ async def _prepare_snapshots(engine: Engine, session_id: str) -> None:
 
 
 async def _end_turn(engine: Engine, session_id: str, stop: Stop) -> Stop | None:
-    """Return how the turn ends; None: it continues, after a reminder or the end of a command that it waited for."""
+    """Return how the turn ends; None: it continues, after a reminder or the end of a
+    command that it waited for.
+    """
     settled = stop
     if engine.workspace.has_jobs:
         # Imported late: few turns have commands in the background.

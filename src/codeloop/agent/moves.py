@@ -1,6 +1,8 @@
-"""Decides the next move of the loop (ask the model, recover, compact, delegate, fall back, stop) from what is stored.
+"""Decides the next move of the loop (ask the model, recover, compact, delegate, fall back,
+stop) from what is stored.
 
-Pure: a process that is killed at any point loses nothing, since the next one decides from the same conversation.
+Pure: a process that is killed at any point loses nothing,
+since the next one decides from the same conversation.
 """
 
 from itertools import takewhile
@@ -11,9 +13,19 @@ from msgspec import Struct
 from codeloop.agent.engine import TurnSettings
 from codeloop.agent.request.window import find_compaction_part
 from codeloop.model.chat import ModelInfo
-from codeloop.schema.errors import APIError, ContextOverflowError, MessageAbortedError, get_error_message
+from codeloop.schema.errors import (
+    APIError,
+    ContextOverflowError,
+    MessageAbortedError,
+    get_error_message,
+)
 from codeloop.schema.limits import COMPACT_RESERVE, COMPACT_THRESHOLD
-from codeloop.schema.message import AssistantMessage, UserMessage, describe_relocation, format_model_ref
+from codeloop.schema.message import (
+    AssistantMessage,
+    UserMessage,
+    describe_relocation,
+    format_model_ref,
+)
 from codeloop.schema.part import (
     LOOPED_KEY,
     Part,
@@ -46,24 +58,31 @@ StopReason = Literal[
 """Why a turn ended.
 
 - done: the model had nothing more to do; idle: there was no prompt.
-- error: a request, or codeloop itself, failed; length, filtered: the service cut the answer, or withheld it.
-- rejected: the user refused a call, or a hook ended the turn; loop: a call was made again and again.
+- error: a request, or codeloop itself, failed; length, filtered: the service cut the answer,
+  or withheld it.
+- rejected: the user refused a call, or a hook ended the turn;
+  loop: a call was made again and again.
 - limit: of steps, dollars, tokens or time; aborted: it was stopped from outside.
 - not_done: its goal was not reached; moved: the session goes on elsewhere.
 - question: its answer asks the user, and nobody is there.
 """
 REJECTED_KEY = "rejected"
-"""Metadata key of a tool part: the user refused the call without a message, or a hook ended the turn with it."""
+"""Metadata key of a tool part: the user refused the call without a message,
+or a hook ended the turn with it.
+"""
 _CIRCLE_MESSAGE = (
     "After two summaries of the conversation the model only repeated earlier calls, with the same results. "
     "Say what it should do otherwise, or choose a model with a larger context."
 )
-# Entries at the end among which the last step with token counts is searched; a step that failed may have none.
+# Entries at the end among which the last step with token counts is searched;
+# a step that failed may have none.
 _RECENT_ENTRIES = 8
 
 
 class AskModel(Struct, frozen=True):
-    """Send a request that answers `user`. `required_format`: the format of the turn's answer; None: any."""
+    """Send a request that answers `user`. `required_format`: the format of the turn's answer;
+    None: any.
+    """
 
     user: UserMessage
     required_format: JSON | None = None
@@ -78,9 +97,9 @@ class Recover(Struct, frozen=True):
 class Stop(Struct, frozen=True):
     """End the turn. `message`: the reason in one line, if the turn is not simply done.
 
-    `test_changes`: a phrase for each existing test that the turn changed. `has_unchecked_edits`: files changed, the
-    project has checks, and none ran. `unended_commands`: did not end within their timeout, and still run. `facts`: what
-    the turn did to the project; None: it made no calls.
+    `test_changes`: a phrase for each existing test that the turn changed. `has_unchecked_edits`:
+    files changed, the project has checks, and none ran. `unended_commands`: did not end within
+    their timeout, and still run. `facts`: what the turn did to the project; None: it made no calls.
     """
 
     reason: StopReason
@@ -94,7 +113,8 @@ class Stop(Struct, frozen=True):
 class Compact(Struct, frozen=True):
     """Shorten the conversation. `request`: the stored message that asks for it, if there is one.
 
-    `auto`: the user did not ask for it. `overflow`: the service refused the last request as too long.
+    `auto`: the user did not ask for it. `overflow`: the service refused the
+    last request as too long.
     """
 
     auto: bool
@@ -110,7 +130,9 @@ class Delegate(Struct, frozen=True):
 
 
 class FallBack(Struct, frozen=True):
-    """Let another model (`provider/model`) answer `user`. `reason`: why the requested model failed."""
+    """Let another model (`provider/model`) answer `user`.
+    `reason`: why the requested model failed.
+    """
 
     user: UserMessage
     model: str
@@ -135,10 +157,16 @@ def decide_next_move(conversation: Conversation, settings: TurnSettings) -> Move
     if compaction_part is not None and isinstance(last.info, UserMessage):
         return Compact(compaction_part.auto, bool(compaction_part.overflow), last.info)
     if isinstance(last.info, AssistantMessage):
-        if isinstance(last.info.error, ContextOverflowError) and settings.can_compact and _has_progress(entries):
+        if (
+            isinstance(last.info.error, ContextOverflowError)
+            and settings.can_compact
+            and _has_progress(entries)
+        ):
             stop = _check_limits(conversation, settings) or _find_circle(entries)
             return stop or Compact(auto=True, overflow=True)
-        stop = None if _is_replaced(last.info, user, settings) else _find_stop(last.info, last.parts)
+        stop = (
+            None if _is_replaced(last.info, user, settings) else _find_stop(last.info, last.parts)
+        )
         if stop is not None:
             return _find_fallback(last.info, user, settings) or stop
     if relocation_note := describe_relocation(conversation.session):
@@ -148,7 +176,9 @@ def decide_next_move(conversation: Conversation, settings: TurnSettings) -> Move
         return limit
     # All prompts since the last answer: the subtasks may be in one that was sent before the newest.
     prompts = takewhile(lambda entry: isinstance(entry.info, UserMessage), reversed(entries))
-    subtasks = tuple(part for entry in prompts for part in entry.parts if isinstance(part, SubtaskPart))
+    subtasks = tuple(
+        part for entry in prompts for part in entry.parts if isinstance(part, SubtaskPart)
+    )
     if subtasks:
         return Delegate(user, subtasks)
     if (
@@ -184,16 +214,19 @@ def find_required_format(conversation: Conversation) -> JSON | None:
 
 
 def compute_compaction_threshold(info: ModelInfo, reserved: int | None) -> int | None:
-    """Return how many tokens a request may hold before the conversation is compacted; None: no limit is known.
+    """Return how many tokens a request may hold before the conversation is compacted;
+    None: no limit is known.
 
-    That is `COMPACT_THRESHOLD` per cent of the model's input limit; where it has none, of its context less what is kept
-    free for the answer: `reserved`, or the least of the model's output limit, `COMPACT_RESERVE` and a quarter of the
-    context.
+    That is `COMPACT_THRESHOLD` per cent of the model's input limit; where it has none, of its
+    context less what is kept free for the answer: `reserved`, or the least of the model's output
+    limit, `COMPACT_RESERVE` and a quarter of the context.
     """
     total = info.limits.input or info.limits.context
     if not total:
         return None
-    answer = reserved or min(info.limits.output or COMPACT_RESERVE.value, COMPACT_RESERVE.value, total // 4)
+    answer = reserved or min(
+        info.limits.output or COMPACT_RESERVE.value, COMPACT_RESERVE.value, total // 4
+    )
     # A limit of the input does not include the answer; a context does.
     return (total - (0 if info.limits.input else answer)) * COMPACT_THRESHOLD.value // 100
 
@@ -208,17 +241,22 @@ def _is_full(entries: tuple[Entry, ...], threshold: int) -> bool:
             return False
         # A failed step has estimated tokens only, so the step before it counts.
         if info.tokens.all and not (info.error and info.tokens.estimated):
-            # The usual case comes first: this runs before every step, and the sum below goes through all entries.
+            # The usual case comes first: this runs before every step,
+            # and the sum below goes through all entries.
             if info.tokens.all < threshold:
                 return False
             ended_at = info.time.completed or info.time.created
-            pruned = sum(_count_pruned_tokens(entry, since=ended_at) for entry in entries[: index + 1])
+            pruned = sum(
+                _count_pruned_tokens(entry, since=ended_at) for entry in entries[: index + 1]
+            )
             return info.tokens.all - pruned >= threshold
     return False
 
 
 def _count_pruned_tokens(entry: Entry, since: int) -> int:
-    """Return roughly how many tokens of an entry's outputs were omitted since a time (ms since the epoch)."""
+    """Return roughly how many tokens of an entry's outputs were omitted since a
+    time (ms since the epoch).
+    """
     outputs = [part.state for part in entry.parts if isinstance(part, ToolPart)]
     return sum(
         # About four characters are one token.
@@ -243,7 +281,9 @@ def _has_progress(entries: tuple[Entry, ...]) -> bool:
 
 
 def _find_circle(entries: tuple[Entry, ...]) -> Stop | None:
-    """Return the stop of a turn that only repeats after each summary what it had done before; None: it does not."""
+    """Return the stop of a turn that only repeats after each summary what it had done before;
+    None: it does not.
+    """
     # Imported late: most turns fit into their context.
     from codeloop.agent.calls.repeated_calls import has_stopped_progressing
 
@@ -262,8 +302,14 @@ def _find_open_answers(entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
 
 
 def list_turn_steps(conversation: Conversation) -> list[AssistantMessage]:
-    """Return the answers since the last final one: the steps so far of a turn that has not ended."""
-    return [entry.info for entry in list_turn_entries(conversation) if isinstance(entry.info, AssistantMessage)]
+    """Return the answers since the last final one: the steps so far of a
+    turn that has not ended.
+    """
+    return [
+        entry.info
+        for entry in list_turn_entries(conversation)
+        if isinstance(entry.info, AssistantMessage)
+    ]
 
 
 def list_turn_entries(conversation: Conversation) -> list[Entry]:
@@ -277,13 +323,16 @@ def list_turn_entries(conversation: Conversation) -> list[Entry]:
 
 
 def list_queued_prompts(conversation: Conversation) -> tuple[Entry, ...]:
-    """Return the prompts after the last answered one, oldest first. No request has included them yet.
+    """Return the prompts after the last answered one, oldest first.
+    No request has included them yet.
 
-    A request holds everything that was stored when its answer began, so later prompts wait for the next step. Whether
-    a running turn will include them is not known here.
+    A request holds everything that was stored when its answer began, so later prompts wait for the
+    next step. Whether a running turn will include them is not known here.
     """
     entries = conversation.entries
-    parent = next((e.info.parent_id for e in reversed(entries) if isinstance(e.info, AssistantMessage)), None)
+    parent = next(
+        (e.info.parent_id for e in reversed(entries) if isinstance(e.info, AssistantMessage)), None
+    )
     waiting: list[Entry] = []
     for entry in reversed(entries):
         if entry.info.id == parent:
@@ -300,7 +349,11 @@ def is_open(entry: Entry) -> bool:
 
 def list_open_calls(parts: tuple[Part, ...]) -> list[ToolPart]:
     """Return the tool calls that have no result."""
-    return [p for p in parts if isinstance(p, ToolPart) and isinstance(p.state, ToolStatePending | ToolStateRunning)]
+    return [
+        p
+        for p in parts
+        if isinstance(p, ToolPart) and isinstance(p.state, ToolStatePending | ToolStateRunning)
+    ]
 
 
 def _find_stop(info: AssistantMessage, parts: tuple[Part, ...]) -> Stop | None:
@@ -320,8 +373,12 @@ def _find_stop(info: AssistantMessage, parts: tuple[Part, ...]) -> Stop | None:
             return Stop("done")
 
 
-def _find_fallback(info: AssistantMessage, user: UserMessage, settings: TurnSettings) -> FallBack | None:
-    """Return the fallback model after a failed answer; None: no fallback applies, or none is left."""
+def _find_fallback(
+    info: AssistantMessage, user: UserMessage, settings: TurnSettings
+) -> FallBack | None:
+    """Return the fallback model after a failed answer;
+    None: no fallback applies, or none is left.
+    """
     if not isinstance(info.error, APIError) or info.summary or not is_service_failure(info.error):
         return None
     failed_ref, requested_ref = f"{info.provider_id}/{info.model_id}", format_model_ref(user.model)
@@ -339,7 +396,9 @@ def list_fallbacks(ref: str, settings: TurnSettings) -> tuple[str, ...]:
 
 
 def is_service_failure(error: APIError) -> bool:
-    """Return whether another service may succeed: this one is overloaded, out of quota or credit, or unreachable."""
+    """Return whether another service may succeed: this one is overloaded, out of quota or credit,
+    or unreachable.
+    """
     return error.data.is_retryable or (error.data.metadata or {}).get("kind") == "credit"
 
 
@@ -355,12 +414,16 @@ def _is_replaced(info: AssistantMessage, user: UserMessage, settings: TurnSettin
         return False
     if failed_ref not in settings.fallback_models:
         return True
-    return settings.fallback_models.index(failed_ref) < settings.fallback_models.index(requested_ref)
+    return settings.fallback_models.index(failed_ref) < settings.fallback_models.index(
+        requested_ref
+    )
 
 
 def _find_ending(part: Part) -> Stop | None:
     """Return the stop that a call's result causes; None: none."""
-    if not isinstance(part, ToolPart) or not isinstance(part.state, ToolStateError | ToolStateCompleted):
+    if not isinstance(part, ToolPart) or not isinstance(
+        part.state, ToolStateError | ToolStateCompleted
+    ):
         return None
     metadata = part.state.metadata or {}
     if TURN_ENDED_KEY in metadata:

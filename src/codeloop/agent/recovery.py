@@ -1,6 +1,7 @@
 """Closes answers and calls that a crash or a cancel left open.
 
-No tool call is ever repeated automatically: it is not known how far it got, and it may have changed something.
+No tool call is ever repeated automatically: it is not known how far it got,
+and it may have changed something.
 """
 
 from codeloop.agent.moves import list_open_calls
@@ -34,14 +35,19 @@ from codeloop.store.store import Store
 
 NOT_STARTED_ERROR = "Interrupted before the call was started. It was not run."
 INTERRUPTED_ERROR = "Interrupted: the call was started, but how far it got is unknown."
-CHECK_FIRST_ADVICE = "It was not, and will not be, run again by itself. Check what it did before you repeat it."
+CHECK_FIRST_ADVICE = (
+    "It was not, and will not be, run again by itself. Check what it did before you repeat it."
+)
 """Advice about an interrupted call, for the model only."""
 NOT_ALLOWED_ERROR = "Interrupted while waiting for permission. It was not run."
 ABORTED_ERROR = MessageAbortedError(data=ErrorText(message="Aborted"))
 
 
-def recover(store: Store, session_id: str, entries: tuple[Entry, ...], error: MessageError = ABORTED_ERROR) -> None:
-    """Close the open answers, and reject the session's open questions, in one transaction. Idempotent.
+def recover(
+    store: Store, session_id: str, entries: tuple[Entry, ...], error: MessageError = ABORTED_ERROR
+) -> None:
+    """Close the open answers, and reject the session's open questions, in one transaction.
+    Idempotent.
 
     `entries`: the open answers only, since each gets `error`, and prompts, which are passed over.
     """
@@ -51,7 +57,11 @@ def recover(store: Store, session_id: str, entries: tuple[Entry, ...], error: Me
             events += make_closing_events(entry.info, entry.parts, error)
     events += [
         # Nobody waits for these answers any more: an open question would be shown for ever.
-        PermissionReplied(properties=PermissionAnswer(session_id=session_id, request_id=request.id, reply="reject"))
+        PermissionReplied(
+            properties=PermissionAnswer(
+                session_id=session_id, request_id=request.id, reply="reject"
+            )
+        )
         for request in store.list_pending_permissions(session_id)
     ]
     events += [
@@ -62,14 +72,22 @@ def recover(store: Store, session_id: str, entries: tuple[Entry, ...], error: Me
     store.append(*events)
 
 
-def make_closing_events(info: AssistantMessage, parts: tuple[Part, ...], error: MessageError) -> list[StoredEvent]:
-    """Return the events that close an answer: calls as interrupted, text as it stands, the answer with the error."""
+def make_closing_events(
+    info: AssistantMessage, parts: tuple[Part, ...], error: MessageError
+) -> list[StoredEvent]:
+    """Return the events that close an answer: calls as interrupted, text as it stands,
+    the answer with the error.
+    """
     now = now_ms()
-    events: list[StoredEvent] = [make_part_updated(mark_interrupted(call, now)) for call in list_open_calls(parts)]
+    events: list[StoredEvent] = [
+        make_part_updated(mark_interrupted(call, now)) for call in list_open_calls(parts)
+    ]
     events += [
         make_part_updated(replace(part, time=Span(start=part.time.start, end=now)))
         for part in parts
-        if isinstance(part, TextPart | ReasoningPart) and part.time is not None and part.time.end is None
+        if isinstance(part, TextPart | ReasoningPart)
+        and part.time is not None
+        and part.time.end is None
     ]
     # The clock may have been set back since: an answer must not end before it began.
     time = replace(info.time, completed=info.time.completed or max(now, info.time.created))
@@ -78,7 +96,8 @@ def make_closing_events(info: AssistantMessage, parts: tuple[Part, ...], error: 
 
 
 def mark_interrupted(call: ToolPart, now: int, reason: str = INTERRUPTED_ERROR) -> ToolPart:
-    """Return the call as interrupted at `now` (ms since the epoch), with the progress that it had reported.
+    """Return the call as interrupted at `now` (ms since the epoch),
+    with the progress that it had reported.
 
     `reason`: the error of a call that had started; one that had not gets `NOT_STARTED_ERROR`.
     """
@@ -88,11 +107,15 @@ def mark_interrupted(call: ToolPart, now: int, reason: str = INTERRUPTED_ERROR) 
         case ToolStateRunning(time=time, metadata=progress):
             metadata = {**(progress or {}), **metadata}
             start, why = time.start, reason
-            # A call that waited for permission (`NOT_ALLOWED_ERROR`) has done nothing: there is nothing to check.
+            # A call that waited for permission (`NOT_ALLOWED_ERROR`) has done nothing:
+            # there is nothing to check.
             metadata |= {ADVICE_KEY: CHECK_FIRST_ADVICE} if reason == INTERRUPTED_ERROR else {}
         case _:
             pass
     state = ToolStateError(
-        input=call.state.input, error=why, metadata=metadata, time=ToolTime(start=start, end=max(now, start))
+        input=call.state.input,
+        error=why,
+        metadata=metadata,
+        time=ToolTime(start=start, end=max(now, start)),
     )
     return replace(call, state=state)

@@ -1,4 +1,6 @@
-"""One step: sends a request to the model, stores the parts of the answer, and runs its tool calls as they come."""
+"""One step: sends a request to the model, stores the parts of the answer,
+and runs its tool calls as they come.
+"""
 
 from contextlib import aclosing
 
@@ -35,13 +37,19 @@ from codeloop.schema.live_events import Busy, Toast, ToastShown
 from codeloop.schema.message import AssistantMessage, UserMessage, format_model_ref
 from codeloop.schema.part import StepStartPart
 from codeloop.schema.wire import replace
-from codeloop.workspace.snapshot.step_recorder import Recorder, StepChanges, StepRecorder, UnrecordedStep
+from codeloop.workspace.snapshot.step_recorder import (
+    Recorder,
+    StepChanges,
+    StepRecorder,
+    UnrecordedStep,
+)
 
 
 async def ask_model(engine: Engine, session_id: str, move: AskModel, cache: RequestCache) -> None:
     """Send one request and process the answer: store its parts, run its calls, count its cost.
 
-    Failures of the service and of tools are stored, not raised. A cancelled step is stored as interrupted.
+    Failures of the service and of tools are stored, not raised.
+    A cancelled step is stored as interrupted.
     """
     agent = engine.get_agent(move.user.agent)
     model = engine.models.open(format_model_ref(move.user.model))
@@ -58,9 +66,21 @@ async def ask_model(engine: Engine, session_id: str, move: AskModel, cache: Requ
     request = await _store_start(engine, info, request)
     draft = AnswerDraft(engine.store, session_id, info.id)
     recorder = _make_recorder(engine, info)
-    calls = ToolCalls(engine, agent, info, recorder, toolbox=structured.toolbox if structured is not None else None)
+    calls = ToolCalls(
+        engine,
+        agent,
+        info,
+        recorder,
+        toolbox=structured.toolbox if structured is not None else None,
+    )
     usage = start_usage(
-        engine, session_id, model.info, request, kind="turn", message_id=info.id, estimate=cache.token_estimate
+        engine,
+        session_id,
+        model.info,
+        request,
+        kind="turn",
+        message_id=info.id,
+        estimate=cache.token_estimate,
     )
     is_complete = False
     with InterruptionGuard(engine, info, usage):
@@ -68,7 +88,8 @@ async def ask_model(engine: Engine, session_id: str, move: AskModel, cache: Requ
             await fault_injection.pass_point_async("step.start")
             finished = await _stream(engine, model, request, draft, calls, usage)
             await engine.hooks.complete_texts(engine.store, info)
-            # Calls may take long, and the process may end meanwhile, so the cost of the request is stored now.
+            # Calls may take long, and the process may end meanwhile,
+            # so the cost of the request is stored now.
             if calls.has_tool_calls:
                 usage.store_sums(engine.store, session_id, make_message_updated(usage.add_to(info)))
             await calls.join(finished)
@@ -76,20 +97,33 @@ async def ask_model(engine: Engine, session_id: str, move: AskModel, cache: Requ
         finally:
             await calls.cancel()
             draft.close()
-            changes = await _store_changes(engine, usage.add_to(info), recorder, is_complete=is_complete)
+            changes = await _store_changes(
+                engine, usage.add_to(info), recorder, is_complete=is_complete
+            )
         await fault_injection.pass_point_async("step.finish")
         continues = calls.has_tool_calls
         extra_events: list[StoredEvent] = []
         if structured is not None:
-            info, finished, continues, extra_events = await structured.finish(info, finished, has_called=continues)
-        store_finish(engine, info, finished, usage, changes, continues=continues, extra_events=extra_events)
+            info, finished, continues, extra_events = await structured.finish(
+                info, finished, has_called=continues
+            )
+        store_finish(
+            engine, info, finished, usage, changes, continues=continues, extra_events=extra_events
+        )
     recorder.forget()
 
 
 async def _prepare_request(
-    engine: Engine, info: AssistantMessage, user: UserMessage, agent: Agent, model: ChatModel, cache: RequestCache
+    engine: Engine,
+    info: AssistantMessage,
+    user: UserMessage,
+    agent: Agent,
+    model: ChatModel,
+    cache: RequestCache,
 ) -> ModelRequest:
-    """Build the request of a step, with the additions of the prompt `user` and of the extensions."""
+    """Build the request of a step, with the additions of the prompt `user`
+    and of the extensions.
+    """
     conversation = engine.store.read_context(info.session_id)
     dropped_parts = cache.select_outputs_to_drop(conversation, model.info, now=info.time.created)
     if dropped_parts:
@@ -117,18 +151,30 @@ def _make_request(
     return ModelRequest(
         system=cache.get_system_prompt(engine, conversation.session, agent, model.info),
         messages=cache.get_messages(conversation, model.info, now=info.time.created),
-        tools=cache.get_tools(engine.toolbox, model.info, rulesets, tuple(further_lists)),
+        tools=cache.get_tools(
+            engine.toolbox,
+            model.info,
+            rulesets,
+            tuple(further_lists),
+            needed=cache.find_needed_tools(engine, session_id),
+        ),
         session_id=session_id,
         temperature=agent.temperature,
         top_p=agent.top_p,
         options=options,
         wants_hour_cache=engine.turn_settings.wants_hour_cache,
-        max_attempts=MODEL_FALLBACK_ATTEMPTS.value if list_fallbacks(model.info.ref, engine.turn_settings) else None,
+        max_attempts=MODEL_FALLBACK_ATTEMPTS.value
+        if list_fallbacks(model.info.ref, engine.turn_settings)
+        else None,
     )
 
 
-async def _store_start(engine: Engine, info: AssistantMessage, request: ModelRequest) -> ModelRequest:
-    """Store the empty answer, with the files that others changed meanwhile; return the request that names them."""
+async def _store_start(
+    engine: Engine, info: AssistantMessage, request: ModelRequest
+) -> ModelRequest:
+    """Store the empty answer, with the files that others changed meanwhile;
+    return the request that names them.
+    """
     start = StepStartPart(id=new_id("prt"), session_id=info.session_id, message_id=info.id)
     changed_files = None
     if not engine.workspace.read_log.is_empty:
@@ -138,14 +184,25 @@ async def _store_start(engine: Engine, info: AssistantMessage, request: ModelReq
     if changed_files is None:
         engine.store.append(make_message_updated(info), make_part_updated(start))
         return request
-    engine.store.append(make_message_updated(info), make_part_updated(start), make_part_updated(changed_files))
-    return replace(request, messages=(*request.messages, *make_changed_files_messages(changed_files)))
+    engine.store.append(
+        make_message_updated(info), make_part_updated(start), make_part_updated(changed_files)
+    )
+    return replace(
+        request, messages=(*request.messages, *make_changed_files_messages(changed_files))
+    )
 
 
 async def _stream(
-    engine: Engine, model: ChatModel, request: ModelRequest, draft: AnswerDraft, calls: ToolCalls, usage: Usage
+    engine: Engine,
+    model: ChatModel,
+    request: ModelRequest,
+    draft: AnswerDraft,
+    calls: ToolCalls,
+    usage: Usage,
 ) -> Finished:
-    """Add the model's events to the draft, start calls as they become complete, and count the usage."""
+    """Add the model's events to the draft, start calls as they become complete,
+    and count the usage.
+    """
     retry_status = RetryStatus(engine, request.session_id)
     calls.offered_tools = frozenset(spec.name for spec in request.tools)
     early_import = import_while_waiting(calls.offered_tools)
@@ -175,7 +232,8 @@ async def _stream(
                         retry_status.begin(event)
                     case Finished():
                         draft.close()
-                        # Some models write their calls as text, and the service then reports a plain end.
+                        # Some models write their calls as text,
+                        # and the service then reports a plain end.
                         if event.reason == "stop" and not calls.has_tool_calls:
                             calls.start_text_tool_calls()
                         return event

@@ -1,7 +1,7 @@
 """A session's title: the prompt's first line until a model has a better one.
 
-A small model is asked during the first turn. Without one, the cheapest of the answering provider is asked after the
-turn, so that no turn shares its service with a title.
+A small model is asked during the first turn. Without one, the cheapest of the answering provider is
+asked after the turn, so that no turn shares its service with a title.
 """
 
 import asyncio
@@ -31,7 +31,9 @@ _TITLE_TOKENS = 100
 
 
 def is_untitled(title: str) -> bool:
-    """Return whether a session still has the title that it was created with, or that of a command of the user."""
+    """Return whether a session still has the title that it was created with,
+    or that of a command of the user.
+    """
     return title.startswith((UNTITLED_PREFIX, _COMMAND_SIGN))
 
 
@@ -52,11 +54,14 @@ def store_command_title(engine: Engine, session_id: str, command: str) -> None:
     _set_title(engine, session_id, title, lambda current: current.startswith(UNTITLED_PREFIX))
 
 
-async def make_title(engine: Engine, session_id: str, prompt: str, model: str, *, is_turn_over: bool = False) -> bool:
-    """Ask a model for a title, and store it if the session is still named by its prompt's first line.
+async def make_title(
+    engine: Engine, session_id: str, prompt: str, model: str, *, is_turn_over: bool = False
+) -> bool:
+    """Ask a model for a title, and store it if the session is still named by
+    its prompt's first line.
 
-    `model`: the one that answers the prompt. `is_turn_over`: that turn has ended, so any model of its provider may be
-    asked. Returns whether a model gave a title.
+    `model`: the one that answers the prompt. `is_turn_over`: that turn has ended, so any model of
+    its provider may be asked. Returns whether a model gave a title.
     """
     with suppress(CodeloopError, TimeoutError):
         if is_turn_over:
@@ -65,9 +70,13 @@ async def make_title(engine: Engine, session_id: str, prompt: str, model: str, *
         budget = engine.turn_settings.configured_budget
         if title_model is None or (budget is not None and await budget.check()):
             return False
-        title = await asyncio.wait_for(_ask_for_title(engine, session_id, title_model, prompt), TITLE_TIME.seconds)
+        title = await asyncio.wait_for(
+            _ask_for_title(engine, session_id, title_model, prompt), TITLE_TIME.seconds
+        )
         first_line = shorten_to_line(prompt)
-        _set_title(engine, session_id, title, lambda current: is_untitled(current) or current == first_line)
+        _set_title(
+            engine, session_id, title, lambda current: is_untitled(current) or current == first_line
+        )
         return bool(title)
     return False
 
@@ -75,20 +84,31 @@ async def make_title(engine: Engine, session_id: str, prompt: str, model: str, *
 def find_prompts_for_title(entries: Iterable[Entry], title: str) -> tuple[str, UserMessage] | None:
     """Return the first prompt's text and the last prompt, if the session still needs a title.
 
-    It needs one if it is untitled, or has few prompts and is titled by the first line of the first one.
+    It needs one if it is untitled, or has few prompts and is titled by the first
+    line of the first one.
     """
-    prompts = [(entry.info, entry.parts) for entry in entries if isinstance(entry.info, UserMessage)]
+    prompts = [
+        (entry.info, entry.parts) for entry in entries if isinstance(entry.info, UserMessage)
+    ]
     if len(prompts) > TITLE_PROMPTS.value and not is_untitled(title):
         return None
     for _, parts in prompts:
-        text = "\n".join(part.text for part in parts if isinstance(part, TextPart) and not part.synthetic)
+        text = "\n".join(
+            part.text for part in parts if isinstance(part, TextPart) and not part.synthetic
+        )
         if text:
-            return (text, prompts[-1][0]) if is_untitled(title) or title == shorten_to_line(text) else None
+            return (
+                (text, prompts[-1][0])
+                if is_untitled(title) or title == shorten_to_line(text)
+                else None
+            )
     return None
 
 
 def _choose_model(engine: Engine, model: str, *, is_turn_over: bool) -> str | None:
-    """Return the model to ask: the one of the agent `title`, a small one, else after the turn the cheapest."""
+    """Return the model to ask: the one of the agent `title`, a small one,
+    else after the turn the cheapest.
+    """
     agent = engine.agents.get("title")
     if agent is None:
         return None
@@ -101,7 +121,9 @@ def _choose_model(engine: Engine, model: str, *, is_turn_over: bool) -> str | No
 
 
 async def _ask_for_title(engine: Engine, session_id: str, ref: str, prompt: str) -> str:
-    """Ask a model for a title; its tokens are added to the session's sums, also when it is cancelled."""
+    """Ask a model for a title; its tokens are added to the session's sums,
+    also when it is cancelled.
+    """
     model = engine.models.open(ref)
     max_tokens = TITLE_THINKING.value if model.info.reasoning else _TITLE_TOKENS
     agent = engine.agents.get("title")
@@ -122,7 +144,9 @@ async def _ask_for_title(engine: Engine, session_id: str, ref: str, prompt: str)
     return "" if finished.error is not None else shorten_to_line(text.strip("\"'"))
 
 
-def _set_title(engine: Engine, session_id: str, title: str, may_replace: Callable[[str], bool]) -> None:
+def _set_title(
+    engine: Engine, session_id: str, title: str, may_replace: Callable[[str], bool]
+) -> None:
     """Set a session's title, unless it is empty or `may_replace` is false for the current title."""
 
     def set_title(session: Session) -> Session:

@@ -1,4 +1,6 @@
-"""`TurnHooks`: the points of a turn where extensions take part, and what happens there without extensions."""
+"""`TurnHooks`: the points of a turn where extensions take part,
+and what happens there without extensions.
+"""
 
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol, TypeVar
@@ -27,8 +29,8 @@ T = TypeVar("T", bound=HasStopReason)
 class TurnHooks(ToolHooks):
     """The null object of a project's hooks: no extension is asked, and everything stays as it is.
 
-    With extensions it is an `agent.hooks.extension_hooks.ExtensionHooks`, whose methods raise HookRefused when one of
-    them refuses what is about to happen.
+    With extensions it is an `agent.hooks.extension_hooks.ExtensionHooks`, whose methods raise
+    HookRefused when one of them refuses what is about to happen.
     """
 
     @property
@@ -44,7 +46,9 @@ class TurnHooks(ToolHooks):
     async def change_prompt(
         self, message: UserMessage, parts: Sequence[Part], parent: str | None = None
     ) -> tuple[UserMessage, list[Part]]:
-        """Change a prompt before it is stored. `parent`: the session whose call sends it to a subagent, if one does."""
+        """Change a prompt before it is stored. `parent`: the session whose call sends it
+        to a subagent, if one does.
+        """
         del parent
         return message, list(parts)
 
@@ -59,13 +63,23 @@ class TurnHooks(ToolHooks):
         """Store each text of an answer with the extensions' changes."""
 
     async def change_title_request(
-        self, store: Store, session_id: str, info: ModelInfo, request: ModelRequest, prompt: str, max_chars: int
+        self,
+        store: Store,
+        session_id: str,
+        info: ModelInfo,
+        request: ModelRequest,
+        prompt: str,
+        max_chars: int,
     ) -> ModelRequest:
-        """Return the request for a title, which holds at most `max_chars` characters of `prompt`."""
+        """Return the request for a title, which holds at most `max_chars`
+        characters of `prompt`.
+        """
         del store, session_id, info, prompt, max_chars
         return request
 
-    async def change_history(self, session_id: str, entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
+    async def change_history(
+        self, session_id: str, entries: tuple[Entry, ...]
+    ) -> tuple[Entry, ...]:
         """Change the messages that a compaction summarises."""
         del session_id
         return entries
@@ -77,7 +91,9 @@ class TurnHooks(ToolHooks):
         del user, info, auto
         return request
 
-    async def list_texts_after_summary(self, user: UserMessage, info: ModelInfo, *, overflow: bool) -> list[str] | None:
+    async def list_texts_after_summary(
+        self, user: UserMessage, info: ModelInfo, *, overflow: bool
+    ) -> list[str] | None:
         """Return the texts to add after a summary; None: the turn ends there."""
         del user, info, overflow
         return []

@@ -1,4 +1,6 @@
-"""Limits of what a turn may spend: dollars and tokens of its own, and the budget that it shares with others. Pure."""
+"""Limits of what a turn may spend: dollars and tokens of its own,
+and the budget that it shares with others. Pure.
+"""
 
 from codeloop.agent.engine import TurnSettings
 from codeloop.agent.request.shared_budget import format_dollars
@@ -6,7 +8,9 @@ from codeloop.schema.message import Session, count_used_tokens
 
 
 def find_spending_limit(session: Session, settings: TurnSettings) -> str:
-    """Return the words on the limit of dollars or tokens that a turn has reached, for the user; "": none is."""
+    """Return the words on the limit of dollars or tokens that a turn has reached, for the user;
+    "": none is.
+    """
     if settings.shared_budget is not None and settings.shared_budget.refusal:
         return settings.shared_budget.refusal
     if settings.max_cost == 0:

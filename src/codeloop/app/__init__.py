@@ -1,1 +1,3 @@
-"""Composition of the program: App (process), Project (directory), Runs (turns), and the handlers."""
+"""Composition of the program: App (process), Project (directory), Runs (turns),
+and the handlers.
+"""

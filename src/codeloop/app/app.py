@@ -1,4 +1,6 @@
-"""The projects of one process: `App` opens them at the first request for their directory, and closes idle ones."""
+"""The projects of one process: `App` opens them at the first request for their directory,
+and closes idle ones.
+"""
 
 import asyncio
 import os
@@ -25,14 +27,20 @@ from codeloop.store.store import SharedStores
 
 
 class App:
-    """The projects of one process, by directory. Closing it closes them, with their turns and child processes.
+    """The projects of one process, by directory. Closing it closes them,
+    with their turns and child processes.
 
-    `startup`: the start parameters of the process; requests that name no directory are for its directory. `models`
-    replaces the provider table. `idle_seconds`: the time until a project without requests and followers is closed.
+    `startup`: the start parameters of the process; requests that name no directory are for its
+    directory. `models` replaces the provider table. `idle_seconds`: the time until a project
+    without requests and followers is closed.
     """
 
     def __init__(
-        self, startup: Startup, models: ModelSource | None = None, *, idle_seconds: float = PROJECT_IDLE.seconds
+        self,
+        startup: Startup,
+        models: ModelSource | None = None,
+        *,
+        idle_seconds: float = PROJECT_IDLE.seconds,
     ) -> None:
         self.startup = startup
         self.stores = SharedStores()
@@ -50,7 +58,9 @@ class App:
         self._last_used: dict[Project, float] = {}
         """The times of the last requests, by `time.monotonic`."""
         self._retired: set[Project] = set()
-        """Projects that requests do not reach any more: each is closed when its turns have ended."""
+        """Projects that requests do not reach any more: each is closed when
+        its turns have ended.
+        """
         self._cleanup_task = asyncio.create_task(self._close_unused_periodically())
 
     @property
@@ -59,13 +69,16 @@ class App:
         return (*dict.fromkeys(self._projects.values()), *self._retired)
 
     def resolve_directory(self, name: str | None) -> Path:
-        """Return the absolute directory that a request names: relative to the process's own, which is also the default.
+        """Return the absolute directory that a request names: relative to the process's own,
+        which is also the default.
 
         Raises OperationError when the name can't be a path.
         """
         if name is not None and "\0" in name:
             raise OperationError("BadRequest", "The directory holds a NUL character.")
-        return Path(find_undecodable(os.path.normpath(self.startup.directory.resolve() / (name or ""))))
+        return Path(
+            find_undecodable(os.path.normpath(self.startup.directory.resolve() / (name or "")))
+        )
 
     async def get_project(self, directory: Path) -> Project:
         """Return the project of a directory, opened if necessary.
@@ -86,35 +99,51 @@ class App:
 
     async def _open_directory(self, directory: Path) -> None:
         try:
-            # `--trust` is for the directory that the user started in, not for those that clients name.
+            # `--trust` is for the directory that the user started in,
+            # not for those that clients name.
             is_own = directory == self.startup.directory.resolve()
-            startup = replace(self.startup, directory=directory, trust=self.startup.trust and is_own)
-            settings: ProjectSettings = self._keep_root(await asyncio.to_thread(find_settings, startup))
+            startup = replace(
+                self.startup, directory=directory, trust=self.startup.trust and is_own
+            )
+            settings: ProjectSettings = self._keep_root(
+                await asyncio.to_thread(find_settings, startup)
+            )
             real = settings.project_root.directory
             # Several names, by links, may lead to one directory; its project is open only once.
             if real not in self._projects:
                 await self._close_least_recently_used()
-            self._projects[directory] = self._projects.get(real) or await self._open_project(settings)
+            self._projects[directory] = self._projects.get(real) or await self._open_project(
+                settings
+            )
         finally:
             del self._opening[directory]
 
     def _keep_root(self, settings: ProjectSettings) -> ProjectSettings:
-        """Keep a directory in its project, whose id may be another one by now, while its sessions are followed here."""
+        """Keep a directory in its project, whose id may be another one by now,
+        while its sessions are followed here.
+        """
         earlier = self._roots.setdefault(settings.project_root.directory, settings.project_root)
         path = settings.paths.get_project_folder(earlier.project_id) / "codeloop.db"
         directory = str(earlier.directory)
         stores = (store for store in self.stores.list_open_stores() if store.path == path)
-        if earlier != settings.project_root and any(store.list_sessions(directory=directory) for store in stores):
+        if earlier != settings.project_root and any(
+            store.list_sessions(directory=directory) for store in stores
+        ):
             return replace(settings, project_root=earlier)
         self._roots[settings.project_root.directory] = settings.project_root
         return settings
 
     async def _open_project(self, settings: ProjectSettings) -> Project:
         real = settings.project_root.directory
-        project = await open_project(settings, self._models, stores=self.stores, reload=partial(self.reload, real))
+        project = await open_project(
+            settings, self._models, stores=self.stores, reload=partial(self.reload, real)
+        )
         # Terminals outlive a change of the configuration: the new project takes them over.
         for old in self._retired:
-            if old.settings.project_root.directory == real and old.workspace.terminals.list_terminals():
+            if (
+                old.settings.project_root.directory == real
+                and old.workspace.terminals.list_terminals()
+            ):
                 project.workspace.take_terminals(old.workspace.give_up_terminals())
                 break
         self._projects[real] = project
@@ -125,19 +154,25 @@ class App:
     async def find_session_project(self, session_id: str, directory: Path) -> Project:
         """Return the project of a session's own directory, whatever `directory` the request names.
 
-        If there is no such session, or its directory is gone, return the project of `directory`. A directory that
-        exists but can't be opened is an error, since the turn must not run elsewhere. Raises as `get_project` does.
+        If there is no such session, or its directory is gone, return the project of `directory`. A
+        directory that exists but can't be opened is an error, since the turn must not run
+        elsewhere. Raises as `get_project` does.
         """
-        # A turn that began before its project was retired ends there, so requests about its session go there too.
+        # A turn that began before its project was retired ends there,
+        # so requests about its session go there too.
         for project in self._retired:
             if project.runs.is_working_on(session_id):
                 return project
         current = await self.get_project(directory)
-        session = current.store.find_session(session_id) or await self._find_session_elsewhere(session_id)
+        session = current.store.find_session(session_id) or await self._find_session_elsewhere(
+            session_id
+        )
         if session is None or session.directory == current.settings.project_root.directory_name:
             return current
         own_directory = find_undecodable(session.directory)
-        return await self.get_project(Path(own_directory)) if _is_directory(own_directory) else current
+        return (
+            await self.get_project(Path(own_directory)) if _is_directory(own_directory) else current
+        )
 
     async def _find_session_elsewhere(self, session_id: str) -> Session | None:
         """Find a session in the store of another project: in the open stores, then on the disk."""
@@ -168,7 +203,8 @@ class App:
 
     async def reload_all(self) -> None:
         """Have every directory's project opened again, as `reload` does for one."""
-        # One event for all directories: the streams recognise it by its id, and send it to each client once.
+        # One event for all directories: the streams recognise it by its id,
+        # and send it to each client once.
         event = GlobalDisposed()
         for project in set(self._projects.values()):
             self._retire(project)
@@ -176,8 +212,12 @@ class App:
         await self._close_retired()
 
     def _retire(self, project: Project) -> None:
-        """Have no request reach a project any more; `_close_retired` closes it when its turns have ended."""
-        self._projects = {path: each for path, each in self._projects.items() if each is not project}
+        """Have no request reach a project any more;
+        `_close_retired` closes it when its turns have ended.
+        """
+        self._projects = {
+            path: each for path, each in self._projects.items() if each is not project
+        }
         self._retired.add(project)
 
     async def _close_retired(self) -> None:
@@ -190,7 +230,9 @@ class App:
                 await project.close()
 
     def add_follower_check(self, has_followers: Callable[[Path], bool]) -> None:
-        """Keep a directory's project open, and watch its files, while `has_followers` returns True for it."""
+        """Keep a directory's project open, and watch its files,
+        while `has_followers` returns True for it.
+        """
         self._follower_checks.append(has_followers)
 
     def update_file_watches(self) -> None:
@@ -206,10 +248,15 @@ class App:
                 self._watched_projects.discard(project)
 
     def _has_followers(self, project: Project) -> bool:
-        return any(has_followers(project.settings.project_root.directory) for has_followers in self._follower_checks)
+        return any(
+            has_followers(project.settings.project_root.directory)
+            for has_followers in self._follower_checks
+        )
 
     async def close_unused_projects(self) -> None:
-        """Close projects that were unused for `idle_seconds`, and retired ones whose turns have ended."""
+        """Close projects that were unused for `idle_seconds`,
+        and retired ones whose turns have ended.
+        """
         unused_since = time.monotonic() - self.idle_seconds
         for project in set(self._projects.values()):
             is_unused = self._last_used.get(project, 0) <= unused_since
@@ -231,7 +278,9 @@ class App:
                 if not project.is_busy and not self._has_followers(project)
             ]
             if not closable:
-                raise OperationError("BadRequest", f"{OPEN_PROJECTS.value} directories are at work. Try again later.")
+                raise OperationError(
+                    "BadRequest", f"{OPEN_PROJECTS.value} directories are at work. Try again later."
+                )
             self._retire(min(closable, key=lambda project: self._last_used.get(project, 0)))
             await self._close_retired()
 

@@ -1,4 +1,6 @@
-"""Dispatches the operations of a project to their handlers, each of which is imported for its first request."""
+"""Dispatches the operations of a project to their handlers,
+each of which is imported for its first request.
+"""
 
 import errno
 from collections.abc import Awaitable, Callable
@@ -23,7 +25,8 @@ _DISK_ERRORS = {
 def serve_extensions(project: Project) -> None:
     """Start serving the operations that a project's extensions request.
 
-    The module that starts extensions can't do it: `app.project` imports that one, and handlers import `app.project`.
+    The module that starts extensions can't do it: `app.project` imports that one,
+    and handlers import `app.project`.
     """
     hosts = project.services.extensions.hosts
     if hosts is not None and not hosts.run_operation.done():
@@ -41,7 +44,9 @@ def load_handler(op: AnyOperation) -> Callable[..., Awaitable[Any]]:
 
 
 async def handle(project: Project, op: Operation[Takes, Gives], args: Takes) -> Gives:
-    """Carry out an operation of a project. Raises CodeloopError when it is refused, or the disk fails."""
+    """Carry out an operation of a project. Raises CodeloopError when it is refused,
+    or the disk fails.
+    """
     match op.handler:
         case Unsupported(text=text):
             raise OperationError("BadRequest", text)

@@ -1,6 +1,7 @@
 """Explains the permission decision about a tool call, for `codeloop debug permission`.
 
-The tool itself runs up to its questions for permission, so that the explanation can't differ from a real call.
+The tool itself runs up to its questions for permission,
+so that the explanation can't differ from a real call.
 """
 
 from collections.abc import AsyncGenerator
@@ -21,7 +22,15 @@ from codeloop.schema.event import make_session_created
 from codeloop.schema.ids import now_ms
 from codeloop.schema.message import Session, SessionTime
 from codeloop.schema.part import ToolPart, ToolStatePending
-from codeloop.schema.permission import PROFILE_KEY, Action, Need, PermissionRequest, PermissionRule, Profile, Trait
+from codeloop.schema.permission import (
+    PROFILE_KEY,
+    Action,
+    Need,
+    PermissionRequest,
+    PermissionRule,
+    Profile,
+    Trait,
+)
 from codeloop.schema.wire import JSON, Wire, replace
 from codeloop.store.permission_records import WORKDIR_KEY
 from codeloop.store.store import Store
@@ -34,8 +43,8 @@ _NEW_SESSION_ID = "ses_new"
 class ExplainedNeed(Wire):
     """A need for permission and the decision about it.
 
-    `origin`: where the deciding `rule` is written. `always`: the patterns that the answer "always" would allow; the
-    fields below it are those of the `Need`.
+    `origin`: where the deciding `rule` is written. `always`: the patterns that the answer "always"
+    would allow; the fields below it are those of the `Need`.
     """
 
     permission: str
@@ -53,8 +62,8 @@ class ExplainedNeed(Wire):
 class Explanation(Wire):
     """The needs of a call, in the order in which the tool states them.
 
-    `failure`: the error with which the tool itself refuses the call, or "". `sandbox`: the limits within which a shell
-    line would run if it is allowed; None for other calls.
+    `failure`: the error with which the tool itself refuses the call, or "". `sandbox`: the limits
+    within which a shell line would run if it is allowed; None for other calls.
     """
 
     profile: Profile
@@ -65,15 +74,21 @@ class Explanation(Wire):
 
 
 class Situation(Struct, frozen=True):
-    """The session of a call: a new one, or a copy of `session_id`. `profile` replaces the session's own profile."""
+    """The session of a call: a new one, or a copy of `session_id`.
+    `profile` replaces the session's own profile.
+    """
 
     agent: str
     session_id: str | None = None
     profile: Profile | None = None
 
 
-async def explain_call(project: Project, situation: Situation, tool: str, arguments: JSON) -> Explanation:
-    """Return the decisions of the gate about a call. The tool is stopped before it acts, and nobody is asked."""
+async def explain_call(
+    project: Project, situation: Situation, tool: str, arguments: JSON
+) -> Explanation:
+    """Return the decisions of the gate about a call.
+    The tool is stopped before it acts, and nobody is asked.
+    """
     async with _open_scratch_engine(project, situation) as (engine, session_id):
         agent = engine.get_agent(situation.agent)
         part = ToolPart(
@@ -99,13 +114,23 @@ async def explain_call(project: Project, situation: Situation, tool: str, argume
         if any(need.action == "deny" for need in needs):
             needs = [need for need in needs if need.action != "ask"]
         if rules.approves_questions:
-            needs = [replace(need, action="allow") if need.action == "ask" else need for need in needs]
+            needs = [
+                replace(need, action="allow") if need.action == "ask" else need for need in needs
+            ]
         sandbox = None
         if tool == "bash":
-            directory = engine.workspace.resolve(arguments.get("workdir") or ".", engine.workspace.directory).path
-            sandbox = await preview_sandbox(arguments["command"], directory, session_id, engine.workspace)
+            directory = engine.workspace.resolve(
+                arguments.get("workdir") or ".", engine.workspace.directory
+            ).path
+            sandbox = await preview_sandbox(
+                arguments["command"], directory, session_id, engine.workspace
+            )
         return Explanation(
-            profile=find_profile(engine, session_id), agent=agent.name, needs=needs, failure=failure, sandbox=sandbox
+            profile=find_profile(engine, session_id),
+            agent=agent.name,
+            needs=needs,
+            failure=failure,
+            sandbox=sandbox,
         )
 
 
@@ -114,9 +139,11 @@ class _AllNeedsStated(Exception):
 
 
 class _DryRunContext(CallContext):
-    """Collects the needs of a tool, and stops it when it needs `last_permission`: its own name in permission rules.
+    """Collects the needs of a tool, and stops it when it needs `last_permission`: its
+    own name in permission rules.
 
-    Tools state this need last: a file outside the project, for example, is asked about before it is read.
+    Tools state this need last: a file outside the project, for example,
+    is asked about before it is read.
     """
 
     def __init__(self, engine: Engine, agent: Agent, part: ToolPart, last_permission: str) -> None:
@@ -138,8 +165,12 @@ def _explain_need(engine: Engine, session_id: str, agent: Agent, need: Need) -> 
         for grant in engine.gate.list_grants(session_id, need)
         for pattern in grant.patterns
     ]
-    verdict, origin = judge_need(need, make_call_rules(engine, session_id, agent).lists, tuple(grants))
-    is_granted = verdict.action == "allow" and verdict.rule is not None and verdict.rule.action == "ask"
+    verdict, origin = judge_need(
+        need, make_call_rules(engine, session_id, agent).lists, tuple(grants)
+    )
+    is_granted = (
+        verdict.action == "allow" and verdict.rule is not None and verdict.rule.action == "ask"
+    )
     return ExplainedNeed(
         permission=need.permission,
         patterns=list(need.patterns),
@@ -155,17 +186,27 @@ def _explain_need(engine: Engine, session_id: str, agent: Agent, need: Need) -> 
 
 
 @asynccontextmanager
-async def _open_scratch_engine(project: Project, situation: Situation) -> AsyncGenerator[tuple[Engine, str]]:
+async def _open_scratch_engine(
+    project: Project, situation: Situation
+) -> AsyncGenerator[tuple[Engine, str]]:
     """Yield an engine with a temporary store, and the id of the session in it.
 
-    The store has copies of the session, of its parents, and of the grants that apply to them. So nothing that a tool
-    stores before it is stopped reaches the real store.
+    The store has copies of the session, of its parents, and of the grants that apply to them. So
+    nothing that a tool stores before it is stopped reaches the real store.
     """
     project_root, project_store = project.settings.project_root, project.store
-    sessions = list(project_store.walk_ancestors(situation.session_id)) if situation.session_id else []
-    session = sessions[0] if sessions else _make_session(project_root.directory_name, project_root.project_id)
+    sessions = (
+        list(project_store.walk_ancestors(situation.session_id)) if situation.session_id else []
+    )
+    session = (
+        sessions[0]
+        if sessions
+        else _make_session(project_root.directory_name, project_root.project_id)
+    )
     if situation.profile is not None:
-        session = replace(session, metadata={**(session.metadata or {}), PROFILE_KEY: situation.profile})
+        session = replace(
+            session, metadata={**(session.metadata or {}), PROFILE_KEY: situation.profile}
+        )
     ids = {each.id for each in sessions}
     grants = [
         grant

@@ -1,4 +1,6 @@
-"""Shows what happens to background commands: in the metadata of sessions, in notices, and to the model."""
+"""Shows what happens to background commands: in the metadata of sessions, in notices,
+and to the model.
+"""
 
 import os
 import time
@@ -34,7 +36,9 @@ def get_start_ms(job: Job) -> int:
 
 
 def follow_jobs(engine: Engine, runs: Runs, jobs: Jobs, notify: Callable[[str], None]) -> None:
-    """Have what happens to background commands shown, stored, and told to the model. `notify`: shows users a text."""
+    """Have what happens to background commands shown, stored, and told to the model.
+    `notify`: shows users a text.
+    """
     records, notices = JobRecords(engine.store, jobs), engine.services.notices
 
     def report_end(job: Job) -> None:
@@ -46,7 +50,10 @@ def follow_jobs(engine: Engine, runs: Runs, jobs: Jobs, notify: Callable[[str], 
         notify(f"{job.id} listens on port {port.port}: {port.address}")
         if port.host_port != port.port:
             where = f"they reach it at {port.address}"
-            notices.add(job.session, f"Port {port.port} of {job.id} is in use on the user's machine: {where}.")
+            notices.add(
+                job.session,
+                f"Port {port.port} of {job.id} is in use on the user's machine: {where}.",
+            )
 
     jobs.on_start = lambda job: records.store_jobs(job.session)
     jobs.on_end, jobs.on_listen = report_end, report_port
@@ -62,7 +69,9 @@ class JobRecords:
         self._process_started = read_start_time(os.getpid())
 
     def store_jobs(self, session_id: str) -> None:
-        """Store the running commands of a session, with those of its subagents, in the topmost one."""
+        """Store the running commands of a session, with those of its subagents,
+        in the topmost one.
+        """
         # The session may be deleted, and the disk full: then nobody is told.
         with suppress(CodeloopError):
             top = self._find_top(session_id)
@@ -90,7 +99,9 @@ class JobRecords:
 
     def _change(self, session: Session, running: list[RunningJob]) -> Session:
         others = [row for row in read_running_jobs(session.metadata) if row.pid != os.getpid()]
-        metadata = {key: value for key, value in (session.metadata or {}).items() if key != JOBS_KEY}
+        metadata = {
+            key: value for key, value in (session.metadata or {}).items() if key != JOBS_KEY
+        }
         if rows := [*others, *running]:
             metadata[JOBS_KEY] = msgspec.to_builtins(rows)
         return replace(session, metadata=metadata or None)

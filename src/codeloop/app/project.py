@@ -1,4 +1,6 @@
-"""An open project: the configuration, store, engine and turns of one directory. Everything else works on it."""
+"""An open project: the configuration, store, engine and turns of one directory.
+Everything else works on it.
+"""
 
 import asyncio
 import logging
@@ -11,10 +13,21 @@ from typing import TYPE_CHECKING, Any, Literal
 from codeloop.agent.calls.call_rules import ProjectRules
 from codeloop.agent.engine import Engine, TurnSettings
 from codeloop.agent.turn_hooks import NO_HOOKS
-from codeloop.app.models.open_models import ModelSource, find_newest_model, make_providers, open_model_source
+from codeloop.app.models.open_models import (
+    ModelSource,
+    find_newest_model,
+    make_providers,
+    open_model_source,
+)
 from codeloop.app.runs import Runs
 from codeloop.app.services import Services
-from codeloop.app.settings import ProjectSettings, SettingsWatch, Startup, find_settings, settle_place
+from codeloop.app.settings import (
+    ProjectSettings,
+    SettingsWatch,
+    Startup,
+    find_settings,
+    settle_place,
+)
 from codeloop.app.toolbox import list_configured_tools, list_unusable_tools, make_toolbox
 from codeloop.config.instructions import read_instructions
 from codeloop.config.project_root import record_root
@@ -55,7 +68,8 @@ async def open_project(
 ) -> "Project":
     """Open the project of a directory; with ProjectSettings, the configuration is not read again.
 
-    `models` replaces the provider table. `stores`: the stores of the process, if it opens several projects.
+    `models` replaces the provider table. `stores`: the stores of the process,
+    if it opens several projects.
     `reload` is called to have the project opened again after its configuration was changed.
     Raises CodeloopError: bad configuration, or a data directory that can't be written.
     """
@@ -71,7 +85,14 @@ async def open_project(
         record_root(settings.home, settings.project_root)
         place = settle_place(settings, store)
         on_failure.callback(place.release)
-        project = Project(settings, store, providers, models, reload, lambda: (place.release(), stores.release(store)))
+        project = Project(
+            settings,
+            store,
+            providers,
+            models,
+            reload,
+            lambda: (place.release(), stores.release(store)),
+        )
         on_failure.pop_all()
     for notice in place.notices:
         project.warn(notice)
@@ -86,7 +107,9 @@ async def open_project(
     if (hooks := project.engine.hooks.runner) is not None and hooks.has_handler("notification"):
         from codeloop.extend.hooks.directory_events import send_notifications
 
-        project.run_in_background(send_notifications(hooks, project.store, settings.project_root.directory))
+        project.run_in_background(
+            send_notifications(hooks, project.store, settings.project_root.directory)
+        )
     return project
 
 
@@ -98,10 +121,14 @@ def _make_budget(settings: ProjectSettings, store: Store) -> "ConfiguredBudget |
     # Imported late: most configurations have no budget.
     from codeloop.agent.request.configured_budget import ConfiguredBudget
 
-    return ConfiguredBudget(budget, settings.paths, store.path, settings.project_root.directory_filter)
+    return ConfiguredBudget(
+        budget, settings.paths, store.path, settings.project_root.directory_filter
+    )
 
 
-async def _run_subagent(engine: Engine, call: ToolPart, task: Subtask, report: Callable[[JSON], None]) -> SubtaskResult:
+async def _run_subagent(
+    engine: Engine, call: ToolPart, task: Subtask, report: Callable[[JSON], None]
+) -> SubtaskResult:
     """Run a subagent. The modules for that are imported with the first one."""
     from codeloop.agent.subagent.spawn import run_subagent
 
@@ -109,7 +136,9 @@ async def _run_subagent(engine: Engine, call: ToolPart, task: Subtask, report: C
 
 
 async def _prune_scratch(scratch: Path) -> None:
-    """Remove old tool outputs, and old or large files of sandboxed commands, once the start is over."""
+    """Remove old tool outputs, and old or large files of sandboxed commands,
+    once the start is over.
+    """
     await asyncio.sleep(SCRATCH_DELAY.seconds)
     from codeloop.workspace.files.saved_outputs import prune_all_outputs
     from codeloop.workspace.sandbox.private_folders import prune_private_folders
@@ -139,7 +168,10 @@ class Project:
         self.models = models
         self.reload = reload
         self.snapshots = Snapshots(
-            project_root.root, settings.home / "snapshot", settings.environment, (paths.data, paths.state, paths.cache)
+            project_root.root,
+            settings.home / "snapshot",
+            settings.environment,
+            (paths.data, paths.state, paths.cache),
         )
         self.engine = self._make_engine(store)
         self.workspace.rules = ProjectRules(self.engine, settings.config.default_agent or "build")
@@ -147,7 +179,8 @@ class Project:
         self.runs = Runs(self.engine, self.report_branch_change)
         self._settings_watch = SettingsWatch(settings)
         self._running_requests = 0
-        # The stack closes the last entry first: turns end before what they use, and the store last of all.
+        # The stack closes the last entry first: turns end before what they use,
+        # and the store last of all.
         self._exit_stack = AsyncExitStack()
         self._exit_stack.callback(release_store)
         for close in (
@@ -165,7 +198,8 @@ class Project:
         scratch = project_root.get_scratch_folder(settings.home)
         # Programs that the agent runs get no key of a provider or of a search service.
         variables = self.providers.make_child_environment()
-        # Test runners print less where they know that an agent reads it: vitest a tenth of a run that passes.
+        # Test runners print less where they know that an agent reads it: vitest a
+        # tenth of a run that passes.
         environment = {"AI_AGENT": "codeloop"} | {
             name: value for name, value in variables.items() if name not in SEARCH_KEY_VARIABLES
         }
@@ -188,7 +222,9 @@ class Project:
         if settings.config.mcp:
             from codeloop.app.extensions.mcp import make_server_tools
 
-            servers = self.services.offered_tools.servers = make_server_tools(settings, self.services.open_mcp_table())
+            servers = self.services.offered_tools.servers = make_server_tools(
+                settings, self.services.open_mcp_table()
+            )
             more_tools = (*more_tools, *servers.tools)
         hooks = NO_HOOKS
         if settings.config.hooks or settings.extensions:
@@ -199,7 +235,9 @@ class Project:
             store=store,
             workspace=workspace,
             gate=Gate(store),
-            toolbox=make_toolbox(more_tools, agents, servers, left_out=list_unusable_tools(settings)),
+            toolbox=make_toolbox(
+                more_tools, agents, servers, left_out=list_unusable_tools(settings)
+            ),
             models=self.models,
             agents=agents,
             rulebook=rulebook,
@@ -226,7 +264,11 @@ class Project:
 
     def _rebuild_toolbox(self) -> None:
         offered_tools = self.services.offered_tools
-        tools = (*list_configured_tools(self.settings), *offered_tools.servers.tools, *offered_tools.extensions)
+        tools = (
+            *list_configured_tools(self.settings),
+            *offered_tools.servers.tools,
+            *offered_tools.extensions,
+        )
         left_out = list_unusable_tools(self.settings)
         toolbox = make_toolbox(tools, self.engine.agents, offered_tools.servers, left_out=left_out)
         self.engine.toolbox.replace_with(toolbox)
@@ -253,32 +295,44 @@ class Project:
         self._exit_stack.push_async_callback(stop)
 
     def refresh_catalog(self) -> None:
-        """Update the catalog of models in the background, if the process still runs after CATALOG_DELAY."""
+        """Update the catalog of models in the background,
+        if the process still runs after CATALOG_DELAY.
+        """
 
         async def refresh() -> None:
             await asyncio.sleep(CATALOG_DELAY.seconds)
             from codeloop.model.catalog.refresh import refresh_catalog_if_due
 
-            await refresh_catalog_if_due(self.settings.paths.cache, self.settings.environment, Catalog())
+            await refresh_catalog_if_due(
+                self.settings.paths.cache, self.settings.environment, Catalog()
+            )
 
         self.run_in_background(refresh())
 
     @property
     def is_busy(self) -> bool:
-        """Whether anything runs: a request, a turn, a subagent, a background shell, a terminal, a service."""
+        """Whether anything runs: a request, a turn, a subagent, a background shell, a terminal,
+        a service.
+        """
         turns = self.runs.is_any_running or self.engine.supervisor.is_any_running
-        return bool(self._running_requests or turns or self.workspace.is_busy or self.services.is_busy)
+        return bool(
+            self._running_requests or turns or self.workspace.is_busy or self.services.is_busy
+        )
 
     def refresh(self) -> bool:
         """Check for a changed configuration; return whether the project must be opened again.
 
-        Changed permission rules apply at once, even to a running turn; everything else when the project is opened
-        again. If a file can't be used, everything stays as it is, and followers get an error message.
+        Changed permission rules apply at once, even to a running turn; everything else when the
+        project is opened again. If a file can't be used, everything stays as it is,
+        and followers get an error message.
         """
         try:
             changed_settings = self._settings_watch.read_changes()
         except CodeloopError as error:
-            self.notify(f"The configuration has changed and can't be used, so the one before holds: {error}", "error")
+            self.notify(
+                f"The configuration has changed and can't be used, so the one before holds: {error}",
+                "error",
+            )
             return self._settings_watch.is_outdated
         if changed_settings is not None:
             self.engine.rulebook.set_config(changed_settings.loaded)
@@ -298,7 +352,8 @@ class Project:
     def warn(self, message: str) -> None:
         """Write a warning to the log, and show it to all followers.
 
-        It is held back until the first `wait_for_extensions`, as for a prompt: nobody follows the project before.
+        It is held back until the first `wait_for_extensions`,
+        as for a prompt: nobody follows the project before.
         """
         # As information: a warning would be printed on stderr as well.
         _LOG.info("%s: %s", self.settings.project_root.directory, message)
@@ -313,10 +368,15 @@ class Project:
         held_warnings = self.services.warnings
         held_warnings.is_released = True
         while held_warnings.messages:
-            self.publish_live(ToastShown(properties=Toast(message=held_warnings.messages.pop(0), variant="warning")))
+            self.publish_live(
+                ToastShown(
+                    properties=Toast(message=held_warnings.messages.pop(0), variant="warning")
+                )
+            )
 
     async def wait_for_extensions(self) -> None:
-        """Wait until extensions have started and reported their tools and hooks; show the warnings held back so far.
+        """Wait until extensions have started and reported their tools and hooks;
+        show the warnings held back so far.
 
         Before that, see whether this machine has a full sandbox.
         """
@@ -354,7 +414,9 @@ class Project:
 
 
 async def _examine_sandbox(project: Project) -> None:
-    """Where something hints at a weak sandbox, see what it can't do; warn the user, and note it for the model."""
+    """Where something hints at a weak sandbox, see what it can't do;
+    warn the user, and note it for the model.
+    """
     workspace = project.workspace
     if workspace.sandbox_note is not None or workspace.sandbox.mode == "off":
         return
@@ -377,12 +439,16 @@ def _describe_change(changed_settings: ProjectSettings) -> str:
 
 
 def _read_instructions(project: Project, shown_warnings: set[str]) -> tuple[tuple[Path, str], ...]:
-    """Return the path and the text of each instruction file; warn of those that were left out or cut.
+    """Return the path and the text of each instruction file;
+    warn of those that were left out or cut.
 
-    The files are read for each turn. `shown_warnings`: the warnings of earlier reads, which are not shown again.
+    The files are read for each turn. `shown_warnings`: the warnings of earlier reads,
+    which are not shown again.
     """
     settings = project.settings
-    instructions = read_instructions(settings.project_root, settings.paths, settings.config, trusted=settings.trusted)
+    instructions = read_instructions(
+        settings.project_root, settings.paths, settings.config, trusted=settings.trusted
+    )
     for warning in instructions.warnings:
         if warning not in shown_warnings:
             shown_warnings.add(warning)

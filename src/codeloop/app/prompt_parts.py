@@ -1,4 +1,5 @@
-"""Converts the parts of a prompt to parts of its message: attached files are read, and images are scaled.
+"""Converts the parts of a prompt to parts of its message: attached files are read,
+and images are scaled.
 
 Clients in this process, which can name its files, attach them with `make_local_file_part`.
 """
@@ -11,12 +12,26 @@ from urllib.parse import unquote, unquote_to_bytes, urlsplit
 
 from codeloop.kit.paths import expand_user_path
 from codeloop.kit.text.undecodable import escape_path, escape_undecodable
-from codeloop.schema.api.session_inputs import AgentPartInput, FilePartInput, PartInput, SubtaskPartInput, TextPartInput
+from codeloop.schema.api.session_inputs import (
+    AgentPartInput,
+    FilePartInput,
+    PartInput,
+    SubtaskPartInput,
+    TextPartInput,
+)
 from codeloop.schema.errors import CodeloopError, OperationError, UsageProblem
 from codeloop.schema.ids import new_id
 from codeloop.schema.limits import ATTACHED_FILE, ATTACHED_NAMES, IMAGE_FILE, READ_PDF
 from codeloop.schema.message import UserMessage
-from codeloop.schema.part import FOLDER_MIME, AgentPart, FilePart, Part, ResourceSource, SubtaskPart, TextPart
+from codeloop.schema.part import (
+    FOLDER_MIME,
+    AgentPart,
+    FilePart,
+    Part,
+    ResourceSource,
+    SubtaskPart,
+    TextPart,
+)
 from codeloop.schema.wire import replace
 from codeloop.workspace.files.safe_open import FileRefused, read_file
 from codeloop.workspace.workspace import Workspace
@@ -26,14 +41,18 @@ _LINE_RANGE = r"start=(\d{1,9})&end=(\d{1,9})"
 
 
 def is_mention(part: PartInput) -> bool:
-    """Return whether a part is a file or resource that the prompt's text mentions (`@file`), and not an attachment."""
+    """Return whether a part is a file or resource that the prompt's text mentions (`@file`),
+    and not an attachment.
+    """
     if not isinstance(part, FilePartInput) or part.source is None:
         return False
     return isinstance(part.source, ResourceSource) or part.url.startswith("file://")
 
 
 def make_parts(workspace: Workspace, message: UserMessage, part_input: PartInput) -> list[Part]:
-    """Return the message's parts for a part of a prompt. Blocks. Raises OperationError if its file can't be read."""
+    """Return the message's parts for a part of a prompt. Blocks.
+    Raises OperationError if its file can't be read.
+    """
     session_id, message_id = message.session_id, message.id
     match part_input:
         case TextPartInput():
@@ -58,7 +77,11 @@ def make_parts(workspace: Workspace, message: UserMessage, part_input: PartInput
                 source=part_input.source,
             )
             request = TextPart(
-                id=new_id("prt"), session_id=session_id, message_id=message_id, text=note, synthetic=True
+                id=new_id("prt"),
+                session_id=session_id,
+                message_id=message_id,
+                text=note,
+                synthetic=True,
             )
             return [mention, request]
         case SubtaskPartInput():
@@ -91,7 +114,11 @@ def _make_file_parts(workspace: Workspace, part: FilePart) -> list[Part]:
     if isinstance(part.source, ResourceSource):
         return [part]
     if not part.url.startswith("file://"):
-        return _make_data_url_parts(part) if part.url.startswith("data:") and part.mime.startswith("image/") else [part]
+        return (
+            _make_data_url_parts(part)
+            if part.url.startswith("data:") and part.mime.startswith("image/")
+            else [part]
+        )
     target = workspace.resolve(unquote(urlsplit(part.url).path))
     file_part = replace(part, filename=part.filename or target.path.name)
     if part.mime == "application/pdf":
@@ -101,7 +128,10 @@ def _make_file_parts(workspace: Workspace, part: FilePart) -> list[Part]:
     name = workspace.format_for_model(target.path)
     if part.mime == FOLDER_MIME:
         return [
-            _make_note(part, f"The user attached the folder {name}/, which has:\n{_list_folder(target.path)}"),
+            _make_note(
+                part,
+                f"The user attached the folder {name}/, which has:\n{_list_folder(target.path)}",
+            ),
             part,
         ]
     text = _read_text(target.path)
@@ -114,30 +144,44 @@ def _make_file_parts(workspace: Workspace, part: FilePart) -> list[Part]:
 
 
 def _list_folder(path: Path) -> str:
-    """Return the names in an attached folder, one a line. Raises OperationError if it can't be read."""
+    """Return the names in an attached folder, one a line.
+    Raises OperationError if it can't be read.
+    """
     try:
         with os.scandir(path) as entries:
             names = sorted(
-                f"{escape_path(entry.name)}/" if entry.is_dir() else escape_path(entry.name) for entry in entries
+                f"{escape_path(entry.name)}/" if entry.is_dir() else escape_path(entry.name)
+                for entry in entries
             )
     except OSError as error:
-        raise OperationError("BadRequest", f"The attached folder {path} can't be read: {error.strerror}.") from error
+        raise OperationError(
+            "BadRequest", f"The attached folder {path} can't be read: {error.strerror}."
+        ) from error
     more = len(names) - ATTACHED_NAMES.value
-    return "\n".join([*names[: ATTACHED_NAMES.value], *([f"(and {more} more)"] if more > 0 else [])]) or "(nothing)"
+    return (
+        "\n".join([*names[: ATTACHED_NAMES.value], *([f"(and {more} more)"] if more > 0 else [])])
+        or "(nothing)"
+    )
 
 
 def _make_data_url_parts(part: FilePart) -> list[Part]:
     """Return the parts for an image that a client sent as a `data:` URL."""
     header, _, data = part.url.partition(",")
     try:
-        raw = base64.b64decode(data, validate=True) if header.endswith(";base64") else unquote_to_bytes(data)
+        raw = (
+            base64.b64decode(data, validate=True)
+            if header.endswith(";base64")
+            else unquote_to_bytes(data)
+        )
     except ValueError:
         return [_replace_by_note(part, "its base64 data is broken")]
     return _make_image_parts(part, raw)
 
 
 def _make_image_parts(part: FilePart, data: bytes) -> list[Part]:
-    """Return an image in a format and size that services accept, with a note on its original size if it was scaled."""
+    """Return an image in a format and size that services accept,
+    with a note on its original size if it was scaled.
+    """
     # Imported late: most prompts have no image.
     from codeloop.workspace.files.image import fit_image
 
@@ -150,12 +194,21 @@ def _make_image_parts(part: FilePart, data: bytes) -> list[Part]:
     file_part = _replace_data(part, picture.mime, picture.data)
     if picture.original is None:
         return [file_part]
-    return [file_part, _make_note(part, f"The image {part.filename or 'attachment'} is sent with {picture.note}.")]
+    return [
+        file_part,
+        _make_note(part, f"The image {part.filename or 'attachment'} is sent with {picture.note}."),
+    ]
 
 
 def _make_note(part: FilePart, text: str) -> TextPart:
     """Make a note about a file for the model, in addition to the user's text."""
-    return TextPart(id=new_id("prt"), session_id=part.session_id, message_id=part.message_id, text=text, synthetic=True)
+    return TextPart(
+        id=new_id("prt"),
+        session_id=part.session_id,
+        message_id=part.message_id,
+        text=text,
+        synthetic=True,
+    )
 
 
 def _replace_data(part: FilePart, mime: str, data: bytes) -> FilePart:
@@ -163,7 +216,9 @@ def _replace_data(part: FilePart, mime: str, data: bytes) -> FilePart:
 
 
 def _replace_by_note(part: FilePart, reason: str) -> TextPart:
-    """Return a note in place of an image that no service accepts, so that the prompt is answered without it."""
+    """Return a note in place of an image that no service accepts,
+    so that the prompt is answered without it.
+    """
     return TextPart(
         id=part.id,
         session_id=part.session_id,
@@ -174,7 +229,9 @@ def _replace_by_note(part: FilePart, reason: str) -> TextPart:
 
 
 def _read_text(path: Path) -> str:
-    """Read an attached text file. Raises OperationError if it is missing, too large, or not UTF-8."""
+    """Read an attached text file. Raises OperationError if it is missing, too large,
+    or not UTF-8.
+    """
     try:
         return _read_bytes(path, ATTACHED_FILE.value).decode()
     except UnicodeDecodeError:
@@ -182,14 +239,19 @@ def _read_text(path: Path) -> str:
 
 
 def _read_bytes(path: Path, limit: int) -> bytes:
-    # `read_file` refuses links, so that a file can't be exchanged for one; the user's own attachment may be a link.
+    # `read_file` refuses links, so that a file can't be exchanged for one; the user's own
+    # attachment may be a link.
     real = Path(os.path.realpath(path))
     try:
         return read_file(real, limit).data
     except FileRefused as error:
-        raise OperationError("BadRequest", f"The attached file {path} can't be read: {error}.") from error
+        raise OperationError(
+            "BadRequest", f"The attached file {path} can't be read: {error}."
+        ) from error
     except OSError as error:
-        raise OperationError("BadRequest", f"The attached file {path} can't be read: {error.strerror}.") from error
+        raise OperationError(
+            "BadRequest", f"The attached file {path} can't be read: {error.strerror}."
+        ) from error
 
 
 def guess_mime(path: Path) -> str:
@@ -201,7 +263,9 @@ def guess_mime(path: Path) -> str:
 
 
 def make_local_file_part(path: Path) -> FilePartInput:
-    """Return the part of a prompt that attaches a file of this machine. Raises UsageProblem for a missing file."""
+    """Return the part of a prompt that attaches a file of this machine.
+    Raises UsageProblem for a missing file.
+    """
     absolute = expand_user_path(path).absolute()
     if not absolute.exists():
         raise UsageProblem(f"The file {path} does not exist. Correct the name.")

@@ -1,4 +1,6 @@
-"""The running turns of a project: at most one for each session. Handlers start, await and abort them."""
+"""The running turns of a project: at most one for each session.
+Handlers start, await and abort them.
+"""
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator
@@ -55,15 +57,18 @@ class Rounds(Protocol):
 class SessionRun(Struct, weakref=True):
     """The activity of one session in this process.
 
-    `state`: `running` from the prompt that started its turn, `stopping` from an abort until the results so far are
-    stored, `locked` while an undo changes its files or messages, else `idle`. In any state, prompts may be prepared.
+    `state`: `running` from the prompt that started its turn, `stopping` from an abort until the
+    results so far are stored, `locked` while an undo changes its files or messages, else `idle`. In
+    any state, prompts may be prepared.
     """
 
     state: Literal["idle", "running", "stopping", "locked"] = "idle"
     turn: asyncio.Task[Stop] | None = None
     """The task of a session that is running or stopping."""
     preparations: set[asyncio.Task[Any]] = struct_field(default_factory=set[asyncio.Task[Any]])
-    """The tasks that prepare prompts before these are stored: they read files, ask hooks, fill in commands."""
+    """The tasks that prepare prompts before these are stored: they read files, ask hooks,
+    fill in commands.
+    """
     title_tasks: set[asyncio.Task[None]] = struct_field(default_factory=set[asyncio.Task[None]])
     late_title: asyncio.Task[None] | None = None
     """The task that makes a title between turns."""
@@ -74,7 +79,8 @@ class SessionRun(Struct, weakref=True):
 class Runs:
     """Starts, joins and aborts turns. `on_end` is called after each turn.
 
-    There is no queue besides the store: a running turn finds the prompts that were stored meanwhile.
+    There is no queue besides the store: a running turn finds the prompts that
+    were stored meanwhile.
     """
 
     def __init__(self, engine: Engine, on_end: Callable[[], None] = lambda: None) -> None:
@@ -83,11 +89,17 @@ class Runs:
         self.choose_toolbox: Callable[[str], Toolbox] = lambda _: engine.toolbox
         """Returns the tools for a turn of the session with this id."""
         self._runs: WeakValueDictionary[str, SessionRun] = WeakValueDictionary()
-        """By session id. Only tasks hold a run, so that runs of idle sessions go away by themselves."""
+        """By session id. Only tasks hold a run, so that runs of idle sessions
+        go away by themselves.
+        """
         self._tasks: set[asyncio.Task[Any]] = set()
-        """All turns and titles: the event loop holds tasks only weakly, and could lose one that just waits."""
+        """All turns and titles: the event loop holds tasks only weakly,
+        and could lose one that just waits.
+        """
         self._settings_to_go_on: dict[str, TurnSettings] = {}
-        """The settings of the last turn of sessions whose commands still run, past their timeout."""
+        """The settings of the last turn of sessions whose commands still run,
+        past their timeout.
+        """
 
     def _get_run(self, session_id: str) -> SessionRun:
         run = self._runs.get(session_id)
@@ -102,19 +114,24 @@ class Runs:
         first_work: FirstWork | None = None,
         rounds: Rounds | None = None,
     ) -> asyncio.Task[Stop]:
-        """Return the session's running turn as it is; or start one, with these settings, which does `first_work` first.
+        """Return the session's running turn as it is; or start one, with these settings,
+        which does `first_work` first.
 
-        `rounds`: the rounds of the turn's goal, if it has one. If a subagent works on the session, the turn begins
-        after it. Raises OperationError when another process works on the session, or it is locked.
+        `rounds`: the rounds of the turn's goal, if it has one. If a subagent works on the session,
+        the turn begins after it. Raises OperationError when another process works on the session,
+        or it is locked.
         """
         run = self._get_run(session_id)
         if run.turn is None:
             self.check_free(session_id)
             self._engine.store.leases.acquire(session_id)
-            # A model on this machine answers one request at a time, and the turn must not wait for a title.
+            # A model on this machine answers one request at a time,
+            # and the turn must not wait for a title.
             if run.late_title is not None:
                 run.late_title.cancel()
-            engine = replace(self._engine, turn_settings=settings, toolbox=self.choose_toolbox(session_id))
+            engine = replace(
+                self._engine, turn_settings=settings, toolbox=self.choose_toolbox(session_id)
+            )
             run.turn = self._start_task(self._drive(run, session_id, engine, first_work, rounds))
             run.state = "running"
             show_status(self._engine, session_id, Busy())
@@ -128,7 +145,9 @@ class Runs:
 
     @property
     def is_any_running(self) -> bool:
-        """Whether a turn runs or is prepared, or a title is made during one. A title between turns can be cancelled."""
+        """Whether a turn runs or is prepared, or a title is made during one.
+        A title between turns can be cancelled.
+        """
         return any(
             run.turn is not None or run.preparations or run.title_tasks - {run.late_title}
             for run in self._runs.values()
@@ -143,10 +162,14 @@ class Runs:
         return self._get_run(session_id).turn is not None
 
     def is_working_on(self, session_id: str) -> bool:
-        """Return whether the session has a running or prepared turn, a working subagent, or a lock (`lock_session`)."""
+        """Return whether the session has a running or prepared turn, a working subagent,
+        or a lock (`lock_session`).
+        """
         run = self._get_run(session_id)
         return (
-            run.state != "idle" or bool(run.preparations) or self._engine.supervisor.find_task(session_id) is not None
+            run.state != "idle"
+            or bool(run.preparations)
+            or self._engine.supervisor.find_task(session_id) is not None
         )
 
     def check_free(self, session_id: str) -> None:
@@ -159,19 +182,26 @@ class Runs:
             raise OperationError("SessionBusyError", moved)
         if self._get_run(session_id).state == "locked":
             raise OperationError(
-                "SessionBusyError", f"Session {session_id} is busy: an undo changes it. Try again in a moment."
+                "SessionBusyError",
+                f"Session {session_id} is busy: an undo changes it. Try again in a moment.",
             )
 
     @asynccontextmanager
-    async def lock_session(self, session_id: str, *, is_conversation_undone: bool = False) -> AsyncGenerator[None]:
-        """Keep turns from a session, here and in other processes, while its files are restored or messages removed.
+    async def lock_session(
+        self, session_id: str, *, is_conversation_undone: bool = False
+    ) -> AsyncGenerator[None]:
+        """Keep turns from a session, here and in other processes,
+        while its files are restored or messages removed.
 
-        `is_conversation_undone`: the conversation is undone with the files, so the model needs no note of their change.
-        Raises OperationError (SessionBusyError) when something works on the session.
+        `is_conversation_undone`: the conversation is undone with the files, so the model needs no
+        note of their change. Raises OperationError (SessionBusyError) when something
+        works on the session.
         """
         self.check_free(session_id)
         if self.is_working_on(session_id):
-            raise OperationError("SessionBusyError", f"Session {session_id} is busy. Abort its turn first.")
+            raise OperationError(
+                "SessionBusyError", f"Session {session_id} is busy. Abort its turn first."
+            )
         run = self._get_run(session_id)
         read_log = self._engine.workspace.read_log
         with self._hold_lease(session_id):
@@ -194,7 +224,8 @@ class Runs:
             yield
         finally:
             lease_task.cancel()
-            # The caller may start a turn next, which goes on with this lease. So it is released a moment later.
+            # The caller may start a turn next, which goes on with this lease.
+            # So it is released a moment later.
             asyncio.get_running_loop().call_soon(self._drop_lease_if_idle, session_id)
 
     def _drop_lease_if_idle(self, session_id: str) -> None:
@@ -221,20 +252,27 @@ class Runs:
             work.cancel()
 
     def go_on_after(self, job: "Job") -> None:
-        """Go on with the session of a command that has ended after its turn: the turn had given up waiting for it."""
+        """Go on with the session of a command that has ended after its turn: the turn
+        had given up waiting for it.
+        """
         settings = self._settings_to_go_on.get(job.session)
         is_news = job.is_overdue and job.status == "exited" and not job.is_end_known
         if settings is not None and is_news and not self.is_working_on(job.session):
-            # Another process works on the session, or it is locked: then the next prompt tells of it.
+            # Another process works on the session, or it is locked: then the
+            # next prompt tells of it.
             from codeloop.agent.ended_commands import remind_of_ended_commands
 
             with suppress(CodeloopError):
                 self.start_or_join_turn(
-                    job.session, settings, partial(remind_of_ended_commands, self._engine, job.session)
+                    job.session,
+                    settings,
+                    partial(remind_of_ended_commands, self._engine, job.session),
                 )
 
     async def abort(self, session_id: str) -> None:
-        """Stop the session's turn, preparations and titles, and wait until the results so far are stored."""
+        """Stop the session's turn, preparations and titles,
+        and wait until the results so far are stored.
+        """
         self._settings_to_go_on.pop(session_id, None)
         run = self._get_run(session_id)
         await _cancel_preparations_and_titles(run)
@@ -252,7 +290,9 @@ class Runs:
         await _cancel_preparations_and_titles(run)
 
     async def abort_anywhere(self, session_id: str) -> bool:
-        """Stop the session's turn in this or another process of this machine; return whether none runs any more."""
+        """Stop the session's turn in this or another process of this machine;
+        return whether none runs any more.
+        """
         await self.abort(session_id)
         leases = self._engine.store.leases
         if leases.find_other_holder(session_id) is None:
@@ -278,9 +318,16 @@ class Runs:
             await self.abort(session_id)
 
     async def _drive(
-        self, run: SessionRun, session_id: str, engine: Engine, first_work: FirstWork | None, rounds: Rounds | None
+        self,
+        run: SessionRun,
+        session_id: str,
+        engine: Engine,
+        first_work: FirstWork | None,
+        rounds: Rounds | None,
     ) -> Stop:
-        """Run a turn from its first to its last event. Whatever goes wrong ends it with an error that users see."""
+        """Run a turn from its first to its last event.
+        Whatever goes wrong ends it with an error that users see.
+        """
         lease_task = asyncio.create_task(self._engine.store.leases.keep_renewing(session_id))
         stop_file_task = self._start_task(self._watch_stop_file(session_id))
         try:
@@ -300,7 +347,9 @@ class Runs:
         except CodeloopError as error:
             return self._fail(session_id, str(error))
         except Exception as error:
-            return self._fail(session_id, str(find_change(error) or f"{type(error).__name__}: {error}"))
+            return self._fail(
+                session_id, str(find_change(error) or f"{type(error).__name__}: {error}")
+            )
         else:
             return stop
         finally:
@@ -310,7 +359,9 @@ class Runs:
             with suppress(CodeloopError):
                 self._engine.store.leases.release(session_id)
             show_status(self._engine, session_id, Idle())
-            self._engine.store.publish_live(SessionIdle(properties=SessionRef(session_id=session_id)))
+            self._engine.store.publish_live(
+                SessionIdle(properties=SessionRef(session_id=session_id))
+            )
             self._on_end()
 
     async def _watch_stop_file(self, session_id: str) -> None:
@@ -319,7 +370,9 @@ class Runs:
         await self.abort(session_id)
 
     async def _wait_for_subagent(self, session_id: str) -> None:
-        """Wait for a subagent that works on the session. Prompts that it has not answered are left to the turn."""
+        """Wait for a subagent that works on the session.
+        Prompts that it has not answered are left to the turn.
+        """
         subagent_task = self._engine.supervisor.find_task(session_id)
         if subagent_task is not None:
             await asyncio.wait([subagent_task])
@@ -331,8 +384,12 @@ class Runs:
         show_error(self._engine, session_id, UnknownError(data=UnknownData(message=message)))
         return Stop("error", message)
 
-    def _start_naming(self, run: SessionRun, engine: Engine, session_id: str, *, is_turn_over: bool = False) -> None:
-        """Name the session by its first prompt, and ask a model for a better title in the background."""
+    def _start_naming(
+        self, run: SessionRun, engine: Engine, session_id: str, *, is_turn_over: bool = False
+    ) -> None:
+        """Name the session by its first prompt, and ask a model for a better
+        title in the background.
+        """
         conversation = self._engine.store.read_context(session_id)
         prompts = find_prompts_for_title(conversation.entries, conversation.session.title)
         if prompts is None or not (is_turn_over or is_untitled(conversation.session.title)):
@@ -340,7 +397,9 @@ class Runs:
         first_text, last_prompt = prompts
         store_first_line(self._engine, session_id, first_text)
         model = format_model_ref(last_prompt.model)
-        ask_model = partial(make_title, engine, session_id, first_text, model, is_turn_over=is_turn_over)
+        ask_model = partial(
+            make_title, engine, session_id, first_text, model, is_turn_over=is_turn_over
+        )
         task = self._start_task(_make_title_once(run, ask_model, set(run.title_tasks)))
         run.title_tasks.add(task)
         run.late_title = task if is_turn_over else None
@@ -348,7 +407,9 @@ class Runs:
 
 
 async def _make_title_once(
-    run: SessionRun, ask_model: Callable[[], Awaitable[bool]], earlier_tasks: set[asyncio.Task[None]]
+    run: SessionRun,
+    ask_model: Callable[[], Awaitable[bool]],
+    earlier_tasks: set[asyncio.Task[None]],
 ) -> None:
     """Ask a model for a title, unless an earlier task brings one."""
     if earlier_tasks:
@@ -365,15 +426,21 @@ async def _cancel_preparations_and_titles(run: SessionRun) -> None:
 
 
 async def _run_turn(engine: Engine, session_id: str, rounds: Rounds | None) -> Stop:
-    """Run a turn to its end, with prompts that arrive meanwhile; store its file changes even if it is cancelled."""
+    """Run a turn to its end, with prompts that arrive meanwhile;
+    store its file changes even if it is cancelled.
+    """
     try:
         while True:
             limited_engine = engine if rounds is None else rounds.limit_engine(engine, session_id)
-            stop = await engine.hooks.run_turn(partial(run_loop, limited_engine, session_id), engine.store, session_id)
+            stop = await engine.hooks.run_turn(
+                partial(run_loop, limited_engine, session_id), engine.store, session_id
+            )
             with suppress(CodeloopError):
                 await store_diffs(engine, session_id)
             # A prompt may have been stored after the loop looked for the last time.
-            move = decide_next_move(engine.store.read_context(session_id), limited_engine.turn_settings)
+            move = decide_next_move(
+                engine.store.read_context(session_id), limited_engine.turn_settings
+            )
             if not isinstance(move, Stop):
                 continue
             if rounds is None:

@@ -1,4 +1,6 @@
-"""The services of an open project, made when first needed: language servers, MCP servers, sign-ins and others."""
+"""The services of an open project, made when first needed: language servers, MCP servers,
+sign-ins and others.
+"""
 
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from functools import cached_property
@@ -124,10 +126,12 @@ class HeldWarnings(Struct):
 
 
 class ExtensionState(Struct):
-    """The extensions of a project. `hosts`: the processes that run them, None where there are no extensions.
+    """The extensions of a project. `hosts`: the processes that run them,
+    None where there are no extensions.
 
-    `configured_handlers`: the handlers of the configuration's `hooks`. `replaced_tools`: the built-in tools that
-    extensions replace. `has_asked_about_config`: whether they have been asked for their changes to the configuration.
+    `configured_handlers`: the handlers of the configuration's `hooks`. `replaced_tools`: the
+    built-in tools that extensions replace. `has_asked_about_config`: whether they have been asked
+    for their changes to the configuration.
     """
 
     hosts: "ExtensionHosts | None" = None
@@ -144,22 +148,31 @@ def _takes_long(line: str) -> bool:
 
 
 class Services(ToolServices):
-    """The services of an open project. A costly one is imported and made at its first use; `close` ends them all.
+    """The services of an open project. A costly one is imported and made at its first use;
+    `close` ends them all.
 
-    `goals`: each session's latest goal in this process, by session. `tree_budgets`: the budget of a session with its
-    subagents, by the topmost session. `begun_sessions`: the sessions that had a prompt, as keys, in the order of their
-    first ones; None: hooks have not needed them yet.
+    `goals`: each session's latest goal in this process, by session. `tree_budgets`: the budget of a
+    session with its subagents, by the topmost session. `begun_sessions`: the sessions that had a
+    prompt, as keys, in the order of their first ones; None: hooks have not needed them yet.
     """
 
-    def __init__(self, project: OpenProject, workspace: Workspace, agents: Mapping[str, Agent]) -> None:
+    def __init__(
+        self, project: OpenProject, workspace: Workspace, agents: Mapping[str, Agent]
+    ) -> None:
         config = project.settings.config.subagents
 
         def find_model(agent_name: str) -> str | None:
             agent = agents.get(agent_name)
-            return format_model_ref(agent.model) if agent is not None and agent.model is not None else config.model
+            return (
+                format_model_ref(agent.model)
+                if agent is not None and agent.model is not None
+                else config.model
+            )
 
         startup = project.settings.startup
-        super().__init__(startup.save_buffer, startup.run_in_editor, FanOutLimit(config.ask, find_model))
+        super().__init__(
+            startup.save_buffer, startup.run_in_editor, FanOutLimit(config.ask, find_model)
+        )
         self.takes_long = _takes_long
         self.expand_prompt = self._expand_prompt
         self.offered_tools = OfferedTools()
@@ -202,7 +215,8 @@ class Services(ToolServices):
     @property
     def running_languages(self) -> "ServerPool | None":
         """The language servers; None if nothing has needed them yet."""
-        # A cached property is stored in the instance at its first use; asking for it would make the servers.
+        # A cached property is stored in the instance at its first use;
+        # asking for it would make the servers.
         return self.languages if "languages" in vars(self) else None
 
     @cached_property
@@ -220,7 +234,9 @@ class Services(ToolServices):
         project = self._project
         ignored = project.settings.config.watcher.ignore
         return self.close_with_project(
-            ProjectWatch(self._workspace, ignored, project.publish_live, project.report_branch_change)
+            ProjectWatch(
+                self._workspace, ignored, project.publish_live, project.report_branch_change
+            )
         )
 
     @cached_property
@@ -230,9 +246,12 @@ class Services(ToolServices):
 
         engine, store = self._project.engine, self._project.engine.store
         tools = ClientTools(
-            store.publish_live, lambda session, message: store.read_context(session).find_agent(message)
+            store.publish_live,
+            lambda session, message: store.read_context(session).find_agent(message),
         )
-        self._project.runs.choose_toolbox = lambda session_id: tools.build_toolbox(session_id, engine.toolbox)
+        self._project.runs.choose_toolbox = lambda session_id: tools.build_toolbox(
+            session_id, engine.toolbox
+        )
         return self.close_with_project(tools)
 
     @cached_property
@@ -263,7 +282,12 @@ class Services(ToolServices):
 
             project = self._project
             self.mcp = self.close_with_project(
-                make_mcp_table(project.settings, self._workspace, project.publish_live, project.offer_server_tools)
+                make_mcp_table(
+                    project.settings,
+                    self._workspace,
+                    project.publish_live,
+                    project.offer_server_tools,
+                )
             )
         return self.mcp
 

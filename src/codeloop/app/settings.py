@@ -1,4 +1,5 @@
-"""The settings of a project: the start parameters of the process, and the configuration that is read for a directory.
+"""The settings of a project: the start parameters of the process,
+and the configuration that is read for a directory.
 
 `app.project` opens projects from them; commands that need no open project read them alone.
 """
@@ -55,11 +56,15 @@ class Startup(Struct, frozen=True, kw_only=True):
     save_buffer: SaveBuffer | None = None
     """Has an editor save its changes of a file; None: no editor is connected."""
     run_in_editor: RunInEditor | None = None
-    """Runs commands that leave the sandbox in an editor's terminal; None: they run like all others."""
+    """Runs commands that leave the sandbox in an editor's terminal;
+    None: they run like all others.
+    """
 
 
 def check_directory(directory: Path, option: str = "") -> None:
-    """Raise UsageProblem if there is no such directory. `option`: the one of the command line that names it."""
+    """Raise UsageProblem if there is no such directory.
+    `option`: the one of the command line that names it.
+    """
     name = f"The directory {directory} of {option}" if option else f"The directory {directory}"
     try:
         # Not `is_dir`, which since Python 3.14 answers no for every error.
@@ -70,7 +75,9 @@ def check_directory(directory: Path, option: str = "") -> None:
         # It is reported when the project is opened.
         return
     except OSError as error:
-        raise UsageProblem(f"{name} can't be opened: {error.strerror}. Correct the name.") from error
+        raise UsageProblem(
+            f"{name} can't be opened: {error.strerror}. Correct the name."
+        ) from error
     if not is_directory:
         raise UsageProblem(f"{name} is a file. Correct the name.")
 
@@ -105,11 +112,15 @@ class ProjectSettings(Struct, frozen=True):
     skills: Skills = struct_field(default_factory=Skills)
     files: FileStates = struct_field(default_factory=FileStates)
     distrust: str | None = None
-    """The reason why a project that was trusted is not trusted any more; None: there is no such change."""
+    """The reason why a project that was trusted is not trusted any more;
+    None: there is no such change.
+    """
     extensions: tuple[Any, ...] = ()
     """The `extend.host.extension.Extension`s; their modules are imported only if there are some."""
     config_changes_file: Path | None = None
-    """The file for the changes that extensions make to the configuration; None: there are no extensions."""
+    """The file for the changes that extensions make to the configuration;
+    None: there are no extensions.
+    """
 
     @property
     def config(self) -> Config:
@@ -137,7 +148,9 @@ class ProjectSettings(Struct, frozen=True):
 
 
 class SettingsWatch:
-    """Notices changes of an open project's configuration. Nothing runs in the background: `read_changes` compares."""
+    """Notices changes of an open project's configuration.
+    Nothing runs in the background: `read_changes` compares.
+    """
 
     def __init__(self, settings: ProjectSettings) -> None:
         self.is_outdated = False
@@ -147,12 +160,14 @@ class SettingsWatch:
     def read_changes(self) -> ProjectSettings | None:
         """Return the present settings if they differ from those of the last call; else None.
 
-        Raises CodeloopError when a changed file can't be used; it is read again when it has changed again.
+        Raises CodeloopError when a changed file can't be used;
+        it is read again when it has changed again.
         """
         files = self._newest.files.read_if_changed()
         if files is None:
             return None
-        # Noted before the files are read: a file that can't be used is not read, and reported, at each call.
+        # Noted before the files are read: a file that can't be used is not read, and reported,
+        # at each call.
         before = self._newest = replace(self._newest, files=files)
         self._newest = find_settings(before.startup)
         if self._newest.is_same(before):
@@ -162,20 +177,32 @@ class SettingsWatch:
 
 
 def find_settings(startup: Startup, extra_layers: tuple[Layer, ...] = ()) -> ProjectSettings:
-    """Read the configuration for a directory, with `extra_layers` as if they were files of it. Blocks.
+    """Read the configuration for a directory, with `extra_layers` as if they were files of it.
+    Blocks.
 
-    The stored changes of its extensions are one more layer. Raises CodeloopError, which names file, line and column.
+    The stored changes of its extensions are one more layer.
+    Raises CodeloopError, which names file, line and column.
     """
     settings = _read_settings(startup, extra_layers)
     if not settings.extensions:
         return settings
     from codeloop.extend.hooks.config_changes import read_cached_answer
 
-    names = [f"{each.name} {each.digest}" for each in settings.extensions] + [digest_surroundings(settings)]
-    # The changes are stored for the configuration of the files alone: flags of the command line are for one run.
-    saved_settings = _read_settings(replace(startup, settings={}), extra_layers) if startup.settings else settings
+    names = [f"{each.name} {each.digest}" for each in settings.extensions] + [
+        digest_surroundings(settings)
+    ]
+    # The changes are stored for the configuration of the files alone: flags of the
+    # command line are for one run.
+    saved_settings = (
+        _read_settings(replace(startup, settings={}), extra_layers)
+        if startup.settings
+        else settings
+    )
     file, layer = read_cached_answer(
-        settings.paths.state / "extensions" / "config", saved_settings.loaded, names, settings.project_root.root
+        settings.paths.state / "extensions" / "config",
+        saved_settings.loaded,
+        names,
+        settings.project_root.root,
     )
     if layer is not None:
         try:
@@ -185,7 +212,9 @@ def find_settings(startup: Startup, extra_layers: tuple[Layer, ...] = ()) -> Pro
             warnings = (*settings.loaded.warnings, warning)
             settings = replace(settings, loaded=replace(settings.loaded, warnings=warnings))
     return replace(
-        settings, files=FileStates(settings.files.states | read_file_states((file,)).states), config_changes_file=file
+        settings,
+        files=FileStates(settings.files.states | read_file_states((file,)).states),
+        config_changes_file=file,
     )
 
 
@@ -194,26 +223,35 @@ def _read_settings(startup: Startup, extra_layers: tuple[Layer, ...]) -> Project
     paths = find_paths(startup.environment)
     project_root = find_project_root(startup.directory, paths, startup.environment)
     homes = find_homes(project_root, paths)
-    sources = list_config_paths(project_root, paths, config_file=startup.config_file, environment=startup.environment)
+    sources = list_config_paths(
+        project_root, paths, config_file=startup.config_file, environment=startup.environment
+    )
     pages = (path for home in homes for path in list_watched_paths(home))
-    # Taken before the files are read: a file that changes meanwhile counts as changed, and is read again.
+    # Taken before the files are read: a file that changes meanwhile counts as changed,
+    # and is read again.
     states = read_file_states((*sources, paths.trust_file, *pages)).states
     root, directory = project_root.root, project_root.directory
-    trust_state = TrustState(is_trusted=True) if startup.trust else find_trust_state(paths, root, directory)
+    trust_state = (
+        TrustState(is_trusted=True) if startup.trust else find_trust_state(paths, root, directory)
+    )
     trusted = trust_state.is_trusted
     load_with = partial(_load_with_homes, startup, paths, project_root, trust_state, extra_layers)
     loaded = load_with(homes)
     # Where both have a state of a file, the earlier one counts.
     states = read_file_states(trust_state.files).states | states
     package_warnings: tuple[str, ...] = ()
-    # Packages are named in the configuration and bring configuration, so it is loaded a second time with them.
+    # Packages are named in the configuration and bring configuration,
+    # so it is loaded a second time with them.
     if loaded.config.plugin:
         from codeloop.extend.packages.find_packages import find_packages
 
         packages = find_packages(loaded, project_root.root, paths)
         package_warnings, package_homes = packages.warnings, packages.homes
         states |= read_file_states(
-            (*packages.files, *(path for home in package_homes for path in list_watched_paths(home)))
+            (
+                *packages.files,
+                *(path for home in package_homes for path in list_watched_paths(home)),
+            )
         ).states
         if package_homes:
             homes = (*package_homes, *homes)
@@ -253,7 +291,9 @@ def _load_with_homes(
     homes: tuple[Home, ...],
     package_layers: tuple[Layer, ...] = (),
 ) -> LoadedConfig:
-    """Load the configuration with the pages (agents and commands) in `homes`, and the layers that packages bring."""
+    """Load the configuration with the pages (agents and commands) in `homes`,
+    and the layers that packages bring.
+    """
     extra = find_pages(project_root, homes, trusted=trust_state.is_trusted)
     extended_homes = tuple(home for home in homes if home.has_extensions)
     if extended_homes and not trust_state.is_trusted:
@@ -268,7 +308,11 @@ def _load_with_homes(
         environment=startup.environment,
         command_line=startup.settings,
         trusted=trust_state.is_trusted,
-        extra=replace(extra, layers=(*package_layers, *extra.layers, *extra_layers), distrust=trust_state.reason),
+        extra=replace(
+            extra,
+            layers=(*package_layers, *extra.layers, *extra_layers),
+            distrust=trust_state.reason,
+        ),
     )
 
 
@@ -281,7 +325,12 @@ class _FoundExtensions(NamedTuple):
 
 
 def _find_extensions(
-    homes: tuple[Home, ...], loaded: LoadedConfig, project_root: ProjectRoot, paths: Paths, *, trusted: bool
+    homes: tuple[Home, ...],
+    loaded: LoadedConfig,
+    project_root: ProjectRoot,
+    paths: Paths,
+    *,
+    trusted: bool,
 ) -> _FoundExtensions:
     extended_homes = tuple(home for home in homes if home.has_extensions)
     installed_plugins = find_installed_plugins(paths)
@@ -291,13 +340,18 @@ def _find_extensions(
     from codeloop.extend.host.discovery import find_extensions
 
     return _FoundExtensions(
-        *find_extensions(extended_homes, loaded, project_root, paths, installed_plugins, trusted=trusted)
+        *find_extensions(
+            extended_homes, loaded, project_root, paths, installed_plugins, trusted=trusted
+        )
     )
 
 
 def _find_misplaced_files(root: Path) -> tuple[str, ...]:
     """Return warnings about tools and plugins in places from which none is loaded."""
-    if not any((root / name).exists() for name in ("tool", "tools", "plugin", "plugins", "opencode.config.ts")):
+    if not any(
+        (root / name).exists()
+        for name in ("tool", "tools", "plugin", "plugins", "opencode.config.ts")
+    ):
         return ()
     # Imported late, since most projects have no such folder.
     from codeloop.extend.misplaced_files import warn_misplaced_files
@@ -306,19 +360,25 @@ def _find_misplaced_files(root: Path) -> tuple[str, ...]:
 
 
 def digest_surroundings(settings: ProjectSettings) -> str:
-    """Return a digest of the surroundings that a project's extensions are loaded in: directory, versions, variables."""
+    """Return a digest of the surroundings that a project's extensions are loaded in: directory,
+    versions, variables.
+    """
     from codeloop.extend.host.offer_cache import hash_surroundings
 
     return hash_surroundings(settings.project_root, settings.paths, settings.environment)
 
 
 def settle_place(settings: ProjectSettings, store: "Store") -> HeldPlace:
-    """Note that this process works in a project's folder, after taking over the sessions that moved there with it."""
+    """Note that this process works in a project's folder,
+    after taking over the sessions that moved there with it.
+    """
 
     def take_over(known: Place | None, here: Place) -> tuple[bool, list[str]]:
         # Most folders are as they were.
         from codeloop.app.take_over import Destination, take_over_at_open
 
-        return take_over_at_open(Destination(settings.paths, settings.project_root, store), known, here)
+        return take_over_at_open(
+            Destination(settings.paths, settings.project_root, store), known, here
+        )
 
     return Places(settings.paths).settle(settings.project_root, take_over)

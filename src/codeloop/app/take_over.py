@@ -1,7 +1,8 @@
-"""Takes over the sessions of a folder, with their undo, when its path or the id of its project has changed.
+"""Takes over the sessions of a folder, with their undo,
+when its path or the id of its project has changed.
 
-A folder gets another project id by its first commit, by `git init`, or when its repository is gone. Sessions are stored
-by project and name their folder, so they have to move along.
+A folder gets another project id by its first commit, by `git init`, or when its repository is gone.
+Sessions are stored by project and name their folder, so they have to move along.
 """
 
 import os
@@ -52,7 +53,9 @@ class Destination(msgspec.Struct, frozen=True):
 
 
 class _Ground(msgspec.Struct, frozen=True):
-    """Where sessions are taken from (`source`), and where they go to. `old`: the folder before it was moved there."""
+    """Where sessions are taken from (`source`), and where they go to.
+    `old`: the folder before it was moved there.
+    """
 
     to: Destination
     source: Store
@@ -73,8 +76,11 @@ def is_within(path: str, folder: str) -> bool:
     return path == folder or path.startswith(folder.rstrip("/") + "/")
 
 
-def take_over_at_open(destination: Destination, known: Place | None, here: Place) -> tuple[bool, list[str]]:
-    """Take over what belongs to the folder of a project that is opened there for the first time with its id.
+def take_over_at_open(
+    destination: Destination, known: Place | None, here: Place
+) -> tuple[bool, list[str]]:
+    """Take over what belongs to the folder of a project that is opened there for
+    the first time with its id.
 
     Returns whether nothing is left that is in use now, and notices for the user. Raises StoreError.
     """
@@ -92,9 +98,13 @@ def take_over_at_open(destination: Destination, known: Place | None, here: Place
     for source_id, root in sources:
         with places.claim(root) as is_free:
             taking = _TakeOver(destination, here.root)
-            is_complete = (taking.take(source_id) if is_free else not taking.find(source_id)) and is_complete
+            is_complete = (
+                taking.take(source_id) if is_free else not taking.find(source_id)
+            ) and is_complete
     if not is_complete:
-        notices.append("Sessions of this folder are open in another codeloop: they are found here once it has ended.")
+        notices.append(
+            "Sessions of this folder are open in another codeloop: they are found here once it has ended."
+        )
     for place in others:
         if is_in_doubt(place, here) and place.is_gone:
             notices += _take_over_moved(destination, place, here)
@@ -102,13 +112,18 @@ def take_over_at_open(destination: Destination, known: Place | None, here: Place
 
 
 def _take_over_moved(destination: Destination, place: Place, here: Place) -> list[str]:
-    """Take over the sessions of a folder that is gone if it is certainly this one; return notices for the user."""
+    """Take over the sessions of a folder that is gone if it is certainly this one;
+    return notices for the user.
+    """
     count = count_sessions(destination, place)
     is_same_folder = (place.inode, place.device) == (here.inode, here.device)
     if not count or not is_same_folder:
         # One that only shares the project may be a clone or a work tree that was removed.
         return []
-    is_same_project = place.project_id == here.project_id != GLOBAL_PROJECT_ID and (Path(here.root) / ".git").is_dir()
+    is_same_project = (
+        place.project_id == here.project_id != GLOBAL_PROJECT_ID
+        and (Path(here.root) / ".git").is_dir()
+    )
     taking = _TakeOver(destination, place.root)
     # A file system gives the number of a removed folder to a new one.
     if not is_same_project and not taking.finds_changed_file(place.project_id):
@@ -117,11 +132,17 @@ def _take_over_moved(destination: Destination, place: Place, here: Place) -> lis
         if is_free:
             taking.take(place.project_id)
     found = _count(len(taking.taken))
-    return [f"The {found} of {place.root} go on here: it was moved to {here.root}."] if taking.taken else []
+    return (
+        [f"The {found} of {place.root} go on here: it was moved to {here.root}."]
+        if taking.taken
+        else []
+    )
 
 
 def describe_doubt(root: str, count: int) -> str:
-    """Return the words that name the sessions of a folder that is gone, and the command that takes them over."""
+    """Return the words that name the sessions of a folder that is gone,
+    and the command that takes them over.
+    """
     import shlex
 
     belong = "belongs" if count == 1 else "belong"
@@ -136,7 +157,9 @@ def _count(number: int) -> str:
 
 
 def count_sessions(destination: Destination, place: Place) -> int:
-    """Return the number of sessions of a folder that are not subagents'; 0 if their database can't be read."""
+    """Return the number of sessions of a folder that are not subagents';
+    0 if their database can't be read.
+    """
     with suppress(StoreError):
         for store in _open_store(destination, place.project_id):
             sessions = store.queries.find_sessions(SessionFilter(only_roots=True, limit=NO_LIMIT))
@@ -145,15 +168,21 @@ def count_sessions(destination: Destination, place: Place) -> int:
 
 
 def list_moved_folders(destination: Destination) -> list[tuple[Place, int]]:
-    """Return the folders that are gone and may be this project's now, the newest first, with their sessions' number."""
+    """Return the folders that are gone and may be this project's now, the newest first,
+    with their sessions' number.
+    """
     places, root = Places(destination.paths), destination.root
     here = places.look(destination.project_root, places.read(root))
-    gone = (place for place in places.list_others(root) if is_in_doubt(place, here) and place.is_gone)
+    gone = (
+        place for place in places.list_others(root) if is_in_doubt(place, here) and place.is_gone
+    )
     return [(place, count) for place in gone if (count := count_sessions(destination, place))]
 
 
 def adopt_folder(destination: Destination, root: str) -> list[Session]:
-    """Take over the sessions of a folder that is gone, whatever its project, because the user says so."""
+    """Take over the sessions of a folder that is gone, whatever its project,
+    because the user says so.
+    """
     taking = _TakeOver(destination, root)
     for path in destination.paths.find_databases():
         taking.take(path.parent.name)
@@ -172,7 +201,9 @@ def _open_store(destination: Destination, project_id: str) -> Iterator[Store]:
 
 
 class _TakeOver:
-    """Takes over the sessions of the folder `old`, which may be the same as that of the project of `settings`."""
+    """Takes over the sessions of the folder `old`, which may be the same as that of
+    the project of `settings`.
+    """
 
     def __init__(self, destination: Destination, old: str) -> None:
         self.taken: list[Session] = []
@@ -192,12 +223,16 @@ class _TakeOver:
             ground = self._make_ground(source)
             for session in _find_ours(ground):
                 for _, part in source.queries.search_parts(session.id, '"type":"patch"'):
-                    if isinstance(part, PatchPart) and any(map(os.path.isfile, map(ground.map_path, part.files))):
+                    if isinstance(part, PatchPart) and any(
+                        map(os.path.isfile, map(ground.map_path, part.files))
+                    ):
                         return True
         return False
 
     def take(self, source_id: str) -> bool:
-        """Take sessions from a project; return False if a process works on one of them, which stays."""
+        """Take sessions from a project; return False if a process works on one of them,
+        which stays.
+        """
         is_complete = True
         for source in _open_store(self._destination, source_id):
             ground = self._make_ground(source)
@@ -224,12 +259,18 @@ def _find_ours(ground: _Ground) -> list[Session]:
 
 
 def _is_ours(ground: _Ground, session: Session) -> bool:
-    """Return whether a session's folder belongs to the project that is opened, and its record says otherwise."""
+    """Return whether a session's folder belongs to the project that is opened,
+    and its record says otherwise.
+    """
     if not is_within(session.directory, ground.old):
         return False
     project_root = ground.to.project_root
     directory, root = ground.map_path(session.directory), str(project_root.root)
-    if (session.project_id, session.root, session.directory) == (project_root.project_id, root, directory):
+    if (session.project_id, session.root, session.directory) == (
+        project_root.project_id,
+        root,
+        directory,
+    ):
         return False
     if project_root.vcs is None:
         return directory == root
@@ -258,10 +299,16 @@ def _move_family(ground: _Ground, family: list[Session]) -> None:
     objects = ObjectStore(_get_snapshots(ground.target, project_root.root))
     events: list[StoredEvent] = []
     for session in family:
-        if ground.source is not ground.target and ground.target.find_session(session.id) is not None:
+        if (
+            ground.source is not ground.target
+            and ground.target.find_session(session.id) is not None
+        ):
             continue
         map_tree = make_tree_mapping(objects, ground.map_path(session.root), str(project_root.root))
-        entries = [_map_entry(ground, each, map_tree) for each in ground.source.read_conversation(session.id).entries]
+        entries = [
+            _map_entry(ground, each, map_tree)
+            for each in ground.source.read_conversation(session.id).entries
+        ]
         moved = _map_session(ground, session, map_tree)
         if ground.source is ground.target:
             events.append(make_session_updated(moved))
@@ -278,7 +325,9 @@ def _move_family(ground: _Ground, family: list[Session]) -> None:
         for session in family:
             if (facts := ground.source.facts.find(session.id)) is not None:
                 ground.target.facts.add(session.id, facts)
-        ground.target.permissions.add_grants(ground.source.permissions.list_session_grants(family[0].id))
+        ground.target.permissions.add_grants(
+            ground.source.permissions.list_session_grants(family[0].id)
+        )
     ground.source.append(*(make_session_deleted(each) for each in reversed(family)))
 
 
@@ -309,8 +358,14 @@ def _map_entry(ground: _Ground, entry: Entry, map_tree: Callable[[str], str]) ->
 def _map_part(ground: _Ground, part: Part, map_tree: Callable[[str], str]) -> Part:
     match part:
         case PatchPart():
-            return replace(part, hash=map_tree(part.hash), files=[ground.map_path(file) for file in part.files])
-        case StepStartPart(snapshot=str(tree)) | StepFinishPart(snapshot=str(tree)) | SnapshotPart(snapshot=tree):
+            return replace(
+                part, hash=map_tree(part.hash), files=[ground.map_path(file) for file in part.files]
+            )
+        case (
+            StepStartPart(snapshot=str(tree))
+            | StepFinishPart(snapshot=str(tree))
+            | SnapshotPart(snapshot=tree)
+        ):
             return replace(part, snapshot=map_tree(tree))
         case _:
             return part
@@ -321,13 +376,17 @@ def _get_snapshots(store: Store, root: Path | str) -> Path:
 
 
 def _link_snapshots(ground: _Ground, old_root: str) -> None:
-    """Have the snapshots of a folder where those of the new one are looked for, and the full outputs of tools."""
+    """Have the snapshots of a folder where those of the new one are looked for,
+    and the full outputs of tools.
+    """
     old = _get_snapshots(ground.source, old_root)
     new = _get_snapshots(ground.target, ground.to.project_root.root)
     with suppress(OSError):
         if old != new:
             link_objects(old, new)
-    old_scratch = replace(ground.to.project_root, root=Path(old_root)).get_scratch_folder(ground.source.path.parent)
+    old_scratch = replace(ground.to.project_root, root=Path(old_root)).get_scratch_folder(
+        ground.source.path.parent
+    )
     new_scratch = ground.to.project_root.get_scratch_folder(ground.target.path.parent)
     with suppress(OSError):
         if old_scratch.is_dir() and not new_scratch.exists():
@@ -337,7 +396,9 @@ def _link_snapshots(ground: _Ground, old_root: str) -> None:
 
 def _remove_unused(ground: _Ground, roots: Iterable[str]) -> None:
     """Remove the snapshots of folders that no session of the source needs any more."""
-    used = {each.root for each in ground.source.queries.find_sessions(SessionFilter(limit=NO_LIMIT))}
+    used = {
+        each.root for each in ground.source.queries.find_sessions(SessionFilter(limit=NO_LIMIT))
+    }
     here = _get_snapshots(ground.target, ground.to.project_root.root)
     for root in roots:
         folder = _get_snapshots(ground.source, root)

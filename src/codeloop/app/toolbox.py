@@ -43,13 +43,19 @@ BUILTIN_TOOLS = {
     "plan_exit": "tool.builtin.session.plan_exit:plan_exit",
     "lsp": "tool.builtin.language.lsp:lsp",
 }
-"""The module and name of each tool, in the order of every request. A module is imported at its tool's first call."""
+"""The module and name of each tool, in the order of every request.
+A module is imported at its tool's first call.
+"""
 
-BUILTIN_PARAMETERS_FILE = Path(str(codeloop.__file__)).parent / "tool" / "builtin" / "parameters.json"
+BUILTIN_PARAMETERS_FILE = (
+    Path(str(codeloop.__file__)).parent / "tool" / "builtin" / "parameters.json"
+)
 
 
 class BuiltinToolSchema(Struct, frozen=True):
-    """The entry of a tool in the file that `make tools` writes: its name in permission rules, and its schema."""
+    """The entry of a tool in the file that `make tools` writes: its name in permission rules,
+    and its schema.
+    """
 
     permission: str
     parameters: JSON
@@ -57,7 +63,9 @@ class BuiltinToolSchema(Struct, frozen=True):
 
 @cache
 def list_builtin_tools() -> tuple[BuiltinTool, ...]:
-    """Return the built-in tools. The schemas are read from a file, so that no module of a tool is imported."""
+    """Return the built-in tools. The schemas are read from a file,
+    so that no module of a tool is imported.
+    """
     data = check_package_file(BUILTIN_PARAMETERS_FILE).read_bytes()
     schemas = msgspec.json.decode(data, type=dict[str, BuiltinToolSchema])
     return tuple(
@@ -72,19 +80,26 @@ def make_toolbox(
     servers: ServerTools | None = None,
     left_out: frozenset[str] = frozenset(),
 ) -> Toolbox:
-    """Return the built-in tools, except those `left_out`, and the project's; `batch` runs any of them.
+    """Return the built-in tools, except those `left_out`, and the project's;
+    `batch` runs any of them.
 
-    Of two tools with the same name the later one is used, at the position of the first. The description of `task`
-    names the subagents.
+    Of two tools with the same name the later one is used, at the position of the first. The
+    description of `task` names the subagents.
     """
-    tools_by_name: dict[str, AnyTool] = {tool.name: tool for tool in list_builtin_tools() if tool.name not in left_out}
+    tools_by_name: dict[str, AnyTool] = {
+        tool.name: tool for tool in list_builtin_tools() if tool.name not in left_out
+    }
     if agents and (task := tools_by_name.get("task")) is not None:
         build_description = make_subagent_description(task.description, agents)
         tools_by_name["task"] = replace(task, build_description=build_description)
     tools_by_name |= {tool.name: tool for tool in more_tools}
     tools = tuple(tools_by_name.values())
     all_tools = (*tools, make_batch_tool(Toolbox(tools)))
-    return Toolbox(all_tools) if servers is None else Toolbox(all_tools, servers.fit_specs, servers.find_tool)
+    return (
+        Toolbox(all_tools)
+        if servers is None
+        else Toolbox(all_tools, servers.fit_specs, servers.find_tool)
+    )
 
 
 def find_search_tools(
@@ -92,7 +107,8 @@ def find_search_tools(
 ) -> tuple[Tool, ...]:
     """Return the tools of the configured search services; none if no service is configured.
 
-    `own_entry`: the user's part of `search`, where a project names the address and the key is the user's.
+    `own_entry`: the user's part of `search`, where a project names the address
+    and the key is the user's.
     """
     provider = choose_provider(config, environment)
     has_public_code = config is not None and config.code is not None
@@ -117,7 +133,9 @@ def list_unusable_tools(settings: ProjectSettings) -> frozenset[str]:
 
 
 def list_configured_tools(settings: ProjectSettings) -> tuple[Tool, ...]:
-    """Return the tools that depend on the configuration: `skill`, if there are skills, and web searches."""
+    """Return the tools that depend on the configuration: `skill`, if there are skills,
+    and web searches.
+    """
     skills = settings.skills
     own_entry = settings.loaded.own_entries.get("search")
     search_tools = find_search_tools(settings.config.search, settings.environment, own_entry)

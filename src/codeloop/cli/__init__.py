@@ -1,1 +1,3 @@
-"""The command line: `codeloop` and its subcommands, which call the app or a server and print the results."""
+"""The command line: `codeloop` and its subcommands,
+which call the app or a server and print the results.
+"""

@@ -1,4 +1,5 @@
-"""The commands of `codeloop`, each with its module and help text, and the error handling around them.
+"""The commands of `codeloop`, each with its module and help text,
+and the error handling around them.
 
 A command's module is imported when the command is called, so that starting and `--help` stay quick.
 """
@@ -43,7 +44,9 @@ from codeloop.schema.installation import InstallationChanged
 # The commands by name, each with the place of its code and its help text.
 COMMANDS = {
     "run": LazyCommand("commands.run:run", "Run one task and exit."),
-    "demo": LazyCommand("commands.demo:demo", "Watch a recorded model fix a real bug with the real tools."),
+    "demo": LazyCommand(
+        "commands.demo:demo", "Watch a recorded model fix a real bug with the real tools."
+    ),
     "serve": LazyCommand("commands.serve:serve", "Serve the agent to other programs over HTTP."),
     "web": LazyCommand("commands.serve:web", "Show your sessions in the browser."),
     "acp": LazyCommand("commands.acp:acp", "Serve an editor over the Agent Client Protocol."),
@@ -53,41 +56,63 @@ COMMANDS = {
     ),
     "attach": LazyCommand("commands.attach:attach", "Start a conversation on a running server."),
     "fleet": LazyCommand(
-        "commands.automation.fleet:fleet", "Run a table of jobs, each exactly once and in its own clone."
+        "commands.automation.fleet:fleet",
+        "Run a table of jobs, each exactly once and in its own clone.",
     ),
     "schedule": LazyCommand(
-        "commands.automation.schedule:schedule", "Run prompts at set times, by the system's own timers."
+        "commands.automation.schedule:schedule",
+        "Run prompts at set times, by the system's own timers.",
     ),
     "bench": LazyCommand(
-        "commands.automation.bench:bench", "Do tasks of your own with several agents and models, and compare."
+        "commands.automation.bench:bench",
+        "Do tasks of your own with several agents and models, and compare.",
     ),
     "models": LazyCommand("commands.models:models", "List models with their limits and prices."),
     "auth": LazyCommand("commands.access.auth:auth", "Store, list and remove API keys."),
     "session": LazyCommand(
-        "commands.sessions.session:session", "List, show, search, fork, archive and delete sessions."
+        "commands.sessions.session:session",
+        "List, show, search, fork, archive and delete sessions.",
     ),
-    "compare": LazyCommand("commands.sessions.compare:compare", "Give the same prompt to several models, and compare."),
+    "compare": LazyCommand(
+        "commands.sessions.compare:compare", "Give the same prompt to several models, and compare."
+    ),
     "status": LazyCommand(
-        "commands.sessions.status:status", "Show what runs, waits for you or has ended, in every project."
+        "commands.sessions.status:status",
+        "Show what runs, waits for you or has ended, in every project.",
     ),
-    "stop": LazyCommand("commands.sessions.stop:stop", "Stop everything that is worked on, in every project."),
-    "worktree": LazyCommand("commands.sessions.worktree:worktree", "List, compare, merge and remove work trees."),
-    "stats": LazyCommand("commands.sessions.stats:stats", "Show cost and tokens by day, model and project."),
+    "stop": LazyCommand(
+        "commands.sessions.stop:stop", "Stop everything that is worked on, in every project."
+    ),
+    "worktree": LazyCommand(
+        "commands.sessions.worktree:worktree", "List, compare, merge and remove work trees."
+    ),
+    "stats": LazyCommand(
+        "commands.sessions.stats:stats", "Show cost and tokens by day, model and project."
+    ),
     "agent": LazyCommand("commands.extend.agents_commands_skills:agent", "List and create agents."),
     "command": LazyCommand(
-        "commands.extend.agents_commands_skills:command", "List commands: prompts that you run by name."
+        "commands.extend.agents_commands_skills:command",
+        "List commands: prompts that you run by name.",
     ),
     "skill": LazyCommand(
-        "commands.extend.agents_commands_skills:skill", "List skills: instructions that the model loads when needed."
+        "commands.extend.agents_commands_skills:skill",
+        "List skills: instructions that the model loads when needed.",
     ),
     "mcp": LazyCommand("commands.extend.mcp:mcp", "Add, list, try and remove MCP servers."),
-    "plugin": LazyCommand("commands.extend.plugin:plugin", "Install, list, try, remove and write plugins."),
+    "plugin": LazyCommand(
+        "commands.extend.plugin:plugin", "Install, list, try, remove and write plugins."
+    ),
     "lsp": LazyCommand("commands.extend.lsp:lsp", "List, install and restart language servers."),
-    "undo": LazyCommand("commands.sessions.undo:undo", "Undo the last turn, including its file changes."),
+    "undo": LazyCommand(
+        "commands.sessions.undo:undo", "Undo the last turn, including its file changes."
+    ),
     "redo": LazyCommand("commands.sessions.undo:redo", "Redo what was undone."),
-    "export": LazyCommand("commands.sessions.export:export", "Write a session as JSON, HTML, Markdown or ATIF."),
+    "export": LazyCommand(
+        "commands.sessions.export:export", "Write a session as JSON, HTML, Markdown or ATIF."
+    ),
     "share": LazyCommand(
-        "commands.sessions.export:share", "Write a session as one page to give to others, without secrets."
+        "commands.sessions.export:share",
+        "Write a session as one page to give to others, without secrets.",
     ),
     "import": LazyCommand("commands.sessions.export:import_", "Import a session from JSON."),
     "trust": LazyCommand("commands.access.trust:trust", "Trust this directory's configuration."),
@@ -95,22 +120,31 @@ COMMANDS = {
         "commands.access.permission:permission",
         "List and revoke what you always allow, and show what was decided.",
     ),
-    "completion": LazyCommand("commands.completion:completion", "Print the completion script for bash, zsh or fish."),
-    "doctor": LazyCommand(
-        "commands.examine.doctor:doctor", "Check whether everything works here, and how to fix what does not."
+    "completion": LazyCommand(
+        "commands.completion:completion", "Print the completion script for bash, zsh or fish."
     ),
-    "debug": LazyCommand("commands.examine.debug:debug", "Show configuration, paths, limits, the log and the sandbox."),
+    "doctor": LazyCommand(
+        "commands.examine.doctor:doctor",
+        "Check whether everything works here, and how to fix what does not.",
+    ),
+    "debug": LazyCommand(
+        "commands.examine.debug:debug",
+        "Show configuration, paths, limits, the log and the sandbox.",
+    ),
 }
 
 
 class RootGroup(LazyGroup):
-    """The top-level group: its commands, or a conversation for any other words. Ctrl-C ends it silently with 130."""
+    """The top-level group: its commands, or a conversation for any other words.
+    Ctrl-C ends it silently with 130.
+    """
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the options of a conversation, unless a command is called."""
         if args[:1] and args[0] in COMMANDS:
             return super().parse_args(ctx, args)
-        # A group stops at the first word, to leave the rest to the command; a conversation takes options after words.
+        # A group stops at the first word, to leave the rest to the command;
+        # a conversation takes options after words.
         ctx.allow_interspersed_args = True
         # click removes `--` from the arguments while it parses them.
         ctx.meta[IS_PROMPT_KEY] = "--" in args
@@ -130,7 +164,8 @@ class RootGroup(LazyGroup):
         formatter.write_usage(ctx.command_path, "COMMAND [ARGS]...", prefix="       ")
 
 
-# Key in click's `Context.meta`: whether `--` stood before the words, which then are a prompt, never a command.
+# Key in click's `Context.meta`: whether `--` stood before the words, which then are a prompt,
+# never a command.
 IS_PROMPT_KEY = "codeloop.is_prompt"
 
 
@@ -163,8 +198,9 @@ IS_PROMPT_KEY = "codeloop.is_prompt"
 def app(ctx: click.Context, **flags: Any) -> None:
     """Work with codeloop, an open coding agent.
 
-    Without a command, codeloop starts a conversation in DIRECTORY (default: the current one) with PROMPT as the first
-    prompt: codeloop "fix the failing test". Without a terminal, PROMPT or stdin is run once, as by `codeloop run`.
+    Without a command, codeloop starts a conversation in DIRECTORY (default: the current one) with
+    PROMPT as the first prompt: codeloop "fix the failing test". Without a terminal, PROMPT or stdin
+    is run once, as by `codeloop run`.
     """
     if ctx.invoked_subcommand is None:
         from codeloop.cli.chat.start import start_conversation
@@ -174,7 +210,8 @@ def app(ctx: click.Context, **flags: Any) -> None:
 
 def run_command_line() -> None:
     """Run the command line. Errors are one or two lines: bad input never shows a traceback."""
-    # Tests inject faults by this variable. A mistyped fault ends the program, else a test would pass without it.
+    # Tests inject faults by this variable. A mistyped fault ends the program,
+    # else a test would pass without it.
     if "CODELOOP_FAULT" in os.environ and (problem := fault_injection.find_variable_error()):
         click.echo(f"codeloop: {problem}", err=True)
         sys.exit(2)
@@ -182,8 +219,8 @@ def run_command_line() -> None:
         from codeloop.cli.commands.completion import register_bash
 
         register_bash()
-    # Programs are never taken from the project, which may have planted a `git` or an `rg` of its own. Where the current
-    # directory has been deleted, the command that needs it reports that.
+    # Programs are never taken from the project, which may have planted a `git` or an `rg` of its
+    # own. Where the current directory has been deleted, the command that needs it reports that.
     with suppress(OSError):
         exclude_project_folders(Path.cwd())
     try:
@@ -212,5 +249,7 @@ def run_command_line() -> None:
 
 
 def _print_error(text: str) -> None:
-    """Print an error. It may quote a server, a repository or a file, so control sequences in it are escaped."""
+    """Print an error. It may quote a server, a repository or a file,
+    so control sequences in it are escaped.
+    """
     click.echo(escape_controls(text), err=True)

@@ -2,8 +2,8 @@
 
 `cli/commands/completion.py` prints the scripts with which shells ask for them.
 
-The user waits for them after pressing Tab. So ids are read from the store without opening the project, and settings and
-models are loaded only by the functions that need them.
+The user waits for them after pressing Tab. So ids are read from the store without opening the
+project, and settings and models are loaded only by the functions that need them.
 """
 
 import os
@@ -30,13 +30,16 @@ class CompletableValue(NamedTuple):
     description: str
 
 
-# What every shell reads as one plain word. A project may choose names with `$(...)` or `;` in them, which Tab must not
-# put on the command line.
+# What every shell reads as one plain word. A project may choose names with `$(...)` or `;` in them,
+# which Tab must not put on the command line.
 _PLAIN_NAME = r"[A-Za-z0-9][A-Za-z0-9_./:@+-]*"
 
 
-def _complete(list_choices: Callable[[str], Iterator[CompletableValue]], prefix: str) -> list[CompletionItem[str]]:
-    """Return the choices that begin with `prefix`; none if the configuration or the store can't be read.
+def _complete(
+    list_choices: Callable[[str], Iterator[CompletableValue]], prefix: str
+) -> list[CompletionItem[str]]:
+    """Return the choices that begin with `prefix`;
+    none if the configuration or the store can't be read.
 
     `list_choices`: called with `prefix`, so that it may skip others.
     """
@@ -100,7 +103,9 @@ def _list_grants(_prefix: str) -> Iterator[CompletableValue]:
 
 
 def _list_sessions(prefix: str, *, archived: bool = False) -> Iterator[CompletableValue]:
-    """Yield the ids of the project's sessions, newest change first; the slugs when one is being typed."""
+    """Yield the ids of the project's sessions, newest change first;
+    the slugs when one is being typed.
+    """
     with closing(_open_project_queries()) as queries:
         # Practically all; the filter needs a number.
         sessions = queries.find_sessions(SessionFilter(limit=100_000))
@@ -108,7 +113,9 @@ def _list_sessions(prefix: str, *, archived: bool = False) -> Iterator[Completab
     by_slug = bool(prefix) and not "ses_".startswith(prefix[:4])
     for session in sessions:
         # Sessions of subagents are only offered where an id is being typed.
-        if bool(session.time.archived) == archived and (session.parent_id is None or prefix.startswith("ses_")):
+        if bool(session.time.archived) == archived and (
+            session.parent_id is None or prefix.startswith("ses_")
+        ):
             yield CompletableValue(session.slug if by_slug else session.id, session.title)
 
 
@@ -118,7 +125,9 @@ def _list_agents(_prefix: str) -> Iterator[CompletableValue]:
 
     settings = find_settings(Startup(directory=Path.cwd()))
     scratch = settings.project_root.get_scratch_folder(settings.home)
-    for name, agent in sorted(Rulebook(settings.loaded, scratch, settings.skills.readable).build_agents().items()):
+    for name, agent in sorted(
+        Rulebook(settings.loaded, scratch, settings.skills.readable).build_agents().items()
+    ):
         if not agent.hidden:
             yield CompletableValue(name, agent.description or "")
 

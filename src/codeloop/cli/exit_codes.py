@@ -1,4 +1,6 @@
-"""The exit codes of the command line, and which errors and endings of a turn have which; docs/cli.md lists them."""
+"""The exit codes of the command line, and which errors and endings of a turn have which;
+docs/cli.md lists them.
+"""
 
 from codeloop.cli.bootstrap import INTERRUPTED_EXIT_CODE
 from codeloop.model.errors import ModelUnavailable
@@ -25,7 +27,8 @@ NOT_DONE = 7
 TIMEOUT = 124
 INTERRUPTED = INTERRUPTED_EXIT_CODE
 
-# By the reasons of `StopReason` in `agent/moves.py`, but `error`: for that, the error in the answer decides.
+# By the reasons of `StopReason` in `agent/moves.py`, but `error`: for that,
+# the error in the answer decides.
 CODES_BY_STOP_REASON = {
     "done": DONE,
     "idle": DONE,
@@ -54,7 +57,9 @@ def choose_error_code(error: CodeloopError) -> int:
 
 
 def choose_turn_code(answer: MessageWithParts) -> int:
-    """Return the exit code for a turn that has ended: by its stop reason, else by the error in its answer."""
+    """Return the exit code for a turn that has ended: by its stop reason,
+    else by the error in its answer.
+    """
     reason = answer.stop.reason if answer.stop else "done"
     if reason in CODES_BY_STOP_REASON:
         return CODES_BY_STOP_REASON[reason]
@@ -62,4 +67,8 @@ def choose_turn_code(answer: MessageWithParts) -> int:
     error: MessageError | None = getattr(answer.info, "error", None)
     if isinstance(error, StructuredOutputError):
         return UNSTRUCTURED
-    return PROVIDER if isinstance(error, APIError | ContextOverflowError | ProviderAuthError) else ERROR
+    return (
+        PROVIDER
+        if isinstance(error, APIError | ContextOverflowError | ProviderAuthError)
+        else ERROR
+    )

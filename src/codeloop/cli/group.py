@@ -1,6 +1,7 @@
 """click groups for commands with subcommands, and the text of usage errors.
 
-Their help shows whole sentences, a command's module is loaded when it is called, and unknown names get suggestions.
+Their help shows whole sentences, a command's module is loaded when it is called,
+and unknown names get suggestions.
 """
 
 from collections.abc import Mapping
@@ -42,7 +43,9 @@ class CommandGroup(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the table of commands."""
         with formatter.section("Commands"):
-            formatter.write_dl([(name, self.get_short_help(ctx, name)) for name in self.list_commands(ctx)])
+            formatter.write_dl(
+                [(name, self.get_short_help(ctx, name)) for name in self.list_commands(ctx)]
+            )
 
     def get_short_help(self, ctx: click.Context, name: str) -> str:
         """Return a command's one-line help."""
@@ -51,19 +54,24 @@ class CommandGroup(click.Group):
 
 
 class LazyCommand(NamedTuple):
-    """A command that is loaded when it is called. `target`: where it is, as `module:name` below `codeloop.cli`."""
+    """A command that is loaded when it is called. `target`: where it is,
+    as `module:name` below `codeloop.cli`.
+    """
 
     target: str
     help: str
 
 
 class LazyGroup(CommandGroup):
-    """A group that imports a command's module only when it is called; help and completion need none of them.
+    """A group that imports a command's module only when it is called;
+    help and completion need none of them.
 
     `lazy_commands`: its commands by name.
     """
 
-    def __init__(self, *args: Any, lazy_commands: Mapping[str, LazyCommand], **attributes: Any) -> None:
+    def __init__(
+        self, *args: Any, lazy_commands: Mapping[str, LazyCommand], **attributes: Any
+    ) -> None:
         super().__init__(*args, **attributes)
         self._lazy_commands = lazy_commands
 

@@ -1,4 +1,6 @@
-"""The entry point of the program `codeloop`: answers `--version` at once and leaves the rest to the command table."""
+"""The entry point of the program `codeloop`: answers `--version` at once and leaves
+the rest to the command table.
+"""
 
 import gc
 import os
@@ -14,12 +16,14 @@ from codeloop.cli.bootstrap import (
     open_missing_streams,
 )
 
-# Type checkers read the name as that of `typing`, which takes longer to load than everything else here.
+# Type checkers read the name as that of `typing`,
+# which takes longer to load than everything else here.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import TracebackType
 
-# New objects in containers before the collector looks through them, which takes some 5 ms: a short run makes fewer.
+# New objects in containers before the collector looks through them,
+# which takes some 5 ms: a short run makes fewer.
 _COLLECTION_THRESHOLD = 100_000
 
 
@@ -28,7 +32,8 @@ def main() -> None:
     open_missing_streams()
     _prefer_own_modules()
     _use_utf8()
-    # What loads stays alive; by default the collector would look through it after each 700 new objects.
+    # What loads stays alive; by default the collector would look through it
+    # after each 700 new objects.
     gc.set_threshold(_COLLECTION_THRESHOLD)
     try:
         # Neither click nor any command is loaded for the version.
@@ -58,14 +63,22 @@ def main() -> None:
 
 
 def _prefer_own_modules() -> None:
-    """Look modules up where Python and codeloop are installed first: PYTHONPATH is for the programs of a project."""
+    """Look modules up where Python and codeloop are installed first: PYTHONPATH is for
+    the programs of a project.
+    """
     added = {os.path.realpath(each) for each in os.environ.get("PYTHONPATH", "").split(os.pathsep)}
-    later = [each for each in sys.path if os.path.realpath(each) in added] if os.environ.get("PYTHONPATH") else []
+    later = (
+        [each for each in sys.path if os.path.realpath(each) in added]
+        if os.environ.get("PYTHONPATH")
+        else []
+    )
     sys.path[:] = [*(each for each in sys.path if each not in later), *later]
 
 
 def _use_utf8() -> None:
-    """Make names, texts and output UTF-8 in every locale; in one of another charset, the program starts again."""
+    """Make names, texts and output UTF-8 in every locale;
+    in one of another charset, the program starts again.
+    """
     if sys.getfilesystemencoding() != "utf-8" and sys.executable:
         os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])
     for stream in (sys.stdout, sys.stderr):
@@ -74,7 +87,9 @@ def _use_utf8() -> None:
             stream.reconfigure(errors="replace")
 
 
-def _report_crash(kind: type[BaseException], error: BaseException, trace: "TracebackType | None") -> None:
+def _report_crash(
+    kind: type[BaseException], error: BaseException, trace: "TracebackType | None"
+) -> None:
     """Print the report of a crash, unless it comes from an update of codeloop in the meantime."""
     from codeloop.schema.installation import find_change
 

@@ -1,4 +1,6 @@
-"""Starts the terminal UI from the command line's options, on a project of this process or on a server."""
+"""Starts the terminal UI from the command line's options,
+on a project of this process or on a server.
+"""
 
 import gc
 import os
@@ -26,15 +28,19 @@ from codeloop.tui.settings.ui_launch import AskTrust, UiLaunch
 
 
 def show_terminal_ui(options: Options) -> int:
-    """Show the terminal UI until the user leaves; return the exit code. Raises CodeloopError if it can't begin."""
-    # The objects made until the project is open stay alive, so collecting garbage would only delay the first screen.
-    # The terminal UI enables it again once the project is open.
+    """Show the terminal UI until the user leaves; return the exit code.
+    Raises CodeloopError if it can't begin.
+    """
+    # The objects made until the project is open stay alive, so collecting garbage would only delay
+    # the first screen. The terminal UI enables it again once the project is open.
     gc.disable()
     paths = find_paths(os.environ)
     directory = (options.directory or Path()).absolute()
 
     def open_ui_target(ask_trust: AskTrust) -> AbstractAsyncContextManager[Target]:
-        async def ask_about_settings(settings: ProjectSettings, changes: Sequence[TrustChange]) -> bool:
+        async def ask_about_settings(
+            settings: ProjectSettings, changes: Sequence[TrustChange]
+        ) -> bool:
             from codeloop.cli.questions.trust_text import format_trust_question
 
             return await ask_trust(format_trust_question(settings, changes, colour=False))
@@ -54,7 +60,12 @@ def show_terminal_ui(options: Options) -> int:
         return await prepare_session(client, options, None)
 
     # In rising order: the settings and themes of a later folder override those of an earlier one.
-    folders = [paths.opencode_config, paths.config, directory / ".opencode", directory / ".codeloop"]
+    folders = [
+        paths.opencode_config,
+        paths.config,
+        directory / ".opencode",
+        directory / ".codeloop",
+    ]
     # The libraries of the terminal UI are loaded last: only errors above need no screen.
     from codeloop.tui.start import run_terminal_ui
 

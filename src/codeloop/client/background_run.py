@@ -1,4 +1,6 @@
-"""Starts a run of codeloop that goes on when the terminal is left, and returns its session as soon as that is known."""
+"""Starts a run of codeloop that goes on when the terminal is left,
+and returns its session as soon as that is known.
+"""
 
 import asyncio
 import os
@@ -37,7 +39,8 @@ class _Line(Wire):
 
 
 class BackgroundRun(Struct, frozen=True):
-    """A run in the background. `session_id`: "" if it ended before it had one; `log`: the file with its lines.
+    """A run in the background. `session_id`: "" if it ended before it had one;
+    `log`: the file with its lines.
 
     `exit_code`, `message`: how it ended; None: it runs.
     """
@@ -57,8 +60,11 @@ def describe_background(session_id: str) -> str:
     )
 
 
-async def start_background_run(arguments: Sequence[str], folder: Path, directory: Path) -> BackgroundRun:
-    """Start `codeloop run` with these arguments in a session of its own, and wait until its session is known.
+async def start_background_run(
+    arguments: Sequence[str], folder: Path, directory: Path
+) -> BackgroundRun:
+    """Start `codeloop run` with these arguments in a session of its own,
+    and wait until its session is known.
 
     `folder`: for logs; `directory`: where it works. Raises CodeloopError.
     """
@@ -70,7 +76,17 @@ async def start_background_run(arguments: Sequence[str], folder: Path, directory
         try:
             process = ChildProcess(
                 Launch(
-                    [sys.executable, "-P", "-m", "codeloop", "run", DETACHED_OPTION, "--format", "json", *arguments],
+                    [
+                        sys.executable,
+                        "-P",
+                        "-m",
+                        "codeloop",
+                        "run",
+                        DETACHED_OPTION,
+                        "--format",
+                        "json",
+                        *arguments,
+                    ],
                     directory,
                     os.environ,
                     {1: output, 2: output, **stdin},

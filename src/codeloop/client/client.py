@@ -1,4 +1,6 @@
-"""`Client`: the protocol by which user interfaces reach a project, in this process or on a server."""
+"""`Client`: the protocol by which user interfaces reach a project,
+in this process or on a server.
+"""
 
 from collections.abc import AsyncIterator
 from typing import Protocol
@@ -12,7 +14,8 @@ from codeloop.schema.operation import Gives, Operation, Takes
 class ServerLost(CodeloopError):
     """The server can't be reached, or the connection broke.
 
-    `why`: the cause, to be quoted in a sentence. `is_unsent`: the server can't have seen the request.
+    `why`: the cause, to be quoted in a sentence.
+    `is_unsent`: the server can't have seen the request.
     """
 
     def __init__(self, message: str, why: str, *, is_unsent: bool = False) -> None:
@@ -28,16 +31,21 @@ class Client(Protocol):
         """Carry out an operation. Raises CodeloopError when it is refused."""
         ...
 
-    def follow(self, after: int | None = None, root: str | None = None) -> AsyncIterator[StampedEvent]:
+    def follow(
+        self, after: int | None = None, root: str | None = None
+    ) -> AsyncIterator[StampedEvent]:
         """Return the stored events after the number `after` (None: from now on), then live events.
 
-        `root`: a session, if the caller needs its events and those of its subagents only. Others may come as well.
+        `root`: a session, if the caller needs its events and those of its subagents only.
+        Others may come as well.
         """
         ...
 
 
 async def belongs_to(client: Client, session_id: str, root_id: str) -> bool:
-    """Return whether a session is `root_id`, or a subagent below it at any depth. Raises OperationError."""
+    """Return whether a session is `root_id`, or a subagent below it at any depth.
+    Raises OperationError.
+    """
     while session_id != root_id:
         session = await client.call(SESSION_GET, SessionId(session_id=session_id))
         if session.parent_id is None:

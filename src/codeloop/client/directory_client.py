@@ -1,4 +1,6 @@
-"""`DirectoryClient`: reaches the project of a directory in this process, even after it was reopened."""
+"""`DirectoryClient`: reaches the project of a directory in this process,
+even after it was reopened.
+"""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -23,13 +25,17 @@ class DirectoryClient:
         """Carry out an operation. Raises CodeloopError when it is refused."""
         return await carry_out(self.app, operation, args, self.directory)
 
-    async def follow(self, after: int | None = None, root: str | None = None) -> AsyncIterator[StampedEvent]:
+    async def follow(
+        self, after: int | None = None, root: str | None = None
+    ) -> AsyncIterator[StampedEvent]:
         """Yield the stored events after the number `after` (None: from now on), then live events.
 
-        `root`: leave out what other processes store for sessions other than this one and its subagents.
+        `root`: leave out what other processes store for sessions other than this
+        one and its subagents.
         """
         stores = self.app.stores
-        # Held open for as long as this follows: a project that is reopened would close it, and events would be missed.
+        # Held open for as long as this follows: a project that is reopened would close it,
+        # and events would be missed.
         store = stores.open((await self.app.get_project(self.directory)).store.path)
         try:
             async for event in store.follow(after, root=root):

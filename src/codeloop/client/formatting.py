@@ -1,4 +1,6 @@
-"""Formats durations, counts, costs, times, calls, exit codes and tables, the same way in every user interface."""
+"""Formats durations, counts, costs, times, calls, exit codes and tables,
+the same way in every user interface.
+"""
 
 import signal
 import time
@@ -15,7 +17,16 @@ TextStyle = Literal["bold", "dim", "italic", "underline", "red", "green", "yello
 """How a text is emphasised or coloured in a terminal."""
 _MAX_JOB_CHARS = 70
 # The arguments that tell most about a tool call, the most telling first.
-_SUBJECT_ARGUMENTS = ("command", "filePath", "path", "pattern", "url", "query", "description", "name")
+_SUBJECT_ARGUMENTS = (
+    "command",
+    "filePath",
+    "path",
+    "pattern",
+    "url",
+    "query",
+    "description",
+    "name",
+)
 # Files that can't be undone, of those that a sentence names.
 _MAX_UNRECORDED = 5
 
@@ -30,7 +41,9 @@ def format_duration(ms: float) -> str:
 
 
 def compute_elapsed_ms(start: int, end: int) -> int:
-    """Return the milliseconds between two times (ms since the epoch); 0 if one is unknown, which is stored as 0."""
+    """Return the milliseconds between two times (ms since the epoch);
+    0 if one is unknown, which is stored as 0.
+    """
     return max(end - start, 0) if start > 0 and end > 0 else 0
 
 
@@ -44,7 +57,9 @@ def format_count(number: int) -> str:
 
 
 def format_cost(cost: float, tokens: Tokens | None = None) -> str:
-    """Format a cost in dollars: four decimals below a dollar, else two. `tokens`: if estimated, the cost gets a `~`."""
+    """Format a cost in dollars: four decimals below a dollar, else two.
+    `tokens`: if estimated, the cost gets a `~`.
+    """
     amount = f"${cost:.4f}" if cost < 1 else f"${cost:.2f}"
     return _get_estimate_mark(tokens) + amount
 
@@ -52,7 +67,8 @@ def format_cost(cost: float, tokens: Tokens | None = None) -> str:
 def describe_spending(tokens: Tokens, cost: float) -> tuple[str, ...]:
     """Format tokens and their cost as two texts: `12.3k in (2.0k cached), 500 out` and `$0.0100`.
 
-    Empty if nothing was counted, as in a turn that was refused or killed before a service reported its use.
+    Empty if nothing was counted, as in a turn that was refused or killed before a
+    service reported its use.
     """
     if not tokens.all and not cost:
         return ()
@@ -65,9 +81,13 @@ def describe_spending(tokens: Tokens, cost: float) -> tuple[str, ...]:
 
 
 def describe_changes(facts: TurnFacts) -> tuple[str, ...]:
-    """Describe what a turn changed, and how its checks stand, as short texts: `3 files changed (+12 -3)`."""
+    """Describe what a turn changed, and how its checks stand,
+    as short texts: `3 files changed (+12 -3)`.
+    """
     number = "1 file" if facts.files == 1 else f"{facts.files} files"
-    lines = f" (+{facts.additions} -{facts.deletions})" if facts.additions or facts.deletions else ""
+    lines = (
+        f" (+{facts.additions} -{facts.deletions})" if facts.additions or facts.deletions else ""
+    )
     # Where not all is known, nothing may have changed, or much.
     nothing = () if facts.unrecorded else ("no file was changed",)
     changes = (f"{number} changed{lines}",) if facts.files else nothing
@@ -75,15 +95,19 @@ def describe_changes(facts: TurnFacts) -> tuple[str, ...]:
 
 
 def describe_side_effects(facts: TurnFacts) -> list[str]:
-    """Return sentences on what a turn did besides: moved commits and branches, and uncommitted work that it removed."""
-    sentences: list[str] = []
+    """Return sentences on false claims, moved commits and branches,
+    and uncommitted work that a turn removed.
+    """
+    sentences = [f"{claim[0].upper()}{claim[1:]}." for claim in facts.false_claims]
     if facts.git:
         text = "; ".join(facts.git)
         sentences.append(f"{text[0].upper()}{text[1:]}.")
     if facts.lost_files:
         unnamed = facts.lost_count - len(facts.lost_files)
         are_folders = any(name.endswith("/") for name in facts.lost_files)
-        names = ", ".join(facts.lost_files) + (f" and {unnamed} more" if unnamed > 0 and not are_folders else "")
+        names = ", ".join(facts.lost_files) + (
+            f" and {unnamed} more" if unnamed > 0 and not are_folders else ""
+        )
         sentences.append(
             f"Uncommitted work of yours was removed by a command: {names}; `codeloop undo` brings it back."
         )
@@ -110,7 +134,8 @@ def measure_width(text: str) -> int:
 
 
 def _measure_char(char: str) -> int:
-    # Combining marks and format characters take no column; wide and full-width characters (CJK, emoji) take two.
+    # Combining marks and format characters take no column;
+    # wide and full-width characters (CJK, emoji) take two.
     if unicodedata.category(char) in {"Mn", "Me", "Cf"}:
         return 0
     return 2 if unicodedata.east_asian_width(char) in "WF" else 1
@@ -132,7 +157,9 @@ def cut_to_width(text: str, width: int) -> str:
 
 
 def align_table(rows: Sequence[Sequence[str]], right_aligned: Collection[int] = ()) -> list[str]:
-    """Format rows as lines, in columns two blanks apart. `right_aligned`: the indexes of columns with figures."""
+    """Format rows as lines, in columns two blanks apart.
+    `right_aligned`: the indexes of columns with figures.
+    """
     if not rows:
         return []
     widths = [max(map(measure_width, column)) for column in zip(*rows, strict=True)]
@@ -154,18 +181,26 @@ def find_subject(arguments: Mapping[str, Any]) -> str:
 def format_job(title: str, started: int, addresses: Sequence[str]) -> str:
     """Return a line on something that runs in the background. `started`: ms since the epoch."""
     seconds = max(0, time.time() - started / 1000)
-    return "  ".join([format_duration(round(seconds * 1000)), one_line(title, _MAX_JOB_CHARS), *addresses])
+    return "  ".join(
+        [format_duration(round(seconds * 1000)), one_line(title, _MAX_JOB_CHARS), *addresses]
+    )
 
 
 def describe_command_end(metadata: Mapping[str, Any]) -> str:
-    """Return how a `bash` command failed, by the metadata of its call; "": it succeeded, or still runs."""
+    """Return how a `bash` command failed, by the metadata of its call;
+    "": it succeeded, or still runs.
+    """
     code, name = metadata.get("exit"), metadata.get("signal")
     if metadata.get("interrupted"):
         return "stopped"
     # A command that went on in the background after its timeout may have ended since.
     if metadata.get("timedOut") and not isinstance(code, int):
         return (
-            "ended" if metadata.get("status") == "killed" else "in the background" if "id" in metadata else "timed out"
+            "ended"
+            if metadata.get("status") == "killed"
+            else "in the background"
+            if "id" in metadata
+            else "timed out"
         )
     if isinstance(name, str) and name:
         return f"ended by {name}"

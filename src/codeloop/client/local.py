@@ -18,9 +18,12 @@ class LocalClient:
         """Carry out an operation. Raises CodeloopError when it is refused."""
         return await handle(self.project, operation, args)
 
-    def follow(self, after: int | None = None, root: str | None = None) -> AsyncIterator[StampedEvent]:
+    def follow(
+        self, after: int | None = None, root: str | None = None
+    ) -> AsyncIterator[StampedEvent]:
         """Return the stored events after the number `after` (None: from now on), then live events.
 
-        `root`: leave out what other processes store for sessions other than this one and its subagents.
+        `root`: leave out what other processes store for sessions other than this
+        one and its subagents.
         """
         return self.project.store.follow(after, root=root)

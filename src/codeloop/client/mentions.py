@@ -1,4 +1,6 @@
-"""Finds the `@` mentions of files, subagents and MCP resources in a prompt, and converts them to parts of it."""
+"""Finds the `@` mentions of files, subagents and MCP resources in a prompt,
+and converts them to parts of it.
+"""
 
 import mimetypes
 import os
@@ -38,8 +40,13 @@ async def find_mentions(
     agents = await client.call(AGENT_LIST, NoArguments())
     subagents = {agent.name for agent in agents if agent.mode != "primary"}
     resources = await _find_resources(client, text)
-    # Both spellings: among the names of files, that of a resource ends at its first colon, unless it is quoted.
-    resource_names = {name for each in resources for name in (str(each.filename), str(each.filename).partition(":")[0])}
+    # Both spellings: among the names of files, that of a resource ends at its first colon,
+    # unless it is quoted.
+    resource_names = {
+        name
+        for each in resources
+        for name in (str(each.filename), str(each.filename).partition(":")[0])
+    }
     parts: list[FilePartInput | AgentPartInput] = [*resources]
     for spellings in mentions:
         name = spellings[-1]
@@ -48,7 +55,11 @@ async def find_mentions(
         if name in subagents:
             parts.append(AgentPartInput(name=name))
             continue
-        found = [(spelling, file) for spelling in spellings if (file := await _find_file(client, spelling)) is not None]
+        found = [
+            (spelling, file)
+            for spelling in spellings
+            if (file := await _find_file(client, spelling)) is not None
+        ]
         # A folder only if nothing longer is a file: of `@app/(auth)/a.ts`, `app/` is the beginning.
         files = [each for each in found if each[1].node.type == "file"] or found
         if files:
@@ -60,7 +71,9 @@ async def find_mentions(
 
 
 class _MentionedFile(NamedTuple):
-    """A file or folder. `line_query`: the mentioned lines, as the query of its URL; "" for the whole file."""
+    """A file or folder. `line_query`: the mentioned lines, as the query of its URL;
+    "" for the whole file.
+    """
 
     node: FileNode
     line_query: str = ""
@@ -82,7 +95,9 @@ def _make_file_part(mentioned_file: _MentionedFile, name: str, text: str) -> Fil
     """Return the part for a file or folder that a prompt's text mentions by this name."""
     node = mentioned_file.node
     return FilePartInput(
-        mime=FOLDER_MIME if node.type == "directory" else mimetypes.guess_type(node.path)[0] or "text/plain",
+        mime=FOLDER_MIME
+        if node.type == "directory"
+        else mimetypes.guess_type(node.path)[0] or "text/plain",
         url=Path(node.absolute).as_uri() + mentioned_file.line_query,
         filename=name,
         source=FileSource(path=name, text=locate_mention(name, text)),
@@ -90,14 +105,18 @@ def _make_file_part(mentioned_file: _MentionedFile, name: str, text: str) -> Fil
 
 
 async def _find_resources(client: Client, text: str) -> list[FilePartInput]:
-    """Return a part for each mention that names a known MCP server. The server checks whether it has the resource."""
+    """Return a part for each mention that names a known MCP server.
+    The server checks whether it has the resource.
+    """
     names = list_resource_mentions(text)[: COMMAND_FILES.value]
     servers = await client.call(MCP_STATUS, NoArguments()) if names else {}
     mcp_resources = await client.call(RESOURCE_LIST, NoArguments()) if servers else {}
     file_part_inputs: list[FilePartInput] = []
     for name in names:
         # The longest name: of two servers `a` and `a:b`, `a:b:uri` means the second.
-        server = max((each for each in servers if name.startswith(f"{each}:")), key=len, default=None)
+        server = max(
+            (each for each in servers if name.startswith(f"{each}:")), key=len, default=None
+        )
         if server is None:
             continue
         uri, mcp_resource = name.removeprefix(f"{server}:"), mcp_resources.get(name)
@@ -117,7 +136,9 @@ async def _find_node(client: Client, name: str) -> FileNode | None:
         file = Path(os.path.normpath(directory / expand_user_path(name)))
         if (kind := _find_kind(file)) is None:
             return None
-        return FileNode(name=file.name, path=str(file), absolute=str(file), type=kind, ignored=False)
+        return FileNode(
+            name=file.name, path=str(file), absolute=str(file), type=kind, ignored=False
+        )
     return next((node for node in nodes if node.name == path.name), None)
 
 

@@ -17,11 +17,14 @@ if TYPE_CHECKING:
 
 def refuse_directory(directory: str) -> Client:
     """Raise UsageProblem: only the directory that was opened can be reached."""
-    raise UsageProblem(f"Other directories can't be reached from here. Start codeloop in {directory}.")
+    raise UsageProblem(
+        f"Other directories can't be reached from here. Start codeloop in {directory}."
+    )
 
 
 class Target(Struct, frozen=True):
-    """An open project. `directory`: its absolute path, on the server if there is one. `notes`: lines for the user.
+    """An open project. `directory`: its absolute path, on the server if there is one.
+    `notes`: lines for the user.
 
     `get_session_client`: returns the client of a session, which may belong to another directory.
     `attach_file`: converts a file of this machine to a part of a prompt; raises UsageProblem.

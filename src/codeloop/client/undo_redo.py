@@ -1,4 +1,6 @@
-"""Undoes and redoes turns of a session, and reports the outcome for each file, for every user interface."""
+"""Undoes and redoes turns of a session, and reports the outcome for each file,
+for every user interface.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
 
@@ -44,7 +46,9 @@ REDO_WORDS = {
 ShowLine = Callable[[str], object]
 
 
-def list_done_lines(done: Sequence[FileDone], words: dict[str, str], make_safe: Callable[[str], str]) -> Iterator[str]:
+def list_done_lines(
+    done: Sequence[FileDone], words: dict[str, str], make_safe: Callable[[str], str]
+) -> Iterator[str]:
     """Yield a line for each file that is restored.
 
     `words`: UNDO_WORDS or REDO_WORDS. `make_safe` escapes a text for the screen.
@@ -54,19 +58,24 @@ def list_done_lines(done: Sequence[FileDone], words: dict[str, str], make_safe: 
         yield f"{words[each.what]}  {source}{make_safe(each.path)}"
 
 
-def list_conflict_lines(conflicts: Sequence[FileConflict], make_safe: Callable[[str], str]) -> Iterator[str]:
+def list_conflict_lines(
+    conflicts: Sequence[FileConflict], make_safe: Callable[[str], str]
+) -> Iterator[str]:
     """Yield a line for each file that is left as it is, with the reason."""
     for each in conflicts:
         yield f"skipped  {make_safe(each.path)}: {make_safe(each.reason)}"
 
 
-async def undo_last(client: Client, session: Session, *, dry_run: bool, say: ShowLine, warn: ShowLine) -> int:
+async def undo_last(
+    client: Client, session: Session, *, dry_run: bool, say: ShowLine, warn: ShowLine
+) -> int:
     """Undo the last turn that is not undone yet; return 1 if a file was left as it is, else 0.
 
     Raises UsageProblem if there is no such turn.
     """
     turns = await _list_turns(client, session)
-    # An undo that was interrupted has stored no diff yet: it is completed, instead of undoing one more turn.
+    # An undo that was interrupted has stored no diff yet: it is completed,
+    # instead of undoing one more turn.
     is_begun = session.revert is not None and session.revert.diff is None
     undoable_turns = [turn for turn in turns if not turn.is_undone]
     last = turns[len(undoable_turns)] if is_begun and len(undoable_turns) < len(turns) else None
@@ -75,13 +84,16 @@ async def undo_last(client: Client, session: Session, *, dry_run: bool, say: Sho
             raise UsageProblem(f"There is nothing to undo in {session.id}.")
         last = undoable_turns[-1]
     answer = await client.call(
-        SESSION_REVERT, RevertSession(session_id=session.id, message_id=last.prompt_id, dry_run=dry_run)
+        SESSION_REVERT,
+        RevertSession(session_id=session.id, message_id=last.prompt_id, dry_run=dry_run),
     )
     heading = f"{_conjugate('undo', answer.outcome, dry_run=dry_run)}: {last.quoted_prompt}"
     return _report_outcome(answer.outcome, heading, UNDO_WORDS, say, warn, dry_run=dry_run)
 
 
-async def redo_last(client: Client, session: Session, *, dry_run: bool, say: ShowLine, warn: ShowLine) -> int:
+async def redo_last(
+    client: Client, session: Session, *, dry_run: bool, say: ShowLine, warn: ShowLine
+) -> int:
     """Redo the last turn that was undone; return 1 if a file was left as it is, else 0.
 
     Raises UsageProblem if there is no such turn.
@@ -92,25 +104,39 @@ async def redo_last(client: Client, session: Session, *, dry_run: bool, say: Sho
     undone_turns = [turn for turn in turns if turn.is_undone]
     prompt = undone_turns[0].quoted_prompt if undone_turns else "the last step"
     if len(undone_turns) > 1:
-        # A redo moves the point of the undo one turn forward; past the last turn nothing is undone any more.
+        # A redo moves the point of the undo one turn forward;
+        # past the last turn nothing is undone any more.
         later = undone_turns[1].prompt_id
         answer = await client.call(
             SESSION_REVERT, RevertSession(session_id=session.id, message_id=later, dry_run=dry_run)
         )
     else:
-        answer = await client.call(SESSION_UNREVERT, UnrevertSession(session_id=session.id, dry_run=dry_run))
+        answer = await client.call(
+            SESSION_UNREVERT, UnrevertSession(session_id=session.id, dry_run=dry_run)
+        )
     heading = f"{_conjugate('redo', answer.outcome, dry_run=dry_run)}: {prompt}"
     return _report_outcome(answer.outcome, heading, REDO_WORDS, say, warn, dry_run=dry_run)
 
 
 async def undo_files(
-    client: Client, session: Session, files: Sequence[str], *, redo: bool, dry_run: bool, say: ShowLine, warn: ShowLine
+    client: Client,
+    session: Session,
+    files: Sequence[str],
+    *,
+    redo: bool,
+    dry_run: bool,
+    say: ShowLine,
+    warn: ShowLine,
 ) -> int:
-    """Undo or redo the changes of the last turn to some files; return 1 if a file was left as it is, else 0."""
+    """Undo or redo the changes of the last turn to some files;
+    return 1 if a file was left as it is, else 0.
+    """
     request = UndoFiles(session_id=session.id, files=list(files), redo=redo, dry_run=dry_run)
     answer = await client.call(UNDO_FILES, request)
     turns = await _list_turns(client, session)
-    prompt = next((turn.quoted_prompt for turn in turns if turn.prompt_id == answer.message_id), None)
+    prompt = next(
+        (turn.quoted_prompt for turn in turns if turn.prompt_id == answer.message_id), None
+    )
     verb = "redo" if redo else "undo"
     heading = f"There is nothing to {verb} in these files."
     if prompt is not None:
@@ -129,7 +155,9 @@ def _conjugate(verb: str, outcome: FilesOutcome | None, *, dry_run: bool) -> str
 
 
 class _Turn(Struct, frozen=True):
-    """A turn of the user: the id of its prompt, the prompt as it is shown, and whether the turn is undone."""
+    """A turn of the user: the id of its prompt, the prompt as it is shown,
+    and whether the turn is undone.
+    """
 
     prompt_id: str
     quoted_prompt: str
@@ -137,10 +165,14 @@ class _Turn(Struct, frozen=True):
 
 
 async def _list_turns(client: Client, session: Session) -> list[_Turn]:
-    """Return the turns of a session: each begins with a prompt of the user, and holds all up to the next one."""
+    """Return the turns of a session: each begins with a prompt of the user,
+    and holds all up to the next one.
+    """
     messages = await client.call(SESSION_MESSAGES, ListMessages(session_id=session.id))
     point = session.revert.message_id if session.revert is not None else None
-    first_undone = next((index for index, each in enumerate(messages) if each.info.id == point), len(messages))
+    first_undone = next(
+        (index for index, each in enumerate(messages) if each.info.id == point), len(messages)
+    )
     return [
         _Turn(message.info.id, _quote_prompt(message), index >= first_undone)
         for index, message in enumerate(messages)
@@ -149,7 +181,9 @@ async def _list_turns(client: Client, session: Session) -> list[_Turn]:
 
 
 def _quote_prompt(turn: MessageWithParts) -> str:
-    text = next((part.text for part in turn.parts if isinstance(part, TextPart) and not part.synthetic), "")
+    text = next(
+        (part.text for part in turn.parts if isinstance(part, TextPart) and not part.synthetic), ""
+    )
     return f"“{one_line(text, MAX_PROMPT)}”" if text else "the last step"
 
 

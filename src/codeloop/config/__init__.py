@@ -1,1 +1,3 @@
-"""Configuration: reads its layers, merges them into one frozen `Config`, and decides which projects are trusted."""
+"""Configuration: reads its layers, merges them into one frozen `Config`,
+and decides which projects are trusted.
+"""

@@ -1,6 +1,7 @@
 """Edits the text of a configuration file, and keeps its comments and indentation.
 
-Texts are taken and returned; `file_entries.py` and the handlers of the API read and write the files.
+Texts are taken and returned; `file_entries.py` and the handlers of the API
+read and write the files.
 """
 
 import json
@@ -13,14 +14,18 @@ from codeloop.schema.limits import CONFIG_DEPTH
 from codeloop.schema.wire import JSON
 
 _ORDERED_SECTIONS = frozenset(("permission", "tools"))
-"""Sections in which the order of keys matters: each is compared and written as one value, changed keys at its end."""
+"""Sections in which the order of keys matters: each is compared and written as one value,
+changed keys at its end.
+"""
 _NOT_AN_OBJECT = "it is not an object in braces"
 _FIRST_INDENT = r"\A\s*\{[ \t\r]*\n([ \t]+)\""
 """Matches the start of a file to the first key; its group is the indentation of that key."""
 
 
 class NotEditable(ValueError):
-    """A file can't be edited: it is invalid, or has a value of another type in place of an object or a list."""
+    """A file can't be edited: it is invalid, or has a value of another type in
+    place of an object or a list.
+    """
 
 
 def find_changed_settings(requested: JSON, present: JSON) -> JSON:
@@ -39,7 +44,8 @@ def find_changed_settings(requested: JSON, present: JSON) -> JSON:
 
 
 def edit_text(text: str | None, change: JSON) -> str:
-    """Return a file's text (None: there is no file) with a change merged in; comments and indentation stay.
+    """Return a file's text (None: there is no file) with a change merged in;
+    comments and indentation stay.
 
     Raises NotEditable, and ValueError if the result is nested too deeply.
     """
@@ -57,8 +63,12 @@ def edit_text(text: str | None, change: JSON) -> str:
     return after
 
 
-def _list_changes(path: tuple[str, ...], old: JSON, change: JSON) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """Yield the path and the new value of each change; None removes a value. An ordered section is one value."""
+def _list_changes(
+    path: tuple[str, ...], old: JSON, change: JSON
+) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Yield the path and the new value of each change; None removes a value.
+    An ordered section is one value.
+    """
     for key, value in change.items():
         before = old.get(key)
         if is_object(value) and is_object(before) and key not in _ORDERED_SECTIONS:
@@ -70,13 +80,18 @@ def _list_changes(path: tuple[str, ...], old: JSON, change: JSON) -> Iterator[tu
 
 
 def add_to_list(text: str | None, key: str, entry: str, is_match: Callable[[Any], bool]) -> str:
-    """Return a file's text (None: there is no file) with an entry added to the list at `key`, the rest as it is.
+    """Return a file's text (None: there is no file) with an entry added to the list at `key`,
+    the rest as it is.
 
-    Nothing is added if `is_match` accepts an entry of the list. Raises JsoncError; NotEditable if the value at `key` is
-    not a list.
+    Nothing is added if `is_match` accepts an entry of the list. Raises JsoncError; NotEditable if
+    the value at `key` is not a list.
     """
     document = parse_jsonc(text if text and text.strip() else "{}\n", depth=CONFIG_DEPTH.value)
-    source, entries, literal = document.text, _get_list(document, key), json.dumps(entry, ensure_ascii=False)
+    source, entries, literal = (
+        document.text,
+        _get_list(document, key),
+        json.dumps(entry, ensure_ascii=False),
+    )
     if entries is None:
         # Behind the opening brace.
         offset = document.spans[()].start + 1
@@ -96,7 +111,8 @@ def add_to_list(text: str | None, key: str, entry: str, is_match: Callable[[Any]
 
 
 def remove_from_list(text: str, key: str, is_match: Callable[[Any], bool]) -> str:
-    """Return a file's text without the entries of the list at `key` that `is_match` accepts, the rest as it is.
+    """Return a file's text without the entries of the list at `key` that `is_match` accepts,
+    the rest as it is.
 
     Raises JsoncError; NotEditable if the value at `key` is not a list.
     """
@@ -117,7 +133,8 @@ def remove_from_list(text: str, key: str, is_match: Callable[[Any], bool]) -> st
 
 
 def set_value(text: str, path: Sequence[str], value: Any) -> str:
-    """Return a file's text with the value at a path of keys set (None removes it), the rest as it is.
+    """Return a file's text with the value at a path of keys set (None removes it),
+    the rest as it is.
 
     Raises JsoncError; NotEditable if a value on that path is not an object.
     """
@@ -125,23 +142,36 @@ def set_value(text: str, path: Sequence[str], value: Any) -> str:
     current: Any = document.value
     for depth, key in enumerate(path):
         if not is_object(current):
-            raise NotEditable(f"its `{'.'.join(path[:depth])}` is not an object in braces" if depth else _NOT_AN_OBJECT)
+            raise NotEditable(
+                f"its `{'.'.join(path[:depth])}` is not an object in braces"
+                if depth
+                else _NOT_AN_OBJECT
+            )
         if key not in current:
             if value is None:
                 return text
-            return _add_member(document, tuple(path[:depth]), key, _wrap_in_objects(path[depth + 1 :], value))
+            return _add_member(
+                document, tuple(path[:depth]), key, _wrap_in_objects(path[depth + 1 :], value)
+            )
         current = current[key]
     span = document.spans[tuple(path)]
     if value is None:
         return _remove_member(document.text, span)
-    return document.text[: span.start] + _indent(_format_value(value), 2 * len(path)) + document.text[span.end :]
+    return (
+        document.text[: span.start]
+        + _indent(_format_value(value), 2 * len(path))
+        + document.text[span.end :]
+    )
 
 
 def _add_member(document: Document, path: KeyPath, key: str, value: Any) -> str:
-    """Return a document's text with a member added at the end of the object at `path`, on its own lines."""
+    """Return a document's text with a member added at the end of the object at `path`,
+    on its own lines.
+    """
     text, blanks = document.text, 2 * len(path) + 2
     member = f"\n{' ' * blanks}{json.dumps(key, ensure_ascii=False)}: {_indent(_format_value(value), blanks)}"
-    # The ends of the members that the object has already. (The path of the whole document is empty.)
+    # The ends of the members that the object has already.
+    # (The path of the whole document is empty.)
     ends = [span.end for each, span in document.spans.items() if each[:-1] == path and each]
     if ends:
         return f"{text[: max(ends)]},{member}{text[max(ends) :]}"
@@ -204,7 +234,8 @@ def _is_plain_json(text: str) -> bool:
 
 
 def _merge(old: JSON, change: JSON, *, is_ordered: bool) -> JSON:
-    """Return `old` with a change merged in: objects are merged, other values replaced; None removes a key.
+    """Return `old` with a change merged in: objects are merged, other values replaced;
+    None removes a key.
 
     `is_ordered`: of several matching keys the last one wins, so changed keys move to the end.
     """

@@ -1,4 +1,6 @@
-"""Sets or removes one entry of a configuration file, such as an MCP server; the rest of the file stays unchanged."""
+"""Sets or removes one entry of a configuration file, such as an MCP server;
+the rest of the file stays unchanged.
+"""
 
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -19,7 +21,8 @@ from codeloop.schema.wire import JSON
 
 
 def choose_entry_file(paths: Paths, project_root: ProjectRoot | None) -> Path:
-    """Return the file to write entries to: that of the project, or without a project the user's own.
+    """Return the file to write entries to: that of the project,
+    or without a project the user's own.
 
     If codeloop.json and codeloop.jsonc both exist, it is the latter, which takes precedence.
     """
@@ -29,7 +32,8 @@ def choose_entry_file(paths: Paths, project_root: ProjectRoot | None) -> Path:
 
 
 def resolve_entry(value: Any, folder: Path, environment: Mapping[str, str]) -> Any:
-    """Return an entry with its `{env:}` and `{file:}` references replaced, as if it were read from a file in `folder`.
+    """Return an entry with its `{env:}` and `{file:}` references replaced,
+    as if it were read from a file in `folder`.
 
     Raises CodeloopError for a variable that is not set and a file that can't be read.
     """
@@ -37,7 +41,9 @@ def resolve_entry(value: Any, folder: Path, environment: Mapping[str, str]) -> A
     def read_reference(kind: str, name: str, _keys: KeyPath) -> str:
         if kind == "env":
             if name not in environment and ":-" not in name:
-                raise CodeloopError(f"The variable {name} is not set, which the entry takes a value from.")
+                raise CodeloopError(
+                    f"The variable {name} is not set, which the entry takes a value from."
+                )
             return read_variable(name, environment)
         file = folder / expand_user_path(name)
         text = read_text(file, CONFIG_BYTES.value)
@@ -65,16 +71,31 @@ def write_entries(file: Path, section: str, entries: Mapping[str, JSON]) -> None
     edit_file(file, section, set_entries)
 
 
+def remove_server(file: Path, name: str) -> None:
+    """Remove an MCP server from a file, wherever its entry stands there.
+    Raises as `edit_file` does.
+    """
+
+    def remove(text: str | None) -> str:
+        new_text = text or ""
+        for place in (("mcp",), ("mcp", "servers"), ("mcpServers",)):
+            new_text = set_value(new_text, (*place, name), None)
+        return new_text
+
+    edit_file(file, "mcp", remove)
+
+
 def write_value(file: Path, path: Sequence[str], value: Any) -> None:
     """Set the value at a path of keys in a file; None removes it. Raises as `edit_file` does."""
     edit_file(file, path[0], lambda text: set_value(text or "", path, value))
 
 
 def edit_file(file: Path, section: str, edit: Callable[[str | None], str]) -> bool:
-    """Write what `edit` makes of a file's text (None: there is no file); return whether that is another text.
+    """Write what `edit` makes of a file's text (None: there is no file);
+    return whether that is another text.
 
-    `section`: the key that is edited. Raises CodeloopError if the file can't be read, edited or written; it is then
-    unchanged.
+    `section`: the key that is edited. Raises CodeloopError if the file can't be read, edited or
+    written; it is then unchanged.
     """
     try:
         before = read_text(file, CONFIG_BYTES.value)
@@ -87,10 +108,14 @@ def edit_file(file: Path, section: str, edit: Callable[[str | None], str]) -> bo
         if mode is not None:
             file.chmod(mode)
     except (JsoncError, NotEditable) as error:
-        raise CodeloopError(f"{file} is not changed: {error}. Edit `{section}` in it by hand.") from error
+        raise CodeloopError(
+            f"{file} is not changed: {error}. Edit `{section}` in it by hand."
+        ) from error
     except OSError as error:
         # Other files may have been changed before, so nothing is said of those.
-        raise CodeloopError(f"{file} can't be written: {describe_os_error(error)}. It was not changed.") from error
+        raise CodeloopError(
+            f"{file} can't be written: {describe_os_error(error)}. It was not changed."
+        ) from error
     except ValueError as error:
         raise CodeloopError(f"The entry can't be stored in {file}: {error}.") from error
     return True

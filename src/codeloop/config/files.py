@@ -21,7 +21,9 @@ def read_text(path: Path, max_bytes: int) -> str | None:
     except OSError as error:
         raise CodeloopError(f"{path} can't be read: {describe_os_error(error)}.") from error
     if len(content) > max_bytes:
-        raise CodeloopError(f"{path} is larger than {max_bytes:,} bytes, the most that is read of such a file.")
+        raise CodeloopError(
+            f"{path} is larger than {max_bytes:,} bytes, the most that is read of such a file."
+        )
     try:
         # Some editors write a byte-order mark.
         return content.decode().removeprefix("\ufeff")
@@ -31,7 +33,9 @@ def read_text(path: Path, max_bytes: int) -> str | None:
 
 
 def write_private(path: Path, text: str) -> None:
-    """Write a file that only its owner may read, atomically; a missing folder is created. Raises OSError."""
+    """Write a file that only its owner may read, atomically; a missing folder is created.
+    Raises OSError.
+    """
     create_private_folder(path.parent)
     write_atomically(path, text.encode(), sync=True)
 

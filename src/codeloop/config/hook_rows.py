@@ -15,7 +15,15 @@ from codeloop.config.forms.claude_rules import is_settings_form, read_settings_r
 from codeloop.config.forms.normalise import NormalisedValues
 from codeloop.config.paths import Paths
 from codeloop.config.sources import Layer, format_keys
-from codeloop.kit.jsonc import Document, JsoncError, KeyPath, get_type_name, is_list, is_object, parse_jsonc
+from codeloop.kit.jsonc import (
+    Document,
+    JsoncError,
+    KeyPath,
+    get_type_name,
+    is_list,
+    is_object,
+    parse_jsonc,
+)
 from codeloop.kit.small_files import FileState, read_file_state
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import CONFIG_BYTES, CONFIG_DEPTH
@@ -38,9 +46,18 @@ def _is_text(value: Any) -> bool:
 
 def _is_address(value: Any) -> bool:
     try:
-        parts = urlsplit(value) if isinstance(value, str) and value.isprintable() and " " not in value else None
+        parts = (
+            urlsplit(value)
+            if isinstance(value, str) and value.isprintable() and " " not in value
+            else None
+        )
         # Reading the port raises ValueError if it is out of range.
-        return parts is not None and parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+        return (
+            parts is not None
+            and parts.scheme in {"http", "https"}
+            and bool(parts.hostname)
+            and parts.port != 0
+        )
     except ValueError:
         return False
 
@@ -86,7 +103,9 @@ _FIELDS_BY_TYPE: dict[str, dict[str, HookField]] = {
         "mayAllow": _MAY_ALLOW_FIELD,
     },
     "http": {
-        "url": HookField("an address that begins with http:// or https://", _is_address, is_required=True),
+        "url": HookField(
+            "an address that begins with http:// or https://", _is_address, is_required=True
+        ),
         "headers": HookField("an object of texts, by the names of headers", _are_headers),
         "allowedEnvVars": _TEXTS_FIELD,
         "mayAllow": _MAY_ALLOW_FIELD,
@@ -121,9 +140,11 @@ _LOOSENING_KEYS = {
 
 
 class HookRows(NamedTuple):
-    """The hooks of a layer in the form of `schema.config`; warnings of hooks that are not run and of unknown fields.
+    """The hooks of a layer in the form of `schema.config`;
+    warnings of hooks that are not run and of unknown fields.
 
-    `restrictions`: the rules of a settings file of Claude Code that deny something or ask; its others do not count.
+    `restrictions`: the rules of a settings file of Claude Code that deny something or ask;
+    its others do not count.
     """
 
     rows: list[JSON]
@@ -132,12 +153,19 @@ class HookRows(NamedTuple):
 
 
 def read_hook_rows(
-    values: NormalisedValues, paths: Paths, root: Path, files: dict[Path, FileState], *, trusted: bool
+    values: NormalisedValues,
+    paths: Paths,
+    root: Path,
+    files: dict[Path, FileState],
+    *,
+    trusted: bool,
 ) -> HookRows:
-    """Return the rows of a layer's `hooks`. If `hooks` is the path of a file, that is added to `files` with its state.
+    """Return the rows of a layer's `hooks`. If `hooks` is the path of a file,
+    that is added to `files` with its state.
 
-    `root`: the top of the project. A file in it belongs to the project, so it is only read if the project is `trusted`.
-    Raises CodeloopError, with file, line and column, if the file is missing or `hooks` has an unknown form.
+    `root`: the top of the project. A file in it belongs to the project, so it is only read if the
+    project is `trusted`. Raises CodeloopError, with file, line and column, if the file is missing
+    or `hooks` has an unknown form.
     """
     layer = values.layer
     value: Any = values.values["hooks"]
@@ -176,7 +204,9 @@ def _read_settings_file(layer: Layer, file: Path, *, is_project: bool) -> Layer:
     """Return a settings file that `hooks` names as a layer. Raises CodeloopError."""
     text = read_text(file, CONFIG_BYTES.value)
     if text is None:
-        raise CodeloopError(f"{layer.format_location(('hooks',))}: the file {file} of hooks does not exist.")
+        raise CodeloopError(
+            f"{layer.format_location(('hooks',))}: the file {file} of hooks does not exist."
+        )
     try:
         document: Document = parse_jsonc(text, depth=CONFIG_DEPTH.value)
     except JsoncError as error:
@@ -204,7 +234,8 @@ def _add_rows(result: HookRows, layer: Layer, value: Any) -> None:
 
 
 def _add_row(result: HookRows, layer: Layer, keys: KeyPath, matcher: Any, value: Any) -> None:
-    """Add the row of a hook, or a warning if it is not run. Raises CodeloopError if a field has a wrong value.
+    """Add the row of a hook, or a warning if it is not run.
+    Raises CodeloopError if a field has a wrong value.
 
     `keys`: its path, such as `("hooks", "Stop", 0, "hooks", 1)`. `matcher`: that of its group.
     """
@@ -214,7 +245,8 @@ def _add_row(result: HookRows, layer: Layer, keys: KeyPath, matcher: Any, value:
     if reason:
         result.warnings.append(f"{layer.format_location(keys)}: {reason}")
         return
-    # A layer without a text is of a plugin (or of another extension, or the command line): files are parsed from one.
+    # A layer without a text is of a plugin (or of another extension,
+    # or the command line): files are parsed from one.
     is_from_plugin = not layer.document.text
     known_keys = list_hook_fields(kind)
     known_keys |= _COMMAND_FIELDS if kind == "command" else frozenset()
@@ -227,7 +259,9 @@ def _add_row(result: HookRows, layer: Layer, keys: KeyPath, matcher: Any, value:
     if matcher is not None and not isinstance(matcher, str):
         _fail(layer, (*keys[:3], "matcher"), "expected a text", matcher)
     timeout = data.get("timeout")
-    if timeout is not None and (not isinstance(timeout, int | float) or isinstance(timeout, bool) or timeout <= 0):
+    if timeout is not None and (
+        not isinstance(timeout, int | float) or isinstance(timeout, bool) or timeout <= 0
+    ):
         _fail(layer, (*keys, "timeout"), "expected seconds", timeout)
     for key, field in _FIELDS_BY_TYPE[kind].items():
         if (key in data or field.is_required) and not field.is_valid(data.get(key)):
@@ -243,7 +277,11 @@ def _add_row(result: HookRows, layer: Layer, keys: KeyPath, matcher: Any, value:
         )
     result.rows.append(
         {
-            **{key: data[key] for key in _FIELDS_BY_TYPE[kind] if key in data and key not in loosening_keys},
+            **{
+                key: data[key]
+                for key in _FIELDS_BY_TYPE[kind]
+                if key in data and key not in loosening_keys
+            },
             "type": kind,
             "event": event,
             "matcher": matcher or "",
@@ -258,10 +296,11 @@ def _add_row(result: HookRows, layer: Layer, keys: KeyPath, matcher: Any, value:
 
 
 def _find_loosening_keys(layer: Layer, data: JSON) -> list[str]:
-    """Return the keys of a hook that do not count: those of a project that permit more, and `mayAllow` of a free one.
+    """Return the keys of a hook that do not count: those of a project that permit more, and
+    `mayAllow` of a free one.
 
-    A project's hook loads files that the model can edit, so only the user may exempt one from the sandbox, and none
-    may say yes.
+    A project's hook loads files that the model can edit, so only the user may exempt one from the
+    sandbox, and none may say yes.
     """
     keys = ["sandbox"] if layer.is_project and data.get("sandbox", True) is not True else []
     # A hook that the project can't be hidden from might load files of it.

@@ -1,4 +1,6 @@
-"""What instruction files lead to: files that they import (`@docs/style.md`), and rules in `.claude/rules`."""
+"""What instruction files lead to: files that they import (`@docs/style.md`),
+and rules in `.claude/rules`.
+"""
 
 import os
 import re
@@ -19,7 +21,9 @@ _IMPORT = r"(?m)(?:^|(?<=\s))@((?:\\ |[^\s`])+)"
 
 
 class Rule(Struct, frozen=True):
-    """The text of a rule without its head. `globs`: the files that it is for, relative to its folder; (): all."""
+    """The text of a rule without its head. `globs`: the files that it is for,
+    relative to its folder; (): all.
+    """
 
     text: str
     globs: tuple[str, ...] = ()
@@ -32,7 +36,9 @@ def list_imports(text: str) -> list[str]:
 
 
 def list_rule_files(folder: Path) -> list[Path]:
-    """Return the files of a folder's rules, sorted. Never fails. Links to folders are not followed."""
+    """Return the files of a folder's rules, sorted. Never fails.
+    Links to folders are not followed.
+    """
     files: list[Path] = []
     for top, folders, names in os.walk(folder / RULES_FOLDER):
         files += [Path(top, name) for name in names if name.endswith(".md")]
@@ -51,14 +57,21 @@ def split_rule(text: str) -> Rule:
         return Rule(text)
     globs = page.head.get("paths")
     words = globs.split(",") if isinstance(globs, str) else globs if is_list(globs) else []
-    return Rule(page.body.strip(), tuple(word.strip() for word in words if isinstance(word, str) and word.strip()))
+    return Rule(
+        page.body.strip(),
+        tuple(word.strip() for word in words if isinstance(word, str) and word.strip()),
+    )
 
 
 def find_rules_for(file: Path, folder: Path) -> Iterator[Path]:
-    """Yield the rules of a folder that are for some of its files, among them this one. Both paths are resolved."""
+    """Yield the rules of a folder that are for some of its files, among them this one.
+    Both paths are resolved.
+    """
     for rule_file in list_rule_files(folder):
         try:
-            globs = split_rule(read_start(rule_file, INSTRUCTION_BYTES.value).decode("utf-8-sig", "replace")).globs
+            globs = split_rule(
+                read_start(rule_file, INSTRUCTION_BYTES.value).decode("utf-8-sig", "replace")
+            ).globs
         except OSError:
             continue
         if any(_matches(glob, file.relative_to(folder).as_posix()) for glob in globs):

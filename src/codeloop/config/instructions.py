@@ -1,4 +1,6 @@
-"""Reads the instruction files for the model: AGENTS.md, CLAUDE.md, and those that the key `instructions` names."""
+"""Reads the instruction files for the model: AGENTS.md, CLAUDE.md,
+and those that the key `instructions` names.
+"""
 
 import os
 import re
@@ -18,7 +20,12 @@ from codeloop.kit.guarded_paths import is_secret
 from codeloop.kit.paths import expand_user_path
 from codeloop.kit.small_files import read_start
 from codeloop.schema.config import Config
-from codeloop.schema.limits import CONFIG_DEPTH, INSTRUCTION_BYTES, INSTRUCTION_ENTRIES, INSTRUCTION_FILES
+from codeloop.schema.limits import (
+    CONFIG_DEPTH,
+    INSTRUCTION_BYTES,
+    INSTRUCTION_ENTRIES,
+    INSTRUCTION_FILES,
+)
 
 INSTRUCTION_FILE_NAMES = ("AGENTS.md", "CLAUDE.md")
 # Beside these: what one person adds for one project, and does not commit.
@@ -40,22 +47,33 @@ class Instruction(Struct, frozen=True):
 
 
 class Instructions(Struct, frozen=True):
-    """The files in the order in which the model reads them, and warnings for those that were left out or cut."""
+    """The files in the order in which the model reads them,
+    and warnings for those that were left out or cut.
+    """
 
     files: tuple[Instruction, ...]
     warnings: tuple[str, ...]
 
 
-def read_instructions(project_root: ProjectRoot, paths: Paths, config: Config, *, trusted: bool) -> Instructions:
-    """Read the global file, one file of each folder from the work tree's top down, then those of `config.instructions`.
+def read_instructions(
+    project_root: ProjectRoot, paths: Paths, config: Config, *, trusted: bool
+) -> Instructions:
+    """Read the global file, one file of each folder from the work tree's top down,
+    then those of `config.instructions`.
 
-    A folder's AGENTS.md replaces its CLAUDE.md; its CLAUDE.local.md and its rules for all files come after it, and
-    after each file those that it imports. The files of an untrusted project are read too, since they are only
-    data, but a link that leads out of its work tree is not followed. A file that can't be read becomes a warning.
+    A folder's AGENTS.md replaces its CLAUDE.md; its CLAUDE.local.md and its rules for all files
+    come after it, and after each file those that it imports. The files of an untrusted project are
+    read too, since they are only
+    data, but a link that leads out of its work tree is not followed.
+    A file that can't be read becomes a warning.
     """
     reader = _InstructionReader(project_root, trusted=trusted)
     reader.own_folders = (paths.config, paths.opencode_config, paths.claude_home)
-    for file in (paths.config / "AGENTS.md", paths.opencode_config / "AGENTS.md", paths.claude_home / "CLAUDE.md"):
+    for file in (
+        paths.config / "AGENTS.md",
+        paths.opencode_config / "AGENTS.md",
+        paths.claude_home / "CLAUDE.md",
+    ):
         if reader.add(file, is_ours=True):
             break
     for file in _list_rule_files(paths.claude_home.parent):
@@ -75,7 +93,9 @@ def read_instructions(project_root: ProjectRoot, paths: Paths, config: Config, *
         is_absolute, is_exact = path.is_absolute(), not re.search(_PATTERN_CHARACTERS, pattern)
         has_match = False
         for base in [Path(path.anchor)] if is_absolute else reversed(folders):
-            for file in _find_matches(base, str(path.relative_to(base) if is_absolute else path), reader):
+            for file in _find_matches(
+                base, str(path.relative_to(base) if is_absolute else path), reader
+            ):
                 if reader.add(file, is_ours=is_absolute, is_exact=is_exact):
                     has_match = True
         if not has_match:
@@ -98,15 +118,19 @@ class _InstructionReader(Struct):
     read_files: set[Path] = struct_field(default_factory=set[Path])
     remaining_entries: int = struct_field(default_factory=lambda: INSTRUCTION_ENTRIES.value)
 
-    def add(self, file: Path, *, is_ours: bool = False, is_exact: bool = True, hops: int = 0) -> bool:
-        """Read a file, unless it was read already. Return False if it is missing, unreadable or may not be read.
+    def add(
+        self, file: Path, *, is_ours: bool = False, is_exact: bool = True, hops: int = 0
+    ) -> bool:
+        """Read a file, unless it was read already. Return False if it is missing,
+        unreadable or may not be read.
 
         True also stands for one that is left out because there are too many: a warning says so.
 
-        `is_ours`: it is a global file, or named by an absolute path or pattern, so it may be anywhere: of an untrusted
-        configuration no such path is left. Any other file is not read if a link leads out of the project, even if the
-        project is trusted: a command may have created the link since. A file outside is read if a trusted configuration
-        names it without a pattern (`is_exact`), by a path without links.
+        `is_ours`: it is a global file, or named by an absolute path or pattern, so it may be
+        anywhere: of an untrusted configuration no such path is left. Any other file is not read if
+        a link leads out of the project, even if the project is trusted: a command may have created
+        the link since. A file outside is read if a trusted configuration names it without a pattern
+        (`is_exact`), by a path without links.
         """
         try:
             real = file.resolve(strict=True)
@@ -120,7 +144,9 @@ class _InstructionReader(Struct):
             self.warnings.append(f"{file} leads out of {where}: not read.")
             return False
         if len(self.files) >= INSTRUCTION_FILES.value:
-            self.warnings.append(f"{file}: more than {INSTRUCTION_FILES.value} instruction files, not read.")
+            self.warnings.append(
+                f"{file}: more than {INSTRUCTION_FILES.value} instruction files, not read."
+            )
             return True
         self.read_files.add(real)
         text = self._read(file)
@@ -144,9 +170,11 @@ class _InstructionReader(Struct):
         return True
 
     def _add_import(self, importer: Path, name: str, *, is_ours: bool, hops: int) -> None:
-        """Read a file that another one imports: of a project, in its work tree, or among the user's own instructions.
+        """Read a file that another one imports: of a project, in its work tree,
+        or among the user's own instructions.
 
-        Anything else is left out, with a warning: a repository could have any file of the user sent to a model.
+        Anything else is left out, with a warning: a repository could have any file of
+        the user sent to a model.
         """
         path = Path(os.path.normpath(importer.parent / expand_user_path(name)))
         try:
@@ -159,12 +187,18 @@ class _InstructionReader(Struct):
         elif real in self.read_files:
             return
         elif hops > _MAX_HOPS:
-            self.warnings.append(f"{importer}: @{name} is more than {_MAX_HOPS} imports away: not read.")
+            self.warnings.append(
+                f"{importer}: @{name} is more than {_MAX_HOPS} imports away: not read."
+            )
         elif not is_ours and is_secret(str(real)):
             self.warnings.append(f"{importer}: @{name} may hold secrets: not read.")
         elif is_ours or real.is_relative_to(self.project_root.root):
             self.add(path, is_ours=is_ours, hops=hops)
-        elif self.trusted and real.suffix == ".md" and any(real.is_relative_to(each) for each in self.own_folders):
+        elif (
+            self.trusted
+            and real.suffix == ".md"
+            and any(real.is_relative_to(each) for each in self.own_folders)
+        ):
             self.add(path, is_ours=True, hops=hops)
         else:
             self.warnings.append(
@@ -191,7 +225,9 @@ class _InstructionReader(Struct):
 
 
 def _find_matches(base: Path, pattern: str, reader: _InstructionReader) -> Iterator[Path]:
-    """Yield the files below a folder that match a pattern, sorted; `**` stands for any number of folders."""
+    """Yield the files below a folder that match a pattern, sorted;
+    `**` stands for any number of folders.
+    """
     if not re.search(_PATTERN_CHARACTERS, pattern):
         yield base / pattern
         return
@@ -237,7 +273,9 @@ def _list_entries(folder: Path, reader: _InstructionReader) -> list[os.DirEntry[
         return []
     reader.remaining_entries -= len(dir_entries) + 1
     if reader.remaining_entries <= 0:
-        reader.warnings.append(f"instructions: stopped after {INSTRUCTION_ENTRIES.value:,} files and folders.")
+        reader.warnings.append(
+            f"instructions: stopped after {INSTRUCTION_ENTRIES.value:,} files and folders."
+        )
     return sorted(dir_entries, key=lambda entry: entry.name)
 
 

@@ -1,6 +1,7 @@
 """Finds unknown, misspelt and unsupported keys of the configuration, for warnings.
 
-The supported keys are the fields of the structs in `schema/config.py`; the tables here have all others.
+The supported keys are the fields of the structs in `schema/config.py`;
+the tables here have all others.
 """
 
 from collections.abc import Iterator
@@ -36,42 +37,100 @@ from codeloop.schema.config import (
 )
 from codeloop.schema.wire import JSON
 
-# Keys that are not fields of the structs and yet known: they are converted to others, or have no use in codeloop. For
-# those of `_UNSUPPORTED_KEYS` there is another warning. Here and below, `*` joins lines of names: the formatter would
-# give each name of one long tuple a line of its own.
+# Keys that are not fields of the structs and yet known: they are converted to others, or have no
+# use in codeloop. For those of `_UNSUPPORTED_KEYS` there is another warning. Here and below, `*`
+# joins lines of names: the formatter would give each name of one long tuple a line of its own.
 _OTHER_KNOWN_KEYS: dict[type[msgspec.Struct], frozenset[str]] = {
     Config: frozenset(
         (
-            *("$schema", "tools", "mode", "logLevel", "autoshare", "theme", "keybinds", "tui", "layout", "references"),
+            *(
+                "$schema",
+                "tools",
+                "mode",
+                "logLevel",
+                "autoshare",
+                "theme",
+                "keybinds",
+                "tui",
+                "layout",
+                "references",
+            ),
             *("reference", "subagent_depth", "attachment", "enterprise", "disable_lsp_download"),
         )
     ),
     ProviderConfig: frozenset(("id",)),
-    ModelConfig: frozenset(("family", "release_date", "experimental", "status", "provider", "knowledge")),
+    ModelConfig: frozenset(
+        ("family", "release_date", "experimental", "status", "provider", "knowledge")
+    ),
     ServerConfig: frozenset(("mdns", "mdnsDomain")),
     CompactionConfig: frozenset(("tail_turns", "preserve_recent_tokens")),
 }
 _OTHER_SHAPES = frozenset(("permissions", "policies", "agents"))
 """Keys of OpenCode 2 that are read (`config/forms/version_two.py`), and suggested to nobody."""
-_FOREIGN_KEYS = frozenset(("mcpServers",))
-"""Keys of other programs' files, in entries that ours don't have; `_WAYS` says what takes them."""
 _PERMISSION_NAMES = frozenset(
     (
-        *("*", "read", "edit", "write", "multiedit", "apply_patch", "patch", "glob", "grep", "list", "bash", "task"),
-        *("skill", "lsp", "todowrite", "todoread", "webfetch", "webfetch_private", "websearch", "codesearch"),
-        *("external_directory", "sandbox", "mcp_changed", "mcp_resource", "mcp_sampling", "doom_loop", "subagents"),
-        *("question", "plan_enter", "plan_exit", "bash_output", "bash_kill", "batch", "task_output"),
+        *(
+            "*",
+            "read",
+            "edit",
+            "write",
+            "multiedit",
+            "apply_patch",
+            "patch",
+            "glob",
+            "grep",
+            "list",
+            "bash",
+            "task",
+        ),
+        *(
+            "skill",
+            "lsp",
+            "todowrite",
+            "todoread",
+            "webfetch",
+            "webfetch_private",
+            "websearch",
+            "codesearch",
+        ),
+        *(
+            "external_directory",
+            "sandbox",
+            "mcp_changed",
+            "mcp_resource",
+            "mcp_sampling",
+            "doom_loop",
+            "subagents",
+        ),
+        *(
+            "question",
+            "plan_enter",
+            "plan_exit",
+            "bash_output",
+            "bash_kill",
+            "batch",
+            "task_output",
+        ),
         *("shell", "subagent", "view", "ls", "fetch"),
     )
 )
 _PROVIDER_OPTIONS = frozenset(
-    ("baseURL", "apiKey", "apiKeyHelper", "apiKeyHelperTtl", "protocol", "headers", "timeout", "chunkTimeout")
+    (
+        "baseURL",
+        "apiKey",
+        "apiKeyHelper",
+        "apiKeyHelperTtl",
+        "protocol",
+        "headers",
+        "timeout",
+        "chunkTimeout",
+    )
 )
 # Fields of the structs that no file may set: `config/trust` derives them.
 _INTERNAL_KEYS = frozenset(("restrictions",))
 
-# The sections of a struct: the key, the struct of its value, and whether the value is an object of many, by name:
-# `provider` has many ProviderConfigs, `server` is one ServerConfig.
+# The sections of a struct: the key, the struct of its value, and whether the value is an object of
+# many, by name: `provider` has many ProviderConfigs, `server` is one ServerConfig.
 _SECTIONS: dict[type[msgspec.Struct], tuple[tuple[str, type[msgspec.Struct], bool], ...]] = {
     Config: (
         ("provider", ProviderConfig, True),
@@ -105,7 +164,8 @@ _AGENT_KEYS = frozenset(
         *("tools", "maxSteps", "top_k", "permissions", "disabled", "system", "request"),
     )
 )
-# Sections that may have any keys (options of a model, tools of a server): only likely misspellings are reported.
+# Sections that may have any keys (options of a model,
+# tools of a server): only likely misspellings are reported.
 _OPEN_SECTIONS: tuple[tuple[KeyPath, frozenset[str]], ...] = (
     (("provider", "*", "options"), _PROVIDER_OPTIONS),
     (("permission",), _PERMISSION_NAMES),
@@ -127,7 +187,6 @@ _RULE_LISTS: tuple[KeyPath, ...] = (
 )
 """Rules in the form of OpenCode 2: lists of objects with `action`."""
 _UNSUPPORTED_KEYS: tuple[KeyPath, ...] = (
-    *((name,) for name in _FOREIGN_KEYS),
     *((name,) for name in ("experimental", "autoupdate", "references")),
     *((name,) for name in ("reference", "subagent_depth", "attachment", "enterprise")),
     *((name,) for name in ("theme", "keybinds", "tui", "layout")),
@@ -135,14 +194,15 @@ _UNSUPPORTED_KEYS: tuple[KeyPath, ...] = (
     *(("compaction", name) for name in ("tail_turns", "preserve_recent_tokens")),
     *(("server", name) for name in ("mdns", "mdnsDomain")),
 )
-"""Settings of OpenCode that are not supported yet: each causes a warning, so that nobody relies on it."""
+"""Settings of OpenCode that are not supported yet: each causes a warning,
+so that nobody relies on it.
+"""
 
 
 _WAYS: tuple[tuple[KeyPath, str], ...] = (
     (("experimental", "batch_tool"), 'allow the tool by `"permission": {"batch": "allow"}`'),
     (("experimental", "primary_tools"), "deny tools to subagents by `agent.NAME.permission`"),
     (("experimental", "mcp_timeout"), "set `timeout` of each server in `mcp`"),
-    (("mcpServers",), "give it to `codeloop mcp add`, as `codeloop mcp add '{\"mcpServers\": ...}'`"),
     (("autoupdate",), "update codeloop as you have installed it"),
     (("references",), "name the files in `instructions`"),
     (("reference",), "name the files in `instructions`"),
@@ -161,13 +221,16 @@ _WAYS: tuple[tuple[KeyPath, str], ...] = (
 def find_way(keys: KeyPath) -> str:
     """Return the way that replaces a setting that is not supported; "": there is none."""
     for prefix, way in _WAYS:
-        if len(prefix) == len(keys) and all(part in ("*", key) for part, key in zip(prefix, keys, strict=True)):
+        if len(prefix) == len(keys) and all(
+            part in ("*", key) for part, key in zip(prefix, keys, strict=True)
+        ):
             return way
     return ""
 
 
 class UnknownKey(NamedTuple):
-    """An unknown key, with similar known keys. `is_dropped`: the key has no effect; False: it is passed on.
+    """An unknown key, with similar known keys. `is_dropped`: the key has no effect;
+    False: it is passed on.
 
     `value`: where not the key is unknown, but the name that it has as its value: that; else "".
     """
@@ -183,13 +246,17 @@ def list_settings(kind: type[msgspec.Struct]) -> frozenset[str]:
     return frozenset(kind.__struct_encode_fields__) - _INTERNAL_KEYS
 
 
-def find_unknown_keys(value: Any, kind: type[msgspec.Struct] = Config, keys: KeyPath = ()) -> Iterator[UnknownKey]:
-    """Yield every unknown key; in sections that may have any key, only those similar to a known one."""
+def find_unknown_keys(
+    value: Any, kind: type[msgspec.Struct] = Config, keys: KeyPath = ()
+) -> Iterator[UnknownKey]:
+    """Yield every unknown key; in sections that may have any key,
+    only those similar to a known one.
+    """
     if not is_object(value):
         return
     known_keys = list_settings(kind) | _OTHER_KNOWN_KEYS.get(kind, frozenset())
     for key in value:
-        if key not in known_keys and (keys or key not in _OTHER_SHAPES | _FOREIGN_KEYS):
+        if key not in known_keys and (keys or key not in _OTHER_SHAPES):
             yield UnknownKey((*keys, key), find_similar(key, sorted(known_keys)))
     for name, section, is_many in _SECTIONS.get(kind, ()):
         inner = value.get(name)
@@ -205,7 +272,9 @@ def find_unknown_keys(value: Any, kind: type[msgspec.Struct] = Config, keys: Key
             yield from _find_misspelt_actions(value, prefix)
 
 
-def _find_misspellings(value: JSON, open_keys: KeyPath, names: frozenset[str]) -> Iterator[UnknownKey]:
+def _find_misspellings(
+    value: JSON, open_keys: KeyPath, names: frozenset[str]
+) -> Iterator[UnknownKey]:
     for keys, section in find_values(value, open_keys):
         for key in section if is_object(section) else ():
             if suggestions := _suggest_names(key, names):
@@ -216,12 +285,17 @@ def _find_misspelt_actions(value: JSON, list_keys: KeyPath) -> Iterator[UnknownK
     for keys, rules in find_values(value, list_keys):
         for index, rule in enumerate(rules if is_list(rules) else ()):
             action = rule.get("action") if is_object(rule) else None
-            if isinstance(action, str) and (suggestions := _suggest_names(action, _PERMISSION_NAMES)):
-                yield UnknownKey((*keys, index, "action"), suggestions, is_dropped=False, value=action)
+            if isinstance(action, str) and (
+                suggestions := _suggest_names(action, _PERMISSION_NAMES)
+            ):
+                yield UnknownKey(
+                    (*keys, index, "action"), suggestions, is_dropped=False, value=action
+                )
 
 
 def _suggest_names(name: str, names: frozenset[str]) -> list[str]:
-    """Return the names that an unknown one may be meant for; empty: it is known, a wildcard for some, or far from all.
+    """Return the names that an unknown one may be meant for;
+    empty: it is known, a wildcard for some, or far from all.
 
     A name that is far from all may be that of an extension's tool, or of a model's option.
     """
@@ -232,7 +306,9 @@ def _suggest_names(name: str, names: frozenset[str]) -> list[str]:
 
 
 def find_values(value: Any, prefix: KeyPath, keys: KeyPath = ()) -> Iterator[tuple[KeyPath, Any]]:
-    """Yield the values at the path `prefix`, in which `*` stands for any key, each with its full path of keys."""
+    """Yield the values at the path `prefix`, in which `*` stands for any key,
+    each with its full path of keys.
+    """
     if len(keys) == len(prefix):
         yield keys, value
     elif is_object(value):
@@ -250,7 +326,9 @@ def find_unsupported_keys(raw: JSON) -> Iterator[KeyPath]:
             if value and not (is_object(value) and value.get("enabled") is False):
                 # Each experiment is a setting of its own, with a way of its own.
                 is_group = keys == ("experimental",) and is_object(value)
-                yield from ((*keys, name) for name, each in value.items() if each) if is_group else (keys,)
+                yield from (
+                    ((*keys, name) for name, each in value.items() if each) if is_group else (keys,)
+                )
     if raw.get("share") == "auto" or raw.get("autoshare") is True:
         yield ("share",) if "share" in raw else ("autoshare",)
     yield from (keys for keys, value in find_values(raw, ("compaction", "prune")) if value is False)

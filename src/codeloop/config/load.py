@@ -1,4 +1,6 @@
-"""Loads the configuration: `load_config` merges all layers into one frozen `Config`, with the origin of every value."""
+"""Loads the configuration: `load_config` merges all layers into one frozen `Config`,
+with the origin of every value.
+"""
 
 import re
 from collections.abc import Mapping
@@ -14,7 +16,14 @@ from codeloop.config.known_keys import find_unknown_keys, find_unsupported_keys,
 from codeloop.config.paths import Paths
 from codeloop.config.project_root import ProjectRoot
 from codeloop.config.references import REFERENCE_PATTERN, replace_references
-from codeloop.config.sources import NO_EXTRA_LAYERS, ExtraLayers, Layer, Origin, find_layers, format_keys
+from codeloop.config.sources import (
+    NO_EXTRA_LAYERS,
+    ExtraLayers,
+    Layer,
+    Origin,
+    find_layers,
+    format_keys,
+)
 from codeloop.kit.jsonc import KeyPath, is_list, is_object
 from codeloop.kit.small_files import FileState
 from codeloop.kit.text.suggest import format_suggestion
@@ -37,7 +46,9 @@ _LAYER_DESCRIPTIONS = {
     "--config": "the file of --config",
 }
 _LAYER_RANKS = {"global": 0, "project": 2, "extensions": 2, "command line": 3}
-"""The rank of layers by name: a layer overrides those of lower ranks. Layers with other names have rank 1."""
+"""The rank of layers by name: a layer overrides those of lower ranks.
+Layers with other names have rank 1.
+"""
 
 
 class SettingPlace(NamedTuple):
@@ -50,8 +61,9 @@ class SettingPlace(NamedTuple):
 class LoadedConfig(Struct, frozen=True):
     """The effective configuration, and the origin of its values.
 
-    `provenance`: the layer that set each value, by the value's dotted path (`provider.x.options.baseURL`,
-    `permission[2]`). `warnings`: one line each. `sources`: the files and variables that were read, in order.
+    `provenance`: the layer that set each value, by the value's dotted path
+    (`provider.x.options.baseURL`, `permission[2]`). `warnings`: one line each. `sources`: the files
+    and variables that were read, in order.
     """
 
     config: Config
@@ -65,7 +77,21 @@ class LoadedConfig(Struct, frozen=True):
     own_providers: OwnProviders | None = None
     """The user's part of the providers; None: all of it, since no project's layer names any."""
     own_entries: dict[str, OwnEntry] = struct_field(default_factory=dict[str, OwnEntry])
-    """The user's part of other services whose address a project names, by `search` or `mcp.NAME`."""
+    """The user's part of other services whose address a project names,
+    by `search` or `mcp.NAME`.
+    """
+
+    def list_origins(self, keys: KeyPath) -> list[Origin]:
+        """Return the origins of a setting and of all settings in it;
+        of a server, whatever its place in the file is.
+        """
+        start = format_keys(keys)
+        inside = (f"{start}.", f"{start}[")
+        return [
+            origin
+            for path, origin in self.provenance.items()
+            if path == start or path.startswith(inside)
+        ]
 
     def describe_origin(self, keys: KeyPath) -> SettingPlace | None:
         """Return the place of a setting, without its value; None: no file or variable sets it."""
@@ -80,12 +106,16 @@ class LoadedConfig(Struct, frozen=True):
         if not references:
             return SettingPlace(f"`{keys[-1]}` at {text}", "Correct it there.")
         names = [match[2].strip() for match in references]
-        reference = " and ".join(f"{{{match[1]}:{name}}}" for match, name in zip(references, names, strict=True))
+        reference = " and ".join(
+            f"{{{match[1]}:{name}}}" for match, name in zip(references, names, strict=True)
+        )
         if references[0][1] == "env":
             variable = names[0].partition(":-")[0]
             place = f"the environment variable {variable}, by `{reference}` at {text}"
             return SettingPlace(place, f"Set {variable} to another one and start codeloop again.")
-        return SettingPlace(f"the file {names[0]}, by `{reference}` at {text}", "Put another one into that file.")
+        return SettingPlace(
+            f"the file {names[0]}, by `{reference}` at {text}", "Put another one into that file."
+        )
 
 
 class _MergedValues(Struct, frozen=True):
@@ -105,11 +135,14 @@ def load_config(
     trusted: bool,
     extra: ExtraLayers = NO_EXTRA_LAYERS,
 ) -> LoadedConfig:
-    """Read and merge all layers. In ascending precedence: global, named by the user, project, command line.
+    """Read and merge all layers. In ascending precedence: global, named by the user, project,
+    command line.
 
-    `config_file`: the file of --config. `command_line`: an object in the form of a configuration file. Unless
-    `trusted`, the project's layers can only restrict. `extra`: layers that extensions add.
-    Raises CodeloopError, with file, line and column, for a file that can't be read and a value of the wrong type.
+    `config_file`: the file of --config. `command_line`: an object in the form of a configuration
+    file. Unless `trusted`, the project's layers can only restrict.
+    `extra`: layers that extensions add.
+    Raises CodeloopError, with file, line and column, for a file that can't be read and
+    a value of the wrong type.
     """
     merged = _MergedValues()
     warnings, ignored = list(extra.warnings), list(extra.ignored)
@@ -138,12 +171,17 @@ def load_config(
             ignored.extend(names)
         else:
             raw = replace_references(layer, paths, environment, file_states)
-            values, notes = _read_values(layer, raw, paths, project_root.root, file_states, trusted=trusted)
-            warnings.extend(notes)
+            values, notes = _read_values(
+                layer, raw, paths, project_root.root, file_states, trusted=trusted
+            )
+            warnings.extend((*layer.notes, *notes))
             all_values.append(values)
         _merge_values(merged, merged.values, values, values.values, ())
     warnings.extend(_warn_of_unsupported_keys([values.layer for values in all_values]))
-    ignored.extend(f"{path if path.isprintable() else ascii(path)} (a link out of the project)" for path in links_out)
+    ignored.extend(
+        f"{path if path.isprintable() else ascii(path)} (a link out of the project)"
+        for path in links_out
+    )
     if ignored or extra.distrust is not None:
         why = extra.distrust or f"{format_keys((str(project_root.root),))} is not trusted"
         warnings.append(_explain_ignored(why, ignored))
@@ -163,7 +201,9 @@ def load_config(
 def _find_own_providers(
     all_values: list[NormalisedValues], config: Config, merged: _MergedValues, root: Path
 ) -> OwnProviders | None:
-    """Return the user's part of the providers, by the values of all layers that are not restricted."""
+    """Return the user's part of the providers,
+    by the values of all layers that are not restricted.
+    """
     if not any(values.layer.is_project and "provider" in values.values for values in all_values):
         return None
     # Imported late: few projects name providers.
@@ -173,13 +213,19 @@ def _find_own_providers(
     for values in all_values:
         if not values.layer.is_project and "provider" in values.values:
             _merge_values(own, own.values, values, {"provider": values.values["provider"]}, ())
-    return find_own_providers(_convert_to_config(own).provider, config.provider, merged.origins, root)
+    return find_own_providers(
+        _convert_to_config(own).provider, config.provider, merged.origins, root
+    )
 
 
-def _find_own_entries(all_values: list[NormalisedValues], merged: _MergedValues, root: Path) -> dict[str, OwnEntry]:
+def _find_own_entries(
+    all_values: list[NormalisedValues], merged: _MergedValues, root: Path
+) -> dict[str, OwnEntry]:
     """Return the user's part of the services whose address a project names; see LoadedConfig."""
     sections = ("search", "mcp")
-    if not any(values.layer.is_project and any(map(values.values.get, sections)) for values in all_values):
+    if not any(
+        values.layer.is_project and any(map(values.values.get, sections)) for values in all_values
+    ):
         return {}
     # Imported late: few projects name services.
     from codeloop.config.own_settings import find_own_entries
@@ -193,17 +239,30 @@ def _find_own_entries(all_values: list[NormalisedValues], merged: _MergedValues,
 
 
 def _apply_offline_mode(command_line: JSON, environment: Mapping[str, str]) -> JSON:
-    """Return the command line's layer; in offline mode it also switches the sandbox's network off."""
+    """Return the command line's layer; in offline mode it also switches the
+    sandbox's network off.
+    """
     if not is_offline(environment):
         return command_line
     sandbox = command_line.get("sandbox")
-    return {**command_line, "sandbox": {**(sandbox if is_object(sandbox) else {}), "network": "off"}}
+    return {
+        **command_line,
+        "sandbox": {**(sandbox if is_object(sandbox) else {}), "network": "off"},
+    }
 
 
 def _read_values(
-    layer: Layer, raw: JSON, paths: Paths, root: Path, file_states: dict[Path, FileState], *, trusted: bool
+    layer: Layer,
+    raw: JSON,
+    paths: Paths,
+    root: Path,
+    file_states: dict[Path, FileState],
+    *,
+    trusted: bool,
 ) -> tuple[NormalisedValues, list[str]]:
-    """Return the values of a layer that is not restricted, and warnings. `raw`: its references are already replaced."""
+    """Return the values of a layer that is not restricted, and warnings.
+    `raw`: its references are already replaced.
+    """
     values = normalise_layer(layer, raw)
     warnings = _drop_sandbox_exemptions(layer, values.values) if layer.is_project else []
     if layer.name == "extensions":
@@ -215,7 +274,9 @@ def _read_values(
         # Imported late: most configurations have no hooks.
         from codeloop.config.hook_rows import read_hook_rows
 
-        rows, notes, restrictions = read_hook_rows(values, paths, root, file_states, trusted=trusted)
+        rows, notes, restrictions = read_hook_rows(
+            values, paths, root, file_states, trusted=trusted
+        )
         values.values["hooks"] = rows
         if restrictions:
             values.values["restrictions"] = restrictions
@@ -225,10 +286,11 @@ def _read_values(
 
 
 def _drop_sandbox_exemptions(layer: Layer, values: JSON) -> list[str]:
-    """Drop the settings by which a project exempts programs from the sandbox, shows them secrets, or opens its ports.
+    """Drop the settings by which a project exempts programs from the sandbox, shows them secrets,
+    or opens its ports.
 
-    Such programs load files of the project, which the agent can edit without asking, so only the user may do that.
-    Returns a warning for each setting.
+    Such programs load files of the project, which the agent can edit without asking, so only the
+    user may do that. Returns a warning for each setting.
     """
     dropped: list[tuple[str, ...]] = []
     for section in ("lsp", "formatter"):
@@ -254,14 +316,18 @@ def _warn_of_unknown_keys(layer: Layer) -> list[str]:
     warnings: list[str] = []
     for keys, suggestions, is_dropped, value in find_unknown_keys(layer.raw):
         name = f"{format_keys(keys)} {value!a}" if value else format_keys(keys)
-        problem = f"unknown key {name}, ignored." if is_dropped else f"{name} means nothing to codeloop."
+        problem = (
+            f"unknown key {name}, ignored." if is_dropped else f"{name} means nothing to codeloop."
+        )
         location = layer.format_location(keys, of_key=not value)
         warnings.append(f"{location}: {problem}{format_suggestion(suggestions)}")
     return warnings
 
 
 def _warn_of_unsupported_keys(layers: list[Layer]) -> list[str]:
-    """Return one warning that lists the configured settings that are not supported yet; empty: there are none."""
+    """Return one warning that lists the configured settings that are not supported yet;
+    empty: there are none.
+    """
     names = {
         format_keys(keys): layer.format_location(keys, of_key=True)
         for layer in layers
@@ -270,7 +336,11 @@ def _warn_of_unsupported_keys(layers: list[Layer]) -> list[str]:
     if not names:
         return []
     texts = [f"{name} ({position})" for name, position in names.items()]
-    ways = {format_keys(keys): find_way(keys) for layer in layers for keys in find_unsupported_keys(layer.raw)}
+    ways = {
+        format_keys(keys): find_way(keys)
+        for layer in layers
+        for keys in find_unsupported_keys(layer.raw)
+    }
     instead = "".join(f" Instead of {name}, {way}." for name, way in ways.items() if way)
     return [f"Not supported yet and ignored: {_join_names(texts)}.{instead}"]
 
@@ -285,8 +355,12 @@ def _join_names(names: list[str]) -> str:
     return ", ".join(names[:_MAX_LISTED_NAMES]) + rest
 
 
-def _merge_values(merged: _MergedValues, into: JSON, source: NormalisedValues, new: JSON, keys: KeyPath) -> None:
-    """Merge `new`, the values of a layer at the path `keys`, into the object `into` of the merged values."""
+def _merge_values(
+    merged: _MergedValues, into: JSON, source: NormalisedValues, new: JSON, keys: KeyPath
+) -> None:
+    """Merge `new`, the values of a layer at the path `keys`,
+    into the object `into` of the merged values.
+    """
     for key, value in new.items():
         path = (*keys, key)
         old = into.get(key)
@@ -307,7 +381,9 @@ def _merge_values(merged: _MergedValues, into: JSON, source: NormalisedValues, n
 
 
 def _is_joined(keys: KeyPath) -> bool:
-    """Return whether the list at a path is joined with those of earlier layers; other lists replace them."""
+    """Return whether the list at a path is joined with those of earlier layers;
+    other lists replace them.
+    """
     if len(keys) == 1:
         return keys[0] in _APPEND_KEYS or keys[0] in _UNION_KEYS
     return len(keys) == 3 and keys[0] == "agent" and keys[2] in _APPEND_KEYS
@@ -316,11 +392,15 @@ def _is_joined(keys: KeyPath) -> bool:
 def _append_list(
     merged: _MergedValues, old: list[Any], source: NormalisedValues, new: list[Any], keys: KeyPath
 ) -> list[Any]:
-    """Return the list of earlier layers with the items of `new` appended: of `_UNION_KEYS` only those not in it."""
+    """Return the list of earlier layers with the items of `new` appended: of `_UNION_KEYS`
+    only those not in it.
+    """
     items = list(old)
     for index, item in enumerate(new):
         if keys[-1] in _APPEND_KEYS or item not in items:
-            merged.origins[*keys, len(items)] = Origin(source.layer, source.find_source_keys((*keys, index)))
+            merged.origins[*keys, len(items)] = Origin(
+                source.layer, source.find_source_keys((*keys, index))
+            )
             items.append(item)
     return items
 
@@ -336,7 +416,8 @@ def _convert_to_config(merged: _MergedValues) -> Config:
     try:
         return msgspec.convert(merged.values, Config)
     except msgspec.ValidationError:
-        # Imported late: most configurations fit their types. msgspec's message does not say in which file the value is.
+        # Imported late: most configurations fit their types.
+        # msgspec's message does not say in which file the value is.
         from codeloop.config.type_errors import find_type_error
 
         keys, fault = find_type_error(merged.values, Config)
@@ -344,12 +425,16 @@ def _convert_to_config(merged: _MergedValues) -> Config:
 
 
 def _locate(merged: _MergedValues, keys: KeyPath) -> str:
-    """Return the file position of a value; if only values around or inside it were set, the position of one of them."""
+    """Return the file position of a value; if only values around or inside it were set,
+    the position of one of them.
+    """
     for size in range(len(keys), 0, -1):
         origin = merged.origins.get(keys[:size])
         if origin is not None:
             return origin.layer.format_location((*origin.keys, *keys[size:]))
-    inner = next((inner_keys for inner_keys in merged.origins if inner_keys[: len(keys)] == keys), None)
+    inner = next(
+        (inner_keys for inner_keys in merged.origins if inner_keys[: len(keys)] == keys), None
+    )
     if inner is None:
         return "the configuration"
     origin = merged.origins[inner]

@@ -1,4 +1,6 @@
-"""Finds what of the merged configuration is the user's own, so that no project sends their keys elsewhere."""
+"""Finds what of the merged configuration is the user's own,
+so that no project sends their keys elsewhere.
+"""
 
 import os
 import re
@@ -25,7 +27,8 @@ def find_own_providers(
 ) -> OwnProviders:
     """Return the user's part of the providers.
 
-    `own`: the providers as the user's layers alone configure them; `effective`: as all do; `root`: the project.
+    `own`: the providers as the user's layers alone configure them; `effective`: as all do;
+    `root`: the project.
     """
     configs = dict(own)
     keys: set[KeyPath] = set()
@@ -34,7 +37,11 @@ def find_own_providers(
             continue
         if not origin.layer.is_project or _is_borrowed(origin, root):
             keys.add(path[1:])
-        if origin.layer.is_project and path[2:] == ("options", "baseURL") and re.fullmatch(_VARIABLE, str(origin.raw)):
+        if (
+            origin.layer.is_project
+            and path[2:] == ("options", "baseURL")
+            and re.fullmatch(_VARIABLE, str(origin.raw))
+        ):
             name = str(path[1])
             config = configs.get(name) or ProviderConfig()
             url = effective[name].options["baseURL"]
@@ -42,16 +49,27 @@ def find_own_providers(
     return OwnProviders(configs, frozenset(keys))
 
 
-def find_own_entries(own: JSON, origins: Mapping[KeyPath, Origin], root: Path) -> dict[str, OwnEntry]:
-    """Return the user's part of the services whose address a project names, by the name `search` or `mcp.NAME`.
+def find_own_entries(
+    own: JSON, origins: Mapping[KeyPath, Origin], root: Path
+) -> dict[str, OwnEntry]:
+    """Return the user's part of the services whose address a project names,
+    by the name `search` or `mcp.NAME`.
 
     `own`: the values of the user's layers alone. Those without a secret of the user are left out.
     """
     entries: dict[str, OwnEntry] = {}
-    search_address = ("search", "baseURL") if ("search", "baseURL") in origins else ("search", "provider")
+    search_address = (
+        ("search", "baseURL") if ("search", "baseURL") in origins else ("search", "provider")
+    )
     for path, origin in origins.items():
-        is_address = path == search_address or (len(path) == 3 and path[0] == "mcp" and path[2] == "url")
-        if not is_address or not origin.layer.is_project or re.fullmatch(_VARIABLE, str(origin.raw)):
+        is_address = path == search_address or (
+            len(path) == 3 and path[0] == "mcp" and path[2] == "url"
+        )
+        if (
+            not is_address
+            or not origin.layer.is_project
+            or re.fullmatch(_VARIABLE, str(origin.raw))
+        ):
             continue
         values: object = own
         for key in path[:-1]:
@@ -79,7 +97,10 @@ def _is_secret(path: KeyPath) -> bool:
 def _is_borrowed(origin: Origin, root: Path) -> bool:
     """Return whether a text of a project holds a variable, or a file outside of the project."""
     references = re.findall(REFERENCE_PATTERN, origin.raw) if isinstance(origin.raw, str) else ()
-    return any(kind == "env" or _is_outside(origin.layer.base, name.strip(), root) for kind, name in references)
+    return any(
+        kind == "env" or _is_outside(origin.layer.base, name.strip(), root)
+        for kind, name in references
+    )
 
 
 def _is_outside(base: Path, name: str, root: Path) -> bool:

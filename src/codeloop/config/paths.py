@@ -1,4 +1,5 @@
-"""The folders of codeloop's own files: those of the XDG specification, or all below `CODELOOP_HOME`.
+"""The folders of codeloop's own files: those of the XDG specification,
+or all below `CODELOOP_HOME`.
 
 Also reads the paths in entries of the configuration key `plugin`.
 """
@@ -19,10 +20,11 @@ RULES_FOLDER = Path(".claude", "rules")
 
 
 class Paths(Struct, frozen=True):
-    """Codeloop's four folders, the home directory, and two folders of other programs; none of them need exist.
+    """Codeloop's four folders, the home directory, and two folders of other programs;
+    none of them need exist.
 
-    `opencode_config`: the folder of OpenCode's global configuration, which is read, too. `claude_home`: the folder of
-    the global CLAUDE.md.
+    `opencode_config`: the folder of OpenCode's global configuration, which is read, too.
+    `claude_home`: the folder of the global CLAUDE.md.
     """
 
     data: Path
@@ -75,7 +77,9 @@ class Paths(Struct, frozen=True):
 
 
 def get_plugin_name(entry: Any) -> str | None:
-    """Return the name in an entry of the key `plugin`, which is a text or a list of name and options; else None."""
+    """Return the name in an entry of the key `plugin`,
+    which is a text or a list of name and options; else None.
+    """
     name = entry[0] if is_list(entry) and entry else entry
     return name if isinstance(name, str) else None
 
@@ -106,7 +110,12 @@ def find_paths(environment: Mapping[str, str]) -> Paths:
                 f"CODELOOP_HOME is {codeloop_home!r}, which is not an absolute path. Set it to one, or unset it."
             )
         folders = (top / name for name in ("data", "config", "cache", "state"))
-        return Paths(*folders, home=home or top, opencode_config=top / "opencode", claude_home=top / ".claude")
+        return Paths(
+            *folders,
+            home=home or top,
+            opencode_config=top / "opencode",
+            claude_home=top / ".claude",
+        )
     if home is None:
         raise CodeloopError(
             "There is no home directory: HOME is not set to an absolute path. "
@@ -114,10 +123,12 @@ def find_paths(environment: Mapping[str, str]) -> Paths:
         )
     config = _read_absolute(environment, "XDG_CONFIG_HOME") or home / ".config"
     return Paths(
-        data=(_read_absolute(environment, "XDG_DATA_HOME") or home / ".local" / "share") / "codeloop",
+        data=(_read_absolute(environment, "XDG_DATA_HOME") or home / ".local" / "share")
+        / "codeloop",
         config=config / "codeloop",
         cache=(_read_absolute(environment, "XDG_CACHE_HOME") or home / ".cache") / "codeloop",
-        state=(_read_absolute(environment, "XDG_STATE_HOME") or home / ".local" / "state") / "codeloop",
+        state=(_read_absolute(environment, "XDG_STATE_HOME") or home / ".local" / "state")
+        / "codeloop",
         home=home,
         opencode_config=config / "opencode",
         claude_home=home / ".claude",

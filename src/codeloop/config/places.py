@@ -1,6 +1,8 @@
-"""Remembers the folders in which sessions are held: by what a folder is found again once its path or project differs.
+"""Remembers the folders in which sessions are held: by what a folder is found again once
+its path or project differs.
 
-Each has a folder below the data folder, with a record, and a lock that is shared by the processes that work there.
+Each has a folder below the data folder, with a record,
+and a lock that is shared by the processes that work there.
 """
 
 import fcntl
@@ -29,7 +31,8 @@ _MAX_RECORDS = 500
 class Place(msgspec.Struct, frozen=True):
     """What was known of the top of a work tree when it was opened last.
 
-    `inode`, `device`: of the folder. `settings_time`: of the repository's settings, in ns; 0: there are none.
+    `inode`, `device`: of the folder. `settings_time`: of the repository's settings, in ns;
+    0: there are none.
     `remotes`: the addresses of the repository's remotes, as `_simplify_address` makes them.
     """
 
@@ -42,7 +45,9 @@ class Place(msgspec.Struct, frozen=True):
 
     @property
     def is_gone(self) -> bool:
-        """Whether there is no such folder any more. One on a disk that is not there now counts as gone, too."""
+        """Whether there is no such folder any more. One on a disk that is not there
+        now counts as gone, too.
+        """
         return not Path(self.root).is_dir()
 
 
@@ -54,7 +59,9 @@ Returns whether nothing is left that is in use now, and notices for the user.
 
 
 class HeldPlace(NamedTuple):
-    """A folder in which this process works, until `descriptor` is closed; None: that could not be noted."""
+    """A folder in which this process works, until `descriptor` is closed;
+    None: that could not be noted.
+    """
 
     descriptor: int | None
     notices: Sequence[str] = ()
@@ -72,7 +79,9 @@ class Places:
         self._folder = paths.data / "place"
 
     def settle(self, project_root: ProjectRoot, take_over: TakeOver) -> HeldPlace:
-        """Note that this process works in a folder, after taking over its sessions if it has another project now."""
+        """Note that this process works in a folder, after taking over its sessions if
+        it has another project now.
+        """
         root, notices = str(project_root.root), list[str]()
         with suppress(OSError):
             known = self.read(root)
@@ -89,7 +98,9 @@ class Places:
         return _read_record(self._get_folder(root))
 
     def look(self, project_root: ProjectRoot, known: Place | None) -> Place:
-        """Return a folder's present record; equal to `known` if nothing has changed. Raises OSError."""
+        """Return a folder's present record; equal to `known` if nothing has changed.
+        Raises OSError.
+        """
         root = str(project_root.root)
         status = project_root.root.stat()
         settings = _find_settings(project_root)
@@ -102,7 +113,9 @@ class Places:
             remotes = known.remotes
         elif settings is not None:
             remotes = _read_remotes(settings)
-        return Place(root, project_root.project_id, status.st_ino, status.st_dev, settings_time, remotes)
+        return Place(
+            root, project_root.project_id, status.st_ino, status.st_dev, settings_time, remotes
+        )
 
     def write(self, place: Place) -> None:
         """Store a record. Raises OSError."""
@@ -114,7 +127,10 @@ class Places:
         """Yield the records of other folders, the newest first."""
         try:
             with os.scandir(self._folder) as entries:
-                folders = [Path(entry.path) for entry in sorted(entries, key=_get_time, reverse=True)[:_MAX_RECORDS]]
+                folders = [
+                    Path(entry.path)
+                    for entry in sorted(entries, key=_get_time, reverse=True)[:_MAX_RECORDS]
+                ]
         except OSError:
             return
         for folder in folders:
@@ -123,7 +139,9 @@ class Places:
                 yield place
 
     def hold(self, root: str) -> int | None:
-        """Say that this process works in a folder; return what to close in the end. None: that can't be said here."""
+        """Say that this process works in a folder; return what to close in the end.
+        None: that can't be said here.
+        """
         return _lock(self._get_folder(root), fcntl.LOCK_SH)
 
     @contextmanager
@@ -142,7 +160,9 @@ class Places:
 
 
 def _lock(folder: Path, kind: int) -> int | None:
-    """Return a descriptor that holds a lock on a folder; None: somebody else has a lock, or there is no such folder."""
+    """Return a descriptor that holds a lock on a folder;
+    None: somebody else has a lock, or there is no such folder.
+    """
     try:
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError:
@@ -164,7 +184,9 @@ def _get_time(entry: "os.DirEntry[str]") -> float:
 
 def _read_record(folder: Path) -> Place | None:
     try:
-        place = msgspec.json.decode(read_start(folder / _RECORD_NAME, _MAX_RECORD_BYTES), type=Place)
+        place = msgspec.json.decode(
+            read_start(folder / _RECORD_NAME, _MAX_RECORD_BYTES), type=Place
+        )
         return replace(place, root=find_undecodable(place.root))
     except (OSError, *DECODE_ERRORS):
         return None
@@ -194,7 +216,9 @@ def _read_remotes(settings: Path) -> tuple[str, ...]:
 
 
 def _simplify_address(address: str) -> str:
-    """Return a remote's address without scheme, user and ending, so that those of one repository are equal."""
+    """Return a remote's address without scheme, user and ending,
+    so that those of one repository are equal.
+    """
     host_and_path = address.strip().rpartition("://")[2].rpartition("@")[2]
     if "://" not in address:
         # As in `git@host:owner/name`.

@@ -1,4 +1,5 @@
-"""Finds the work tree around a directory, and the id of its project, which stays the same wherever it is cloned.
+"""Finds the work tree around a directory, and the id of its project,
+which stays the same wherever it is cloned.
 
 Also notes in the folder of a project where its work tree is (`record_root`, `read_root`).
 """
@@ -34,16 +35,19 @@ GLOBAL_PROJECT_ID = "global"
 _ROOT_RECORD_NAME = "worktree"
 # Of a file that holds a path or a reference.
 _MAX_POINTER_BYTES = 4096
-# Bytes of a path that become part of a folder's name: names have at most 255 bytes, and quoting may triple some.
+# Bytes of a path that become part of a folder's name: names have at most 255 bytes,
+# and quoting may triple some.
 _MAX_PATH_IN_NAME = 120
 
 
 class ProjectRoot(Struct, frozen=True):
-    """The directory that a run works in, and its project. The paths are absolute, with all links resolved.
+    """The directory that a run works in, and its project.
+    The paths are absolute, with all links resolved.
 
-    `root`: the top of the work tree around `directory`, or `directory` itself outside repositories. `project_id`: the
-    hash of the repository's root commit, or of its path where git can't say; "global" outside repositories and in one
-    without commits. `warning`: why the repository of a folder around the directory is not used; "": there is none.
+    `root`: the top of the work tree around `directory`, or `directory` itself outside repositories.
+    `project_id`: the hash of the repository's root commit, or of its path where git can't say;
+    "global" outside repositories and in one without commits. `warning`: why the repository of a
+    folder around the directory is not used; "": there is none.
     """
 
     root: Path
@@ -54,7 +58,9 @@ class ProjectRoot(Struct, frozen=True):
 
     @property
     def directory_name(self) -> str:
-        """The directory as sessions store it and clients name it: bytes that are not UTF-8 are written out."""
+        """The directory as sessions store it and clients name it: bytes that are
+        not UTF-8 are written out.
+        """
         return escape_undecodable(str(self.directory))
 
     @property
@@ -64,12 +70,19 @@ class ProjectRoot(Struct, frozen=True):
 
     @property
     def relative_path(self) -> str:
-        """The directory, relative to the top of the work tree, as sessions store it; empty for the top itself."""
-        return "" if self.directory == self.root else escape_undecodable(str(self.directory.relative_to(self.root)))
+        """The directory, relative to the top of the work tree, as sessions store it;
+        empty for the top itself.
+        """
+        return (
+            ""
+            if self.directory == self.root
+            else escape_undecodable(str(self.directory.relative_to(self.root)))
+        )
 
     @property
     def directory_filter(self) -> str | None:
-        """The directory that selects the project's sessions in its database; None: all of them are the project's.
+        """The directory that selects the project's sessions in its database;
+        None: all of them are the project's.
 
         Directories outside of git repositories share one database.
         """
@@ -81,7 +94,9 @@ class ProjectRoot(Struct, frozen=True):
         return list_folders_down(self.root, self.directory)
 
     def get_scratch_folder(self, folder: Path) -> Path:
-        """Return the folder for full outputs of tools, below the project's folder; each work tree has its own."""
+        """Return the folder for full outputs of tools, below the project's folder;
+        each work tree has its own.
+        """
         path = os.fsencode(self.root)
         name = str(self.root).replace("%", "%25").replace("/", "%2F")
         if len(path) > _MAX_PATH_IN_NAME:
@@ -99,7 +114,9 @@ def list_folders_down(top: Path, directory: Path) -> list[Path]:
 
 
 class _CachedId(msgspec.Struct, frozen=True):
-    """The cached project id of a repository. `mark` shows if another repository was created at the same path since."""
+    """The cached project id of a repository. `mark` shows if another repository was
+    created at the same path since.
+    """
 
     repository: str
     mark: str
@@ -107,10 +124,12 @@ class _CachedId(msgspec.Struct, frozen=True):
 
 
 def find_project_root(directory: Path, paths: Paths, environment: Mapping[str, str]) -> ProjectRoot:
-    """Find the work tree around a directory. Git is only started the first time that a repository is seen.
+    """Find the work tree around a directory. Git is only started the first time
+    that a repository is seen.
 
-    From now on `find_program` finds no program below it in this process: the agent can write there, and a `git` of the
-    project must not be started as codeloop's own. A repository that leads elsewhere, or is another user's, is none.
+    From now on `find_program` finds no program below it in this process: the agent can write there,
+    and a `git` of the project must not be started as codeloop's own. A repository that leads
+    elsewhere, or is another user's, is none.
 
     Raises CodeloopError when the directory is missing or can't be read.
     """
@@ -123,20 +142,26 @@ def find_project_root(directory: Path, paths: Paths, environment: Mapping[str, s
         repository = _find_repository(root)
         if repository is not None:
             exclude_folder(root)
-            return ProjectRoot(root, here, _find_project_id(repository, paths, environment), "git", warning)
+            return ProjectRoot(
+                root, here, _find_project_id(repository, paths, environment), "git", warning
+            )
         warning = warning or explain_refused_folder(root)
     return ProjectRoot(here, here, GLOBAL_PROJECT_ID, None, warning)
 
 
 def record_root(folder: Path, project_root: ProjectRoot) -> None:
-    """Store the root in a project's folder when it is opened, so that it is known before the first session."""
+    """Store the root in a project's folder when it is opened,
+    so that it is known before the first session.
+    """
     if project_root.project_id != GLOBAL_PROJECT_ID and read_root(folder) != str(project_root.root):
         with suppress(OSError, UnicodeEncodeError):
             write_private(folder / _ROOT_RECORD_NAME, str(project_root.root))
 
 
 def read_root(folder: Path) -> str | None:
-    """Return the root that `record_root` stored; `/` for the project outside repositories; None: no record."""
+    """Return the root that `record_root` stored; `/` for the project outside repositories;
+    None: no record.
+    """
     if folder.name == GLOBAL_PROJECT_ID:
         return "/"
     try:
@@ -152,14 +177,20 @@ def _resolve_readable(directory: Path) -> Path:
             pass
     except (OSError, RuntimeError) as error:
         why = describe_os_error(error) if isinstance(error, OSError) else "its links form a loop"
-        raise CodeloopError(f"The directory {directory} can't be used: {why}. Choose another one.") from error
+        raise CodeloopError(
+            f"The directory {directory} can't be used: {why}. Choose another one."
+        ) from error
     if not os.access(here, os.X_OK):
-        raise CodeloopError(f"The directory {directory} can't be entered: Permission denied. Choose another one.")
+        raise CodeloopError(
+            f"The directory {directory} can't be entered: Permission denied. Choose another one."
+        )
     return here
 
 
 def _find_repository(root: Path) -> Path | None:
-    """Return the folder with the objects of the repository whose work tree has its top at `root`, or None."""
+    """Return the folder with the objects of the repository whose work tree has its top at `root`,
+    or None.
+    """
     try:
         folder = find_git_folder(root)
         return find_common_folder(folder).resolve() if folder is not None else None
@@ -184,7 +215,9 @@ def _find_project_id(repository: Path, paths: Paths, environment: Mapping[str, s
 
 
 def _is_unborn(repository: Path) -> bool:
-    """Return whether a repository has no commits, found out from its references, without starting git."""
+    """Return whether a repository has no commits, found out from its references,
+    without starting git.
+    """
     try:
         # References may be in these files instead of the folder `refs`.
         if (repository / "packed-refs").exists() or (repository / "reftable").exists():
@@ -199,7 +232,8 @@ def _is_unborn(repository: Path) -> bool:
 def _make_repository_mark(repository: Path) -> str:
     """Return a text that differs for another repository at the same path."""
     inode = repository.stat().st_ino
-    # Inodes are reused, so the mark also has the time of a file that only `git init` writes: the first that exists.
+    # Inodes are reused, so the mark also has the time of a file that only `git init`
+    # writes: the first that exists.
     for name in ("description", "info/exclude", "config"):
         with suppress(OSError):
             status = (repository / name).stat()
@@ -215,7 +249,8 @@ def _read_cache(file: Path) -> _CachedId | None:
 
 
 def _find_root_commit(repository: Path, environment: Mapping[str, str]) -> tuple[str, bool]:
-    """Return a repository's first root commit in sorted order, and whether the answer may be cached.
+    """Return a repository's first root commit in sorted order,
+    and whether the answer may be cached.
 
     If git is missing, may not be run there, fails or takes too long, the id is a hash of the path.
     """
@@ -229,7 +264,9 @@ def _find_root_commit(repository: Path, environment: Mapping[str, str]) -> tuple
         return by_path, False
     try:
         with open_own_folder(read_real_folder(repository, environment), environment) as folder:
-            call = make_git_call(folder, "rev-list", "--max-parents=0", "HEAD", environment=environment)
+            call = make_git_call(
+                folder, "rev-list", "--max-parents=0", "HEAD", environment=environment
+            )
             result = subprocess.run(
                 call.command,
                 env=make_child_environment(call.environment, "/"),

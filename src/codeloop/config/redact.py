@@ -1,10 +1,12 @@
-"""Redacts the configuration for clients, which get it in the form of a configuration file, without secrets.
+"""Redacts the configuration for clients, which get it in the form of a configuration file,
+without secrets.
 
-A secret is omitted together with its key: a client may send the configuration back, and a masked value would then
-replace the secret. `mask_secrets` is for `codeloop debug config`, which only shows it.
+A secret is omitted together with its key: a client may send the configuration back, and a masked
+value would then replace the secret. `mask_secrets` is for `codeloop debug config`,
+which only shows it.
 
-The functions `_redact_...` return what a client may see of a value, and add the texts that they omit to `secrets`:
-`redact_config` masks the longer ones within other texts, too.
+The functions `_redact_...` return what a client may see of a value, and add the texts that they
+omit to `secrets`: `redact_config` masks the longer ones within other texts, too.
 """
 
 import re
@@ -27,14 +29,30 @@ _REFERENCE_START = r"\{(env|file):"
 _URL_USER = r"(?<=://)[^/?#@]*@"
 _URL_USER_IN_TEXT = r"(?<=://)[^/@\s]+(?=@)"
 _MASK = "***"
-# A secret of so many characters is also masked within other texts; a shorter one may occur there by chance.
+# A secret of so many characters is also masked within other texts;
+# a shorter one may occur there by chance.
 _MIN_SECRET_LENGTH = 12
 _MASKED_SECTIONS = frozenset(
-    ("provider", "agent", "command", "mcp", "lsp", "formatter", "plugin", "skills", "experimental", "instructions")
+    (
+        "provider",
+        "agent",
+        "command",
+        "mcp",
+        "lsp",
+        "formatter",
+        "plugin",
+        "skills",
+        "experimental",
+        "instructions",
+    )
 )
-"""Sections in which references are restored, and secrets masked within texts; the texts of other sections stay."""
+"""Sections in which references are restored, and secrets masked within texts;
+the texts of other sections stay.
+"""
 _CHOICE_KEYS = frozenset(("model", "agent", "mode", "variant", "color", "npm", "name"))
-"""Keys of a section's entries (`agent.NAME.model`) whose values clients work with: references there stay replaced."""
+"""Keys of a section's entries (`agent.NAME.model`) whose values clients work with:
+references there stay replaced.
+"""
 # The largest integer that JavaScript reads exactly.
 _MAX_INTEGER = 1 << 53
 _LOG_LEVELS = frozenset(("DEBUG", "INFO", "WARN", "ERROR"))
@@ -45,8 +63,8 @@ _VISIBLE_MCP_KEYS = ("type", "enabled", "timeout", "cwd")
 def redact_config(loaded: LoadedConfig, username: str) -> JSON:
     """Return the merged configuration without secrets; `username` is used if none is configured.
 
-    Values from `{env:..}` and `{file:..}` are returned as these references. The restrictions of untrusted projects are
-    omitted: clients get them with the rules of each agent.
+    Values from `{env:..}` and `{file:..}` are returned as these references. The restrictions of
+    untrusted projects are omitted: clients get them with the rules of each agent.
     """
     secrets: set[str] = set()
     values = msgspec.to_builtins(loaded.config)
@@ -54,27 +72,39 @@ def redact_config(loaded: LoadedConfig, username: str) -> JSON:
     origins = {path: origin for path, origin in loaded.provenance.items() if _has_reference(origin)}
     if origins:
         restored = {
-            key: _restore_references(value, (key,), origins) for key, value in values.items() if key in _MASKED_SECTIONS
+            key: _restore_references(value, (key,), origins)
+            for key, value in values.items()
+            if key in _MASKED_SECTIONS
         }
         sections = _redact_sections({**values, **restored}, secrets)
     # Longest first: a secret may contain another one.
-    texts = sorted((text for text in secrets if len(text) >= _MIN_SECRET_LENGTH), key=len, reverse=True)
-    result = {key: _mask_texts(value, texts if key in _MASKED_SECTIONS else []) for key, value in sections.items()}
+    texts = sorted(
+        (text for text in secrets if len(text) >= _MIN_SECRET_LENGTH), key=len, reverse=True
+    )
+    result = {
+        key: _mask_texts(value, texts if key in _MASKED_SECTIONS else [])
+        for key, value in sections.items()
+    }
     return {"username": username, **result, "mode": {}, "plugin": result.get("plugin", [])}
 
 
 def redact_full_config(loaded: LoadedConfig, username: str) -> JSON:
-    """Return the configuration as `redact_config` does, with the settings that OpenCode does not have."""
+    """Return the configuration as `redact_config` does,
+    with the settings that OpenCode does not have.
+    """
     values = msgspec.to_builtins(loaded.config)
     settings = {key: value for key in _CODELOOP_KEYS if (value := values.get(key)) is not None}
     return {**redact_config(loaded, username), **settings}
 
 
 def mask_secrets(value: Any, name: str = "") -> Any:
-    """Return a JSON value with texts masked whose key or group is named like a secret, and secrets within URLs."""
+    """Return a JSON value with texts masked whose key or group is named like a secret,
+    and secrets within URLs.
+    """
     if is_object(value):
         return {
-            key: mask_secrets(inner, "secret" if name in _SECRET_GROUP_KEYS else key) for key, inner in value.items()
+            key: mask_secrets(inner, "secret" if name in _SECRET_GROUP_KEYS else key)
+            for key, inner in value.items()
         }
     if is_list(value):
         return [mask_secrets(inner, name) for inner in value]
@@ -94,7 +124,9 @@ def _mask_url(url: str) -> str:
     """Mask the secrets of a URL: `https://***@host/path?key=***&v=***#***`."""
     # The separators are kept: `a?b=c` is split into `a`, `?` and `b=c`.
     start, *rest = re.split(r"([?#&])", url)
-    secrets = (piece if piece in {"?", "#", "&", ""} else _mask_query_value(piece) for piece in rest)
+    secrets = (
+        piece if piece in {"?", "#", "&", ""} else _mask_query_value(piece) for piece in rest
+    )
     return re.sub(_URL_USER_IN_TEXT, _MASK, start) + "".join(secrets)
 
 
@@ -104,7 +136,9 @@ def _mask_query_value(pair: str) -> str:
 
 
 def redact_provider_options(options: JSON) -> JSON:
-    """Return a provider's options without texts that may be keys: only addresses, numbers and booleans stay."""
+    """Return a provider's options without texts that may be keys: only addresses,
+    numbers and booleans stay.
+    """
     return _redact_provider_options(options, set())
 
 
@@ -119,7 +153,9 @@ def redact_address(url: str) -> str:
 
 
 def _redact_sections(values: JSON, secrets: set[str]) -> JSON:
-    sections = {key: _REDACTORS[key](value, secrets) for key, value in values.items() if key in _REDACTORS}
+    sections = {
+        key: _REDACTORS[key](value, secrets) for key, value in values.items() if key in _REDACTORS
+    }
     level = str(values.get("log_level", "")).upper()
     if level in _LOG_LEVELS:
         sections["logLevel"] = level
@@ -131,10 +167,11 @@ def _redact_sections(values: JSON, secrets: set[str]) -> JSON:
 
 
 def convert_rules_to_config(rules: list[JSON]) -> JSON:
-    """Return rules as a configuration file has them: `{"bash": {"git *": "allow"}, "edit": "deny"}`.
+    """Return rules as a configuration file has them: `{"bash": {"git *": "allow"},
+    "edit": "deny"}`.
 
-    Rules that a later one overrides completely are omitted. All rules of a permission are put where its first one is,
-    since an object can have each key only once.
+    Rules that a later one overrides completely are omitted. All rules of a permission are put where
+    its first one is, since an object can have each key only once.
     """
     form: dict[str, JSON] = {}
     for rule in _drop_overridden(rules):
@@ -143,7 +180,9 @@ def convert_rules_to_config(rules: list[JSON]) -> JSON:
 
 
 def _drop_overridden(rules: list[JSON]) -> list[JSON]:
-    """Return the rules without those of which a later rule matches all patterns; the last matching rule counts."""
+    """Return the rules without those of which a later rule matches all patterns;
+    the last matching rule counts.
+    """
     later: set[tuple[str, str]] = set()
     effective_rules: list[JSON] = []
     for rule in reversed(rules):
@@ -163,7 +202,11 @@ def _redact_agents(agents: JSON, secrets: set[str]) -> JSON:
 
 
 def _redact_agent(agent: JSON, secrets: set[str]) -> JSON:
-    visible = {key: value for key, value in agent.items() if key not in {"permission", "restrictions", "options"}}
+    visible = {
+        key: value
+        for key, value in agent.items()
+        if key not in {"permission", "restrictions", "options"}
+    }
     if "permission" in agent:
         visible["permission"] = convert_rules_to_config(agent["permission"])
     if "options" in agent:
@@ -182,7 +225,9 @@ def _redact_provider(provider: JSON, secrets: set[str]) -> JSON:
     if "options" in visible:
         visible["options"] = _redact_provider_options(visible["options"], secrets)
     if "models" in visible:
-        visible["models"] = {name: _redact_model(model, secrets) for name, model in visible["models"].items()}
+        visible["models"] = {
+            name: _redact_model(model, secrets) for name, model in visible["models"].items()
+        }
     return visible
 
 
@@ -201,12 +246,15 @@ def _redact_provider_options(options: JSON, secrets: set[str]) -> JSON:
 def _redact_model(model: JSON, secrets: set[str]) -> JSON:
     """Return a model; its limits and prices only if they have both fields that clients require."""
     secrets.update(_list_texts(model.get("headers")))
-    visible = {key: value for key, value in model.items() if key not in {"headers", "disabled", "options"}}
+    visible = {
+        key: value for key, value in model.items() if key not in {"headers", "disabled", "options"}
+    }
     if "options" in model:
         visible["options"] = _redact_other_options(model["options"], secrets)
     if "variants" in model:
         visible["variants"] = {
-            name: _redact_other_options(options, secrets) for name, options in model["variants"].items()
+            name: _redact_other_options(options, secrets)
+            for name, options in model["variants"].items()
         }
     for key, required in (("cost", {"input", "output"}), ("limit", {"context", "output"})):
         if key in visible and not required <= visible[key].keys():
@@ -219,7 +267,9 @@ def _redact_servers(servers: JSON, secrets: set[str]) -> JSON:
 
 
 def _redact_server(server: JSON, secrets: set[str]) -> JSON:
-    """Return an MCP server: of its command the program only, since arguments hold keys as often as variables do."""
+    """Return an MCP server: of its command the program only,
+    since arguments hold keys as often as variables do.
+    """
     visible = {key: server[key] for key in _VISIBLE_MCP_KEYS if key in server}
     if is_list(server.get("command")):
         visible["command"] = server["command"][:1]
@@ -231,13 +281,21 @@ def _redact_server(server: JSON, secrets: set[str]) -> JSON:
 
 
 def _redact_tools(value: Any, secrets: set[str]) -> Any:
-    """Return language servers or formatters: true or false for all, or the options of each by name."""
-    return {name: _redact_other_options(each, secrets) for name, each in value.items()} if is_object(value) else value
+    """Return language servers or formatters: true or false for all,
+    or the options of each by name.
+    """
+    return (
+        {name: _redact_other_options(each, secrets) for name, each in value.items()}
+        if is_object(value)
+        else value
+    )
 
 
 def _redact_plugins(plugins: list[Any], secrets: set[str]) -> list[Any]:
     return [
-        _redact_other_options(_redact_url(each, secrets) if isinstance(each, str) else each, secrets)
+        _redact_other_options(
+            _redact_url(each, secrets) if isinstance(each, str) else each, secrets
+        )
         for each in plugins
     ]
 
@@ -273,7 +331,9 @@ def _redact_url(url: str, secrets: set[str]) -> str:
     plain = re.split(r"[?#]", re.sub(_URL_USER, "", url), maxsplit=1)[0]
     # The removed parts may hold keys, which are masked wherever else they occur.
     if plain != url:
-        secrets.update(re.split(r"[:@?&=#]", " ".join((*re.findall(_URL_USER, url), url.partition("?")[2]))))
+        secrets.update(
+            re.split(r"[:@?&=#]", " ".join((*re.findall(_URL_USER, url), url.partition("?")[2])))
+        )
     return plain
 
 
@@ -283,7 +343,9 @@ def _list_texts(value: Any) -> list[str]:
 
 
 def _mask_texts(value: Any, texts: list[str]) -> Any:
-    """Return a value with these texts masked, and with integers limited to those that JSON readers can hold."""
+    """Return a value with these texts masked, and with integers limited to those
+    that JSON readers can hold.
+    """
     if isinstance(value, int) and not -_MAX_INTEGER <= value <= _MAX_INTEGER:
         return _MAX_INTEGER if value > 0 else -_MAX_INTEGER
     if isinstance(value, str):
@@ -304,18 +366,25 @@ def _has_reference(origin: Origin) -> bool:
 
 
 def _restore_references(value: Any, keys: KeyPath, origins: dict[str, Origin]) -> Any:
-    """Replace values that came from variables and files by their references, except rules and `_CHOICE_KEYS`."""
+    """Replace values that came from variables and files by their references,
+    except rules and `_CHOICE_KEYS`.
+    """
     if len(keys) == 3 and (
-        keys[-1] in _CHOICE_KEYS or (keys[0] == "agent" and keys[-1] in {"permission", "restrictions"})
+        keys[-1] in _CHOICE_KEYS
+        or (keys[0] == "agent" and keys[-1] in {"permission", "restrictions"})
     ):
         return value
     origin = origins.get(format_keys(keys))
     if origin is not None:
         return origin.raw
     if is_object(value):
-        return {key: _restore_references(each, (*keys, key), origins) for key, each in value.items()}
+        return {
+            key: _restore_references(each, (*keys, key), origins) for key, each in value.items()
+        }
     if is_list(value):
-        return [_restore_references(each, (*keys, index), origins) for index, each in enumerate(value)]
+        return [
+            _restore_references(each, (*keys, index), origins) for index, each in enumerate(value)
+        ]
     return value
 
 
@@ -325,7 +394,14 @@ _REDACTORS: dict[str, Callable[[Any, set[str]], Any]] = {
         (
             *("model", "small_model", "fallback", "default_agent", "username", "shell", "share"),
             *("snapshot", "autoupdate"),
-            *("instructions", "enabled_providers", "disabled_providers", "command", "watcher", "server"),
+            *(
+                "instructions",
+                "enabled_providers",
+                "disabled_providers",
+                "command",
+                "watcher",
+                "server",
+            ),
             *("compaction", "tool_output", "commands", "budget", "subagents"),
         ),
         _keep_unchanged,

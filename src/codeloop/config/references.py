@@ -17,33 +17,49 @@ REFERENCE_PATTERN = r"\{(env|file):([^{}]+)\}"
 
 
 def read_variable(name: str, environment: Mapping[str, str]) -> str:
-    """Return the value of an `env` reference, `NAME` or `NAME:-DEFAULT`: that of the variable, else the default."""
+    """Return the value of an `env` reference, `NAME` or `NAME:-DEFAULT`: that of the variable,
+    else the default.
+    """
     name, _, default = name.partition(":-")
     return environment.get(name, "") or default
 
 
-def map_references(value: Any, read_reference: Callable[[str, str, KeyPath], str], keys: KeyPath = ()) -> Any:
-    """Return a JSON value with each reference in its texts replaced by a result of `read_reference`.
+def map_references(
+    value: Any, read_reference: Callable[[str, str, KeyPath], str], keys: KeyPath = ()
+) -> Any:
+    """Return a JSON value with each reference in its texts replaced by a
+    result of `read_reference`.
 
-    That gets the kind of the reference (`env` or `file`), its name or path, and the path of keys of the text.
+    That gets the kind of the reference (`env` or `file`), its name or path,
+    and the path of keys of the text.
     """
     if isinstance(value, str):
-        return re.sub(REFERENCE_PATTERN, lambda match: read_reference(match[1], match[2].strip(), keys), value)
+        return re.sub(
+            REFERENCE_PATTERN, lambda match: read_reference(match[1], match[2].strip(), keys), value
+        )
     if is_object(value):
-        return {key: map_references(each, read_reference, (*keys, key)) for key, each in value.items()}
+        return {
+            key: map_references(each, read_reference, (*keys, key)) for key, each in value.items()
+        }
     if is_list(value):
-        return [map_references(each, read_reference, (*keys, index)) for index, each in enumerate(value)]
+        return [
+            map_references(each, read_reference, (*keys, index)) for index, each in enumerate(value)
+        ]
     return value
 
 
 def replace_references(
-    layer: Layer, paths: Paths, environment: Mapping[str, str], files: dict[Path, FileState] | None = None
+    layer: Layer,
+    paths: Paths,
+    environment: Mapping[str, str],
+    files: dict[Path, FileState] | None = None,
 ) -> Any:
-    """Return a layer's values with all references replaced; references in the inserted texts stay as they are.
+    """Return a layer's values with all references replaced;
+    references in the inserted texts stay as they are.
 
-    An unset variable is the empty text; `{env:NAME:-text}` is the text if the variable is unset or empty. A file's path
-    is relative to the layer's own folder, or starts with `~`; blanks around its content are dropped. The files are
-    added to `files`, each with its state before it was read.
+    An unset variable is the empty text; `{env:NAME:-text}` is the text if the variable is unset or
+    empty. A file's path is relative to the layer's own folder, or starts with `~`; blanks around
+    its content are dropped. The files are added to `files`, each with its state before it was read.
     Raises CodeloopError for a file that is missing or can't be read.
     """
 
@@ -59,10 +75,17 @@ def replace_references(
         except (CodeloopError, ValueError) as error:
             raise CodeloopError(f"{layer.format_location(keys)}: {error}") from error
         if text is None:
-            raise CodeloopError(f"{layer.format_location(keys)}: the file {file} of {{file:{name}}} does not exist.")
+            raise CodeloopError(
+                f"{layer.format_location(keys)}: the file {file} of {{file:{name}}} does not exist."
+            )
         return text.strip()
 
-    # Most layers have no reference, so their values need no copy.
-    if "{env:" not in layer.document.text and "{file:" not in layer.document.text:
+    # Most layers have no reference, so their values need no copy. Where forms of other programs
+    # were converted, `${NAME}` in the text has become one.
+    if (
+        not layer.notes
+        and "{env:" not in layer.document.text
+        and "{file:" not in layer.document.text
+    ):
         return layer.raw
     return map_references(layer.raw, read_reference)

@@ -1,4 +1,6 @@
-"""The credential of a running server: the server writes it to a file, where codeloop's clients find it."""
+"""The credential of a running server: the server writes it to a file,
+where codeloop's clients find it.
+"""
 
 import os
 import stat
@@ -27,10 +29,11 @@ _WILDCARD_ADDRESSES = (str(IPv4Address(0)), str(IPv6Address(0)))
 
 
 class Credential(Struct, frozen=True):
-    """A client's credential for a server. `directory`: the one that the server was started in; "": unknown.
+    """A client's credential for a server. `directory`: the one that the server was started in;
+    "": unknown.
 
-    `url`: the address to send the credential to. It may be more specific than the requested one: `localhost` has
-    several addresses, and another user's program may listen on one of them.
+    `url`: the address to send the credential to. It may be more specific than the requested one:
+    `localhost` has several addresses, and another user's program may listen on one of them.
     """
 
     url: str
@@ -51,7 +54,9 @@ class RunningServer(Struct, frozen=True):
     pid: int
     started: str = ""
     directory: str = ""
-    """The directory that the server was started in. A server that replaces it is started in the same one."""
+    """The directory that the server was started in.
+    A server that replaces it is started in the same one.
+    """
 
 
 def find_set_variable(environment: Mapping[str, str], names: tuple[str, ...]) -> str | None:
@@ -102,10 +107,11 @@ def withdraw_credential(paths: Paths, url: str, *, of_any: bool = False) -> None
 
 
 def find_credential(paths: Paths, url: str, environment: Mapping[str, str]) -> Credential | None:
-    """Return the credential for the server at `url`: from the file of a running server, else from the environment.
+    """Return the credential for the server at `url`: from the file of a running server,
+    else from the environment.
 
-    A file counts only for its own host and port, while its process lives, and if no other user can read it.
-    `localhost`, 127.0.0.1 and ::1 are the same host. None: there is no credential.
+    A file counts only for its own host and port, while its process lives, and if no other user can
+    read it. `localhost`, 127.0.0.1 and ::1 are the same host. None: there is no credential.
     """
     try:
         host, port = _parse_address(url)
@@ -116,13 +122,16 @@ def find_credential(paths: Paths, url: str, environment: Mapping[str, str]) -> C
     for candidate in _list_aliases(host) if is_http else ():
         server = _read_running_server(_get_file(paths, candidate, port))
         if server is not None:
-            return Credential(_make_url(candidate, port), server.username, server.password, server.directory)
+            return Credential(
+                _make_url(candidate, port), server.username, server.password, server.directory
+            )
     name = find_set_variable(environment, PASSWORD_VARIABLES)
     return Credential(url, choose_username(environment), environment[name]) if name else None
 
 
 def find_successor(paths: Paths, credential: Credential) -> Credential | None:
-    """Return the credential for the server that replaces a stopped one; None: there is none, or more than one.
+    """Return the credential for the server that replaces a stopped one;
+    None: there is none, or more than one.
 
     It is the only running server that was started in the same directory.
     """
@@ -139,7 +148,9 @@ def find_successor(paths: Paths, credential: Credential) -> Credential | None:
 
 
 def _read_running_server(path: Path) -> RunningServer | None:
-    """Return the server that a file is about; None if its process has ended, or the file can't be trusted."""
+    """Return the server that a file is about; None if its process has ended,
+    or the file can't be trusted.
+    """
     running_server = _read_server(path)
     is_running = running_server is not None and is_alive(running_server.pid, running_server.started)
     return running_server if is_running else None
@@ -153,7 +164,9 @@ def _parse_address(url: str) -> tuple[str, int]:
 
 
 def _list_aliases(host: str) -> tuple[str, ...]:
-    """Return the addresses whose files may be of a server that is reached at `host`, the likeliest first."""
+    """Return the addresses whose files may be of a server that is reached at `host`,
+    the likeliest first.
+    """
     if host != "localhost" and host not in _LOOPBACK_ADDRESSES:
         return (host,)
     return (
@@ -175,7 +188,9 @@ def _get_folder(paths: Paths) -> Path:
 
 
 def _make_prefix() -> str:
-    """Return the prefix of this machine's files, since several machines may share a home directory."""
+    """Return the prefix of this machine's files,
+    since several machines may share a home directory.
+    """
     return quote(os.uname().nodename, safe="")
 
 
@@ -186,15 +201,20 @@ def _get_file(paths: Paths, host: str, port: int) -> Path:
 def _list_files(paths: Paths) -> Iterator[Path]:
     with suppress(OSError):
         names = [entry.name for entry in os.scandir(_get_folder(paths))]
-        yield from (_get_folder(paths) / name for name in names if name.startswith(f"{_make_prefix()}@"))
+        yield from (
+            _get_folder(paths) / name for name in names if name.startswith(f"{_make_prefix()}@")
+        )
 
 
 def _read_server(path: Path) -> RunningServer | None:
-    """Read a file of `publish_credential`; None: it is missing or damaged, or other users can read or write it."""
+    """Read a file of `publish_credential`; None: it is missing or damaged,
+    or other users can read or write it.
+    """
     try:
         with open_regular(path) as descriptor:
             status = os.fstat(descriptor)
-            # Another user could have written the file, to receive the credential, or could know its password.
+            # Another user could have written the file, to receive the credential,
+            # or could know its password.
             if status.st_uid != os.geteuid() or stat.S_IMODE(status.st_mode) & 0o077:
                 return None
             return msgspec.json.decode(os.read(descriptor, CONFIG_BYTES.value), type=RunningServer)

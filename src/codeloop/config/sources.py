@@ -1,4 +1,5 @@
-"""Reads the layers of the configuration, each from a file or an environment variable, in ascending precedence.
+"""Reads the layers of the configuration, each from a file or an environment variable,
+in ascending precedence.
 
 `load.py` merges them.
 """
@@ -16,23 +17,30 @@ from codeloop.config.project_root import ProjectRoot
 from codeloop.kit.jsonc import Document, JsoncError, KeyPath, Position, is_object, parse_jsonc
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import CONFIG_BYTES, CONFIG_DEPTH
-from codeloop.schema.wire import JSON
+from codeloop.schema.wire import JSON, replace
 
 # In ascending precedence, as in all tables of this module: codeloop's own files come last.
 COMMAND_TIMEOUT = "OPENCODE_EXPERIMENTAL_BASH_DEFAULT_TIMEOUT_MS"
 OPENCODE_FILES = ("config.json", "opencode.json", "opencode.jsonc")
 PROJECT_FILES = ("opencode.json", "opencode.jsonc", "codeloop.json", "codeloop.jsonc")
 CODELOOP_FILES = ("codeloop.json", "codeloop.jsonc")
-PROJECT_CONFIG_FOLDERS = ((".opencode", ("opencode.json", "opencode.jsonc")), (".codeloop", CODELOOP_FILES))
-"""The folders of a project that may hold configuration files, each with the names of those files."""
+PROJECT_CONFIG_FOLDERS = (
+    (".opencode", ("opencode.json", "opencode.jsonc")),
+    (".codeloop", CODELOOP_FILES),
+)
+"""The folders of a project that may hold configuration files,
+each with the names of those files.
+"""
 
 
 class Layer(Struct, frozen=True):
     """The configuration of one source, as it is written there.
 
-    `name`: the kind of the layer: "global", "project", "environment", "--config", "command line" or "extensions".
-    `source`: the path of its file, or the name of its variable. `base`: the folder that relative paths in `{file:..}`
-    are relative to.
+    `name`: the kind of the layer: "global", "project", "environment", "--config",
+    "command line" or "extensions".
+    `source`: the path of its file, or the name of its variable. `base`: the folder that relative
+    paths in `{file:..}` are relative to. `notes`: warnings about forms in it that were converted,
+    a line each.
     """
 
     name: str
@@ -40,6 +48,7 @@ class Layer(Struct, frozen=True):
     base: Path
     document: Document
     is_project: bool = False
+    notes: tuple[str, ...] = ()
 
     @property
     def raw(self) -> JSON:
@@ -47,7 +56,9 @@ class Layer(Struct, frozen=True):
         return self.document.value
 
     def find_position(self, keys: KeyPath, *, of_key: bool = False) -> Position | None:
-        """Return line and column of a value of `raw`, or of its key; None: the layer was not parsed from a text."""
+        """Return line and column of a value of `raw`, or of its key;
+        None: the layer was not parsed from a text.
+        """
         return self.document.find_position(keys, of_key=of_key) if self.document.text else None
 
     def format_location(self, keys: KeyPath, *, of_key: bool = False) -> str:
@@ -69,7 +80,9 @@ class Origin(Struct, frozen=True):
 
     @property
     def raw(self) -> Any:
-        """The value as its layer has it, with references not replaced; None: the layer has it in another form."""
+        """The value as its layer has it, with references not replaced;
+        None: the layer has it in another form.
+        """
         value: Any = self.layer.raw
         try:
             for key in self.keys:
@@ -86,7 +99,8 @@ class Origin(Struct, frozen=True):
 class ExtraLayers(Struct, frozen=True):
     """Layers that extensions add. Each takes precedence over the configuration files of its kind.
 
-    `ignored`: the names of the layers that an untrusted project would have added. `warnings`: one line each.
+    `ignored`: the names of the layers that an untrusted project would have added.
+    `warnings`: one line each.
     """
 
     layers: tuple[Layer, ...] = ()
@@ -100,7 +114,9 @@ NO_EXTRA_LAYERS = ExtraLayers()
 
 
 def format_keys(keys: KeyPath) -> str:
-    """Return a path of keys as text, such as `a.b[0]['x.y']`. Characters that can't be printed are escaped."""
+    """Return a path of keys as text, such as `a.b[0]['x.y']`.
+    Characters that can't be printed are escaped.
+    """
     text = ""
     for key in keys:
         if isinstance(key, int):
@@ -123,8 +139,8 @@ def find_layers(
 ) -> Iterator[Layer]:
     """Yield every layer, in ascending precedence. Raises CodeloopError for one that can't be read.
 
-    `links_out`: given for an untrusted project; those of its files that are links out of it are added to this list
-    instead of being read.
+    `links_out`: given for an untrusted project; those of its files that are links out of it are
+    added to this list instead of being read.
     """
     yield from _read_files("global", paths.opencode_config, OPENCODE_FILES)
     yield from _read_files("global", paths.config, CODELOOP_FILES)
@@ -132,7 +148,10 @@ def find_layers(
     folders = project_root.folders
     project_files = [folder / name for folder in folders for name in PROJECT_FILES]
     project_files += [
-        folder / subfolder / name for folder in folders for subfolder, names in PROJECT_CONFIG_FOLDERS for name in names
+        folder / subfolder / name
+        for folder in folders
+        for subfolder, names in PROJECT_CONFIG_FOLDERS
+        for name in names
     ]
     for file in project_files:
         if links_out is not None and _is_link_out(file, project_root.root):
@@ -140,17 +159,25 @@ def find_layers(
         elif (layer := _read_file("project", file, is_project=True)) is not None:
             yield layer
     if command_line:
-        yield Layer("command line", "the command line", project_root.directory, Document("", command_line))
+        yield Layer(
+            "command line", "the command line", project_root.directory, Document("", command_line)
+        )
 
 
 def _is_link_out(file: Path, root: Path) -> bool:
-    """Return whether a file exists and, after following links, is outside `root` (a resolved path)."""
+    """Return whether a file exists and, after following links,
+    is outside `root` (a resolved path).
+    """
     real = os.path.realpath(file)
     return os.path.lexists(file) and not Path(real).is_relative_to(root)
 
 
 def list_config_paths(
-    project_root: ProjectRoot, paths: Paths, *, config_file: Path | None, environment: Mapping[str, str]
+    project_root: ProjectRoot,
+    paths: Paths,
+    *,
+    config_file: Path | None,
+    environment: Mapping[str, str],
 ) -> Iterator[Path]:
     """Yield every file and folder that a layer may come from, whether it exists or not."""
     yield from (paths.opencode_config / name for name in OPENCODE_FILES)
@@ -164,25 +191,35 @@ def list_config_paths(
 
 
 def _find_named_file(config_file: Path | None, environment: Mapping[str, str]) -> str | None:
-    return str(config_file) if config_file else environment.get("CODELOOP_CONFIG") or environment.get("OPENCODE_CONFIG")
+    return (
+        str(config_file)
+        if config_file
+        else environment.get("CODELOOP_CONFIG") or environment.get("OPENCODE_CONFIG")
+    )
 
 
 def _read_named_sources(
     project_root: ProjectRoot, config_file: Path | None, environment: Mapping[str, str]
 ) -> Iterator[Layer]:
-    """Yield the layers that the user names at the start: the file of an option or variable, and texts of variables."""
+    """Yield the layers that the user names at the start: the file of an option or variable,
+    and texts of variables.
+    """
     named_file = _find_named_file(config_file, environment)
     if named_file:
         file = project_root.directory / named_file
         layer = _read_file("--config" if config_file else "environment", file)
         if layer is None:
-            raise CodeloopError(f"The configuration file {file} does not exist. Check --config and CODELOOP_CONFIG.")
+            raise CodeloopError(
+                f"The configuration file {file} does not exist. Check --config and CODELOOP_CONFIG."
+            )
         yield layer
     # What else OpenCode reads from variables has no setting: `app/doctor/setup_checks.py` names it.
     if (milliseconds := environment.get(COMMAND_TIMEOUT, "")).isascii() and milliseconds.isdigit():
         settings: JSON = {"commands": {"timeout": int(milliseconds)}}
         if settings["commands"]["timeout"]:
-            yield Layer("environment", COMMAND_TIMEOUT, project_root.directory, Document("", settings))
+            yield Layer(
+                "environment", COMMAND_TIMEOUT, project_root.directory, Document("", settings)
+            )
     for name in ("OPENCODE_CONFIG_CONTENT", "CODELOOP_CONFIG_CONTENT"):
         if text := environment.get(name):
             # Python keeps bytes that are not UTF-8 as surrogates, which the parser does not accept.
@@ -199,10 +236,16 @@ def _read_files(name: str, folder: Path, files: tuple[str, ...]) -> Iterator[Lay
 
 def _read_file(name: str, file: Path, *, is_project: bool = False) -> Layer | None:
     text = read_text(file, CONFIG_BYTES.value)
-    return None if text is None else _parse_layer(name, str(file), file.parent, text, is_project=is_project)
+    return (
+        None
+        if text is None
+        else _parse_layer(name, str(file), file.parent, text, is_project=is_project)
+    )
 
 
-def _parse_layer(name: str, source: str, base: Path, text: str, *, is_project: bool = False) -> Layer:
+def _parse_layer(
+    name: str, source: str, base: Path, text: str, *, is_project: bool = False
+) -> Layer:
     try:
         document = parse_jsonc(text, depth=CONFIG_DEPTH.value)
     except JsoncError as error:
@@ -210,4 +253,24 @@ def _parse_layer(name: str, source: str, base: Path, text: str, *, is_project: b
     layer = Layer(name, source, base, document, is_project)
     if not is_object(document.value):
         raise CodeloopError(f"{layer.format_location(())}: expected an object in braces.")
-    return layer
+    return _read_servers(layer) if {"mcp", "mcpServers"} & document.value.keys() else layer
+
+
+def _read_servers(layer: Layer) -> Layer:
+    """Return a layer with all its MCP servers as entries of `mcp`, whatever their form is."""
+    # Imported late: few configurations have servers.
+    from codeloop.config.forms.server_entries import read_servers
+
+    read = read_servers(layer.raw)
+    if not read.names and not read.problems and "mcpServers" not in layer.raw:
+        return layer
+    place = layer.format_location(
+        ("mcpServers",) if "mcpServers" in layer.raw else ("mcp",), of_key=True
+    )
+    notes = [
+        f"{place}: MCP servers in the form of other programs, read as those of `mcp`: {', '.join(read.names)}."
+    ]
+    notes = notes if read.names else []
+    notes += [f"{place}: the MCP server {problem}." for problem in read.problems]
+    document = replace(layer.document, value=read.raw)
+    return replace(layer, document=document, notes=tuple(notes))

@@ -1,4 +1,6 @@
-"""Finds the value in a configuration that does not fit its type, so that errors can name its place in the file."""
+"""Finds the value in a configuration that does not fit its type,
+so that errors can name its place in the file.
+"""
 
 import re
 from collections.abc import Iterator
@@ -11,11 +13,19 @@ from codeloop.kit.jsonc import KeyPath, get_type_name, is_list, is_object
 
 _MISSING_FIELD = r"missing required field `(\w+)`"
 _BOUND = r"Expected `\w+` ([<>]=? \S+)"
-_TYPE_NAMES = {bool: "true or false", int: "integer", float: "number", str: "string", list: "list", dict: "object"}
+_TYPE_NAMES = {
+    bool: "true or false",
+    int: "integer",
+    float: "number",
+    str: "string",
+    list: "list",
+    dict: "object",
+}
 
 
 def find_type_error(value: Any, kind: Any, keys: KeyPath = ()) -> tuple[KeyPath, str]:
-    """Return the path of the innermost value that does not fit its type, and what was expected there.
+    """Return the path of the innermost value that does not fit its type,
+    and what was expected there.
 
     `value` must not fit `kind`.
     """
@@ -28,7 +38,9 @@ def find_type_error(value: Any, kind: Any, keys: KeyPath = ()) -> tuple[KeyPath,
 
 
 def _list_inner_values(value: Any, kind: Any) -> Iterator[tuple[str | int, Any, Any]]:
-    """Yield the key or index of each value in an object or a list, the value, and the type that it must have."""
+    """Yield the key or index of each value in an object or a list, the value,
+    and the type that it must have.
+    """
     for member in _list_union_members(kind):
         if is_object(value) and isinstance(member, type) and issubclass(member, msgspec.Struct):
             for each in msgspec.structs.fields(member):
@@ -45,7 +57,9 @@ def _list_inner_values(value: Any, kind: Any) -> Iterator[tuple[str | int, Any, 
 def _list_union_members(kind: Any) -> tuple[Any, ...]:
     """Return the types of a union, or the type itself, without the bounds that `Annotated` adds."""
     members = get_args(kind) if get_origin(kind) in {Union, UnionType} else (kind,)
-    return tuple(get_args(member)[0] if get_origin(member) is Annotated else member for member in members)
+    return tuple(
+        get_args(member)[0] if get_origin(member) is Annotated else member for member in members
+    )
 
 
 def _describe_type_error(value: Any, kind: Any) -> str:
@@ -56,7 +70,12 @@ def _describe_type_error(value: Any, kind: Any) -> str:
         message = str(error)
     if missing := re.search(_MISSING_FIELD, message):
         return f"the key {missing[1]} is missing"
-    names = [name for member in _list_union_members(kind) if member is not type(None) for name in _name_choices(member)]
+    names = [
+        name
+        for member in _list_union_members(kind)
+        if member is not type(None)
+        for name in _name_choices(member)
+    ]
     expected = " or ".join(dict.fromkeys(names))
     if bound := re.match(_BOUND, message):
         return f"expected {expected} {bound[1]}, got {value}"

@@ -18,12 +18,15 @@ from codeloop.schema.wire import replace
 from codeloop.tool.tool import DescriptionBuilder
 
 Mode = Literal["primary", "subagent", "all"]
-# Characters of a subagent's description in the list: it is part of a tool's description, so every request pays for it.
+# Characters of a subagent's description in the list: it is part of a tool's description,
+# so every request pays for it.
 MAX_SUBAGENT_CHARS = 300
 
 
 class BuiltInAgent(Struct, frozen=True):
-    """A built-in agent; its rules are in `permission.defaults`, its prompt in `agent/request/prompts`."""
+    """A built-in agent; its rules are in `permission.defaults`,
+    its prompt in `agent/request/prompts`.
+    """
 
     mode: Mode
     description: str
@@ -33,41 +36,62 @@ class BuiltInAgent(Struct, frozen=True):
 BUILT_IN_AGENTS: dict[str, BuiltInAgent] = {
     "build": BuiltInAgent("primary", "Does the work: reads, edits and runs."),
     "plan": BuiltInAgent(
-        "primary", "Reads and thinks, changes nothing but its plan: agrees with you on what to do first."
+        "primary",
+        "Reads and thinks, changes nothing but its plan: agrees with you on what to do first.",
     ),
     "general": BuiltInAgent("subagent", "Carries out a task of several steps, edits too."),
-    "explore": BuiltInAgent("subagent", "Only searches and reads: finds where things are and how they work."),
-    "compaction": BuiltInAgent("primary", "Summarises a conversation that grew too long.", hidden=True),
+    "explore": BuiltInAgent(
+        "subagent", "Only searches and reads: finds where things are and how they work."
+    ),
+    "compaction": BuiltInAgent(
+        "primary", "Summarises a conversation that grew too long.", hidden=True
+    ),
     "summary": BuiltInAgent("primary", "Says what a turn did.", hidden=True),
-    "sampling": BuiltInAgent("subagent", "Answers an MCP server that asks for a model's words.", hidden=True),
+    "sampling": BuiltInAgent(
+        "subagent", "Answers an MCP server that asks for a model's words.", hidden=True
+    ),
     "title": BuiltInAgent("primary", "Names a session.", hidden=True),
 }
 
 
 def build_agents(
-    config: Config, base: Ruleset, find_newest_model: Callable[[str], ModelRef | None] = lambda _: None
+    config: Config,
+    base: Ruleset,
+    find_newest_model: Callable[[str], ModelRef | None] = lambda _: None,
 ) -> dict[str, Agent]:
-    """Return the agents by name, each with its permission rules, which follow the rules `base` of the profile.
+    """Return the agents by name, each with its permission rules,
+    which follow the rules `base` of the profile.
 
-    `find_newest_model` resolves a short name such as `sonnet`; if it returns None, the agent uses the session's model.
+    `find_newest_model` resolves a short name such as `sonnet`;
+    if it returns None, the agent uses the session's model.
     """
     names = [
         *BUILT_IN_AGENTS,
-        *(name for name, own in config.agent.items() if name not in BUILT_IN_AGENTS and not _only_restricts(own)),
+        *(
+            name
+            for name, own in config.agent.items()
+            if name not in BUILT_IN_AGENTS and not _only_restricts(own)
+        ),
     ]
     agents = {name: _build_agent(name, config, base) for name in names}
     for name, agent in agents.items():
-        # A page may name a model without its provider, as Claude Code does (`sonnet`): the short name is in
-        # `provider_id` then.
+        # A page may name a model without its provider, as Claude Code does (`sonnet`): the short
+        # name is in `provider_id` then.
         if agent.model is not None and not agent.model.model_id:
             agents[name] = replace(agent, model=find_newest_model(agent.model.provider_id))
-    return {name: agent for name, agent in agents.items() if name not in config.agent or not config.agent[name].disable}
+    return {
+        name: agent
+        for name, agent in agents.items()
+        if name not in config.agent or not config.agent[name].disable
+    }
 
 
 def build_rules(config: Config, agent: str, base: Ruleset, built_in: Ruleset = ()) -> Ruleset:
-    """Return the rules of an agent that follow `base`: built-in ones, general ones of the configuration, then its own.
+    """Return the rules of an agent that follow `base`: built-in ones, general ones of the
+    configuration, then its own.
 
-    Those of `only` come last. The restrictions of what may only restrict are a list of their own: `list_restrictions`.
+    Those of `only` come last. The restrictions of what may only restrict are a list of
+    their own: `list_restrictions`.
     """
     own = config.agent.get(agent, AgentConfig())
     rules = (*built_in, *config.permission, *own.permission)
@@ -75,18 +99,30 @@ def build_rules(config: Config, agent: str, base: Ruleset, built_in: Ruleset = (
 
 
 def list_restrictions(config: Config, agent: str) -> Ruleset:
-    """Return the rules for an agent of all that may only restrict, such as a project that is not trusted."""
+    """Return the rules for an agent of all that may only restrict,
+    such as a project that is not trusted.
+    """
     return (*config.restrictions, *config.agent.get(agent, AgentConfig()).restrictions)
 
 
-# An agent with a list of tools keeps these permissions: calls of any tool may need them besides the tool's own.
+# An agent with a list of tools keeps these permissions: calls of any tool may need
+# them besides the tool's own.
 _TOOL_INDEPENDENT_PERMISSIONS = [
-    *("external_directory", "webfetch_private", "sandbox", "mcp_changed", "mcp_sampling", "doom_loop", "subagents")
+    *(
+        "external_directory",
+        "webfetch_private",
+        "sandbox",
+        "mcp_changed",
+        "mcp_sampling",
+        "doom_loop",
+        "subagents",
+    )
 ]
 
 
 def _deny_all_but(rules: Sequence[PermissionRule], only: Iterable[str]) -> Iterator[PermissionRule]:
-    """Yield rules to follow `rules`: all permissions are denied, except those in `only`, whose verdicts stay.
+    """Yield rules to follow `rules`: all permissions are denied, except those in `only`,
+    whose verdicts stay.
 
     A name in `only` may be a wildcard.
     """
@@ -102,7 +138,9 @@ def _deny_all_but(rules: Sequence[PermissionRule], only: Iterable[str]) -> Itera
 
 
 def _only_restricts(own: AgentConfig) -> bool:
-    """Return whether an entry only restricts an agent: an untrusted project may name one that the user lacks."""
+    """Return whether an entry only restricts an agent: an untrusted project may name
+    one that the user lacks.
+    """
     restricting = AgentConfig(restrictions=own.restrictions, steps=own.steps, disable=own.disable)
     return own == restricting and own != AgentConfig(steps=own.steps)
 
@@ -130,8 +168,14 @@ def _build_agent(name: str, config: Config, base: Ruleset) -> Agent:
 
 
 def make_subagent_description(description: str, agents: dict[str, Agent]) -> DescriptionBuilder:
-    """Return a builder of the description of the tool `task`: it lists the subagents that the rules don't deny."""
-    subagents = [agents[name] for name in sorted(agents) if agents[name].mode != "primary" and not agents[name].hidden]
+    """Return a builder of the description of the tool `task`: it lists the subagents
+    that the rules don't deny.
+    """
+    subagents = [
+        agents[name]
+        for name in sorted(agents)
+        if agents[name].mode != "primary" and not agents[name].hidden
+    ]
 
     def describe(*rulesets: Ruleset) -> str | None:
         rules = [rule for ruleset in rulesets for rule in ruleset]

@@ -1,4 +1,6 @@
-"""Tools that connected clients offer to a session and run themselves, such as the functions of a library's user."""
+"""Tools that connected clients offer to a session and run themselves,
+such as the functions of a library's user.
+"""
 
 import asyncio
 from collections.abc import Callable
@@ -27,14 +29,24 @@ from codeloop.schema.permission import Need, Writes
 from codeloop.schema.resources import ClientToolCall
 from codeloop.schema.wire import JSON, replace
 from codeloop.tool.batch import make_batch_tool
-from codeloop.tool.tool import NO_TRAITS, ExternalParameters, Tool, ToolContext, ToolFailure, ToolResult, Traits
+from codeloop.tool.tool import (
+    NO_TRAITS,
+    ExternalParameters,
+    Tool,
+    ToolContext,
+    ToolFailure,
+    ToolResult,
+    Traits,
+)
 from codeloop.tool.toolbox import Toolbox
 
 CLIENT_GONE_MESSAGE = (
-    "The program that offers the tool {} is gone, so it can't be called any more. Go on without it, and say so."
+    "The program that offers the tool {} is gone, so it can't be called any "
+    "more. Go on without it, and say so."
 )
 CLIENT_LATE_MESSAGE = (
-    "The program that offers the tool {} did not answer within {:g} s. Look whether the call had an effect."
+    "The program that offers the tool {} did not answer within {:g} s. Look "
+    "whether the call had an effect."
 )
 
 
@@ -67,10 +79,13 @@ class ToolOffer(Struct):
 class ClientTools:
     """The offers of one project's clients.
 
-    `publish` sends a live event to the clients. `find_agent` returns the agent of a session's message.
+    `publish` sends a live event to the clients. `find_agent` returns the agent
+    of a session's message.
     """
 
-    def __init__(self, publish: Callable[[LiveEvent], None], find_agent: Callable[[str, str], str]) -> None:
+    def __init__(
+        self, publish: Callable[[LiveEvent], None], find_agent: Callable[[str, str], str]
+    ) -> None:
         self._publish = publish
         self._find_agent = find_agent
         self._offers: dict[tuple[str, str], ToolOffer] = {}
@@ -92,21 +107,29 @@ class ClientTools:
         key = (args.session_id, args.lease_id)
         offer = self._offers.get(key)
         if offer is None:
-            if sum(session_id == args.session_id for session_id, _ in self._offers) >= CLIENT_OFFERS.value:
+            if (
+                sum(session_id == args.session_id for session_id, _ in self._offers)
+                >= CLIENT_OFFERS.value
+            ):
                 raise OperationError(
-                    "BadRequest", f"{CLIENT_OFFERS.value} clients offer tools to this session. Withdraw one."
+                    "BadRequest",
+                    f"{CLIENT_OFFERS.value} clients offer tools to this session. Withdraw one.",
                 )
             offer = self._offers[key] = ToolOffer(args.lease_id, args.session_id, args.tools)
         offer.tools = args.tools
         if offer.timer is not None:
             offer.timer.cancel()
-        # An offer is a lease: a client that is killed, or whose network is gone, is noticed because it does not renew
-        # it.
-        offer.timer = asyncio.get_running_loop().call_later(CLIENT_TOOLS.seconds, self._end_offer, offer)
+        # An offer is a lease: a client that is killed, or whose network is gone,
+        # is noticed because it does not renew it.
+        offer.timer = asyncio.get_running_loop().call_later(
+            CLIENT_TOOLS.seconds, self._end_offer, offer
+        )
         offer.until = now_ms() + CLIENT_TOOLS.value
-        # The pending calls are listed in each renewal, so that a call whose event was lost with the stream still
-        # reaches the client.
-        return ToolsOffered(until=offer.until, calls=[call.request for call in offer.calls.values()])
+        # The pending calls are listed in each renewal, so that a call whose event was lost with the
+        # stream still reaches the client.
+        return ToolsOffered(
+            until=offer.until, calls=[call.request for call in offer.calls.values()]
+        )
 
     def withdraw(self, session_id: str, lease_id: str) -> bool:
         """End an offer; return whether there was one."""
@@ -116,10 +139,14 @@ class ClientTools:
         return offer is not None
 
     def answer(self, args: AnswerToolCall) -> bool:
-        """End a call with its client's answer. Raises OperationError (NotFoundError) when it is over."""
+        """End a call with its client's answer. Raises OperationError (NotFoundError)
+        when it is over.
+        """
         call = self._get_call(args.session_id, args.lease_id, args.request_id)
         if args.error is not None:
-            call.answer.set_exception(ToolFailure(args.error or f"The tool {call.request.tool} failed.", args.metadata))
+            call.answer.set_exception(
+                ToolFailure(args.error or f"The tool {call.request.tool} failed.", args.metadata)
+            )
             return True
         session_id, message_id = call.request.session_id, call.request.message_id
         files = tuple(
@@ -138,7 +165,9 @@ class ClientTools:
         return True
 
     async def ask(self, args: AskForToolCall) -> ToolPermission:
-        """Ask for permission on behalf of a call; a refusal ends the call. Raises as `answer` does."""
+        """Ask for permission on behalf of a call; a refusal ends the call.
+        Raises as `answer` does.
+        """
         call = self._get_call(args.session_id, args.lease_id, args.request_id)
         need = Need(
             permission=args.permission,
@@ -172,28 +201,47 @@ class ClientTools:
         return True
 
     def build_toolbox(self, session_id: str, base: Toolbox) -> Toolbox:
-        """Return the tools of a session: the project's, overridden by clients' tools of the same name."""
+        """Return the tools of a session: the project's,
+        overridden by clients' tools of the same name.
+        """
         offers = [offer for offer in self._offers.values() if offer.session_id == session_id]
-        client_tools = {tool.name: self._make_tool(offer, tool) for offer in offers for tool in offer.tools}
+        client_tools = {
+            tool.name: self._make_tool(offer, tool) for offer in offers for tool in offer.tools
+        }
         if not client_tools:
             return base
         # The batch tool is made anew: the project's own would not know the tools of clients.
-        project_tools = [tool for tool in base.tools if tool.name not in client_tools and tool.name != "batch"]
+        project_tools = [
+            tool for tool in base.tools if tool.name not in client_tools and tool.name != "batch"
+        ]
         tools = (*project_tools, *client_tools.values())
         return Toolbox((*tools, make_batch_tool(Toolbox(tools))), base.fit_specs, base.find_tool)
 
     def _make_tool(self, offer: ToolOffer, tool: ClientTool) -> Tool:
         schema: JSON = {"type": "object", "properties": {}, **tool.parameters}
-        traits = Traits(concurrent=True, need_traits=("read-only",)) if tool.read_only else NO_TRAITS
+        traits = (
+            Traits(concurrent=True, need_traits=("read-only",)) if tool.read_only else NO_TRAITS
+        )
         run = partial(self._run, offer, tool.name, traits)
-        return Tool(tool.name, escape_controls(tool.description), ExternalParameters, run, traits, schema=schema)
+        return Tool(
+            tool.name,
+            escape_controls(tool.description),
+            ExternalParameters,
+            run,
+            traits,
+            schema=schema,
+        )
 
-    async def _run(self, offer: ToolOffer, name: str, traits: Traits, arguments: JSON, ctx: ToolContext) -> ToolResult:
+    async def _run(
+        self, offer: ToolOffer, name: str, traits: Traits, arguments: JSON, ctx: ToolContext
+    ) -> ToolResult:
         """Have the client run a call, once permitted. Raises ToolFailure, Denied, Rejected."""
         metadata: JSON = {"tool": name, "input": arguments}
         # A client's tool may change any file, unless the client says that it only reads.
         writes = None if traits.need_traits else Writes()
-        need = Need(permission=name, patterns=("*",), always=("*",), metadata=metadata, writes=writes)
+        need = Need(
+            permission=name, patterns=("*",), always=("*",), metadata=metadata, writes=writes
+        )
         await ctx.ask(replace(need, traits=traits.need_traits))
         # The offer may have ended while the user was asked.
         if offer.is_over:
@@ -221,7 +269,8 @@ class ClientTools:
             raise ToolFailure(CLIENT_LATE_MESSAGE.format(name, CLIENT_TOOL_CALL.seconds)) from None
         finally:
             offer.calls.pop(request.request_id, None)
-            # The call timed out or was cancelled: the client is told, so that it can stop working on it.
+            # The call timed out or was cancelled: the client is told,
+            # so that it can stop working on it.
             if not answer.done() or answer.cancelled():
                 self._publish(ClientToolChanged(properties=replace(request, state="ended")))
 
@@ -240,4 +289,6 @@ class ClientTools:
         self._offers.pop((offer.session_id, offer.id), None)
         for call in offer.calls.values():
             if not call.answer.done():
-                call.answer.set_exception(ToolFailure(CLIENT_GONE_MESSAGE.format(call.request.tool)))
+                call.answer.set_exception(
+                    ToolFailure(CLIENT_GONE_MESSAGE.format(call.request.tool))
+                )

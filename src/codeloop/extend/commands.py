@@ -1,4 +1,6 @@
-"""Builds the slash commands of a project: built-in ones, configured ones, and one for each skill."""
+"""Builds the slash commands of a project: built-in ones, configured ones,
+and one for each skill.
+"""
 
 from pathlib import Path
 
@@ -22,21 +24,32 @@ COMPACT_COMMAND = Command(
     description="Summarise the conversation so far, to make room.",
     source="command",
 )
-"""Not a prompt but run directly; not listed, because clients have their own command of this name."""
+"""Not a prompt but run directly; not listed,
+because clients have their own command of this name.
+"""
 
 
 def build_commands(config: Config, skills: Skills) -> dict[str, Command]:
-    """Return the commands by name. A configured one replaces a built-in one of its name, and either one a skill."""
+    """Return the commands by name. A configured one replaces a built-in one of its name,
+    and either one a skill.
+    """
     commands = {
         "compact": COMPACT_COMMAND,
-        **{name: _make_built_in_command(name, description) for name, description in BUILT_IN_COMMANDS.items()},
+        **{
+            name: _make_built_in_command(name, description)
+            for name, description in BUILT_IN_COMMANDS.items()
+        },
     }
     commands |= {name: _make_command(name, own) for name, own in config.command.items()}
     for skill in skills.by_name.values():
         # A command of the same name was written on purpose; the skill stays available to the model.
         if skill.name not in commands:
             commands[skill.name] = Command(
-                name=skill.name, template="", hints=[], description=skill.description, source="skill"
+                name=skill.name,
+                template="",
+                hints=[],
+                description=skill.description,
+                source="skill",
             )
     return commands
 
@@ -44,7 +57,11 @@ def build_commands(config: Config, skills: Skills) -> dict[str, Command]:
 def _make_built_in_command(name: str, description: str) -> Command:
     template = check_package_file(PROMPTS_FOLDER / f"{name}.md").read_text(encoding="utf-8").strip()
     return Command(
-        name=name, template=template, hints=list_placeholders(template), description=description, source="command"
+        name=name,
+        template=template,
+        hints=list_placeholders(template),
+        description=description,
+        source="command",
     )
 
 

@@ -1,7 +1,7 @@
 """Makes tools of typed Python functions. Extension hosts and the library use it.
 
-The docstring and the annotations become the tool's description and JSON Schema. A call's arguments are checked and
-converted to the annotated types.
+The docstring and the annotations become the tool's description and JSON Schema. A call's arguments
+are checked and converted to the annotated types.
 """
 
 import asyncio
@@ -43,7 +43,9 @@ class WrongArguments(CodeloopError):
 
 
 class FunctionResult(Struct, frozen=True):
-    """The result of a call. `attachments`: objects with `mime`, `url` (`data:...`) and perhaps `filename`."""
+    """The result of a call. `attachments`: objects with `mime`,
+    `url` (`data:...`) and perhaps `filename`.
+    """
 
     output: str
     title: str = ""
@@ -54,7 +56,8 @@ class FunctionResult(Struct, frozen=True):
 class FunctionTool(Struct, frozen=True):
     """A function with its description for models.
 
-    `parameters`: the JSON Schema of its arguments. `parameters_type`: a struct with a field for each of them.
+    `parameters`: the JSON Schema of its arguments. `parameters_type`: a struct with
+    a field for each of them.
     `context_parameter`: the name of the parameter that gets the Context, or "".
     """
 
@@ -68,9 +71,11 @@ class FunctionTool(Struct, frozen=True):
     """The pydantic TypeAdapter of each parameter with a pydantic type, by name."""
 
     def convert_arguments(self, arguments: JSON) -> JSON:
-        """Convert a call's arguments to the annotated types; omitted parameters are left out. Raises WrongArguments.
+        """Convert a call's arguments to the annotated types; omitted parameters are left out.
+        Raises WrongArguments.
 
-        A null for an optional parameter counts as omitted. Text that holds a number is converted to one.
+        A null for an optional parameter counts as omitted.
+        Text that holds a number is converted to one.
         """
         present = drop_nulls(arguments, self.parameters)
         unknown = present.keys() - self.parameters["properties"].keys()
@@ -78,15 +83,23 @@ class FunctionTool(Struct, frozen=True):
             raise self._make_error(f"it has no parameter {', '.join(sorted(unknown))}")
         try:
             # Not strict: models often send a number or a boolean as text.
-            struct = msgspec.convert(present, self.parameters_type, strict=False, dec_hook=_decode_path)
+            struct = msgspec.convert(
+                present, self.parameters_type, strict=False, dec_hook=_decode_path
+            )
         except (ValueError, OverflowError) as error:
             raise self._make_error(str(error)) from error
         values = {name: getattr(struct, name) for name in self.parameters_type.__struct_fields__}
-        return {name: self._adapt(name, value) for name, value in values.items() if value is not _OMITTED}
+        return {
+            name: self._adapt(name, value)
+            for name, value in values.items()
+            if value is not _OMITTED
+        }
 
     def _make_error(self, why: str) -> WrongArguments:
         expected = format_signature(self.name, self.parameters)
-        return WrongArguments(f"The {self.name} tool was called with invalid arguments: {why}. It takes {expected}.")
+        return WrongArguments(
+            f"The {self.name} tool was called with invalid arguments: {why}. It takes {expected}."
+        )
 
     def _adapt(self, name: str, value: Any) -> Any:
         if name not in self.pydantic_adapters:
@@ -97,13 +110,20 @@ class FunctionTool(Struct, frozen=True):
             raise self._make_error(format_pydantic_errors(error, name)) from error
 
     async def call(self, arguments: JSON, context: Context | None = None) -> FunctionResult:
-        """Call the function, a synchronous one in a thread. Raises WrongArguments, and any error of the function."""
+        """Call the function, a synchronous one in a thread.
+        Raises WrongArguments, and any error of the function.
+        """
         values = self.convert_arguments(arguments)
         if self.context_parameter:
             values[self.context_parameter] = context
         call = partial(self.function, **values)
-        # A plain function may block, so it runs in a thread; it may still return an awaitable, which is awaited here.
-        value = await call() if inspect.iscoroutinefunction(self.function) else await asyncio.to_thread(call)
+        # A plain function may block, so it runs in a thread;
+        # it may still return an awaitable, which is awaited here.
+        value = (
+            await call()
+            if inspect.iscoroutinefunction(self.function)
+            else await asyncio.to_thread(call)
+        )
         return convert_result(await value if inspect.isawaitable(value) else value)
 
 
@@ -112,14 +132,18 @@ def make_function_tool(
 ) -> FunctionTool:
     """Make a tool of a function. Its name and docstring are used unless others are given.
 
-    Raises UnsuitedFunction if a parameter can't be described to a model, or the name has other characters than
-    services accept.
+    Raises UnsuitedFunction if a parameter can't be described to a model, or the name has other
+    characters than services accept.
     """
     name = name or str(getattr(function, "__name__", type(function).__name__))
     if not re.fullmatch(_TOOL_NAME, name):
-        raise UnsuitedFunction(f"{name!r} is not a valid tool name: use letters, digits, _ and -, 64 at most.")
+        raise UnsuitedFunction(
+            f"{name!r} is not a valid tool name: use letters, digits, _ and -, 64 at most."
+        )
     if inspect.isasyncgenfunction(function) or inspect.isgeneratorfunction(function):
-        raise UnsuitedFunction(f"{name} yields: a tool returns its result, and shows progress by ctx.report.")
+        raise UnsuitedFunction(
+            f"{name} yields: a tool returns its result, and shows progress by ctx.report."
+        )
     hints = _read_type_hints(function, name)
     summary, documented_parameters = read_docstring(inspect.getdoc(function) or "")
     fields: list[tuple[str, Any] | tuple[str, Any, Any]] = []
@@ -127,9 +151,12 @@ def make_function_tool(
     pydantic_adapters: dict[str, Any] = {}
     descriptions: dict[str, str] = {}
     for parameter in inspect.signature(function).parameters.values():
-        # Models give arguments by name only: positional-only parameters, `*args` and `**kwargs` can't be filled.
+        # Models give arguments by name only: positional-only parameters,
+        # `*args` and `**kwargs` can't be filled.
         if parameter.kind not in {parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY}:
-            raise UnsuitedFunction(f"{name} takes {parameter} without a name: a model names what it gives.")
+            raise UnsuitedFunction(
+                f"{name} takes {parameter} without a name: a model names what it gives."
+            )
         hint = hints.get(parameter.name, Any)
         if parameter.name == _CONTEXT_PARAMETER or hint is Context:
             context = parameter.name
@@ -156,11 +183,13 @@ def make_function_tool(
 
 
 def wait_in_thread(loop: asyncio.AbstractEventLoop, awaitable: Awaitable[T]) -> T:
-    """Wait in a thread, where synchronous functions run, for an awaitable of the loop `loop`; return its result.
+    """Wait in a thread, where synchronous functions run, for an awaitable of the loop `loop`;
+    return its result.
 
     Raises CodeloopError in async functions, where waiting would deadlock.
     """
-    # A thread of a plain function has no running loop: `get_running_loop` raises RuntimeError there.
+    # A thread of a plain function has no running loop: `get_running_loop`
+    # raises RuntimeError there.
     with suppress(RuntimeError):
         if asyncio.get_running_loop() is loop:
             raise CodeloopError("ctx.wait is for plain functions. Use `await` in this one.")
@@ -172,7 +201,8 @@ def wait_in_thread(loop: asyncio.AbstractEventLoop, awaitable: Awaitable[T]) -> 
 
 
 def convert_result(value: Any) -> FunctionResult:
-    """Convert a function's return value to a FunctionResult. A value that is neither text nor a result becomes JSON.
+    """Convert a function's return value to a FunctionResult.
+    A value that is neither text nor a result becomes JSON.
 
     Raises TypeError if the value can't be written as JSON.
     """
@@ -186,7 +216,9 @@ def convert_result(value: Any) -> FunctionResult:
         return FunctionResult(plain)
     if is_object(plain) and "output" in plain and plain.keys() <= _RESULT_KEYS:
         try:
-            return msgspec.convert({key: each for key, each in plain.items() if each is not None}, FunctionResult)
+            return msgspec.convert(
+                {key: each for key, each in plain.items() if each is not None}, FunctionResult
+            )
         except msgspec.ValidationError as error:
             raise TypeError(f"the result is invalid: {error}") from error
     text = msgspec.json.format(msgspec.json.encode(plain), indent=2).decode()
@@ -194,8 +226,13 @@ def convert_result(value: Any) -> FunctionResult:
 
 
 def _read_type_hints(function: Callable[..., Any], name: str) -> dict[str, Any]:
-    # A `functools.partial` has its function as `func`; another object that can be called has `__call__`.
-    routine = function if inspect.isroutine(function) else getattr(function, "func", type(function).__call__)
+    # A `functools.partial` has its function as `func`;
+    # another object that can be called has `__call__`.
+    routine = (
+        function
+        if inspect.isroutine(function)
+        else getattr(function, "func", type(function).__call__)
+    )
     try:
         return get_type_hints(routine, include_extras=True)
     except (NameError, TypeError, AttributeError) as error:
@@ -223,14 +260,20 @@ def _make_schema(
             [parameters_type], ref_template="{name}", schema_hook=_make_path_schema
         )
     except TypeError as error:
-        raise UnsuitedFunction(f"A parameter of {name} can't be described to a model: {error}.") from error
+        raise UnsuitedFunction(
+            f"A parameter of {name} can't be described to a model: {error}."
+        ) from error
     for parameter, adapter in pydantic_adapters.items():
         parameter_schema = adapter.json_schema(ref_template=f"{parameter}/{{model}}")
-        # With the parameter's name before each, as two parameters may have different types of the same name.
-        definitions |= {f"{parameter}/{key}": each for key, each in parameter_schema.pop("$defs", {}).items()}
+        # With the parameter's name before each, as two parameters may have different
+        # types of the same name.
+        definitions |= {
+            f"{parameter}/{key}": each for key, each in parameter_schema.pop("$defs", {}).items()
+        }
         definitions[root_reference["$ref"]]["properties"][parameter] = parameter_schema
     for definition in definitions.values():
-        # msgspec copies the docstrings of classes into the schema, which are not written for models.
+        # msgspec copies the docstrings of classes into the schema,
+        # which are not written for models.
         definition.pop("description", None)
     schema: JSON = inline_references(root_reference, definitions)
     for parameter, text in descriptions.items():
@@ -239,7 +282,9 @@ def _make_schema(
 
 
 def _find_description(hint: Any) -> str:
-    """Return the description in an annotation, as in `Annotated[str, "text"]`, or in its `Meta` or `Field`; else ""."""
+    """Return the description in an annotation, as in `Annotated[str, "text"]`,
+    or in its `Meta` or `Field`; else "".
+    """
     for each in get_args(hint)[1:] if get_origin(hint) is Annotated else ():
         text = each if isinstance(each, str) else getattr(each, "description", None)
         if isinstance(text, str):
@@ -249,21 +294,30 @@ def _find_description(hint: Any) -> str:
 
 def _is_pydantic(hint: Any) -> bool:
     """Return whether a parameter is a pydantic type; if so, pydantic is already imported."""
-    # Looked up instead of imported: pydantic takes long to load, and a function with pydantic types has loaded it
-    # already.
+    # Looked up instead of imported: pydantic takes long to load,
+    # and a function with pydantic types has loaded it already.
     pydantic: Any = sys.modules.get("pydantic")
     if pydantic is None:
         return False
     if isinstance(hint, type) and issubclass(hint, pydantic.BaseModel):
         return True
-    return isinstance(hint, pydantic.fields.FieldInfo) or any(_is_pydantic(each) for each in get_args(hint))
+    return isinstance(hint, pydantic.fields.FieldInfo) or any(
+        _is_pydantic(each) for each in get_args(hint)
+    )
 
 
 def format_pydantic_errors(error: Exception, *location: str) -> str:
     """Format pydantic's errors in one line; `location`: where the value is."""
     errors: Callable[..., list[JSON]] | None = getattr(error, "errors", None)
-    problems = [{"msg": str(error), "loc": ()}] if errors is None else errors(include_url=False, include_context=False)
-    return "; ".join(f"{each['msg']} - at `{'.'.join(map(str, ('$', *location, *each['loc'])))}`" for each in problems)
+    problems = (
+        [{"msg": str(error), "loc": ()}]
+        if errors is None
+        else errors(include_url=False, include_context=False)
+    )
+    return "; ".join(
+        f"{each['msg']} - at `{'.'.join(map(str, ('$', *location, *each['loc'])))}`"
+        for each in problems
+    )
 
 
 def _make_adapter(hint: Any) -> Any:
@@ -289,4 +343,6 @@ def _encode_other(value: Any) -> Any:
         return str(value)
     if hasattr(value, "model_dump"):
         return value.model_dump(mode="json")
-    raise TypeError(f"a tool returns text or what can be written as JSON, not {type(value).__name__}")
+    raise TypeError(
+        f"a tool returns text or what can be written as JSON, not {type(value).__name__}"
+    )

@@ -1,4 +1,6 @@
-"""Finds homes: folders such as `.codeloop` and `.claude` with agents, commands, skills and extensions in subfolders."""
+"""Finds homes: folders such as `.codeloop` and `.claude` with agents, commands, skills and
+extensions in subfolders.
+"""
 
 import os
 import re
@@ -22,14 +24,18 @@ from codeloop.schema.limits import EXTEND_DEPTH, EXTEND_ENTRIES
 _NAME = r"\w[\w.-]*([/:]\w[\w.-]*)*"
 
 _TEXT_FOLDERS = PAGE_FOLDERS | SKILL_FOLDERS
-"""The subfolders of a home with Markdown files; extensions, in others, are found by `host/discovery.py`."""
+"""The subfolders of a home with Markdown files;
+extensions, in others, are found by `host/discovery.py`.
+"""
 
 
 class Home(Struct, frozen=True):
-    """A folder that may hold agents, commands, skills and extensions. `names`: the names of its entries.
+    """A folder that may hold agents, commands, skills and extensions.
+    `names`: the names of its entries.
 
-    `is_project`: it belongs to the project. `is_foreign`: it is of another program, so only its skills are read, and if
-    it `is_claude` also its agents and commands, which have Claude Code's form. `is_policy`: its plugins are required.
+    `is_project`: it belongs to the project. `is_foreign`: it is of another program, so only its
+    skills are read, and if it `is_claude` also its agents and commands, which have Claude Code's
+    form. `is_policy`: its plugins are required.
     """
 
     path: Path
@@ -59,7 +65,9 @@ def find_homes(project_root: ProjectRoot, paths: Paths) -> tuple[Home, ...]:
     ]
     for folder in project_root.folders:
         homes += [
-            _read_home(folder / name, is_project=True, is_foreign=True, is_claude=name in CLAUDE_HOMES)
+            _read_home(
+                folder / name, is_project=True, is_foreign=True, is_claude=name in CLAUDE_HOMES
+            )
             for name in SKILL_HOMES
         ]
         homes += [_read_home(folder / name, is_project=True) for name in CODELOOP_HOMES]
@@ -67,13 +75,16 @@ def find_homes(project_root: ProjectRoot, paths: Paths) -> tuple[Home, ...]:
 
 
 def list_watched_paths(home: Home) -> Iterator[Path]:
-    """Yield the paths to watch for changes of a home: the home itself, its folders of Markdown files, and these."""
+    """Yield the paths to watch for changes of a home: the home itself,
+    its folders of Markdown files, and these.
+    """
     yield home.path
     entries = 0
     for name in sorted(home.names & _TEXT_FOLDERS):
         for top, folders, files in os.walk(home.path / name):
             entries += len(folders) + len(files)
-            # The walk is bounded: a folder that holds far more than pages must not delay the start of a session.
+            # The walk is bounded: a folder that holds far more than pages must not delay
+            # the start of a session.
             if entries > EXTEND_ENTRIES.value:
                 return
             yield Path(top)
@@ -91,11 +102,13 @@ def _read_home(
     return Home(path, names, is_project=is_project, is_foreign=is_foreign, is_claude=is_claude)
 
 
-def find_files(folder: Path, is_wanted: Callable[[str], bool], *, follow_links: bool = False) -> list[Path]:
+def find_files(
+    folder: Path, is_wanted: Callable[[str], bool], *, follow_links: bool = False
+) -> list[Path]:
     """Return the files below a folder whose names `is_wanted` accepts, sorted. Never fails.
 
-    With `follow_links` those in linked folders too, each folder once. What is deeper than EXTEND_DEPTH, or after
-    EXTEND_ENTRIES entries, is left out.
+    With `follow_links` those in linked folders too, each folder once. What is deeper than
+    EXTEND_DEPTH, or after EXTEND_ENTRIES entries, is left out.
     """
     paths: list[Path] = []
     seen: set[str] = set()
@@ -117,7 +130,9 @@ def find_files(folder: Path, is_wanted: Callable[[str], bool], *, follow_links: 
 
 
 def find_page_files(home: Home, folders: tuple[str, ...]) -> Iterator[tuple[str, Path]]:
-    """Yield the Markdown files of a home's folders, each with its agent's or command's name: `team/reviewer`."""
+    """Yield the Markdown files of a home's folders,
+    each with its agent's or command's name: `team/reviewer`.
+    """
     for folder in folders:
         if folder in home.names:
             top = home.path / folder
@@ -126,12 +141,16 @@ def find_page_files(home: Home, folders: tuple[str, ...]) -> Iterator[tuple[str,
 
 
 def is_valid_name(name: str) -> bool:
-    """Return whether an agent or a command may have this name: words, joined by slashes or colons."""
+    """Return whether an agent or a command may have this name: words,
+    joined by slashes or colons.
+    """
     return re.fullmatch(_NAME, name) is not None
 
 
 def links_outside(file: Path, root: Path) -> bool:
-    """Return whether a file, with links resolved, lies outside of `root` (a resolved path), or can't be resolved."""
+    """Return whether a file, with links resolved, lies outside of `root` (a resolved path),
+    or can't be resolved.
+    """
     try:
         # Strict, since a dangling link could be pointed out of the project after this check.
         return not file.resolve(strict=True).is_relative_to(root)

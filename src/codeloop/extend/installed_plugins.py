@@ -1,4 +1,6 @@
-"""Plugins of installed Python distributions: their entry points in the group `codeloop.plugins`, cached on disk."""
+"""Plugins of installed Python distributions: their entry points in the group `codeloop.plugins`,
+cached on disk.
+"""
 
 import sys
 from contextlib import suppress
@@ -18,19 +20,27 @@ Stamps = list[tuple[str, int]]
 
 
 class InstalledPlugins(Struct, frozen=True):
-    """The plugins of installed distributions: the value of each entry point, and its version, by its name."""
+    """The plugins of installed distributions: the value of each entry point, and its version,
+    by its name.
+    """
 
     folders: Stamps
     found: dict[str, tuple[str, str]]
 
 
 def find_installed_plugins(paths: Paths) -> dict[str, tuple[str, str]]:
-    """Return the plugins of installed distributions by name, cached while the folders of distributions are the same."""
+    """Return the plugins of installed distributions by name, cached while the folders of
+    distributions are the same.
+    """
     file = paths.cache / "entry_points.json"
     site_folders = [Path(folder) for folder in sys.path if folder.endswith("-packages")]
-    folders = [(str(folder), folder.stat().st_mtime_ns) for folder in site_folders if folder.is_dir()]
+    folders = [
+        (str(folder), folder.stat().st_mtime_ns) for folder in site_folders if folder.is_dir()
+    ]
     try:
-        installed_plugins = msgspec.json.decode(read_start(file, CONFIG_BYTES.value), type=InstalledPlugins)
+        installed_plugins = msgspec.json.decode(
+            read_start(file, CONFIG_BYTES.value), type=InstalledPlugins
+        )
     except (OSError, *DECODE_ERRORS):
         installed_plugins = None
     if installed_plugins is not None and installed_plugins.folders == folders:
@@ -43,7 +53,8 @@ def find_installed_plugins(paths: Paths) -> dict[str, tuple[str, str]]:
 
 
 def read_entry_points() -> dict[str, tuple[str, str]]:
-    """Return, by name, the value of each entry point of the group and the version of its distribution.
+    """Return, by name, the value of each entry point of the group and the
+    version of its distribution.
 
     Slow: it reads the metadata of every distribution.
     """
@@ -51,4 +62,7 @@ def read_entry_points() -> dict[str, tuple[str, str]]:
     from importlib.metadata import entry_points
 
     installed = entry_points(group=ENTRY_POINT_GROUP)
-    return {each.name: (each.value, each.dist.version if each.dist is not None else "") for each in installed}
+    return {
+        each.name: (each.value, each.dist.version if each.dist is not None else "")
+        for each in installed
+    }

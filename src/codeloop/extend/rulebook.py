@@ -1,4 +1,6 @@
-"""The permission rules of a project's agents under each profile, and the place in the configuration of each rule."""
+"""The permission rules of a project's agents under each profile,
+and the place in the configuration of each rule.
+"""
 
 from collections.abc import Callable
 from functools import partial
@@ -8,7 +10,12 @@ from codeloop.config.load import LoadedConfig
 from codeloop.config.sources import format_keys
 from codeloop.extend.agents import build_agents, build_rules, list_restrictions
 from codeloop.kit.jsonc import KeyPath
-from codeloop.permission.defaults import make_agent_rules, make_base_rules, make_fixed_agent_rules, make_fixed_rules
+from codeloop.permission.defaults import (
+    make_agent_rules,
+    make_base_rules,
+    make_fixed_agent_rules,
+    make_fixed_rules,
+)
 from codeloop.permission.rules import RuleLayer, RuleLayers, restrict
 from codeloop.schema.api.agents import Agent
 from codeloop.schema.config import AgentConfig
@@ -24,7 +31,9 @@ class Rulebook:
     `scratch` and `readable`: see `make_base_rules`.
     """
 
-    def __init__(self, loaded: LoadedConfig, scratch: Path, readable: tuple[Path, ...] = ()) -> None:
+    def __init__(
+        self, loaded: LoadedConfig, scratch: Path, readable: tuple[Path, ...] = ()
+    ) -> None:
         self._folders = (scratch, *readable)
         self._cache: dict[tuple[str, Profile], RuleLayers] = {}
         self.set_config(loaded)
@@ -36,9 +45,15 @@ class Rulebook:
         # Rules are built once for each agent and profile, since every tool call asks for them.
         self._cache.clear()
 
-    def build_agents(self, find_newest_model: Callable[[str], ModelRef | None] = lambda _: None) -> dict[str, Agent]:
-        """Return the agents by name, with their rules under the configured profile; see the function `build_agents`."""
-        return build_agents(self._loaded.config, make_base_rules(self.profile, *self._folders), find_newest_model)
+    def build_agents(
+        self, find_newest_model: Callable[[str], ModelRef | None] = lambda _: None
+    ) -> dict[str, Agent]:
+        """Return the agents by name, with their rules under the configured profile;
+        see the function `build_agents`.
+        """
+        return build_agents(
+            self._loaded.config, make_base_rules(self.profile, *self._folders), find_newest_model
+        )
 
     def get_layers(self, agent: str, profile: Profile) -> RuleLayers:
         """Return the rules of an agent in order: the profile's, then its own with the user's."""
@@ -47,16 +62,22 @@ class Rulebook:
             base = make_base_rules(profile, *self._folders)
             rules = build_rules(self._loaded.config, agent, base, make_agent_rules(agent))
             # Once here, since each decision asks where its rule is written.
-            locate = partial(self._describe_rule_origin, agent, RuleLayer(f"profile {profile}", base), rules)
+            locate = partial(
+                self._describe_rule_origin, agent, RuleLayer(f"profile {profile}", base), rules
+            )
             agent_layer = RuleLayer(f"agent {agent}", rules, locate)
-            rule_layers = self._cache[agent, profile] = (RuleLayer(f"profile {profile}", base), agent_layer)
+            rule_layers = self._cache[agent, profile] = (
+                RuleLayer(f"profile {profile}", base),
+                agent_layer,
+            )
         return rule_layers
 
     def list_fixed_rules(self, agent: str, profile: Profile) -> tuple[RuleLayers, ...]:
-        """Return the further lists that its calls must pass: the fixed rules of a profile and a built-in agent.
+        """Return the further lists that its calls must pass: the fixed rules of a
+        profile and a built-in agent.
 
-        An agent's fixed rules yield to its own rules in the configuration. The last list is that of all that may only
-        restrict.
+        An agent's fixed rules yield to its own rules in the configuration. The last list is that of
+        all that may only restrict.
         """
         lists: list[RuleLayers] = []
         if fixed := make_fixed_rules(profile):
@@ -64,28 +85,40 @@ class Rulebook:
         if fixed := make_fixed_agent_rules(agent):
             own_rules = tuple(self._get_agent_config(agent).permission)
             keys = ("agent", agent, "permission")
-            agent_layer = RuleLayer(f"agent {agent}", own_rules, lambda index: self._describe_origin((*keys, index)))
+            agent_layer = RuleLayer(
+                f"agent {agent}", own_rules, lambda index: self._describe_origin((*keys, index))
+            )
             lists.append((RuleLayer(f"agent {agent} (built-in)", fixed), agent_layer))
         config = self._loaded.config
         restrictions = RuleLayer(
-            _RESTRICTIONS_ORIGIN, list_restrictions(config, agent), partial(self._describe_restriction_origin, agent)
+            _RESTRICTIONS_ORIGIN,
+            list_restrictions(config, agent),
+            partial(self._describe_restriction_origin, agent),
         )
         return restrict(lists, restrictions)
 
     def _describe_restriction_origin(self, agent: str, index: int) -> str:
         """Return where a rule of `list_restrictions` is written."""
         general_count = len(self._loaded.config.restrictions)
-        keys: KeyPath = ("restrictions",) if index < general_count else ("agent", agent, "restrictions")
+        keys: KeyPath = (
+            ("restrictions",) if index < general_count else ("agent", agent, "restrictions")
+        )
         origin = self._loaded.provenance.get(
             format_keys((*keys, index if index < general_count else index - general_count))
         )
-        return _RESTRICTIONS_ORIGIN if origin is None or origin.layer.is_project else f"{origin.layer.name} ({origin})"
+        return (
+            _RESTRICTIONS_ORIGIN
+            if origin is None or origin.layer.is_project
+            else f"{origin.layer.name} ({origin})"
+        )
 
     def _get_agent_config(self, agent: str) -> AgentConfig:
         return self._loaded.config.agent.get(agent, AgentConfig())
 
     def _describe_rule_origin(self, agent: str, base: RuleLayer, rules: Ruleset, index: int) -> str:
-        """Return where a rule of `build_rules` is written. `index`: its position among all `rules` of the agent."""
+        """Return where a rule of `build_rules` is written.
+        `index`: its position among all `rules` of the agent.
+        """
         # The sections follow each other in the order in which `build_rules` joins them.
         sections = (
             (len(make_agent_rules(agent)), ()),
@@ -93,7 +126,8 @@ class Rulebook:
             (len(self._get_agent_config(agent).permission), ("agent", agent, "permission")),
         )
         own_rules = rules[: sum(size for size, _ in sections)]
-        # `only` repeats earlier rules behind its general denial: such a rule is written where it came first.
+        # `only` repeats earlier rules behind its general denial: such a rule is
+        # written where it came first.
         if index >= len(own_rules):
             rule = rules[index]
             if rule in own_rules:
@@ -102,7 +136,9 @@ class Rulebook:
                 return base.name
         for size, keys in sections:
             if index < size:
-                return self._describe_origin((*keys, index)) if keys else f"agent {agent} (built-in)"
+                return (
+                    self._describe_origin((*keys, index)) if keys else f"agent {agent} (built-in)"
+                )
             index -= size
         return self._describe_origin(("agent", agent, "only"))
 

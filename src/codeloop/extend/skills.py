@@ -20,7 +20,14 @@ from codeloop.schema.api.agents import Skill
 from codeloop.schema.config import Config
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.installation import check_package_file
-from codeloop.schema.limits import MAX_SKILLS, PAGE_BYTES, SKILL_DESCRIPTION, SKILL_FILES, SKILL_HEAD, SKILL_LISTING
+from codeloop.schema.limits import (
+    MAX_SKILLS,
+    PAGE_BYTES,
+    SKILL_DESCRIPTION,
+    SKILL_FILES,
+    SKILL_HEAD,
+    SKILL_LISTING,
+)
 from codeloop.schema.permission import Need, Ruleset
 from codeloop.tool.tool import CONCURRENT_TRAITS, Tool, ToolContext, ToolFailure, ToolResult, tool
 
@@ -30,7 +37,9 @@ _DESCRIPTION_FILE = Path(__file__).with_name("skill.md")
 
 
 class SkillFile(Struct, frozen=True):
-    """A skill with its parsed head. `bound`: the folder that its resolved file must be in; None: any."""
+    """A skill with its parsed head. `bound`: the folder that its resolved file must be in;
+    None: any.
+    """
 
     name: str
     description: str
@@ -40,7 +49,8 @@ class SkillFile(Struct, frozen=True):
 
 
 class Skills(Struct, frozen=True):
-    """The skills of a project, sorted by name. `readable`: resolved folders outside the project that hold skills.
+    """The skills of a project, sorted by name. `readable`: resolved folders outside
+    the project that hold skills.
 
     `warnings`: a line for each skill that can't be used.
     """
@@ -51,12 +61,17 @@ class Skills(Struct, frozen=True):
 
 
 def find_skills(
-    project_root: ProjectRoot, config: Config, paths: Paths, homes: tuple[Home, ...], *, trusted: bool
+    project_root: ProjectRoot,
+    config: Config,
+    paths: Paths,
+    homes: tuple[Home, ...],
+    *,
+    trusted: bool,
 ) -> Skills:
     """Read the heads of all skills; of two with the same name the later one wins. Never fails.
 
-    An untrusted project's skills may be read by the model, but never replace the user's own, and their links are not
-    followed out of the work tree.
+    An untrusted project's skills may be read by the model, but never replace the user's own, and
+    their links are not followed out of the work tree.
     """
     skill_files: dict[str, SkillFile] = {}
     readable: dict[Path, None] = {}
@@ -70,22 +85,34 @@ def find_skills(
                 warnings.append(f"{error} Left out.")
                 continue
             earlier_skill = skill_files.get(skill.name)
-            # A repository could otherwise replace a skill that the user relies on with instructions of its own.
-            if is_project and not trusted and earlier_skill is not None and not earlier_skill.is_project:
-                warnings.append(f"{file}: you have a skill {skill.name} of your own; the project is not trusted.")
+            # A repository could otherwise replace a skill that the user relies on with
+            # instructions of its own.
+            if (
+                is_project
+                and not trusted
+                and earlier_skill is not None
+                and not earlier_skill.is_project
+            ):
+                warnings.append(
+                    f"{file}: you have a skill {skill.name} of your own; the project is not trusted."
+                )
             elif earlier_skill is None and len(skill_files) >= MAX_SKILLS.value:
                 warnings.append(f"{file}: more than {MAX_SKILLS.value} skills. Left out.")
             else:
                 skill_files[skill.name] = skill
                 if not is_project:
-                    readable |= dict.fromkeys((Path(os.path.realpath(folder)), Path(os.path.realpath(file.parent))))
+                    readable |= dict.fromkeys(
+                        (Path(os.path.realpath(folder)), Path(os.path.realpath(file.parent)))
+                    )
     return Skills(dict(sorted(skill_files.items())), _keep_outermost(readable), tuple(warnings))
 
 
 def _list_skill_folders(
     project_root: ProjectRoot, config: Config, paths: Paths, homes: tuple[Home, ...]
 ) -> Iterator[tuple[Path, bool]]:
-    """Yield the folders of skills, each with whether it belongs to the project; each real folder once."""
+    """Yield the folders of skills, each with whether it belongs to the project;
+    each real folder once.
+    """
     seen: set[str] = set()
     configured_paths = config.skills.get("paths")
     for home in homes:
@@ -146,13 +173,21 @@ def _is_name(name: str) -> bool:
 
 
 def _make_name(*texts: object) -> str:
-    """Return the first of some texts that is a name, or can be made one: `Title Case` -> `title-case`; else ""."""
-    names = [re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-") for text in texts if isinstance(text, str)]
+    """Return the first of some texts that is a name,
+    or can be made one: `Title Case` -> `title-case`; else "".
+    """
+    names = [
+        re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
+        for text in texts
+        if isinstance(text, str)
+    ]
     return next(filter(_is_name, names), "")
 
 
 def load_skill(skill_file: SkillFile) -> Skill:
-    """Read a skill's text. Raises CodeloopError if it is gone, too large, not text, or a link out of the project."""
+    """Read a skill's text. Raises CodeloopError if it is gone, too large, not text,
+    or a link out of the project.
+    """
     if (
         skill_file.bound is not None
         # Checked again: the link may have been changed since the skill was found.
@@ -170,7 +205,10 @@ def load_skill(skill_file: SkillFile) -> Skill:
     except FrontmatterError as error:
         raise CodeloopError(f"{skill_file.file}:{error.line}: {error}.") from error
     return Skill(
-        name=skill_file.name, description=skill_file.description, location=str(skill_file.file), content=body.strip()
+        name=skill_file.name,
+        description=skill_file.description,
+        location=str(skill_file.file),
+        content=body.strip(),
     )
 
 
@@ -180,8 +218,14 @@ def format_skill(skill: Skill, format_path: Callable[[Path], str]) -> str:
     `format_path` returns the form of a path that the model knows.
     """
     folder = Path(skill.location).parent
-    files = [file for file in find_files(folder, lambda name: name != "SKILL.md") if ".git" not in file.parts]
-    files_listed = [escape_controls(str(file.relative_to(folder))) for file in files[: SKILL_FILES.value]]
+    files = [
+        file
+        for file in find_files(folder, lambda name: name != "SKILL.md")
+        if ".git" not in file.parts
+    ]
+    files_listed = [
+        escape_controls(str(file.relative_to(folder))) for file in files[: SKILL_FILES.value]
+    ]
     if len(files) > len(files_listed):
         files_listed.append(f"({len(files) - len(files_listed)} more files are not listed)")
     lines = [
@@ -198,7 +242,9 @@ def format_skill(skill: Skill, format_path: Callable[[Path], str]) -> str:
 def filter_skills(skills: Skills, *rulesets: Ruleset) -> list[SkillFile]:
     """Return the skills that the rules do not deny."""
     rules = [rule for ruleset in rulesets for rule in ruleset]
-    verdicts = ((skill, find_last_match("skill", skill.name, rules)) for skill in skills.by_name.values())
+    verdicts = (
+        (skill, find_last_match("skill", skill.name, rules)) for skill in skills.by_name.values()
+    )
     return [skill for skill, rule in verdicts if rule is None or rule.action != "deny"]
 
 
@@ -211,7 +257,9 @@ def format_skill_list(skills: list[SkillFile]) -> str:
     lines: list[str] = []
     for index, skill in enumerate(skills):
         whole = f"- {skill.name}: {one_line(skill.description, SKILL_DESCRIPTION.value)}"
-        line = next((each for each in (whole, f"- {skill.name}") if len(each.encode()) < bytes_left), None)
+        line = next(
+            (each for each in (whole, f"- {skill.name}") if len(each.encode()) < bytes_left), None
+        )
         if line is None:
             lines.append(f"({len(skills) - index} more)")
             break
@@ -234,7 +282,13 @@ def make_skill_tool(skills: Skills) -> Tool:
         usable = filter_skills(skills, *rulesets)
         return f"{text}\n{format_skill_list(usable)}" if usable else None
 
-    @tool("skill", params=SkillParams, traits=CONCURRENT_TRAITS, description=text, build_description=describe)
+    @tool(
+        "skill",
+        params=SkillParams,
+        traits=CONCURRENT_TRAITS,
+        description=text,
+        build_description=describe,
+    )
     async def skill(params: SkillParams, ctx: ToolContext) -> ToolResult:
         """Return a skill's text, where it lies, and the names of its files."""
         # A name in another case still finds the skill, if only one skill has it.
@@ -243,8 +297,12 @@ def make_skill_tool(skills: Skills) -> Tool:
         name = names[0] if len(names) == 1 else params.name.strip()
         skill_file = skills.by_name.get(name)
         if skill_file is None:
-            raise ToolFailure(f"There is no skill {params.name!r}. Available: {', '.join(skills.by_name)}.")
-        await ctx.ask(Need(permission="skill", patterns=(name,), always=(name,), metadata={"name": name}))
+            raise ToolFailure(
+                f"There is no skill {params.name!r}. Available: {', '.join(skills.by_name)}."
+            )
+        await ctx.ask(
+            Need(permission="skill", patterns=(name,), always=(name,), metadata={"name": name})
+        )
         try:
             loaded = load_skill(skill_file)
         except CodeloopError as error:

@@ -1,4 +1,6 @@
-"""Parses and fills the templates of slash commands, and splits the arguments that are typed after them. Pure."""
+"""Parses and fills the templates of slash commands,
+and splits the arguments that are typed after them. Pure.
+"""
 
 import re
 
@@ -10,7 +12,8 @@ _PLACEHOLDER = r"(?<!\\)\$(ARGUMENTS\b|[1-9](?![0-9]))"
 _PLACEHOLDER_OR_TEXT = r"(\\?)\$(ARGUMENTS\b|[1-9](?![0-9]))"
 # A shell line, such as !`git log -5`.
 _SHELL = r"!`([^`\n]+)`"
-# A typed word, whose quotes may hold blanks: `"a b"`, `--name='x y'`; a lone quote is part of its word.
+# A typed word, whose quotes may hold blanks: `"a b"`, `--name='x y'`;
+# a lone quote is part of its word.
 _WORD = r"""(?:[^\s"']|"[^"]*"|'[^']*'|["'])+"""
 _QUOTED = r""""([^"]*)"|'([^']*)'"""
 
@@ -37,7 +40,9 @@ def list_placeholders(template: str) -> list[str]:
 
 
 def split_arguments(arguments: str) -> list[str]:
-    """Split typed arguments at blanks. Quotes keep words together, and are removed; a lone quote is kept."""
+    """Split typed arguments at blanks. Quotes keep words together, and are removed;
+    a lone quote is kept.
+    """
     return [
         re.sub(_QUOTED, lambda match: match[1] if match[1] is not None else match[2], word)
         for word in re.findall(_WORD, arguments)
@@ -52,11 +57,12 @@ def find_word_spans(arguments: str) -> list[tuple[int, int]]:
 def expand_template(template: str, arguments: str) -> tuple[Piece, ...]:
     """Fill in a template and return its pieces.
 
-    `$ARGUMENTS` is everything as typed; `$1` to `$9` are words, the highest one takes the rest. For a template without
-    placeholders, the arguments are appended. Shell lines are those of the template alone, but arguments are filled in
-    there, too.
+    `$ARGUMENTS` is everything as typed; `$1` to `$9` are words, the highest one takes the rest. For
+    a template without placeholders, the arguments are appended. Shell lines are those of the
+    template alone, but arguments are filled in there, too.
     """
-    # Shell lines are taken from the template before arguments are filled in: an argument with !`...` is never run.
+    # Shell lines are taken from the template before arguments are filled in: an argument
+    # with !`...` is never run.
     arguments = arguments.strip()
     words = split_arguments(arguments)
     numbers = [int(hint[1:]) for hint in list_placeholders(template) if hint != "$ARGUMENTS"]

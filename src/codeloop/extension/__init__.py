@@ -1,4 +1,5 @@
-"""The module that plugins import: decorators for their tools and hooks, and the type of the context that these get.
+"""The module that plugins import: decorators for their tools and hooks,
+and the type of the context that these get.
 
     from codeloop.extension import Context, hook, tool
 
@@ -23,8 +24,9 @@ READ_ONLY_ATTRIBUTE = "__codeloop_read_only__"
 class Context(Protocol):
     """The context of a call of a tool or a hook, which gets it as its parameter `ctx`.
 
-    In a hook the ids and `agent` are empty, because its input has them. `options`: those of the plugin's entry in the
-    configuration. `abort` is set when the call is cancelled: check it in long loops.
+    In a hook the ids and `agent` are empty, because its input has them. `options`: those of the
+    plugin's entry in the configuration. `abort` is set when the call is cancelled:
+    check it in long loops.
     """
 
     session_id: str
@@ -46,14 +48,17 @@ class Context(Protocol):
         always: Sequence[str] = (),
         metadata: Mapping[str, Any] | None = None,
     ) -> None:
-        """Return once the rules or the user allow this. Otherwise an exception is raised, which should end the call.
+        """Return once the rules or the user allow this. Otherwise an exception is raised,
+        which should end the call.
 
-        `patterns`: the targets of this call; `always`: the patterns that the answer "always" allows from then on.
-        Only available in tools.
+        `patterns`: the targets of this call; `always`: the patterns that the answer "always" allows
+        from then on. Only available in tools.
         """
         ...
 
-    def report(self, *, title: str | None = None, metadata: Mapping[str, Any] | None = None) -> None:
+    def report(
+        self, *, title: str | None = None, metadata: Mapping[str, Any] | None = None
+    ) -> None:
         """Show the progress of the call to the user. Only available in tools."""
         ...
 
@@ -65,7 +70,9 @@ class Context(Protocol):
         query: Mapping[str, Any] | None = None,
         body: Any = None,
     ) -> Any:
-        """Call an operation of the HTTP API by its id, such as `session.list`; return its answer."""
+        """Call an operation of the HTTP API by its id, such as `session.list`;
+        return its answer.
+        """
         ...
 
     def log(self, message: str, level: str = "info", **extra: Any) -> None:
@@ -73,15 +80,18 @@ class Context(Protocol):
         ...
 
     def wait(self, awaitable: Awaitable[T]) -> T:
-        """Wait for an awaitable of this context in a function that is not async: `ctx.wait(ctx.ask("deploy"))`."""
+        """Wait for an awaitable of this context in a function that is not async:
+        `ctx.wait(ctx.ask("deploy"))`.
+        """
         ...
 
 
 def hook(name: str, *, policy: bool = False) -> Callable[[F], F]:
     """Mark a function as the handler of a hook; it may be marked for several hooks.
 
-    The function takes `input` and `output` (and `ctx`), and changes `output` or returns a replacement. `policy`: if the
-    function fails or takes too long, the action that it should judge is refused.
+    The function takes `input` and `output` (and `ctx`), and changes `output` or returns a
+    replacement. `policy`: if the function fails or takes too long,
+    the action that it should judge is refused.
     """
 
     def mark(function: F) -> F:
@@ -95,9 +105,15 @@ def hook(name: str, *, policy: bool = False) -> Callable[[F], F]:
 @overload
 def tool(function: F) -> F: ...
 @overload
-def tool(*, name: str | None = None, description: str | None = None, read_only: bool = False) -> Callable[[F], F]: ...
 def tool(
-    function: Any = None, *, name: str | None = None, description: str | None = None, read_only: bool = False
+    *, name: str | None = None, description: str | None = None, read_only: bool = False
+) -> Callable[[F], F]: ...
+def tool(
+    function: Any = None,
+    *,
+    name: str | None = None,
+    description: str | None = None,
+    read_only: bool = False,
 ) -> Any:
     """Mark a function as a tool. By default its name and docstring are those of the tool.
 

@@ -1,6 +1,7 @@
 """Child processes and pipes whose exit and output are events of the asyncio loop.
 
-asyncio's own child processes need a thread each, or signals; these are started by vfork and watched by a pidfd.
+asyncio's own child processes need a thread each, or signals;
+these are started by vfork and watched by a pidfd.
 """
 
 import asyncio
@@ -21,23 +22,29 @@ _CHUNK_BYTES = 65536
 # A writer that is still alive could go on forever, so the last read is bounded.
 _MAX_LAST_CHUNKS = 64
 _REAP_SECONDS = 1.0
-"""How long the end of a killed program is waited for: one that waits for a broken disk may not end."""
+"""How long the end of a killed program is waited for: one that waits for a
+broken disk may not end.
+"""
 
 
 class Launch(Struct, frozen=True):
     """A program to start, and the bounds of its run.
 
     - `arguments`: its path, or its name to be found on the PATH of this process, then its arguments
-    - `descriptors`: by the number in the program, our descriptor; without one for 0, its stdin is empty
-    - `named_variables`: those of `environment` that a configuration entry or an extension names for this program: they
-      reach it in a sandbox, too, even if they look like secrets
-    - `is_apart`: it leads a session of its own, and is ended with its whole group; without, it can use the terminal,
-      and is ended alone (children of this process only)
-    - `max_memory_bytes`: of memory, without the files that it maps; 0: no limit (children of this process, on Linux)
-    - `grace_seconds`: the time between TERM and KILL when it has to be ended; 0: it is killed at once
+    - `descriptors`: by the number in the program, our descriptor;
+      without one for 0, its stdin is empty
+    - `named_variables`: those of `environment` that a configuration entry or an extension names for
+      this program: they reach it in a sandbox, too, even if they look like secrets
+    - `is_apart`: it leads a session of its own, and is ended with its whole group; without, it can
+      use the terminal, and is ended alone (children of this process only)
+    - `max_memory_bytes`: of memory, without the files that it maps;
+      0: no limit (children of this process, on Linux)
+    - `grace_seconds`: the time between TERM and KILL when it has to be ended;
+      0: it is killed at once
 
-    For programs that run to their end (`run_program`): `stdin`, their input; `seconds`, after which they are ended;
-    `max_bytes` of stdout, beyond which they are ended; `max_error_bytes` of stderr, beyond which it is dropped.
+    For programs that run to their end (`run_program`): `stdin`, their input; `seconds`, after which
+    they are ended; `max_bytes` of stdout, beyond which they are ended; `max_error_bytes` of stderr,
+    beyond which it is dropped.
     """
 
     arguments: Sequence[str]
@@ -60,9 +67,11 @@ class Launch(Struct, frozen=True):
 
 
 class ChildProcess:
-    """A child of this process. `exited`: its exit code (negative: the signal). Raises OSError when it can't be started.
+    """A child of this process. `exited`: its exit code (negative: the signal).
+    Raises OSError when it can't be started.
 
-    Descriptors that `launch` does not name lead to /dev/null. Those beyond stderr have the same number in the program.
+    Descriptors that `launch` does not name lead to /dev/null.
+    Those beyond stderr have the same number in the program.
     """
 
     exceeded = ""
@@ -94,7 +103,9 @@ class ChildProcess:
             self._loop.add_reader(fd, self._on_readable, fd)
 
     async def end(self, grace_seconds: float = 0) -> None:
-        """End it with the processes of its group, also after its own end: TERM, after `grace_seconds` KILL."""
+        """End it with the processes of its group, also after its own end: TERM,
+        after `grace_seconds` KILL.
+        """
         if grace_seconds and not self.exited.done():
             self._send_signal(signal.SIGTERM)
             await asyncio.wait([self.exited], timeout=grace_seconds)
@@ -129,10 +140,11 @@ class ChildProcess:
 
 
 class Pipe:
-    """A pipe whose reading end passes chunks to `sink`. `ended` is done when every writer is gone, or after `close`.
+    """A pipe whose reading end passes chunks to `sink`.
+    `ended` is done when every writer is gone, or after `close`.
 
-    `pause_seconds`: how long after the first bytes it reads them, and what has come meanwhile: for a writer of many
-    small pieces, each of which would wake this process. `read_now` ends a pause.
+    `pause_seconds`: how long after the first bytes it reads them, and what has come meanwhile: for
+    a writer of many small pieces, each of which would wake this process. `read_now` ends a pause.
     """
 
     def __init__(self, sink: Callable[[bytes], object], *, pause_seconds: float = 0) -> None:
@@ -218,7 +230,8 @@ class Pipe:
 
 
 async def finish_uncancelled(ending: Awaitable[object]) -> None:
-    """Wait until `ending` is done, even when this task is cancelled meanwhile; then raise the cancellation.
+    """Wait until `ending` is done, even when this task is cancelled meanwhile;
+    then raise the cancellation.
 
     For what has to be done to its end, such as ending a process.
     """
@@ -234,7 +247,9 @@ async def finish_uncancelled(ending: Awaitable[object]) -> None:
 
 
 def _open_pidfd(pid: int) -> int | None:
-    """Open a descriptor that becomes readable when the process ends; None where the system has no pidfds."""
+    """Open a descriptor that becomes readable when the process ends;
+    None where the system has no pidfds.
+    """
     if sys.platform != "linux":
         return None
     try:

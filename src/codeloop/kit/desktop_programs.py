@@ -1,4 +1,6 @@
-"""Programs of the user's machine, such as a browser or an editor: no file of a project decides what runs."""
+"""Programs of the user's machine, such as a browser or an editor: no file of a
+project decides what runs.
+"""
 
 import os
 import sys
@@ -24,18 +26,24 @@ def make_desktop_launch(
 ) -> Launch:
     """Return the launch of a program of the user's machine, without a sandbox.
 
-    It starts in `folder` and is not looked up in projects. Signals of the terminal reach it; its own children outlive
-    it. Raises FileNotFoundError if it is missing.
+    It starts in `folder` and is not looked up in projects. Signals of the terminal reach it; its
+    own children outlive it. Raises FileNotFoundError if it is missing.
     """
     environment = make_safe_environment(os.environ)
-    path = program[0] if program[0].startswith("/") else find_program(program[0], environment["PATH"])
+    path = (
+        program[0] if program[0].startswith("/") else find_program(program[0], environment["PATH"])
+    )
     if path is None:
         raise FileNotFoundError(2, f"{program[0]} is not installed", program[0])
-    return Launch((path, *program[1:]), folder, environment, is_apart=False, stdin=stdin, seconds=seconds)
+    return Launch(
+        (path, *program[1:]), folder, environment, is_apart=False, stdin=stdin, seconds=seconds
+    )
 
 
 async def open_browser(url: str) -> bool:
-    """Open an address in the user's browser; False: it was not opened, as over SSH or without a display."""
+    """Open an address in the user's browser; False: it was not opened,
+    as over SSH or without a display.
+    """
     # The address comes from the server, and `webbrowser` would also open files and other programs.
     return urlsplit(url).scheme in {"http", "https"} and await _start_browser(url)
 
@@ -43,8 +51,9 @@ async def open_browser(url: str) -> bool:
 async def open_private_link(url: str, folder: Path) -> bool:
     """Open an address that holds a secret, as `open_browser` does.
 
-    Other users of the machine can read the arguments of programs. So the browser is given the path of a page in
-    `folder`, which only its owner may enter. The page leads on to the address, and has to stay until it was read.
+    Other users of the machine can read the arguments of programs. So the browser is given the path
+    of a page in `folder`, which only its owner may enter. The page leads on to the address, and has
+    to stay until it was read.
     """
     page = folder / "open.html"
     text = f'<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="0;url={escape(url)}">\n'
@@ -55,7 +64,9 @@ async def open_private_link(url: str, folder: Path) -> bool:
 async def _start_browser(url: str) -> bool:
     # Over SSH a browser would open on the machine at the other end.
     is_remote = any(os.environ.get(name) for name in ("SSH_CONNECTION", "SSH_TTY", "SSH_CLIENT"))
-    has_screen = sys.platform == "darwin" or any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY"))
+    has_screen = sys.platform == "darwin" or any(
+        os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY")
+    )
     if not os.environ.get("BROWSER") and (is_remote or not has_screen):
         return False
     try:

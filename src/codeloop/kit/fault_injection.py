@@ -1,8 +1,10 @@
-"""Faults on demand, for tests: `CODELOOP_FAULT=name:nth:action` makes the program fail at a named point.
+"""Faults on demand, for tests: `CODELOOP_FAULT=name:nth:action` makes the
+program fail at a named point.
 
-Without the variable every point is a call of a function that does nothing (some 40 ns), chosen once, at import.
-Each process counts for itself. `kill` and `delay` happen at the nth time that the point is reached, `enospc` and `eio`
-from then on, as a full disk stays full.
+Without the variable every point is a call of a function that does nothing (some 40 ns),
+chosen once, at import.
+Each process counts for itself. `kill` and `delay` happen at the nth time that the point is reached,
+`enospc` and `eio` from then on, as a full disk stays full.
 """
 
 import errno
@@ -130,7 +132,9 @@ def _is_action(text: str) -> TypeGuard[Action]:
 
 
 def find_variable_error() -> str:
-    """Return the error in the variable, which the program reports before it does anything; "": there is none."""
+    """Return the error in the variable, which the program reports before it does anything;
+    "": there is none.
+    """
     try:
         _read_fault()
     except FaultVariableError as error:
@@ -153,4 +157,6 @@ async def _do_nothing_async(_: str, /) -> None:
 
 _fault = None if find_variable_error() else _read_fault()
 pass_point: Callable[[str], None] = _fault.pass_point if _fault else _do_nothing
-pass_point_async: Callable[[str], Awaitable[None]] = _fault.pass_point_async if _fault else _do_nothing_async
+pass_point_async: Callable[[str], Awaitable[None]] = (
+    _fault.pass_point_async if _fault else _do_nothing_async
+)

@@ -1,12 +1,14 @@
-"""File patterns (globs): `*` and `?` within a name, `**` across folders, `[a-z]`, `{ts,tsx}`. Pure."""
+"""File patterns (globs): `*` and `?` within a name, `**` across folders, `[a-z]`, `{ts,tsx}`.
+Pure.
+"""
 
 import re
 from functools import lru_cache
 
 from codeloop.kit.text.patterns import compile_once
 
-# The most patterns that the braces of one pattern expand to, and their characters together: compiling takes some
-# microseconds for each.
+# The most patterns that the braces of one pattern expand to, and their characters together:
+# compiling takes some microseconds for each.
 _MAX_ALTERNATIVES = 500
 _MAX_EXPANSION_CHARS = 6_000
 _WILDCARD_CHARACTERS = frozenset("*?[{")
@@ -30,10 +32,14 @@ def has_wildcard(text: str) -> bool:
 
 
 def split_root(pattern: str) -> tuple[str, str]:
-    """Split a pattern into the folders that hold no wildcard and the rest: `/a/b/*.py` -> (`/a/b`, `*.py`)."""
+    """Split a pattern into the folders that hold no wildcard and the rest: `/a/b/*.py` -> (`/a/b`,
+    `*.py`).
+    """
     names = pattern.split("/")
     # The last name is never part of the root, even if it is plain.
-    root_size = next((index for index, name in enumerate(names) if has_wildcard(name)), len(names) - 1)
+    root_size = next(
+        (index for index, name in enumerate(names) if has_wildcard(name)), len(names) - 1
+    )
     root = "/".join(names[:root_size])
     if not root and pattern.startswith("/") and root_size:
         root = "/"
@@ -41,7 +47,8 @@ def split_root(pattern: str) -> tuple[str, str]:
 
 
 def quote_brackets(pattern: str) -> str:
-    """Return a pattern in which brackets, and braces around one name, stand for themselves: `[lang]`, `page.{id}.ts`.
+    """Return a pattern in which brackets, and braces around one name, stand for themselves:
+    `[lang]`, `page.{id}.ts`.
 
     >>> quote_brackets("app/[id]/*.{ts,tsx}")
     'app/[[]id[]]/*.{ts,tsx}'
@@ -58,9 +65,11 @@ def _quote_group(group: re.Match[str]) -> str:
 
 @lru_cache(maxsize=256)
 def compile_glob(pattern: str) -> re.Pattern[str]:
-    """Return the expression that a whole relative path must match. Raises ValueError for a pattern that is not valid.
+    """Return the expression that a whole relative path must match.
+    Raises ValueError for a pattern that is not valid.
 
-    Atomic groups (`(?>...)`) prevent backtracking, so that none takes more than the square of a path's length.
+    Atomic groups (`(?>...)`) prevent backtracking, so that none takes more than the
+    square of a path's length.
     """
     alternatives = _expand_braces(pattern)
     try:
@@ -71,13 +80,19 @@ def compile_glob(pattern: str) -> re.Pattern[str]:
 
 
 def _expand_braces(pattern: str) -> list[str]:
-    """Return the patterns without braces that one with braces stands for: `a.{js,ts}` -> `a.js`, `a.ts`."""
+    """Return the patterns without braces that one with braces stands for: `a.{js,ts}` -> `a.js`,
+    `a.ts`.
+    """
     pending, plain, size = [pattern], list[str](), len(pattern)
     while pending:
         if size > _MAX_EXPANSION_CHARS:
-            raise ValueError(f"the pattern {pattern[:100]} expands to more than {_MAX_EXPANSION_CHARS:,} characters")
+            raise ValueError(
+                f"the pattern {pattern[:100]} expands to more than {_MAX_EXPANSION_CHARS:,} characters"
+            )
         if len(pending) + len(plain) > _MAX_ALTERNATIVES:
-            raise ValueError(f"the pattern {pattern} expands to more than {_MAX_ALTERNATIVES} patterns")
+            raise ValueError(
+                f"the pattern {pattern} expands to more than {_MAX_ALTERNATIVES} patterns"
+            )
         partly_expanded = pending.pop()
         start = _find_unescaped(partly_expanded, 0, "{}")
         if start < 0:
@@ -93,7 +108,8 @@ def _expand_braces(pattern: str) -> list[str]:
 
 
 def _split_alternatives(text: str, start: int, pattern: str) -> tuple[list[str], int]:
-    """Split the text between the brace at `start` and its partner at the commas; return the parts and where it ends.
+    """Split the text between the brace at `start` and its partner at the commas;
+    return the parts and where it ends.
 
     `pattern`: the whole pattern, which the error names.
     """
@@ -115,7 +131,9 @@ def _split_alternatives(text: str, start: int, pattern: str) -> tuple[list[str],
 
 
 def _find_unescaped(text: str, start: int, characters: str) -> int:
-    """Return the index of the next of some characters, outside of classes and not after a backslash; -1: none."""
+    """Return the index of the next of some characters,
+    outside of classes and not after a backslash; -1: none.
+    """
     index = start
     while index < len(text):
         if text[index] in characters:
@@ -131,7 +149,8 @@ def _find_unescaped(text: str, start: int, characters: str) -> int:
 
 
 def make_regex(plain: str) -> str:
-    """Return the expression of a pattern in which braces are plain characters. Raises ValueError for a bad class.
+    """Return the expression of a pattern in which braces are plain characters.
+    Raises ValueError for a bad class.
 
     >>> make_regex("src/**/a?")
     'src/(?:.*?/)??a[^/]'
@@ -145,7 +164,8 @@ def make_regex(plain: str) -> str:
 
 
 def _split_at_double_stars(plain: str) -> list[tuple[str, list[str]]]:
-    """Split a pattern at each `**` into parts: the expression of that `**`, and the pieces after it.
+    """Split a pattern at each `**` into parts: the expression of that `**`,
+    and the pieces after it.
 
     The first part has no `**` (""). A piece is an expression, `*` or `/`.
     """
@@ -184,7 +204,9 @@ def _split_at_double_stars(plain: str) -> list[tuple[str, list[str]]]:
 
 
 def _join_pieces(pieces: list[str]) -> str:
-    """Join pieces. In each name of the path, every `*` but the last takes as little as possible and never more."""
+    """Join pieces. In each name of the path, every `*` but the last takes as little
+    as possible and never more.
+    """
     body, pending = "", list[str]()
     for piece in [*pieces, "/"]:
         if piece != "/":
@@ -210,7 +232,9 @@ def _join_name_pieces(pieces: list[str]) -> str:
 
 
 def _translate_class(glob: str, start: int) -> tuple[str, int]:
-    """Translate the bracket expression at `start`; return its regular expression and where it ends."""
+    """Translate the bracket expression at `start`;
+    return its regular expression and where it ends.
+    """
     is_negated = glob[start + 1 : start + 2] in {"!", "^"}
     first = start + 1 + is_negated
     body = ""

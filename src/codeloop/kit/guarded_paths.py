@@ -1,9 +1,12 @@
-"""Guarded files, which need permission even under a blanket rule: those with keys, and those that make programs run.
+"""Guarded files, which need permission even under a blanket rule: those with keys,
+and those that make programs run.
 
-Reading needs it for secret files; changing for protected ones (each time) and confirmed ones (once in a session).
+Reading needs it for secret files; changing for protected ones (each time) and confirmed
+ones (once in a session).
 
-Names are wildcards for one name (`*.pem`), folders may have several parts (`.config/gh`); both count in any folder,
-since a work tree may be a home directory. Paths are compared as on a disk that ignores case.
+Names are wildcards for one name (`*.pem`), folders may have several parts (`.config/gh`); both
+count in any folder, since a work tree may be a home directory.
+Paths are compared as on a disk that ignores case.
 """
 
 import re
@@ -47,7 +50,9 @@ SECRET_FOLDERS = (
     *_KEY_FOLDERS.split(),
     "Library/Application Support/Google/Chrome", "Library/Application Support/Firefox",
 )  # fmt: skip
-"""Folders, and files in certain folders, with keys, data of browsers, histories of shells, or sockets of agents."""
+"""Folders, and files in certain folders, with keys, data of browsers, histories of shells,
+or sockets of agents.
+"""
 
 _PROTECTED_NAME_LIST = """
 codeloop.json codeloop.jsonc opencode.json opencode.jsonc .gitconfig .gitmodules .lfsconfig
@@ -65,7 +70,9 @@ PROTECTED_FOLDERS = (
     "etc/cron.hourly", "etc/cron.weekly", "etc/cron.monthly", "etc/crontab", "etc/profile.d", "etc/profile",
     "etc/sudoers.d", "etc/sudoers", "etc/systemd", "etc/ld.so.preload", "var/spool/cron",
 )  # fmt: skip
-"""Files that decide how we and the user's programs run. Each change needs permission; no "always" covers it."""
+"""Files that decide how we and the user's programs run. Each change needs permission;
+no "always" covers it.
+"""
 _OPENED_LIST = """
 .vscode/settings.json .vscode/tasks.json .vscode/launch.json .vscode/mcp.json .mcp.json mcp.json .cursor/mcp.json
 .cursor/hooks.json .cursor/environment.json .claude/settings.json .claude/settings.local.json .claude/hooks
@@ -81,7 +88,9 @@ locals-2.el .gitpod.yml .codesandbox/tasks.json .pdbrc .gdbinit .lldbinit .Rprof
 .iex.exs
 """
 OPENED_PATHS = tuple(_OPENED_LIST.split())
-"""Files and folders at the top of a project that run or loosen something in other programs when it is opened."""
+"""Files and folders at the top of a project that run or loosen something in other
+programs when it is opened.
+"""
 _CONFIRMED_NAME_LIST = """
 AGENTS.md CLAUDE.md GEMINI.md .cursorrules .windsurfrules .npmrc .yarnrc .yarnrc.yml .pnpmfile.cjs .pypirc pip.conf
 .condarc .gemrc .pre-commit-config.yaml .pre-commit-config.yml .lefthook.yml lefthook.yml .lefthook.yaml lefthook.yaml
@@ -89,7 +98,10 @@ lefthook.toml lefthook.json lefthook-local.yml .gitlab-ci.yml *.code-workspace .
 .travis.yml Jenkinsfile azure-pipelines.yml bitbucket-pipelines.yml .drone.yml .woodpecker.yml .woodpecker.yaml
 appveyor.yml .appveyor.yml cloudbuild.yaml *.sublime-project
 """
-CONFIRMED_NAMES = (*_CONFIRMED_NAME_LIST.split(), *(path for path in OPENED_PATHS if "/" not in path))
+CONFIRMED_NAMES = (
+    *_CONFIRMED_NAME_LIST.split(),
+    *(path for path in OPENED_PATHS if "/" not in path),
+)
 CONFIRMED_FOLDERS = (
     *(path for path in OPENED_PATHS if "/" in path), ".mise", ".helix", ".fleet", ".cursor", ".claude", ".gemini",
     ".codex", ".zed", ".windsurf", ".kiro", ".roo", ".husky", ".idea", ".devcontainer", ".github/workflows",
@@ -99,19 +111,28 @@ CONFIRMED_FOLDERS = (
     ".yarn/plugins", ".continue", ".amazonq", ".qwen", ".factory", ".augment", ".kilocode", ".junie", ".trae",
     ".config/pip", ".bundle/config", ".m2/settings.xml", ".gradle/init.gradle", ".gradle/init.d", ".config/uv",
 )  # fmt: skip
-"""Files of a project that make something run later. The first change in a session needs permission."""
+"""Files of a project that make something run later.
+The first change in a session needs permission.
+"""
 
 _INVISIBLE = "[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]"
 """Characters that HFS+ ignores when it compares names."""
 
 
 def fold_path(path: str) -> str:
-    """Return a path as it is seen by disks that ignore case, invisible characters, or dots and blanks at a name's end.
+    """Return a path as it is seen by disks that ignore case, invisible characters,
+    or dots and blanks at a name's end.
 
     >>> fold_path("a/.GIT /Hooks")
     'a/.git/hooks'
     """
-    if path.isascii() and path.islower() and "~" not in path and ":" not in path and not re.search(r"[. ](/|$)", path):
+    if (
+        path.isascii()
+        and path.islower()
+        and "~" not in path
+        and ":" not in path
+        and not re.search(r"[. ](/|$)", path)
+    ):
         return path
     return "/".join(_fold_name(part) for part in path.split("/"))
 
@@ -143,7 +164,9 @@ def needs_confirmation(path: str) -> bool:
 
 
 def is_opened(path: str) -> bool:
-    """Return whether another program runs a file, or loosens something by it, when the project at its top is opened."""
+    """Return whether another program runs a file, or loosens something by it,
+    when the project at its top is opened.
+    """
     plain = fold_path(path)
     return any(plain == each or plain.startswith(f"{each}/") for each in OPENED_PATHS)
 
@@ -151,7 +174,9 @@ def is_opened(path: str) -> bool:
 def _matches_any(plain: str, names: tuple[str, ...], folders: tuple[str, ...]) -> bool:
     """Return whether a folded path ends in one of the names, or has one of the folders in it."""
     path = f"/{plain}/"
-    return plain.rpartition("/")[2] in _make_name_set(names) or any(each in path for each in _fold_folders(folders))
+    return plain.rpartition("/")[2] in _make_name_set(names) or any(
+        each in path for each in _fold_folders(folders)
+    )
 
 
 @cache

@@ -33,7 +33,9 @@ class Position(Struct, frozen=True):
 
 
 class ValueSpan(Struct, frozen=True):
-    """The span of a value in a text, in characters from 0: its key (itself where it has none), its start, its end."""
+    """The span of a value in a text, in characters from 0: its key (itself where it has none),
+    its start, its end.
+    """
 
     key: int
     start: int
@@ -41,7 +43,9 @@ class ValueSpan(Struct, frozen=True):
 
 
 class JsoncError(ValueError):
-    """The text is not JSON with comments. `position` says where, the message what was expected there."""
+    """The text is not JSON with comments. `position` says where,
+    the message what was expected there.
+    """
 
     def __init__(self, message: str, position: Position) -> None:
         super().__init__(message)
@@ -49,7 +53,8 @@ class JsoncError(ValueError):
 
 
 class Document(Struct, frozen=True, dict=True):
-    """A parsed text: its value, and the position of every key and value in it, computed when first needed.
+    """A parsed text: its value, and the position of every key and value in it,
+    computed when first needed.
 
     Of equal keys the last one counts. `depth`: the number of levels that were allowed.
     """
@@ -59,7 +64,9 @@ class Document(Struct, frozen=True, dict=True):
     depth: int = _MAX_DEPTH
 
     def find_position(self, path: KeyPath, *, of_key: bool = False) -> Position:
-        """Return the position of the value (or of its key) at `path`, or else of the nearest value around it."""
+        """Return the position of the value (or of its key) at `path`,
+        or else of the nearest value around it.
+        """
         while path and path not in self.spans:
             path = path[:-1]
         span = self.spans[path]
@@ -76,7 +83,8 @@ class Document(Struct, frozen=True, dict=True):
 def parse_jsonc(text: str, *, depth: int = _MAX_DEPTH) -> Document:
     """Read a text that may hold `//` and `/* */` comments and trailing commas.
 
-    `depth`: the number of levels; deeper nesting is an error. Of equal keys the last one counts. Raises JsoncError.
+    `depth`: the number of levels; deeper nesting is an error. Of equal keys the last one counts.
+    Raises JsoncError.
     """
     return Document(text, _parse_strict(text, depth), depth)
 
@@ -104,7 +112,9 @@ def merge_objects(value: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]
 
 
 def get_type_name(value: Any) -> str:
-    """Return the name of a JSON value's type, as error messages write it; "integer" and "number" are two types."""
+    """Return the name of a JSON value's type, as error messages write it;
+    "integer" and "number" are two types.
+    """
     match value:
         case None:
             return "null"
@@ -141,7 +151,9 @@ def find_position(text: str, offset: int) -> Position:
 
 
 def _parse_strict(text: str, depth: int) -> Any:
-    """Parse valid JSON with the fast parser of `json`; what that refuses or is too lenient about, with our own."""
+    """Parse valid JSON with the fast parser of `json`;
+    what that refuses or is too lenient about, with our own.
+    """
     # An escaped half of a surrogate pair, which `json` accepts alone.
     if "\\ud" not in text and "\\uD" not in text:
         try:
@@ -173,7 +185,9 @@ def _refuse_constant(word: str) -> NoReturn:
 
 
 class _Parser:
-    """One pass over a text by recursive descent. `offset`: the next character; `spans`: those of the values so far."""
+    """One pass over a text by recursive descent. `offset`: the next character;
+    `spans`: those of the values so far.
+    """
 
     def __init__(self, text: str, depth: int) -> None:
         self.text = text

@@ -1,6 +1,7 @@
 """Lazy imports for tables whose rows name their target as a string."""
 
-# Nothing else is imported here: the package loads this first, before `cli/main.py` can catch a signal.
+# Nothing else is imported here: the package loads this first,
+# before `cli/main.py` can catch a signal.
 from sys import modules
 
 

@@ -10,7 +10,8 @@ Unit = Literal["ms", "bytes", "lines", "characters", "tokens", "count", "percent
 class Limit(msgspec.Struct, frozen=True):
     """One bound or interval. `name` is `subject.what`; `value` is in `unit`.
 
-    `why` says what happens when a bound is reached, and for an interval (as `FLEET_POLL`) what is done so often.
+    `why` says what happens when a bound is reached, and for an interval (as `FLEET_POLL`)
+    what is done so often.
     """
 
     name: str

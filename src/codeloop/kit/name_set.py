@@ -1,4 +1,6 @@
-"""Sets of file names in which `*` stands for any run of characters: looked up without a regular expression."""
+"""Sets of file names in which `*` stands for any run of characters: looked up
+without a regular expression.
+"""
 
 from collections.abc import Iterable
 
@@ -27,7 +29,12 @@ class NameSet:
                 ends.append(rest[0])
             else:
                 others.append((start, rest[-1], wildcard))
-        self._exact, self._starts, self._ends, self._others = frozenset(exact), tuple(starts), tuple(ends), others
+        self._exact, self._starts, self._ends, self._others = (
+            frozenset(exact),
+            tuple(starts),
+            tuple(ends),
+            others,
+        )
 
     def __contains__(self, name: str) -> bool:
         """Return whether a name matches one of the wildcards."""

@@ -16,15 +16,22 @@ _DEVICES = Path("/dev")
 
 @contextmanager
 def open_new_file(
-    path: Path, *, base: Path | None = None, mode: int = 0o600, sync: bool = False, replace: bool = True
+    path: Path,
+    *,
+    base: Path | None = None,
+    mode: int = 0o600,
+    sync: bool = False,
+    replace: bool = True,
 ) -> Generator[BinaryIO]:
     """Open a file for writing, which gets its name at the end of the block, if that did not raise.
 
-    What has the name already, a link as well, is replaced and never followed; without `replace`, FileExistsError is
-    raised. On the way to the file, no folder may be a link: from `base` on, below which missing folders are made; else
-    from the current folder on, if the path is relative. A link in an absolute path was named by the user.
+    What has the name already, a link as well, is replaced and never followed; without `replace`,
+    FileExistsError is raised. On the way to the file, no folder may be a link: from `base` on,
+    below which missing folders are made; else from the current folder on, if the path is relative.
+    A link in an absolute path was named by the user.
 
-    `mode`: of the file, without the bits of the umask. `sync`: wait until it is on the disk. Raises OSError.
+    `mode`: of the file, without the bits of the umask. `sync`: wait until it is on the disk.
+    Raises OSError.
     """
     if _DEVICES in path.parents:
         with path.open("wb") as device:
@@ -44,7 +51,8 @@ def open_new_file(
             with suppress(OSError):
                 os.unlink(draft, dir_fd=folder)
         if sync:
-            # The new name is an entry of the folder, not of the file. Some file systems can't sync one.
+            # The new name is an entry of the folder, not of the file.
+            # Some file systems can't sync one.
             with suppress(OSError):
                 os.fsync(folder)
     finally:
@@ -73,7 +81,9 @@ def _give_name(folder: int, draft: str, path: Path, *, replace: bool) -> None:
 
 
 def open_parent(path: Path, base: Path | None = None) -> int:
-    """Open the folder of a file, and return its descriptor. Raises OSError, for a link where none may be as well."""
+    """Open the folder of a file, and return its descriptor.
+    Raises OSError, for a link where none may be as well.
+    """
     if base is None and path.is_absolute():
         return os.open(path.parent, _FOLDER_FLAGS)
     descriptor = os.open(base or Path(), _FOLDER_FLAGS)

@@ -23,7 +23,8 @@ _PS_SECONDS = 5
 
 
 class Process(Struct, frozen=True):
-    """One living process. `started`: its start time in the system's own unit; `session`: the id of its session.
+    """One living process. `started`: its start time in the system's own unit;
+    `session`: the id of its session.
 
     Where `ps` lists the processes, these two are unknown: "" and 0.
     """
@@ -39,9 +40,14 @@ class Process(Struct, frozen=True):
 def list_processes(marker: str = "") -> list[Process]:
     """Return all living processes that this user can see, without zombies.
 
-    `Process.has_marker` is true for a process whose environment contained `marker` when it was started.
+    `Process.has_marker` is true for a process whose environment contained
+    `marker` when it was started.
     """
-    return list(_read_from_proc(marker.encode()) if (_PROC / "self" / "stat").exists() else _read_from_ps(marker))
+    return list(
+        _read_from_proc(marker.encode())
+        if (_PROC / "self" / "stat").exists()
+        else _read_from_ps(marker)
+    )
 
 
 def has_process_files() -> bool:
@@ -59,14 +65,22 @@ def measure_memory(top: int) -> int:
 
 
 def measure_memory_by_ps(top: int) -> int:
-    """Return the memory in bytes of a process and all below it, where processes are not visible as files."""
+    """Return the memory in bytes of a process and all below it,
+    where processes are not visible as files.
+    """
     import subprocess
 
     try:
         rows = subprocess.run(
-            ["/bin/ps", "-axo", "pid=,ppid=,rss="], capture_output=True, timeout=_PS_SECONDS, check=True
+            ["/bin/ps", "-axo", "pid=,ppid=,rss="],
+            capture_output=True,
+            timeout=_PS_SECONDS,
+            check=True,
         ).stdout
-        table = [(int(pid), int(parent), int(size)) for pid, parent, size in map(bytes.split, rows.splitlines())]
+        table = [
+            (int(pid), int(parent), int(size))
+            for pid, parent, size in map(bytes.split, rows.splitlines())
+        ]
     except (OSError, ValueError, subprocess.SubprocessError):
         return 0
     total, pids = 0, [top]
@@ -90,7 +104,8 @@ def _read_resident_bytes(pid: int) -> int:
 
 
 def make_undumpable() -> None:
-    """Keep other processes of the same user from reading this process's environment and memory (Linux only).
+    """Keep other processes of the same user from reading this process's environment
+    and memory (Linux only).
 
     Root can still read them. Programs that this process starts are not protected.
     """
@@ -100,7 +115,9 @@ def make_undumpable() -> None:
 
 @cache
 def _find_prctl() -> Callable[[int, int, int, int, int], int]:
-    """Return a function of the C library. To load that anew for each command would cost as much as an analysis."""
+    """Return a function of the C library. To load that anew for each command would
+    cost as much as an analysis.
+    """
     # The import takes 3 to 5 ms, so not at start-up.
     import ctypes
 
@@ -109,9 +126,11 @@ def _find_prctl() -> Callable[[int, int, int, int, int], int]:
 
 @cache
 def read_pid_scope() -> str:
-    """Return the scope in which this process's id is unique: `machine#boot.namespace`, or `machine` if that is unknown.
+    """Return the scope in which this process's id is unique: `machine#boot.namespace`,
+    or `machine` if that is unknown.
 
-    The machine's name alone is not enough: two containers may have the same name and the same process ids.
+    The machine's name alone is not enough: two containers may have the same name
+    and the same process ids.
     """
     machine = os.uname().nodename
     try:
@@ -123,7 +142,9 @@ def read_pid_scope() -> str:
 
 
 def is_own_scope(scope: str) -> bool:
-    """Return whether process ids of a scope are valid here. Scopes that older versions stored are a machine's name."""
+    """Return whether process ids of a scope are valid here.
+    Scopes that older versions stored are a machine's name.
+    """
     return scope in {read_pid_scope(), get_machine_name(read_pid_scope())}
 
 
@@ -150,13 +171,17 @@ def read_start_time(pid: int) -> str:
 
 
 def is_alive(pid: int, started: str) -> bool:
-    """Return whether the process with this id and start time is alive; with "" for the start time, any with this id."""
+    """Return whether the process with this id and start time is alive;
+    with "" for the start time, any with this id.
+    """
     start = read_start_time(pid)
     return start == started if started else bool(start)
 
 
 def _is_proc_usable() -> bool:
-    """Return whether /proc shows this process under its own id; in a container it may show the host's ids."""
+    """Return whether /proc shows this process under its own id;
+    in a container it may show the host's ids.
+    """
     try:
         return Path("/proc/self").readlink() == Path(str(os.getpid()))
     except OSError:
@@ -174,13 +199,17 @@ def _read_from_proc(marker: bytes) -> Iterator[Process]:
 def _read_process(pid: int, marker: bytes) -> Process | None:
     try:
         # The name in brackets may hold anything; the fields start after the last bracket.
-        state, parent, group, session, *fields = _read_file(f"/proc/{pid}/stat").rpartition(b")")[2].split()
+        state, parent, group, session, *fields = (
+            _read_file(f"/proc/{pid}/stat").rpartition(b")")[2].split()
+        )
     except (OSError, ValueError):
         return None
     if state in {b"Z", b"X"}:
         return None
     # `fields` begins with the 7th field of proc(5); the 22nd is the start time.
-    return Process(pid, int(parent), int(group), int(session), fields[15].decode(), _has_marker(pid, marker))
+    return Process(
+        pid, int(parent), int(group), int(session), fields[15].decode(), _has_marker(pid, marker)
+    )
 
 
 def _has_marker(pid: int, marker: bytes) -> bool:
@@ -204,12 +233,18 @@ def _read_file(path: str) -> bytes:
 
 
 def _read_from_ps(marker: str) -> Iterator[Process]:
-    """Yield the processes that `ps` prints, for systems without /proc; `-E` adds the environment of own processes."""
+    """Yield the processes that `ps` prints, for systems without /proc;
+    `-E` adds the environment of own processes.
+    """
     import subprocess
 
     command = ["ps", "-axwwE", "-o", "pid=,ppid=,pgid=,state=,command="]
-    stdout = subprocess.run(command, capture_output=True, check=False, env={"PATH": "/bin:/usr/bin"}).stdout
+    stdout = subprocess.run(
+        command, capture_output=True, check=False, env={"PATH": "/bin:/usr/bin"}
+    ).stdout
     for line in stdout.decode(errors="replace").splitlines():
         pid, parent, group, state, words = (*line.split(None, 4), "")[:5]
         if not state.startswith("Z"):
-            yield Process(int(pid), int(parent), int(group), 0, "", bool(marker) and marker in words)
+            yield Process(
+                int(pid), int(parent), int(group), 0, "", bool(marker) and marker in words
+            )

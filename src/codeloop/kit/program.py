@@ -1,7 +1,9 @@
-"""Programs: `Program` starts one, talks to it and ends it; `run_program` runs one to its end and returns its result.
+"""Programs: `Program` starts one, talks to it and ends it;
+`run_program` runs one to its end and returns its result.
 
-They start as children of this process; `start` may start them elsewhere: `workspace/process/program_sandboxes.py` does
-in a sandbox. No process of a program is left when it was ended, also when the caller was cancelled.
+They start as children of this process; `start` may start them elsewhere:
+`workspace/process/program_sandboxes.py` does in a sandbox. No process of a program is left when it
+was ended, also when the caller was cancelled.
 """
 
 import asyncio
@@ -18,7 +20,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from codeloop.kit.child_process import ChildProcess, Launch, Pipe, finish_uncancelled
-from codeloop.kit.processes import has_process_files, list_processes, measure_memory, measure_memory_by_ps
+from codeloop.kit.processes import (
+    has_process_files,
+    list_processes,
+    measure_memory,
+    measure_memory_by_ps,
+)
 
 _MARK_VARIABLE = "CODELOOP_SERVER"
 _CHUNK_BYTES = 2**16
@@ -26,7 +33,9 @@ _CHANNEL_FD = 3
 
 
 class StartedProcess(Protocol):
-    """A program that was started. `exceeded`: the bound of its sandbox for which it was ended, in words; ""."""
+    """A program that was started. `exceeded`: the bound of its sandbox for which it was ended,
+    in words; "".
+    """
 
     @property
     def pid(self) -> int:
@@ -48,7 +57,9 @@ class StartedProcess(Protocol):
         ...
 
     async def end(self, grace_seconds: float, /) -> object:
-        """End it with all its processes: TERM, after `grace_seconds` KILL. Also after its own end."""
+        """End it with all its processes: TERM, after `grace_seconds` KILL.
+        Also after its own end.
+        """
         ...
 
 
@@ -64,8 +75,9 @@ async def start_child(launch: Launch) -> ChildProcess:
 class ProgramResult(Struct, frozen=True):
     """The result of a program that ran to its end.
 
-    `code`: its exit code, negative for the signal that ended it. `stdout`: at most one chunk more than its bound, and
-    empty if it was passed on. `stop_reason`: it was ended after its time, or since it had written enough.
+    `code`: its exit code, negative for the signal that ended it. `stdout`: at most one chunk more
+    than its bound, and empty if it was passed on. `stop_reason`: it was ended after its time, or
+    since it had written enough.
     """
 
     code: int
@@ -75,7 +87,9 @@ class ProgramResult(Struct, frozen=True):
 
     @property
     def is_late(self) -> bool:
-        """Whether it was ended after its time, or by the limit of processor time that it has set itself."""
+        """Whether it was ended after its time, or by the limit of processor time
+        that it has set itself.
+        """
         return self.stop_reason == "time" or self.code == -signal.SIGXCPU
 
     @property
@@ -93,8 +107,8 @@ async def run_program(
 ) -> ProgramResult:
     """Run a program to its end. Raises OSError when it can't be started.
 
-    `feed` gets the pieces of its stdout, and returns whether that is enough: then it is ended. `feed_errors` gets those
-    of its stderr. What is fed is not in the result.
+    `feed` gets the pieces of its stdout, and returns whether that is enough: then it is ended.
+    `feed_errors` gets those of its stderr. What is fed is not in the result.
     """
     output, errors = bytearray(), bytearray()
     stop_reason: Literal["", "enough", "time"] = ""
@@ -127,7 +141,9 @@ async def run_program(
             for pipe in pipes:
                 pipe.listen()
             done, _ = await asyncio.wait(
-                (process.exited, enough), timeout=launch.seconds, return_when=asyncio.FIRST_COMPLETED
+                (process.exited, enough),
+                timeout=launch.seconds,
+                return_when=asyncio.FIRST_COMPLETED,
             )
             if not done:
                 stop_reason = "time"
@@ -147,7 +163,9 @@ class MessageTooLong(Exception):
 
 
 class LineBuffer:
-    """Joins the pieces of an output into lines. `size`: the bytes of the line that has not ended yet."""
+    """Joins the pieces of an output into lines.
+    `size`: the bytes of the line that has not ended yet.
+    """
 
     def __init__(self) -> None:
         self.size = 0
@@ -198,16 +216,17 @@ class Program:
     ) -> "Program":
         """Start a program. `feed_errors` gets its other output. Raises OSError.
 
-        `channel_variable`: tells the program which descriptor to talk over, while its stdout and stderr go to
-        `feed_errors`; "": it talks over stdin and stdout. `end_seconds`: how long its end is waited for once its output
-        has ended.
+        `channel_variable`: tells the program which descriptor to talk over, while its stdout and
+        stderr go to `feed_errors`; "": it talks over stdin and stdout. `end_seconds`: how long its
+        end is waited for once its output has ended.
         """
         pipe = Pipe(feed_errors)
         connections = list[tuple[asyncio.StreamReader, asyncio.StreamWriter]]()
         with ExitStack() as on_failure, ExitStack() as closing:
             on_failure.callback(pipe.close)
             theirs = list[int]()
-            # One socket for both directions of a channel. Two for stdin and stdout, so that its input can end first.
+            # One socket for both directions of a channel. Two for stdin and stdout,
+            # so that its input can end first.
             for _ in range(1 if channel_variable else 2):
                 ours, other = socket.socketpair()
                 closing.callback(other.close)
@@ -216,7 +235,9 @@ class Program:
                 connections.append(connection)
                 theirs.append(other.fileno())
             if channel_variable:
-                launch = replace(launch, environment={**launch.environment, channel_variable: str(_CHANNEL_FD)})
+                launch = replace(
+                    launch, environment={**launch.environment, channel_variable: str(_CHANNEL_FD)}
+                )
                 descriptors = {_CHANNEL_FD: theirs[0], 1: pipe.writer, 2: pipe.writer}
             else:
                 descriptors = {0: theirs[0], 1: theirs[1], 2: pipe.writer}
@@ -239,7 +260,9 @@ class Program:
         return chunk
 
     async def read_lines(self, max_bytes: int) -> AsyncGenerator[bytes]:
-        """Yield the lines of its output until its end. Raises MessageTooLong for one of more than `max_bytes`."""
+        """Yield the lines of its output until its end.
+        Raises MessageTooLong for one of more than `max_bytes`.
+        """
         lines = LineBuffer()
         while chunk := await self.read():
             for line in lines.take_lines(chunk):
@@ -248,14 +271,18 @@ class Program:
                 raise MessageTooLong(f"it sent a message of more than {max_bytes:,} bytes")
 
     def write(self, data: bytes) -> int:
-        """Write without waiting. Returns the number of unsent bytes. Raises OSError if the program has ended."""
+        """Write without waiting. Returns the number of unsent bytes.
+        Raises OSError if the program has ended.
+        """
         if self._writer.is_closing():
             raise BrokenPipeError
         self._writer.write(data)
         return self._writer.transport.get_write_buffer_size()
 
     async def drain(self) -> None:
-        """Wait while much is unsent, as the program reads nothing. Raises OSError if it has closed its input."""
+        """Wait while much is unsent, as the program reads nothing.
+        Raises OSError if it has closed its input.
+        """
         await self._writer.drain()
 
     @property
@@ -274,14 +301,19 @@ class Program:
         """
         if not has_process_files():
             return await asyncio.to_thread(measure_memory_by_ps, self._process.pid)
-        # In a sandbox its process id is that of another namespace, so it is searched for once by its mark.
+        # In a sandbox its process id is that of another namespace,
+        # so it is searched for once by its mark.
         if not self._outer_pid:
             marker = f"{_MARK_VARIABLE}={self._launch.environment.get(_MARK_VARIABLE, 'none')}"
-            self._outer_pid = min((each.pid for each in list_processes(marker) if each.has_marker), default=-1)
+            self._outer_pid = min(
+                (each.pid for each in list_processes(marker) if each.has_marker), default=-1
+            )
         return measure_memory(self._outer_pid) if self._outer_pid > 0 else 0
 
     async def close(self, patience_seconds: float = 0) -> None:
-        """End it with all its processes, even when cancelled. Its input ends `patience_seconds` before."""
+        """End it with all its processes, even when cancelled.
+        Its input ends `patience_seconds` before.
+        """
         self._writer.close()
         try:
             await finish_uncancelled(self._end(patience_seconds))

@@ -1,4 +1,6 @@
-"""Removes folders that programs have filled, however deep or protected they are: the only way here to remove a tree."""
+"""Removes folders that programs have filled, however deep or protected they are: the
+only way here to remove a tree.
+"""
 
 import os
 import stat
@@ -10,10 +12,11 @@ _FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def remove_tree(folder: Path) -> None:
-    """Remove a folder, even if it is read-only or nested deeper than a path may be long. What can't be removed stays.
+    """Remove a folder, even if it is read-only or nested deeper than a path may be long.
+    What can't be removed stays.
 
-    A link or a file in its place is removed itself. `shutil.rmtree` calls itself for each level, so it fails after a
-    thousand: here folders are moved up, one level at a time.
+    A link or a file in its place is removed itself. `shutil.rmtree` calls itself for each level, so
+    it fails after a thousand: here folders are moved up, one level at a time.
     """
     try:
         top = os.open(folder, _FOLDER_FLAGS)
@@ -25,7 +28,8 @@ def remove_tree(folder: Path) -> None:
     try:
         with suppress(OSError):
             os.fchmod(top, stat.S_IRWXU)
-        # Until nothing is left but failures: each round moves the folders of one level up into this one.
+        # Until nothing is left but failures: each round moves the folders of one
+        # level up into this one.
         while names := [name for name in _list_names(top) if name not in failures]:
             failures.update(name for name in names if not _remove_entry(top, name))
     except OSError:
@@ -38,7 +42,8 @@ def remove_tree(folder: Path) -> None:
 
 @contextmanager
 def temporary_folder(prefix: str = "codeloop-", parent: Path | None = None) -> Generator[Path]:
-    """Make a folder that only its owner may enter, and remove it in the end. Raises OSError when it can't be made.
+    """Make a folder that only its owner may enter, and remove it in the end.
+    Raises OSError when it can't be made.
 
     `parent`: the folder to make it in; None: the system's for temporary files.
     """
@@ -58,7 +63,8 @@ def _list_names(folder: int) -> list[str]:
 
 
 def _remove_entry(top: int, name: str) -> bool:
-    """Remove an entry of the folder `top`; if it is a folder, its files too, while its folders are moved to `top`.
+    """Remove an entry of the folder `top`; if it is a folder, its files too,
+    while its folders are moved to `top`.
 
     Return whether the entry is gone.
     """
@@ -75,7 +81,8 @@ def _remove_entry(top: int, name: str) -> bool:
                     os.unlink(each, dir_fd=inside)
                 except OSError:  # it is a folder
                     os.chmod(each, stat.S_IRWXU, dir_fd=inside)
-                    # A new name: folders of several levels meet in `top`, and may have the same one.
+                    # A new name: folders of several levels meet in `top`,
+                    # and may have the same one.
                     os.rename(each, os.urandom(12).hex(), src_dir_fd=inside, dst_dir_fd=top)
         finally:
             os.close(inside)

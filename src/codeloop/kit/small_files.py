@@ -21,7 +21,8 @@ FileState = tuple[int, int, int] | None
 
 
 def create_private_folder(folder: Path) -> None:
-    """Create a folder and its missing parents, each for its owner only; existing ones stay as they are.
+    """Create a folder and its missing parents, each for its owner only;
+    existing ones stay as they are.
 
     Raises OSError. `Path.mkdir` gives its mode to the last folder only.
     """
@@ -34,7 +35,9 @@ def create_private_folder(folder: Path) -> None:
 
 @contextmanager
 def open_regular(path: Path) -> Generator[int]:
-    """Open a regular file for reading; yields its descriptor. Raises OSError, for pipes and devices too."""
+    """Open a regular file for reading; yields its descriptor.
+    Raises OSError, for pipes and devices too.
+    """
     descriptor = os.open(path, _READ_FLAGS)
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
@@ -66,10 +69,16 @@ def read_start_or_empty(path: Path, max_bytes: int) -> bytes:
 
 
 def read_bounded(path: Path, max_bytes: int) -> bytes:
-    """Return all bytes of a regular file. Raises OSError, for example for a file of more than `max_bytes` bytes."""
+    """Return all bytes of a regular file. Raises OSError,
+    for example for a file of more than `max_bytes` bytes.
+    """
     with open_regular(path) as descriptor:
         # A file of many gigabytes is refused before anything of it is read.
-        data = _read_at_most(descriptor, max_bytes + 1) if os.fstat(descriptor).st_size <= max_bytes else b""
+        data = (
+            _read_at_most(descriptor, max_bytes + 1)
+            if os.fstat(descriptor).st_size <= max_bytes
+            else b""
+        )
         if len(data) > max_bytes or os.fstat(descriptor).st_size > max_bytes:
             raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), str(path))
         return data
@@ -84,7 +93,9 @@ def _read_at_most(descriptor: int, max_bytes: int) -> bytes:
 
 
 def read_file_state(path: Path) -> FileState:
-    """Return a value that differs once a file or folder has changed; None: it is not there, or can't be looked at."""
+    """Return a value that differs once a file or folder has changed;
+    None: it is not there, or can't be looked at.
+    """
     try:
         status = path.stat()
     except OSError:
@@ -100,7 +111,8 @@ def write_all(fd: int, data: bytes | memoryview) -> None:
 
 
 def write_atomically(path: Path, data: bytes, *, sync: bool = False) -> None:
-    """Write a file that only its owner may read, so that it is never half-written; see `open_new_file`.
+    """Write a file that only its owner may read, so that it is never half-written;
+    see `open_new_file`.
 
     `sync`: wait until it is on the disk. Raises OSError.
     """
@@ -115,7 +127,9 @@ def lock(path: Path, seconds: float) -> Generator[None]:
     Raises TimeoutError when another process holds it for longer, OSError.
     """
     end = time.monotonic() + seconds
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | (0 if path.is_dir() else os.O_CREAT), 0o600)
+    descriptor = os.open(
+        path, os.O_RDONLY | os.O_CLOEXEC | (0 if path.is_dir() else os.O_CREAT), 0o600
+    )
     try:
         while True:
             try:

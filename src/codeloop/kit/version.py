@@ -1,15 +1,20 @@
-"""The version of this installation: the release with the commit that it was built from, or that is checked out.
+"""The version of this installation: the release with the commit that it was built from,
+or that is checked out.
 
-The build reads it here too (`pyproject.toml`), so this file imports nothing of ours; nor does it load anything that
-`codeloop --version` would wait for.
+The build reads it here too (`pyproject.toml`), so this file imports nothing of ours; nor does it
+load anything that `codeloop --version` would wait for.
 """
 
 from io import FileIO
 
 RELEASE = "0.1.0"
-"""The number of the next release, for what has to be the same in each of its commits, such as the HTTP contract."""
+"""The number of the next release, for what has to be the same in each of its commits,
+such as the HTTP contract.
+"""
 BUILT_FILE_NAME = "version.txt"
-"""The file in the package's folder with the version, in wheels and source archives; `scripts/build_hook.py` adds it."""
+"""The file in the package's folder with the version, in wheels and source archives;
+`scripts/build_hook.py` adds it.
+"""
 PACKAGE_FOLDER = __file__.rpartition("/kit/")[0]
 _HEX_DIGITS = frozenset("0123456789abcdef")
 # Of a commit's id, in the version.
@@ -19,8 +24,9 @@ _SHOWN_DIGITS = 9
 def read_version() -> str:
     """Return the version of this installation.
 
-    Examples: `0.1.0+g1a2b3c4d5` of a commit, `0.1.0` of the commit that is tagged `v0.1.0`, `0.1.0+unknown` of a copy
-    of the sources without git. It is also a semantic version, whose order ignores what comes after `+`.
+    Examples: `0.1.0+g1a2b3c4d5` of a commit, `0.1.0` of the commit that is tagged `v0.1.0`,
+    `0.1.0+unknown` of a copy of the sources without git. It is also a semantic version, whose order
+    ignores what comes after `+`.
     """
     if built := _read_file(f"{PACKAGE_FOLDER}/{BUILT_FILE_NAME}"):
         return built.strip()
@@ -34,7 +40,9 @@ def read_version() -> str:
 
 
 def find_git_folder() -> str:
-    """Return the git folder of the checkout that the package is used from; "": it is not used from one."""
+    """Return the git folder of the checkout that the package is used from;
+    "": it is not used from one.
+    """
     root = PACKAGE_FOLDER.removesuffix("/src/codeloop")
     if root == PACKAGE_FOLDER:
         return ""

@@ -1,9 +1,10 @@
-"""Wildcards of permission rules and file filters: `*` stands for any run of characters (slashes too), `?` for one.
+"""Wildcards of permission rules and file filters: `*` stands for any run of characters
+(slashes too), `?` for one.
 
-A text may itself be only partly known: `ANY_TEXT` in it stands for any run of characters, `ANY_WORDS` for nothing or
-a blank and any run. For such texts there are two questions: `overlaps` (could it match?) and `covers` (must it match?).
-Both, like `matches`, are linear in the text: `matches` and `overlaps` take at most text times pattern, `covers` that
-for each of up to 64 states.
+A text may itself be only partly known: `ANY_TEXT` in it stands for any run of characters,
+`ANY_WORDS` for nothing or a blank and any run. For such texts there are two questions: `overlaps`
+(could it match?) and `covers` (must it match?). Both, like `matches`, are linear in the text:
+`matches` and `overlaps` take at most text times pattern, `covers` that for each of up to 64 states.
 """
 
 import re
@@ -11,7 +12,8 @@ from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 
-# Private-use characters of Unicode. A shell line that holds one itself is never proved to match a rule.
+# Private-use characters of Unicode. A shell line that holds one itself is never
+# proved to match a rule.
 ANY_TEXT = "\ue000"
 ANY_WORDS = "\ue001"
 MARKS = frozenset((ANY_TEXT, ANY_WORDS))
@@ -21,7 +23,9 @@ _MAX_STATES = 64
 
 
 class _Piece:
-    """A part of a pattern between two stars. Its length is fixed, so searching for it never backtracks."""
+    """A part of a pattern between two stars. Its length is fixed,
+    so searching for it never backtracks.
+    """
 
     def __init__(self, part: str) -> None:
         self.part = part
@@ -31,7 +35,11 @@ class _Piece:
 
     def is_at(self, text: str, index: int) -> bool:
         """Return whether the text has this part at an index."""
-        return text.startswith(self.part, index) if self.regex is None else self.regex.match(text, index) is not None
+        return (
+            text.startswith(self.part, index)
+            if self.regex is None
+            else self.regex.match(text, index) is not None
+        )
 
     def find(self, text: str, index: int) -> int:
         """Return the first index of this part in the text from another index on; -1: none."""
@@ -47,18 +55,23 @@ def _split_pieces(pattern: str) -> tuple[_Piece, ...]:
 
 
 def matches(text: str, pattern: str) -> bool:
-    """Return whether the whole text matches. A pattern that ends in ` *` also matches without anything after it.
+    """Return whether the whole text matches. A pattern that ends in ` *` also matches
+    without anything after it.
 
     >>> matches("git status", "git status *")
     True
     """
     if pattern == "*":
         return True
-    return _matches_exactly(text, pattern) or (pattern.endswith(" *") and _matches_exactly(text, pattern[:-2]))
+    return _matches_exactly(text, pattern) or (
+        pattern.endswith(" *") and _matches_exactly(text, pattern[:-2])
+    )
 
 
 def make_exact_wildcards(names: Sequence[str]) -> tuple[str, ...]:
-    """Return names as wildcards that match nothing else; () if one has a star or question mark: none can be escaped."""
+    """Return names as wildcards that match nothing else;
+    () if one has a star or question mark: none can be escaped.
+    """
     return () if any(char in name for name in names for char in "*?") else tuple(names)
 
 
@@ -90,7 +103,9 @@ def expand_home(pattern: str) -> str:
 
 
 class _Automaton:
-    """A pattern as a set of positions, one bit each: bit i means that the first i characters of it are used up."""
+    """A pattern as a set of positions, one bit each: bit i means that the first i
+    characters of it are used up.
+    """
 
     def __init__(self, pattern: str) -> None:
         self.stars = self.question_marks = 0
@@ -120,11 +135,14 @@ class _Automaton:
     def read_char(self, state: int, char: str) -> int:
         """Return the positions after reading one known character."""
         return self.add_after_stars(
-            ((state & (self.characters.get(char, 0) | self.question_marks)) << 1) | (state & self.stars)
+            ((state & (self.characters.get(char, 0) | self.question_marks)) << 1)
+            | (state & self.stars)
         )
 
     def read_any_run(self, state: int) -> int:
-        """Read some run of characters: every position from the first one on can be reached by one."""
+        """Read some run of characters: every position from the first one on
+        can be reached by one.
+        """
         # `state & -state` is the lowest bit, so this keeps that bit and all above it.
         return self.all_positions & ~((state & -state) - 1) if state else 0
 
@@ -139,7 +157,9 @@ def _get_automaton(pattern: str) -> _Automaton:
 
 
 def overlaps(text: str, pattern: str) -> bool:
-    """Return whether some text that the partly known `text` stands for matches the pattern. Exact."""
+    """Return whether some text that the partly known `text` stands for matches the pattern.
+    Exact.
+    """
     automaton = _get_automaton(pattern)
     state = automaton.start
     for char in text:
@@ -155,7 +175,9 @@ def overlaps(text: str, pattern: str) -> bool:
 
 
 def covers(text: str, pattern: str) -> bool:
-    """Return whether every text that the partly known `text` stands for matches. May say no where it is yes."""
+    """Return whether every text that the partly known `text` stands for matches.
+    May say no where it is yes.
+    """
     if pattern == "*":
         return True
     automaton = _get_automaton(pattern)
@@ -164,7 +186,9 @@ def covers(text: str, pattern: str) -> bool:
         if char == ANY_TEXT:
             states = {automaton.read_every_run(state) for state in states}
         elif char == ANY_WORDS:
-            states |= {automaton.read_every_run(automaton.read_char(state, " ")) for state in states}
+            states |= {
+                automaton.read_every_run(automaton.read_char(state, " ")) for state in states
+            }
         else:
             states = {automaton.read_char(state, char) for state in states}
         if 0 in states or len(states) > _MAX_STATES:
@@ -173,7 +197,8 @@ def covers(text: str, pattern: str) -> bool:
 
 
 def is_within(pattern: str, patterns: Sequence[str]) -> bool:
-    """Return whether a pattern allows nothing that none of the offered ones does. May say no where it is yes.
+    """Return whether a pattern allows nothing that none of the offered ones does.
+    May say no where it is yes.
 
     >>> is_within("npm run test", ["npm run *"]), is_within("npm *", ["npm run *"])
     (True, False)

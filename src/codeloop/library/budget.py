@@ -1,4 +1,6 @@
-"""`Budget`: an amount of dollars that several sessions share; also its forms for prompts and for the engine."""
+"""`Budget`: an amount of dollars that several sessions share;
+also its forms for prompts and for the engine.
+"""
 
 from uuid import uuid4
 
@@ -9,10 +11,10 @@ from codeloop.schema.api.session_inputs import BudgetShare
 class Budget:
     """The dollars that all sessions of the projects opened with this budget may spend together.
 
-    A request is only sent if the cost of the most expensive request to that model so far still fits into the budget,
-    along with the requests that are running. So the budget is exceeded at most by the amount by which a request costs
-    more than those before it. The first request to a model runs alone. A turn that no longer fits raises
-    `LimitReached`.
+    A request is only sent if the cost of the most expensive request to that model so far still fits
+    into the budget, along with the requests that are running. So the budget is exceeded at most by
+    the amount by which a request costs more than those before it. The first request to a model runs
+    alone. A turn that no longer fits raises `LimitReached`.
     """
 
     def __init__(self, cost: float) -> None:
@@ -40,7 +42,9 @@ def make_budget_share(budget: Budget | None) -> BudgetShare | None:
 
 
 def make_budget_registry(budget: Budget | None) -> SharedBudgets:
-    """Return the registry of budgets for an engine in this process, with this budget, if there is one."""
+    """Return the registry of budgets for an engine in this process, with this budget,
+    if there is one.
+    """
     return SharedBudgets({} if budget is None else {budget.id: budget.shared})
 
 

@@ -12,7 +12,9 @@ from codeloop.schema.live_events import ServerConnected
 
 
 class Listener:
-    """The base of listeners to a project's events. Its methods do nothing, so subclasses override those they need."""
+    """The base of listeners to a project's events. Its methods do nothing,
+    so subclasses override those they need.
+    """
 
     def on_event(self, event: Event) -> None:
         """Handle an event."""
@@ -46,17 +48,24 @@ class EventFeed:
             self._listeners.remove(listener)
 
     async def start(self) -> None:
-        """Start following, unless it has started: the events of operations that are called from now on are received."""
+        """Start following, unless it has started: the events of operations that are called
+        from now on are received.
+        """
         if self._follow_task is None or self._follow_task.done():
             self._follow_task = asyncio.create_task(self._follow())
-            self._follow_task.add_done_callback(lambda task: report_failure(task, self._report_loss))
-            # The task subscribes in its first step, which has to come before the caller's next operation.
+            self._follow_task.add_done_callback(
+                lambda task: report_failure(task, self._report_loss)
+            )
+            # The task subscribes in its first step, which has to come before the
+            # caller's next operation.
             await asyncio.sleep(0)
 
     def start_background(
         self, work: Coroutine[object, object, None], on_failure: Callable[[BaseException], object]
     ) -> None:
-        """Run a coroutine in the background, at most until the feed is closed; `on_failure` gets its exception."""
+        """Run a coroutine in the background, at most until the feed is closed;
+        `on_failure` gets its exception.
+        """
         task = asyncio.create_task(work)
         # The event loop only holds weak references to tasks.
         self._tasks.add(task)

@@ -104,7 +104,9 @@ class Answer(Struct, Generic[T], frozen=True, kw_only=True):
     message_id: str
     """The id of the last answer."""
     reason: str = "done"
-    """Why the turn ended: `done`; in the answer of an error for example `limit`, `timeout`, `aborted`, `error`."""
+    """Why the turn ended: `done`; in the answer of an error for example `limit`, `timeout`,
+    `aborted`, `error`.
+    """
     steps: int = 0
     """The number of requests to the model."""
     cost: float = 0.0

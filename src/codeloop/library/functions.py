@@ -1,4 +1,6 @@
-"""Offers Python functions of a program to the model as tools of a session, and calls them when the model does."""
+"""Offers Python functions of a program to the model as tools of a session,
+and calls them when the model does.
+"""
 
 import asyncio
 import logging
@@ -14,7 +16,13 @@ from uuid import uuid4
 import msgspec
 
 from codeloop.client.client import Client
-from codeloop.extend.functions import FunctionResult, FunctionTool, WrongArguments, make_function_tool, wait_in_thread
+from codeloop.extend.functions import (
+    FunctionResult,
+    FunctionTool,
+    WrongArguments,
+    make_function_tool,
+    wait_in_thread,
+)
 from codeloop.extension import READ_ONLY_ATTRIBUTE, TOOL_ATTRIBUTE
 from codeloop.kit.asyncio_tasks import cancel_all
 from codeloop.library.errors import ToolRefused
@@ -45,20 +53,35 @@ from codeloop.schema.resources import ClientToolCall
 _LOG = logging.getLogger("codeloop.library")
 # Without a handler, Python prints warnings to stderr in programs that configure no logging.
 _LOG.addHandler(logging.NullHandler())
-_LOG_LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warn": logging.WARNING, "error": logging.ERROR}
-_LIBRARY_FILES = ("codeloop/extend/functions.py", "asyncio/threads.py", "concurrent/futures/thread.py")
-"""Files whose stack frames are between the library and the program's function; tracebacks leave them out."""
+_LOG_LEVELS = {
+    "debug": logging.DEBUG,
+    "info": logging.INFO,
+    "warn": logging.WARNING,
+    "error": logging.ERROR,
+}
+_LIBRARY_FILES = (
+    "codeloop/extend/functions.py",
+    "asyncio/threads.py",
+    "concurrent/futures/thread.py",
+)
+"""Files whose stack frames are between the library and the program's function;
+tracebacks leave them out.
+"""
 # The innermost frames of a traceback that the model reads.
 _MAX_FRAMES = 10
 T = TypeVar("T")
 
 
 def make_function_tools(functions: Sequence[Callable[..., object]]) -> dict[str, FunctionTool]:
-    """Return functions as tools, by name. Raises CodeloopError, which says what to change, if one can't be a tool."""
+    """Return functions as tools, by name. Raises CodeloopError, which says what to change,
+    if one can't be a tool.
+    """
     function_tools: dict[str, FunctionTool] = {}
     for function in functions:
         # Set by the decorator `codeloop.extension.tool`.
-        name_and_description: tuple[str | None, str | None] = getattr(function, TOOL_ATTRIBUTE, (None, None))
+        name_and_description: tuple[str | None, str | None] = getattr(
+            function, TOOL_ATTRIBUTE, (None, None)
+        )
         name, description = name_and_description
         tool = make_function_tool(function, name=name, description=description)
         if tool.name in function_tools:
@@ -70,15 +93,21 @@ def make_function_tools(functions: Sequence[Callable[..., object]]) -> dict[str,
 
 
 def list_read_only_warnings(options: SessionOptions) -> tuple[str, ...]:
-    """Return a warning that names the functions that the profile `read-only` hides from the model, if there are any."""
+    """Return a warning that names the functions that the profile `read-only` hides from the model,
+    if there are any.
+    """
     if parse_profile(options.get("profile")) != "read-only":
         return ()
     tools = make_function_tools(options.get("tools", ())).values()
-    names = ", ".join(each.name for each in tools if not getattr(each.function, READ_ONLY_ATTRIBUTE, False))
+    names = ", ".join(
+        each.name for each in tools if not getattr(each.function, READ_ONLY_ATTRIBUTE, False)
+    )
     if not names:
         return ()
     advice = "Mark those that only read with @codeloop.extension.tool(read_only=True)."
-    return (f"The profile read-only does not offer these functions to the model: {names}. {advice}",)
+    return (
+        f"The profile read-only does not offer these functions to the model: {names}. {advice}",
+    )
 
 
 class RunningFunctionCall(NamedTuple):
@@ -94,7 +123,9 @@ class FunctionOffer(Listener):
     The offer is a lease that has to be renewed, so that it ends if this program ends.
     """
 
-    def __init__(self, client: Client, feed: EventFeed, session_id: str, tools: Mapping[str, FunctionTool]) -> None:
+    def __init__(
+        self, client: Client, feed: EventFeed, session_id: str, tools: Mapping[str, FunctionTool]
+    ) -> None:
         self._client = client
         self._feed = feed
         self._session_id = session_id
@@ -126,7 +157,9 @@ class FunctionOffer(Listener):
             running.call.abort.set()
         await cancel_all(tasks)
         with suppress(CodeloopError):
-            await self._client.call(TOOLS_WITHDRAW, WithdrawTools(session_id=self._session_id, lease_id=self._lease_id))
+            await self._client.call(
+                TOOLS_WITHDRAW, WithdrawTools(session_id=self._session_id, lease_id=self._lease_id)
+            )
 
     def on_event(self, event: Event) -> None:
         """Start a call that the model has made, or cancel one whose result is no longer needed."""
@@ -160,13 +193,18 @@ class FunctionOffer(Listener):
             )
             for each in self._tools.values()
         ]
-        offer_tools = OfferTools(session_id=self._session_id, lease_id=self._lease_id, tools=client_tools)
+        offer_tools = OfferTools(
+            session_id=self._session_id, lease_id=self._lease_id, tools=client_tools
+        )
         for call in (await self._client.call(TOOLS_OFFER, offer_tools)).calls:
             self._start_call(call)
 
     def _start_call(self, client_tool_call: ClientToolCall) -> None:
         # A renewed offer returns the waiting calls, also those that run here already.
-        if client_tool_call.request_id in self._running_calls or client_tool_call.tool not in self._tools:
+        if (
+            client_tool_call.request_id in self._running_calls
+            or client_tool_call.tool not in self._tools
+        ):
             return
         call = FunctionCall(self._client, self._session_id, client_tool_call)
         task = asyncio.create_task(self._call_function(call))
@@ -207,7 +245,8 @@ class FunctionCall:
         self.abort = Flag()
         self._client = client
         self._arguments: dict[str, Any] = {
-            # The session of the offer; `self.session_id` is that of the call, which may be a subagent's.
+            # The session of the offer; `self.session_id` is that of the call,
+            # which may be a subagent's.
             "session_id": session_id,
             "lease_id": client_tool_call.lease_id,
             "request_id": client_tool_call.request_id,
@@ -222,7 +261,9 @@ class FunctionCall:
         always: Sequence[str] = (),
         metadata: Mapping[str, Any] | None = None,
     ) -> None:
-        """Return once the rules or the user allow this. Raises ToolRefused if they refuse it, which ends the call."""
+        """Return once the rules or the user allow this.
+        Raises ToolRefused if they refuse it, which ends the call.
+        """
         ask_for_tool_call = AskForToolCall(
             **self._arguments,
             permission=permission,
@@ -234,10 +275,16 @@ class FunctionCall:
         if not answer.allowed:
             raise ToolRefused(answer.message)
 
-    def report(self, *, title: str | None = None, metadata: Mapping[str, Any] | None = None) -> None:
+    def report(
+        self, *, title: str | None = None, metadata: Mapping[str, Any] | None = None
+    ) -> None:
         """Show progress; may be called from any thread."""
-        report_tool_call = ReportToolCall(**self._arguments, title=title, metadata=dict(metadata or {}))
-        asyncio.run_coroutine_threadsafe(self._client.call(TOOL_REPORT, report_tool_call), self._loop)
+        report_tool_call = ReportToolCall(
+            **self._arguments, title=title, metadata=dict(metadata or {})
+        )
+        asyncio.run_coroutine_threadsafe(
+            self._client.call(TOOL_REPORT, report_tool_call), self._loop
+        )
 
     async def operation(
         self,
@@ -250,16 +297,26 @@ class FunctionCall:
         """Call an operation of the HTTP API by its id; return its answer. Raises CodeloopError."""
         row = next((row for row in OPERATIONS if row.id == name), None)
         if row is None:
-            raise CodeloopError(f"There is no operation {name}. `codeloop serve` lists them at /doc.")
+            raise CodeloopError(
+                f"There is no operation {name}. `codeloop serve` lists them at /doc."
+            )
         args = row.convert_arguments(dict(path or {}), dict(query or {}), body)
         return msgspec.to_builtins(await self._client.call(row, args))
 
     def log(self, message: str, level: str = "info", **extra: Any) -> None:
         """Write a line to Python's log, as the logger `codeloop.library`."""
-        _LOG.log(_LOG_LEVELS.get(level, logging.INFO), "%s: %s %s", self.client_tool_call.tool, message, extra or "")
+        _LOG.log(
+            _LOG_LEVELS.get(level, logging.INFO),
+            "%s: %s %s",
+            self.client_tool_call.tool,
+            message,
+            extra or "",
+        )
 
     def wait(self, awaitable: Awaitable[T]) -> T:
-        """Wait for an awaitable of this context, in a function that is not async. Raises CodeloopError elsewhere."""
+        """Wait for an awaitable of this context, in a function that is not async.
+        Raises CodeloopError elsewhere.
+        """
         return wait_in_thread(self._loop, awaitable)
 
     def make_answer(self, function_task: "asyncio.Task[FunctionResult]") -> AnswerToolCall:
@@ -277,11 +334,18 @@ class FunctionCall:
             )
         result = function_task.result()
         try:
-            files = [msgspec.convert({"type": "file", **each}, FilePartInput) for each in result.attachments]
+            files = [
+                msgspec.convert({"type": "file", **each}, FilePartInput)
+                for each in result.attachments
+            ]
         except msgspec.ValidationError as wrong:
             return self.make_failure(f"{name} returned invalid attachments: {wrong}.")
         return AnswerToolCall(
-            **self._arguments, output=result.output, title=result.title, metadata=result.metadata, attachments=files
+            **self._arguments,
+            output=result.output,
+            title=result.title,
+            metadata=result.metadata,
+            attachments=files,
         )
 
     def make_failure(self, why: str) -> AnswerToolCall:
@@ -290,6 +354,11 @@ class FunctionCall:
 
 
 def format_program_frames(error: BaseException) -> str:
-    """Return the traceback of an exception as text, without the frames of the library that called the function."""
-    frames = dropwhile(lambda frame: frame.filename.endswith(_LIBRARY_FILES), traceback.extract_tb(error.__traceback__))
+    """Return the traceback of an exception as text, without the frames of the library
+    that called the function.
+    """
+    frames = dropwhile(
+        lambda frame: frame.filename.endswith(_LIBRARY_FILES),
+        traceback.extract_tb(error.__traceback__),
+    )
     return "".join(traceback.format_list(list(frames)[-_MAX_FRAMES:]))

@@ -18,15 +18,25 @@ from codeloop.schema.errors import UsageProblem
 
 
 @asynccontextmanager
-async def open_local_target(directory: "str | os.PathLike[str]", options: OpenOptions) -> AsyncGenerator[Target]:
+async def open_local_target(
+    directory: "str | os.PathLike[str]", options: OpenOptions
+) -> AsyncGenerator[Target]:
     """Open the project of a directory while the block runs. Raises CodeloopError."""
     folder = expand_user_path(directory).absolute()
     check_directory(folder)
     if "record" in options and "replay" in options:
-        raise UsageProblem("record and replay exclude each other, as a replay asks no model. Leave one of them out.")
+        raise UsageProblem(
+            "record and replay exclude each other, as a replay asks no model. Leave one of them out."
+        )
     record = options.get("record")
-    with open_recording(Path(record), replace=False) if record is not None else nullcontext() as record_file:
-        startup = _make_startup(folder, options, record_file.path if record_file is not None else None)
+    with (
+        open_recording(Path(record), replace=False)
+        if record is not None
+        else nullcontext() as record_file
+    ):
+        startup = _make_startup(
+            folder, options, record_file.path if record_file is not None else None
+        )
         project = await open_with_extensions(startup)
         try:
             project.refresh_catalog()

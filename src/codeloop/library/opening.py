@@ -1,4 +1,6 @@
-"""`codeloop.open`, which opens a project in this process, and `codeloop.connect`, which uses one on a server."""
+"""`codeloop.open`, which opens a project in this process, and `codeloop.connect`,
+which uses one on a server.
+"""
 
 import os
 from collections.abc import AsyncGenerator
@@ -22,8 +24,9 @@ async def open_directory(
 ) -> AsyncGenerator[AgentProject]:
     """Open the project of a directory in this process, while the `async with` block runs.
 
-    Leaving the block stops running turns, and every process that they started. Any number of projects may be open at
-    the same time. Raises CodeloopError if the directory does not exist or its configuration can't be used.
+    Leaving the block stops running turns, and every process that they started. Any number of
+    projects may be open at the same time. Raises CodeloopError if the directory does not exist or
+    its configuration can't be used.
     """
     # Imported late: a program that only connects needs no app.
     from codeloop.library.local import open_local_target
@@ -38,7 +41,8 @@ async def open_directory(
 
 @asynccontextmanager
 async def connect_to(url: str, **options: Unpack[ConnectOptions]) -> AsyncGenerator[AgentProject]:
-    """Connect to a server (`codeloop serve`), while the `async with` block runs; the project is used as with `open`.
+    """Connect to a server (`codeloop serve`), while the `async with` block runs;
+    the project is used as with `open`.
 
     Raises CodeloopError if no server answers, or the password is wrong.
     """
@@ -63,7 +67,11 @@ async def _start_project(
     feed = EventFeed(target.client)
     try:
         session_target = SessionTarget(
-            client=target.client, feed=feed, attach=target.attach_file, budget=budget, is_remote=is_remote
+            client=target.client,
+            feed=feed,
+            attach=target.attach_file,
+            budget=budget,
+            is_remote=is_remote,
         )
         path = await target.client.call(PATH_GET, NoArguments())
         yield AgentProject(session_target, path, target.notes, options)

@@ -9,7 +9,13 @@ from codeloop.library.errors import TurnFailed
 from codeloop.library.events import Answer
 from codeloop.library.functions import list_read_only_warnings, make_function_tools
 from codeloop.library.options import Action, Rules, SessionOptions, TurnLimits, check_options
-from codeloop.library.session import AgentSession, Files, SessionTarget, check_prompt, parse_model_option
+from codeloop.library.session import (
+    AgentSession,
+    Files,
+    SessionTarget,
+    check_prompt,
+    parse_model_option,
+)
 from codeloop.schema.api.project import PathInfo
 from codeloop.schema.api.session_requests import (
     SESSION_CREATE,
@@ -37,7 +43,11 @@ class AgentProject:
     """
 
     def __init__(
-        self, session_target: SessionTarget, path: PathInfo, warnings: tuple[str, ...], options: SessionOptions
+        self,
+        session_target: SessionTarget,
+        path: PathInfo,
+        warnings: tuple[str, ...],
+        options: SessionOptions,
     ) -> None:
         self.directory = path.directory
         """The absolute path of the directory."""
@@ -53,31 +63,47 @@ class AgentProject:
 
     @property
     def client(self) -> Client:
-        """The client of the project, as the command line uses it: `call(operation, arguments)` and `follow()`."""
+        """The client of the project, as the command line uses it: `call(operation,
+        arguments)` and `follow()`.
+        """
         return self._target.client
 
     async def session(
-        self, session_id: str | None = None, *, title: str | None = None, **options: Unpack[SessionOptions]
+        self,
+        session_id: str | None = None,
+        *,
+        title: str | None = None,
+        **options: Unpack[SessionOptions],
     ) -> AgentSession:
         """Start a session, or resume the one with this id, whichever process created it.
 
-        Options replace those of the project, but a resumed session keeps its own profile and rules unless they are
-        given here. Raises CodeloopError if there is no such session or, for a new one, no such agent or model.
+        Options replace those of the project, but a resumed session keeps its own profile and rules
+        unless they are given here. Raises CodeloopError if there is no such session or, for a new
+        one, no such agent or model.
         """
         options = check_options(options, SessionOptions)
         session_options: SessionOptions = {**self._options, **options}
         # Refuses an unusable function before a session is created.
         make_function_tools(session_options.get("tools", ()))
         if session_id is None:
-            return AgentSession(self._target, await self._create(title, session_options), session_options)
+            return AgentSession(
+                self._target, await self._create(title, session_options), session_options
+            )
         session = await self.client.call(SESSION_GET, SessionId(session_id=session_id))
-        # Sessions of other directories of the repository can be resumed here; `/`: the directory is in no repository.
-        if session.directory != self.directory and (self._worktree == "/" or session.root != self._worktree):
-            raise UsageProblem(f"Session {session_id} belongs to {session.directory}: open that directory.")
+        # Sessions of other directories of the repository can be resumed here;
+        # `/`: the directory is in no repository.
+        if session.directory != self.directory and (
+            self._worktree == "/" or session.root != self._worktree
+        ):
+            raise UsageProblem(
+                f"Session {session_id} belongs to {session.directory}: open that directory."
+            )
         changes = UpdateSession(
             session_id=session.id,
             title=title,
-            metadata={**(session.metadata or {}), **_make_profile_metadata(options)} if "profile" in options else None,
+            metadata={**(session.metadata or {}), **_make_profile_metadata(options)}
+            if "profile" in options
+            else None,
             permission=_convert_rules(options["permission"]) if "permission" in options else None,
         )
         if title or changes.metadata is not None or changes.permission is not None:
@@ -85,18 +111,27 @@ class AgentProject:
         return AgentSession(self._target, session, session_options)
 
     async def last(self, **options: Unpack[SessionOptions]) -> AgentSession:
-        """Resume the session of this directory that was changed last. Raises CodeloopError if there is none."""
+        """Resume the session of this directory that was changed last.
+        Raises CodeloopError if there is none.
+        """
         sessions = await self._list_sessions()
         if not sessions:
-            raise UsageProblem(f"There is no session in {self.directory} yet. project.session() starts one.")
+            raise UsageProblem(
+                f"There is no session in {self.directory} yet. project.session() starts one."
+            )
         return await self.session(sessions[0].id, **options)
 
     async def sessions(self, limit: int = 100) -> list[AgentSession]:
         """Return the sessions of this directory, the last changed first, at most `limit`."""
-        return [AgentSession(self._target, each, self._options) for each in (await self._list_sessions())[:limit]]
+        return [
+            AgentSession(self._target, each, self._options)
+            for each in (await self._list_sessions())[:limit]
+        ]
 
     @overload
-    async def ask(self, prompt: str, *, files: Files = (), limits: TurnLimits | None = None) -> Answer[None]: ...
+    async def ask(
+        self, prompt: str, *, files: Files = (), limits: TurnLimits | None = None
+    ) -> Answer[None]: ...
     @overload
     async def ask(
         self, prompt: str, *, result: type[T], files: Files = (), limits: TurnLimits | None = None
@@ -115,7 +150,9 @@ class AgentProject:
         try:
             if result is None:
                 return await session.ask(prompt, files=files, limits=limits)
-            return await session.ask(prompt, result=cast("type[object]", result), files=files, limits=limits)
+            return await session.ask(
+                prompt, result=cast("type[object]", result), files=files, limits=limits
+            )
         except TurnFailed:
             raise
         # If not even the prompt was stored, the empty session is deleted.
@@ -131,7 +168,9 @@ class AgentProject:
         create_session = CreateSession(
             title=title,
             agent=options.get("agent"),
-            model=None if model is None else SessionModel(id=model.model_id, provider_id=model.provider_id),
+            model=None
+            if model is None
+            else SessionModel(id=model.model_id, provider_id=model.provider_id),
             metadata=_make_profile_metadata(options) or None,
             permission=None if rules is None else _convert_rules(rules),
         )
@@ -140,11 +179,15 @@ class AgentProject:
     async def _list_sessions(self) -> list[Session]:
         list_sessions = ListSessions(scope="project", roots=True, limit=_MAX_SESSIONS)
         sessions = await self.client.call(SESSION_LIST, list_sessions)
-        return [each for each in sessions if each.directory == self.directory and not each.time.archived]
+        return [
+            each for each in sessions if each.directory == self.directory and not each.time.archived
+        ]
 
 
 def _make_profile_metadata(options: SessionOptions) -> dict[str, str]:
-    """Return the metadata that stores a session's profile. Raises UsageProblem if there is no such profile."""
+    """Return the metadata that stores a session's profile.
+    Raises UsageProblem if there is no such profile.
+    """
     profile = options.get("profile")
     if profile is None:
         return {}
@@ -154,12 +197,16 @@ def _make_profile_metadata(options: SessionOptions) -> dict[str, str]:
 
 
 def _convert_rules(rules: Rules) -> list[PermissionRule]:
-    """Return rules in the form in which sessions store them. Raises UsageProblem for an unknown action."""
+    """Return rules in the form in which sessions store them.
+    Raises UsageProblem for an unknown action.
+    """
     rule_list: list[PermissionRule] = []
     for permission, value in rules.items():
         patterns: Mapping[str, Action] = {"*": value} if isinstance(value, str) else value
         for pattern, action in patterns.items():
             if action not in {"allow", "ask", "deny"}:
-                raise UsageProblem(f"{permission} {pattern!r} is {action!r}: give `allow`, `ask` or `deny`.")
+                raise UsageProblem(
+                    f"{permission} {pattern!r} is {action!r}: give `allow`, `ask` or `deny`."
+                )
             rule_list.append(PermissionRule(permission=permission, pattern=pattern, action=action))
     return rule_list

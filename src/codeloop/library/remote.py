@@ -29,7 +29,10 @@ async def open_remote_target(url: str, options: ConnectOptions) -> AsyncGenerato
         with suppress(OperationError):
             warnings = tuple(await directory_client.call(CONFIG_WARNINGS, NoArguments()))
         if client.sends_in_clear:
-            warnings = ("The password is sent unencrypted, because the address is http. Use https.", *warnings)
+            warnings = (
+                "The password is sent unencrypted, because the address is http. Use https.",
+                *warnings,
+            )
         yield Target(
             client=directory_client,
             directory=path_info.directory,

@@ -1,4 +1,6 @@
-"""Answers the permission requests and questions of a turn, and of its subagents, with the callbacks of its session."""
+"""Answers the permission requests and questions of a turn, and of its subagents,
+with the callbacks of its session.
+"""
 
 import asyncio
 import inspect
@@ -42,8 +44,9 @@ ReplyType = TypeVar("ReplyType")
 class RequestAnswerer(Listener):
     """Answers the requests of one session and of its subagents.
 
-    `on_permission`, `on_question`: the callbacks of the session; without one, its requests are refused. `on_failure`:
-    called with the exception of a callback, or the error for a value of the wrong type.
+    `on_permission`, `on_question`: the callbacks of the session; without one, its requests are
+    refused. `on_failure`: called with the exception of a callback,
+    or the error for a value of the wrong type.
     """
 
     def __init__(
@@ -95,9 +98,13 @@ class RequestAnswerer(Listener):
             if isinstance(request, PermissionRequest):
                 await self._client.call(PERMISSION_REPLY, await self._answer_permission(request))
             elif (answers := await self._answer_questions(request)) is not None:
-                await self._client.call(QUESTION_REPLY, AnswerQuestion(request_id=request.id, answers=answers))
+                await self._client.call(
+                    QUESTION_REPLY, AnswerQuestion(request_id=request.id, answers=answers)
+                )
             else:
-                await self._client.call(QUESTION_REJECT, RejectQuestion(request_id=request.id, message=NOBODY_MESSAGE))
+                await self._client.call(
+                    QUESTION_REJECT, RejectQuestion(request_id=request.id, message=NOBODY_MESSAGE)
+                )
 
     async def _answer_permission(self, request: PermissionRequest) -> AnswerPermission:
         if self._on_permission is None:
@@ -110,7 +117,9 @@ class RequestAnswerer(Listener):
             session_id=request.session_id,
             details=request.metadata,
         )
-        return _convert_permission_reply(request, await _call_callback(self._on_permission, permission_question))
+        return _convert_permission_reply(
+            request, await _call_callback(self._on_permission, permission_question)
+        )
 
     async def _answer_questions(self, request: QuestionRequest) -> list[list[str]] | None:
         """Return the answers to all questions; None if one of them gets none."""
@@ -139,24 +148,38 @@ class RequestAnswerer(Listener):
 async def _call_callback(
     callback: "Callable[[ArgumentType], ReplyType | Awaitable[ReplyType]]", argument: ArgumentType
 ) -> ReplyType:
-    """Call a callback and return its value. If it is not async, it runs in a thread, so that it may wait for a user."""
+    """Call a callback and return its value. If it is not async, it runs in a thread,
+    so that it may wait for a user.
+    """
     if inspect.iscoroutinefunction(callback):
         return await cast("Awaitable[ReplyType]", callback(argument))
     value = await asyncio.to_thread(callback, argument)
     # Such as of a lambda that calls an async function.
-    return await cast("Awaitable[ReplyType]", value) if inspect.isawaitable(value) else cast("ReplyType", value)
+    return (
+        await cast("Awaitable[ReplyType]", value)
+        if inspect.isawaitable(value)
+        else cast("ReplyType", value)
+    )
 
 
 def _convert_question_reply(reply: object) -> list[str]:
-    """Convert the value that `on_question` returned to a list of answers. Raises CodeloopError for a wrong type."""
+    """Convert the value that `on_question` returned to a list of answers.
+    Raises CodeloopError for a wrong type.
+    """
     texts = [reply] if isinstance(reply, str) else reply
-    if not isinstance(texts, Sequence) or not all(isinstance(each, str) for each in cast("Sequence[object]", texts)):
-        raise CodeloopError(f"on_question returned {reply!r}. Return a text, a list of texts, or None.")
+    if not isinstance(texts, Sequence) or not all(
+        isinstance(each, str) for each in cast("Sequence[object]", texts)
+    ):
+        raise CodeloopError(
+            f"on_question returned {reply!r}. Return a text, a list of texts, or None."
+        )
     return list(cast("Sequence[str]", texts))
 
 
 def _convert_permission_reply(request: PermissionRequest, reply: object) -> AnswerPermission:
-    """Convert the value that `on_permission` returned to an answer. Raises CodeloopError for a wrong type."""
+    """Convert the value that `on_permission` returned to an answer.
+    Raises CodeloopError for a wrong type.
+    """
     match reply:
         case Allow(always=True) if request.always:
             return AnswerPermission(request_id=request.id, reply="always")
@@ -168,6 +191,10 @@ def _convert_permission_reply(request: PermissionRequest, reply: object) -> Answ
             return AnswerPermission(request_id=request.id, reply="reject", message=Deny().reason)
         case Deny(reason=reason, stop=stop):
             # A refusal without words ends the turn.
-            return AnswerPermission(request_id=request.id, reply="reject", message=None if stop else reason)
+            return AnswerPermission(
+                request_id=request.id, reply="reject", message=None if stop else reason
+            )
         case _:
-            raise CodeloopError(f"on_permission returned {reply!r}. Return True, False, Allow(...) or Deny(...).")
+            raise CodeloopError(
+                f"on_permission returned {reply!r}. Return True, False, Allow(...) or Deny(...)."
+            )

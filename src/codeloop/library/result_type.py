@@ -1,4 +1,6 @@
-"""`ResultType`: makes the JSON Schema of a Python type, and converts the model's answer to an instance of it."""
+"""`ResultType`: makes the JSON Schema of a Python type,
+and converts the model's answer to an instance of it.
+"""
 
 import sys
 from typing import Any, Generic, TypeVar, cast
@@ -13,9 +15,11 @@ T = TypeVar("T")
 
 
 class ResultType(Generic[T]):
-    """A dataclass, a TypedDict, a msgspec Struct, a pydantic model, or a plain type such as `list[str]`.
+    """A dataclass, a TypedDict, a msgspec Struct, a pydantic model,
+    or a plain type such as `list[str]`.
 
-    `schema`: the JSON Schema that the model gets. Raises CodeloopError for a type that can't be described by one.
+    `schema`: the JSON Schema that the model gets. Raises CodeloopError for a type that
+    can't be described by one.
     """
 
     def __init__(self, kind: type[T]) -> None:
@@ -34,7 +38,9 @@ class ResultType(Generic[T]):
         return msgspec.convert(value, self._kind, strict=False)
 
     def _make_schema(self) -> JSON:
-        """Return the schema, made by msgspec, or for types of pydantic by pydantic, which is then imported already."""
+        """Return the schema, made by msgspec, or for types of pydantic by pydantic,
+        which is then imported already.
+        """
         try:
             return msgspec.json.schema(self._kind)
         except (TypeError, NotImplementedError) as error:

@@ -30,7 +30,13 @@ from codeloop.schema.api.session_inputs import (
     TextPartInput,
 )
 from codeloop.schema.api.session_messages import SESSION_MESSAGES, ListMessages
-from codeloop.schema.api.session_requests import SESSION_DELETE, SESSION_FORK, SESSION_GET, ForkSession, SessionId
+from codeloop.schema.api.session_requests import (
+    SESSION_DELETE,
+    SESSION_FORK,
+    SESSION_GET,
+    ForkSession,
+    SessionId,
+)
 from codeloop.schema.errors import UsageProblem
 from codeloop.schema.ids import new_id
 from codeloop.schema.message import AssistantMessage, ModelRef, Session, parse_model_name
@@ -65,12 +71,16 @@ class SaidMessage(Struct, frozen=True, kw_only=True):
 
 
 class AgentSession:
-    """A conversation, which is stored and can be resumed by its id. `project.session()` creates one.
+    """A conversation, which is stored and can be resumed by its id.
+    `project.session()` creates one.
 
-    The prompts of one session are answered one after the other, those of several sessions at the same time.
+    The prompts of one session are answered one after the other,
+    those of several sessions at the same time.
     """
 
-    def __init__(self, session_target: SessionTarget, session: Session, options: SessionOptions) -> None:
+    def __init__(
+        self, session_target: SessionTarget, session: Session, options: SessionOptions
+    ) -> None:
         self._target = session_target
         self._session = session
         self.warnings = list_read_only_warnings(options)
@@ -79,7 +89,11 @@ class AgentSession:
         # Parsed at once, so that a wrong name fails here and not at the first prompt.
         self._model = parse_model_option(options.get("model"))
         tools = make_function_tools(options.get("tools", ()))
-        self._offer = FunctionOffer(session_target.client, session_target.feed, session.id, tools) if tools else None
+        self._offer = (
+            FunctionOffer(session_target.client, session_target.feed, session.id, tools)
+            if tools
+            else None
+        )
         # The prompts of one session are answered one after the other.
         self._turn_lock = asyncio.Lock()
 
@@ -103,7 +117,9 @@ class AgentSession:
         return self._session.cost or 0.0
 
     @overload
-    async def ask(self, prompt: str, *, files: Files = (), limits: TurnLimits | None = None) -> Answer[None]: ...
+    async def ask(
+        self, prompt: str, *, files: Files = (), limits: TurnLimits | None = None
+    ) -> Answer[None]: ...
     @overload
     async def ask(
         self, prompt: str, *, result: type[T], files: Files = (), limits: TurnLimits | None = None
@@ -118,14 +134,18 @@ class AgentSession:
     ) -> Answer[Any]:
         """Send a prompt, wait until the agent is done, and return its answer.
 
-        `result`: the type of the value to return as `answer.result`, if one is wanted: a dataclass, a TypedDict, a
-        msgspec Struct, a pydantic model, or a plain type such as `list[str]`. `files`: attached to the prompt.
+        `result`: the type of the value to return as `answer.result`, if one is wanted: a dataclass,
+        a TypedDict, a msgspec Struct, a pydantic model, or a plain type such as `list[str]`.
+        `files`: attached to the prompt.
         `limits`: replace those of the session. When the task is cancelled, the turn is stopped.
 
-        Raises TurnFailed, LimitReached, WrongResult, and other CodeloopErrors, which say what to do.
+        Raises TurnFailed, LimitReached, WrongResult, and other CodeloopErrors,
+        which say what to do.
         """
         result_type = ResultType(cast("type[object]", result)) if result is not None else None
-        turn = self._make_turn(prompt, files, limits, result_type.schema if result_type is not None else None)
+        turn = self._make_turn(
+            prompt, files, limits, result_type.schema if result_type is not None else None
+        )
         async with aclosing(self._run_turn(turn)) as events:
             # The last event is TurnDone, unless an exception ends the turn.
             answer = [event.answer async for event in events if isinstance(event, TurnDone)][-1]
@@ -138,27 +158,33 @@ class AgentSession:
         except ValueError as error:
             name = getattr(result, "__name__", str(result))
             raise WrongResult(
-                f"The answer is not a valid {name}: {error}. Ask again, or describe the fields of {name}.", answer
+                f"The answer is not a valid {name}: {error}. Ask again, or describe the fields of {name}.",
+                answer,
             ) from error
 
     async def stream(
         self, prompt: str, *, files: Files = (), limits: TurnLimits | None = None
     ) -> AsyncGenerator[SessionEvent, None]:
-        """Send a prompt and yield the events of its turn; the last one is `TurnDone`, which has the answer.
+        """Send a prompt and yield the events of its turn;
+        the last one is `TurnDone`, which has the answer.
 
-        Leaving the loop early stops the turn. `files`, `limits` and the exceptions are those of `ask`.
+        Leaving the loop early stops the turn. `files`,
+        `limits` and the exceptions are those of `ask`.
         """
         async with aclosing(self._run_turn(self._make_turn(prompt, files, limits, None))) as events:
             async for event in events:
                 yield event
 
     async def send(self, prompt: str) -> None:
-        """Add a prompt to the running turn, which includes it in its next step. Does not wait for the answer.
+        """Add a prompt to the running turn, which includes it in its next step.
+        Does not wait for the answer.
 
-        If no turn runs, this starts one. Nothing here follows it: it has no limits but the budget, functions are not
-        offered to it, and callbacks do not answer what it asks.
+        If no turn runs, this starts one. Nothing here follows it: it has no limits but the budget,
+        functions are not offered to it, and callbacks do not answer what it asks.
         """
-        await self._target.client.call(PROMPT_ASYNC, self._make_prompt(prompt, (), TurnLimits(), None))
+        await self._target.client.call(
+            PROMPT_ASYNC, self._make_prompt(prompt, (), TurnLimits(), None)
+        )
 
     async def stop(self) -> None:
         """Stop the running turn, and wait until it is stored as far as it came."""
@@ -166,7 +192,9 @@ class AgentSession:
 
     async def messages(self) -> list[SaidMessage]:
         """Return all messages of the session, oldest first."""
-        messages = await self._target.client.call(SESSION_MESSAGES, ListMessages(session_id=self.id))
+        messages = await self._target.client.call(
+            SESSION_MESSAGES, ListMessages(session_id=self.id)
+        )
         return [
             SaidMessage(
                 id=message.info.id,
@@ -187,15 +215,29 @@ class AgentSession:
         return AgentSession(self._target, session, self._options)
 
     async def undo(self) -> list[str]:
-        """Undo the last turn: its messages, and its changes to files. Return lines that say what was done."""
+        """Undo the last turn: its messages, and its changes to files.
+        Return lines that say what was done.
+        """
         lines: list[str] = []
-        await undo_last(self._target.client, await self._refresh(), dry_run=False, say=lines.append, warn=lines.append)
+        await undo_last(
+            self._target.client,
+            await self._refresh(),
+            dry_run=False,
+            say=lines.append,
+            warn=lines.append,
+        )
         return lines
 
     async def redo(self) -> list[str]:
         """Redo the turn that was undone last. Return lines that say what was done."""
         lines: list[str] = []
-        await redo_last(self._target.client, await self._refresh(), dry_run=False, say=lines.append, warn=lines.append)
+        await redo_last(
+            self._target.client,
+            await self._refresh(),
+            dry_run=False,
+            say=lines.append,
+            warn=lines.append,
+        )
         return lines
 
     async def delete(self) -> None:
@@ -206,14 +248,18 @@ class AgentSession:
         self._session = await self._target.client.call(SESSION_GET, SessionId(session_id=self.id))
         return self._session
 
-    def _make_turn(self, prompt: str, files: Files, limits: TurnLimits | None, schema: JSON | None) -> RunningTurn:
+    def _make_turn(
+        self, prompt: str, files: Files, limits: TurnLimits | None, schema: JSON | None
+    ) -> RunningTurn:
         """Return a turn whose prompt is not sent yet."""
         limits = limits or self._options.get("limits") or TurnLimits()
         sent_prompt = self._make_prompt(prompt, files, limits, schema)
         return RunningTurn(self._target.client, self._target.feed, sent_prompt, limits)
 
     async def _run_turn(self, turn: RunningTurn) -> AsyncGenerator[SessionEvent, None]:
-        """Wait until earlier turns of this session have ended; then run a turn and yield its events."""
+        """Wait until earlier turns of this session have ended;
+        then run a turn and yield its events.
+        """
         client, feed = self._target.client, self._target.feed
         answerer = RequestAnswerer(
             client,
@@ -225,7 +271,8 @@ class AgentSession:
         )
         listeners: list[Listener] = [turn, answerer]
         async with self._turn_lock, AsyncExitStack() as stack:
-            # The feed has to run before the prompt is sent, or the first events of the turn would be missed.
+            # The feed has to run before the prompt is sent,
+            # or the first events of the turn would be missed.
             await feed.start()
             if self._offer is not None:
                 listeners.append(self._offer)
@@ -237,12 +284,15 @@ class AgentSession:
                     async for event in events:
                         yield event
             finally:
-                # An engine in this process counts each request itself; of one on a server only the total is known.
+                # An engine in this process counts each request itself;
+                # of one on a server only the total is known.
                 if self._target.budget is not None and self._target.is_remote:
                     add_cost(self._target.budget, turn.growth.cost)
                 self._session = turn.growth.session or self._session
 
-    def _make_prompt(self, text: str, files: Files, limits: TurnLimits, schema: JSON | None) -> Prompt:
+    def _make_prompt(
+        self, text: str, files: Files, limits: TurnLimits, schema: JSON | None
+    ) -> Prompt:
         check_prompt(text)
         parts: list[PartInput] = [
             TextPartInput(text=text),
@@ -273,7 +323,9 @@ def check_prompt(text: str) -> None:
 
 
 def parse_model_option(name: str | None) -> ModelRef | None:
-    """Return the model named `provider/model`, or None for None. Raises UsageProblem for a name of another form."""
+    """Return the model named `provider/model`, or None for None.
+    Raises UsageProblem for a name of another form.
+    """
     if name is None:
         return None
     if (model := parse_model_name(name)) is None:

@@ -1,4 +1,6 @@
-"""Runs one turn of a session: sends its prompt, converts the events of the server, and makes the answer."""
+"""Runs one turn of a session: sends its prompt, converts the events of the server,
+and makes the answer.
+"""
 
 import asyncio
 import time
@@ -30,7 +32,14 @@ from codeloop.schema.api.session_requests import SESSION_GET, SessionId
 from codeloop.schema.errors import CodeloopError, OperationError, get_error_message
 from codeloop.schema.event import Event, MessageUpdated, PartUpdated, SessionUpdated, get_session_id
 from codeloop.schema.limits import TURN_EVENTS_TIME
-from codeloop.schema.live_events import Busy, PartDelta, Retry, SessionIdle, StatusChanged, ToastShown
+from codeloop.schema.live_events import (
+    Busy,
+    PartDelta,
+    Retry,
+    SessionIdle,
+    StatusChanged,
+    ToastShown,
+)
 from codeloop.schema.message import NO_TOKENS, AssistantMessage, Session, measure_growth
 from codeloop.schema.part import (
     Part,
@@ -46,12 +55,15 @@ from codeloop.schema.part import (
 )
 from codeloop.schema.wire import replace
 
-# Between two attempts to stop a turn: while its prompt is still being stored, there is nothing to stop yet.
+# Between two attempts to stop a turn: while its prompt is still being stored,
+# there is nothing to stop yet.
 _STOP_RETRY_SECONDS = 0.01
 
 
 class TurnReader:
-    """Converts the events of a session to those of the library, and counts the turn's steps, files and calls."""
+    """Converts the events of a session to those of the library, and counts the turn's steps,
+    files and calls.
+    """
 
     def __init__(self) -> None:
         self.steps = 0
@@ -90,7 +102,11 @@ class TurnReader:
                     self._thinking.add(part.id)
                 # The part has the whole text; its beginning was already yielded by deltas.
                 if new_text := part.text[length:]:
-                    yield ThinkingAdded(new_text) if isinstance(part, ReasoningPart) else TextAdded(new_text)
+                    yield (
+                        ThinkingAdded(new_text)
+                        if isinstance(part, ReasoningPart)
+                        else TextAdded(new_text)
+                    )
             case ToolPart():
                 yield from self._read_tool_part(part)
             case PatchPart(files=files):
@@ -109,7 +125,9 @@ class TurnReader:
         self.tool_uses[part.id] = use
         if previous_use is None:
             # A call may have ended before its first event arrives.
-            yield ToolStarted(use if use.state == "running" else replace(use, state="running", output=""))
+            yield ToolStarted(
+                use if use.state == "running" else replace(use, state="running", output="")
+            )
         if use.state != "running":
             yield ToolEnded(use)
         elif previous_use is not None:
@@ -117,7 +135,9 @@ class TurnReader:
 
 
 def make_tool_use(part: ToolPart) -> ToolUse | None:
-    """Return a tool call in the form of the library; None while the model is still writing its arguments."""
+    """Return a tool call in the form of the library;
+    None while the model is still writing its arguments.
+    """
     state = part.state
     title, output = "", ""
     status: Literal["running", "completed", "failed"] = "running"
@@ -143,7 +163,8 @@ def make_tool_use(part: ToolPart) -> ToolUse | None:
 
 
 class SessionGrowth:
-    """The dollars and tokens by which a session's sums, which include its subagents, have grown since the first `add`.
+    """The dollars and tokens by which a session's sums, which include its subagents,
+    have grown since the first `add`.
 
     Each growth counts: a prompt may make an undo final, which lowers the sums.
     """
@@ -194,24 +215,33 @@ class RunningTurn(Listener):
 
     async def close(self) -> None:
         """Stop the turn, with an error for the reader of its events."""
-        self._queue.put_nowait(CodeloopError("The project was closed while the turn ran. Open it for as long as that."))
+        self._queue.put_nowait(
+            CodeloopError("The project was closed while the turn ran. Open it for as long as that.")
+        )
         if self._send_task is not None and not self._send_task.done():
             await self._stop(self._send_task)
 
     async def run(self, before: Session) -> AsyncGenerator[SessionEvent, None]:
         """Send the prompt and yield the events of the turn, the last of which is TurnDone.
 
-        `before`: the session before the turn. When the generator is closed or cancelled, the turn is stopped.
+        `before`: the session before the turn. When the generator is closed or cancelled,
+        the turn is stopped.
         Raises TurnFailed and other CodeloopErrors.
         """
         self._start = time.monotonic()
         self.growth.add(before)
         loop = asyncio.get_running_loop()
         with ExitStack() as stack:
-            send_task = self._send_task = asyncio.create_task(self._client.call(PROMPT, self._prompt))
+            send_task = self._send_task = asyncio.create_task(
+                self._client.call(PROMPT, self._prompt)
+            )
             send_task.add_done_callback(lambda _: self._end_queue(send_task))
             if self._limits.seconds is not None:
-                stack.callback(loop.call_later(self._limits.seconds, self._stop_at_time_limit, send_task).cancel)
+                stack.callback(
+                    loop.call_later(
+                        self._limits.seconds, self._stop_at_time_limit, send_task
+                    ).cancel
+                )
             try:
                 while (item := await self._queue.get()) is not None:
                     if isinstance(item, BaseException):
@@ -236,7 +266,8 @@ class RunningTurn(Listener):
             yield TurnDone(await self._finish(self.last_message, before))
 
     def _note_status(self, event: Event) -> bool:
-        """Note the session's status if the event reports it; return whether the session is idle now.
+        """Note the session's status if the event reports it;
+        return whether the session is idle now.
 
         The end of an earlier turn may arrive late, so an idle session may become busy again.
         """
@@ -247,7 +278,9 @@ class RunningTurn(Listener):
         return self._is_idle
 
     def _end_queue(self, send_task: "asyncio.Task[MessageWithParts]") -> None:
-        """End the queue shortly after the answer, so that events which arrive after it are still yielded."""
+        """End the queue shortly after the answer, so that events which arrive
+        after it are still yielded.
+        """
         is_over = self._is_idle or send_task.cancelled() or send_task.exception() is not None
         delay = 0 if is_over else TURN_EVENTS_TIME.seconds
         asyncio.get_running_loop().call_later(delay, self._queue.put_nowait, None)
@@ -269,24 +302,37 @@ class RunningTurn(Listener):
             send_task.exception()
 
     async def _finish(self, message: MessageWithParts, before: Session) -> Answer[None]:
-        """Return the answer; `before`: the session before the turn. Raises TurnFailed if the turn ended early."""
+        """Return the answer; `before`: the session before the turn.
+        Raises TurnFailed if the turn ended early.
+        """
         # `idle`: the conversation holds no prompt to answer, which counts as done.
         reason = message.stop.reason if message.stop is not None else "done"
         explanation = message.stop.message if message.stop is not None else ""
-        if isinstance(message.info, AssistantMessage) and message.info.error is not None and reason in {"done", "idle"}:
+        if (
+            isinstance(message.info, AssistantMessage)
+            and message.info.error is not None
+            and reason in {"done", "idle"}
+        ):
             reason, explanation = "error", get_error_message(message.info.error)
         if self._has_timed_out:
-            reason, explanation = "timeout", f"The turn was stopped after {self._limits.seconds:g} s."
+            reason, explanation = (
+                "timeout",
+                f"The turn was stopped after {self._limits.seconds:g} s.",
+            )
         after = await self._client.call(SESSION_GET, SessionId(session_id=before.id))
         self.growth.add(after)
         ending = "done" if reason == "idle" else reason
-        answer = self._make_answer(join_text_parts(message.parts), message.info.id, ending, after.id)
+        answer = self._make_answer(
+            join_text_parts(message.parts), message.info.id, ending, after.id
+        )
         if answer.reason == "done":
             return answer
         error_type = LimitReached if answer.reason in {"limit", "timeout"} else TurnFailed
         raise error_type(explanation or f"The turn ended early: {answer.reason}.", answer)
 
-    def _make_answer(self, text: str, message_id: str, reason: str, session_id: str) -> Answer[None]:
+    def _make_answer(
+        self, text: str, message_id: str, reason: str, session_id: str
+    ) -> Answer[None]:
         return Answer(
             text=text,
             result=None,
@@ -304,5 +350,9 @@ class RunningTurn(Listener):
 
 def join_text_parts(parts: "list[Part]") -> str:
     """Join the visible text parts of a message."""
-    texts = [part.text for part in parts if isinstance(part, TextPart) and not part.synthetic and not part.ignored]
+    texts = [
+        part.text
+        for part in parts
+        if isinstance(part, TextPart) and not part.synthetic and not part.ignored
+    ]
     return "\n".join(texts).strip()

@@ -1,1 +1,3 @@
-"""Language servers: their table, our client, and new diagnostics after edits. Imports no room of its own floor."""
+"""Language servers: their table, our client, and new diagnostics after edits.
+Imports no room of its own floor.
+"""

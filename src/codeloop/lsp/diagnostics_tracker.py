@@ -1,8 +1,9 @@
 """Tracks the diagnostics of one server, to find those that are new after an edit.
 
-Servers differ: some answer requests (pull), others report when they like (push), and a report may come late, in several
-parts, or be about an older text. So the tracker compares with what it has reported before, and waits only as long as
-an edit can bear; whatever comes later is part of the next result.
+Servers differ: some answer requests (pull), others report when they like (push), and a report may
+come late, in several parts, or be about an older text. So the tracker compares with what it has
+reported before, and waits only as long as an edit can bear;
+whatever comes later is part of the next result.
 """
 
 import asyncio
@@ -32,18 +33,22 @@ from codeloop.schema.bounds.language_tools import (
 
 # The time in which a server sends the diagnostics of several files in one burst.
 _BURST_SECONDS = 0.02
-# After this time without reports, a server that pushes diagnostics has reported all effects of an edit.
+# After this time without reports, a server that pushes diagnostics has reported
+# all effects of an edit.
 _SETTLE_SECONDS = 0.15
 # How often the dependents of an edited file are searched for, if the search is too slow to finish.
 _MAX_DEPENDENT_SEARCHES = 2
 # After this time without reports, a server that pushes diagnostics has analysed the project.
 _IDLE_SECONDS = 3.0
-# After this time without a report on a file, an idle server is assumed to have no diagnostics for the file.
+# After this time without a report on a file, an idle server is assumed to have no
+# diagnostics for the file.
 _ASSUME_CLEAN_SECONDS = 5.0
 
 
 class FileEdit(Struct, frozen=True):
-    """The text of a file before and after an edit; None: the file does not exist. `path` is resolved."""
+    """The text of a file before and after an edit; None: the file does not exist.
+    `path` is resolved.
+    """
 
     path: Path
     before: str | None
@@ -81,26 +86,38 @@ class DiagnosticsTracker:
         self._edited_paths: set[Path] = set()
         """The files of the last edits."""
         self._search_counts = Counter[Path]()
-        """How often the dependents of each file were searched for; `_MAX_DEPENDENT_SEARCHES` once they were found."""
+        """How often the dependents of each file were searched for;
+        `_MAX_DEPENDENT_SEARCHES` once they were found.
+        """
 
     async def prepare(self, edits: Sequence[FileEdit], related: Mapping[Path, str]) -> None:
-        """Record the diagnostics before edits. `related`: texts of other files that the edits may break."""
+        """Record the diagnostics before edits. `related`: texts of other files
+        that the edits may break.
+        """
         async with self._lock_documents():
             client = await self._connect()
             if client is None:
                 return
             self._reload_changed_files(client, frozenset(edit.path for edit in edits))
             dependents = await self._find_dependents(client, edits)
-            texts = {**dependents, **related, **{edit.path: edit.before for edit in edits if edit.before is not None}}
+            texts = {
+                **dependents,
+                **related,
+                **{edit.path: edit.before for edit in edits if edit.before is not None},
+            }
             for path, text in texts.items():
                 self._send_text(client, path, text)
-            await asyncio.gather(*(self._record_baseline(client, path) for path in [*client.documents]))
+            await asyncio.gather(
+                *(self._record_baseline(client, path) for path in [*client.documents])
+            )
             for edit in edits:
                 if edit.before is None:
                     self._reported[edit.path] = ()
 
     async def apply_and_wait(self, edits: Sequence[FileEdit]) -> None:
-        """Send edits to the server and wait for its diagnostics, or until another task wants the server."""
+        """Send edits to the server and wait for its diagnostics,
+        or until another task wants the server.
+        """
         start = time.monotonic()
         async with self._lock_documents():
             client = await self._connect()
@@ -118,10 +135,17 @@ class DiagnosticsTracker:
                 # The file may depend on the change, so its diagnostics are requested again.
                 client.documents[path].pulled = None
             results = await asyncio.gather(
-                *(self._wait_for_diagnostics(client, path) for path in self._edited_paths if path in client.documents)
+                *(
+                    self._wait_for_diagnostics(client, path)
+                    for path in self._edited_paths
+                    if path in client.documents
+                )
             )
-            self._answered_paths |= {path for path in self._edited_paths if client.find_diagnostics(path) is not None}
-            # Another task waits for the server: what these edits have changed in other files is part of a later result.
+            self._answered_paths |= {
+                path for path in self._edited_paths if client.find_diagnostics(path) is not None
+            }
+            # Another task waits for the server: what these edits have changed in other files
+            # is part of a later result.
             if self._waiting_count:
                 return
             if None in results:
@@ -149,7 +173,9 @@ class DiagnosticsTracker:
         self._edited_paths = {edit.path for edit in edits}
 
     def has_answered(self, paths: Iterable[Path]) -> bool:
-        """Return whether the server is running and has reported on one of these files after an edit."""
+        """Return whether the server is running and has reported on one of
+        these files after an edit.
+        """
         return self.server.client is self._client and not self._answered_paths.isdisjoint(paths)
 
     def open_read_files(self, client: LanguageClient, paths: Iterable[Path]) -> None:
@@ -159,7 +185,9 @@ class DiagnosticsTracker:
                 self._send_text(client, path, text)
 
     async def open_document(self, path: Path, text: str) -> LanguageClient:
-        """Return the server's client with a file's current text opened. Raises ServerUnavailable."""
+        """Return the server's client with a file's current text opened.
+        Raises ServerUnavailable.
+        """
         client = await self.server.connect()
         async with self._lock_documents():
             await self._connect()
@@ -170,7 +198,8 @@ class DiagnosticsTracker:
     def take_new_diagnostics(self) -> list[tuple[Path, Diagnostic]]:
         """Return the new diagnostics since the last call, all about current texts.
 
-        Diagnostics of an outdated text are kept for a later call: the user or another program has changed the file.
+        Diagnostics of an outdated text are kept for a later call: the user or another
+        program has changed the file.
         """
         client = self.server.client
         if client is None or client is not self._client:
@@ -182,7 +211,9 @@ class DiagnosticsTracker:
             if current is None:
                 continue
             new = self._list_unreported(client, path)
-            if new and not (client.is_current(path) and (path in self._edited_paths or has_settled)):
+            if new and not (
+                client.is_current(path) and (path in self._edited_paths or has_settled)
+            ):
                 continue
             self.server.fresh_paths.discard(path)
             diagnostics += [(path, each) for each in new]
@@ -190,12 +221,16 @@ class DiagnosticsTracker:
         return diagnostics
 
     def list_diagnostics(self, path: Path) -> tuple[Diagnostic, ...]:
-        """Return a file's known diagnostics, without those that `take_new_diagnostics` has yet to return."""
+        """Return a file's known diagnostics, without those that `take_new_diagnostics`
+        has yet to return.
+        """
         return self._reported.get(path, ())
 
     @asynccontextmanager
     async def _lock_documents(self) -> AsyncGenerator[None]:
-        """Wait for exclusive use of the server's documents; the task that holds the lock is asked to hurry."""
+        """Wait for exclusive use of the server's documents;
+        the task that holds the lock is asked to hurry.
+        """
         self._waiting_count += 1
         self._hurry_requested.set()
         try:
@@ -205,7 +240,8 @@ class DiagnosticsTracker:
             if not self._waiting_count:
                 self._hurry_requested.clear()
         if self.collecting_task is not None:
-            # Each edit requests the diagnostics of all open files again, so the older request is useless.
+            # Each edit requests the diagnostics of all open files again,
+            # so the older request is useless.
             self.collecting_task.cancel()
         try:
             # `LanguageServer` handles the end of the server.
@@ -238,10 +274,13 @@ class DiagnosticsTracker:
         while len(client.documents) > LSP_OPEN_FILES.value:
             client.close_document(next(iter(client.documents)))
 
-    async def _find_dependents(self, client: LanguageClient, edits: Sequence[FileEdit]) -> dict[Path, str]:
+    async def _find_dependents(
+        self, client: LanguageClient, edits: Sequence[FileEdit]
+    ) -> dict[Path, str]:
         """Return the texts of the edited files' dependents.
 
-        Those of each file are searched for once; a second time if the first search was too slow to finish.
+        Those of each file are searched for once; a second time if the first search
+        was too slow to finish.
         """
         if not client.looks_across_files:
             return {}
@@ -251,15 +290,21 @@ class DiagnosticsTracker:
             if edit.before is not None and self._search_counts[edit.path] < _MAX_DEPENDENT_SEARCHES
         ]
         row, texts = self.server.choice.row, dict[Path, str]()
-        searches = await asyncio.gather(*(self.server.callbacks.find_dependents(path, row) for path in paths))
+        searches = await asyncio.gather(
+            *(self.server.callbacks.find_dependents(path, row) for path in paths)
+        )
         for path, dependents in zip(paths, searches, strict=True):
-            self._search_counts[path] = self._search_counts[path] + 1 if dependents is None else _MAX_DEPENDENT_SEARCHES
+            self._search_counts[path] = (
+                self._search_counts[path] + 1 if dependents is None else _MAX_DEPENDENT_SEARCHES
+            )
             for dependent in dependents or ():
                 if dependent not in client.documents and (text := read_text(dependent)) is not None:
                     texts[dependent] = text
         return texts
 
-    def _reload_changed_files(self, client: LanguageClient, skip: frozenset[Path] = frozenset()) -> None:
+    def _reload_changed_files(
+        self, client: LanguageClient, skip: frozenset[Path] = frozenset()
+    ) -> None:
         """Reload open files that were changed outside codeloop, except the paths in `skip`."""
         for path, document in [each for each in client.documents.items() if each[0] not in skip]:
             current = read_text(path)
@@ -270,17 +315,24 @@ class DiagnosticsTracker:
                 self._send_text(client, path, current)
 
     async def _record_baseline(self, client: LanguageClient, path: Path) -> None:
-        """Record a file's current diagnostics, unless diagnostics of the file were recorded before."""
+        """Record a file's current diagnostics, unless diagnostics of the file
+        were recorded before.
+        """
         if path in self._reported or path not in client.documents:
             return
-        # A server that answers pull requests gets more time: it may have to read the project before it answers.
+        # A server that answers pull requests gets more time: it may have to read the
+        # project before it answers.
         was_pulling = client.pulls_diagnostics
         seconds = LSP_LATE_DIAGNOSTICS_TIME.seconds if was_pulling else _ASSUME_CLEAN_SECONDS
         current = await client.wait_for_diagnostics(path, seconds)
         # Some servers register only after their start that they answer pull requests.
-        if current is None and (client.progress.active_work or (client.pulls_diagnostics and not was_pulling)):
+        if current is None and (
+            client.progress.active_work or (client.pulls_diagnostics and not was_pulling)
+        ):
             current = await client.wait_for_diagnostics(path, LSP_LATE_DIAGNOSTICS_TIME.seconds)
-        may_be_clean = current is None and not client.progress.active_work and not client.pulls_diagnostics
+        may_be_clean = (
+            current is None and not client.progress.active_work and not client.pulls_diagnostics
+        )
         # Many servers that push diagnostics report nothing on a file without any.
         if may_be_clean and await _is_responding(client):
             current = ()
@@ -290,16 +342,23 @@ class DiagnosticsTracker:
     def _record_first_reports(self, client: LanguageClient) -> None:
         """Record the first report on a file as the diagnostics before the edit."""
         for path in list(self.server.fresh_paths):
-            if path not in self._reported and (current := client.find_diagnostics(path)) is not None:
+            if (
+                path not in self._reported
+                and (current := client.find_diagnostics(path)) is not None
+            ):
                 self._reported[path] = current
                 self.server.fresh_paths.discard(path)
 
-    async def _wait_for_diagnostics(self, client: LanguageClient, path: Path) -> tuple[Diagnostic, ...] | None:
+    async def _wait_for_diagnostics(
+        self, client: LanguageClient, path: Path
+    ) -> tuple[Diagnostic, ...] | None:
         """Wait for a file's diagnostics, and return them; None if they don't arrive in time.
 
         Returns () as soon as another task waits for the server.
         """
-        waiting = asyncio.create_task(client.wait_for_diagnostics(path, LSP_LATE_DIAGNOSTICS_TIME.seconds))
+        waiting = asyncio.create_task(
+            client.wait_for_diagnostics(path, LSP_LATE_DIAGNOSTICS_TIME.seconds)
+        )
         hurry = asyncio.create_task(self._hurry_requested.wait())
         try:
             await asyncio.wait({waiting, hurry}, return_when=asyncio.FIRST_COMPLETED)
@@ -308,25 +367,45 @@ class DiagnosticsTracker:
             await cancel_all([waiting, hurry])
 
     async def _wait_until_quiet(self, client: LanguageClient) -> None:
-        """Wait until the reports on other files reflect the edits, if there are any, or until another task waits."""
+        """Wait until the reports on other files reflect the edits, if there are any,
+        or until another task waits.
+        """
         until = time.monotonic() + LSP_LATE_DIAGNOSTICS_TIME.seconds
-        while not self._waiting_count and not self._has_settled(client) and time.monotonic() < until:
-            if not any(self._list_unreported(client, path) for path in self.server.fresh_paths - self._edited_paths):
+        while (
+            not self._waiting_count and not self._has_settled(client) and time.monotonic() < until
+        ):
+            if not any(
+                self._list_unreported(client, path)
+                for path in self.server.fresh_paths - self._edited_paths
+            ):
                 break
             await asyncio.sleep(_BURST_SECONDS)
 
     def _list_unreported(self, client: LanguageClient, path: Path) -> list[Diagnostic]:
-        """Return a file's unreported diagnostics: errors, and warnings if the server's configuration asks for them."""
+        """Return a file's unreported diagnostics: errors, and warnings if the server's
+        configuration asks for them.
+        """
         current = client.find_diagnostics(path) or ()
         least_severity = WARNING if self.server.choice.row.warnings else ERROR
         before = self._reported.get(path, () if self._has_analysed_project else current)
-        return [each for each in find_new_diagnostics(before, current) if each.severity <= least_severity]
+        return [
+            each
+            for each in find_new_diagnostics(before, current)
+            if each.severity <= least_severity
+        ]
 
     def _has_settled(self, client: LanguageClient) -> bool:
         """Return whether the reports on other files reflect the edits, and not the state before."""
-        if any(client.find_diagnostics(path) is None for path in self._edited_paths if path in client.documents):
+        if any(
+            client.find_diagnostics(path) is None
+            for path in self._edited_paths
+            if path in client.documents
+        ):
             return False
-        return client.pulls_diagnostics or time.monotonic() >= client.habits.received_at + _SETTLE_SECONDS
+        return (
+            client.pulls_diagnostics
+            or time.monotonic() >= client.habits.received_at + _SETTLE_SECONDS
+        )
 
 
 async def _is_responding(client: LanguageClient) -> bool:
@@ -341,19 +420,36 @@ async def _is_responding(client: LanguageClient) -> bool:
 
 
 async def _collect_diagnostics(client: LanguageClient, paths: Sequence[Path]) -> None:
-    """Wait for the diagnostics of open files. Diagnostics that come late are part of the next result."""
+    """Wait for the diagnostics of open files. Diagnostics that come late are
+    part of the next result.
+    """
     with suppress(ServerGone):
-        await asyncio.gather(*(client.wait_for_diagnostics(path, LSP_LATE_DIAGNOSTICS_TIME.seconds) for path in paths))
+        await asyncio.gather(
+            *(
+                client.wait_for_diagnostics(path, LSP_LATE_DIAGNOSTICS_TIME.seconds)
+                for path in paths
+            )
+        )
 
 
 def _is_idle(client: LanguageClient) -> bool:
-    """Return whether the server pushes diagnostics and has been silent for so long that all files are analysed."""
+    """Return whether the server pushes diagnostics and has been silent for so long
+    that all files are analysed.
+    """
     silent_seconds = time.monotonic() - max(client.habits.received_at, client.habits.began_at)
-    return not client.pulls_diagnostics and not client.progress.active_work and silent_seconds > _IDLE_SECONDS
+    return (
+        not client.pulls_diagnostics
+        and not client.progress.active_work
+        and silent_seconds > _IDLE_SECONDS
+    )
 
 
-def find_new_diagnostics(before: Iterable[Diagnostic], current: Iterable[Diagnostic]) -> list[Diagnostic]:
-    """Return the diagnostics that were not there before. Diagnostics that only moved to another line are not new."""
+def find_new_diagnostics(
+    before: Iterable[Diagnostic], current: Iterable[Diagnostic]
+) -> list[Diagnostic]:
+    """Return the diagnostics that were not there before.
+    Diagnostics that only moved to another line are not new.
+    """
     counts_by_line = Counter((each.key, each.line.strip()) for each in before)
     counts = Counter(each.key for each in before)
     unmatched: list[Diagnostic] = []
@@ -364,7 +460,8 @@ def find_new_diagnostics(before: Iterable[Diagnostic], current: Iterable[Diagnos
             counts[each.key] -= 1
         else:
             unmatched.append(each)
-    # An edit may have changed the text of the line: an old diagnostic with the same key accounts for a new one.
+    # An edit may have changed the text of the line: an old diagnostic with the same
+    # key accounts for a new one.
     new: list[Diagnostic] = []
     for each in unmatched:
         if counts[each.key] > 0:

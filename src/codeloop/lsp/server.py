@@ -1,4 +1,6 @@
-"""A language server: one process, started at first use, ended when unused, given up after repeated failures."""
+"""A language server: one process, started at first use, ended when unused,
+given up after repeated failures.
+"""
 
 import asyncio
 import time
@@ -29,12 +31,14 @@ class ServerUnavailable(CodeloopError):
 
 
 class ServerCallbacks(Struct, frozen=True):
-    """The functions that a server calls. `start` starts its program; `log` adds a line to the log of a server.
+    """The functions that a server calls. `start` starts its program;
+    `log` adds a line to the log of a server.
 
-    `on_change` is called when its state changes, `on_report` with its name and the file that it has reported on.
-    `warn` shows the user a line. `watch` is called with whether any server watches files. `find_dependents` returns the
-    files that seem to use a file; None: the search took too long. `find_places` returns the values of the places in the
-    settings of a server, for a root of the project.
+    `on_change` is called when its state changes, `on_report` with its name and the file that it has
+    reported on. `warn` shows the user a line. `watch` is called with whether any server watches
+    files. `find_dependents` returns the files that seem to use a file; None: the search took too
+    long. `find_places` returns the values of the places in the settings of a server,
+    for a root of the project.
     """
 
     start: StartServer
@@ -48,7 +52,9 @@ class ServerCallbacks(Struct, frozen=True):
 
 
 class LanguageServer:
-    """One server. `lock`: the lock for changing its documents; `client`: set while it is connected."""
+    """One server. `lock`: the lock for changing its documents;
+    `client`: set while it is connected.
+    """
 
     def __init__(self, choice: ServerChoice, root: Path, callbacks: ServerCallbacks) -> None:
         self.choice = choice
@@ -111,12 +117,16 @@ class LanguageServer:
         return self._failures >= LSP_CRASHES.value
 
     async def connect(self) -> LanguageClient:
-        """Return the client of the server, which is started if it does not run. Raises ServerUnavailable."""
+        """Return the client of the server, which is started if it does not run.
+        Raises ServerUnavailable.
+        """
         self.used_at = time.monotonic()
         if self.client is not None:
             return self.client
         if self.is_given_up:
-            raise ServerUnavailable(f"The language server {self.name} was given up: {self.failure_reason}.")
+            raise ServerUnavailable(
+                f"The language server {self.name} was given up: {self.failure_reason}."
+            )
         if self._opening is None:
             self._opening = asyncio.create_task(self._open())
             self.callbacks.on_change()
@@ -149,7 +159,9 @@ class LanguageServer:
             await asyncio.wait(self._closing)
 
     async def restart(self) -> None:
-        """End the server, and forget its failures, so that the next use starts it even if it was given up."""
+        """End the server, and forget its failures, so that the next use starts it
+        even if it was given up.
+        """
         await self.stop()
         self._failures, self.failure_reason = 0, ""
 
@@ -167,7 +179,9 @@ class LanguageServer:
         if used_megabytes > allowed_megabytes:
             # This failure is the last one: started again, the server would use as much memory.
             self._failures = LSP_CRASHES.value - 1
-            await self.fail(f"it used {used_megabytes:,} MB of memory, {allowed_megabytes:,} are allowed")
+            await self.fail(
+                f"it used {used_megabytes:,} MB of memory, {allowed_megabytes:,} are allowed"
+            )
 
     async def _open(self) -> LanguageClient:
         row = self.choice.row
@@ -177,7 +191,9 @@ class LanguageServer:
             roots = self.roots.copy() if row.shared == "folders" else [self.root]
             setup = ServerSetup(
                 roots=roots,
-                initialization=fill_places(row.initialization, self.callbacks.find_places(row, self.root)),
+                initialization=fill_places(
+                    row.initialization, self.callbacks.find_places(row, self.root)
+                ),
                 settings=ServerSettings(self._find_settings, row.answers),
                 settle_seconds=row.settle,
                 repeats_reports=row.repeats,
@@ -198,12 +214,14 @@ class LanguageServer:
             self._record_failure(str(error).rstrip(".") or "it can't be run")
             raise
         finally:
-            # Otherwise the server was stopped meanwhile, and another task may be opening it again by now.
+            # Otherwise the server was stopped meanwhile,
+            # and another task may be opening it again by now.
             if self._opening is asyncio.current_task():
                 self._opening = None
         self.client = client
         self.callbacks.log(
-            self.name, f"connected in {time.monotonic() - started_at:.2f} s: {' '.join(self.choice.command)}"
+            self.name,
+            f"connected in {time.monotonic() - started_at:.2f} s: {' '.join(self.choice.command)}",
         )
         listening.add_done_callback(lambda _: self._handle_connection_loss(client))
         self.callbacks.on_change()

@@ -1,4 +1,5 @@
-"""The pool of language servers of a work tree: starts them, collects diagnostics after edits, ends unused ones.
+"""The pool of language servers of a work tree: starts them, collects diagnostics after edits,
+ends unused ones.
 
 The entrance to this room, for tools and for `app/language`.
 """
@@ -30,18 +31,27 @@ _SHORT_WAIT_SECONDS = 0.2
 # Late answers in a row after which an edit waits for a server only briefly.
 _MAX_MISSES = 2
 FindRestartTime = Callable[[str], float]
-"""Returns when the user last asked to restart the server of a name, in seconds of the wall clock."""
+"""Returns when the user last asked to restart the server of a name,
+in seconds of the wall clock.
+"""
 
 
 class ServerPool:
-    """The servers of a work tree. None runs until a file of it is edited or asked about; `close` ends them all.
+    """The servers of a work tree. None runs until a file of it is edited or asked about;
+    `close` ends them all.
 
-    `choices`: every server, with whether it can run. `top`: the folder above which no project root is looked for.
-    `trackers`: the servers with their diagnostics, by name and root (`top` where one process serves all roots).
+    `choices`: every server, with whether it can run. `top`: the folder above which no
+    project root is looked for.
+    `trackers`: the servers with their diagnostics, by name and root (`top` where one
+    process serves all roots).
     """
 
     def __init__(
-        self, choices: Sequence[ServerChoice], top: Path, callbacks: ServerCallbacks, find_restart_time: FindRestartTime
+        self,
+        choices: Sequence[ServerChoice],
+        top: Path,
+        callbacks: ServerCallbacks,
+        find_restart_time: FindRestartTime,
     ) -> None:
         self.choices = tuple(choices)
         self.top = top
@@ -55,7 +65,9 @@ class ServerPool:
 
     @property
     def is_busy(self) -> bool:
-        """Whether the project must stay open for the servers: never, since an idle project may end them."""
+        """Whether the project must stay open for the servers: never,
+        since an idle project may end them.
+        """
         return False
 
     def serves(self, path: Path) -> bool:
@@ -72,11 +84,14 @@ class ServerPool:
             key = (choice.row.name, self.top if choice.row.shared else root)
             if key not in self.trackers:
                 self._end_surplus(choice.row.name)
-                self.trackers[key] = DiagnosticsTracker(LanguageServer(choice, root, self._callbacks))
+                self.trackers[key] = DiagnosticsTracker(
+                    LanguageServer(choice, root, self._callbacks)
+                )
             server = self.trackers[key].server
             server.add_root(root)
             requested_at = self._find_restart_time(server.name)
-            # `codeloop lsp restart` runs in a process of its own, so the wish is looked up here, not received.
+            # `codeloop lsp restart` runs in a process of its own, so the wish is looked up here,
+            # not received.
             if requested_at > server.restart_requested_at:
                 server.restart_requested_at = requested_at
                 await server.restart()
@@ -87,22 +102,35 @@ class ServerPool:
 
     def _end_surplus(self, name: str) -> None:
         """End the least recently used processes of a server that runs for too many roots."""
-        servers = [tracker.server for tracker in self.trackers.values() if tracker.server.name == name]
-        running = sorted((server for server in servers if server.client is not None), key=lambda each: each.used_at)
+        servers = [
+            tracker.server for tracker in self.trackers.values() if tracker.server.name == name
+        ]
+        running = sorted(
+            (server for server in servers if server.client is not None),
+            key=lambda each: each.used_at,
+        )
         # One more is about to be started.
         surplus = max(len(running) + 1 - LSP_PROCESSES_PER_SERVER.value, 0)
         for server in running[:surplus]:
             self._start_task(server.stop())
 
-    async def prepare_for_edits(self, edits: Sequence[FileEdit], related: Mapping[Path, str]) -> None:
-        """Start to record the diagnostics before edits. `related`: texts of other files that the edits may break."""
+    async def prepare_for_edits(
+        self, edits: Sequence[FileEdit], related: Mapping[Path, str]
+    ) -> None:
+        """Start to record the diagnostics before edits.
+        `related`: texts of other files that the edits may break.
+        """
         for tracker, server_edits in (await self._group_by_server(edits)).items():
             row = tracker.server.choice.row
-            texts = {path: text for path, text in related.items() if row.find_language(path) is not None}
+            texts = {
+                path: text for path, text in related.items() if row.find_language(path) is not None
+            }
             self._start_task(tracker.prepare(server_edits, texts))
 
     async def diagnose_edits(self, edits: Sequence[FileEdit]) -> list[tuple[Path, Diagnostic]]:
-        """Return the new diagnostics after edits, as far as they arrive in time; the next call returns later ones."""
+        """Return the new diagnostics after edits, as far as they arrive in time;
+        the next call returns later ones.
+        """
         per_server = await self._group_by_server(edits)
         tasks = {
             self._start_task(tracker.apply_and_wait(server_edits)): tracker
@@ -117,7 +145,9 @@ class ServerPool:
         return self._take_new_diagnostics([edit.path for edit in edits])
 
     def take_late_diagnostics(self) -> list[tuple[Path, Diagnostic]]:
-        """Return diagnostics that arrived after the results of their edits; none while an edit waits for its own."""
+        """Return diagnostics that arrived after the results of their edits;
+        none while an edit waits for its own.
+        """
         return [] if self._waiting_edits else self._take_new_diagnostics(())
 
     def _take_new_diagnostics(self, edited: Sequence[Path]) -> list[tuple[Path, Diagnostic]]:
@@ -137,7 +167,10 @@ class ServerPool:
     ) -> None:
         paths = [edit.path for edit in edits]
         await asyncio.gather(
-            *(asyncio.wait({task}, timeout=_choose_wait(tracker, paths)) for task, tracker in tasks.items())
+            *(
+                asyncio.wait({task}, timeout=_choose_wait(tracker, paths))
+                for task, tracker in tasks.items()
+            )
         )
         for task, tracker in tasks.items():
             tracker.miss_count += not task.done()
@@ -165,14 +198,19 @@ class ServerPool:
                 if each.severity <= WARNING
             ]
             if rows:
-                diagnostics[str(path)] = [each.to_wire() for each in rows[: LSP_DIAGNOSTICS_SHOWN.value]]
+                diagnostics[str(path)] = [
+                    each.to_wire() for each in rows[: LSP_DIAGNOSTICS_SHOWN.value]
+                ]
         return diagnostics
 
     async def wait_idle(self) -> None:
         """Wait until no server is being asked or ended."""
         while True:
             collecting_tasks = (tracker.collecting_task for tracker in self.trackers.values())
-            running = {*self._tasks, *(task for task in collecting_tasks if task is not None and not task.done())}
+            running = {
+                *self._tasks,
+                *(task for task in collecting_tasks if task is not None and not task.done()),
+            }
             if not running:
                 return
             await asyncio.wait(running)
@@ -187,7 +225,9 @@ class ServerPool:
         await asyncio.gather(*(tracker.server.stop() for tracker in self.trackers.values()))
         self._callbacks.watch(self.watches_files)
 
-    async def _group_by_server(self, edits: Sequence[FileEdit]) -> dict[DiagnosticsTracker, list[FileEdit]]:
+    async def _group_by_server(
+        self, edits: Sequence[FileEdit]
+    ) -> dict[DiagnosticsTracker, list[FileEdit]]:
         file_edits: dict[DiagnosticsTracker, list[FileEdit]] = {}
         for edit in edits:
             for tracker in await self.prepare_trackers(edit.path):
@@ -209,7 +249,10 @@ class ServerPool:
                 server = tracker.server
                 if server.client is None:
                     continue
-                if time.monotonic() - server.used_at > LSP_IDLE.seconds and not server.lock.locked():
+                if (
+                    time.monotonic() - server.used_at > LSP_IDLE.seconds
+                    and not server.lock.locked()
+                ):
                     await server.stop()
                 else:
                     await server.check_memory()
@@ -217,7 +260,9 @@ class ServerPool:
 
 
 def _choose_wait(tracker: DiagnosticsTracker, paths: Sequence[Path]) -> float:
-    """Return the seconds that an edit waits for a server: the most if the server has to analyse the files first."""
+    """Return the seconds that an edit waits for a server: the most if the server has
+    to analyse the files first.
+    """
     if tracker.miss_count >= _MAX_MISSES:
         return min(_SHORT_WAIT_SECONDS, LSP_DIAGNOSTICS_TIME.seconds)
     if tracker.miss_count or tracker.has_answered(paths):

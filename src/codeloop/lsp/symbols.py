@@ -1,6 +1,8 @@
-"""Queries about symbols: definitions, references, calls, outlines. The tool `lsp` formats the answers.
+"""Queries about symbols: definitions, references, calls, outlines.
+The tool `lsp` formats the answers.
 
-A server's answer is not trusted: invalid parts are left out, and its texts and paths are only shown.
+A server's answer is not trusted: invalid parts are left out,
+and its texts and paths are only shown.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,12 +19,47 @@ from codeloop.schema.wire import JSON
 
 # The protocol's numbers of symbol kinds are the indices.
 _SYMBOL_KINDS = (
-    *("", "file", "module", "namespace", "package", "class", "method", "property", "field", "constructor", "enum"),
-    *("interface", "function", "variable", "constant", "string", "number", "boolean", "array", "object", "key", "null"),
+    *(
+        "",
+        "file",
+        "module",
+        "namespace",
+        "package",
+        "class",
+        "method",
+        "property",
+        "field",
+        "constructor",
+        "enum",
+    ),
+    *(
+        "interface",
+        "function",
+        "variable",
+        "constant",
+        "string",
+        "number",
+        "boolean",
+        "array",
+        "object",
+        "key",
+        "null",
+    ),
     *("enum member", "struct", "event", "operator", "type parameter"),
 )
 _MINOR_KINDS = frozenset(
-    ("variable", "constant", "property", "field", "string", "number", "boolean", "array", "key", "null")
+    (
+        "variable",
+        "constant",
+        "property",
+        "field",
+        "string",
+        "number",
+        "boolean",
+        "array",
+        "key",
+        "null",
+    )
 )
 # Bounds on an outline, since a broken server may send one without end.
 _MAX_DEPTH = 8
@@ -30,7 +67,9 @@ _MAX_SYMBOLS = 5_000
 
 
 class Location(Struct, frozen=True):
-    """A range of lines of a file, from 0; `end` is the last. `name`: of the symbol there, "" if it is not known."""
+    """A range of lines of a file, from 0; `end` is the last.
+    `name`: of the symbol there, "" if it is not known.
+    """
 
     path: Path
     line: int
@@ -57,55 +96,85 @@ def make_position_params(client: LanguageClient, path: Path, position: TextPosit
     """Make the parameters of a request about a position."""
     line = get_line(split_lines(client.documents[path].text), position.line)
     character = count_units(line[: position.column], client.encoding)
-    return {"textDocument": {"uri": path.as_uri()}, "position": {"line": position.line, "character": character}}
+    return {
+        "textDocument": {"uri": path.as_uri()},
+        "position": {"line": position.line, "character": character},
+    }
 
 
 async def find_locations(client: LanguageClient, method: str, params: JSON) -> list[Location]:
-    """Return the locations that a request finds (definition, references, implementation). Raises as a request does."""
+    """Return the locations that a request finds (definition, references, implementation).
+    Raises as a request does.
+    """
     result = await client.request(f"textDocument/{method}", params)
     rows: list[Any] = result if is_list(result) else [result]
-    return _drop_duplicates(location for row in rows if (location := _parse_location(row)) is not None)
+    return _drop_duplicates(
+        location for row in rows if (location := _parse_location(row)) is not None
+    )
 
 
 async def fetch_hover(client: LanguageClient, params: JSON) -> str:
-    """Return the text that a server shows for the name at a position (type, documentation); "" if it has none."""
+    """Return the text that a server shows for the name at a position (type, documentation);
+    "" if it has none.
+    """
     result = await client.request("textDocument/hover", params)
     return _join_text(result.get("contents") if is_object(result) else None).strip()
 
 
 async def fetch_outline(client: LanguageClient, path: Path) -> list[OutlineRow]:
     """Return the symbols of a file, in its order."""
-    result = await client.request("textDocument/documentSymbol", {"textDocument": {"uri": path.as_uri()}})
+    result = await client.request(
+        "textDocument/documentSymbol", {"textDocument": {"uri": path.as_uri()}}
+    )
     return list(_list_outline_rows(result if is_list(result) else [], 0))[:_MAX_SYMBOLS]
 
 
 async def find_workspace_symbols(client: LanguageClient, query: str) -> list[tuple[JSON, Location]]:
-    """Return the symbols of the project that match a query: each as the server sent it, and its location."""
+    """Return the symbols of the project that match a query: each as the server sent it,
+    and its location.
+    """
     result = await client.request("workspace/symbol", {"query": query})
     symbols: list[tuple[JSON, Location]] = []
     for row in result if is_list(result) else []:
         location = _parse_location(row.get("location")) if is_object(row) else None
         if location is not None:
-            symbols.append((row, Location(location.path, location.line, location.end, str(row.get("name") or ""))))
+            symbols.append(
+                (
+                    row,
+                    Location(
+                        location.path, location.line, location.end, str(row.get("name") or "")
+                    ),
+                )
+            )
     return symbols
 
 
 async def find_calls(
     client: LanguageClient, direction: Literal["incoming", "outgoing"], params: JSON
 ) -> list[Location]:
-    """Return the places that call a function (incoming) or where it calls others (outgoing), named by the other one."""
-    return await _find_hierarchy(client, "textDocument/prepareCallHierarchy", f"callHierarchy/{direction}Calls", params)
+    """Return the places that call a function (incoming) or where it calls others (outgoing),
+    named by the other one.
+    """
+    return await _find_hierarchy(
+        client, "textDocument/prepareCallHierarchy", f"callHierarchy/{direction}Calls", params
+    )
 
 
 async def find_related_types(
     client: LanguageClient, direction: Literal["supertypes", "subtypes"], params: JSON
 ) -> list[Location]:
     """Return the types that a type derives from, or those that derive from it."""
-    return await _find_hierarchy(client, "textDocument/prepareTypeHierarchy", f"typeHierarchy/{direction}", params)
+    return await _find_hierarchy(
+        client, "textDocument/prepareTypeHierarchy", f"typeHierarchy/{direction}", params
+    )
 
 
-async def _find_hierarchy(client: LanguageClient, prepare: str, method: str, params: JSON) -> list[Location]:
-    """Ask for the items at a position by the method `prepare`, then for the relatives of each by `method`."""
+async def _find_hierarchy(
+    client: LanguageClient, prepare: str, method: str, params: JSON
+) -> list[Location]:
+    """Ask for the items at a position by the method `prepare`,
+    then for the relatives of each by `method`.
+    """
     items = await client.request(prepare, params)
     locations: list[Location] = []
     for item in items if is_list(items) else []:
@@ -136,7 +205,9 @@ def _parse_location(row: Any) -> Location | None:
 
 
 def _list_hierarchy_locations(row: JSON, path: Path) -> Iterator[Location]:
-    """Yield the locations of a call or a type. Outgoing calls are in the file of the request, `path`."""
+    """Yield the locations of a call or a type. Outgoing calls are in the file of the request,
+    `path`.
+    """
     # An incoming call has `from`, an outgoing one `to`; a type is the item itself.
     item = row.get("from") or row.get("to") or row
     symbol: JSON = item if is_object(item) else {}
@@ -159,7 +230,9 @@ def _list_outline_rows(symbols: Sequence[Any], depth: int) -> Iterator[OutlineRo
             continue
         location = symbol.get("location")
         # A DocumentSymbol has ranges of its own, a SymbolInformation has a location.
-        whole_range: Any = symbol.get("range") or (location.get("range") if is_object(location) else None)
+        whole_range: Any = symbol.get("range") or (
+            location.get("range") if is_object(location) else None
+        )
         name_range: Any = symbol.get("selectionRange") or whole_range
         try:
             line, end = int(name_range["start"]["line"]), int(whole_range["end"]["line"])

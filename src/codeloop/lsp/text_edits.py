@@ -1,4 +1,6 @@
-"""Applies the text edits that a language server answers a rename with. The answer is not trusted: it may be invalid."""
+"""Applies the text edits that a language server answers a rename with.
+The answer is not trusted: it may be invalid.
+"""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,7 +14,8 @@ from codeloop.schema.wire import JSON
 
 
 def parse_workspace_edit(result: Any) -> dict[Path, list[JSON]] | None:
-    """Return the edits of a workspace edit by file; None: it also creates or moves files, or is invalid.
+    """Return the edits of a workspace edit by file;
+    None: it also creates or moves files, or is invalid.
 
     Empty if the server answers none (null).
     """
@@ -34,7 +37,9 @@ def parse_workspace_edit(result: Any) -> dict[Path, list[JSON]] | None:
 
 
 def apply_edits(client: LanguageClient, text: str, edits: Sequence[JSON]) -> str:
-    """Return a text with edits applied, whose ranges all refer to the original text. Raises ValueError."""
+    """Return a text with edits applied, whose ranges all refer to the original text.
+    Raises ValueError.
+    """
     lines = split_lines(text)
     line_offsets = [0]
     for line in lines:
@@ -46,11 +51,17 @@ def apply_edits(client: LanguageClient, text: str, edits: Sequence[JSON]) -> str
             return len(text)
         if number < 0:
             raise ValueError("an edit before the first line")
-        return line_offsets[number] + find_index(lines[number], int(position["character"]), client.encoding)
+        return line_offsets[number] + find_index(
+            lines[number], int(position["character"]), client.encoding
+        )
 
     try:
         replacements = [
-            (find_offset(each["range"]["start"]), find_offset(each["range"]["end"]), str(each["newText"]))
+            (
+                find_offset(each["range"]["start"]),
+                find_offset(each["range"]["end"]),
+                str(each["newText"]),
+            )
             for each in edits
         ]
     except (KeyError, TypeError) as error:

@@ -1,1 +1,3 @@
-"""Language models: catalog, credentials, adapters of services' protocols, retries, and scripted or replayed models."""
+"""Language models: catalog, credentials, adapters of services' protocols, retries,
+and scripted or replayed models.
+"""

@@ -1,4 +1,6 @@
-"""Base URLs of services: parses their origin, to which keys are bound, hides secrets, and guesses at wrong ones."""
+"""Base URLs of services: parses their origin, to which keys are bound, hides secrets,
+and guesses at wrong ones.
+"""
 
 import re
 from urllib.parse import urlsplit
@@ -8,7 +10,8 @@ from codeloop.net.hosts import DEFAULT_PORTS, add_brackets
 
 # A host name or IPv4 address, or an IPv6 address.
 _HOST_PATTERN = r"[a-z0-9_.-]+|[0-9a-f:.]+"
-# `/v1/chat/completions`, `/v1/messages` and so on: the ends of addresses in services' documentation.
+# `/v1/chat/completions`, `/v1/messages` and so on: the ends of addresses in
+# services' documentation.
 _REQUEST_PATH_PATTERN = r"(?:/(?:chat|completions|messages|responses|models))+$"
 # `/v1/v1`: of a version that was added to an address that had one.
 _REPEATED_VERSION_PATTERN = r"(/v\d\w*)(?:/v\d\w*)+"
@@ -18,15 +21,16 @@ _VERSION_PATTERN = r"/v\d"
 def parse_origin(url: str) -> str:
     """Return `scheme://host[:port]` of an HTTP(S) URL: lower case, without the scheme's own port.
 
-    Raises `ModelUnavailable` for ambiguous URLs: user names, backslashes, blanks, control characters, letters outside
-    ASCII.
+    Raises `ModelUnavailable` for ambiguous URLs: user names, backslashes, blanks, control
+    characters, letters outside ASCII.
     """
     try:
         parts = urlsplit(url)
         scheme, host, port = parts.scheme.lower(), parts.hostname, parts.port
     except ValueError:
         raise _make_invalid_error(url) from None
-    # Programs read such URLs differently: a key could go to another host than the one that was checked.
+    # Programs read such URLs differently: a key could go to another host than
+    # the one that was checked.
     plain = url.isascii() and url.isprintable() and not re.search(r"[\s\\]", url)
     if (
         not plain
@@ -37,7 +41,11 @@ def parse_origin(url: str) -> str:
     ):
         raise _make_invalid_error(url)
     shown_host = add_brackets(host)
-    return f"{scheme}://{shown_host}" if port in {None, DEFAULT_PORTS[scheme]} else f"{scheme}://{shown_host}:{port}"
+    return (
+        f"{scheme}://{shown_host}"
+        if port in {None, DEFAULT_PORTS[scheme]}
+        else f"{scheme}://{shown_host}:{port}"
+    )
 
 
 def redact_url(url: str) -> str:
@@ -51,7 +59,8 @@ def redact_url(url: str) -> str:
 def guess_base_url(url: str) -> str | None:
     """Guess the base URL that the user meant, if nothing answers at `url`; None: no guess.
 
-    Users paste a request's whole address, repeat a part, or omit the version that most services need.
+    Users paste a request's whole address, repeat a part,
+    or omit the version that most services need.
     """
     scheme, slashes, address = url.partition("://")
     host, _, path = address.partition("/")
@@ -65,7 +74,8 @@ def guess_base_url(url: str) -> str | None:
 
 
 def _make_invalid_error(url: str) -> ModelUnavailable:
-    # Escaped: control characters could change the terminal, and letters that look alike would not be seen.
+    # Escaped: control characters could change the terminal,
+    # and letters that look alike would not be seen.
     shown_url = url.encode("unicode_escape").decode()
     if "@" in shown_url:
         shown_url = "***@" + shown_url.rpartition("@")[2]

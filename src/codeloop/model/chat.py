@@ -1,6 +1,8 @@
-"""The interface of a language model (`ChatModel`): its metadata, requests and events. All that call a model use it.
+"""The interface of a language model (`ChatModel`): its metadata, requests and events.
+All that call a model use it.
 
-Errors are values: a stream never raises for what the service or the network did; it ends with `Finished`.
+Errors are values: a stream never raises for what the service or the network did;
+it ends with `Finished`.
 """
 
 from collections.abc import AsyncGenerator
@@ -15,7 +17,9 @@ from codeloop.schema.wire import JSON
 
 
 class TokenLimits(msgspec.Struct, frozen=True):
-    """A model's limits in tokens: of its context, of an answer (`output`), of a request (`input`). 0: unknown."""
+    """A model's limits in tokens: of its context, of an answer (`output`), of a request (`input`).
+    0: unknown.
+    """
 
     context: int = 0
     output: int = 0
@@ -25,7 +29,8 @@ class TokenLimits(msgspec.Struct, frozen=True):
 class ModelInfo(msgspec.Struct, frozen=True, kw_only=True):
     """A model's metadata. `npm` names its wire protocol in the catalog's terms.
 
-    `tool_call`, `reasoning`, `temperature`, `attachment`: whether it calls tools, thinks, and accepts the others.
+    `tool_call`, `reasoning`, `temperature`, `attachment`: whether it calls tools, thinks,
+    and accepts the others.
     """
 
     provider_id: str
@@ -47,7 +52,9 @@ class ModelInfo(msgspec.Struct, frozen=True, kw_only=True):
     input: frozenset[str] = frozenset({"text"})
     """Modalities the model reads: text, image, pdf, audio, video."""
     reasoning_field: str = ""
-    """The field of an assistant message in which thinking is sent back (`interleaved.field` of the catalog)."""
+    """The field of an assistant message in which thinking is sent back (`interleaved.field`
+    of the catalog).
+    """
     status: str = "active"
     """`active`, or another of the catalog's, such as `beta` or `deprecated`."""
     release_date: str = ""
@@ -57,7 +64,9 @@ class ModelInfo(msgspec.Struct, frozen=True, kw_only=True):
     variants: dict[str, JSON] = {}
     """Variants of the configuration: options by name; `disabled` removes one."""
     small: bool | None = None
-    """Whether it gets few tools and a short prompt, by the configuration; None: the size in its name decides."""
+    """Whether it gets few tools and a short prompt, by the configuration;
+    None: the size in its name decides.
+    """
 
     @property
     def ref(self) -> str:
@@ -66,7 +75,9 @@ class ModelInfo(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TextPiece(msgspec.Struct, frozen=True, tag="text"):
-    """Text of the user or the model. `metadata`: what the adapter stored with an answer's text, given back to it."""
+    """Text of the user or the model. `metadata`: what the adapter stored with an answer's text,
+    given back to it.
+    """
 
     text: str
     metadata: JSON = {}
@@ -138,7 +149,9 @@ class ToolSpec(msgspec.Struct, frozen=True):
 
 
 class ModelRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """One request. Messages are immutable, so an adapter may cache the encoding of a message by its identity."""
+    """One request. Messages are immutable, so an adapter may cache the encoding of
+    a message by its identity.
+    """
 
     system: str
     messages: tuple[ModelMessage, ...]
@@ -148,19 +161,27 @@ class ModelRequest(msgspec.Struct, frozen=True, kw_only=True):
     temperature: float | None = None
     top_p: float | None = None
     options: JSON = {}
-    """Further fields of the request's body, in the names of the configuration; adapters translate some of them."""
+    """Further fields of the request's body, in the names of the configuration;
+    adapters translate some of them.
+    """
     body: JSON = {}
     """Fields of the body in the protocol's own names; they override all others."""
     headers: dict[str, str] = {}
     """Further headers of this request."""
     wants_hour_cache: bool = False
-    """Whether to cache the beginning of the request for an hour, at a higher price, where the service supports it."""
+    """Whether to cache the beginning of the request for an hour, at a higher price,
+    where the service supports it.
+    """
     max_attempts: int | None = None
-    """The most attempts, fewer than usual where another model can take over; None: as often as usual."""
+    """The most attempts, fewer than usual where another model can take over;
+    None: as often as usual.
+    """
 
 
 class TextDelta(msgspec.Struct, frozen=True):
-    """A piece of text. A new `block` number starts a block; `metadata`, if not empty, is merged into the block's."""
+    """A piece of text. A new `block` number starts a block;
+    `metadata`, if not empty, is merged into the block's.
+    """
 
     text: str
     block: int = 0
@@ -168,7 +189,9 @@ class TextDelta(msgspec.Struct, frozen=True):
 
 
 class ReasoningDelta(msgspec.Struct, frozen=True):
-    """A piece of thinking; `metadata` (signature, redacted data), if not empty, is merged into the block's."""
+    """A piece of thinking; `metadata` (signature, redacted data), if not empty,
+    is merged into the block's.
+    """
 
     text: str
     block: int = 0
@@ -198,10 +221,11 @@ class CallReady(msgspec.Struct, frozen=True):
 
 
 class RetryScheduled(msgspec.Struct, frozen=True):
-    """The request is sent again at `at` (ms since the epoch); events of the last attempt no longer count.
+    """The request is sent again at `at` (ms since the epoch);
+    events of the last attempt no longer count.
 
-    `attempt`: the number of the failed attempt, or 1 if the first one waits for a rate limit. 0: none failed, but the
-    request or the model was changed, as `message` explains.
+    `attempt`: the number of the failed attempt, or 1 if the first one waits for a rate limit. 0:
+    none failed, but the request or the model was changed, as `message` explains.
     `tokens`: the service's counts of that attempt.
     """
 
@@ -223,7 +247,8 @@ FinishReason = Literal["stop", "tool-calls", "length", "content-filter", "cut", 
 class Finished(msgspec.Struct, frozen=True):
     """The last event of every stream.
 
-    `cut`: the connection broke after complete calls had arrived, so that trying again would repeat them.
+    `cut`: the connection broke after complete calls had arrived,
+    so that trying again would repeat them.
     `error`: the request failed; the field `error` says why.
     """
 
@@ -232,13 +257,23 @@ class Finished(msgspec.Struct, frozen=True):
     error: MessageError | None = None
 
 
-ModelEvent = TextDelta | ReasoningDelta | CallStarted | CallDelta | CallReady | UsageUpdate | RetryScheduled | Finished
+ModelEvent = (
+    TextDelta
+    | ReasoningDelta
+    | CallStarted
+    | CallDelta
+    | CallReady
+    | UsageUpdate
+    | RetryScheduled
+    | Finished
+)
 
 
 class ChatModel(Protocol):
     """A language model.
 
-    Implementations: an adapter for each wire protocol, wrappers (retries, queues, local servers), and those of tests.
+    Implementations: an adapter for each wire protocol, wrappers (retries, queues, local servers),
+    and those of tests.
     """
 
     @property
@@ -247,5 +282,7 @@ class ChatModel(Protocol):
         ...
 
     def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
-        """Send the request and yield events until `Finished`. Closing the generator closes the connection."""
+        """Send the request and yield events until `Finished`.
+        Closing the generator closes the connection.
+        """
         ...

@@ -43,12 +43,15 @@ _REGION_PATTERN = r"[a-z0-9-]+"
 
 
 def make_endpoint(
-    provider: Provider, credentials: Credentials, environment: Mapping[str, str], service: Service | None = None
+    provider: Provider,
+    credentials: Credentials,
+    environment: Mapping[str, str],
+    service: Service | None = None,
 ) -> "Endpoint":
     """Return the provider's endpoint with the key bound to it; `service`: a model's, where known.
 
-    Raises `ModelUnavailable`: the address is not known or no URL, an option is invalid, a key is missing (`NoKey`), or
-    the stored one is for another origin (`WrongKeyOrigin`).
+    Raises `ModelUnavailable`: the address is not known or no URL, an option is invalid, a key is
+    missing (`NoKey`), or the stored one is for another origin (`WrongKeyOrigin`).
     """
     from codeloop.model.wire.endpoint import KEY_HEADERS, Endpoint
 
@@ -92,7 +95,11 @@ def make_endpoint(
                 raise foreign.make_error("The sign-in")
             signer = _make_device_signer(provider, credentials)
         # A configured address or a local server may need no key: only its answer can tell.
-        elif provider.env and not provider.has_configured_url and not is_loopback(urlsplit(url).hostname or ""):
+        elif (
+            provider.env
+            and not provider.has_configured_url
+            and not is_loopback(urlsplit(url).hostname or "")
+        ):
             raise NoKey(describe_missing_key(provider))
     options = provider.config.options
     return Endpoint(
@@ -100,13 +107,19 @@ def make_endpoint(
         key=key,
         signer=signer,
         headers=headers,
-        first_byte=read_deadline(provider.id, "timeout", options.get("timeout"), MODEL_FIRST_BYTE.seconds),
-        idle=read_deadline(provider.id, "chunkTimeout", options.get("chunkTimeout"), MODEL_IDLE.seconds),
+        first_byte=read_deadline(
+            provider.id, "timeout", options.get("timeout"), MODEL_FIRST_BYTE.seconds
+        ),
+        idle=read_deadline(
+            provider.id, "chunkTimeout", options.get("chunkTimeout"), MODEL_IDLE.seconds
+        ),
     )
 
 
 def may_lack_responses(provider: Provider, info: ModelInfo, url: str) -> bool:
-    """Return whether a configured address may have no Responses: many like OpenAI's have chat completions only."""
+    """Return whether a configured address may have no Responses: many like OpenAI's
+    have chat completions only.
+    """
     if not provider.has_configured_url or info.protocol or info.npm not in _RESPONSES_PACKAGES:
         return False
     host = urlsplit(url).hostname or ""
@@ -147,7 +160,9 @@ def _make_key_helper(provider: Provider, service: Service | None) -> "Signer":
 
     options = provider.config.options
     make_headers = partial(make_protocol_key_headers, service.protocol if service else "")
-    ttl = read_deadline(provider.id, "apiKeyHelperTtl", options.get("apiKeyHelperTtl"), KEY_HELPER_TTL.seconds)
+    ttl = read_deadline(
+        provider.id, "apiKeyHelperTtl", options.get("apiKeyHelperTtl"), KEY_HELPER_TTL.seconds
+    )
     command = parse_helper_command(provider.id, options["apiKeyHelper"])
     return KeyHelper(provider.id, command, make_headers, ttl)
 
@@ -159,7 +174,8 @@ def _find_key(
     environment: Mapping[str, str],
     foreign: "ForeignAddress | None",
 ) -> str | KeyringKey | None:
-    """Return the configured key, else the environment's, else the stored one: a text, or its entry in the keyring.
+    """Return the configured key, else the environment's, else the stored one: a text,
+    or its entry in the keyring.
 
     `foreign`: the address, if it is none of the user's. Raises WrongKeyOrigin.
     """
@@ -178,18 +194,25 @@ def _find_key(
         return environment_key.value
     # A key for one of these addresses is valid at all of them, as with Bedrock, which has two.
     templates = (own.default_url, *list_service_urls(own.id, own.npm)) if own is not None else ()
-    service_urls = [resolved for template in templates if (resolved := resolve_url(template, environment))]
+    service_urls = [
+        resolved for template in templates if (resolved := resolve_url(template, environment))
+    ]
     return credentials.find_key(provider.id, url, service_urls)
 
 
-def _list_own_urls(provider: Provider, own: Provider | None, environment: Mapping[str, str]) -> list[str]:
-    """Return the addresses that the user or the catalog name for a provider; a project may choose another region."""
+def _list_own_urls(
+    provider: Provider, own: Provider | None, environment: Mapping[str, str]
+) -> list[str]:
+    """Return the addresses that the user or the catalog name for a provider;
+    a project may choose another region.
+    """
     if own is None:
         return []
     regions = {
         name: text
         for name in _REGION_OPTIONS
-        if isinstance(text := provider.config.options.get(name), str) and re.fullmatch(_REGION_PATTERN, text)
+        if isinstance(text := provider.config.options.get(name), str)
+        and re.fullmatch(_REGION_PATTERN, text)
     }
     config = replace(own.config, options={**own.config.options, **regions})
     settings = resolve_settings(replace(own, config=config), environment)

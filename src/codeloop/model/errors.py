@@ -1,4 +1,6 @@
-"""Errors of the setup: no request can be sent, until the user changes a setting, a key or a name."""
+"""Errors of the setup: no request can be sent, until the user changes a setting,
+a key or a name.
+"""
 
 from codeloop.schema.errors import CodeloopError
 

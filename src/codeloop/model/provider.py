@@ -1,4 +1,5 @@
-"""One provider: merges its rows of catalog and configuration, and makes its endpoint (address, key, deadlines).
+"""One provider: merges its rows of catalog and configuration, and makes its endpoint (address, key,
+deadlines).
 
 Functions over plain values; the table of all providers is `providers.py`.
 """
@@ -24,7 +25,9 @@ from codeloop.schema.own_providers import OwnProviders
 from codeloop.schema.wire import replace
 
 SettingFinder = Callable[[tuple[str, ...]], tuple[str, str] | None]
-"""Takes a setting's path of keys; returns where it is set, and how to change it. None: it is not configured."""
+"""Takes a setting's path of keys; returns where it is set, and how to change it.
+None: it is not configured.
+"""
 EMPTY_PROVIDER_CONFIG = ProviderConfig()
 _VARIABLE_PATTERN = r"\$\{(\w+)\}"
 
@@ -47,8 +50,8 @@ NO_ORIGINS = ConfigOrigins()
 class OwnPart(Struct, frozen=True):
     """The part of a provider that is the user's, where a project adds to it.
 
-    `provider`: as the user's own configuration makes it; None: they have none of that name. `holds`: as in
-    `OwnProviders`.
+    `provider`: as the user's own configuration makes it; None: they have none of that name.
+    `holds`: as in `OwnProviders`.
     """
 
     provider: "Provider | None"
@@ -56,7 +59,9 @@ class OwnPart(Struct, frozen=True):
 
 
 class Provider(Struct, frozen=True):
-    """A row of the provider table. Its URLs may hold `${NAME}` of the environment; empty: not known."""
+    """A row of the provider table. Its URLs may hold `${NAME}` of the environment;
+    empty: not known.
+    """
 
     id: str
     name: str
@@ -64,7 +69,9 @@ class Provider(Struct, frozen=True):
     url: str
     """Where requests go."""
     default_url: str
-    """The address that a stored key without an origin is for: the catalog's, or else the configured one."""
+    """The address that a stored key without an origin is for: the catalog's,
+    or else the configured one.
+    """
     env: tuple[str, ...]
     model_count: int
     """Models in the catalog."""
@@ -103,10 +110,14 @@ class Provider(Struct, frozen=True):
 def merge_provider(
     provider_id: str, row: ProviderRow | None, config: ProviderConfig, local: LocalServer | None
 ) -> Provider | None:
-    """Merge a provider's catalog row, local-server row and configuration; None when it is unknown."""
+    """Merge a provider's catalog row, local-server row and configuration;
+    None when it is unknown.
+    """
     if row is None and local is None and config is EMPTY_PROVIDER_CONFIG:
         return None
-    default_url = BASE_URLS.get(provider_id, "") or (row.api if row else "") or (local.url if local else "")
+    default_url = (
+        BASE_URLS.get(provider_id, "") or (row.api if row else "") or (local.url if local else "")
+    )
     base_url = config.options.get("baseURL") or config.api
     url = base_url.rstrip("/") if isinstance(base_url, str) else default_url
     return Provider(
@@ -129,7 +140,9 @@ def merge_with_own(
     local: LocalServer | None,
     own_providers: OwnProviders | None,
 ) -> Provider | None:
-    """Return `merge_provider`, with the user's part where it differs. `own_providers`: see ConfigOrigins."""
+    """Return `merge_provider`, with the user's part where it differs.
+    `own_providers`: see ConfigOrigins.
+    """
     provider = merge_provider(provider_id, row, config or EMPTY_PROVIDER_CONFIG, local)
     own_config = None if own_providers is None else own_providers.configs.get(provider_id)
     if provider is None or own_providers is None or own_config == config:
@@ -139,16 +152,20 @@ def merge_with_own(
 
 
 def resolve_url(url: str, environment: Mapping[str, str]) -> str | None:
-    """Replace each `${NAME}` in a URL by the environment's value; None: the URL is empty or a value is not set."""
+    """Replace each `${NAME}` in a URL by the environment's value;
+    None: the URL is empty or a value is not set.
+    """
     if not url or any(not environment.get(name) for name in re.findall(_VARIABLE_PATTERN, url)):
         return None
     return re.sub(_VARIABLE_PATTERN, lambda match: environment[match[1]], url).rstrip("/")
 
 
 def resolve_settings(provider: Provider, environment: Mapping[str, str]) -> Mapping[str, str]:
-    """Return the environment, with a provider's options in place of the variables that they override.
+    """Return the environment, with a provider's options in place of the
+    variables that they override.
 
-    For a cloud, the variables that its address is made of are added, such as the region of a profile.
+    For a cloud, the variables that its address is made of are added,
+    such as the region of a profile.
     """
     options = provider.config.options
     settings = {
@@ -168,7 +185,9 @@ def make_key_headers(npm: str, provider_id: str, key: str) -> dict[str, str]:
 
 
 def make_protocol_key_headers(protocol: str, key: str) -> dict[str, str]:
-    """Return the headers that carry a key in a protocol, as its adapter sets them for a fixed key."""
+    """Return the headers that carry a key in a protocol,
+    as its adapter sets them for a fixed key.
+    """
     match protocol:
         case "anthropic-messages":
             # As ANTHROPIC_VERSION of the adapter, which is loaded with a model only.
@@ -185,7 +204,9 @@ def resolve_base_url(provider: Provider, environment: Mapping[str, str]) -> str 
 
 
 def explain_key_unstorable(provider: Provider, environment: Mapping[str, str]) -> str:
-    """Return why a key can't be stored for a provider's own address, and what to do; empty when it can."""
+    """Return why a key can't be stored for a provider's own address, and what to do;
+    empty when it can.
+    """
     settings, chain = resolve_settings(provider, environment), load_chain(provider.id)
     missing_address = ""
     if not resolve_url(provider.url, settings):
@@ -193,12 +214,18 @@ def explain_key_unstorable(provider: Provider, environment: Mapping[str, str]) -
     if chain is None or chain.accepts_key:
         return missing_address
     location = chain.describe_credentials(settings)
-    advice = f"Its credentials are found ({location}), so nothing has to be stored." if location else chain.advice
+    advice = (
+        f"Its credentials are found ({location}), so nothing has to be stored."
+        if location
+        else chain.advice
+    )
     return " ".join(filter(None, (f"{provider.name} takes no key.", advice, missing_address)))
 
 
 def has_device_sign_in(provider: Provider, credentials: Credentials) -> bool:
-    """Return whether the user signed in at a provider by a device code, with the client id that is configured."""
+    """Return whether the user signed in at a provider by a device code,
+    with the client id that is configured.
+    """
     if not provider.config.options.get("clientId"):
         return False
     from codeloop.model.credentials.device_code import find_stored_sign_in, make_device_sign_in
@@ -218,23 +245,33 @@ def describe_key_setup(provider: Provider) -> str:
     if (chain := load_chain(provider.id)) is not None:
         return chain.advice
     login = f"`codeloop auth login {provider.id}`"
-    names = " or ".join(name for name in provider.env if is_key_variable(name)) or " and ".join(provider.env)
+    names = " or ".join(name for name in provider.env if is_key_variable(name)) or " and ".join(
+        provider.env
+    )
     return f"Set {names}, or run {login}." if names else f"Run {login}."
 
 
 def describe_missing_address(provider: Provider, url: str, environment: Mapping[str, str]) -> str:
-    """Return why a provider's address (`url`, perhaps with `${NAME}` in it) is not known, and how to name it."""
+    """Return why a provider's address (`url`, perhaps with `${NAME}` in it) is not known,
+    and how to name it.
+    """
     missing = [name for name in re.findall(_VARIABLE_PATTERN, url) if not environment.get(name)]
     options = {name: option for option, name in SETTING_VARIABLES.get(provider.id, {}).items()}
     if missing:
         names = [f"`{options[name]}`" for name in missing if name in options]
-        alternative = f", or {' and '.join(names)} in provider.{provider.id}.options of codeloop.json" if names else ""
+        alternative = (
+            f", or {' and '.join(names)} in provider.{provider.id}.options of codeloop.json"
+            if names
+            else ""
+        )
         return f"The address of {provider.name} needs {' and '.join(missing)} in the environment{alternative}."
     return f"The address of {provider.name} is not known. Set provider.{provider.id}.options.baseURL in codeloop.json."
 
 
 def read_headers(provider_id: str, value: object) -> dict[str, str]:
-    """Return the option `headers` of a provider. Raises ModelUnavailable: it is not an object of texts."""
+    """Return the option `headers` of a provider.
+    Raises ModelUnavailable: it is not an object of texts.
+    """
     try:
         return msgspec.convert(value or {}, dict[str, str], strict=False)
     except msgspec.ValidationError as error:
@@ -244,7 +281,9 @@ def read_headers(provider_id: str, value: object) -> dict[str, str]:
 
 
 def read_concurrency(provider: Provider) -> int | None:
-    """Return the configured limit of concurrent requests; None: unlimited. Raises `ModelUnavailable`: invalid value."""
+    """Return the configured limit of concurrent requests; None: unlimited. Raises
+    `ModelUnavailable`: invalid value.
+    """
     match provider.config.options.get("concurrency"):
         case None | False:
             return None
@@ -258,7 +297,9 @@ def read_concurrency(provider: Provider) -> int | None:
 
 
 def read_deadline(provider_id: str, name: str, value: object, default: float) -> float:
-    """Return a deadline or a key's lifetime in seconds: the configuration has milliseconds, or false for none."""
+    """Return a deadline or a key's lifetime in seconds: the configuration has milliseconds,
+    or false for none.
+    """
     match value:
         case None | True:
             return default

@@ -1,7 +1,8 @@
 """Hints for fixing a refused request: where its key and address are set, and which models exist.
 
-`wire/service_errors.py` puts them into messages; lists of providers and `codeloop auth login` name a key that takes
-precedence over a stored one. Only `make_hints` in `providers.py` makes them, since they need the tables of `Providers`.
+`wire/service_errors.py` puts them into messages; lists of providers and `codeloop auth login` name
+a key that takes precedence over a stored one. Only `make_hints` in `providers.py` makes them, since
+they need the tables of `Providers`.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -16,7 +17,13 @@ from codeloop.model.credentials.chains import load_chain
 from codeloop.model.credentials.environment import find_environment_key
 from codeloop.model.credentials.store import Credentials, KeyringKey
 from codeloop.model.errors import ModelUnavailable
-from codeloop.model.provider import Provider, SettingFinder, describe_key_setup, has_device_sign_in, resolve_url
+from codeloop.model.provider import (
+    Provider,
+    SettingFinder,
+    describe_key_setup,
+    has_device_sign_in,
+    resolve_url,
+)
 from codeloop.model.wire.endpoint import KEY_HEADERS
 from codeloop.net.hosts import find_url_host, is_loopback
 
@@ -41,18 +48,24 @@ class ProviderHints(Struct, frozen=True):
     """Whether a plugin, with which the user signed in, sends the requests."""
 
     def describe_key(self) -> str:
-        """Return where the key in use comes from and how to change it, or how to set one; never the key itself."""
+        """Return where the key in use comes from and how to change it, or how to set one;
+        never the key itself.
+        """
         if (source := self._find_key_source()) is not None:
             return f"It comes from {source.location}. {source.advice}{self._explain_empty_key()}"
         return f"There is no key for it.{self._explain_empty_key() or ' ' + describe_key_setup(self.provider)}"
 
     def describe_key_source(self) -> str:
-        """Return where the key in use comes from, as the sentence ` The key comes from ...`; empty without a key."""
+        """Return where the key in use comes from, as the sentence ` The key comes from ...`;
+        empty without a key.
+        """
         source = self._find_key_source()
         return "" if source is None else f" The key comes from {source.location}."
 
     def describe_preferred_key(self) -> str:
-        """Return the location of a key that takes precedence over a stored one; empty: there is none."""
+        """Return the location of a key that takes precedence over a stored one;
+        empty: there is none.
+        """
         source = self._find_preferred_key()
         return "" if source is None else source.location
 
@@ -63,7 +76,9 @@ class ProviderHints(Struct, frozen=True):
         """
         name = self.provider.id
         if self.is_sent_by_plugin:
-            return KeySource("a sign-in with a plugin", f"Sign in again: `codeloop auth login {name}`.")
+            return KeySource(
+                "a sign-in with a plugin", f"Sign in again: `codeloop auth login {name}`."
+            )
         if (source := self._find_key_header()) is not None:
             return source
         if self.provider.configured_key:
@@ -94,21 +109,33 @@ class ProviderHints(Struct, frozen=True):
             return source
         if self._is_stored():
             is_in_keyring = isinstance(self.credentials.read_entries()[name], KeyringKey)
-            stored = "the key in the system's keyring" if is_in_keyring else f"the stored key ({self.credentials.path})"
+            stored = (
+                "the key in the system's keyring"
+                if is_in_keyring
+                else f"the stored key ({self.credentials.path})"
+            )
             return KeySource(stored, f"Replace it: `codeloop auth login {name}`.")
         if has_device_sign_in(self.provider, self.credentials):
             location = f"a sign-in ({self.credentials.path})"
             return KeySource(location, f"Sign in again: `codeloop auth login {name}`.")
-        if (chain := load_chain(name)) is not None and (location := chain.describe_credentials(self.environment)):
+        if (chain := load_chain(name)) is not None and (
+            location := chain.describe_credentials(self.environment)
+        ):
             return KeySource(location, f"Sign in again, or change it there. {chain.advice}")
         return None
 
     def _explain_empty_key(self) -> str:
-        """Return a note on an empty `apiKey` of the configuration, which does not count; empty: there is none."""
+        """Return a note on an empty `apiKey` of the configuration, which does not count;
+        empty: there is none.
+        """
         if self.provider.configured_key:
             return ""
         source = self._find_source(("provider", self.provider.id, "options", "apiKey"))
-        return "" if source is None else f" `apiKey` is empty: it comes from {source.location}. {source.advice}"
+        return (
+            ""
+            if source is None
+            else f" `apiKey` is empty: it comes from {source.location}. {source.advice}"
+        )
 
     def describe_url_setting(self) -> str:
         """Return the setting that holds the base URL, and the file that it is in."""
@@ -120,27 +147,37 @@ class ProviderHints(Struct, frozen=True):
 
     async def suggest_models(self) -> str:
         """Return similar models, as ` Did you mean ...?`; a local server is asked for its own."""
-        # The catalog knows the models of a vendor, but not those that are installed on this machine.
+        # The catalog knows the models of a vendor,
+        # but not those that are installed on this machine.
         names: list[str] = [*self.list_models()]
         url = resolve_url(self.provider.url, self.environment) or ""
         if is_loopback(find_url_host(url)):
-            # Imported late: only a server that does not have the model is asked for those that it has.
+            # Imported late: only a server that does not have the model is asked
+            # for those that it has.
             from codeloop.model.catalog.local_servers import discover_servers
 
-            for found in await discover_servers([LocalServer(self.provider.id, self.provider.name, url)]):
+            for found in await discover_servers(
+                [LocalServer(self.provider.id, self.provider.name, url)]
+            ):
                 names = [*found.models]
         alternatives = [name for name in names if name != self.info.id]
         return format_suggestion(
-            f"{self.provider.id}/{name}" for name in find_similar(self.info.id, alternatives, parts=True)
+            f"{self.provider.id}/{name}"
+            for name in find_similar(self.info.id, alternatives, parts=True)
         )
 
     def _find_key_header(self) -> KeySource | None:
-        """Return the source of a header that carries a key, which replaces every other key; None: there is none."""
+        """Return the source of a header that carries a key, which replaces every other key;
+        None: there is none.
+        """
         name = self.provider.id
         options: Any = self.provider.config.options.get("headers") or {}
         row = self.provider.config.models.get(self.info.id)
         tables: list[tuple[Iterable[str], tuple[str, ...]]] = [
-            (options if isinstance(options, dict) else (), ("provider", name, "options", "headers")),
+            (
+                options if isinstance(options, dict) else (),
+                ("provider", name, "options", "headers"),
+            ),
             (row.headers if row else (), ("provider", name, "models", self.info.id, "headers")),
         ]
         for headers, keys in tables:
@@ -151,7 +188,9 @@ class ProviderHints(Struct, frozen=True):
         return None
 
     def _is_stored(self) -> bool:
-        """Return whether a key is stored; False also for a broken file, which is reported elsewhere."""
+        """Return whether a key is stored; False also for a broken file,
+        which is reported elsewhere.
+        """
         try:
             return self.provider.id in self.credentials.read_entries()
         except ModelUnavailable:

@@ -1,4 +1,5 @@
-"""The table of all providers (`Providers`): catalog and configuration merged. It lists, chooses and opens models.
+"""The table of all providers (`Providers`): catalog and configuration merged.
+It lists, chooses and opens models.
 
 It reads nothing from a project's directory: settings, keys and environment are passed to it.
 """
@@ -15,7 +16,12 @@ from codeloop.kit.lazy import load_object
 from codeloop.kit.text.suggest import find_similar, format_suggestion
 from codeloop.model.catalog.catalog import Catalog
 from codeloop.model.catalog.overrides import apply_overrides, is_allowed
-from codeloop.model.catalog.services import SERVICES_BY_PROTOCOL, WireProtocol, find_service, is_supported
+from codeloop.model.catalog.services import (
+    SERVICES_BY_PROTOCOL,
+    WireProtocol,
+    find_service,
+    is_supported,
+)
 from codeloop.model.catalog.vendors import (
     DEPLOYMENT_PROVIDERS,
     EXPLICIT_PROVIDERS,
@@ -28,7 +34,14 @@ from codeloop.model.credentials.chains import load_chain
 from codeloop.model.credentials.environment import find_environment_key, remove_keys
 from codeloop.model.credentials.store import Credentials
 from codeloop.model.endpoints import make_endpoint, may_lack_responses
-from codeloop.model.errors import ModelUnavailable, NoKey, NoModel, UnknownModel, UnsupportedProtocol, WrongKeyOrigin
+from codeloop.model.errors import (
+    ModelUnavailable,
+    NoKey,
+    NoModel,
+    UnknownModel,
+    UnsupportedProtocol,
+    WrongKeyOrigin,
+)
 from codeloop.model.prices import Prices
 from codeloop.model.provider import (
     NO_ORIGINS,
@@ -70,8 +83,9 @@ or start a local server (such as Ollama) that has a model, or name one in codelo
 class UsableProvider(Struct, frozen=True):
     """A provider that can be used now.
 
-    `key_source`: `configuration`, `environment` (a variable, or a cloud's credentials), `credentials` (stored, or
-    signed in), or `none`: without a key, which a configured address may not need.
+    `key_source`: `configuration`, `environment` (a variable, or a cloud's credentials),
+    `credentials` (stored, or signed in), or `none`: without a key,
+    which a configured address may not need.
     """
 
     provider: Provider
@@ -81,9 +95,10 @@ class UsableProvider(Struct, frozen=True):
 class Providers:
     """All providers and models that the catalog and the configuration name.
 
-    `environment` is the process's; `credentials` are the stored keys; `local` are the servers that are looked for on
-    this machine; `origins` says where the configuration is from; `list_plugin_providers` returns the ids of the
-    providers whose requests a plugin sends or signs, once the user has signed in.
+    `environment` is the process's; `credentials` are the stored keys; `local` are the servers that
+    are looked for on this machine; `origins` says where the configuration is from;
+    `list_plugin_providers` returns the ids of the providers whose requests a plugin sends or signs,
+    once the user has signed in.
     """
 
     def __init__(
@@ -108,17 +123,26 @@ class Providers:
         """By provider with `options.concurrency`: the semaphore of its requests."""
 
     def list_enabled(self) -> list[Provider]:
-        """Return every provider that the configuration does not switch off: the configured ones first."""
+        """Return every provider that the configuration does not switch off: the
+        configured ones first.
+        """
         return [provider for provider in self.list_all() if self._is_enabled(provider.id)]
 
     def list_all(self) -> list[Provider]:
-        """Return every provider, those that the configuration switches off too: the configured ones first."""
-        ids = [*self._config.provider, *(row.id for row in self._catalog.list_providers()), *self._local]
+        """Return every provider, those that the configuration switches off too:
+        the configured ones first.
+        """
+        ids = [
+            *self._config.provider,
+            *(row.id for row in self._catalog.list_providers()),
+            *self._local,
+        ]
         providers = (self._find_provider(provider_id) for provider_id in dict.fromkeys(ids))
         return [provider for provider in providers if provider is not None]
 
     def explain_unusable(self, provider: Provider, stored_names: AbstractSet[str]) -> str:
-        """Return why a provider is unusable, in a few words; empty if usable, or unknown without a request.
+        """Return why a provider is unusable, in a few words;
+        empty if usable, or unknown without a request.
 
         `stored_names`: the providers whose keys are stored.
         """
@@ -150,11 +174,17 @@ class Providers:
         """Return all models of a provider by id, those too that the configuration excludes."""
         info = self._catalog.find_provider(provider.id)
         return apply_overrides(
-            info.models if info else {}, provider.config, provider.id, provider.npm, include_excluded=True
+            info.models if info else {},
+            provider.config,
+            provider.id,
+            provider.npm,
+            include_excluded=True,
         )
 
     def list_usable(self) -> list[UsableProvider]:
-        """Return the providers that have a key or a sign-in, or may need none because their address is configured."""
+        """Return the providers that have a key or a sign-in,
+        or may need none because their address is configured.
+        """
         stored_keys = self.credentials.read_entries()
         return [
             UsableProvider(provider, source)
@@ -180,7 +210,9 @@ class Providers:
         """Return the models of a provider by id. Raises `UnknownModel` as `get_provider` does."""
         provider = self.get_provider(provider_id)
         info = self._catalog.find_provider(provider_id)
-        return apply_overrides(info.models if info else {}, provider.config, provider_id, provider.npm)
+        return apply_overrides(
+            info.models if info else {}, provider.config, provider_id, provider.npm
+        )
 
     def find_model(self, ref: str) -> ModelInfo:
         """Return the model that `provider/model` names.
@@ -198,16 +230,22 @@ class Providers:
             raise UnknownModel(
                 f"`{ref}` names no model: write provider/model.{format_suggestion(find_similar(ref, refs, parts=True))}"
             )
-        # Split at the first slash only: ids of gateways contain slashes, such as `openrouter/openai/gpt-5`.
+        # Split at the first slash only: ids of gateways contain slashes, such as
+        # `openrouter/openai/gpt-5`.
         models = self.list_models(provider_id)
         model = models.get(model_id)
         if model is not None:
             return model
         provider = self.get_provider(provider_id)
-        if (provider.accepts_any_model or not provider.has_model_list) and is_allowed(model_id, provider.config):
-            # A local server costs nothing; a configured address may cost something, but nobody knows how much.
+        if (provider.accepts_any_model or not provider.has_model_list) and is_allowed(
+            model_id, provider.config
+        ):
+            # A local server costs nothing; a configured address may cost something,
+            # but nobody knows how much.
             prices = Prices(is_known=provider.accepts_any_model)
-            return ModelInfo(provider_id=provider_id, id=model_id, name=model_id, npm=provider.npm, prices=prices)
+            return ModelInfo(
+                provider_id=provider_id, id=model_id, name=model_id, npm=provider.npm, prices=prices
+            )
         names = [f"{provider_id}/{name}" for name in find_similar(model_id, models, parts=True)]
         raise UnknownModel(
             f"The provider `{provider_id}` has no model `{model_id}`.{format_suggestion(names)} "
@@ -216,15 +254,21 @@ class Providers:
         )
 
     def open_model(self, ref: str, plugin_endpoint: "Endpoint | None" = None) -> ChatModel:
-        """Return the model, without sending anything yet. `plugin_endpoint`: one through which a plugin sends requests.
+        """Return the model, without sending anything yet.
+        `plugin_endpoint`: one through which a plugin sends requests.
 
-        Raises `ModelUnavailable`: unknown name, missing key, a key for another origin, an unsupported protocol.
+        Raises `ModelUnavailable`: unknown name, missing key, a key for another origin,
+        an unsupported protocol.
         """
         info = self.find_model(ref)
         service = find_service(info)
         if service is None:
-            environment_key = find_environment_key(self.get_provider(info.provider_id).env, self.environment)
-            hint = f" The key of {environment_key.variable} does not help." if environment_key else ""
+            environment_key = find_environment_key(
+                self.get_provider(info.provider_id).env, self.environment
+            )
+            hint = (
+                f" The key of {environment_key.variable} does not help." if environment_key else ""
+            )
             raise UnsupportedProtocol(
                 f"`{ref}` is served by the protocol of `{info.protocol or info.npm}`, which codeloop does not speak "
                 f"yet (it speaks {', '.join(sorted(SERVICES_BY_PROTOCOL))}).{hint}\n"
@@ -236,18 +280,26 @@ class Providers:
         from codeloop.model.wrappers.retrying_model import RetryingModel
 
         provider = self.get_provider(info.provider_id)
-        endpoint = plugin_endpoint or make_endpoint(provider, self.credentials, self.environment, service)
+        endpoint = plugin_endpoint or make_endpoint(
+            provider, self.credentials, self.environment, service
+        )
         hints = make_hints(self, provider, info, is_sent_by_plugin=plugin_endpoint is not None)
         endpoint = replace(endpoint, hints=hints)
-        model: ChatModel = load_object(ADAPTERS[service.protocol])(info, endpoint, find_quirks(info))
+        model: ChatModel = load_object(ADAPTERS[service.protocol])(
+            info, endpoint, find_quirks(info)
+        )
         if may_lack_responses(provider, info, endpoint.base_url):
             from codeloop.model.wrappers.responses_or_chat import offer_chat
 
-            model = offer_chat(model, load_object(ADAPTERS["openai-chat"]), endpoint, self._catalog.cache)
+            model = offer_chat(
+                model, load_object(ADAPTERS["openai-chat"]), endpoint, self._catalog.cache
+            )
         if (limit := read_concurrency(provider)) is not None:
             from codeloop.model.wrappers.queued_model import QueuedModel
 
-            model = QueuedModel(model, self._slots.setdefault(provider.id, asyncio.Semaphore(limit)))
+            model = QueuedModel(
+                model, self._slots.setdefault(provider.id, asyncio.Semaphore(limit))
+            )
         # Outside `QueuedModel`, so that a request that waits for its next attempt holds no slot.
         model = RetryingModel(model)
         if plugin_endpoint or not is_loopback(urlsplit(endpoint.base_url).hostname or ""):
@@ -257,11 +309,13 @@ class Providers:
         return wrap_local_model(model, endpoint.base_url, provider.config.models.get(info.id))
 
     async def choose_default(self, preferred: str | None = None) -> str:
-        """Return the default `provider/model`: `preferred`, else the configured one, if there is one.
+        """Return the default `provider/model`: `preferred`, else the configured one,
+        if there is one.
 
-        Otherwise the first that there is: a provider with configured models, a configured key, one in the environment,
-        a stored one, a configured address without a key, a local server that answers. Raises `NoModel` when there is
-        none of these, `UnknownModel` when the preferred or configured model does not exist.
+        Otherwise the first that there is: a provider with configured models, a configured key, one
+        in the environment, a stored one, a configured address without a key, a local server that
+        answers. Raises `NoModel` when there is none of these, `UnknownModel` when the preferred or
+        configured model does not exist.
         """
         if preferred or self._config.model:
             return self.find_model(preferred or self._config.model or "").ref
@@ -278,7 +332,9 @@ class Providers:
             if provider.config.models
         ]
         for provider in (*providers, *_sort_by_preference(by_source)):
-            model = choose_default_model((list_choices(self, provider.id) or self.list_models(provider.id)).values())
+            model = choose_default_model(
+                (list_choices(self, provider.id) or self.list_models(provider.id)).values()
+            )
             if model is not None:
                 return model.ref
         return await self._find_local_model()
@@ -287,10 +343,14 @@ class Providers:
         """Return the servers on this machine that answer now, with the ids of their models."""
         from codeloop.model.catalog.local_servers import discover_servers
 
-        return await discover_servers([server for server in self._local.values() if self._is_enabled(server.id)])
+        return await discover_servers(
+            [server for server in self._local.values() if self._is_enabled(server.id)]
+        )
 
     def choose_small_model(self, ref: str) -> str | None:
-        """Return the model for titles: the configured one, or a small one of the provider of `ref`, if any."""
+        """Return the model for titles: the configured one, or a small one of the provider of `ref`,
+        if any.
+        """
         if self._config.small_model:
             return self.find_model(self._config.small_model).ref
         from codeloop.model.catalog.model_choice import choose_small_model
@@ -300,14 +360,20 @@ class Providers:
         return model.ref if model else None
 
     def make_child_environment(self) -> dict[str, str]:
-        """Return the environment for child processes, without providers' variables and known keys."""
+        """Return the environment for child processes,
+        without providers' variables and known keys.
+        """
         try:
             secrets = self.credentials.list_secrets()
         except ModelUnavailable:
             # A broken file of credentials is reported where a key is needed, not at each command.
             secrets = set[str]()
-        config_keys = {str(row.options.get("apiKey") or "") for row in self._config.provider.values()}
-        return remove_keys(self.environment, self._catalog, secrets | config_keys, self._config.sandbox.variables)
+        config_keys = {
+            str(row.options.get("apiKey") or "") for row in self._config.provider.values()
+        }
+        return remove_keys(
+            self.environment, self._catalog, secrets | config_keys, self._config.sandbox.variables
+        )
 
     async def _find_local_model(self) -> str:
         from codeloop.model.catalog.model_choice import choose_local_model
@@ -319,24 +385,36 @@ class Providers:
         raise NoModel(self._describe_unsupported_keys() + NO_MODEL_MESSAGE)
 
     def _describe_unsupported_keys(self) -> str:
-        """Return a line for every key of the environment whose provider's protocol is not supported."""
+        """Return a line for every key of the environment whose provider's
+        protocol is not supported.
+        """
         lines = ""
         for provider in self.list_enabled():
             key = find_environment_key(provider.env, self.environment)
-            if key is not None and provider.id not in EXPLICIT_PROVIDERS and self.is_unsupported(provider):
+            if (
+                key is not None
+                and provider.id not in EXPLICIT_PROVIDERS
+                and self.is_unsupported(provider)
+            ):
                 lines += f"{key.variable} is set, but codeloop does not speak the protocol of {provider.name} yet.\n"
         return lines
 
     def _is_enabled(self, provider_id: str) -> bool:
         only = self._config.enabled_providers
-        return provider_id not in self._config.disabled_providers and (only is None or provider_id in only)
+        return provider_id not in self._config.disabled_providers and (
+            only is None or provider_id in only
+        )
 
     def _find_provider(self, provider_id: str) -> Provider | None:
         row, local = self._catalog.find_row(provider_id), self._local.get(provider_id)
-        return merge_with_own(provider_id, row, self._config.provider.get(provider_id), local, self._own)
+        return merge_with_own(
+            provider_id, row, self._config.provider.get(provider_id), local, self._own
+        )
 
     def _find_key_source(self, provider: Provider, stored_names: AbstractSet[str]) -> str:
-        """Return the source of a provider's key, as in `UsableProvider`; empty: no key and no configured address."""
+        """Return the source of a provider's key, as in `UsableProvider`;
+        empty: no key and no configured address.
+        """
         if provider.configured_key or provider.has_key_helper:
             return "configuration"
         if is_signed_in(self, provider):
@@ -348,16 +426,20 @@ class Providers:
         if provider.id in stored_names:
             return "credentials"
         chain = load_chain(provider.id)
-        if chain is not None and chain.describe_credentials(resolve_settings(provider, self.environment)):
+        if chain is not None and chain.describe_credentials(
+            resolve_settings(provider, self.environment)
+        ):
             return "environment"
         return "none" if provider.has_configured_url else ""
 
 
-# Functions over `Providers`, which has 20 methods, the most that a class may have: these need its public part only.
+# Functions over `Providers`, which has 20 methods, the most that a class may have: these
+# need its public part only.
 def list_choices(providers: Providers, provider_id: str) -> dict[str, ModelInfo]:
     """Return the models of a provider that may be chosen without the user naming them.
 
-    All of them; but only the configured ones where models have to be deployed or, on this machine, loaded first.
+    All of them; but only the configured ones where models have to be deployed or, on this machine,
+    loaded first.
     """
     models, provider = providers.list_models(provider_id), providers.get_provider(provider_id)
     if provider_id not in DEPLOYMENT_PROVIDERS and not provider.accepts_any_model:
@@ -366,7 +448,11 @@ def list_choices(providers: Providers, provider_id: str) -> dict[str, ModelInfo]
 
 
 def make_hints(
-    providers: Providers, provider: Provider, info: ModelInfo | None = None, *, is_sent_by_plugin: bool = False
+    providers: Providers,
+    provider: Provider,
+    info: ModelInfo | None = None,
+    *,
+    is_sent_by_plugin: bool = False,
 ) -> "ProviderHints":
     """Return the hints for a provider, or for one of its models.
 
@@ -386,11 +472,14 @@ def make_hints(
 
 
 def is_signed_in(providers: Providers, provider: Provider) -> bool:
-    """Return whether the user signed in at a provider: by a device code, or with a plugin (`list_plugin_providers`)."""
+    """Return whether the user signed in at a provider: by a device code, or with a plugin
+    (`list_plugin_providers`).
+    """
     if has_device_sign_in(provider, providers.credentials):
         return True
     return (
-        provider.id in providers.list_plugin_providers() and providers.credentials.find_sign_in(provider.id) is not None
+        provider.id in providers.list_plugin_providers()
+        and providers.credentials.find_sign_in(provider.id) is not None
     )
 
 

@@ -15,12 +15,18 @@ from codeloop.model.chat import ModelInfo
 from codeloop.model.wire.tool_schema import SchemaDialect
 from codeloop.schema.wire import JSON, replace
 
-AnswerFormat = Literal["", "response_format", "output_config", "generation_config", "interaction_format"]
-"""Which body fields carry the JSON Schema of an answer; what they look like: `wire/structured_output.py`."""
+AnswerFormat = Literal[
+    "", "response_format", "output_config", "generation_config", "interaction_format"
+]
+"""Which body fields carry the JSON Schema of an answer; what they look like:
+`wire/structured_output.py`.
+"""
 
 
 class Quirks(Struct, frozen=True):
-    """One vendor's differences from the common form of its protocol; the defaults fit most services."""
+    """One vendor's differences from the common form of its protocol;
+    the defaults fit most services.
+    """
 
     max_tokens_field: str = "max_tokens"
     truncates_answers: bool = False
@@ -28,12 +34,18 @@ class Quirks(Struct, frozen=True):
     accepts_usage_option: bool = True
     """The service accepts `stream_options.include_usage`."""
     accepts_sampling: bool = True
-    """The service accepts `temperature` and `top_p`. False: it only accepts the defaults, so none is sent."""
+    """The service accepts `temperature` and `top_p`.
+    False: it only accepts the defaults, so none is sent.
+    """
     system_role: str = "system"
     reasoning_field: str = ""
-    """The field of an assistant message that carries earlier thinking. The catalog's row of a model overrides it."""
+    """The field of an assistant message that carries earlier thinking.
+    The catalog's row of a model overrides it.
+    """
     refused_keywords: frozenset[str] = frozenset()
-    """JSON Schema keywords that the vendor rejects: they are not sent, but calls are still validated with them."""
+    """JSON Schema keywords that the vendor rejects: they are not sent,
+    but calls are still validated with them.
+    """
     schema_dialect: SchemaDialect = ""
     parallel_tool_calls: bool | None = None
     """The value of `parallel_tool_calls` in requests with tools; None: the field is not sent."""
@@ -50,11 +62,15 @@ class Quirks(Struct, frozen=True):
     accepts_hour_marks: bool = False
     """The service accepts `cache_control` with a lifetime of one hour."""
     cache_marked_models: tuple[str, ...] = ()
-    """Models, by wildcard, that need `cache_control` in chat completions: without it the gateway caches nothing."""
+    """Models, by wildcard, that need `cache_control` in chat completions: without it
+    the gateway caches nothing.
+    """
     cache_minutes: int = 5
     """The lifetime of the service's prompt cache after the last request that used it."""
     answer_format: AnswerFormat = ""
-    """The field that carries the JSON Schema of an answer, also together with tools. "": a tool is used instead."""
+    """The field that carries the JSON Schema of an answer, also together with tools.
+    "": a tool is used instead.
+    """
     models_without_answer_format: tuple[str, ...] = ()
     """Models, by wildcard, that do not support `answer_format`."""
     supports_forced_call: bool = True
@@ -62,9 +78,13 @@ class Quirks(Struct, frozen=True):
     reasoning_summary: str = ""
     """How summaries of thinking are requested in the Responses protocol; "": not at all."""
     patch_grammar_models: tuple[str, ...] = ()
-    """Models, by wildcard, for which the patch tool is a free-form tool: its argument is plain text of a grammar."""
+    """Models, by wildcard, for which the patch tool is a free-form tool: its argument
+    is plain text of a grammar.
+    """
     initiator_header: str = ""
-    """A header that says who caused the request: "user" (a prompt) or "agent" (the requests that follow from it)."""
+    """A header that says who caused the request: "user" (a prompt) or "agent" (the
+    requests that follow from it).
+    """
     headers: dict[str, str] = struct_field(default_factory=dict[str, str])
     """Headers of every request."""
     option_names: dict[str, str] = struct_field(default_factory=dict[str, str])
@@ -90,12 +110,25 @@ OPTION_NAMES = {
 }
 
 OFTEN_REFUSED_KEYWORDS = frozenset({"additionalProperties", "default"})
-"""Schema keywords that some services reject: only services that are known to support them get them."""
+"""Schema keywords that some services reject: only services that are known
+to support them get them.
+"""
 CONSTRAINT_KEYWORDS = frozenset(
-    {"minLength", "maxLength", "pattern", "format", "minItems", "maxItems", "uniqueItems", "multipleOf"}
+    {
+        "minLength",
+        "maxLength",
+        "pattern",
+        "format",
+        "minItems",
+        "maxItems",
+        "uniqueItems",
+        "multipleOf",
+    }
     | {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"}
 )
-"""Schema keywords that make requests fail at some of the services that compile schemas to grammars."""
+"""Schema keywords that make requests fail at some of the services that
+compile schemas to grammars.
+"""
 GRAMMAR_REFUSED_KEYWORDS = OFTEN_REFUSED_KEYWORDS | CONSTRAINT_KEYWORDS
 
 COMPATIBLE_QUIRKS = Quirks(refused_keywords=OFTEN_REFUSED_KEYWORDS, option_names=OPTION_NAMES)
@@ -110,7 +143,7 @@ OPENAI_QUIRKS = Quirks(
     answer_format="response_format",
     reasoning_summary="auto",
     # These were trained to write patches as plain text.
-    patch_grammar_models=("gpt-5*", "gpt-6*", "*codex*"),
+    patch_grammar_models=("gpt-5*", "gpt-6*", "gpt-7*", "gpt-8*", "gpt-9*", "gpt-1?*", "*codex*"),
     # Structured outputs began with `gpt-4o-2024-08-06`.
     models_without_answer_format=(
         "gpt-3.5*",
@@ -136,7 +169,14 @@ ANTHROPIC_QUIRKS = Quirks(
     answer_format="output_config",
     # Models before Opus 4.1 and Sonnet 4.5.
     models_without_answer_format=(
-        *("claude-2*", "claude-3*", "claude-instant*", "claude-opus-4", "claude-opus-4-0", "claude-opus-4-2*"),
+        *(
+            "claude-2*",
+            "claude-3*",
+            "claude-instant*",
+            "claude-opus-4",
+            "claude-opus-4-0",
+            "claude-opus-4-2*",
+        ),
         *("claude-sonnet-4", "claude-sonnet-4-0", "claude-sonnet-4-2*"),
     ),
     option_names=OPTION_NAMES,
@@ -164,7 +204,9 @@ GOOGLE_QUIRKS = Quirks(
     models_without_answer_format=("gemini-1*", "gemini-2*", "gemma*"),
     option_names={"budgetTokens": "thinkingBudget", "maxTokens": "maxOutputTokens"},
 )
-"""`models_without_answer_format` are those before Gemini 3, which refuse tools together with an answer format."""
+"""`models_without_answer_format` are those before Gemini 3,
+which refuse tools together with an answer format.
+"""
 INTERACTIONS_QUIRKS = Quirks(
     cache_minutes=60,
     answer_format="interaction_format",
@@ -180,7 +222,11 @@ INTERACTIONS_QUIRKS = Quirks(
 )
 BEDROCK_QUIRKS = Quirks(
     refused_keywords=frozenset({"default"}),
-    option_names={"budgetTokens": "budget_tokens", "reasoningEffort": "reasoning_effort", "topK": "top_k"},
+    option_names={
+        "budgetTokens": "budget_tokens",
+        "reasoningEffort": "reasoning_effort",
+        "topK": "top_k",
+    },
 )
 QUIRKS_BY_PROTOCOL: dict[str, Quirks] = {
     "anthropic-vertex": ANTHROPIC_QUIRKS,
@@ -246,12 +292,23 @@ QUIRKS_BY_PROVIDER: dict[str, Quirks] = {
     ),
     "fireworks-ai": replace(COMPATIBLE_QUIRKS, truncates_answers=True),
     "openrouter": replace(COMPATIBLE_QUIRKS, cache_marked_models=("*claude*",)),
-    # These compile schemas to grammars with llama.cpp; vLLM and SGLang have engines for more of JSON Schema.
-    "ollama": Quirks(accepts_pdf=False, refused_keywords=GRAMMAR_REFUSED_KEYWORDS, option_names=OPTION_NAMES),
-    "lmstudio": Quirks(accepts_pdf=False, refused_keywords=GRAMMAR_REFUSED_KEYWORDS, option_names=OPTION_NAMES),
-    "llama.cpp": Quirks(accepts_pdf=False, refused_keywords=GRAMMAR_REFUSED_KEYWORDS, option_names=OPTION_NAMES),
-    "vllm": Quirks(accepts_pdf=False, refused_keywords=OFTEN_REFUSED_KEYWORDS, option_names=OPTION_NAMES),
-    "sglang": Quirks(accepts_pdf=False, refused_keywords=OFTEN_REFUSED_KEYWORDS, option_names=OPTION_NAMES),
+    # These compile schemas to grammars with llama.cpp;
+    # vLLM and SGLang have engines for more of JSON Schema.
+    "ollama": Quirks(
+        accepts_pdf=False, refused_keywords=GRAMMAR_REFUSED_KEYWORDS, option_names=OPTION_NAMES
+    ),
+    "lmstudio": Quirks(
+        accepts_pdf=False, refused_keywords=GRAMMAR_REFUSED_KEYWORDS, option_names=OPTION_NAMES
+    ),
+    "llama.cpp": Quirks(
+        accepts_pdf=False, refused_keywords=GRAMMAR_REFUSED_KEYWORDS, option_names=OPTION_NAMES
+    ),
+    "vllm": Quirks(
+        accepts_pdf=False, refused_keywords=OFTEN_REFUSED_KEYWORDS, option_names=OPTION_NAMES
+    ),
+    "sglang": Quirks(
+        accepts_pdf=False, refused_keywords=OFTEN_REFUSED_KEYWORDS, option_names=OPTION_NAMES
+    ),
     "docker-model-runner": Quirks(
         accepts_pdf=False, refused_keywords=GRAMMAR_REFUSED_KEYWORDS, option_names=OPTION_NAMES
     ),
@@ -269,35 +326,51 @@ class FamilyQuirks(Struct, frozen=True):
 
 
 # Kimi's reasoning models refuse every temperature but their own, at each host.
-FAMILY_ROWS = (FamilyQuirks(("*kimi-k2*", "*kimi-k3*", "*kimi-for-coding*"), {"accepts_sampling": False}),)
+FAMILY_ROWS = (
+    FamilyQuirks(("*kimi-k2*", "*kimi-k3*", "*kimi-for-coding*"), {"accepts_sampling": False}),
+)
 """Each row that matches a model overrides its provider's row."""
 
 
 def find_quirks(info: ModelInfo) -> Quirks:
-    """Return the quirks of a model: the row of its protocol, else of its provider, with the changes of its families."""
+    """Return the quirks of a model: the row of its protocol, else of its provider,
+    with the changes of its families.
+    """
     common = OPENAI_LIKE_QUIRKS if info.npm == "@ai-sdk/openai" else COMPATIBLE_QUIRKS
-    row = QUIRKS_BY_PROTOCOL.get(find_protocol(info) or "") or QUIRKS_BY_PROVIDER.get(info.provider_id) or common
+    row = (
+        QUIRKS_BY_PROTOCOL.get(find_protocol(info) or "")
+        or QUIRKS_BY_PROVIDER.get(info.provider_id)
+        or common
+    )
     name = (info.api_id or info.id).lower()
     for family in FAMILY_ROWS:
         if any(matches(name, pattern) for pattern in family.models):
             row = replace(row, **family.changes)
-    # Adaptive models of Claude refuse a temperature, also behind gateways that speak another protocol.
+    # Adaptive models of Claude refuse a temperature,
+    # also behind gateways that speak another protocol.
     return replace(row, accepts_sampling=False) if re.search(ADAPTIVE_MODEL_PATTERN, name) else row
 
 
 def get_cache_lifetime(provider_id: str) -> int:
     """Return the lifetime (ms) of a provider's prompt cache after the last request that used it.
 
-    By the provider alone: a stored answer, about whose request it is asked, does not name its protocol.
+    By the provider alone: a stored answer, about whose request it is asked,
+    does not name its protocol.
     """
-    row = _PROVIDERS_OF_A_PROTOCOL.get(provider_id) or QUIRKS_BY_PROVIDER.get(provider_id, COMPATIBLE_QUIRKS)
+    row = _PROVIDERS_OF_A_PROTOCOL.get(provider_id) or QUIRKS_BY_PROVIDER.get(
+        provider_id, COMPATIBLE_QUIRKS
+    )
     return row.cache_minutes * 60_000
 
 
 def accepts_attachment(info: ModelInfo, quirks: Quirks, mime: str) -> bool:
-    """Return whether the model accepts attachments of a mime type. Only images and PDF files can be accepted."""
+    """Return whether the model accepts attachments of a mime type.
+    Only images and PDF files can be accepted.
+    """
     if mime.startswith("image/"):
         return quirks.accepts_images and ("image" in info.input or info.attachment)
     if mime == "application/pdf":
-        return quirks.accepts_pdf and ("pdf" in info.input or (info.attachment and "image" in info.input))
+        return quirks.accepts_pdf and (
+            "pdf" in info.input or (info.attachment and "image" in info.input)
+        )
     return False

@@ -1,4 +1,6 @@
-"""Lists the models that can be used now, and why the others can't (`codeloop models`); finds one by a short name."""
+"""Lists the models that can be used now, and why the others can't (`codeloop models`);
+finds one by a short name.
+"""
 
 from collections.abc import Collection, Iterator
 
@@ -27,23 +29,31 @@ class ModelOffer(Struct, frozen=True):
 async def list_offers(
     providers: Providers, ids: Collection[str] | None = None
 ) -> tuple[list[ModelOffer], dict[str, str]]:
-    """Return the models of all providers or of those with `ids`, and the reasons by provider why some can't be used.
+    """Return the models of all providers or of those with `ids`,
+    and the reasons by provider why some can't be used.
 
-    Servers on this machine are asked whether they run. The models of unusable providers are only listed with `ids`.
+    Servers on this machine are asked whether they run.
+    The models of unusable providers are only listed with `ids`.
     """
     stored_keys = providers.credentials.read_entries().keys()
     listed = [each for each in providers.list_all() if ids is None or each.id in ids]
     reasons = {each.id: providers.explain_unusable(each, stored_keys) for each in listed}
     local_urls = {each.id: each.url for each in listed if is_loopback(find_url_host(each.url))}
-    served_models = {each.server.id: each.models for each in await providers.discover_local_servers()}
+    served_models = {
+        each.server.id: each.models for each in await providers.discover_local_servers()
+    }
     # A server may run without a list of models, so accepting a connection is enough.
-    listening_urls = await find_listening_urls(url for name, url in local_urls.items() if not reasons[name])
+    listening_urls = await find_listening_urls(
+        url for name, url in local_urls.items() if not reasons[name]
+    )
     offers: list[ModelOffer] = []
     for provider in listed:
         served: Collection[str] = ()
         if not reasons[provider.id]:
             served = served_models.get(provider.id, ())
-            is_answering = provider.id in served_models or local_urls.get(provider.id) in listening_urls
+            is_answering = (
+                provider.id in served_models or local_urls.get(provider.id) in listening_urls
+            )
             if provider.id in local_urls and not is_answering:
                 reasons[provider.id] = SILENT_REASON
         if ids is not None or not reasons[provider.id]:
@@ -54,19 +64,26 @@ async def list_offers(
 def _list_provider_offers(
     providers: Providers, provider: Provider, served: Collection[str], problem: str
 ) -> Iterator[ModelOffer]:
-    """Yield a provider's models: first those that its server on this machine lists, then the others, newest first.
+    """Yield a provider's models: first those that its server on this machine lists,
+    then the others, newest first.
 
-    `served`: the ids that the server lists; `problem`: why none of the provider's models can be used.
+    `served`: the ids that the server lists; `problem`: why none of the provider's
+    models can be used.
     """
     for name in served:
         yield ModelOffer(providers.find_model(f"{provider.id}/{name}"))
     is_absent = bool(served) and not provider.config.models
     for model in sorted(
-        providers.list_all_models(provider).values(), key=lambda model: model.release_date, reverse=True
+        providers.list_all_models(provider).values(),
+        key=lambda model: model.release_date,
+        reverse=True,
     ):
         if model.id not in served:
             yield ModelOffer(
-                model, problem or _explain_unusable(provider, model) or (ABSENT_REASON if is_absent else "")
+                model,
+                problem
+                or _explain_unusable(provider, model)
+                or (ABSENT_REASON if is_absent else ""),
             )
 
 
@@ -77,17 +94,23 @@ def _explain_unusable(provider: Provider, model: ModelInfo) -> str:
 
 
 def find_newest_model(providers: Providers, name: str, selection: str) -> ModelRef | None:
-    """Return the newest usable model for a name without a provider: a model's id, a word of it, or its beginning.
+    """Return the newest usable model for a name without a provider: a model's id, a word of it,
+    or its beginning.
 
-    Of the first provider that has a match: that of `selection`, the `provider/model` in use, is searched before the
-    others. None: no model matches.
+    Of the first provider that has a match: that of `selection`, the `provider/model` in use, is
+    searched before the others. None: no model matches.
     """
-    # A name such as `sonnet` exists at several providers: a subagent should not change the one that pays.
+    # A name such as `sonnet` exists at several providers: a subagent should not
+    # change the one that pays.
     current_provider = selection.partition("/")[0]
-    for usable in sorted(providers.list_usable(), key=lambda usable: usable.provider.id != current_provider):
+    for usable in sorted(
+        providers.list_usable(), key=lambda usable: usable.provider.id != current_provider
+    ):
         models = providers.list_models(usable.provider.id).values()
         by_id = [model for model in models if model.id == name]
-        matching = by_id or [model for model in models if name in model.id.split("/")[-1].split("-")]
+        matching = by_id or [
+            model for model in models if name in model.id.split("/")[-1].split("-")
+        ]
         matching = matching or [model for model in models if model.id.startswith(name)]
         if matching:
             newest = max(matching, key=lambda model: model.release_date)

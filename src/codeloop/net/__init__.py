@@ -1,1 +1,3 @@
-"""Networking: HTTP/1.1 to one origin, server-sent events, proxies, TLS, and which addresses are public."""
+"""Networking: HTTP/1.1 to one origin, server-sent events, proxies, TLS,
+and which addresses are public.
+"""

@@ -1,7 +1,7 @@
 """Resolves host names, and classifies addresses as public or not.
 
-The web tools and the sandbox's proxy use it, so that a model can't reach this machine or its network by a URL
-(server-side request forgery); offline mode, to know what is not on the internet.
+The web tools and the sandbox's proxy use it, so that a model can't reach this machine or its
+network by a URL (server-side request forgery); offline mode, to know what is not on the internet.
 """
 
 import asyncio
@@ -12,7 +12,8 @@ from pathlib import Path
 
 from codeloop.kit.small_files import read_start
 
-# `ipaddress.is_global` is not used: its answers differ between versions of Python, and it has no names for the kinds.
+# `ipaddress.is_global` is not used: its answers differ between versions of Python,
+# and it has no names for the kinds.
 NON_PUBLIC_NETWORKS = (
     ("0.0.0.0/8", "unspecified"),
     ("10.0.0.0/8", "private"),
@@ -51,7 +52,9 @@ NON_PUBLIC_NETWORKS = (
     ("fec0::/10", "private (site-local)"),
     ("ff00::/8", "multicast"),
 )
-"""Non-public networks and their kinds; the first match counts, so addresses precede the networks that contain them."""
+"""Non-public networks and their kinds; the first match counts,
+so addresses precede the networks that contain them.
+"""
 
 HOSTS_FILE = Path("/etc/hosts")
 # Lists that block advertisements make this file large; what comes after this size is not read.
@@ -64,16 +67,19 @@ PUBLIC_IPV6_NETWORK = "2000::/3"
 
 
 def spell_address(ip: IPv4Address | IPv6Address) -> str:
-    """Return the one spelling of an address that hosts, questions and rules have, on every version of Python.
+    """Return the one spelling of an address that hosts, questions and rules have,
+    on every version of Python.
 
-    An IPv4 address written as IPv6 stays hexadecimal (`::ffff:7f00:1`); since 3.13 Python writes `::ffff:127.0.0.1`.
+    An IPv4 address written as IPv6 stays hexadecimal (`::ffff:7f00:1`);
+    since 3.13 Python writes `::ffff:127.0.0.1`.
     """
     mapped = ip.ipv4_mapped if isinstance(ip, IPv6Address) else None
     return str(ip) if mapped is None else f"::ffff:{int(mapped) >> 16:x}:{int(mapped) & 0xFFFF:x}"
 
 
 def classify_non_public(address: str) -> str | None:
-    """Return the kind of an address that is not public, such as `loopback` or `private`; None for a public one.
+    """Return the kind of an address that is not public, such as `loopback` or `private`;
+    None for a public one.
 
     Raises ValueError for a text that is not an address.
 
@@ -84,7 +90,14 @@ def classify_non_public(address: str) -> str | None:
     ip = ip_address(address.partition("%")[0])
     if isinstance(ip, IPv6Address) and ip in ip_network(NAT64_NETWORK):
         return classify_non_public(str(IPv4Address(int(ip) & 0xFFFFFFFF)))
-    kind = next((kind for network, kind in _parse_networks() if ip.version == network.version and ip in network), None)
+    kind = next(
+        (
+            kind
+            for network, kind in _parse_networks()
+            if ip.version == network.version and ip in network
+        ),
+        None,
+    )
     if kind is None and isinstance(ip, IPv6Address) and ip not in ip_network(PUBLIC_IPV6_NETWORK):
         return "reserved"
     return kind
@@ -100,7 +113,9 @@ async def resolve_host(host: str, port: int) -> Sequence[str]:
 
 
 def is_in_hosts_file(host: str, hosts: Path = HOSTS_FILE) -> bool:
-    """Return whether this machine's hosts file has an address for a host, so that no name server is asked."""
+    """Return whether this machine's hosts file has an address for a host,
+    so that no name server is asked.
+    """
     try:
         text = read_start(hosts, _MAX_HOSTS_FILE_BYTES).decode(errors="replace").lower()
     except OSError:
@@ -110,7 +125,9 @@ def is_in_hosts_file(host: str, hosts: Path = HOSTS_FILE) -> bool:
 
 
 def keep_address(address: str, port: int) -> tuple[str, int]:
-    """Return a checked address as it is: the default of callers that let tests lead connections elsewhere."""
+    """Return a checked address as it is: the default of callers that let tests
+    lead connections elsewhere.
+    """
     return address, port
 
 

@@ -1,4 +1,6 @@
-"""Decodes the transfer encoding `chunked` of HTTP/1.1: each chunk of a body comes after a line with its length."""
+"""Decodes the transfer encoding `chunked` of HTTP/1.1: each chunk of a body comes
+after a line with its length.
+"""
 
 from codeloop.net.errors import NetworkError
 
@@ -18,10 +20,13 @@ class ChunkedBody:
         """The bytes of the current chunk that are still to come, with the line break after it."""
 
     def feed(self, data: bytes) -> bytes:
-        """Take the next bytes; return what they hold of the body. Raises NetworkError when they are not chunks."""
+        """Take the next bytes; return what they hold of the body.
+        Raises NetworkError when they are not chunks.
+        """
         buffer = self._buffer + data if self._buffer else data
         size, position, pieces = len(buffer), 0, list[bytes]()
-        # The common case, without a search: all of the data belongs to a chunk whose head came earlier. The
+        # The common case, without a search: all of the data belongs to a chunk whose
+        # head came earlier. The
         # line break after the chunk, which `_remaining` counts too, is not part of the body.
         if self._remaining:
             pieces.append(buffer[: max(self._remaining - 2, 0)])
@@ -47,7 +52,8 @@ class ChunkedBody:
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     def _skip_trailers(self, buffer: bytes, position: int, end: int, pieces: list[bytes]) -> bytes:
-        """Look for the empty line that ends the body, after trailers, which are not needed; return the body so far.
+        """Look for the empty line that ends the body, after trailers, which are not needed;
+        return the body so far.
 
         `position` and `end`: where the line of the last chunk, whose length is 0, begins and ends.
         """

@@ -1,6 +1,7 @@
 """An HTTP client of one origin: persistent connections, deadlines, and proxies of the environment.
 
-Services of models (`model/wire/http_model.py`), HTTP hooks, code forges and Kubernetes are called through it.
+Services of models (`model/wire/http_model.py`), HTTP hooks,
+code forges and Kubernetes are called through it.
 """
 
 import asyncio
@@ -39,11 +40,15 @@ class RequestClient(Protocol):
     """Sends requests to a service, and returns its responses."""
 
     async def post(self, path: str, headers: dict[str, str], body: bytes) -> "HttpResponse":
-        """Send `body` to the base URL plus `path`; return the response when its head is there. Raises NetworkError."""
+        """Send `body` to the base URL plus `path`; return the response when its head is there.
+        Raises NetworkError.
+        """
         ...
 
     def release(self, source: BodyStream) -> None:
-        """Take back the stream from which a response was read, to use its connection again or to drop it."""
+        """Take back the stream from which a response was read,
+        to use its connection again or to drop it.
+        """
         ...
 
     async def aclose(self) -> None:
@@ -52,9 +57,13 @@ class RequestClient(Protocol):
 
 
 class HttpResponse:
-    """Status, headers (lower-case names) and streamed body of one response. Whoever takes it calls `close`."""
+    """Status, headers (lower-case names) and streamed body of one response.
+    Whoever takes it calls `close`.
+    """
 
-    def __init__(self, http: RequestClient, source: BodyStream, status: int, headers: dict[str, str]) -> None:
+    def __init__(
+        self, http: RequestClient, source: BodyStream, status: int, headers: dict[str, str]
+    ) -> None:
         self.status = status
         self.headers = headers
         self._http = http
@@ -62,11 +71,14 @@ class HttpResponse:
         self._inflate = _make_inflater(headers.get("content-encoding", ""))
 
     async def read(self, seconds: float, *, kind: NetworkErrorKind = "idle") -> bytes:
-        """Return more of the body within `seconds`, b"" at its end. Raises NetworkError (`kind` after the deadline)."""
+        """Return more of the body within `seconds`, b"" at its end.
+        Raises NetworkError (`kind` after the deadline).
+        """
         source = self._source
         if source is None:
             return b""
-        # Only a socket can be read on after a read was cut off: the stream of an HTTP client is over then.
+        # Only a socket can be read on after a read was cut off: the stream of an
+        # HTTP client is over then.
         read_late = source.read if isinstance(source, Connection) else None
         while data := await _await_within(seconds, source.read(), kind, read_late):
             if self._inflate is None:
@@ -76,7 +88,9 @@ class HttpResponse:
         return b""
 
     async def read_some(self, size: int, seconds: float) -> bytes:
-        """Return at most `size` bytes of the body, as much as comes within `seconds` a piece; never fails."""
+        """Return at most `size` bytes of the body, as much as comes within `seconds` a piece;
+        never fails.
+        """
         pieces, length = list[bytes](), 0
         try:
             while length < size and (data := await self.read(seconds)):
@@ -88,7 +102,9 @@ class HttpResponse:
         return b"".join(pieces)[:size]
 
     async def finish(self) -> None:
-        """Read the end of a body whose content is complete, so that its connection can be used again; give up soon."""
+        """Read the end of a body whose content is complete,
+        so that its connection can be used again; give up soon.
+        """
         try:
             while await self.read(MODEL_GRACE_TIME.seconds):
                 pass
@@ -96,7 +112,9 @@ class HttpResponse:
             return
 
     def close(self) -> None:
-        """Keep the connection for the next request if the body was read to its end, else drop it at once."""
+        """Keep the connection for the next request if the body was read to its end,
+        else drop it at once.
+        """
         source, self._source = self._source, None
         if source is not None:
             self._http.release(source)
@@ -105,11 +123,14 @@ class HttpResponse:
 class OriginClient:
     """A client of one origin. Redirects are not followed; proxies come from the environment."""
 
-    def __init__(self, base_url: str, connect: float, first_byte: float, tls: SSLContext | None = None) -> None:
+    def __init__(
+        self, base_url: str, connect: float, first_byte: float, tls: SSLContext | None = None
+    ) -> None:
         """Connect to nothing yet.
 
-        `connect`, `first_byte`: the seconds that a connection and the beginning of an answer may take. `tls`: the
-        context for a service with its own authority or client certificate; it is reached without a proxy.
+        `connect`, `first_byte`: the seconds that a connection and the beginning of an answer may
+        take. `tls`: the context for a service with its own authority or client certificate;
+        it is reached without a proxy.
         """
         self._tls = tls
         self._base_url = base_url
@@ -121,24 +142,35 @@ class OriginClient:
         self._proxy: ProxyClient | None = None
 
     async def post(self, path: str, headers: dict[str, str], body: bytes) -> HttpResponse:
-        """Send `body` to the base URL plus `path`; return the response when its head is there. Raises NetworkError."""
+        """Send `body` to the base URL plus `path`; return the response when its head is there.
+        Raises NetworkError.
+        """
         return await self.request("POST", path, headers, body)
 
-    async def request(self, method: str, path: str, headers: dict[str, str], body: bytes = b"") -> HttpResponse:
-        """Send a request to the base URL plus `path`; return the response when its head is there. Raises NetworkError.
+    async def request(
+        self, method: str, path: str, headers: dict[str, str], body: bytes = b""
+    ) -> HttpResponse:
+        """Send a request to the base URL plus `path`; return the response when its head is there.
+        Raises NetworkError.
 
-        If an idle connection turns out to be closed before an answer begins, the request is sent again on another one.
+        If an idle connection turns out to be closed before an answer begins,
+        the request is sent again on another one.
         """
         require_reachable(self._base_parts.hostname or "")
         host = self._base_parts.hostname or ""
         # No proxy can reach this machine's own servers, even if NO_PROXY does not list them.
         is_direct = self._tls is not None or is_local_host(host)
-        if not is_direct and (proxy := find_proxy(self._base_parts.scheme, host, self._port, os.environ)):
+        if not is_direct and (
+            proxy := find_proxy(self._base_parts.scheme, host, self._port, os.environ)
+        ):
             self._proxy = self._proxy or ProxyClient(proxy, self._connect_seconds, self._first_byte)
-            source = await self._proxy.request(method, join_url(self._base_url, path), headers, body)
+            source = await self._proxy.request(
+                method, join_url(self._base_url, path), headers, body
+            )
             return HttpResponse(self, source, source.status, source.headers)
         head = self._format_head(method, path, headers, len(body))
-        # A service may close an idle connection at any time, even while the request is on its way (RFC 9112, 9.3.1).
+        # A service may close an idle connection at any time,
+        # even while the request is on its way (RFC 9112, 9.3.1).
         while (connection := self._take_idle()) is not None:
             if await self._exchange(connection, head, body):
                 return HttpResponse(self, connection, connection.status, connection.headers)
@@ -148,7 +180,9 @@ class OriginClient:
         return HttpResponse(self, connection, connection.status, connection.headers)
 
     def release(self, source: BodyStream) -> None:
-        """Take back the stream that a response was read from, to use its connection again or to drop it."""
+        """Take back the stream that a response was read from,
+        to use its connection again or to drop it.
+        """
         if isinstance(source, Connection) and source.can_be_used and source.keeps_alive:
             self._idle_connections.append((source, time.monotonic()))
         else:
@@ -164,7 +198,8 @@ class OriginClient:
     async def _exchange(self, connection: Connection, head: bytes, body: bytes) -> bool:
         """Send a request, and read the answer's head.
 
-        Return False if the service had closed this idle connection before it answered. Raises NetworkError.
+        Return False if the service had closed this idle connection before it answered.
+        Raises NetworkError.
         """
         is_new, is_complete = not connection.has_answered, False
         connection.has_answered = False
@@ -173,18 +208,24 @@ class OriginClient:
             await _await_within(self._first_byte, exchange, "first-byte", connection.receive_head)
             is_complete = True
         except NetworkError as error:
-            # Once an answer has begun, sending the request again could have the work done, and paid for, twice.
+            # Once an answer has begun, sending the request again could have the work done,
+            # and paid for, twice.
             if is_new or error.kind != "cut" or connection.has_answered:
                 raise
         finally:
-            # Also when the task is cancelled: a connection in the middle of an exchange can't be used again.
+            # Also when the task is cancelled: a connection in the middle of an exchange
+            # can't be used again.
             if not is_complete:
                 connection.close()
         return is_complete
 
     async def _connect(self) -> Connection:
         try:
-            tls = (self._tls or load_service_tls_context()) if self._base_parts.scheme == "https" else None
+            tls = (
+                (self._tls or load_service_tls_context())
+                if self._base_parts.scheme == "https"
+                else None
+            )
         except CodeloopError as error:
             raise NetworkError("certificate", str(error)) from None
         connecting = Connection.open(self._base_parts.hostname or "", self._port, tls)
@@ -199,7 +240,8 @@ class OriginClient:
         return None
 
     def _format_head(self, method: str, path: str, headers: dict[str, str], length: int) -> bytes:
-        # A path is never empty in a request, though it may be in a URL: that of a hook has nothing after its host.
+        # A path is never empty in a request, though it may be in a URL: that of a hook
+        # has nothing after its host.
         base_path = self._base_parts.path or ("" if path else "/")
         target = join_url(f"{base_path}?{self._base_parts.query}", path)
         lines = [
@@ -207,7 +249,11 @@ class OriginClient:
             f"host: {format_host_header(self._base_parts)}",
         ]
         # A line break in a value would let it add headers, or a second request.
-        lines += [f"{name}: {value}" for name, value in headers.items() if "\n" not in value and "\r" not in value]
+        lines += [
+            f"{name}: {value}"
+            for name, value in headers.items()
+            if "\n" not in value and "\r" not in value
+        ]
         lines += [f"content-length: {length}", "", ""]
         return "\r\n".join(lines).encode("latin-1", "replace")
 
@@ -236,8 +282,9 @@ async def _await_within(
 ) -> Result:
     """Await `work` for at most `seconds`, then raise NetworkError of `kind`.
 
-    `take_late`: called after the deadline; its result counts if it is there without waiting. After a program stood
-    still (Ctrl-Z, a machine without a free core) its deadline is over although the service was in time.
+    `take_late`: called after the deadline; its result counts if it is there without waiting. After
+    a program stood still (Ctrl-Z, a machine without a free core) its deadline is over
+    although the service was in time.
     """
     try:
         async with asyncio.timeout(None if isinf(seconds) else seconds):
@@ -267,7 +314,9 @@ def _make_inflater(encoding: str) -> Callable[[bytes], bytes] | None:
         except zlib.error as error:
             raise NetworkError("protocol", f"broken compression ({error})") from None
         if inflater.unconsumed_tail:
-            raise NetworkError("protocol", f"compressed data that becomes more than {MODEL_INFLATED.value} bytes")
+            raise NetworkError(
+                "protocol", f"compressed data that becomes more than {MODEL_INFLATED.value} bytes"
+            )
         return plain
 
     return inflate_chunk

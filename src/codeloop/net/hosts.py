@@ -1,6 +1,8 @@
-"""Recognises hosts that are this machine, or that offline mode may reach, and formats hosts for URLs and headers.
+"""Recognises hosts that are this machine, or that offline mode may reach,
+and formats hosts for URLs and headers.
 
-Offline mode (`--offline` or `CODELOOP_OFFLINE=1`): only this machine and private networks are reachable.
+Offline mode (`--offline` or `CODELOOP_OFFLINE=1`): only this machine and private
+networks are reachable.
 """
 
 import os
@@ -16,8 +18,9 @@ DEFAULT_PORTS = {"http": 80, "https": 443}
 def is_loopback(host: str) -> bool:
     """Return whether a host is this machine by its address or by the name `localhost`.
 
-    Requests to it cross no network. A name that only begins or ends like it (`localhost.evil.example`,
-    `127.0.0.1.nip.io`, `app.localhost`) is for a name server to resolve, so it doesn't count.
+    Requests to it cross no network. A name that only begins or ends like it
+    (`localhost.evil.example`, `127.0.0.1.nip.io`, `app.localhost`) is for a name server to resolve,
+    so it doesn't count.
     """
     plain = host.strip("[]").partition("%")[0]
     if plain.lower() == "localhost":
@@ -32,7 +35,9 @@ def is_loopback(host: str) -> bool:
 
 
 def is_local_host(host: str) -> bool:
-    """Return whether a host is this machine, by `is_loopback` or by a name below `localhost` (RFC 6761)."""
+    """Return whether a host is this machine, by `is_loopback` or by a name below
+    `localhost` (RFC 6761).
+    """
     return is_loopback(host) or host.lower().endswith(".localhost")
 
 
@@ -52,7 +57,8 @@ def find_url_host(url: str) -> str:
 def format_host_header(url: SplitResult) -> str:
     """Return the Host header of requests to a URL: lower case, without user name and default port.
 
-    Signatures of Amazon are computed over it, so what is signed and what is sent come from this one function.
+    Signatures of Amazon are computed over it, so what is signed and what is sent
+    come from this one function.
     """
     host = add_brackets(url.hostname or "")
     return host if url.port in {None, DEFAULT_PORTS.get(url.scheme)} else f"{host}:{url.port}"
@@ -62,7 +68,9 @@ OFFLINE_VARIABLE = "CODELOOP_OFFLINE"
 OFFLINE_MESSAGE = f"codeloop is offline (--offline or {OFFLINE_VARIABLE})"
 _NUMBER = r"0x[0-9a-f]*|[0-9]+"
 _PRIVATE_NAME_ENDINGS = (".local", ".lan", ".internal", ".home.arpa")
-"""Endings of names in private networks (RFC 6762, RFC 8375, ICANN's `internal`, and `lan` of many routers)."""
+"""Endings of names in private networks (RFC 6762, RFC 8375, ICANN's `internal`,
+and `lan` of many routers).
+"""
 
 
 def is_offline(environment: Mapping[str, str] = os.environ) -> bool:
@@ -71,7 +79,8 @@ def is_offline(environment: Mapping[str, str] = os.environ) -> bool:
 
 
 def is_reachable_offline(host: str) -> bool:
-    """Return whether a host is this machine or in a private network, by its address or name. Asks no name server.
+    """Return whether a host is this machine or in a private network, by its address or name.
+    Asks no name server.
 
     A name without a dot counts too: it belongs to this network, such as that of another container.
     """

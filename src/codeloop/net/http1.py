@@ -1,7 +1,8 @@
-"""HTTP/1.1 over one socket, for requests that are sent at once and answers that stream; `OriginClient` uses it.
+"""HTTP/1.1 over one socket, for requests that are sent at once and answers that stream;
+`OriginClient` uses it.
 
-Written here because a library costs more than the rest of a start: 150 to 200 ms for the first request and 12 µs for
-each chunk of an answer, against 1 µs here.
+Written here because a library costs more than the rest of a start: 150 to 200 ms for the first
+request and 12 µs for each chunk of an answer, against 1 µs here.
 """
 
 import asyncio
@@ -23,7 +24,9 @@ LENGTH_PATTERN = r"[0-9]{1,18}"
 
 
 class Connection:
-    """One socket to one origin. One exchange at a time: `send`, `receive_head`, then `read` until it returns b""."""
+    """One socket to one origin. One exchange at a time: `send`, `receive_head`,
+    then `read` until it returns b"".
+    """
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.has_answered = False
@@ -34,14 +37,17 @@ class Connection:
         self._writer = writer
         self._chunks: ChunkedBody | None = None
         self._remaining: int | None = 0
-        """The bytes of the body that are still to come; None: the body is chunked, or ends with the connection."""
+        """The bytes of the body that are still to come;
+        None: the body is chunked, or ends with the connection.
+        """
         self._loop = asyncio.get_running_loop()
 
     @classmethod
     async def open(cls, host: str, port: int, tls: SSLContext | None) -> "Connection":
         """Connect to a host, by TLS if there is a context for it. Raises NetworkError."""
         try:
-            # If the first address is silent, the next one is tried after the delay that RFC 8305 proposes.
+            # If the first address is silent, the next one is tried after the delay
+            # that RFC 8305 proposes.
             reader, writer = await asyncio.open_connection(
                 host, port, ssl=tls, limit=READ_BYTES, happy_eyeballs_delay=0.25
             )
@@ -53,7 +59,9 @@ class Connection:
         return cls(reader, writer)
 
     async def send(self, head: bytes, body: bytes) -> None:
-        """Write a request. A response that the service sends before it has read everything is still received."""
+        """Write a request. A response that the service sends before it has read
+        everything is still received.
+        """
         self._writer.writelines((head, body))
         try:
             await self._writer.drain()
@@ -62,7 +70,9 @@ class Connection:
             return
 
     async def receive_head(self) -> None:
-        """Read status and headers, skipping interim answers. Raises NetworkError; "cut" when the connection ends."""
+        """Read status and headers, skipping interim answers. Raises NetworkError;
+        "cut" when the connection ends.
+        """
         while True:
             try:
                 head = await self._reader.readuntil(b"\r\n\r\n")
@@ -81,7 +91,9 @@ class Connection:
                 return
 
     async def read(self) -> bytes:
-        """Return more of the body, b"" at its end. Raises NetworkError when the connection ends before the body."""
+        """Return more of the body, b"" at its end. Raises NetworkError when the connection
+        ends before the body.
+        """
         while not self.is_complete:
             try:
                 data = await self._reader.read(
@@ -106,26 +118,43 @@ class Connection:
 
     @property
     def can_be_used(self) -> bool:
-        """Whether another request may be sent: same event loop, nothing outstanding, not closed by the service."""
-        # A program may use several event loops one after the other; a socket belongs to the loop that it was made in.
+        """Whether another request may be sent: same event loop, nothing outstanding,
+        not closed by the service.
+        """
+        # A program may use several event loops one after the other;
+        # a socket belongs to the loop that it was made in.
         is_same_loop = self._loop is asyncio.get_running_loop()
-        return is_same_loop and self.is_complete and not self._reader.at_eof() and not self._writer.is_closing()
+        return (
+            is_same_loop
+            and self.is_complete
+            and not self._reader.at_eof()
+            and not self._writer.is_closing()
+        )
 
     @property
     def keeps_alive(self) -> bool:
-        """Whether the service accepts another request on this connection after a complete answer."""
+        """Whether the service accepts another request on this connection
+        after a complete answer.
+        """
         # Without a length the answer ends where the connection does.
         has_length = self._chunks is not None or "content-length" in self.headers
-        return has_length and self.is_complete and "close" not in self.headers.get("connection", "").lower()
+        return (
+            has_length
+            and self.is_complete
+            and "close" not in self.headers.get("connection", "").lower()
+        )
 
     def close(self) -> None:
         """Drop the connection at once."""
-        # `abort` and not `close`: data that was not sent yet must not be, and TLS must not wait for the other side.
+        # `abort` and not `close`: data that was not sent yet must not be,
+        # and TLS must not wait for the other side.
         if not self._loop.is_closed():
             self._writer.transport.abort()
 
     def _check_end(self) -> bytes:
-        """Return b"" if the end of the connection ends the body too. Raises NetworkError if more was announced."""
+        """Return b"" if the end of the connection ends the body too.
+        Raises NetworkError if more was announced.
+        """
         if self._remaining is None and self._chunks is None:
             self._remaining = 0
             return b""
@@ -142,11 +171,17 @@ class Connection:
             name, colon, value = line.partition(":")
             if colon:
                 name = name.strip().lower()
-                headers[name] = f"{headers[name]}, {value.strip()}" if name in headers else value.strip()
+                headers[name] = (
+                    f"{headers[name]}, {value.strip()}" if name in headers else value.strip()
+                )
         self.status, self.headers = int(status[:3]), headers
-        self._chunks = ChunkedBody() if "chunked" in headers.get("transfer-encoding", "").lower() else None
+        self._chunks = (
+            ChunkedBody() if "chunked" in headers.get("transfer-encoding", "").lower() else None
+        )
         length = headers.get("content-length", "")
-        is_length = self._chunks is None and compile_once(LENGTH_PATTERN).fullmatch(length) is not None
+        is_length = (
+            self._chunks is None and compile_once(LENGTH_PATTERN).fullmatch(length) is not None
+        )
         self._remaining = int(length) if is_length else None
         # These have no body, whatever their headers say.
         if self.status in {204, 304}:
@@ -158,7 +193,8 @@ def _classify_error(error: OSError) -> NetworkErrorKind:
         return "certificate"
     if isinstance(error, SSLError):
         return "protocol"
-    # An unknown name is as final as a refusal: the address is probably wrong, so it is retried less.
+    # An unknown name is as final as a refusal: the address is probably wrong,
+    # so it is retried less.
     is_refused = _describe_error(error) == CONNECTION_REFUSED or (
         isinstance(error, gaierror) and error.errno == EAI_NONAME
     )
@@ -177,6 +213,7 @@ def _describe_error(error: OSError) -> str:
         case SSLCertVerificationError():
             return error.verify_message
         case _:
-            # asyncio joins the errors of several addresses to one text: `[Errno 111] Connect call failed (...)`.
+            # asyncio joins the errors of several addresses to one text: `[Errno 111]
+            # Connect call failed (...)`.
             message = (error.strerror or str(error)).lower()
             return CONNECTION_REFUSED if f"errno {ECONNREFUSED}]" in message else message

@@ -1,4 +1,6 @@
-"""Finds the environment's proxy for a host, and sends requests through it with httpx2 (HTTP and SOCKS proxies)."""
+"""Finds the environment's proxy for a host, and sends requests through it with httpx2
+(HTTP and SOCKS proxies).
+"""
 
 import asyncio
 from collections.abc import Mapping
@@ -16,9 +18,9 @@ if TYPE_CHECKING:
 def find_proxy(scheme: str, host: str, port: int, environment: Mapping[str, str]) -> str | None:
     """Return the URL of the proxy for a host, None for a direct connection.
 
-    It reads `https_proxy`, `http_proxy` and `all_proxy`, lower case first, and `no_proxy` (names and all below them,
-    addresses, networks such as `10.0.0.0/8`, `host:port`, `*`). `HTTP_PROXY` in capitals counts too: this program is
-    never a CGI script.
+    It reads `https_proxy`, `http_proxy` and `all_proxy`, lower case first, and `no_proxy` (names
+    and all below them, addresses, networks such as `10.0.0.0/8`, `host:port`, `*`). `HTTP_PROXY` in
+    capitals counts too: this program is never a CGI script.
     """
     # The order of curl: the scheme's own variable before `all_proxy`, and lower case first.
     names = (f"{scheme}_proxy", f"{scheme}_proxy".upper(), "all_proxy", "ALL_PROXY")
@@ -29,7 +31,8 @@ def find_proxy(scheme: str, host: str, port: int, environment: Mapping[str, str]
         pattern = entry.strip().lower()
         if "/" in pattern and _is_in_network(host, pattern):
             return None
-        # `example.com`, `.example.com` and `*.example.com` all mean the name and every name below it.
+        # `example.com`, `.example.com` and `*.example.com` all mean the name
+        # and every name below it.
         name = pattern.lstrip("*").removeprefix(".")
         matches_name = name in {host, f"{add_brackets(host)}:{port}"} or host.endswith(f".{name}")
         if pattern == "*" or (name and matches_name):
@@ -73,7 +76,9 @@ class ProxyResponse:
 
 
 class ProxyClient:
-    """Sends requests through a proxy, with deadlines in seconds. Its first request imports httpx2, which takes long."""
+    """Sends requests through a proxy, with deadlines in seconds.
+    Its first request imports httpx2, which takes long.
+    """
 
     def __init__(self, proxy: str, connect: float, first_byte: float) -> None:
         self._proxy = proxy
@@ -81,7 +86,9 @@ class ProxyClient:
         self._first_byte = first_byte
         self._client: AsyncClient | None = None
 
-    async def request(self, method: str, url: str, headers: dict[str, str], body: bytes) -> ProxyResponse:
+    async def request(
+        self, method: str, url: str, headers: dict[str, str], body: bytes
+    ) -> ProxyResponse:
         """Send a request; return the response once its headers are there. Raises NetworkError."""
         import httpx2
 

@@ -1,4 +1,6 @@
-"""An incremental parser of server-sent events: takes bytes as they come from the network, returns complete events."""
+"""An incremental parser of server-sent events: takes bytes as they come from the network,
+returns complete events.
+"""
 
 from typing import NamedTuple
 
@@ -12,9 +14,10 @@ class EventTooLong(Exception):
 class SseParser:
     """An incremental parser of `text/event-stream`.
 
-    Bytes may be split anywhere, also within a character or between CR and LF. Lines end with LF, CR or CRLF. Comments
-    and the fields `event` and `retry` are ignored: the protocols that are read here repeat the event's name inside
-    the data. An event that the end of the stream cuts off is never returned.
+    Bytes may be split anywhere, also within a character or between CR and LF. Lines end with LF, CR
+    or CRLF. Comments and the fields `event` and `retry` are ignored: the protocols that are read
+    here repeat the event's name inside the data. An event that the end of the stream
+    cuts off is never returned.
     """
 
     def __init__(self, max_event_bytes: int) -> None:
@@ -26,13 +29,15 @@ class SseParser:
         self._has_ended_event = False
 
     def feed(self, chunk: bytes) -> list[bytes]:
-        """Take the next bytes; return the data of the events they complete (several lines are joined with LF).
+        """Take the next bytes; return the data of the events they complete (several
+        lines are joined with LF).
 
         Raises EventTooLong.
         """
         events: list[bytes] = []
         for block in self._split_events(chunk):
-            # Nearly every event of a model's answer is one such line: a slice is cheaper than parsing its fields.
+            # Nearly every event of a model's answer is one such line: a slice is cheaper
+            # than parsing its fields.
             if block.startswith(b"data: ") and b"\n" not in block:
                 events.append(block[6:])
             elif (data := _parse_event(block).data) is not None:
@@ -40,13 +45,16 @@ class SseParser:
         return events
 
     def feed_with_ids(self, chunk: bytes) -> list[tuple[int | None, bytes]]:
-        """Do the same for a stream whose ids are numbers; return each event's id too (None: not a number)."""
+        """Do the same for a stream whose ids are numbers;
+        return each event's id too (None: not a number).
+        """
         events = map(_parse_event, self._split_events(chunk))
         return [(event.number, event.data) for event in events if event.data is not None]
 
     def _split_events(self, chunk: bytes) -> list[bytes]:
         """Return the text of each event that these bytes complete."""
-        # CR and LF of one line end may come in two chunks: the LF must not count as a second line end.
+        # CR and LF of one line end may come in two chunks: the LF must not count
+        # as a second line end.
         if self._after_cr and chunk.startswith(b"\n"):
             chunk = chunk[1:]
             self._after_cr = False
@@ -56,7 +64,8 @@ class SseParser:
         elif chunk:
             self._after_cr = False
         self._pieces.append(chunk)
-        # Pieces are only joined when an event ends: joining at each chunk would take quadratic time.
+        # Pieces are only joined when an event ends: joining at each chunk would
+        # take quadratic time.
         if not self._ends_event(chunk):
             self._size += len(chunk)
             if self._size > self._max_event_bytes:
@@ -71,7 +80,9 @@ class SseParser:
         return blocks
 
     def _ends_event(self, chunk: bytes) -> bool:
-        """Return whether the pieces hold an empty line, which may be split between the last two that are not empty."""
+        """Return whether the pieces hold an empty line, which may be split between the
+        last two that are not empty.
+        """
         if b"\n\n" in chunk:
             return True
         if not chunk.startswith(b"\n"):

@@ -1,10 +1,18 @@
-"""The gate that every tool call passes: decides its needs by rules, and where a user is asked, waits for the answer."""
+"""The gate that every tool call passes: decides its needs by rules, and where a user is asked,
+waits for the answer.
+"""
 
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 
 from msgspec import Struct
 
-from codeloop.permission.grants import ALSO_KEY, DOUBTFUL_KEY, describe_grant, is_covered_by_always, make_grant_rules
+from codeloop.permission.grants import (
+    ALSO_KEY,
+    DOUBTFUL_KEY,
+    describe_grant,
+    is_covered_by_always,
+    make_grant_rules,
+)
 from codeloop.permission.rules import FILE_KINDS, RuleLayers, Verdict, judge_need
 from codeloop.schema.errors import GapError, HookRefused
 from codeloop.schema.event import (
@@ -32,14 +40,19 @@ from codeloop.store.permission_records import get_grant_place
 from codeloop.store.store import Store
 
 KEPT_KEY = "kept"
-"""Metadata key of a question: once allowed, the same need is not asked about again in the session."""
-# The names under which decisions store who made them; databases hold them, so the texts stay as they are.
+"""Metadata key of a question: once allowed, the same need is not asked
+about again in the session.
+"""
+# The names under which decisions store who made them;
+# databases hold them, so the texts stay as they are.
 BY_USER = "person"
 BY_EXTENSION = "extension"
 
 
 class Denied(Exception):
-    """A rule or an extension forbids a need; no user was asked. `reason`: the text of an extension that denied it."""
+    """A rule or an extension forbids a need; no user was asked.
+    `reason`: the text of an extension that denied it.
+    """
 
     advice = "Do not try to achieve the same by other means."
     """Is added to the message for the model; users don't see it."""
@@ -54,31 +67,40 @@ class Denied(Exception):
         cause = f" by the rule {rule.permission} {rule.pattern}: {rule.action}" if rule else ""
         if verdict.is_doubtful:
             cause += f", which could apply since {need.unproven or 'a part of the line is only known when it runs'}"
-        super().__init__(f"Permission denied{cause}: {need.permission} {', '.join(verdict.patterns)}.")
+        super().__init__(
+            f"Permission denied{cause}: {need.permission} {', '.join(verdict.patterns)}."
+        )
 
 
 class Rejected(Exception):
     """The user refused, or no user was there to ask.
 
-    With a `message` the turn continues, so that the model can follow it; without one it ends after this step.
+    With a `message` the turn continues, so that the model can follow it;
+    without one it ends after this step.
     """
 
     def __init__(self, need: Need, message: str | None) -> None:
         self.need = need
         self.message = message
         self.advice = (
-            "Find another way or say in your answer what you could not do." if message == NOBODY_MESSAGE else ""
+            "Find another way or say in your answer what you could not do."
+            if message == NOBODY_MESSAGE
+            else ""
         )
         suffix = f" and said: {message}" if message else "."
         super().__init__(
-            NOBODY_MESSAGE if message == NOBODY_MESSAGE else f"The user rejected this {need.permission} call{suffix}"
+            NOBODY_MESSAGE
+            if message == NOBODY_MESSAGE
+            else f"The user rejected this {need.permission} call{suffix}"
         )
 
 
 class CallRules(Struct, frozen=True):
-    """The rules for a call: lists that it must all pass, its own first. The strictest verdict counts.
+    """The rules for a call: lists that it must all pass, its own first.
+    The strictest verdict counts.
 
-    `approves_questions`: where the rules ask, the answer is yes and no user sees a question (the profile yolo).
+    `approves_questions`: where the rules ask, the answer is yes and no user sees a
+    question (the profile yolo).
     `find_barrier`: returns why a need is denied whatever rules and answers say; "": it is for them.
     """
 
@@ -92,9 +114,11 @@ AskExtensions = Callable[[PermissionRequest], Awaitable[Action]]
 
 
 class _Judgement(Struct, frozen=True):
-    """The verdict on a need, before any question, and the record of the decision, which is completed after it.
+    """The verdict on a need, before any question, and the record of the decision,
+    which is completed after it.
 
-    `decided_by`: by whom it is decided where no user is asked: `rule`, `grant` with an id, or `extension`.
+    `decided_by`: by whom it is decided where no user is asked: `rule`, `grant` with an id,
+    or `extension`.
     """
 
     need: Need
@@ -104,7 +128,8 @@ class _Judgement(Struct, frozen=True):
 
     @property
     def holds_for_session(self) -> bool:
-        """Whether a yes holds for the rest of the session: only if the rule that asked is for a kind of file.
+        """Whether a yes holds for the rest of the session: only if the rule that
+        asked is for a kind of file.
 
         A general rule that asks about every edit, for example, goes on asking.
         """
@@ -113,7 +138,9 @@ class _Judgement(Struct, frozen=True):
 
 
 class Gate(Struct, frozen=True):
-    """Decides needs for a session; questions, grants and decisions live in the store, so any process may answer."""
+    """Decides needs for a session; questions, grants and decisions live in the store,
+    so any process may answer.
+    """
 
     store: Store
 
@@ -125,32 +152,44 @@ class Gate(Struct, frozen=True):
         rules: CallRules,
         extensions: AskExtensions | None = None,
     ) -> bool:
-        """Wait until all needs are allowed; return whether the user was asked, which may have taken days.
+        """Wait until all needs are allowed; return whether the user was asked,
+        which may have taken days.
 
-        All needs of a call share one question: about the first one that must be asked, with the others in `also` of its
-        metadata. Its "always" covers the first one alone. Every decision is stored with its reason.
+        All needs of a call share one question: about the first one that must be asked, with the
+        others in `also` of its metadata. Its "always" covers the first one alone.
+        Every decision is stored with its reason.
         A need that offers no "always" is asked every time: no earlier "always" covers it.
-        A question whose waiting task is cancelled is withdrawn: answered with a rejection that rejects nothing else.
-        `extensions` may allow or deny what would be asked; they are not asked about what a rule denies, nor about a
-        need that was decided before (`Need.preset`).
-        Raises Denied when a rule or an extension forbids one, HookRefused when an extension also ends the turn, and
-        Rejected when the user refuses or nobody can be asked.
+        A question whose waiting task is cancelled is withdrawn: answered with a rejection that
+        rejects nothing else. `extensions` may allow or deny what would be asked; they are not asked
+        about what a rule denies, nor about a need that was decided before (`Need.preset`).
+        Raises Denied when a rule or an extension forbids one, HookRefused when an extension also
+        ends the turn, and Rejected when the user refuses or nobody can be asked.
         """
         judgements = [self._judge(need, session_id, tool, rules) for need in needs]
         for each in judgements:
             if barrier := rules.find_barrier(each.need):
-                self.store.permissions.store_decision(replace(each.decision, action="deny", by="rule", origin=barrier))
+                self.store.permissions.store_decision(
+                    replace(each.decision, action="deny", by="rule", origin=barrier)
+                )
                 raise Denied(each.need, each.verdict, barrier)
-        # All denials before any question: a user must not be asked about a call that can't run anyway.
+        # All denials before any question: a user must not be asked about a call
+        # that can't run anyway.
         for each in judgements:
             if each.verdict.action == "deny":
-                self.store.permissions.store_decision(replace(each.decision, action="deny", by="rule"))
+                self.store.permissions.store_decision(
+                    replace(each.decision, action="deny", by="rule")
+                )
                 raise Denied(each.need, each.verdict)
-        judgements = [await self._ask_extensions(each, session_id, tool, extensions) for each in judgements]
+        judgements = [
+            await self._ask_extensions(each, session_id, tool, extensions) for each in judgements
+        ]
         open_judgements = [each for each in judgements if each.verdict.action == "ask"]
         answer: PermissionAnswer | None = None
-        # A question of a hook or of the tool itself is for the user: the profile yolo answers only those of rules.
-        is_for_user = not rules.approves_questions or any(each.need.preset is not None for each in open_judgements)
+        # A question of a hook or of the tool itself is for the user: the profile yolo
+        # answers only those of rules.
+        is_for_user = not rules.approves_questions or any(
+            each.need.preset is not None for each in open_judgements
+        )
         if open_judgements and is_for_user:
             answer = await self._ask_user(open_judgements, session_id, tool)
             self._check_answerer(open_judgements, answer)
@@ -160,7 +199,9 @@ class Gate(Struct, frozen=True):
         action = "deny" if is_rejected else "allow"
         for each in open_judgements if is_rejected else judgements:
             decided_by = by if each.verdict.action == "ask" else each.decided_by
-            self.store.permissions.store_decision(replace(each.decision, action=action, by=decided_by))
+            self.store.permissions.store_decision(
+                replace(each.decision, action=action, by=decided_by)
+            )
         if answer is not None and is_rejected:
             raise Rejected(open_judgements[0].need, answer.message)
         if answer is not None and answer.reply == "once" and by.startswith(BY_USER):
@@ -173,17 +214,24 @@ class Gate(Struct, frozen=True):
             return
         for each in judgements:
             if each.need.not_by_auto:
-                self.store.permissions.store_decision(replace(each.decision, action="deny", by="--auto"))
+                self.store.permissions.store_decision(
+                    replace(each.decision, action="deny", by="--auto")
+                )
                 raise Denied(each.need, replace(each.verdict, action="deny"), each.need.not_by_auto)
 
     async def _ask_extensions(
-        self, judgement: _Judgement, session_id: str, tool: QuestionTool | None, extensions: AskExtensions | None
+        self,
+        judgement: _Judgement,
+        session_id: str,
+        tool: QuestionTool | None,
+        extensions: AskExtensions | None,
     ) -> _Judgement:
-        """Apply what was decided before the gate (`need.preset`), then let extensions answer; return the judgement.
+        """Apply what was decided before the gate (`need.preset`), then let extensions answer;
+        return the judgement.
 
-        A need that rules allow becomes a question if that decision is "ask". One that would be asked is allowed if it
-        is "allow"; without such a decision extensions may allow or deny it. Raises Denied, and HookRefused when an
-        extension ends the turn.
+        A need that rules allow becomes a question if that decision is "ask". One that would be
+        asked is allowed if it is "allow"; without such a decision extensions may allow or deny it.
+        Raises Denied, and HookRefused when an extension ends the turn.
         """
         need, verdict, reason = judgement.need, judgement.verdict, ""
         if verdict.action == "allow" and need.preset == "ask":
@@ -203,11 +251,17 @@ class Gate(Struct, frozen=True):
                         raise
                     action, reason = "deny", str(error)
         if action == "deny":
-            self.store.permissions.store_decision(replace(judgement.decision, action="deny", by=BY_EXTENSION))
-            reason = reason or f"An extension denied this: {need.permission} {', '.join(need.patterns)}."
+            self.store.permissions.store_decision(
+                replace(judgement.decision, action="deny", by=BY_EXTENSION)
+            )
+            reason = (
+                reason or f"An extension denied this: {need.permission} {', '.join(need.patterns)}."
+            )
             raise Denied(need, verdict, reason)
         if action != verdict.action:
-            return replace(judgement, verdict=replace(verdict, action=action), decided_by=BY_EXTENSION)
+            return replace(
+                judgement, verdict=replace(verdict, action=action), decided_by=BY_EXTENSION
+            )
         return replace(judgement, verdict=verdict)
 
     def _remember_once(self, judgements: Sequence[_Judgement], answer: PermissionAnswer) -> None:
@@ -225,35 +279,52 @@ class Gate(Struct, frozen=True):
                 )
                 self.store.permissions.add_grants([grant])
 
-    def _judge(self, need: Need, session_id: str, tool: QuestionTool | None, rules: CallRules) -> _Judgement:
+    def _judge(
+        self, need: Need, session_id: str, tool: QuestionTool | None, rules: CallRules
+    ) -> _Judgement:
         grants = self.list_grants(session_id, need)
         verdict, origin = judge_need(
             need, rules.lists, tuple(rule for grant in grants for rule in make_grant_rules(grant))
         )
-        # This counts for allowed needs only. Where one is allowed and its rule asks, a grant has answered the question.
+        # This counts for allowed needs only. Where one is allowed and its rule asks,
+        # a grant has answered the question.
         is_by_rule = verdict.rule is None or verdict.rule.action == "allow"
         decided_by = "rule" if is_by_rule else describe_grant(need, grants)
-        return _Judgement(need, verdict, _make_decision(need, verdict, origin, session_id, tool), decided_by)
+        return _Judgement(
+            need, verdict, _make_decision(need, verdict, origin, session_id, tool), decided_by
+        )
 
     def list_grants(self, session_id: str, need: Need) -> list[Grant]:
-        """Return the grants that may cover a need: those given for its location; none, if it offers no "always"."""
+        """Return the grants that may cover a need: those given for its location;
+        none, if it offers no "always".
+        """
         if not need.always:
             return []
         location = get_grant_place(need.metadata)
-        return [grant for grant in self.store.permissions.list_session_grants(session_id) if grant.place == location]
+        return [
+            grant
+            for grant in self.store.permissions.list_session_grants(session_id)
+            if grant.place == location
+        ]
 
     def reply(self, answer: PermissionAnswer, always: Sequence[str] = ()) -> bool:
-        """Settle a question, and the others that the answer covers, in one transaction; return whether it still waited.
+        """Settle a question, and the others that the answer covers, in one transaction;
+        return whether it still waited.
 
-        "always" also allows every other question of the session and of its children that is covered by the patterns of
-        `always`, or else by those of the question; for the scope "session" the session is the outermost one, which the
-        user sees. "reject" without a message ends the turn, so it also rejects all other questions of the session.
+        "always" also allows every other question of the session and of its children that is covered
+        by the patterns of `always`, or else by those of the question; for the scope "session" the
+        session is the outermost one, which the user sees. "reject" without a message ends the turn,
+        so it also rejects all other questions of the session.
         """
         pending = self.store.list_pending_permissions()
-        answered_request = next((request for request in pending if request.id == answer.request_id), None)
+        answered_request = next(
+            (request for request in pending if request.id == answer.request_id), None
+        )
         if answered_request is None:
             return False
-        answered_request = replace(answered_request, always=list(always)) if always else answered_request
+        answered_request = (
+            replace(answered_request, always=list(always)) if always else answered_request
+        )
         answer = replace(answer, session_id=answered_request.session_id)
         # A subagent's question is one of the session that the user works in.
         is_for_session = answer.reply == "always" and answer.scope == "session"
@@ -262,12 +333,17 @@ class Gate(Struct, frozen=True):
         others = [
             other
             for other in pending
-            if other.id != answered_request.id and self._is_settled_by(other, answered_request, answer, holder)
+            if other.id != answered_request.id
+            and self._is_settled_by(other, answered_request, answer, holder)
         ]
-        replies = (PermissionReplied(properties=answer), *(_copy_reply(other, answer) for other in others))
+        replies = (
+            PermissionReplied(properties=answer),
+            *(_copy_reply(other, answer) for other in others),
+        )
 
         def make_events() -> Sequence[StoredEvent]:
-            # Within the transaction: after a crash there is neither a grant without its answer nor the reverse.
+            # Within the transaction: after a crash there is neither a grant without its
+            # answer nor the reverse.
             if is_for_session:
                 self.store.permissions.store_session_answer(answered_request, holder)
             elif answer.reply == "always":
@@ -278,7 +354,11 @@ class Gate(Struct, frozen=True):
         return True
 
     def _is_settled_by(
-        self, other: PermissionRequest, request: PermissionRequest, answer: PermissionAnswer, holder: str
+        self,
+        other: PermissionRequest,
+        request: PermissionRequest,
+        answer: PermissionAnswer,
+        holder: str,
     ) -> bool:
         """Return whether the answer to one question (`request`) settles another question too.
 
@@ -290,10 +370,14 @@ class Gate(Struct, frozen=True):
             case "reject":
                 return not answer.message and other.session_id == request.session_id
             case "always":
-                return is_covered_by_always(request, other) and self._is_within(other.session_id, holder)
+                return is_covered_by_always(request, other) and self._is_within(
+                    other.session_id, holder
+                )
 
     def _is_within(self, session_id: str, ancestor: str) -> bool:
-        return session_id == ancestor or any(each.id == ancestor for each in self.store.walk_ancestors(session_id))
+        return session_id == ancestor or any(
+            each.id == ancestor for each in self.store.walk_ancestors(session_id)
+        )
 
     async def _ask_user(
         self, judgements: Sequence[_Judgement], session_id: str, tool: QuestionTool | None
@@ -314,27 +398,36 @@ class Gate(Struct, frozen=True):
                 try:
                     return await self._wait_for_answer(request, seq)
                 except GapError:
-                    # The answer may be among the events that are gone; unknown, it does not count as a yes.
+                    # The answer may be among the events that are gone;
+                    # unknown, it does not count as a yes.
                     seq = self.store.read_last_seq()
                     if not self._is_pending(request):
                         return _make_rejection(request)
         finally:
-            # Still pending: the turn was cancelled, and no client should show the question any more.
+            # Still pending: the turn was cancelled, and no client should show
+            # the question any more.
             if self._is_pending(request):
                 self.store.append(PermissionReplied(properties=_make_rejection(request)))
 
     def _is_pending(self, request: PermissionRequest) -> bool:
-        return any(pending.id == request.id for pending in self.store.list_pending_permissions(request.session_id))
+        return any(
+            pending.id == request.id
+            for pending in self.store.list_pending_permissions(request.session_id)
+        )
 
     async def _wait_for_answer(self, request: PermissionRequest, after: int) -> PermissionAnswer:
-        """Wait for the answer among the events after the question. Raises GapError when they are no longer kept."""
+        """Wait for the answer among the events after the question.
+        Raises GapError when they are no longer kept.
+        """
         stream = self.store.follow(after, session=request.session_id)
         try:
             async for event in stream:
                 match event.event:
                     case PermissionReplied(properties=answer) if answer.request_id == request.id:
                         return answer
-                    case SessionDeleted(properties=session_info) if session_info.session_id == request.session_id:
+                    case SessionDeleted(properties=session_info) if (
+                        session_info.session_id == request.session_id
+                    ):
                         return _make_rejection(request)
                     case _:
                         pass
@@ -354,7 +447,9 @@ def _make_rejection(request: PermissionRequest) -> PermissionAnswer:
     return PermissionAnswer(session_id=request.session_id, request_id=request.id, reply="reject")
 
 
-def _make_request(need: Need, verdict: Verdict, session_id: str, tool: QuestionTool | None) -> PermissionRequest:
+def _make_request(
+    need: Need, verdict: Verdict, session_id: str, tool: QuestionTool | None
+) -> PermissionRequest:
     return PermissionRequest(
         id=new_id("per"),
         session_id=session_id,
@@ -368,13 +463,21 @@ def _make_request(need: Need, verdict: Verdict, session_id: str, tool: QuestionT
 
 def _copy_reply(request: PermissionRequest, answer: PermissionAnswer) -> PermissionReplied:
     return PermissionReplied(
-        properties=replace(answer, session_id=request.session_id, request_id=request.id, message=None)
+        properties=replace(
+            answer, session_id=request.session_id, request_id=request.id, message=None
+        )
     )
 
 
-def _make_decision(need: Need, verdict: Verdict, origin: str, session_id: str, tool: QuestionTool | None) -> Decision:
-    """Make the record of a decision; `action` and `by` are filled in when it is known who decides."""
-    patterns = (verdict.patterns if verdict.action == "deny" else need.patterns)[: DECISION_PATTERNS.value]
+def _make_decision(
+    need: Need, verdict: Verdict, origin: str, session_id: str, tool: QuestionTool | None
+) -> Decision:
+    """Make the record of a decision; `action` and `by` are filled in when
+    it is known who decides.
+    """
+    patterns = (verdict.patterns if verdict.action == "deny" else need.patterns)[
+        : DECISION_PATTERNS.value
+    ]
     return Decision(
         session_id=session_id,
         time=now_ms(),
@@ -393,4 +496,6 @@ def _make_decision(need: Need, verdict: Verdict, origin: str, session_id: str, t
 def _describe_answerer(answer: PermissionAnswer) -> str:
     """Return who answered a question, and how."""
     reply = "session" if answer.reply == "always" and answer.scope == "session" else answer.reply
-    return {AUTO_MESSAGE: "--auto", NOBODY_MESSAGE: "nobody"}.get(answer.message or "", f"{BY_USER}, {reply}")
+    return {AUTO_MESSAGE: "--auto", NOBODY_MESSAGE: "nobody"}.get(
+        answer.message or "", f"{BY_USER}, {reply}"
+    )

@@ -5,8 +5,9 @@ from functools import cache
 
 from codeloop.kit.wildcard import matches
 
-# By subcommand of git, the options with which it discards work, rewrites a commit or passes over the checks of hooks;
-# git accepts the long ones shortened. `""`: it does so with any words. What the agent has made itself is not
+# By subcommand of git, the options with which it discards work, rewrites a commit or passes over
+# the checks of hooks; git accepts the long ones shortened. `""`: it does so with any words. What
+# the agent has made itself is not
 # an exception: nobody knows which of its commits others have seen.
 _OPTIONS = {
     "commit": ("--am", "-n", "--no-v"),
@@ -46,9 +47,11 @@ def _list_all_patterns() -> tuple[str, ...]:
 
 
 def discards_work(text: str, spellings: Sequence[str] = ()) -> bool:
-    """Return whether a command of git discards work, rewrites a commit or passes over the checks of hooks.
+    """Return whether a command of git discards work,
+    rewrites a commit or passes over the checks of hooks.
 
-    `spellings`: the same command in other words, such as `git reset --hard` of `git -C folder reset --hard`.
+    `spellings`: the same command in other words, such as `git reset --hard` of `git
+    -C folder reset --hard`.
     """
     texts = [each for each in (text, *spellings) if each.startswith("git ")]
     return any(matches(each, pattern) for each in texts for pattern in _list_all_patterns())

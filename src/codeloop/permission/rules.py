@@ -1,4 +1,5 @@
-"""Decides by rules whether a need is allowed, asked about or denied. The last rule that matches counts.
+"""Decides by rules whether a need is allowed, asked about or denied.
+The last rule that matches counts.
 
 Pure functions: the gate (`gate.py`) reads rules and grants, asks users and keeps the decisions.
 """
@@ -25,9 +26,11 @@ from codeloop.schema.permission import (
 
 
 class Verdict(Struct, frozen=True):
-    """The decision on a need: the action, the patterns that are denied or asked about, and the rule that decided.
+    """The decision on a need: the action, the patterns that are denied or asked about,
+    and the rule that decided.
 
-    `is_doubtful`: the effect may go beyond the patterns, so an "always" for them can't allow the need.
+    `is_doubtful`: the effect may go beyond the patterns,
+    so an "always" for them can't allow the need.
     """
 
     action: Action
@@ -37,7 +40,9 @@ class Verdict(Struct, frozen=True):
 
 
 class RuleLayer(Struct, frozen=True):
-    """Rules of one origin. `name`: the origin in words; `locate`: returns where the rule with an index was written."""
+    """Rules of one origin. `name`: the origin in words;
+    `locate`: returns where the rule with an index was written.
+    """
 
     name: str
     rules: Ruleset
@@ -63,10 +68,11 @@ TOOL_PERMISSIONS = {
     "ls": "list",
     "fetch": "webfetch",
 }
-"""By the name of a tool, in our words and those of others: the permission that decides about its calls.
+"""By the name of a tool, in our words and those of others: the permission that
+decides about its calls.
 
-A rule that denies such a tool, or asks about it, is one about that permission, since another tool does the same. One
-that allows it does not allow the others.
+A rule that denies such a tool, or asks about it, is one about that permission, since another tool
+does the same. One that allows it does not allow the others.
 """
 _PATH_PERMISSIONS = frozenset({"read", "edit", "list", "external_directory"})
 _WILDCARD_CHARACTERS = frozenset("*?")
@@ -74,10 +80,14 @@ FILE_KINDS: dict[str, Callable[[str], bool]] = {
     "<secret>": is_secret,
     "<protected>": lambda path: is_protected(path) or needs_confirmation(path),
 }
-"""Rule patterns that stand for a kind of file. An ask for one counts only where the file is known for certain."""
+"""Rule patterns that stand for a kind of file. An ask for one counts only where the
+file is known for certain.
+"""
 
 
-def find_last_match(permission: str, pattern: str, rules: Iterable[PermissionRule]) -> PermissionRule | None:
+def find_last_match(
+    permission: str, pattern: str, rules: Iterable[PermissionRule]
+) -> PermissionRule | None:
     """Return the last rule whose permission and pattern wildcards both match, or None."""
     match = None
     for rule in rules:
@@ -87,22 +97,31 @@ def find_last_match(permission: str, pattern: str, rules: Iterable[PermissionRul
 
 
 def _matches_text(rule: PermissionRule, text: str) -> bool:
-    """Return whether a rule's pattern, or the kind of file that it names, matches a text; permissions do not count."""
+    """Return whether a rule's pattern, or the kind of file that it names, matches a text;
+    permissions do not count.
+    """
     is_of_kind = FILE_KINDS.get(rule.pattern)
-    return is_of_kind(text) if is_of_kind else any(matches(text, each) for each in list_wildcards(rule))
+    return (
+        is_of_kind(text)
+        if is_of_kind
+        else any(matches(text, each) for each in list_wildcards(rule))
+    )
 
 
 def decide(need: Need, *rulesets: Ruleset, grants: Ruleset = ()) -> Verdict:
-    """Decide a need: deny if any of its patterns is denied, else ask if any is asked for, else allow.
+    """Decide a need: deny if any of its patterns is denied, else ask if any is asked for,
+    else allow.
 
-    Rulesets are read as one list, later ones after earlier ones. A pattern that no rule matches is asked for.
-    A grant ("always") only turns a question into permission: it never lifts a denial. A need without patterns is
-    asked for.
+    Rulesets are read as one list, later ones after earlier ones.
+    A pattern that no rule matches is asked for.
+    A grant ("always") only turns a question into permission: it never lifts a denial. A need
+    without patterns is asked for.
 
-    Allowing needs proof: where it is not certain what a line does (`need.unproven`), neither a grant nor a rule that
-    allows particular commands counts. A rule that allows everything (`*`), or one of the need's traits, still does.
-    A possible effect (`need.possible`) is denied if a rule could deny it, and asked for if one could ask for it;
-    where the rules allow every possibility, nothing is asked.
+    Allowing needs proof: where it is not certain what a line does (`need.unproven`), neither a
+    grant nor a rule that allows particular commands counts. A rule that allows everything (`*`), or
+    one of the need's traits, still does.
+    A possible effect (`need.possible`) is denied if a rule could deny it, and asked for if one
+    could ask for it; where the rules allow every possibility, nothing is asked.
     """
     rules = [rule for ruleset in rulesets for rule in ruleset if _is_applicable(rule, need)]
     grants = () if need.unproven else grants
@@ -126,14 +145,21 @@ def decide(need: Need, *rulesets: Ruleset, grants: Ruleset = ()) -> Verdict:
         return Verdict("deny", need.patterns, possible_rule, is_doubtful=True)
     if asked_patterns or possible_rule is not None:
         is_doubtful = possible_rule is not None or bool(need.unproven)
-        return Verdict("ask", tuple(asked_patterns) or need.patterns or ("*",), asking or possible_rule, is_doubtful)
+        return Verdict(
+            "ask",
+            tuple(asked_patterns) or need.patterns or ("*",),
+            asking or possible_rule,
+            is_doubtful,
+        )
     return Verdict("allow", (), allowing)
 
 
 def _find_deciding_rule(
     pattern: str, spellings: Sequence[str], rules: Sequence[PermissionRule]
 ) -> PermissionRule | None:
-    """Return the last rule that matches a pattern, or is a specific deny or ask that may match a spelling of it."""
+    """Return the last rule that matches a pattern, or is a specific deny or ask that
+    may match a spelling of it.
+    """
     for rule in reversed(rules):
         if _matches_text(rule, pattern):
             return rule
@@ -145,16 +171,20 @@ def _find_deciding_rule(
 
 
 def restrict(lists: Iterable[RuleLayers], *sources: RuleLayer) -> tuple[RuleLayers, ...]:
-    """Return the lists that a need must pass when each of `sources` may only restrict: the given ones, and one of each.
+    """Return the lists that a need must pass when each of `sources` may only restrict: the
+    given ones, and one of each.
 
-    In the list of a source, what no rule matches is allowed. As the strictest list counts (`find_strictest`), its
-    `allow` permits nothing that the others don't, nor does its `ask` lift a denial.
+    In the list of a source, what no rule matches is allowed. As the strictest list counts
+    (`find_strictest`), its `allow` permits nothing that the others don't,
+    nor does its `ask` lift a denial.
     """
     return (*lists, *((_ALLOW_ALL, source) for source in sources if source.rules))
 
 
 def _is_about(rule: PermissionRule, permission: str) -> bool:
-    """Return whether a rule is about a permission, by a name of its own or by that of a tool (TOOL_PERMISSIONS)."""
+    """Return whether a rule is about a permission, by a name of its own or by that of
+    a tool (TOOL_PERMISSIONS).
+    """
     if matches(permission, rule.permission):
         return True
     restricts = rule.action != "allow" and rule.pattern != OFFER_PATTERN
@@ -162,24 +192,34 @@ def _is_about(rule: PermissionRule, permission: str) -> bool:
 
 
 def _is_applicable(rule: PermissionRule, need: Need) -> bool:
-    """Return whether a rule applies to a need: by the permission, the traits and the proof, whatever the patterns."""
+    """Return whether a rule applies to a need: by the permission, the traits and the proof,
+    whatever the patterns.
+    """
     if rule.pattern == OFFER_PATTERN or not _is_about(rule, need.permission):
         return False
     if rule.pattern in TRAIT_PATTERNS:
         return TRAIT_PATTERNS[rule.pattern] in need.traits
-    # `rm *: allow` is about how a line starts; in a line that is not proved, something else may run as well.
+    # `rm *: allow` is about how a line starts; in a line that is not proved,
+    # something else may run as well.
     return not need.unproven or rule.action != "allow" or rule.pattern == "*"
 
 
 def list_wildcards(rule: PermissionRule) -> tuple[str, ...]:
-    """Return the meaning of a rule's pattern, as wildcards of which one has to match; of a trait or kind of file `*`.
+    """Return the meaning of a rule's pattern, as wildcards of which one has to match;
+    of a trait or kind of file `*`.
 
-    `./src`, `src/` and `src` mean that folder with all that is in it, and `rm` means that command with any arguments;
-    of a rule that allows, only what it says.
+    `./src`, `src/` and `src` mean that folder with all that is in it, and `rm` means that command
+    with any arguments; of a rule that allows, only what it says.
     """
-    if rule.pattern in TRAIT_PATTERNS or rule.pattern in FILE_KINDS or rule.pattern in {REMOTE_PATTERN, LOSS_PATTERN}:
+    if (
+        rule.pattern in TRAIT_PATTERNS
+        or rule.pattern in FILE_KINDS
+        or rule.pattern in {REMOTE_PATTERN, LOSS_PATTERN}
+    ):
         return ("*",)
-    return _expand_pattern(TOOL_PERMISSIONS.get(rule.permission, rule.permission), rule.pattern, rule.action)
+    return _expand_pattern(
+        TOOL_PERMISSIONS.get(rule.permission, rule.permission), rule.pattern, rule.action
+    )
 
 
 @lru_cache(maxsize=4096)
@@ -197,7 +237,9 @@ def _expand_pattern(permission: str, pattern: str, action: Action) -> tuple[str,
 
 
 def find_strictest(verdicts: Sequence[Verdict]) -> Verdict:
-    """Return the strictest of verdicts on one need: a denial, else one question for all that any of them asks for."""
+    """Return the strictest of verdicts on one need: a denial,
+    else one question for all that any of them asks for.
+    """
     for verdict in verdicts:
         if verdict.action == "deny":
             return verdict
@@ -208,8 +250,12 @@ def find_strictest(verdicts: Sequence[Verdict]) -> Verdict:
     return Verdict("ask", patterns, asking[0].rule, any(verdict.is_doubtful for verdict in asking))
 
 
-def judge_need(need: Need, lists: Sequence[RuleLayers], grants: Ruleset = ()) -> tuple[Verdict, str]:
-    """Decide a need that must pass several lists of rules: the strictest verdict, and where its rule was written."""
+def judge_need(
+    need: Need, lists: Sequence[RuleLayers], grants: Ruleset = ()
+) -> tuple[Verdict, str]:
+    """Decide a need that must pass several lists of rules: the strictest verdict,
+    and where its rule was written.
+    """
     verdicts = [decide(need, *(layer.rules for layer in layers), grants=grants) for layers in lists]
     verdict = find_strictest(verdicts)
     for layers, each in zip(lists, verdicts, strict=True):
@@ -219,23 +265,40 @@ def judge_need(need: Need, lists: Sequence[RuleLayers], grants: Ruleset = ()) ->
     return verdict, _find_rule_origin(verdict.rule, lists[0])
 
 
-def judge_patterns(permission: str, patterns: Sequence[str], lists: Sequence[RuleLayers]) -> dict[str, Action]:
-    """Return the action of the rules on each pattern, judged alone; allowed patterns are left out."""
+def judge_patterns(
+    permission: str, patterns: Sequence[str], lists: Sequence[RuleLayers]
+) -> dict[str, Action]:
+    """Return the action of the rules on each pattern, judged alone;
+    allowed patterns are left out.
+    """
     actions: dict[str, Action] = {
-        each: judge_need(Need(permission=permission, patterns=(each,)), lists)[0].action for each in patterns
+        each: judge_need(Need(permission=permission, patterns=(each,)), lists)[0].action
+        for each in patterns
     }
     return {each: action for each, action in actions.items() if action != "allow"}
 
 
 def list_denied_patterns(permission: str, lists: Sequence[RuleLayers]) -> tuple[str, ...]:
-    """Return the patterns for which rules deny a permission, as wildcards; a denial of everything is not listed."""
-    rules = (rule for layers in lists for layer in layers for rule in layer.rules if rule.action == "deny")
-    wildcards = (each for rule in rules if _is_about(rule, permission) for each in list_wildcards(rule))
+    """Return the patterns for which rules deny a permission, as wildcards;
+    a denial of everything is not listed.
+    """
+    rules = (
+        rule
+        for layers in lists
+        for layer in layers
+        for rule in layer.rules
+        if rule.action == "deny"
+    )
+    wildcards = (
+        each for rule in rules if _is_about(rule, permission) for each in list_wildcards(rule)
+    )
     return tuple(dict.fromkeys(each for each in wildcards if each != "*"))
 
 
 def _find_rule_origin(rule: PermissionRule | None, layers: RuleLayers) -> str:
-    """Return where a rule was written: the last place if equal rules stand in several, since the last one counted."""
+    """Return where a rule was written: the last place if equal rules stand in several,
+    since the last one counted.
+    """
     for layer in reversed(layers):
         for index in range(len(layer.rules) - 1, -1, -1):
             if layer.rules[index] == rule:
@@ -247,7 +310,9 @@ _GUARDED_KINDS = {"read": FILE_KINDS["<secret>"], "edit": FILE_KINDS["<protected
 
 
 def _is_granted(permission: str, pattern: str, grants: Ruleset) -> bool:
-    """Return whether an "always" covers a pattern. A guarded file needs one for exactly this file."""
+    """Return whether an "always" covers a pattern.
+    A guarded file needs one for exactly this file.
+    """
     # A user who gave an "always" for a folder did not have its secrets in mind.
     if permission in _GUARDED_KINDS and _GUARDED_KINDS[permission](pattern):
         grants = tuple(grant for grant in grants if grant.pattern == pattern)
@@ -255,16 +320,23 @@ def _is_granted(permission: str, pattern: str, grants: Ruleset) -> bool:
     return granted is not None and granted.action == "allow"
 
 
-def _find_possible_rule(need: Need, rules: Sequence[PermissionRule], grants: Ruleset) -> PermissionRule | None:
-    """Return the rule that could deny one of `need.possible`, else one that could ask about it, else None.
+def _find_possible_rule(
+    need: Need, rules: Sequence[PermissionRule], grants: Ruleset
+) -> PermissionRule | None:
+    """Return the rule that could deny one of `need.possible`, else one that could ask about it,
+    else None.
 
     `rules` are those that apply to the need.
     """
-    granted = [expand_home(grant.pattern) for grant in grants if matches(need.permission, grant.permission)]
+    granted = [
+        expand_home(grant.pattern) for grant in grants if matches(need.permission, grant.permission)
+    ]
     asking: PermissionRule | None = None
     for text in need.possible:
         relevant = [rule for rule in rules if _may_be_relevant(rule, text, need)]
-        rule = _find_rule_for_text(text, relevant, is_granted=any(covers(text, pattern) for pattern in granted))
+        rule = _find_rule_for_text(
+            text, relevant, is_granted=any(covers(text, pattern) for pattern in granted)
+        )
         if rule is not None and rule.action == "deny":
             return rule
         asking = asking or rule
@@ -272,7 +344,9 @@ def _find_possible_rule(need: Need, rules: Sequence[PermissionRule], grants: Rul
 
 
 def _is_relevant(rule: PermissionRule, text: str, spellings: Sequence[str], need: Need) -> bool:
-    """Return whether a rule applies to a text as far as `<remote>` and `<loss>` say; one with other patterns does."""
+    """Return whether a rule applies to a text as far as `<remote>` and `<loss>` say;
+    one with other patterns does.
+    """
     match rule.pattern:
         case "<remote>":
             return text in need.remote
@@ -295,8 +369,11 @@ def _may_be_relevant(rule: PermissionRule, text: str, need: Need) -> bool:
     return _is_relevant(rule, text, (), need) or (rule.action == "deny" and text[:1] in MARKS)
 
 
-def _find_rule_for_text(text: str, rules: Sequence[PermissionRule], *, is_granted: bool) -> PermissionRule | None:
-    """Return the rule that could deny a text, else the last one that could ask about it; None: it certainly passes.
+def _find_rule_for_text(
+    text: str, rules: Sequence[PermissionRule], *, is_granted: bool
+) -> PermissionRule | None:
+    """Return the rule that could deny a text, else the last one that could ask about it;
+    None: it certainly passes.
 
     `text` has the marks of `kit.wildcard` for its unknown parts, so a rule may match it or may not.
     """
@@ -308,7 +385,11 @@ def _find_rule_for_text(text: str, rules: Sequence[PermissionRule], *, is_grante
         wildcards = list_wildcards(rule)
         if rule.action == "deny" and any(overlaps(text, each) for each in wildcards):
             return rule
-        if rule.action == "ask" and not is_granted and any(overlaps(text, each) for each in wildcards):
+        if (
+            rule.action == "ask"
+            and not is_granted
+            and any(overlaps(text, each) for each in wildcards)
+        ):
             asking = asking or rule
         if rule.action != "deny" and any(covers(text, each) for each in wildcards):
             # This rule matches whatever the text turns out to be, so earlier rules never count.
@@ -316,17 +397,33 @@ def _find_rule_for_text(text: str, rules: Sequence[PermissionRule], *, is_grante
     return asking or (None if is_granted else DEFAULT_RULE)
 
 
-def is_offered(permission: str, *rulesets: Ruleset, traits: Sequence[Trait] = ()) -> bool:
-    """Return whether a model is offered a tool: not if the last rule for its permission denies every pattern.
+def is_offered(
+    permission: str, *rulesets: Ruleset, traits: Sequence[Trait] = (), is_needed: bool = False
+) -> bool:
+    """Return whether a model is offered a tool: not if the last rule for its permission
+    denies every pattern.
 
     `permission`: that, or the tool's name. `traits`: those that every call of the tool has.
+    `is_needed`: rules with OFFER_PATTERN do not count.
     """
-    match = _find_last_about(permission, (rule for ruleset in rulesets for rule in ruleset), traits)
-    return not (match is not None and match.action == "deny" and match.pattern in {"*", OFFER_PATTERN})
+    rules = (
+        rule
+        for ruleset in rulesets
+        for rule in ruleset
+        if not (is_needed and rule.pattern == OFFER_PATTERN)
+    )
+    match = _find_last_about(permission, rules, traits)
+    return not (
+        match is not None and match.action == "deny" and match.pattern in {"*", OFFER_PATTERN}
+    )
 
 
-def find_tool_denial(tool: str, lists: Sequence[RuleLayers], traits: Sequence[Trait] = ()) -> PermissionRule | None:
-    """Return a rule that denies all calls of a tool by its name, whatever permission they need; None: there is none."""
+def find_tool_denial(
+    tool: str, lists: Sequence[RuleLayers], traits: Sequence[Trait] = ()
+) -> PermissionRule | None:
+    """Return a rule that denies all calls of a tool by its name, whatever permission they need;
+    None: there is none.
+    """
     for layers in lists:
         rules = (rule for layer in layers for rule in layer.rules if rule.pattern != OFFER_PATTERN)
         match = _find_last_about(tool, rules, traits)
@@ -335,15 +432,30 @@ def find_tool_denial(tool: str, lists: Sequence[RuleLayers], traits: Sequence[Tr
     return None
 
 
-def _find_last_about(name: str, rules: Iterable[PermissionRule], traits: Sequence[Trait]) -> PermissionRule | None:
+def _find_last_about(
+    name: str, rules: Iterable[PermissionRule], traits: Sequence[Trait]
+) -> PermissionRule | None:
     """Return the last rule about a permission or a tool, whatever its pattern; None: there is none.
 
-    A rule for all permissions (`*`) says nothing about a tool that is decided about by another permission
-    (TOOL_PERMISSIONS), and one for a trait nothing about a tool whose calls lack it.
+    A rule for all permissions (`*`) says nothing about a tool that is decided about by another
+    permission (TOOL_PERMISSIONS), and one for a trait nothing about a tool whose calls lack it.
+    What is not offered by itself (OFFER_PATTERN) is offered by a rule that names it,
+    not by one that allows everything.
     """
     match = None
     for rule in rules:
-        if rule.permission == "*" and rule.pattern in TRAIT_PATTERNS and TRAIT_PATTERNS[rule.pattern] not in traits:
+        if (
+            rule.permission == "*"
+            and rule.action != "deny"
+            and match is not None
+            and match.pattern == OFFER_PATTERN
+        ):
+            continue
+        if (
+            rule.permission == "*"
+            and rule.pattern in TRAIT_PATTERNS
+            and TRAIT_PATTERNS[rule.pattern] not in traits
+        ):
             continue
         if _is_about(rule, name) and not (rule.permission == "*" and name in TOOL_PERMISSIONS):
             match = rule

@@ -1,7 +1,8 @@
 """The configuration as the program uses it: one frozen struct, each section a small one of its own.
 
-The names are those of OpenCode's configuration files, so that people can switch without changing one. Those files have
-both spellings: a struct with `rename=None` has keys with underscores, the others have keys in camel case.
+The names are those of OpenCode's configuration files, so that people can switch without changing
+one. Those files have both spellings: a struct with `rename=None` has keys with underscores, the
+others have keys in camel case.
 """
 
 from typing import Annotated, Literal
@@ -13,7 +14,9 @@ from codeloop.schema.wire import JSON, Natural, Wire
 
 
 class ModelLimitConfig(Wire):
-    """How many tokens a model's context window, its answer (`output`) and a request (`input`) may have."""
+    """How many tokens a model's context window, its answer (`output`) and a
+    request (`input`) may have.
+    """
 
     context: int | None = None
     output: int | None = None
@@ -32,7 +35,9 @@ class PricesConfig(Wire, rename=None):
 
 
 class TierConfig(Wire, rename=None):
-    """The requests that a tier of prices is for: with the type `context`, those of more than `size` tokens."""
+    """The requests that a tier of prices is for: with the type `context`,
+    those of more than `size` tokens.
+    """
 
     size: int
     type: str = "context"
@@ -45,21 +50,27 @@ class CostTierConfig(PricesConfig, rename=None, kw_only=True):
 
 
 class ModelCostConfig(PricesConfig, rename=None):
-    """Dollars per million tokens; `context_over_200k`: of requests with more than 200,000 tokens."""
+    """Dollars per million tokens; `context_over_200k`: of requests with
+    more than 200,000 tokens.
+    """
 
     context_over_200k: PricesConfig | None = None
     tiers: list[CostTierConfig] | None = None
 
 
 class ModalitiesConfig(Wire):
-    """The kinds of content that a model reads and writes: `text`, `image`, `pdf`, `audio`, `video`."""
+    """The kinds of content that a model reads and writes: `text`, `image`, `pdf`, `audio`,
+    `video`.
+    """
 
     input: list[str] | None = None
     output: list[str] | None = None
 
 
 class ModelServiceConfig(Wire, rename=None):
-    """`provider.<id>.models.<id>.provider`: the SDK package of this model, where it is not the provider's."""
+    """`provider.<id>.models.<id>.provider`: the SDK package of this model,
+    where it is not the provider's.
+    """
 
     npm: str | None = None
 
@@ -88,7 +99,8 @@ class ModelConfig(Wire, rename=None):
 class ProviderConfig(Wire):
     """`provider.<id>`.
 
-    `options` knows baseURL, apiKey, headers, timeout (ms, of the first byte; false: none) and chunkTimeout (ms).
+    `options` knows baseURL, apiKey, headers, timeout (ms, of the first byte;
+    false: none) and chunkTimeout (ms).
     """
 
     name: str | None = None
@@ -105,9 +117,11 @@ Dollars = Annotated[float, msgspec.Meta(ge=0)]
 
 
 class AgentConfig(Wire, rename=None):
-    """`agent.<name>`; `permission` is normalised to rules in their order. `restrictions`: as in Config.
+    """`agent.<name>`; `permission` is normalised to rules in their order.
+    `restrictions`: as in Config.
 
-    `only`: the permissions of the tools that it has; None: all. `fallback`: as in Config; None: that one counts.
+    `only`: the permissions of the tools that it has; None: all. `fallback`: as in Config;
+    None: that one counts.
     """
 
     model: str | None = None
@@ -163,7 +177,9 @@ class ProjectSpendingConfig(Wire):
 
 
 class SpendingConfig(Wire):
-    """`budget`: dollars that all projects may spend in a day and in a month of the calendar, and each of them."""
+    """`budget`: dollars that all projects may spend in a day and in a month of the calendar,
+    and each of them.
+    """
 
     day: Dollars | None = None
     month: Dollars | None = None
@@ -171,10 +187,11 @@ class SpendingConfig(Wire):
 
 
 class SubagentsConfig(Wire):
-    """`subagents`. `model`: of those whose agent names none. `ask`: how many one turn starts without a question.
+    """`subagents`. `model`: of those whose agent names none.
+    `ask`: how many one turn starts without a question.
 
-    `most`: how many subagents a session and those below it may ever start. `cost`: how many dollars they and the
-    session may ever use together.
+    `most`: how many subagents a session and those below it may ever start. `cost`: how many dollars
+    they and the session may ever use together.
     """
 
     model: str | None = None
@@ -184,11 +201,13 @@ class SubagentsConfig(Wire):
 
 
 # By the rule for names, the first would be `baseUrl`.
-class SearchConfig(Wire, rename={"base_url": "baseURL", "api_key": "apiKey", "code_url": "codeURL"}):
+class SearchConfig(
+    Wire, rename={"base_url": "baseURL", "api_key": "apiKey", "code_url": "codeURL"}
+):
     """`search`: the service behind websearch and codesearch; `none`: no search of the web.
 
-    `provider`: None: the one whose key or address is in the environment. `code`: the service of codesearch, instead of
-    that of `provider`; `code_url`: another address of it.
+    `provider`: None: the one whose key or address is in the environment. `code`: the service of
+    codesearch, instead of that of `provider`; `code_url`: another address of it.
     """
 
     provider: Literal["exa", "tavily", "brave", "searxng", "none"] | None = None
@@ -199,10 +218,11 @@ class SearchConfig(Wire, rename={"base_url": "baseURL", "api_key": "apiKey", "co
 
 
 class ProgramSandboxConfig(Wire):
-    """`sandbox` of a server, a formatter or extensions: what the program may do in its sandbox beyond the usual.
+    """`sandbox` of a server, a formatter or extensions: what the program may do in
+    its sandbox beyond the usual.
 
-    Paths as in SandboxConfig. `network`: left out, what programs of this kind have; `hosts`: reached in the network
-    mode `hosts`, beside the usual registries.
+    Paths as in SandboxConfig. `network`: left out, what programs of this kind have; `hosts`:
+    reached in the network mode `hosts`, beside the usual registries.
     """
 
     writable: list[str] = []
@@ -212,13 +232,16 @@ class ProgramSandboxConfig(Wire):
 
 
 class SandboxConfig(Wire):
-    """`sandbox`: a mode, or an object. `hosts`: also reached beside the usual registries in network mode `hosts`.
+    """`sandbox`: a mode, or an object. `hosts`: also reached beside the usual registries
+    in network mode `hosts`.
 
-    `writable`, `readable` and `hidden`: paths, from the project's root unless absolute or with `~/`. `variables`: names
-    of environment variables, with `*` for any text, that programs get although they look like secrets. `ports`: whether
-    the user's browser reaches the ports that background commands listen on. `extensions`:
-    where the user's own extensions and hooks run: True: in this sandbox; False: in none; left out, or an object with
-    what they may do beyond the usual: in one of their own. Those of a project always run in this one.
+    `writable`, `readable` and `hidden`: paths, from the project's root unless absolute or with
+    `~/`. `variables`: names of environment variables, with `*` for any text, that programs get
+    although they look like secrets. `ports`: whether the user's browser reaches the ports that
+    background commands listen on. `extensions`:
+    where the user's own extensions and hooks run: True: in this sandbox; False: in none; left out,
+    or an object with what they may do beyond the usual: in one of their own.
+    Those of a project always run in this one.
     """
 
     mode: Literal["auto", "off", "required"] = "auto"
@@ -233,7 +256,9 @@ class SandboxConfig(Wire):
 
 
 class LspServerConfig(Wire):
-    """`lsp.<name>`: changes a language server that we know, or adds one by `command` and `extensions` (`.py`)."""
+    """`lsp.<name>`: changes a language server that we know,
+    or adds one by `command` and `extensions` (`.py`).
+    """
 
     disabled: bool = False
     command: list[str] | None = None
@@ -253,14 +278,17 @@ class ToolOutputConfig(Wire, rename=None):
 
 
 class CommandsConfig(Wire, rename=None):
-    """`commands`: in ms, the timeout of a command that names none, and the longest that one may name."""
+    """`commands`: in ms, the timeout of a command that names none,
+    and the longest that one may name.
+    """
 
     timeout: Annotated[int, msgspec.Meta(gt=0)] | None = None
     max_timeout: Annotated[int, msgspec.Meta(gt=0)] | None = None
 
 
 class FormatterConfig(Wire):
-    """`formatter.<name>`: changes a formatter that we know, or adds one by `command` and `extensions` (`.py`).
+    """`formatter.<name>`: changes a formatter that we know,
+    or adds one by `command` and `extensions` (`.py`).
 
     In `command`, `$FILE` is the path of the file, which the program changes in place.
     """
@@ -273,13 +301,16 @@ class FormatterConfig(Wire):
 
 
 class HookConfig(Wire):
-    """One row of `hooks`, from whichever file. `timeout` in seconds; `policy`: if the hook fails, the call is refused.
+    """One row of `hooks`, from whichever file. `timeout` in seconds;
+    `policy`: if the hook fails, the call is refused.
 
-    `type`: what is asked: a `command` with its `args`; the `url`, with `headers` that may contain the variables
-    `allowed_env_vars`; a model (`prompt`) or a subagent (`agent`), by its `prompt`.
+    `type`: what is asked: a `command` with its `args`; the `url`, with `headers` that may contain
+    the variables `allowed_env_vars`; a model (`prompt`) or a subagent (`agent`), by its `prompt`.
     `condition`: the calls that it is about, such as `Bash(git *)`.
-    `sandbox`: of a command: False: it has none; or what it may do beyond the usual; left out: as `sandbox.extensions`.
-    `may_allow`: its `allow` counts, because the project, whose files the model edits, is hidden from it.
+    `sandbox`: of a command: False: it has none; or what it may do beyond the usual;
+    left out: as `sandbox.extensions`.
+    `may_allow`: its `allow` counts, because the project, whose files the model edits,
+    is hidden from it.
     `place`: the file and line of the row. `is_project`: the row is the project's, not the user's.
     `plugin_root`: the folder of the plugin that has the row.
     """
@@ -315,8 +346,9 @@ class WatcherConfig(Wire):
 class WorktreeConfig(Wire):
     """`worktree`: what a new work tree of the repository gets.
 
-    `setup`: shell lines that are run there. `copy`: by pattern (`.env`, `config/*.json`), whether ignored files are
-    copied; the last pattern that matches counts. `sparse`: the only folders that are checked out; empty: all.
+    `setup`: shell lines that are run there. `copy`: by pattern (`.env`, `config/*.json`), whether
+    ignored files are copied; the last pattern that matches counts. `sparse`: the only folders that
+    are checked out; empty: all.
     """
 
     setup: list[str] = []
@@ -325,14 +357,18 @@ class WorktreeConfig(Wire):
 
 
 class Config(Wire, rename=None):
-    """Everything that can be configured. `permission` holds the rules of all trusted layers in their order.
+    """Everything that can be configured. `permission` holds the rules of all trusted
+    layers in their order.
 
-    `fallback`: models (`provider/model`) that take over, one after the other, where a model's service fails.
+    `fallback`: models (`provider/model`) that take over, one after the other,
+    where a model's service fails.
     `mcp_share`: how many percent of a model's window the tools of MCP servers may take.
-    `lsp_warnings`: the result of an edit has new warnings of language servers, too, not only errors.
-    `hooks` holds the rows of all trusted layers in their order; `hook_timeout` (ms) is for an extension's answers.
-    `restrictions` holds the rules of layers that may only restrict, such as an untrusted project's: they are a list of
-    their own, which every call has to pass besides the others (`permission.rules.restrict`).
+    `lsp_warnings`: the result of an edit has new warnings of language servers, too,
+    not only errors.
+    `hooks` holds the rows of all trusted layers in their order; `hook_timeout` (ms) is for an
+    extension's answers. `restrictions` holds the rules of layers that may only restrict, such as an
+    untrusted project's: they are a list of their own, which every call has to pass besides the
+    others (`permission.rules.restrict`).
     """
 
     model: str | None = None

@@ -1,4 +1,6 @@
-"""Commands that run in a terminal of the user's editor: tools ask for them, the room `acp` passes them on."""
+"""Commands that run in a terminal of the user's editor: tools ask for them,
+the room `acp` passes them on.
+"""
 
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
@@ -7,7 +9,8 @@ from msgspec import Struct
 
 
 class EditorCommand(Struct, frozen=True):
-    """A command for an editor's terminal. `arguments`: the program and its arguments; `timeout` in seconds.
+    """A command for an editor's terminal. `arguments`: the program and its arguments;
+    `timeout` in seconds.
 
     `show` is called with the terminal's id and what was printed until then.
     """
@@ -34,4 +37,6 @@ class EditorCommandResult(Struct, frozen=True):
 
 
 RunInEditor = Callable[[EditorCommand], Awaitable[EditorCommandResult | None]]
-"""Runs a command in an editor's terminal; None: the editor has none. Raises CodeloopError when it refuses."""
+"""Runs a command in an editor's terminal; None: the editor has none.
+Raises CodeloopError when it refuses.
+"""

@@ -1,4 +1,6 @@
-"""Errors as they are stored in a message and sent in `session.error`, and the exceptions that all rooms raise."""
+"""Errors as they are stored in a message and sent in `session.error`,
+and the exceptions that all rooms raise.
+"""
 
 from typing import Literal
 
@@ -121,7 +123,9 @@ MessageError = (
 
 
 def describe_failure(error: MessageError) -> str:
-    """Return a line for the log: an error's kind, the status and the request's id where there are any, its text."""
+    """Return a line for the log: an error's kind, the status and the request's id
+    where there are any, its text.
+    """
     details = ""
     if isinstance(error, APIError):
         headers = error.data.response_headers or {}
@@ -162,7 +166,9 @@ ErrorKind = Literal[
 
 
 class CodeloopError(Exception):
-    """Something that a user or a client asked for can't be done; the message says what happened and what to do next."""
+    """Something that a user or a client asked for can't be done;
+    the message says what happened and what to do next.
+    """
 
 
 class HookRefused(CodeloopError):

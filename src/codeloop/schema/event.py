@@ -1,8 +1,8 @@
 """Events: a change of the stored state ("this part is now X"), or something that is only live.
 
-A stored event carries the whole new value, so applying one is an upsert by id, and applying it twice changes nothing.
-A LiveEvent (`schema.live_events`) is never stored: a client that missed one learns the state from the next stored
-event, or by asking.
+A stored event carries the whole new value, so applying one is an upsert by id, and applying it
+twice changes nothing. A LiveEvent (`schema.live_events`) is never stored: a client that missed one
+learns the state from the next stored event, or by asking.
 """
 
 from typing import Any
@@ -63,7 +63,9 @@ class Todos(Wire):
 
 
 class PermissionAnswer(Wire):
-    """Properties of `permission.replied`; `message`: the user's words with a rejection; `scope`: of an "always"."""
+    """Properties of `permission.replied`; `message`: the user's words with a rejection;
+    `scope`: of an "always".
+    """
 
     session_id: str
     request_id: str
@@ -73,7 +75,9 @@ class PermissionAnswer(Wire):
 
 
 class QuestionAnswers(Wire):
-    """Properties of `question.replied`: for each question the labels or free texts that were chosen."""
+    """Properties of `question.replied`: for each question the labels or free
+    texts that were chosen.
+    """
 
     session_id: str
     request_id: str
@@ -198,7 +202,9 @@ class StampedEvent(msgspec.Struct, frozen=True):
 
 
 def get_session_id(event: Event) -> str | None:
-    """Return the id of the session that an event belongs to; None: it belongs to a directory or to the server."""
+    """Return the id of the session that an event belongs to;
+    None: it belongs to a directory or to the server.
+    """
     properties: Any = event.properties
     return getattr(properties, "session_id", None)
 

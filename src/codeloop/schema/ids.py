@@ -1,8 +1,8 @@
 """Identifiers, and readable names made of two words.
 
-An identifier is `prefix_` + 12 hex digits of time and counter + 14 random characters of [0-9A-Za-z]. The hex digits
-are the low 48 bits of `milliseconds * 4096 + counter`, so ids of one kind sort by creation. Session ids hold the
-complement, so that newer sessions sort first.
+An identifier is `prefix_` + 12 hex digits of time and counter + 14 random characters of
+[0-9A-Za-z]. The hex digits are the low 48 bits of `milliseconds * 4096 + counter`, so ids of one
+kind sort by creation. Session ids hold the complement, so that newer sessions sort first.
 """
 
 import os
@@ -14,7 +14,9 @@ Prefix = Literal["ses", "msg", "prt", "evt", "per", "que", "pty", "tool"]
 _STAMP_MASK = (1 << 48) - 1
 _ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _BYTE_TO_CHARACTER = (_ALPHABET * 5)[:256].encode()
-"""A character for each byte: some stand for five bytes, most for four, which costs less than a tenth of a bit an id."""
+"""A character for each byte: some stand for five bytes, most for four,
+which costs less than a tenth of a bit an id.
+"""
 
 
 def now_ms() -> int:
@@ -23,7 +25,9 @@ def now_ms() -> int:
 
 
 class Clock:
-    """Hands out strictly increasing `milliseconds * 4096 + counter` stamps, also when the wall clock steps back."""
+    """Hands out strictly increasing `milliseconds * 4096 + counter` stamps,
+    also when the wall clock steps back.
+    """
 
     def __init__(self) -> None:
         self._last = 0
@@ -38,7 +42,9 @@ _clock = Clock()
 
 
 def new_id(prefix: Prefix) -> str:
-    """Make a fresh id. Unique within the process by its stamp, between processes by 83 random bits."""
+    """Make a fresh id. Unique within the process by its stamp,
+    between processes by 83 random bits.
+    """
     stamp = _clock.stamp()
     if prefix == "ses":
         stamp = ~stamp
@@ -46,7 +52,9 @@ def new_id(prefix: Prefix) -> str:
 
 
 def is_id(value: str, prefix: Prefix) -> bool:
-    """Return whether `value` could be an id of that kind (only the prefix counts, as on the wire)."""
+    """Return whether `value` could be an id of that kind (only the prefix counts,
+    as on the wire).
+    """
     return value.startswith(prefix)
 
 
@@ -67,5 +75,7 @@ def make_slug() -> str:
 
 
 def _draw_number() -> int:
-    """Return a random number without `random`, whose import takes longer than everything else in a new session."""
+    """Return a random number without `random`, whose import takes longer than everything
+    else in a new session.
+    """
     return int.from_bytes(os.urandom(4), "big")

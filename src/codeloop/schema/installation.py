@@ -1,8 +1,8 @@
 """Notices that codeloop was updated or removed while it runs.
 
-Modules and data are loaded when they are first needed. Those of another version do not fit what is loaded already, so
-from then on nothing more is loaded: what would need it is refused, and the user is told to restart. What is loaded goes
-on, so that a turn can be ended and a session be read.
+Modules and data are loaded when they are first needed. Those of another version do not fit what is
+loaded already, so from then on nothing more is loaded: what would need it is refused, and the user
+is told to restart. What is loaded goes on, so that a turn can be ended and a session be read.
 """
 
 import sys
@@ -19,12 +19,15 @@ from codeloop.schema.errors import CodeloopError
 # An installation replaces this file, also one of the same version.
 _FIRST_FILE = Path(PACKAGE_FOLDER, "__init__.py")
 _GIT_FOLDER = find_git_folder()
-# Of a checkout only what git has changed counts: git writes into this file whenever another commit is checked out.
+# Of a checkout only what git has changed counts: git writes into this file whenever
+# another commit is checked out.
 _WITNESS = Path(_GIT_FOLDER, "logs", "HEAD") if _GIT_FOLDER else _FIRST_FILE
 
 
 class InstallationChanged(CodeloopError):
-    """Something has to be loaded that is of another version than what runs; the message says to restart."""
+    """Something has to be loaded that is of another version than what runs;
+    the message says to restart.
+    """
 
 
 def _read_state() -> FileState:
@@ -37,17 +40,22 @@ _START_NS = time.time_ns()
 
 
 def find_change(error: BaseException | None = None) -> InstallationChanged | None:
-    """Return the error that tells the user of the change of the installation; None: it is as it was at the start.
+    """Return the error that tells the user of the change of the installation;
+    None: it is as it was at the start.
 
-    It is meant for failures, such as `error`: it looks at every module that is loaded, since an update may have come to
-    some files only.
+    It is meant for failures, such as `error`: it looks at every module that is loaded, since an
+    update may have come to some files only.
     """
     # A module that is not loaded yet may be the first that an update removes.
-    is_missing = isinstance(error, ModuleNotFoundError) and (error.name or "").startswith("codeloop.")
+    is_missing = isinstance(error, ModuleNotFoundError) and (error.name or "").startswith(
+        "codeloop."
+    )
     if _read_state() == _STATE_AT_START and not is_missing and not _has_lost_module():
         return None
     if not _FIRST_FILE.exists():
-        return InstallationChanged("codeloop was removed while it ran: install it again, then restart it.")
+        return InstallationChanged(
+            "codeloop was removed while it ran: install it again, then restart it."
+        )
     version = read_version()
     versions = f", from {VERSION} to {version}" if version != VERSION else ""
     return InstallationChanged(f"codeloop was updated while it ran{versions}: restart it.")
@@ -59,12 +67,15 @@ def _has_lost_module() -> bool:
 
 
 def check_installation() -> None:
-    """Raise InstallationChanged where work would start that is likely to load more of the package."""
+    """Raise InstallationChanged where work would start that is likely to
+    load more of the package.
+    """
     check_package_file(_FIRST_FILE)
 
 
 def check_package_file(file: Path) -> Path:
-    """Return a file of the package that is read or run now. Raises InstallationChanged if it may be of another version.
+    """Return a file of the package that is read or run now.
+    Raises InstallationChanged if it may be of another version.
 
     In a checkout, files that are older than this process are those that it was started with.
     """
@@ -77,7 +88,9 @@ def check_package_file(file: Path) -> Path:
 
 
 def make_python_command(file: Path, *arguments: object) -> tuple[str, ...]:
-    """Return the command that runs a file of the package in a Python of its own. Raises InstallationChanged."""
+    """Return the command that runs a file of the package in a Python of its own.
+    Raises InstallationChanged.
+    """
     return (sys.executable, "-I", str(check_package_file(file)), *map(str, arguments))
 
 
@@ -87,7 +100,9 @@ def _is_older_than_start(file: Path) -> bool:
 
 
 class _LateImports:
-    """Refuses to import modules of the package that may be of another version. It finds none itself."""
+    """Refuses to import modules of the package that may be of another version.
+    It finds none itself.
+    """
 
     def find_spec(
         self, name: str, path: Sequence[str] | None, _target: ModuleType | None = None, /
@@ -97,7 +112,9 @@ class _LateImports:
             return None
         spec = PathFinder.find_spec(name, path)
         # One that is not there any more is not older than this process either.
-        check_package_file(Path(spec.origin if spec is not None and spec.origin else "/nonexistent"))
+        check_package_file(
+            Path(spec.origin if spec is not None and spec.origin else "/nonexistent")
+        )
         return None
 
 

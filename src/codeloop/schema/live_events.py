@@ -1,4 +1,6 @@
-"""Live events, which are sent to clients and never stored: of a session, a directory, the server."""
+"""Live events, which are sent to clients and never stored: of a session, a directory,
+the server.
+"""
 
 from typing import Literal
 
@@ -7,7 +9,14 @@ import msgspec
 from codeloop.schema.errors import MessageError, Nothing
 from codeloop.schema.ids import new_id
 from codeloop.schema.message import SnapshotFileDiff
-from codeloop.schema.resources import ClientToolCall, ProjectInfo, PtyEnd, PtyGone, PtyInfo, Worktree
+from codeloop.schema.resources import (
+    ClientToolCall,
+    ProjectInfo,
+    PtyEnd,
+    PtyGone,
+    PtyInfo,
+    Worktree,
+)
 from codeloop.schema.wire import Wire
 
 
@@ -40,7 +49,9 @@ class Busy(Wire, tag_field="type", tag="busy"):
 
 
 class Retry(Wire, tag_field="type", tag="retry"):
-    """A request is about to be tried again at `next` (ms since the epoch); attempt 0: it is sent in another way."""
+    """A request is about to be tried again at `next` (ms since the epoch);
+    attempt 0: it is sent in another way.
+    """
 
     attempt: int
     message: str
@@ -84,7 +95,9 @@ class FilePath(Wire):
 
 
 class Toast(Wire):
-    """Properties of `tui.toast.show`: a message for the user that is not part of the conversation."""
+    """Properties of `tui.toast.show`: a message for the user that is not
+    part of the conversation.
+    """
 
     message: str
     variant: Literal["info", "success", "warning", "error"]
@@ -126,7 +139,9 @@ class SessionCompacted(IdentifiedEvent, tag="session.compacted"):
 
 
 class SessionErrored(IdentifiedEvent, tag="session.error"):
-    """A turn failed or was stopped; the error is stored in its message, too, unless it came outside of an answer."""
+    """A turn failed or was stopped; the error is stored in its message, too,
+    unless it came outside of an answer.
+    """
 
     properties: SessionFailure
 
@@ -229,7 +244,9 @@ class PromptAppended(IdentifiedEvent, tag="tui.prompt.append"):
 
 
 class TuiCommand(Wire):
-    """Properties of `tui.command.execute`: the name of a command of the terminal UI; None: one that is not known."""
+    """Properties of `tui.command.execute`: the name of a command of the terminal UI;
+    None: one that is not known.
+    """
 
     command: str | None = None
 
@@ -271,13 +288,17 @@ class Resync(Wire):
 
 
 class ServerResync(IdentifiedEvent, tag="server.resync"):
-    """Not all events that a client has not seen can be sent to it: it has to read the state again."""
+    """Not all events that a client has not seen can be sent to it: it has
+    to read the state again.
+    """
 
     properties: Resync
 
 
 class InstanceDisposed(IdentifiedEvent, tag="server.instance.disposed"):
-    """A directory's configuration is read again: what a client knows of agents, models and commands is out of date."""
+    """A directory's configuration is read again: what a client knows of agents,
+    models and commands is out of date.
+    """
 
     properties: DirectoryRef
 
@@ -308,7 +329,9 @@ class McpAddress(Wire):
 
 
 class McpBrowserOpenFailed(IdentifiedEvent, tag="mcp.browser.open.failed"):
-    """Somebody signs in at an MCP server, and there is no browser here: the user opens the address elsewhere."""
+    """Somebody signs in at an MCP server, and there is no browser here: the user
+    opens the address elsewhere.
+    """
 
     properties: McpAddress
 

@@ -11,7 +11,9 @@ from codeloop.schema.wire import JSON, Wire
 
 
 class CacheTokens(Wire):
-    """Tokens read from and written to the provider's prompt cache; `hour_write`: of `write`, what is kept an hour."""
+    """Tokens read from and written to the provider's prompt cache;
+    `hour_write`: of `write`, what is kept an hour.
+    """
 
     read: int
     write: int
@@ -19,10 +21,11 @@ class CacheTokens(Wire):
 
 
 class Tokens(Wire):
-    """Token counts of one step or their sum; `input` excludes cached ones, `output` includes `reasoning`.
+    """Token counts of one step or their sum; `input` excludes cached ones,
+    `output` includes `reasoning`.
 
-    `estimated`: how many of these no service has counted; None: all were counted. `tier`: the service's word for a
-    price other than the standard one (`flex`, `priority`, `batch`).
+    `estimated`: how many of these no service has counted; None: all were counted. `tier`: the
+    service's word for a price other than the standard one (`flex`, `priority`, `batch`).
     """
 
     input: int
@@ -35,7 +38,9 @@ class Tokens(Wire):
 
     @property
     def all(self) -> int:
-        """The number of tokens that the context held after the step: input, output and both cache counts."""
+        """The number of tokens that the context held after the step: input,
+        output and both cache counts.
+        """
         return self.context + self.output
 
     @property
@@ -79,12 +84,18 @@ class ModelRef(Wire):
 
 
 FORK_KEY = "fork"
-"""The metadata key of a fork's origin: `sessionID`, and `messageID`, the first message that was not copied."""
+"""The metadata key of a fork's origin: `sessionID`, and `messageID`,
+the first message that was not copied.
+"""
 MOVED_KEY = "moved"
-"""The metadata key of a session that was moved elsewhere: `to`, the exported file, and `at`, ms since 1970."""
+"""The metadata key of a session that was moved elsewhere: `to`, the exported file, and `at`,
+ms since 1970.
+"""
 GOAL_KEY = "goal"
 """The metadata key of a session's latest goal: `text`, `checks`, `status` (`working`, `done`,
-`not_done`), `rounds`, `left` and `reason`. Where no turn runs, one that is `working` was interrupted."""
+`not_done`), `rounds`, `left` and `reason`. Where no turn runs,
+one that is `working` was interrupted.
+"""
 NO_VARIANT = "default"
 """What clients call the variant of a model when none was chosen."""
 
@@ -97,11 +108,15 @@ def format_model_ref(model: ModelRef) -> str:
 def parse_model_name(name: str | None) -> ModelRef | None:
     """Return the model that `PROVIDER/MODEL` names; None for a name of another form."""
     provider_id, _, model_id = (name or "").partition("/")
-    return ModelRef(provider_id=provider_id, model_id=model_id) if provider_id and model_id else None
+    return (
+        ModelRef(provider_id=provider_id, model_id=model_id) if provider_id and model_id else None
+    )
 
 
 def parse_model_ref(ref: str) -> ModelRef:
-    """Parse `provider/model`; the model's part may contain slashes. Unlike `parse_model_name` it takes any text."""
+    """Parse `provider/model`; the model's part may contain slashes.
+    Unlike `parse_model_name` it takes any text.
+    """
     provider_id, _, model_id = ref.partition("/")
     return ModelRef(provider_id=provider_id, model_id=model_id)
 
@@ -141,7 +156,9 @@ class Share(Wire):
 
 
 class Revert(Wire):
-    """The point that a session was reverted to, and what is needed to undo that. No `diff`: it was not finished."""
+    """The point that a session was reverted to, and what is needed to undo that.
+    No `diff`: it was not finished.
+    """
 
     message_id: str
     part_id: str | None = None
@@ -152,8 +169,8 @@ class Revert(Wire):
 class Session(Wire):
     """One conversation in one directory.
 
-    `cost` (dollars) and `tokens` are what its answers, its title and its subagents have used. What a final undo removes
-    leaves them again; the ledger of the store keeps what was paid.
+    `cost` (dollars) and `tokens` are what its answers, its title and its subagents have used. What
+    a final undo removes leaves them again; the ledger of the store keeps what was paid.
     """
 
     id: str
@@ -179,7 +196,11 @@ class Session(Wire):
     @property
     def root(self) -> str:
         """The top of the work tree that it works in: its directory without its path."""
-        return (self.directory.removesuffix(self.path).rstrip("/") or "/") if self.path else self.directory
+        return (
+            (self.directory.removesuffix(self.path).rstrip("/") or "/")
+            if self.path
+            else self.directory
+        )
 
 
 def count_used_tokens(session: Session) -> int:
@@ -188,13 +209,17 @@ def count_used_tokens(session: Session) -> int:
 
 
 def measure_growth(before: Session, after: Session) -> tuple[Tokens, float]:
-    """Return the tokens and the dollars by which a session's sums have grown; never less than nothing."""
+    """Return the tokens and the dollars by which a session's sums have grown;
+    never less than nothing.
+    """
     cost = max((after.cost or 0.0) - (before.cost or 0.0), 0.0)
     return (after.tokens or NO_TOKENS).plus(before.tokens or NO_TOKENS, -1), cost
 
 
 def describe_relocation(session: Session) -> str:
-    """Return a text that says where a session was moved and how to continue it here; empty if it was not moved."""
+    """Return a text that says where a session was moved and how to continue it here;
+    empty if it was not moved.
+    """
     moved = (session.metadata or {}).get(MOVED_KEY)
     if not isinstance(moved, dict):
         return ""
@@ -250,9 +275,10 @@ class UserMessage(Wire, tag_field="role", tag="user"):
 class AssistantMessage(Wire, tag_field="role", tag="assistant"):
     """One step: one request to the model, and its answer.
 
-    `cost` in dollars; it includes `retried`, which failed tries of the request have used and `tokens` leaves out.
-    `summary`: whether it is the summary of a compaction. `finish`: why the answer ended. `structured`: the answer as
-    JSON of the schema that its prompt has asked for.
+    `cost` in dollars; it includes `retried`, which failed tries of the request have
+    used and `tokens` leaves out.
+    `summary`: whether it is the summary of a compaction. `finish`: why the answer ended.
+    `structured`: the answer as JSON of the schema that its prompt has asked for.
     """
 
     id: str

@@ -1,6 +1,8 @@
-"""An operation that clients can request: a row of `schema/api/`, beside the structs that it takes and gives.
+"""An operation that clients can request: a row of `schema/api/`,
+beside the structs that it takes and gives.
 
-Routes, the OpenAPI document and clients are made from the rows; `schema/operation_table.py` has all of them.
+Routes, the OpenAPI document and clients are made from the rows;
+`schema/operation_table.py` has all of them.
 """
 
 from typing import Any, Generic, Literal, TypeVar
@@ -20,7 +22,9 @@ Gives = TypeVar("Gives")
 
 
 class Unsupported(Struct, frozen=True):
-    """The answer of an operation that is not supported: an error that says so, and what to do instead."""
+    """The answer of an operation that is not supported: an error that says so,
+    and what to do instead.
+    """
 
     text: str
 
@@ -32,11 +36,13 @@ class Constant(Struct, frozen=True):
 
 
 class Operation(Struct, Generic[Takes, Gives], frozen=True):
-    """One row: fields of `takes` that are named in `path` come from there, the others from the query or the body.
+    """One row: fields of `takes` that are named in `path` come from there,
+    the others from the query or the body.
 
-    `handler`: `module:function` below `app/handlers/`, imported for the first request; "" if the server's own routes do
-    without.
-    `body`: the field that is the whole body. `scope`: answered by the project of a directory, or by the process.
+    `handler`: `module:function` below `app/handlers/`, imported for the first request; "" if the
+    server's own routes do without.
+    `body`: the field that is the whole body. `scope`: answered by the project of a directory,
+    or by the process.
     `has_body`: the arguments of a DELETE come in its body, not in its query.
     """
 
@@ -56,12 +62,16 @@ class Operation(Struct, Generic[Takes, Gives], frozen=True):
         return self.has_body or self.method in {"POST", "PUT", "PATCH"}
 
     def convert_arguments(self, path: JSON | None, query: JSON | None, body: Any) -> Takes:
-        """Return the arguments that a program in this process names as a request would. Raises OperationError."""
+        """Return the arguments that a program in this process names as a request would.
+        Raises OperationError.
+        """
         values: JSON = {**(query or {}), **(path or {})}
         if self.body is None:
             values |= body or {}
         else:
-            values[self.takes.__struct_encode_fields__[self.takes.__struct_fields__.index(self.body)]] = body
+            values[
+                self.takes.__struct_encode_fields__[self.takes.__struct_fields__.index(self.body)]
+            ] = body
         try:
             return convert(values, self.takes, strict=False)
         except (ValidationError, TypeError) as error:

@@ -1,4 +1,6 @@
-"""The parts of a message (text, reasoning, files, tool calls, steps), as they are stored and sent."""
+"""The parts of a message (text, reasoning, files, tool calls, steps),
+as they are stored and sent.
+"""
 
 from typing import Any
 
@@ -11,7 +13,9 @@ from codeloop.schema.wire import JSON, Wire
 STRUCTURED_OUTPUT_TOOL = "StructuredOutput"
 """The name of the tool that receives an answer as data."""
 SHELL_NOTES_SEPARATOR = "\n\n<shell_metadata>\n"
-"""Comes between a command's output and the notes for the model; those for users are `notes` of the metadata."""
+"""Comes between a command's output and the notes for the model;
+those for users are `notes` of the metadata.
+"""
 
 # Keys in the metadata of parts.
 TOLD_KEY = "told"
@@ -23,7 +27,9 @@ MEMORY_KEY = "memory"
 NOTE_KEY = "note"
 """Of a call: the note on its arguments that the model got at the end of the output."""
 MODEL_NOTES_KEY = "modelNotes"
-"""Of a command: everything in its output that only the model is told, word for word; "" for nothing."""
+"""Of a command: everything in its output that only the model is told, word for word;
+"" for nothing.
+"""
 CHECK_KEY = "check"
 """Of a call: it is a check of a goal, which codeloop ran itself."""
 LOOPED_KEY = "looped"
@@ -54,7 +60,9 @@ FOLDER_MIME = "application/x-directory"
 
 
 def locate_mention(name: str, text: str) -> FilePartSourceText:
-    """Return the place of the mention of a name in a text; for a name that is mentioned twice, the first."""
+    """Return the place of the mention of a name in a text;
+    for a name that is mentioned twice, the first.
+    """
     mention = next((each for each in (f'@"{name}"', f"@{name}") if each in text), f"@{name}")
     start = max(text.find(mention), 0)
     return FilePartSourceText(value=mention, start=start, end=start + len(mention))
@@ -102,7 +110,9 @@ class TextPart(Wire, tag_field="type", tag="text"):
 
 
 class ReasoningPart(Wire, tag_field="type", tag="reasoning"):
-    """The model's thinking. `metadata` holds what its provider wants back unchanged (signature, redacted data)."""
+    """The model's thinking. `metadata` holds what its provider wants back unchanged (signature,
+    redacted data).
+    """
 
     id: str
     session_id: str
@@ -160,8 +170,8 @@ def remove_model_notes(output: str, metadata: JSON) -> str:
     if isinstance(notes, str):
         before, _, after = output.rpartition(notes) if notes else (output, "", "")
         return before + after
-    # Older versions stored no key: only this separator marks their notes. Only commands have them, so other tools'
-    # outputs are never cut there.
+    # Older versions stored no key: only this separator marks their notes. Only commands have them,
+    # so other tools' outputs are never cut there.
     is_old = "exit" in metadata or "interrupted" in metadata
     return output.rsplit(SHELL_NOTES_SEPARATOR, 1)[0] if is_old else output
 
@@ -186,7 +196,9 @@ class ToolStateCompleted(Wire, tag_field="status", tag="completed"):
 
 
 class ToolStateError(Wire, tag_field="status", tag="error"):
-    """The call failed, was refused or was interrupted (`metadata.interrupted`); `error` is for users and models."""
+    """The call failed, was refused or was interrupted (`metadata.interrupted`);
+    `error` is for users and models.
+    """
 
     input: JSON
     error: str
@@ -227,8 +239,8 @@ class StepStartPart(Wire, tag_field="type", tag="step-start"):
 class StepFinishPart(Wire, tag_field="type", tag="step-finish"):
     """A step is over; `cost` in dollars.
 
-    `unrecorded`: the files (relative to the work tree) that it changed, but that undo can't restore, each with the
-    reason; "" stands for all that its commands changed.
+    `unrecorded`: the files (relative to the work tree) that it changed, but that undo can't
+    restore, each with the reason; "" stands for all that its commands changed.
     """
 
     id: str

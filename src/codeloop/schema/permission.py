@@ -1,4 +1,6 @@
-"""Permissions as data: rules, tools' needs, the questions to the user, and what was decided and is in force."""
+"""Permissions as data: rules, tools' needs, the questions to the user,
+and what was decided and is in force.
+"""
 
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -10,7 +12,9 @@ from codeloop.schema.wire import JSON, Wire
 Action = Literal["allow", "ask", "deny"]
 Reply = Literal["once", "always", "reject"]
 AlwaysScope = Literal["directory", "session"]
-"""Where an "always" holds until it is revoked: in the directory, or in the session and its subagents alone."""
+"""Where an "always" holds until it is revoked: in the directory,
+or in the session and its subagents alone.
+"""
 Profile = Literal["ask", "auto", "read-only", "yolo"]
 """The sets of default rules, which come before the user's own: see `permission.defaults`."""
 FORMER_PROFILES: dict[str, Profile] = {"plan": "read-only"}
@@ -47,16 +51,25 @@ AUTO_MESSAGE = "Approved by --auto."
 
 def parse_profile(name: Any) -> Profile | None:
     """Return the profile of this name, which may be a former one; None: there is none."""
-    return next((profile for profile in PROFILES if profile == FORMER_PROFILES.get(str(name), name)), None)
+    return next(
+        (profile for profile in PROFILES if profile == FORMER_PROFILES.get(str(name), name)), None
+    )
 
 
 def is_category_pattern(pattern: str) -> bool:
-    """Return whether a rule's pattern is `<remote>`, a trait (`<read-only>`) or a kind of file (`<secret>`)."""
-    return pattern.startswith("<") and pattern.endswith(">") and pattern[1:-1].replace("-", "").isalpha()
+    """Return whether a rule's pattern is `<remote>`,
+    a trait (`<read-only>`) or a kind of file (`<secret>`).
+    """
+    return (
+        pattern.startswith("<")
+        and pattern.endswith(">")
+        and pattern[1:-1].replace("-", "").isalpha()
+    )
 
 
 class PermissionRule(Wire):
-    """`permission` and `pattern` are wildcards (`*` any run, `?` one character); the last rule that matches counts.
+    """`permission` and `pattern` are wildcards (`*` any run, `?` one character);
+    the last rule that matches counts.
 
     The patterns `<read-only>` and `<sandboxed>` match whatever has that trait.
     """
@@ -72,8 +85,8 @@ Ruleset = tuple[PermissionRule, ...]
 class Writes(Struct, frozen=True):
     """What a call may change in the work tree, so that undo can save it first.
 
-    `files`: these alone (resolved paths); None: anything, as a shell command may. `ignored`: perhaps files that git
-    ignores, too.
+    `files`: these alone (resolved paths); None: anything, as a shell command may. `ignored`:
+    perhaps files that git ignores, too.
     """
 
     files: tuple[Path, ...] | None = None
@@ -87,11 +100,14 @@ class Need(Wire):
     patterns: tuple[str, ...]
     """What the call does, as rules match it: commands, paths, URLs."""
     always: tuple[str, ...] = ()
-    """The patterns that are allowed from then on if the user answers "always"; none: that answer is not offered."""
+    """The patterns that are allowed from then on if the user answers "always";
+    none: that answer is not offered.
+    """
     metadata: JSON = {}
     """For the user's screen: a diff, the command, the path."""
     possible: tuple[str, ...] = ()
-    """What the call may do besides, known only in part: texts with the marks of `kit.wildcard` in them.
+    """What the call may do besides, known only in part: texts with the marks
+    of `kit.wildcard` in them.
 
     A rule can deny the need or have it asked because of these, but never allows it because of them.
     """
@@ -100,21 +116,30 @@ class Need(Wire):
     traits: tuple[Trait, ...] = ()
     """What is certain about the call; the rules for `<read-only>` and `<sandboxed>` match these."""
     unproven: str = ""
-    """Why the meaning of a shell line is not certain, so that no rule for particular commands allows it; "": it is."""
+    """Why the meaning of a shell line is not certain,
+    so that no rule for particular commands allows it; "": it is.
+    """
     spellings: dict[str, tuple[str, ...]] = {}
-    """Other spellings of a pattern, which rules that deny or ask about particular commands match as well."""
+    """Other spellings of a pattern, which rules that deny or ask about particular
+    commands match as well.
+    """
     once: bool = False
-    """Where a rule for a kind of file asks, a user who has allowed this is not asked again in the session."""
+    """Where a rule for a kind of file asks, a user who has allowed this is not
+    asked again in the session.
+    """
     preset: Literal["ask", "allow"] | None = None
-    """What was decided before the gate, by a hook or by the tool itself; a hook's decision replaces the tool's.
+    """What was decided before the gate, by a hook or by the tool itself;
+    a hook's decision replaces the tool's.
 
-    "allow" answers what would be asked, "ask" has the user asked about what would be allowed; what is denied stays
-    denied.
+    "allow" answers what would be asked, "ask" has the user asked about what would be allowed;
+    what is denied stays denied.
     """
     not_by_auto: str = ""
     """Why the flag `--auto` does not answer the question about this; "": it does."""
     remote: tuple[str, ...] = ()
-    """Those of `patterns` and `possible` that change another machine or service; rules for `<remote>` match these."""
+    """Those of `patterns` and `possible` that change another machine or service;
+    rules for `<remote>` match these.
+    """
 
 
 class QuestionTool(Wire):
@@ -137,9 +162,11 @@ class PermissionRequest(Wire):
 
 
 class Grant(Wire):
-    """An "always" that is remembered: what it allows, in which directory ("": in its session alone), since when (ms).
+    """An "always" that is remembered: what it allows, in which directory ("": in its
+    session alone), since when (ms).
 
-    `id` is that of the question; `place` is where commands have to run for it, "" for the directory itself.
+    `id` is that of the question; `place` is where commands have to run for it,
+    "" for the directory itself.
     """
 
     id: str
@@ -160,8 +187,9 @@ class RevokeGrant(Wire):
 class Decision(Wire):
     """What was decided about a need, and why.
 
-    `rule` decided, and `origin` says where it is written. `by`: who answered where the rule asks (`person`, `--auto`,
-    `profile yolo`, `nobody`), or `rule`, or `grant` with the id of an earlier "always". `time` in ms since the epoch.
+    `rule` decided, and `origin` says where it is written. `by`: who answered where the rule asks
+    (`person`, `--auto`, `profile yolo`, `nobody`), or `rule`, or `grant` with the id of an earlier
+    "always". `time` in ms since the epoch.
     """
 
     session_id: str
@@ -185,7 +213,9 @@ class PermissionQuery(Wire):
 
 
 class RuleInForce(Wire):
-    """A rule, and where it is written. `list`: rules of one list are applied together; each list must allow a call."""
+    """A rule, and where it is written. `list`: rules of one list are applied together;
+    each list must allow a call.
+    """
 
     permission: str
     pattern: str
@@ -195,7 +225,9 @@ class RuleInForce(Wire):
 
 
 class PermissionsInForce(Wire):
-    """The rules in force (the last that matches in a list decides), the "always" grants, and the latest decisions."""
+    """The rules in force (the last that matches in a list decides), the "always" grants,
+    and the latest decisions.
+    """
 
     profile: Profile
     agent: str

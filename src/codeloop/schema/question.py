@@ -12,14 +12,17 @@ class QuestionOption(Wire):
 
 
 class QuestionDocument(Wire):
-    """The text that a question is about, in Markdown. `path`: of its file, from the project's folder."""
+    """The text that a question is about, in Markdown.
+    `path`: of its file, from the project's folder.
+    """
 
     path: str
     text: str
 
 
 class QuestionInfo(Wire):
-    """One question. `header`: a word or two for a tab. `custom`: a free answer is welcome too (unless false).
+    """One question. `header`: a word or two for a tab.
+    `custom`: a free answer is welcome too (unless false).
 
     `document`: what the user should read before the answer; the reference's clients do not know it.
     """

@@ -1,4 +1,6 @@
-"""What both events and operations show: projects, work trees, terminals, calls of clients' tools."""
+"""What both events and operations show: projects, work trees, terminals,
+calls of clients' tools.
+"""
 
 from typing import Literal
 
@@ -28,7 +30,9 @@ class ProjectCommands(Wire):
 
 
 class ProjectInfo(Wire):
-    """A project. Outside a repository: id "global", worktree "/". `sandboxes`: work trees that were made for it."""
+    """A project. Outside a repository: id "global", worktree "/".
+    `sandboxes`: work trees that were made for it.
+    """
 
     id: str
     worktree: str
@@ -43,8 +47,8 @@ class ProjectInfo(Wire):
 class Worktree(Wire):
     """A work tree that was made for a project; `directory` is absolute.
 
-    Beyond OpenCode's API: `base`, the branch or commit that it began from; `asks`, ignored files that are copied only
-    when a user says so; `notes`, for the user.
+    Beyond OpenCode's API: `base`, the branch or commit that it began from; `asks`, ignored files
+    that are copied only when a user says so; `notes`, for the user.
     """
 
     name: str
@@ -88,7 +92,9 @@ class PtyGone(Wire):
 
 
 class ClientToolCall(Wire):
-    """A call that a client must carry out (`called`), or no longer has to (`ended`). Paths are absolute."""
+    """A call that a client must carry out (`called`), or no longer has to (`ended`).
+    Paths are absolute.
+    """
 
     request_id: str
     lease_id: str

@@ -5,18 +5,22 @@ from typing import Literal
 from codeloop.schema.wire import Wire
 
 CheckState = Literal["passed", "failed", "unproven", "not run", "none"]
-"""How the checks of a turn stand: unproven: nothing shows it, or files changed later; not run: the project has checks.
+"""How the checks of a turn stand: unproven: nothing shows it, or files changed later;
+not run: the project has checks.
 
 `none`: the project has no check that can be run, or the turn changed no code.
 """
 
 
 class TurnFacts(Wire):
-    """What a turn did to the project: the files that differ at its end, with the sums of their lines.
+    """What a turn did to the project: the files that differ at its end,
+    with the sums of their lines.
 
-    `git`: a phrase for each change of commits, branches and stashes. `lost_files`: files with uncommitted work of the
-    user's that commands removed or put back to the last commit; `lost_count`: their number, as some are not named.
-    `unrecorded`: files whose changes can't be undone.
+    `git`: a phrase for each change of commits, branches and stashes. `lost_files`: files with
+    uncommitted work of the user's that commands removed or put back to the last commit;
+    `lost_count`: their number, as some are not named.
+    `unrecorded`: files whose changes can't be undone. `false_claims`: what the answer says and
+    nothing in the turn can have done, a clause each.
     """
 
     files: int
@@ -27,3 +31,4 @@ class TurnFacts(Wire):
     lost_files: tuple[str, ...] = ()
     lost_count: int = 0
     unrecorded: tuple[str, ...] = ()
+    false_claims: tuple[str, ...] = ()

@@ -1,4 +1,6 @@
-"""Tells the prompts of the user, to which undo goes back, from those that the program stores in the user's name."""
+"""Tells the prompts of the user, to which undo goes back,
+from those that the program stores in the user's name.
+"""
 
 from collections.abc import Sequence
 
@@ -6,7 +8,9 @@ from codeloop.schema.message import Message, UserMessage
 from codeloop.schema.part import CompactionPart, Part, TextPart
 
 COMMAND_NOTE = "The user ran the following command themselves; the result below is what it printed."
-"""The text before the result of a command that the user ran in the conversation; it stands alone in its message."""
+"""The text before the result of a command that the user ran in the conversation;
+it stands alone in its message.
+"""
 REPEATED_KEY = "repeated"
 """In the metadata of a prompt's part: the text of an earlier prompt, repeated after a summary."""
 
@@ -14,8 +18,8 @@ REPEATED_KEY = "repeated"
 def begins_turn(info: Message, parts: Sequence[Part]) -> bool:
     """Return whether a message is a prompt of the user.
 
-    False for answers, and for what the program stores as a prompt: reminders, compactions, what follows these, and
-    notes on checks and hooks.
+    False for answers, and for what the program stores as a prompt: reminders, compactions, what
+    follows these, and notes on checks and hooks.
     """
     if not isinstance(info, UserMessage):
         return False

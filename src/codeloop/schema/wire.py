@@ -19,11 +19,15 @@ JSON = dict[str, Any]
 """A JSON object whose shape is not fixed here, such as a tool's input or metadata."""
 
 DECODE_ERRORS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
-"""What msgspec raises for data that is not of the expected shape, not UTF-8, or nested too deeply."""
+"""What msgspec raises for data that is not of the expected shape, not UTF-8,
+or nested too deeply.
+"""
 
 
 def bound_depth(decode: Callable[[bytes], T]) -> Callable[[bytes], T]:
-    """Return a decoder of JSON that first raises RecursionError for what is nested too deeply (`MAX_JSON_DEPTH`)."""
+    """Return a decoder of JSON that first raises RecursionError for what is nested too
+    deeply (`MAX_JSON_DEPTH`).
+    """
 
     def decode_bounded(data: bytes) -> T:
         check_json_depth(data)
@@ -33,7 +37,9 @@ def bound_depth(decode: Callable[[bytes], T]) -> Callable[[bytes], T]:
 
 
 def encode_json(value: Any) -> bytes:
-    """Encode a value as JSON. Bytes of names that are not UTF-8 are written out, by their numbers."""
+    """Encode a value as JSON. Bytes of names that are not UTF-8 are written out,
+    by their numbers.
+    """
     try:
         return _encode(value)
     except UnicodeEncodeError:
@@ -63,7 +69,9 @@ def decode_json(data: bytes | bytearray | str, struct_type: type[T]) -> T: ...
 
 
 def decode_json(data: bytes | bytearray | str, struct_type: Any = Any) -> Any:
-    """Decode JSON that others wrote. Raises one of DECODE_ERRORS, RecursionError beyond MAX_JSON_DEPTH."""
+    """Decode JSON that others wrote. Raises one of DECODE_ERRORS,
+    RecursionError beyond MAX_JSON_DEPTH.
+    """
     check_json_depth(data)
     return msgspec.json.decode(data, type=struct_type)
 
@@ -79,13 +87,17 @@ Natural = Annotated[int, msgspec.Meta(ge=0, le=_MAX_INTEGER)]
 
 
 def convert_to_wire_name(field: str) -> str:
-    """Return the wire's spelling of a Python field: `session_id` -> `sessionID`, `mime_type` -> `mimeType`."""
+    """Return the wire's spelling of a Python field: `session_id` -> `sessionID`,
+    `mime_type` -> `mimeType`.
+    """
     head, *words = field.split("_")
     return head + "".join("ID" if word == "id" else word.capitalize() for word in words)
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(msgspec.field,))
-class Wire(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename=convert_to_wire_name):
+class Wire(
+    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename=convert_to_wire_name
+):
     """A frozen record with the wire's names.
 
     A field that has a default is left out of the JSON while it holds that default; a field that the

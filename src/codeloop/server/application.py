@@ -1,4 +1,6 @@
-"""The ASGI application: a route for each operation, the streams, terminals and pages, and answers to unknown paths."""
+"""The ASGI application: a route for each operation, the streams, terminals and pages,
+and answers to unknown paths.
+"""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -14,7 +16,13 @@ from codeloop.app.app import App
 from codeloop.app.handlers.session.message import read_page
 from codeloop.app.process_dispatch import carry_out
 from codeloop.schema.api.pty import PTY_TICKET
-from codeloop.schema.api.session_inputs import COMMAND, PROMPT, SESSION_INIT, SESSION_SHELL, SUMMARIZE
+from codeloop.schema.api.session_inputs import (
+    COMMAND,
+    PROMPT,
+    SESSION_INIT,
+    SESSION_SHELL,
+    SUMMARIZE,
+)
 from codeloop.schema.api.session_messages import SESSION_MESSAGES, ListMessages
 from codeloop.schema.bounds.server import SERVER_TURN_ANSWER
 from codeloop.schema.errors import OperationError
@@ -27,17 +35,25 @@ from codeloop.server.operations import MEDIA_TYPES
 from codeloop.server.preview.routes import make_preview_routes
 from codeloop.server.pty_socket import make_terminal_routes
 from codeloop.server.requests import get_directory, read_arguments
-from codeloop.server.responses import make_error_response, make_not_found, make_response, make_wrong_method
+from codeloop.server.responses import (
+    make_error_response,
+    make_not_found,
+    make_response,
+    make_wrong_method,
+)
 
 if TYPE_CHECKING:
     from codeloop.server.web_dir import WebApp
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 
-_ANSWERED_AFTER_TURN = frozenset({PROMPT.id, COMMAND.id, SESSION_INIT.id, SESSION_SHELL.id, SUMMARIZE.id})
+_ANSWERED_AFTER_TURN = frozenset(
+    {PROMPT.id, COMMAND.id, SESSION_INIT.id, SESSION_SHELL.id, SUMMARIZE.id}
+)
 """Operations that are answered when the turn is over.
 
-The answer waits `SERVER_TURN_ANSWER`, since some clients stop reading the event stream when they have it.
+The answer waits `SERVER_TURN_ANSWER`, since some clients stop reading the event
+stream when they have it.
 """
 
 
@@ -46,7 +62,8 @@ def make_application(
 ) -> Starlette:
     """Return the application for an App, whose events the hub streams.
 
-    `page_routes`: those of the browser UI. `web_dir`: the files of a web app, served where no route matches.
+    `page_routes`: those of the browser UI. `web_dir`: the files of a web app,
+    served where no route matches.
     """
     web_app = _load_web_app(web_dir) if web_dir is not None else None
 
@@ -61,7 +78,9 @@ def make_application(
         DOCUMENT_ROUTE,
         *page_routes,
     ]
-    application = Starlette(routes=routes, exception_handlers={404: answer_missing, 405: _answer_wrong_method})
+    application = Starlette(
+        routes=routes, exception_handlers={404: answer_missing, 405: _answer_wrong_method}
+    )
     # By the contract, a path with a slash at its end is another path, and unknown.
     application.router.redirect_slashes = False
     return application
@@ -76,10 +95,15 @@ def _load_web_app(folder: Path) -> "WebApp":
 
 async def _answer_wrong_method(request: Request, _error: Exception) -> Response:
     response = make_wrong_method(request.url.path, request.method)
-    # PARTIAL: the path matches, the method does not. The first path counts, as it would for a request.
-    matching = [route for route in request.app.routes if route.matches(request.scope)[0] is Match.PARTIAL]
+    # PARTIAL: the path matches, the method does not.
+    # The first path counts, as it would for a request.
+    matching = [
+        route for route in request.app.routes if route.matches(request.scope)[0] is Match.PARTIAL
+    ]
     same_path = [route for route in matching if route.path == matching[0].path]
-    response.headers["allow"] = ", ".join(sorted({method for route in same_path for method in route.methods}))
+    response.headers["allow"] = ", ".join(
+        sorted({method for route in same_path for method in route.methods})
+    )
     return response
 
 
@@ -91,7 +115,12 @@ def make_operation_routes(app: App) -> list[BaseRoute]:
         PTY_TICKET.id: _make_ticket_endpoint(app),
     }
     routes = [
-        Route(row.path, special_endpoints.get(row.id) or _make_endpoint(app, row), methods=[row.method], name=row.id)
+        Route(
+            row.path,
+            special_endpoints.get(row.id) or _make_endpoint(app, row),
+            methods=[row.method],
+            name=row.id,
+        )
         for row in (*OPERATIONS, *SERVER_OPERATIONS)
     ]
     return [*routes, *make_preview_routes(app, _run_and_respond)]
@@ -100,7 +129,9 @@ def make_operation_routes(app: App) -> list[BaseRoute]:
 def _make_endpoint(app: App, operation: AnyOperation) -> Endpoint:
     async def run_operation(request: Request) -> Any:
         args = await read_arguments(operation, request)
-        result = await carry_out(app, operation, args, app.resolve_directory(get_directory(request)))
+        result = await carry_out(
+            app, operation, args, app.resolve_directory(get_directory(request))
+        )
         if operation.id in _ANSWERED_AFTER_TURN:
             await asyncio.sleep(SERVER_TURN_ANSWER.seconds)
         if operation.id in MEDIA_TYPES:
@@ -115,7 +146,9 @@ def _make_endpoint(app: App, operation: AnyOperation) -> Endpoint:
 
 
 def _make_messages_endpoint(app: App) -> Endpoint:
-    """Return the endpoint for a page of messages; if there are older ones, headers say how to get them."""
+    """Return the endpoint for a page of messages;
+    if there are older ones, headers say how to get them.
+    """
 
     async def answer_page(request: Request) -> Response:
         args: Any = await read_arguments(SESSION_MESSAGES, request)
@@ -140,13 +173,17 @@ def _make_messages_endpoint(app: App) -> Endpoint:
 
 
 def _make_ticket_endpoint(app: App) -> Endpoint:
-    """Return the endpoint for a terminal's ticket, which needs a header that makes browsers send a preflight first."""
+    """Return the endpoint for a terminal's ticket, which needs a header that makes
+    browsers send a preflight first.
+    """
     issue_ticket = _make_endpoint(app, PTY_TICKET)
 
     async def endpoint(request: Request) -> Response:
         if request.headers.get("x-opencode-ticket") != "1":
             return make_error_response(
-                OperationError("PtyForbiddenError", "A ticket needs the header `x-opencode-ticket: 1`.")
+                OperationError(
+                    "PtyForbiddenError", "A ticket needs the header `x-opencode-ticket: 1`."
+                )
             )
         return await issue_ticket(request)
 
@@ -154,9 +191,11 @@ def _make_ticket_endpoint(app: App) -> Endpoint:
 
 
 async def _run_and_respond(
-    work: Callable[[], Awaitable[Any]], refuse: Callable[[Exception], Response] = make_error_response
+    work: Callable[[], Awaitable[Any]],
+    refuse: Callable[[Exception], Response] = make_error_response,
 ) -> Response:
-    """Run an operation, and return the response for its result or its error. `refuse`: makes the response of an error.
+    """Run an operation, and return the response for its result or its error.
+    `refuse`: makes the response of an error.
 
     It catches every error, so that a client gets one form of answer and no error ends the server.
     """

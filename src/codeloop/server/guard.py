@@ -1,4 +1,5 @@
-"""The guard before every route: checks the Host, Origin and credential of a request before its body is read.
+"""The guard before every route: checks the Host,
+Origin and credential of a request before its body is read.
 
 `server.py` wraps the application in it. docs/security.md has the attacks that it is for.
 """
@@ -33,17 +34,22 @@ ALLOWED_METHODS = "GET, HEAD, PUT, PATCH, POST, DELETE"
 PREFLIGHT_SECONDS = "86400"
 """The seconds for which a browser may reuse the answer to a preflight request: a day."""
 RETRY_SECONDS = "2"
-"""The seconds after which a client with too many wrong passwords may try again: the longest delay, `SERVER_DELAY`."""
+"""The seconds after which a client with too many wrong passwords may try again: the longest delay,
+`SERVER_DELAY`.
+"""
 BASIC_CHALLENGE = 'Basic realm="Secure Area"'
 SESSION_KEY_HEADER = b"x-codeloop-key"
 """The request header that holds the key of a browser's session."""
 CSP_HEADER = b"content-security-policy"
-# An answer that a browser is made to open as a page (an error, a file's text) must not load or run anything.
+# An answer that a browser is made to open as a page (an error,
+# a file's text) must not load or run anything.
 _DENY_ALL_CSP = (CSP_HEADER, b"default-src 'none'; frame-ancestors 'none'")
 TICKET_ONLY_KEY = "ticketed"
-"""Key of `scope["state"]`: True when a WebSocket to a terminal has a ticket instead of a credential.
+"""Key of `scope["state"]`: True when a WebSocket to a terminal has a ticket
+instead of a credential.
 
-The route then must check the ticket, since only the project knows its tickets, and answer 403 if it is not valid.
+The route then must check the ticket, since only the project knows its tickets,
+and answer 403 if it is not valid.
 No other route accepts a ticket.
 """
 
@@ -60,9 +66,10 @@ Headers = list[tuple[bytes, bytes]]
 class AccessPolicy(Struct, frozen=True, kw_only=True):
     """Who may send requests.
 
-    `names`: the accepted host names of the Host header. `origins`: origins of other sites whose pages may send
-    requests. `accepts_any_ip`: the Host header may be any IP address, for a server that other machines reach.
-    `password` None: no credential is needed. `pages`: paths that need no credential, the files of the browser UI.
+    `names`: the accepted host names of the Host header. `origins`: origins of other sites whose
+    pages may send requests. `accepts_any_ip`: the Host header may be any IP address, for a server
+    that other machines reach. `password` None: no credential is needed. `pages`: paths that need no
+    credential, the files of the browser UI.
     """
 
     port: int
@@ -80,12 +87,15 @@ class RequestRefused(Exception):
     `headers`: of the response, with `_` for `-` in their names.
     """
 
-    def __init__(self, status: HTTPStatus, why: str, message: str | None = None, **headers: str) -> None:
+    def __init__(
+        self, status: HTTPStatus, why: str, message: str | None = None, **headers: str
+    ) -> None:
         super().__init__(why)
         self.status = status
         self.message = message
         self.headers: Headers = [
-            (name.replace("_", "-").encode(), value.encode("latin-1")) for name, value in headers.items()
+            (name.replace("_", "-").encode(), value.encode("latin-1"))
+            for name, value in headers.items()
         ]
 
 
@@ -99,14 +109,20 @@ def list_host_names(host: str, *, is_foreign: bool) -> frozenset[str]:
 
 
 def parse_origin(text: str) -> str:
-    """Return an origin as browsers write it. Raises CodeloopError for anything else, `*` and `null` too."""
+    """Return an origin as browsers write it. Raises CodeloopError for anything else,
+    `*` and `null` too.
+    """
     try:
         parts = urlsplit(text.strip().lower())
         port = parts.port
     except ValueError:
         parts, port = urlsplit(""), None
     host = parts.hostname or ""
-    is_origin = bool(parts.scheme and host) and parts.path in {"", "/"} and not (parts.query or parts.fragment)
+    is_origin = (
+        bool(parts.scheme and host)
+        and parts.path in {"", "/"}
+        and not (parts.query or parts.fragment)
+    )
     if not is_origin or "*" in text or parts.username is not None:
         raise CodeloopError(
             f"{text!r} is not an origin. Write it as scheme://host:port, such as http://localhost:3000."
@@ -118,7 +134,9 @@ def parse_origin(text: str) -> str:
 
 
 class Guard:
-    """Wraps the site: checks Host, Origin and credential, in this order, of every request and WebSocket handshake."""
+    """Wraps the site: checks Host, Origin and credential, in this order,
+    of every request and WebSocket handshake.
+    """
 
     def __init__(self, site: ASGIApp, policy: AccessPolicy, browsers: BrowserSessions) -> None:
         self._site = site
@@ -126,11 +144,15 @@ class Guard:
         self._browsers = browsers
         self._attempts = PasswordAttempts()
         self._credential = (
-            _encode_credential(f"{policy.username}:{policy.password}") if policy.password is not None else None
+            _encode_credential(f"{policy.username}:{policy.password}")
+            if policy.password is not None
+            else None
         )
 
     def end_delays(self) -> None:
-        """Answer the requests that are being delayed at once, so that they don't hold up a shutdown."""
+        """Answer the requests that are being delayed at once,
+        so that they don't hold up a shutdown.
+        """
         self._attempts.end_delays()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -161,16 +183,21 @@ class Guard:
     def _check_host(self, headers: Headers) -> None:
         """Check the Host header, against DNS rebinding.
 
-        A web page can make its own host name resolve to this server, but its browser still sends that name.
+        A web page can make its own host name resolve to this server,
+        but its browser still sends that name.
         """
         hosts = _list_values(headers, b"host")
         if len(hosts) != 1:
             raise RequestRefused(
-                HTTPStatus.MISDIRECTED_REQUEST, f"{len(hosts)} Host headers", "One Host header is needed."
+                HTTPStatus.MISDIRECTED_REQUEST,
+                f"{len(hosts)} Host headers",
+                "One Host header is needed.",
             )
         parts = re.fullmatch(_AUTHORITY_PATTERN, hosts[0].lower())
         name, port = parts.groups() if parts else ("", None)
-        is_known = name in self._policy.names or (self._policy.accepts_any_ip and _is_ip_address(name))
+        is_known = name in self._policy.names or (
+            self._policy.accepts_any_ip and _is_ip_address(name)
+        )
         if not is_known or (port is not None and int(port) != self._policy.port):
             names = ", ".join(sorted(self._policy.names))
             raise RequestRefused(
@@ -188,12 +215,18 @@ class Guard:
         if not origins:
             if _is_cross_site(headers):
                 raise RequestRefused(
-                    HTTPStatus.FORBIDDEN, "for another site's page", "Pages of other sites can't send requests here."
+                    HTTPStatus.FORBIDDEN,
+                    "for another site's page",
+                    "Pages of other sites can't send requests here.",
                 )
             return None
-        (host,) = _list_values(headers, b"host")  # `_check_host` made sure that there is exactly one
+        (host,) = _list_values(
+            headers, b"host"
+        )  # `_check_host` made sure that there is exactly one
         origin = origins[0].lower()
-        if len(origins) == 1 and (_is_same_origin(origin, host.lower()) or origin in self._policy.origins):
+        if len(origins) == 1 and (
+            _is_same_origin(origin, host.lower()) or origin in self._policy.origins
+        ):
             return origin
         raise RequestRefused(
             HTTPStatus.FORBIDDEN,
@@ -202,7 +235,8 @@ class Guard:
         )
 
     async def _check_credential(self, scope: Scope) -> None:
-        """Check the password, session or link of a request; a ticket is left to its route. Raises RequestRefused.
+        """Check the password, session or link of a request; a ticket is left to its route.
+        Raises RequestRefused.
 
         The answer to a wrong one is delayed, so that guessing takes long.
         """
@@ -216,9 +250,13 @@ class Guard:
         ]
         links = _read_link_tokens(scope)
         address = str((scope.get("client") or ("",))[0])
-        # Guesses must not run in parallel, so they are refused before they are compared. Not on loopback, where all
-        # users of the machine share one address and could lock the owner out.
-        if (credentials or links) and not is_loopback(address) and self._attempts.has_too_many_delayed(address):
+        # Guesses must not run in parallel, so they are refused before they are compared. Not on
+        # loopback, where all users of the machine share one address and could lock the owner out.
+        if (
+            (credentials or links)
+            and not is_loopback(address)
+            and self._attempts.has_too_many_delayed(address)
+        ):
             raise _make_attempts_refusal()
         matches = [hmac.compare_digest(each, credential) for each in credentials]
         if any(matches) or any(map(self._browsers.use_link, links)):
@@ -235,19 +273,32 @@ class Guard:
         if credentials and not await self._attempts.delay_answer(address):
             raise _make_attempts_refusal()
         why = "with a wrong credential" if credentials else "without a credential"
-        # Our own page shows its own form; after a challenge the browser would open its dialog at each request.
-        challenge = {} if _list_values(scope["headers"], SESSION_KEY_HEADER) else {"www_authenticate": BASIC_CHALLENGE}
+        # Our own page shows its own form; after a challenge the browser would open
+        # its dialog at each request.
+        challenge = (
+            {}
+            if _list_values(scope["headers"], SESSION_KEY_HEADER)
+            else {"www_authenticate": BASIC_CHALLENGE}
+        )
         raise RequestRefused(HTTPStatus.UNAUTHORIZED, why, **challenge)
 
     def _is_page(self, scope: Scope) -> bool:
         """Return whether a file of the browser UI is requested; those hold no private data."""
-        return scope["type"] == "http" and scope["method"] in {"GET", "HEAD"} and scope["path"] in self._policy.pages
+        return (
+            scope["type"] == "http"
+            and scope["method"] in {"GET", "HEAD"}
+            and scope["path"] in self._policy.pages
+        )
 
     def _is_signed_in(self, headers: Headers) -> bool:
         """Return whether the request comes from our own page in a browser that has a session."""
         keys, (host,) = _list_values(headers, SESSION_KEY_HEADER), _list_values(headers, b"host")
-        # The cookie alone proves little: browsers send it with requests of pages on other ports of this host, too.
-        is_own = all(_is_same_origin(origin.lower(), host.lower()) for origin in _list_values(headers, b"origin"))
+        # The cookie alone proves little: browsers send it with requests of pages on other
+        # ports of this host, too.
+        is_own = all(
+            _is_same_origin(origin.lower(), host.lower())
+            for origin in _list_values(headers, b"origin")
+        )
         return (
             len(keys) == 1
             and is_own
@@ -258,7 +309,10 @@ class Guard:
 def _make_attempts_refusal() -> RequestRefused:
     message = "Too many wrong passwords. Wait, then ask again with the right one."
     return RequestRefused(
-        HTTPStatus.TOO_MANY_REQUESTS, "after too many wrong credentials", message, retry_after=RETRY_SECONDS
+        HTTPStatus.TOO_MANY_REQUESTS,
+        "after too many wrong credentials",
+        message,
+        retry_after=RETRY_SECONDS,
     )
 
 
@@ -280,7 +334,9 @@ def _is_ip_address(name: str) -> bool:
 
 
 def _is_same_origin(origin: str, host: str) -> bool:
-    """Return whether an origin is that of the host, both lower-case; either may omit the default port, 80."""
+    """Return whether an origin is that of the host, both lower-case;
+    either may omit the default port, 80.
+    """
     return origin.removesuffix(":80") == "http://" + host.removesuffix(":80")
 
 
@@ -289,13 +345,18 @@ def _is_cross_site(headers: Headers) -> bool:
 
     Browsers send no Origin header with requests for images, frames and scripts.
     """
-    # A link on another site may open our page. Pages on other ports of one host are "same-site" to a browser.
+    # A link on another site may open our page. Pages on other ports of one host are
+    # "same-site" to a browser.
     is_navigation = _list_values(headers, b"sec-fetch-mode") == ["navigate"]
-    return bool(set(_list_values(headers, b"sec-fetch-site")) & {"cross-site", "same-site"}) and not is_navigation
+    return (
+        bool(set(_list_values(headers, b"sec-fetch-site")) & {"cross-site", "same-site"})
+        and not is_navigation
+    )
 
 
 def _read_header_credentials(headers: Headers, username: str) -> list[bytes]:
-    """Return the `user:password` of the first authorization header; [] if there is none, or one of a link.
+    """Return the `user:password` of the first authorization header;
+    [] if there is none, or one of a link.
 
     Further headers are ignored, so that one request is one guess.
     """
@@ -305,7 +366,9 @@ def _read_header_credentials(headers: Headers, username: str) -> list[bytes]:
         if scheme.lower() == "basic":
             credentials.append(_decode_base64(value.strip()))
         elif scheme.lower() == "bearer":
-            credentials.append(_encode_credential(username) + b":" + value.strip().encode("latin-1"))
+            credentials.append(
+                _encode_credential(username) + b":" + value.strip().encode("latin-1")
+            )
         elif scheme.lower() != "link":
             # An unknown scheme counts as a wrong password, so that it is delayed as well.
             credentials.append(b"")
@@ -313,7 +376,9 @@ def _read_header_credentials(headers: Headers, username: str) -> list[bytes]:
 
 
 def _read_link_tokens(scope: Scope) -> list[str]:
-    """Return the token of the one-time link in a request for a session; [] for other requests, which can't use one."""
+    """Return the token of the one-time link in a request for a session;
+    [] for other requests, which can't use one.
+    """
     if scope["type"] != "http" or (scope["method"], scope["path"]) != ("POST", SESSION_PATH):
         return []
     pairs = [value.partition(" ") for value in _list_values(scope["headers"], b"authorization")[:1]]
@@ -326,7 +391,9 @@ def _read_query_credentials(query: Mapping[str, list[str]]) -> list[bytes]:
 
 
 def _decode_base64(text: str) -> bytes:
-    """Decode base64 of either alphabet, padded or not; b"" for anything else, which matches no credential."""
+    """Decode base64 of either alphabet, padded or not;
+    b"" for anything else, which matches no credential.
+    """
     plain = text.translate(str.maketrans("-_", "+/")).rstrip("=")
     try:
         return base64.b64decode(plain + "=" * (-len(plain) % 4), validate=True)
@@ -348,7 +415,9 @@ async def _answer_preflight(headers: Headers, send: Send) -> None:
 
 
 def _send_with_csp(send: Send) -> Send:
-    """Wrap `send` so that each answer without a content security policy gets one that allows nothing."""
+    """Wrap `send` so that each answer without a content security policy gets
+    one that allows nothing.
+    """
 
     async def send_restricted(message: Message) -> None:
         if message["type"] in {"http.response.start", "websocket.http.response.start"}:
@@ -375,11 +444,22 @@ def _send_with_allowed_origin(origin: str, send: Send) -> Send:
 async def _send_refusal(scope: Scope, send: Send, refusal: RequestRefused) -> None:
     method = scope.get("method", "WebSocket")
     path, who = one_line(scope["path"], 200), (scope.get("client") or ("?",))[0]
-    # Guesses beyond the delayed ones are answered at once, as fast as they come; at this level they would fill the log.
+    # Guesses beyond the delayed ones are answered at once, as fast as they come;
+    # at this level they would fill the log.
     level = logging.DEBUG if refusal.status == HTTPStatus.TOO_MANY_REQUESTS else logging.WARNING
-    log.log(level, "refused %s: %s %s from %s, %s", int(refusal.status), method, path, who, one_line(str(refusal), 200))
+    log.log(
+        level,
+        "refused %s: %s %s from %s, %s",
+        int(refusal.status),
+        method,
+        path,
+        who,
+        one_line(str(refusal), 200),
+    )
     kind = "http" if scope["type"] == "http" else "websocket.http"
-    if scope["type"] == "websocket" and "websocket.http.response" not in (scope.get("extensions") or {}):
+    if scope["type"] == "websocket" and "websocket.http.response" not in (
+        scope.get("extensions") or {}
+    ):
         # Policy violation, by RFC 6455.
         await send({"type": "websocket.close", "code": 1008})
         return
@@ -387,7 +467,9 @@ async def _send_refusal(scope: Scope, send: Send, refusal: RequestRefused) -> No
     headers = [*refusal.headers, (b"content-length", str(len(body)).encode())]
     if body:
         headers.append((b"content-type", b"application/json"))
-    await send({"type": f"{kind}.response.start", "status": int(refusal.status), "headers": headers})
+    await send(
+        {"type": f"{kind}.response.start", "status": int(refusal.status), "headers": headers}
+    )
     await send({"type": f"{kind}.response.body", "body": body})
 
 

@@ -1,6 +1,8 @@
-"""uvicorn's HTTP protocol with further limits on the size and duration of a request, and on slow readers.
+"""uvicorn's HTTP protocol with further limits on the size and duration of a request,
+and on slow readers.
 
-It overrides undocumented methods of uvicorn's protocol and flow control: docs/decisions/0028. Only this file does.
+It overrides undocumented methods of uvicorn's protocol and flow control: docs/decisions/0028.
+Only this file does.
 """
 
 import asyncio
@@ -21,16 +23,20 @@ from codeloop.schema.bounds.server import (
 )
 
 CUT_EXTENSION = "codeloop.cut"
-"""The extension of a request's scope whose `call` closes the connection at once, for a client that reads nothing."""
+"""The extension of a request's scope whose `call` closes the connection at once,
+for a client that reads nothing.
+"""
 ADMIT_EXTENSION = "codeloop.admit"
-"""The extension of a request's scope whose `call` marks the client as admitted: it had a valid credential.
+"""The extension of a request's scope whose `call` marks the client as admitted:
+it had a valid credential.
 
 Its connection is no longer closed to make room for others.
 """
 _ACCEPTED_FACTOR = 2
 """Connections that are accepted, as a multiple of those that are served.
 
-Those in between are answered with a 503, so that a client learns why; further ones are closed without an answer.
+Those in between are answered with a 503, so that a client learns why;
+further ones are closed without an answer.
 """
 
 
@@ -39,7 +45,8 @@ class HeadTooLong(Exception):
 
 
 class BoundedFlow(FlowControl):
-    """The flow control of one connection, which ends it when the client reads nothing for `SERVER_WRITE`.
+    """The flow control of one connection, which ends it when the client reads
+    nothing for `SERVER_WRITE`.
 
     Such a client is gone or hostile, and the answers that wait for it must not fill the memory.
     """
@@ -68,7 +75,8 @@ class BoundedFlow(FlowControl):
         )
 
     def _abort_if_stuck(self, unread_before: int) -> None:
-        # Nothing is written while writing is paused, so any change of the buffer is what the client has read.
+        # Nothing is written while writing is paused, so any change of the buffer is
+        # what the client has read.
         unread_bytes = self._output.get_write_buffer_size()
         if unread_bytes < unread_before:
             self._start_timer(unread_bytes)
@@ -77,17 +85,21 @@ class BoundedFlow(FlowControl):
 
 
 class BoundedProtocol(HttpToolsProtocol):
-    """One connection, with limits on the size of a head, on the time that it takes, and on pauses in a body.
+    """One connection, with limits on the size of a head, on the time that it takes,
+    and on pauses in a body.
 
-    While a request is being answered, its body may pause for `SERVER_BODY_IDLE`; at other times a head must be complete
-    within `SERVER_HEADER_TIME` of the start of the connection or of the next request.
+    While a request is being answered, its body may pause for `SERVER_BODY_IDLE`; at other times a
+    head must be complete within `SERVER_HEADER_TIME` of the start of the connection
+    or of the next request.
 
-    When there are too many connections, the oldest one without a valid credential is closed: clients that have no
-    credential must not keep out those that have one.
+    When there are too many connections, the oldest one without a valid credential is closed:
+    clients that have no credential must not keep out those that have one.
     """
 
     _head_and_trailer_bytes = 0
-    """Received bytes since the last that completed a head or belonged to a body: of a head, or of trailers."""
+    """Received bytes since the last that completed a head or belonged to a body: of a head,
+    or of trailers.
+    """
     _head_bytes = 0
     _is_in_head = True
     _has_request = False
@@ -109,9 +121,12 @@ class BoundedProtocol(HttpToolsProtocol):
     def _make_room(self) -> None:
         open_connections = [each for each in self.connections if not each.transport.is_closing()]
         unauthenticated = [
-            each for each in open_connections if isinstance(each, BoundedProtocol) and not each.admitted_event.is_set()
+            each
+            for each in open_connections
+            if isinstance(each, BoundedProtocol) and not each.admitted_event.is_set()
         ]
-        # More than one: this connection is itself among them, and has had no chance yet to send its credential.
+        # More than one: this connection is itself among them,
+        # and has had no chance yet to send its credential.
         if len(open_connections) >= SERVER_CONNECTIONS.value and len(unauthenticated) > 1:
             min(unauthenticated, key=lambda each: each.connected_at).transport.abort()
         elif len(open_connections) > SERVER_CONNECTIONS.value * _ACCEPTED_FACTOR:
@@ -126,10 +141,12 @@ class BoundedProtocol(HttpToolsProtocol):
         """Parse received bytes, and check that a head or trailers don't go on for ever."""
         self._head_and_trailer_bytes += len(data)
         super().data_received(data)
-        # A WebSocket handshake has passed the connection to another protocol, which has limits of its own.
+        # A WebSocket handshake has passed the connection to another protocol,
+        # which has limits of its own.
         if self.transport.is_closing() or self.transport.get_protocol() is not self:
             return
-        # httptools hands over a header when it is complete: one that never ends is noticed only here.
+        # httptools hands over a header when it is complete: one that never ends
+        # is noticed only here.
         if self._head_and_trailer_bytes > SERVER_HEADER.value + SERVER_URL.value:
             # Trailers: the request is being answered, so no error can be sent any more.
             if not self._is_in_head:
@@ -165,7 +182,8 @@ class BoundedProtocol(HttpToolsProtocol):
     def on_header(self, name: bytes, value: bytes) -> None:
         """Add a header. Raises HeadTooLong, which ends the connection with a 431."""
         if not self._is_in_head:
-            # A trailer, after the body: the guard has already judged the headers, so none may be added.
+            # A trailer, after the body: the guard has already judged the headers,
+            # so none may be added.
             return
         super().on_header(name, value)
         self._head_bytes += len(name) + len(value)
@@ -198,14 +216,17 @@ class BoundedProtocol(HttpToolsProtocol):
             self.send_400_response("")
             return
         super().handle_websocket_upgrade()
-        # A head that `websockets` finds too long for it is never answered: the connection would stay open for ever.
+        # A head that `websockets` finds too long for it is never answered: the connection
+        # would stay open for ever.
         owner = self.transport.get_protocol()
         if isinstance(owner, WebSocketsSansIOProtocol) and not owner.handshake_initiated:
             self._refusal = HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE
             self.send_400_response("")
 
     def on_response_complete(self) -> None:
-        """Start a deadline for the rest of the request's body: the request is answered, so nobody reads it."""
+        """Start a deadline for the rest of the request's body: the request is answered,
+        so nobody reads it.
+        """
         self._cancel_deadline()
         super().on_response_complete()
         if not self._is_message_over:
@@ -221,7 +242,8 @@ class BoundedProtocol(HttpToolsProtocol):
         self.transport.close()
 
     def shutdown(self) -> None:
-        """End the connection: at once if its answer is a stream that has started, else after the answer.
+        """End the connection: at once if its answer is a stream that has started,
+        else after the answer.
 
         A connection whose request has not been received completely is closed without an answer.
         """

@@ -1,4 +1,6 @@
-"""Delays the answers to wrong passwords, longer for each further one from an address, against guessing."""
+"""Delays the answers to wrong passwords, longer for each further one from an address,
+against guessing.
+"""
 
 import asyncio
 import time
@@ -6,7 +8,12 @@ from collections import OrderedDict
 from contextlib import suppress
 from dataclasses import dataclass
 
-from codeloop.schema.bounds.server import SERVER_ADDRESSES, SERVER_DELAY, SERVER_FORGET, SERVER_MAX_DELAYED
+from codeloop.schema.bounds.server import (
+    SERVER_ADDRESSES,
+    SERVER_DELAY,
+    SERVER_FORGET,
+    SERVER_MAX_DELAYED,
+)
 
 
 @dataclass(slots=True)
@@ -29,7 +36,9 @@ class PasswordAttempts:
         self._end_signal = asyncio.Event()
 
     def has_too_many_delayed(self, address: str) -> bool:
-        """Return whether the largest allowed number of wrong passwords of an address is being delayed."""
+        """Return whether the largest allowed number of wrong passwords of an
+        address is being delayed.
+        """
         attempts = self._attempts_by_address.get(address)
         return attempts is not None and attempts.delayed >= SERVER_MAX_DELAYED.value
 
@@ -57,7 +66,8 @@ class PasswordAttempts:
     def _count_attempt(self, address: str) -> _AddressAttempts:
         """Count one more wrong password of an address, and return its record."""
         now = time.monotonic()
-        # Taken out and put back, so that the dictionary is sorted by time, and its first entry is the oldest.
+        # Taken out and put back, so that the dictionary is sorted by time,
+        # and its first entry is the oldest.
         attempts = self._attempts_by_address.pop(address, None) or _AddressAttempts()
         if now - attempts.last_time > SERVER_FORGET.seconds and not attempts.delayed:
             attempts.count = 0
@@ -70,8 +80,10 @@ class PasswordAttempts:
 
 
 def _compute_delay(count: int) -> float:
-    """Return the delay after `count` wrong passwords, in seconds: it doubles each time, up to SERVER_DELAY."""
-    # The first delay is a twentieth of the longest. After ten doublings it is reached by far, and a larger power of a
-    # large count would overflow.
+    """Return the delay after `count` wrong passwords, in seconds: it doubles each time,
+    up to SERVER_DELAY.
+    """
+    # The first delay is a twentieth of the longest. After ten doublings it is reached by far, and a
+    # larger power of a large count would overflow.
     doublings = min(count - 1, 10)
     return SERVER_DELAY.seconds * min(1.0, 2.0**doublings / 20)

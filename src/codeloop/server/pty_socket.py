@@ -1,4 +1,6 @@
-"""`GET /pty/{ptyID}/connect`, in the preview below `/api` too: a WebSocket that shows a terminal and types into it."""
+"""`GET /pty/{ptyID}/connect`, in the preview below `/api` too: a WebSocket that shows
+a terminal and types into it.
+"""
 
 import asyncio
 import os
@@ -25,7 +27,8 @@ from codeloop.workspace.terminal.terminals import Terminal
 
 _CONNECT_PATH = "/pty/{ptyID}/connect"
 _CURSOR_PREFIX = b"\0"
-"""The first byte of the only binary message, which holds the cursor. Output after it is new, output before it is not.
+"""The first byte of the only binary message, which holds the cursor.
+Output after it is new, output before it is not.
 
 Clients tell it by this byte from output, which is sent as text.
 """
@@ -40,7 +43,9 @@ class CloseReason(Struct, frozen=True):
 
 # Codes of RFC 6455 and its registry: 1000 is a normal end, 1013 "try again later".
 _NORMAL_END = CloseReason(1000)
-_TOO_SLOW = CloseReason(1013, "The output came faster than it was read. Connect again for what is kept.")
+_TOO_SLOW = CloseReason(
+    1013, "The output came faster than it was read. Connect again for what is kept."
+)
 _INPUT_STUCK = CloseReason(1013, "The program does not read its input.")
 
 
@@ -52,10 +57,13 @@ def make_terminal_routes(app: App) -> list[BaseRoute]:
             terminal = await _find_terminal(app, socket)
             viewer = terminal.watch(_read_cursor(socket))
         except CodeloopError as error:
-            # Before the upgrade to a WebSocket, so that the client gets an HTTP error with its body.
+            # Before the upgrade to a WebSocket, so that the client gets an HTTP
+            # error with its body.
             await socket.send_denial_response(make_error_response(error))
         except ValueError as error:
-            await socket.send_denial_response(make_error_response(OperationError("BadRequest", f"{error}.")))
+            await socket.send_denial_response(
+                make_error_response(OperationError("BadRequest", f"{error}."))
+            )
         else:
             await _relay(socket, terminal, viewer)
 
@@ -63,20 +71,27 @@ def make_terminal_routes(app: App) -> list[BaseRoute]:
     return [
         route
         for path, name in paths
-        for route in (WebSocketRoute(path, connect, name=name), Route(path, _require_upgrade, methods=["GET"]))
+        for route in (
+            WebSocketRoute(path, connect, name=name),
+            Route(path, _require_upgrade, methods=["GET"]),
+        )
     ]
 
 
 async def _require_upgrade(request: Request) -> Response:
-    response = make_error_response(OperationError("BadRequest", f"{request.url.path} answers WebSockets only."))
+    response = make_error_response(
+        OperationError("BadRequest", f"{request.url.path} answers WebSockets only.")
+    )
     response.headers["upgrade"] = "websocket"
     return response
 
 
 async def _find_terminal(app: App, socket: WebSocket) -> Terminal:
-    """Return the requested terminal. Raises CodeloopError: a bad ticket, or there is no such terminal.
+    """Return the requested terminal. Raises CodeloopError: a bad ticket,
+    or there is no such terminal.
 
-    A client that has only a ticket must not make us open a project, so the ticket counts only in open projects.
+    A client that has only a ticket must not make us open a project,
+    so the ticket counts only in open projects.
     """
     pty_id: str = socket.path_params["ptyID"]
     directory = app.resolve_directory(get_directory(socket))
@@ -89,11 +104,14 @@ async def _find_terminal(app: App, socket: WebSocket) -> Terminal:
         is_same = os.path.realpath(project.settings.project_root.directory) == real
         if is_same and project.workspace.terminals.tickets.redeem(ticket, pty_id):
             return find_terminal(project, pty_id)
-    raise OperationError("PtyForbiddenError", "The ticket is invalid, for another terminal, already used or too old.")
+    raise OperationError(
+        "PtyForbiddenError", "The ticket is invalid, for another terminal, already used or too old."
+    )
 
 
 def _read_cursor(socket: WebSocket) -> int | None:
-    """Return the position from which output is wanted, in characters; None: all that is kept, -1: only new output.
+    """Return the position from which output is wanted, in characters;
+    None: all that is kept, -1: only new output.
 
     Raises ValueError.
     """
@@ -106,7 +124,9 @@ def _read_cursor(socket: WebSocket) -> int | None:
 
 
 async def _relay(socket: WebSocket, terminal: Terminal, viewer: Viewer) -> None:
-    """Send the terminal's output and type the client's input until the terminal ends or the client disconnects."""
+    """Send the terminal's output and type the client's input until the terminal ends
+    or the client disconnects.
+    """
     tasks: list[asyncio.Task[CloseReason | None]] = []
     try:
         await socket.accept()
@@ -115,16 +135,23 @@ async def _relay(socket: WebSocket, terminal: Terminal, viewer: Viewer) -> None:
             for work in (_send_output(socket, viewer), _type_input(socket, terminal))
         ]
         done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-        close_reason = next((task.result() for task in tasks if task in done and task.result()), None)
+        close_reason = next(
+            (task.result() for task in tasks if task in done and task.result()), None
+        )
     finally:
         viewer.close()
         await cancel_all(tasks)
-    if close_reason is not None and WebSocketState.DISCONNECTED not in {socket.client_state, socket.application_state}:
+    if close_reason is not None and WebSocketState.DISCONNECTED not in {
+        socket.client_state,
+        socket.application_state,
+    }:
         await _run_while_connected(_close(socket, close_reason))
 
 
 async def _run_while_connected(work: Coroutine[Any, Any, CloseReason | None]) -> CloseReason | None:
-    """Send or receive; return None if the client disconnects or reads nothing: there is nobody to tell why."""
+    """Send or receive; return None if the client disconnects or reads nothing:
+    there is nobody to tell why.
+    """
     try:
         return await work
     except (WebSocketDisconnect, TimeoutError):
@@ -132,10 +159,14 @@ async def _run_while_connected(work: Coroutine[Any, Any, CloseReason | None]) ->
 
 
 async def _send_output(socket: WebSocket, viewer: Viewer) -> CloseReason:
-    """Send the kept output, the cursor and the new output until the terminal ends; return why to close."""
+    """Send the kept output, the cursor and the new output until the terminal ends;
+    return why to close.
+    """
     for piece in viewer.replay():
         await _send_in_time(socket.send_text(piece))
-    await _send_in_time(socket.send_bytes(_CURSOR_PREFIX + msgspec.json.encode({"cursor": viewer.position})))
+    await _send_in_time(
+        socket.send_bytes(_CURSOR_PREFIX + msgspec.json.encode({"cursor": viewer.position}))
+    )
     try:
         while text := await viewer.wait_for_output():
             await _send_in_time(socket.send_text(text))
@@ -145,11 +176,15 @@ async def _send_output(socket: WebSocket, viewer: Viewer) -> CloseReason:
 
 
 async def _type_input(socket: WebSocket, terminal: Terminal) -> CloseReason | None:
-    """Type what the client sends until it disconnects; return why to close if the program does not read its input."""
+    """Type what the client sends until it disconnects;
+    return why to close if the program does not read its input.
+    """
     while (message := await socket.receive())["type"] == "websocket.receive":
         text, data = message.get("text"), message.get("bytes")
         try:
-            await _send_in_time(terminal.send_input(text.encode() if text is not None else data or b""))
+            await _send_in_time(
+                terminal.send_input(text.encode() if text is not None else data or b"")
+            )
         except TimeoutError:
             return _INPUT_STUCK
     return None

@@ -12,8 +12,12 @@ from codeloop.schema.bounds.server import SERVER_BODY
 from codeloop.schema.operation import AnyOperation
 from codeloop.schema.wire import DECODE_ERRORS, Wire, bound_depth
 
-COMMON_PARAMETERS = frozenset({"directory", "workspace", "location[directory]", "location[workspace]", "auth_token"})
-"""Query parameters of every route: project and credential. They are arguments only if an operation has such a field."""
+COMMON_PARAMETERS = frozenset(
+    {"directory", "workspace", "location[directory]", "location[workspace]", "auth_token"}
+)
+"""Query parameters of every route: project and credential.
+They are arguments only if an operation has such a field.
+"""
 
 # The contract words errors differently, so msgspec's messages are taken apart. One of them reads:
 #     Object missing required field `text` - at `$.parts[0]`
@@ -23,7 +27,9 @@ _PATH_STEP = r"\.(\w+)|\[(\d+|\.\.\.)\]"
 
 
 def _parse_number(text: str) -> float:
-    """Parse a number with a point or an exponent; some clients write an integer as 1.0. Raises ValueError."""
+    """Parse a number with a point or an exponent; some clients write an integer as 1.0.
+    Raises ValueError.
+    """
     value = float(text)
     # Python reads 1e999 as infinity, which no JSON can hold.
     if math.isinf(value):
@@ -38,7 +44,8 @@ _decode = bound_depth(msgspec.json.Decoder(float_hook=_parse_number).decode)
 class BadArguments(Exception):
     """A request does not match what its operation takes.
 
-    `kind`: the part of the request that is wrong: Query, Body (not JSON) or Payload (JSON of another shape).
+    `kind`: the part of the request that is wrong: Query,
+    Body (not JSON) or Payload (JSON of another shape).
     """
 
     def __init__(self, kind: str, message: str) -> None:
@@ -56,10 +63,13 @@ async def read_arguments(operation: AnyOperation, request: Request) -> Wire:
     Raises BadArguments, BodyTooLarge.
     """
     has_body = operation.takes_body
-    values = await _read_payload(operation, request) if has_body else _read_query(operation, request)
+    values = (
+        await _read_payload(operation, request) if has_body else _read_query(operation, request)
+    )
     values.update(request.path_params)
     try:
-        # A query holds only text, so numbers and booleans have to be parsed; in JSON they have types.
+        # A query holds only text, so numbers and booleans have to be parsed;
+        # in JSON they have types.
         args = msgspec.convert(values, operation.takes, strict=has_body)
     except (msgspec.ValidationError, RecursionError) as error:
         raise BadArguments("Payload" if has_body else "Query", explain_error(str(error))) from error
@@ -71,7 +81,9 @@ async def read_arguments(operation: AnyOperation, request: Request) -> Wire:
 
 
 def get_directory(request: HTTPConnection) -> str | None:
-    """Return the directory that a request names: in its query, else in a header, percent-encoded or not; None: none."""
+    """Return the directory that a request names: in its query, else in a header,
+    percent-encoded or not; None: none.
+    """
     query = request.query_params
     name = "location[directory]" if request.url.path.startswith("/api/") else "directory"
     directory = query.get(name) or query.get("directory")
@@ -84,7 +96,9 @@ def get_directory(request: HTTPConnection) -> str | None:
 def _read_query(operation: AnyOperation, request: Request) -> dict[str, Any]:
     fields = operation.takes.__struct_encode_fields__
     query = request.query_params
-    return {key: value for key, value in query.items() if key not in COMMON_PARAMETERS or key in fields}
+    return {
+        key: value for key, value in query.items() if key not in COMMON_PARAMETERS or key in fields
+    }
 
 
 async def _read_payload(operation: AnyOperation, request: Request) -> dict[str, Any]:
@@ -122,7 +136,9 @@ async def read_body(request: Request) -> bytes:
 
 
 def explain_error(message: str) -> str:
-    """Convert msgspec's message to the contract's form: what is wrong, then a line that says where."""
+    """Convert msgspec's message to the contract's form: what is wrong,
+    then a line that says where.
+    """
     match = re.search(_PATH_SUFFIX, message)
     steps = re.findall(_PATH_STEP, match.group(1)) if match else []
     problem = message[: match.start()] if match else message

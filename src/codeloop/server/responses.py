@@ -50,7 +50,8 @@ _ID_FIELDS: dict[ErrorKind, str] = {
     "McpUnsupportedOAuthError": "error",
     "ProjectNotFoundError": "projectID",
 }
-"""Errors in the tagged form (`_tag`, `message`) -> their third field: an id, a name, or the message once more.
+"""Errors in the tagged form (`_tag`, `message`) -> their third field: an id, a name,
+or the message once more.
 
 The contract has two forms of errors; all others have the one with `name` and `data`.
 """
@@ -67,14 +68,18 @@ def make_response(result: Any) -> Response:
 def make_error_response(error: Exception) -> Response:
     """Return the response for an error.
 
-    An unexpected one is logged under a reference, and only the reference is sent: its text may hold private data.
+    An unexpected one is logged under a reference, and only the reference is sent: its
+    text may hold private data.
     """
     match error:
         case BadArguments(kind=kind):
             return _make_named_error(400, "BadRequest", str(error), kind=kind)
         case BodyTooLarge():
             return _make_named_error(
-                413, "BadRequest", f"The body is larger than {SERVER_BODY.value} bytes.", kind="Body"
+                413,
+                "BadRequest",
+                f"The body is larger than {SERVER_BODY.value} bytes.",
+                kind="Body",
             )
         case SessionNotFound():
             return _make_named_error(404, "NotFoundError", str(error), cause=type(error).__name__)
@@ -97,10 +102,14 @@ def make_error_response(error: Exception) -> Response:
         case _:
             ref = f"err_{secrets.token_hex(4)}"
             log.error("unforeseen error %s", ref, exc_info=error)
-            return _make_named_error(500, "UnknownError", "Something unforeseen went wrong; the log has it.", ref=ref)
+            return _make_named_error(
+                500, "UnknownError", "Something unforeseen went wrong; the log has it.", ref=ref
+            )
 
 
-def _make_operation_error(kind: ErrorKind, message: str, data: Mapping[str, str | bool]) -> Response:
+def _make_operation_error(
+    kind: ErrorKind, message: str, data: Mapping[str, str | bool]
+) -> Response:
     status = STATUS_CODES[kind]
     if kind not in _TAGGED_KINDS:
         return _make_named_error(status, kind, message, **data)
@@ -110,7 +119,8 @@ def _make_operation_error(kind: ErrorKind, message: str, data: Mapping[str, str 
         body[field] = message
     elif field is not None:
         match = re.search(_ID_IN_MESSAGE, message)
-        # Names of MCP servers and ids of projects have no prefix to find them by: they end the message.
+        # Names of MCP servers and ids of projects have no prefix to find them
+        # by: they end the message.
         body[field] = match.group() if match else message.rpartition(": ")[2]
     return Response(encode_json(body), status, media_type="application/json")
 

@@ -34,7 +34,10 @@ from codeloop.server.http_protocol import BoundedProtocol
 log = logging.getLogger("codeloop.server")
 
 RESPONSE_HEADERS = [
-    ("vary", "Origin"),  # the CORS headers depend on it, so a cached answer must not serve another page
+    (
+        "vary",
+        "Origin",
+    ),  # the CORS headers depend on it, so a cached answer must not serve another page
     ("x-content-type-options", "nosniff"),
     ("referrer-policy", "no-referrer"),
 ]
@@ -45,10 +48,12 @@ class UnprotectedServer(CodeloopError):
 
 
 class ListenOptions(Struct, frozen=True, kw_only=True):
-    """The address of a server, and who may use it. Port 0: a free one. `password` None: none is needed.
+    """The address of a server, and who may use it. Port 0: a free one.
+    `password` None: none is needed.
 
-    `accepts_other_port`: another port is used when that one is taken. `origins`: origins of other sites whose pages may
-    send requests, as `guard.parse_origin` returns them. `pages`: the folder of the browser UI, served at `/`.
+    `accepts_other_port`: another port is used when that one is taken. `origins`: origins of other
+    sites whose pages may send requests, as `guard.parse_origin` returns them. `pages`: the folder
+    of the browser UI, served at `/`.
     `web_dir`: the folder of another web app, served at `/` instead.
     """
 
@@ -63,7 +68,9 @@ class ListenOptions(Struct, frozen=True, kw_only=True):
 
 
 class Address(Struct, frozen=True):
-    """The address of a host name. `sockaddr`: as `socket.bind` takes it. `is_foreign`: other machines may reach it."""
+    """The address of a host name. `sockaddr`: as `socket.bind` takes it.
+    `is_foreign`: other machines may reach it.
+    """
 
     family: socket.AddressFamily
     sockaddr: Any
@@ -77,8 +84,11 @@ def find_address(host: str, port: int) -> Address:
     except (OSError, UnicodeError):
         addresses = []
     if not addresses:
-        raise CodeloopError(f"Can't listen on {host!r}: there is no such host. Choose another --hostname.")
-    # A name such as localhost has addresses of both families, and one socket listens on one of them.
+        raise CodeloopError(
+            f"Can't listen on {host!r}: there is no such host. Choose another --hostname."
+        )
+    # A name such as localhost has addresses of both families,
+    # and one socket listens on one of them.
     family, _, _, _, sockaddr = min(addresses, key=lambda row: row[0] != socket.AF_INET)
     is_foreign = not all(is_loopback(str(row[4][0])) for row in addresses)
     return Address(family, sockaddr, is_foreign)
@@ -88,13 +98,17 @@ class Server:
     """A running server: `start` it, then it serves in the running loop until `stop`."""
 
     def __init__(self, app: App, options: ListenOptions) -> None:
-        """Bind the socket. Raises UnprotectedServer, CodeloopError for an address that can't be used."""
+        """Bind the socket. Raises UnprotectedServer,
+        CodeloopError for an address that can't be used.
+        """
         self.app = app
         self.options = options
         self.hub = Hub(app)
         address = find_address(options.host, options.port)
         if address.is_foreign and options.password is None:
-            raise UnprotectedServer(f"Listening on {options.host} without a password would let other machines in.")
+            raise UnprotectedServer(
+                f"Listening on {options.host} without a password would let other machines in."
+            )
         self._socket = _bind_listener(options, address)
         host, port = self._socket.getsockname()[:2]
         self.url = f"http://{add_brackets(host)}:{port}"
@@ -150,8 +164,11 @@ class Server:
         log.info("listening on %s", self.url)
 
     async def stop(self) -> None:
-        """End every turn; after `SERVER_GRACE` cut the connections that have not ended; then close the projects."""
-        # Streams and delayed answers would not end by themselves, and uvicorn waits for every answer.
+        """End every turn; after `SERVER_GRACE` cut the connections that have not ended;
+        then close the projects.
+        """
+        # Streams and delayed answers would not end by themselves,
+        # and uvicorn waits for every answer.
         await self.hub.close()
         self._guard.end_delays()
         self._server.should_exit = True
@@ -169,7 +186,9 @@ class Server:
 
 
 class _UvicornServer(uvicorn.Server):
-    """uvicorn's server, which leaves signals to its caller. `end_turns` is awaited when it has stopped listening."""
+    """uvicorn's server, which leaves signals to its caller.
+    `end_turns` is awaited when it has stopped listening.
+    """
 
     def __init__(self, config: uvicorn.Config, end_turns: Callable[[], Awaitable[None]]) -> None:
         super().__init__(config)
@@ -203,7 +222,11 @@ class _UvicornServer(uvicorn.Server):
 
 def _find_manifests(web_dir: Path | None) -> frozenset[str]:
     """Return the paths of a web app's manifests, which browsers ask for without the credential."""
-    return frozenset(f"/{file.name}" for file in web_dir.glob("*.webmanifest")) if web_dir is not None else frozenset()
+    return (
+        frozenset(f"/{file.name}" for file in web_dir.glob("*.webmanifest"))
+        if web_dir is not None
+        else frozenset()
+    )
 
 
 def _bind_listener(options: ListenOptions, address: Address) -> socket.socket:
@@ -215,7 +238,9 @@ def _bind_listener(options: ListenOptions, address: Address) -> socket.socket:
             any_port = replace(address, sockaddr=_make_any_port_sockaddr(address))
             return _bind_listener(replace(options, port=0, accepts_other_port=False), any_port)
         where = f"{options.host}:{options.port}"
-        raise CodeloopError(f"Can't listen on {where}: {error.strerror}. Choose another --port.") from error
+        raise CodeloopError(
+            f"Can't listen on {where}: {error.strerror}. Choose another --port."
+        ) from error
 
 
 def _make_any_port_sockaddr(address: Address) -> Any:
@@ -226,8 +251,11 @@ def _make_any_port_sockaddr(address: Address) -> Any:
 
 
 def _open_listener(family: socket.AddressFamily, sockaddr: Any) -> socket.socket:
-    """Return a socket that listens, so that no other process can get the port any more. Raises OSError."""
-    # asyncio sets TCP_NODELAY only on sockets with an explicit protocol; without it an answer takes 44 ms.
+    """Return a socket that listens, so that no other process can get the port any more.
+    Raises OSError.
+    """
+    # asyncio sets TCP_NODELAY only on sockets with an explicit protocol;
+    # without it an answer takes 44 ms.
     listener = socket.socket(family, proto=socket.IPPROTO_TCP)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -29,9 +29,13 @@ _MEDIA_TYPES = {
     ".woff": "font/woff",
     ".woff2": "font/woff2",
 }
-"""Suffix -> media type. The module `mimetypes` is not used: its tables differ from machine to machine."""
+"""Suffix -> media type. The module `mimetypes` is not used: its tables differ
+from machine to machine.
+"""
 _HASHED_NAME_PATTERN = r"[-.](?=[\w-]*\d)[\w-]{8,}\.\w+$"
-"""A file name with a hash, as bundlers make it (`index-BX3k9a2f.js`); at least one digit tells it from a long word."""
+"""A file name with a hash, as bundlers make it (`index-BX3k9a2f.js`);
+at least one digit tells it from a long word.
+"""
 _INLINE_SCRIPT = rb"(?is)<script(?![^>]*\ssrc[\s=])[^>]*>(.*?)</script"
 _POLICY_TEMPLATE = (
     "default-src 'self' data: blob:",
@@ -46,10 +50,11 @@ _POLICY_TEMPLATE = (
 
 
 class WebApp:
-    """A folder with an `index.html`, which is also served for every path that a browser opens and that has no file.
+    """A folder with an `index.html`, which is also served for every path that a browser
+    opens and that has no file.
 
-    Symbolic links are followed only within the folder. Scripts are loaded from this server only, and requests go only
-    to it.
+    Symbolic links are followed only within the folder. Scripts are loaded from this server only,
+    and requests go only to it.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -60,7 +65,8 @@ class WebApp:
         """Return a file, or the index for a path that a browser opens; None: there is neither."""
         if request.method not in {"GET", "HEAD"}:
             return None
-        # Apps with routes of their own keep the route in the path, so reloading opens a path that is not a file.
+        # Apps with routes of their own keep the route in the path,
+        # so reloading opens a path that is not a file.
         path = request.url.path.strip("/") or INDEX_NAME
         for name in (path, INDEX_NAME) if _is_navigation(request) else (path,):
             try:
@@ -74,24 +80,39 @@ class WebApp:
         media_type = _MEDIA_TYPES.get(Path(name).suffix.lower())
         if media_type is not None and response.status_code != 304:
             response.headers["content-type"] = media_type
-        # A year stands for "always"; with "no-cache" a browser keeps a copy, but asks each time whether it is current.
-        caching = "private, max-age=31536000, immutable" if re.search(_HASHED_NAME_PATTERN, name) else "no-cache"
+        # A year stands for "always"; with "no-cache" a browser keeps a copy,
+        # but asks each time whether it is current.
+        caching = (
+            "private, max-age=31536000, immutable"
+            if re.search(_HASHED_NAME_PATTERN, name)
+            else "no-cache"
+        )
         response.headers["cache-control"] = caching
-        # The time and size are part of the key of `_make_policy`'s cache, so that a new build gets a new policy.
+        # The time and size are part of the key of `_make_policy`'s cache,
+        # so that a new build gets a new policy.
         status = self._index.stat()
-        response.headers["content-security-policy"] = _make_policy(self._index, status.st_mtime_ns, status.st_size)
+        response.headers["content-security-policy"] = _make_policy(
+            self._index, status.st_mtime_ns, status.st_size
+        )
         return response
 
 
 def _is_navigation(request: Request) -> bool:
     """Return whether a browser opens a page, rather than a script requesting data."""
-    return "text/html" in request.headers.get("accept", "") and not request.url.path.startswith("/api/")
+    return "text/html" in request.headers.get("accept", "") and not request.url.path.startswith(
+        "/api/"
+    )
 
 
 @lru_cache(maxsize=4)
 def _make_policy(index: Path, _mtime: int, _size: int) -> str:
-    """Return the content security policy: scripts in files of the app, and those inside its index, by their hashes."""
+    """Return the content security policy: scripts in files of the app, and those inside its index,
+    by their hashes.
+    """
     digests = (
-        base64.b64encode(sha256(script).digest()).decode() for script in re.findall(_INLINE_SCRIPT, index.read_bytes())
+        base64.b64encode(sha256(script).digest()).decode()
+        for script in re.findall(_INLINE_SCRIPT, index.read_bytes())
     )
-    return "; ".join(_POLICY_TEMPLATE).format(inline="".join(f" 'sha256-{digest}'" for digest in digests))
+    return "; ".join(_POLICY_TEMPLATE).format(
+        inline="".join(f" 'sha256-{digest}'" for digest in digests)
+    )

@@ -1,7 +1,8 @@
-"""Analyses a shell line without running it: its simple commands, the files it touches, whether it only reads.
+"""Analyses a shell line without running it: its simple commands, the files it touches,
+whether it only reads.
 
-The entrance to this folder: `analyse` puts together what the other modules find, and `make_need` makes it a question
-for the gate.
+The entrance to this folder: `analyse` puts together what the other modules find, and `make_need`
+makes it a question for the gate.
 """
 
 import re
@@ -18,7 +19,11 @@ from codeloop.shell.parser import LimitExceeded, Script
 from codeloop.shell.plain_forms import write_plainly
 from codeloop.shell.program_table import find_row
 from codeloop.shell.proof import MachineFacts, Proof, prove
-from codeloop.shell.remote_changes import changes_remote, contains_remote_change, mentions_remote_change
+from codeloop.shell.remote_changes import (
+    changes_remote,
+    contains_remote_change,
+    mentions_remote_change,
+)
 from codeloop.shell.rule_spellings import find_leading_words, list_spellings
 from codeloop.shell.simple_command import Redirect, SimpleCommand
 from codeloop.shell.touched_paths import Touches, find_touches
@@ -29,7 +34,8 @@ from codeloop.shell.wrapped_commands import NO_COMMANDS
 _MAX_SHOWN_CHARS = 1_000
 REMOTE_KEY = "remote"
 """Metadata key: the commands of the line that change something on another machine or service."""
-# Characters of a text that are compared with rules: the time of a comparison grows with text times pattern.
+# Characters of a text that are compared with rules: the time of a comparison grows
+# with text times pattern.
 _MAX_COMPARED_CHARS = 256
 _WORD_SEPARATORS = r"[\s;|&()<>`'\"]+"
 
@@ -37,11 +43,13 @@ _WORD_SEPARATORS = r"[\s;|&()<>`'\"]+"
 class Analysis(Struct, frozen=True):
     """The analysis of a shell line.
 
-    `commands`: the text of every simple command, also of those inside others, one spelling for all ways of quoting.
-    `always_patterns`: those that an "always" would allow, one a command. `touches`: the files that it reads and writes.
-    `possible_commands`: further ones that it may run, with the marks of `kit.wildcard`. `spellings`: by command, the
-    other texts by which rules may mean it. `proof`: what is certain about the line. `is_destructive`: it may delete
-    files that git ignores.
+    `commands`: the text of every simple command, also of those inside others,
+    one spelling for all ways of quoting.
+    `always_patterns`: those that an "always" would allow, one a command.
+    `touches`: the files that it reads and writes.
+    `possible_commands`: further ones that it may run, with the marks of `kit.wildcard`.
+    `spellings`: by command, the other texts by which rules may mean it. `proof`: what is certain
+    about the line. `is_destructive`: it may delete files that git ignores.
     """
 
     commands: tuple[str, ...]
@@ -52,7 +60,9 @@ class Analysis(Struct, frozen=True):
     proof: Proof = Proof()
     is_destructive: bool = False
     remote_commands: tuple[str, ...] = ()
-    """Those of `commands` and of `possible_commands` that change something on another machine or service."""
+    """Those of `commands` and of `possible_commands` that change something on
+    another machine or service.
+    """
 
     @property
     def reads(self) -> tuple[str, ...]:
@@ -66,7 +76,9 @@ class Analysis(Struct, frozen=True):
 
     @property
     def writes(self) -> tuple[str, ...]:
-        """The files that it writes, and the folders in which it writes files that the line does not name."""
+        """The files that it writes, and the folders in which it writes files that
+        the line does not name.
+        """
         return (*self.touches.writes, *self.touches.filled_folders, *self.touches.changed_trees)
 
     @property
@@ -76,9 +88,11 @@ class Analysis(Struct, frozen=True):
 
 
 def analyse(command: str, facts: MachineFacts | None = None) -> Analysis:
-    """Analyse a line of bash. Never fails: one that can't be parsed (too long, too deep, not shell) may run anything.
+    """Analyse a line of bash. Never fails: one that can't be parsed (too long, too deep,
+    not shell) may run anything.
 
-    `facts`: about the machine that it will run on; without them each name counts as the program of that name.
+    `facts`: about the machine that it will run on; without them each name counts as
+    the program of that name.
     """
     plain = write_plainly(command)
     if plain != command and not (analysis := _analyse(plain, facts)).proof.unproven:
@@ -96,11 +110,14 @@ def _analyse(command: str, facts: MachineFacts | None) -> Analysis:
     except LimitExceeded:
         script.is_unknown = is_incomplete = True
     commands = script.commands
-    texts = tuple(dict.fromkeys(simple.text for simple in commands)) or (command[:_MAX_SHOWN_CHARS].strip() or ":",)
+    texts = tuple(dict.fromkeys(simple.text for simple in commands)) or (
+        command[:_MAX_SHOWN_CHARS].strip() or ":",
+    )
     possible_commands = _list_marked_texts(commands)
     if script.is_unknown:
         possible_commands = tuple(dict.fromkeys((ANY_TEXT, *possible_commands)))
-    # Two commands may have one text, of which only one has other spellings (`xargs git --no-pager; git --no-pager`).
+    # Two commands may have one text, of which only one has other spellings (`xargs git --no-pager;
+    # git --no-pager`).
     spellings = [(simple.text, tuple(map(shorten, list_spellings(simple)))) for simple in commands]
     return Analysis(
         commands=texts,
@@ -110,21 +127,30 @@ def _analyse(command: str, facts: MachineFacts | None) -> Analysis:
         spellings={text: others for text, others in spellings if others},
         proof=prove(command, facts or MachineFacts()),
         is_destructive=any(map(is_destructive, commands)) or (script.is_unknown and not commands),
-        remote_commands=_find_remote_commands(commands, texts, command if is_incomplete or not commands else ""),
+        remote_commands=_find_remote_commands(
+            commands, texts, command if is_incomplete or not commands else ""
+        ),
     )
 
 
 def _find_remote_commands(
     simple_commands: Sequence[SimpleCommand], texts: Sequence[str], unparsed_text: str
 ) -> tuple[str, ...]:
-    """Return the texts of the commands that act on other machines; all of them if one is in an unparsed part.
+    """Return the texts of the commands that act on other machines;
+    all of them if one is in an unparsed part.
 
     `unparsed_text`: the line, if it was not parsed to its end.
     """
-    if unparsed_text and mentions_remote_change(re.split(_WORD_SEPARATORS, unparsed_text[: BASH_SIZE.value])):
+    if unparsed_text and mentions_remote_change(
+        re.split(_WORD_SEPARATORS, unparsed_text[: BASH_SIZE.value])
+    ):
         return tuple(texts)
     remote_commands = [simple for simple in simple_commands if _acts_remotely(simple)]
-    return tuple(dict.fromkeys([*(simple.text for simple in remote_commands), *_list_marked_texts(remote_commands)]))
+    return tuple(
+        dict.fromkeys(
+            [*(simple.text for simple in remote_commands), *_list_marked_texts(remote_commands)]
+        )
+    )
 
 
 def _list_marked_texts(simple_commands: Sequence[SimpleCommand]) -> tuple[str, ...]:
@@ -146,13 +172,21 @@ def shorten(text: str) -> str:
 
 
 def _make_always_patterns(simple_commands: Sequence[SimpleCommand]) -> tuple[str, ...]:
-    """Return the patterns of an "always": for each command the words that identify it, and any arguments.
+    """Return the patterns of an "always": for each command the words that identify it,
+    and any arguments.
 
-    No patterns if the line redirects to a file, or if a command in it runs another: `sudo *` would allow everything.
+    No patterns if the line redirects to a file, or if a command in it runs another: `sudo
+    *` would allow everything.
     """
     for simple in simple_commands:
-        writes = any(redirect.is_file and not _is_harmless(redirect) for redirect in simple.redirects)
-        if writes or not all(word.is_known for word in simple.words) or unwrap(simple.words) != NO_COMMANDS:
+        writes = any(
+            redirect.is_file and not _is_harmless(redirect) for redirect in simple.redirects
+        )
+        if (
+            writes
+            or not all(word.is_known for word in simple.words)
+            or unwrap(simple.words) != NO_COMMANDS
+        ):
             return ()
     texts = ([word.text for word in simple.words] for simple in simple_commands)
     return tuple(dict.fromkeys(" ".join(find_leading_words(words)) + " *" for words in texts))
@@ -163,7 +197,9 @@ def _is_harmless(redirect: Redirect) -> bool:
 
 
 def make_need(command: str, analysis: Analysis) -> Need:
-    """Make the need of an analysed line: the permission `bash`, with a pattern for each simple command."""
+    """Make the need of an analysed line: the permission `bash`,
+    with a pattern for each simple command.
+    """
     return Need(
         permission="bash",
         patterns=analysis.commands,

@@ -1,4 +1,6 @@
-"""Reads a command's words by its operands and options: the file that each word names, and how the program uses it."""
+"""Reads a command's words by its operands and options: the file that each word names,
+and how the program uses it.
+"""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -13,10 +15,12 @@ _READ_ONLY_ROLES = str.maketrans("bwuWXDM", "rnnnnnr")
 
 
 class Arguments:
-    """The words behind a command's name, as the roles of its operands (`row`) and its options read them.
+    """The words behind a command's name, as the roles of its operands (`row`)
+    and its options read them.
 
-    `operands`: all of them; `plain_count`: the number of those before `--`. `option_values`: the options with a value,
-    and this; `option_uses`: the roles and paths of these values. `changes`: how options change the operands.
+    `operands`: all of them; `plain_count`: the number of those before `--`. `option_values`: the
+    options with a value, and this; `option_uses`: the roles and paths of these values. `changes`:
+    how options change the operands.
     `rest_index`: the index of the first word that the row does not describe.
     """
 
@@ -83,7 +87,9 @@ class Arguments:
         return index + value_count
 
     def _read_cluster(self, word: str, words: Sequence[str], index: int) -> int:
-        """Read options of one letter behind one dash (`-xvf a.tar`), and return the index behind their values."""
+        """Read options of one letter behind one dash (`-xvf a.tar`),
+        and return the index behind their values.
+        """
         for end, letter in enumerate(word[1:], 2):
             option = self.options.get("-" + letter)
             if option is None:
@@ -104,7 +110,9 @@ class Arguments:
         return index
 
     def _add_unlisted(self, value: str) -> None:
-        """Add the value of an option that the row does not list, if it is written as a path elsewhere."""
+        """Add the value of an option that the row does not list,
+        if it is written as a path elsewhere.
+        """
         if value.startswith(("/", "~", "../", ANYWHERE)):
             self.option_uses.append(("n", value))
 
@@ -126,7 +134,9 @@ class Arguments:
         if not set(self.roles) - {"-"} and (self.row.default_use or "deep" in self.changes):
             role, path = self.row.default_use or (self.row.other_roles, ".")
             uses.append((self._change_role(role), path))
-        if self.row.constant_use and not any(role == self.row.constant_use[0] for role, _ in self.option_uses):
+        if self.row.constant_use and not any(
+            role == self.row.constant_use[0] for role, _ in self.option_uses
+        ):
             uses.append((self._change_role(self.row.constant_use[0]), self.row.constant_use[1]))
         if "link" in self.changes:
             uses += [("l", path) for role, path in uses if role in "rR"]

@@ -1,7 +1,8 @@
-"""Bash builtins: the few forms of each whose effect is certain, and those that may evaluate their words.
+"""Bash builtins: the few forms of each whose effect is certain,
+and those that may evaluate their words.
 
-To evaluate is to run text as shell: `test -v 'a[$(cmd)]'` runs `cmd`, since bash evaluates subscripts. The keywords
-`((...))` and `[[ ... ]]` are checked here too, by their text.
+To evaluate is to run text as shell: `test -v 'a[$(cmd)]'` runs `cmd`, since bash evaluates
+subscripts. The keywords `((...))` and `[[ ... ]]` are checked here too, by their text.
 """
 
 import re
@@ -11,7 +12,9 @@ from codeloop.kit.wildcard import ANY_TEXT, ANY_WORDS, MARKS
 from codeloop.shell.word import Word
 
 # Operators of `test`, by their operands.
-_UNARY_OPERATORS = frozenset(["-n", "-z", "-e", "-f", "-d", "-r", "-w", "-x", "-s", "-L", "-h", "-b", "-c", "-p", "-S"])
+_UNARY_OPERATORS = frozenset(
+    ["-n", "-z", "-e", "-f", "-d", "-r", "-w", "-x", "-s", "-L", "-h", "-b", "-c", "-p", "-S"]
+)
 _STRING_OPERATORS = frozenset(["=", "==", "!="])
 _FILE_OPERATORS = frozenset(["-nt", "-ot", "-ef"])
 _NUMBER_OPERATORS = frozenset(["-eq", "-ne", "-lt", "-le", "-gt", "-ge"])
@@ -43,7 +46,9 @@ def is_plain_printf(words: Sequence[Word]) -> bool:
 
 
 def is_certain_test(words: Sequence[Word]) -> bool:
-    """Return whether the effect of `test` is certain: `-v` and `-o` evaluate, so operators have to be known."""
+    """Return whether the effect of `test` is certain: `-v` and `-o` evaluate,
+    so operators have to be known.
+    """
     if words and words[0].value == "!" and len(words) > 1:
         words = words[1:]
     if not all(word.is_known or is_whole_variable(word) for word in words):
@@ -71,7 +76,9 @@ def is_certain_bracket(words: Sequence[Word]) -> bool:
 def is_plain_cd(words: Sequence[Word]) -> bool:
     """Return whether `cd` goes to one known folder, or home."""
     rest = words[1:] if words and words[0].value == "--" else words
-    return _are_known(rest) and len(rest) <= 1 and not any(word.value.startswith("-") for word in rest)
+    return (
+        _are_known(rest) and len(rest) <= 1 and not any(word.value.startswith("-") for word in rest)
+    )
 
 
 def make_pattern_check(pattern: str) -> Callable[[Sequence[Word]], bool]:
@@ -81,7 +88,9 @@ def make_pattern_check(pattern: str) -> Callable[[Sequence[Word]], bool]:
 
 
 def has_subscript(words: Sequence[Word]) -> bool:
-    """Return whether a word may be a variable with a subscript, which bash evaluates: `a[$(cmd)]` runs `cmd`."""
+    """Return whether a word may be a variable with a subscript,
+    which bash evaluates: `a[$(cmd)]` runs `cmd`.
+    """
     return any("[" in word.value or word.value[:1] in MARKS for word in words)
 
 
@@ -92,7 +101,9 @@ def may_assign_subscript(words: Sequence[Word]) -> bool:
 
 
 def test_may_evaluate(words: Sequence[Word]) -> bool:
-    """Return whether `test`, given as words, may evaluate: `-v NAME` does, and an unknown word may be `-v`."""
+    """Return whether `test`, given as words, may evaluate: `-v NAME` does,
+    and an unknown word may be `-v`.
+    """
     values = [word.value for word in words]
     if not {"-v", "-R"}.isdisjoint(values):
         return True
@@ -100,7 +111,8 @@ def test_may_evaluate(words: Sequence[Word]) -> bool:
         return False
     if len(values) > 3 or ANY_WORDS in values:
         return True
-    # With two words the first is the operator, with three the second. A known one leaves no room for `-v`.
+    # With two words the first is the operator, with three the second.
+    # A known one leaves no room for `-v`.
     match values:
         case [operator, _] | [_, operator, _]:
             return not operator.startswith(("-", "=", "!="))
@@ -110,7 +122,9 @@ def test_may_evaluate(words: Sequence[Word]) -> bool:
 
 def make_option_check(letters: str) -> Callable[[Sequence[Word]], bool]:
     """Return a check for an option with one of the letters, or a word that may be one."""
-    return lambda words: any(re.match(rf"-\w*[{letters}]", w.value) or w.value[:1] in MARKS for w in words)
+    return lambda words: any(
+        re.match(rf"-\w*[{letters}]", w.value) or w.value[:1] in MARKS for w in words
+    )
 
 
 def has_words(words: Sequence[Word]) -> bool:
@@ -138,12 +152,15 @@ def let_may_evaluate(words: Sequence[Word]) -> bool:
 _CERTAIN_TEST = r"\[\s+(!\s+)?(-[a-zA-Z]\s+)?Q?[^\s$`]*(\s+(=|==|!=|-\w\w)\s+Q?[^\s$`]*)?\s+\]"
 # A comparison of numbers and of `$#` or `$?`, which are always numbers: nothing in it is evaluated.
 _NUMERIC_TEST = r"(?<=\s)(?:\$#|\$\?|[+-]?[0-9]+)\s+-[engl][eqt]\s+(?:\$#|\$\?|[+-]?[0-9]+)(?=\s)"
-# Arithmetic without names: bash evaluates the value of a variable as an expression, `a[$(cmd)]` runs `cmd`.
+# Arithmetic without names: bash evaluates the value of a variable as an expression,
+# `a[$(cmd)]` runs `cmd`.
 CONSTANT_ARITHMETIC = r"[0-9\s+*/%<>=!&|^~?:,()-]*"
 
 
 def may_evaluate_arithmetic(text: str) -> bool:
-    """Return whether an arithmetic expression has variables: bash evaluates their values, which may run commands."""
+    """Return whether an arithmetic expression has variables: bash evaluates their values,
+    which may run commands.
+    """
     for start, end in (("$((", "))"), ("$[", "]"), ("((", "))")):
         if text.startswith(start):
             return not re.fullmatch(CONSTANT_ARITHMETIC, text[len(start) :].removesuffix(end))
@@ -152,11 +169,15 @@ def may_evaluate_arithmetic(text: str) -> bool:
 
 
 def may_evaluate_test_text(text: str) -> bool:
-    """Return whether `[ ... ]` or `[[ ... ]]`, given as the text of the script, may evaluate a variable's value."""
+    """Return whether `[ ... ]` or `[[ ... ]]`, given as the text of the script,
+    may evaluate a variable's value.
+    """
     if MARKS.intersection(text):
         return True
     masked = re.sub(r"\"(?:[^\"\\]|\\.)*\"|'[^']*'", "Q", text, flags=re.DOTALL)
     if text.startswith("[["):
         masked = re.sub(_NUMERIC_TEST, "Q", masked)
         return re.search(r"\s-([vR]|eq|ne|l[te]|g[te])\s", masked) is not None
-    return re.search(r"\s-[vR]\s", masked) is not None or ("$" in text and not re.fullmatch(_CERTAIN_TEST, masked))
+    return re.search(r"\s-[vR]\s", masked) is not None or (
+        "$" in text and not re.fullmatch(_CERTAIN_TEST, masked)
+    )

@@ -17,7 +17,8 @@ _SHIM_FOLDER = r"/shims/|/\.volta/"
 def explain_change(name: str, words: Sequence[Word], path: str = "") -> str:
     """Explain why a command may change something; "": it certainly changes nothing.
 
-    `words`: the words behind its name (for git, behind git's own options); `path`: of the program, "" if not known.
+    `words`: the words behind its name (for git, behind git's own options);
+    `path`: of the program, "" if not known.
     """
     if re.search(_SHIM_FOLDER, path):
         return f"what `{name}` runs is chosen by a file of the project"
@@ -36,7 +37,9 @@ def explain_change(name: str, words: Sequence[Word], path: str = "") -> str:
 
 
 def is_destructive(command: SimpleCommand) -> bool:
-    """Return whether a command may delete or overwrite many files at once, files that git ignores included."""
+    """Return whether a command may delete or overwrite many files at once,
+    files that git ignores included.
+    """
     name, *rest = [word.value for word in command.words]
     program = find_row(name)
     if name == "git":

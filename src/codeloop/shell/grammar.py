@@ -1,9 +1,11 @@
-"""The small language of shell lines whose meaning is certain, read to the last character or not at all.
+"""The small language of shell lines whose meaning is certain,
+read to the last character or not at all.
 
-A list of pipelines of simple commands: words that are plain or quoted, redirections from and to named files, harmless
-assignments before a command, variables as whole quoted words, file patterns that can't become options. All of it means
-the same to bash whatever its variables hold. Anything else is refused, with the reason; `parser.py` then reads the
-line with tree-sitter, but nothing that it finds counts as proved.
+A list of pipelines of simple commands: words that are plain or quoted, redirections from and to
+named files, harmless assignments before a command, variables as whole quoted words, file patterns
+that can't become options. All of it means the same to bash whatever its variables hold. Anything
+else is refused, with the reason; `parser.py` then reads the line with tree-sitter, but nothing that
+it finds counts as proved.
 """
 
 import re
@@ -37,15 +39,19 @@ HARMLESS_VARIABLES = {
     "TERM": r"(dumb|linux|vt100|ansi|(xterm|screen|tmux)(-[a-z0-9]+)?)",
     "TZ": r"([A-Za-z][A-Za-z0-9_+-]*(/[A-Za-z0-9_+-]+)*)?",
 }  # fmt: skip
-"""Variables that may be set for a command -> their values that change nothing but how its output looks."""
+"""Variables that may be set for a command -> their values that change nothing
+but how its output looks.
+"""
 
-# `(?<=[ \t])\\\n`: a line may go on after a blank and a backslash; without the blank it would join two words.
+# `(?<=[ \t])\\\n`: a line may go on after a blank and a backslash;
+# without the blank it would join two words.
 _BLANK = r"(?:[ \t]|(?<=[ \t])\\\n)*"
 _GAP = r"(?:[ \t\n]+|(?<=[ \t])\\\n|#[^\n]*)*"
 _COMMENT = r"#[^\n]*"
 _WORD_END = r"(?=[ \t\n;|&<>]|\Z)"
-# Unquoted characters that mean themselves. A `#` begins a comment only at the start of a word, and `~` expands to a
-# home directory there and behind `=` or `:`, so both are allowed only where they can't do that.
+# Unquoted characters that mean themselves. A `#` begins a comment only at the start of a word, and
+# `~` expands to a home directory there and behind `=` or `:`,
+# so both are allowed only where they can't do that.
 _FIRST_CHARS = r"[A-Za-z0-9_./:,@%+=^!-](?:[A-Za-z0-9_./:,@%+=^!#-]|(?<=[A-Za-z0-9_^.])~)*"
 _WORD_CHARS = r"(?:[A-Za-z0-9_./:,@%+=^!#-]|(?<=[A-Za-z0-9_^.])~)+"
 # The end of `HEAD@{1}`: without a comma or two dots, bash leaves the braces as they are.
@@ -98,7 +104,9 @@ _REFUSALS = {
 
 
 class ParsedLine(Struct, frozen=True):
-    """The simple commands of a line in order, or the reason why the line is not in the grammar (`refusal`)."""
+    """The simple commands of a line in order, or the reason why the line is not
+    in the grammar (`refusal`).
+    """
 
     commands: tuple[SimpleCommand, ...] = ()
     refusal: str = ""
@@ -115,14 +123,16 @@ def read_line(text: str) -> ParsedLine:
     return _read_short_line(text) if len(text) < _SHORT_LINE_CHARS else _read_line(text)
 
 
-# A step asks for its line in several places: its permission, its effect, its checks; the end of a turn for all of them.
+# A step asks for its line in several places: its permission, its effect, its checks;
+# the end of a turn for all of them.
 @lru_cache(maxsize=256)
 def _read_short_line(text: str) -> ParsedLine:
     return _read_line(text)
 
 
 def _read_line(text: str) -> ParsedLine:
-    # Characters that a user does not see could hide what runs; the marks of `kit.wildcard` are among them.
+    # Characters that a user does not see could hide what runs;
+    # the marks of `kit.wildcard` are among them.
     if not text.replace("\n", "").replace("\t", "").isprintable():
         return ParsedLine(refusal="it has control characters or invisible ones")
     try:
@@ -155,7 +165,9 @@ class _LineReader:
             operator = next(filter(self._is_at, ("&&", "||", ";", "\n")), "")
             commands += [replace(command, operator="|") for command in pipeline[:-1]]
             # Each part of a pipeline runs in a shell of its own.
-            commands.append(replace(pipeline[-1], operator=operator, is_plain_step=len(pipeline) == 1))
+            commands.append(
+                replace(pipeline[-1], operator=operator, is_plain_step=len(pipeline) == 1)
+            )
             if len(commands) > BASH_COMMANDS.value:
                 raise _NotInGrammar(f"it has more than {BASH_COMMANDS.value} commands")
             if self._is_at("&&") or self._is_at("||"):
@@ -184,11 +196,17 @@ class _LineReader:
         char = self.text[self.position : self.position + 1]
         if char == "\\":
             after = self.text[self.position + 1 : self.position + 2]
-            raise _NotInGrammar("a newline inside a word" if after == "\n" else "a backslash before a plain character")
+            raise _NotInGrammar(
+                "a newline inside a word"
+                if after == "\n"
+                else "a backslash before a plain character"
+            )
         if not char.isascii():
             raise _NotInGrammar("it has characters outside of ASCII that are not quoted")
         raise _NotInGrammar(
-            _REFUSALS.get(char, f"`{char}` has a meaning of its own there" if char else "it ends too early")
+            _REFUSALS.get(
+                char, f"`{char}` has a meaning of its own there" if char else "it ends too early"
+            )
         )
 
     def _read_simple_command(self) -> SimpleCommand:
@@ -199,7 +217,11 @@ class _LineReader:
             self._skip(_BLANK)
             if self._is_at("#"):
                 self._skip(_COMMENT)
-            if self.position == len(self.text) or self.text[self.position] in "\n;|" or self._is_at("&&"):
+            if (
+                self.position == len(self.text)
+                or self.text[self.position] in "\n;|"
+                or self._is_at("&&")
+            ):
                 break
             if redirect := self._read_redirect():
                 if not words:
@@ -238,7 +260,11 @@ class _LineReader:
         value = compile_once(_WORD_CHARS).match(self.text, self.position)
         self.position = value.end() if value else self.position
         is_plain = self.text[self.position : self.position + 1] in {" ", "\t"}
-        if operator != "=" or not is_plain or not is_harmless_assignment(name, value[0] if value else ""):
+        if (
+            operator != "="
+            or not is_plain
+            or not is_harmless_assignment(name, value[0] if value else "")
+        ):
             raise _NotInGrammar(f"it assigns {name}")
         return True
 
@@ -273,12 +299,16 @@ class _LineReader:
             value += self._read_piece(value)
         source = text[start : self.position]
         # Digits right before a redirection are its descriptor to bash, not a word.
-        if not source or (source.isdigit() and text[self.position : self.position + 1] in {"<", ">"}):
+        if not source or (
+            source.isdigit() and text[self.position : self.position + 1] in {"<", ">"}
+        ):
             self._refuse()
         return Word(value, source)
 
     def _read_piece(self, before: str) -> str:
-        """Read a piece of a word and return its value. `before`: the value of the pieces before it."""
+        """Read a piece of a word and return its value.
+        `before`: the value of the pieces before it.
+        """
         text, position = self.text, self.position
         plain_chars = _WORD_CHARS if before else _FIRST_CHARS
         if match := compile_once(plain_chars).match(text, position):
@@ -304,4 +334,8 @@ def _can_be_glob(before: str) -> bool:
 
     A file named `-rf` would be one for `*`; in `--file=*` the option is known, and `src/*` is none.
     """
-    return bool(before) and (not before.startswith("-") or "=" in before) and not before.startswith(ANY_TEXT)
+    return (
+        bool(before)
+        and (not before.startswith("-") or "=" in before)
+        and not before.startswith(ANY_TEXT)
+    )

@@ -1,4 +1,6 @@
-"""Checks of commands that no row alone describes: whether they only read, and whether `sed` runs no program."""
+"""Checks of commands that no row alone describes: whether they only read,
+and whether `sed` runs no program.
+"""
 
 import re
 from collections.abc import Sequence
@@ -24,8 +26,9 @@ _FIND_VALUE_PREDICATES = frozenset(_FIND_VALUE_PREDICATE_NAMES.split())
 def _make_sed_pattern(delimiter: str) -> str:
     """Return the regular expression that matches a pattern of sed up to its delimiter.
 
-    A bracket expression has to close before the delimiter, without an escaped `]`: implementations differ in what ends
-    it, and what is the text of a replacement to one of them is a file to write or a command to run to another.
+    A bracket expression has to close before the delimiter, without an escaped `]`: implementations
+    differ in what ends it, and what is the text of a replacement to one of them is a file to write
+    or a command to run to another.
     """
     # A class such as `[:alpha:]` has colons of its own.
     character_class = "" if delimiter == ":" else r"\[:[a-z]++:\]|"
@@ -33,7 +36,8 @@ def _make_sed_pattern(delimiter: str) -> str:
     return rf"(?:[^[{delimiter}\\\n]|\\[^\n]|{bracket})*+"
 
 
-# Addresses and commands of sed. A script counts only if all of it matches: `e` runs programs, `w` writes files.
+# Addresses and commands of sed. A script counts only if all of it matches: `e` runs programs,
+# `w` writes files.
 _SED_ADDRESS = rf"(?:[0-9]+(?:~[0-9]+)?|\$|/{_make_sed_pattern('/')}/)"
 _SED_COMMAND = (
     rf"\s*(?:{_SED_ADDRESS}(?:,(?:{_SED_ADDRESS}|\+[0-9]+))?)?\s*!?\s*"
@@ -50,11 +54,15 @@ _EDITING_SED_COMMAND = (
     rf"(?:[pdqgGhHxnNDP=]|{_SED_REPLACE}|[aic]\\?[^\n]*+)"
 )
 # Scripts that edit their input, and neither run a program nor name a file.
-_EDITING_SED_SCRIPT = rf"[;\s]*+{_EDITING_SED_COMMAND}(?:[ \t]*+[;\n][;\s]*+{_EDITING_SED_COMMAND})*+[;\s]*+"
+_EDITING_SED_SCRIPT = (
+    rf"[;\s]*+{_EDITING_SED_COMMAND}(?:[ \t]*+[;\n][;\s]*+{_EDITING_SED_COMMAND})*+[;\s]*+"
+)
 
 
 def check_find(words: Sequence[Word], _: ProgramRow) -> None:
-    """Check the predicates of `find`; the command of `-exec` is judged separately. Raises Harmful."""
+    """Check the predicates of `find`; the command of `-exec` is judged separately.
+    Raises Harmful.
+    """
     rest = list(reversed(words))
     while rest:
         word = rest.pop()
@@ -98,7 +106,8 @@ _JQ_OUTSIDE_READS = r"(?<![.\w])(?:env|ENV|import|include|modulemeta|get_search_
 def check_jq(words: Sequence[Word], program: ProgramRow) -> None:
     """Check `jq` against its row, and that its program reads nothing else. Raises Harmful."""
     parsed = check_words(words, program)
-    # `--arg NAME VALUE`: NAME is the option's value in the row, so VALUE counts as an operand before the program.
+    # `--arg NAME VALUE`: NAME is the option's value in the row,
+    # so VALUE counts as an operand before the program.
     count = sum(option in {"--arg", "--argjson"} for option in parsed.options)
     for operand in parsed.operands[: 1 + count]:
         if not operand.is_known or re.search(_JQ_OUTSIDE_READS, operand.value):
@@ -106,20 +115,26 @@ def check_jq(words: Sequence[Word], program: ProgramRow) -> None:
 
 
 def check_ps(words: Sequence[Word], program: ProgramRow) -> None:
-    """Check `ps` against its row, and that it prints no environment, which may hold keys. Raises Harmful."""
+    """Check `ps` against its row, and that it prints no environment, which may hold keys.
+    Raises Harmful.
+    """
     if any("env" in value.lower() for _, value in check_words(words, program).values):
         raise Harmful("it may show environments")
 
 
-# `git log --format=%G?` and `--show-signature` run gpg, or the program that the configuration names.
+# `git log --format=%G?` and `--show-signature` run gpg,
+# or the program that the configuration names.
 _SIGNATURE_FORMAT = r"%[-+ ]?G|signature"
-# Patterns of a listing. An unquoted file pattern counts as ANY_NUMBER of operands, so it is above this.
+# Patterns of a listing. An unquoted file pattern counts as ANY_NUMBER of operands,
+# so it is above this.
 _MAX_LISTING_PATTERNS = 100
 _GET_OPTIONS = frozenset({"--get", "--get-all", "--get-regexp"})
 
 
 def check_git(words: Sequence[Word], program: ProgramRow) -> None:
-    """Check the words behind git's own options against the rows of its subcommands. Raises Harmful."""
+    """Check the words behind git's own options against the rows of its subcommands.
+    Raises Harmful.
+    """
     if not words:
         return
     name, count = words[0].value, 1
@@ -138,7 +153,9 @@ def check_git(words: Sequence[Word], program: ProgramRow) -> None:
 
 
 def _count_allowed_operands(subcommand: str, parsed: ParsedWords) -> int:
-    """Return the number of operands with which a subcommand still only reads: `git branch NAME` makes a branch."""
+    """Return the number of operands with which a subcommand still only reads: `git
+    branch NAME` makes a branch.
+    """
     options = set(parsed.options)
     match subcommand:
         case "branch":

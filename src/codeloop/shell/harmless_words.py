@@ -1,6 +1,7 @@
 """Checks whether a command only reads: its words against the options of its row that do no harm.
 
-An option that is not among `options` of the row may write or execute, so a command with it is not read-only.
+An option that is not among `options` of the row may write or execute,
+so a command with it is not read-only.
 """
 
 import re
@@ -19,7 +20,9 @@ ANY_NUMBER = 1_000_000
 
 
 class ReadLimits(Struct, frozen=True):
-    """The limits in which a program only reads: the words of `ProgramRow.reads`, which explains them."""
+    """The limits in which a program only reads: the words of `ProgramRow.reads`,
+    which explains them.
+    """
 
     allows_unknown_words: bool = False
     separates_values: bool = False
@@ -30,7 +33,8 @@ class ReadLimits(Struct, frozen=True):
 class ParsedWords(Struct, frozen=True):
     """A command's parsed words.
 
-    `options`: each one without its value; `values`: each one with its value, "" for none; `operands`: the other words.
+    `options`: each one without its value; `values`: each one with its value, "" for none;
+    `operands`: the other words.
     """
 
     options: tuple[str, ...]
@@ -39,8 +43,14 @@ class ParsedWords(Struct, frozen=True):
 
     @property
     def highest_operand_count(self) -> int:
-        """The highest number of operands that there may be: a file pattern may stand for any number of them."""
-        return len(self.operands) if all(w.is_known or is_whole_variable(w) for w in self.operands) else ANY_NUMBER
+        """The highest number of operands that there may be: a file pattern may stand
+        for any number of them.
+        """
+        return (
+            len(self.operands)
+            if all(w.is_known or is_whole_variable(w) for w in self.operands)
+            else ANY_NUMBER
+        )
 
 
 class Harmful(Exception):
@@ -54,7 +64,9 @@ _NO_LIMITS = ReadLimits()
 def _parse_limits(text: str) -> ReadLimits:
     words = text.split()
     counts = [int(word.removeprefix("max:")) for word in words if word.startswith("max:")]
-    return ReadLimits("any" in words, "apart" in words, "option" in words, counts[0] if counts else ANY_NUMBER)
+    return ReadLimits(
+        "any" in words, "apart" in words, "option" in words, counts[0] if counts else ANY_NUMBER
+    )
 
 
 def parse_words(
@@ -71,8 +83,11 @@ def parse_words(
         if value == "--":
             operands += reversed(rest)
             break
-        # The marks of unknown parts are not printable: such a word may begin with anything, a dash included.
-        may_be_unknown_option = not word.is_known and (value.startswith("-") or not value[:1].isprintable())
+        # The marks of unknown parts are not printable: such a word may begin with anything,
+        # a dash included.
+        may_be_unknown_option = not word.is_known and (
+            value.startswith("-") or not value[:1].isprintable()
+        )
         if may_be_unknown_option and not limits.allows_unknown_words:
             raise Harmful(f"{word.source or 'a word'} may be an option")
         if not word.is_known or value in {"", "-"} or value[0] != "-":
@@ -91,8 +106,12 @@ def parse_words(
     return ParsedWords(tuple(options), tuple(values), tuple(operands))
 
 
-def _split_option(text: str, known_options: Mapping[str, Option], limits: ReadLimits) -> tuple[str, str, bool]:
-    """Return an option, the value that is written with it, and whether it takes the next word. Raises Harmful."""
+def _split_option(
+    text: str, known_options: Mapping[str, Option], limits: ReadLimits
+) -> tuple[str, str, bool]:
+    """Return an option, the value that is written with it, and whether it takes the next word.
+    Raises Harmful.
+    """
     name, has_value, value = text.partition("=")
     if name in known_options:
         return name, value, known_options[name].takes_next_word and not has_value
@@ -113,7 +132,9 @@ def _split_option(text: str, known_options: Mapping[str, Option], limits: ReadLi
 
 
 def check_words(words: Sequence[Word], program: ProgramRow) -> ParsedWords:
-    """Check a command's words against the row of its program, or of its subcommand. Raises Harmful."""
+    """Check a command's words against the row of its program, or of its subcommand.
+    Raises Harmful.
+    """
     limits = _parse_limits(program.reads or "")
     parsed = parse_words(words, program.known_options, limits)
     if limits.needs_option and not parsed.options:

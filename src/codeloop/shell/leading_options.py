@@ -10,7 +10,8 @@ from codeloop.shell.word import Word
 
 
 def find_operand(words: Sequence[Word], options: Mapping[str, Option]) -> int | None:
-    """Return the index of the first word behind the options; None when the options are not all known.
+    """Return the index of the first word behind the options;
+    None when the options are not all known.
 
     Without such a word it is the number of words, or more where the last option lacks its value.
     """

@@ -1,4 +1,6 @@
-"""Splits a shell line at its operators, for those who ask in which order its commands run and whose exit code lasts."""
+"""Splits a shell line at its operators, for those who ask in which order its commands
+run and whose exit code lasts.
+"""
 
 from __future__ import annotations
 
@@ -30,8 +32,9 @@ _SKIPPED_HEREDOC_NODES = frozenset({"<<", "<<-", "heredoc_start", "heredoc_body"
 class LineStep(NamedTuple):
     """Words of a line between two operators, and the operator behind them ("": the line's end).
 
-    The words come without their quotes, those of keywords (`if`, `do`, `!`) among them; redirections and here documents
-    are left out. A substitution begins with the operator `(` or a backquote.
+    The words come without their quotes, those of keywords (`if`, `do`, `!`) among them;
+    redirections and here documents are left out. A substitution begins with the
+    operator `(` or a backquote.
     """
 
     words: list[str]
@@ -43,7 +46,10 @@ def split_line(line: str) -> list[LineStep]:
     text = line[:_MAX_LINE_CHARS]
     parsed_line = read_line(text)
     if not parsed_line.refusal:
-        return [LineStep([_unquote(word) for word in each.words], each.operator) for each in parsed_line.commands]
+        return [
+            LineStep([_unquote(word) for word in each.words], each.operator)
+            for each in parsed_line.commands
+        ]
     source = text.encode("utf-8", "surrogateescape")
     try:
         root = parse_tree(source, time.thread_time() + BASH_PARSE.seconds)
@@ -53,16 +59,22 @@ def split_line(line: str) -> list[LineStep]:
 
 
 def _unquote(word: Word) -> str:
-    """Return a word's value; where that is only known at run time, its source without the quotes."""
+    """Return a word's value; where that is only known at run time,
+    its source without the quotes.
+    """
     return word.value if word.is_known else _strip_quotes(word.source)
 
 
 def _strip_quotes(source: str) -> str:
-    return re.sub(_QUOTES, lambda quote: quote[1] or quote[2] or quote[3] or "", source, flags=re.DOTALL)
+    return re.sub(
+        _QUOTES, lambda quote: quote[1] or quote[2] or quote[3] or "", source, flags=re.DOTALL
+    )
 
 
 class _TreeSplitter:
-    """One pass over the tokens of a tree. `words`: those behind the last operator; `end`: of the last token."""
+    """One pass over the tokens of a tree. `words`: those behind the last operator;
+    `end`: of the last token.
+    """
 
     def __init__(self, source: bytes) -> None:
         self.source = source
@@ -93,7 +105,9 @@ class _TreeSplitter:
         if node.type in WORD_NODES or node.type == "variable_assignment":
             self._add_word(group)
         elif node.type == "heredoc_redirect":
-            self._visit_all([each for each in node.children if each.type not in _SKIPPED_HEREDOC_NODES])
+            self._visit_all(
+                [each for each in node.children if each.type not in _SKIPPED_HEREDOC_NODES]
+            )
         elif node.type in _OPERATORS:
             self._end_step(node.type)
         elif node.children and node.type not in _SKIPPED_NODES:
@@ -108,11 +122,18 @@ class _TreeSplitter:
         if not substitutions:
             is_assignment = group[0].type == "variable_assignment"
             source = self._read_text(start, end)
-            self.words.append(_strip_quotes(source) if is_assignment else _unquote(read_word(group, self.source)))
+            self.words.append(
+                _strip_quotes(source) if is_assignment else _unquote(read_word(group, self.source))
+            )
         for node in substitutions:
             opening, *inside, closing = node.children
             # `echo $(pytest)`: the word before the operator is the dollar sign.
-            prefix = self._read_text(start, opening.end_byte).removesuffix("(").removesuffix("`").replace('"', "")
+            prefix = (
+                self._read_text(start, opening.end_byte)
+                .removesuffix("(")
+                .removesuffix("`")
+                .replace('"', "")
+            )
             self.words += [prefix] if prefix else []
             self._end_step(opening.type.removeprefix("$"))
             self.end = opening.end_byte

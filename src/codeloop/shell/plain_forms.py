@@ -1,7 +1,8 @@
-"""Writes common forms of bash in the small language of `grammar.py`, where they mean exactly the same. Pure.
+"""Writes common forms of bash in the small language of `grammar.py`,
+where they mean exactly the same. Pure.
 
-Constant here-documents, `time`, loops over plain words, and a few variables in what `echo` prints. Whatever is not
-certainly one of these stays as it is, and so is not proved.
+Constant here-documents, `time`, loops over plain words, and a few variables in what `echo` prints.
+Whatever is not certainly one of these stays as it is, and so is not proved.
 """
 
 import re
@@ -16,11 +17,16 @@ _QUOTED = r"'[^']*'|\"(?:[^\"\\$`]|\\[\s\S]|\$(?!\())*\""
 _PLAIN = r"[^'\"\\<$`(){}\n;&|#]+"
 _TIME = r"time[ \t]+(?:-p[ \t]+)?(?=[A-Za-z_./])"
 # What a here-document may be the input of: these never run what they read.
-_DOCUMENT_READERS = frozenset({"cat", "gh", "git", "glab", "grep", "head", "sort", "tail", "tee", "wc"})
+_DOCUMENT_READERS = frozenset(
+    {"cat", "gh", "git", "glab", "grep", "head", "sort", "tail", "tee", "wc"}
+)
 _EXPANDING = frozenset("$`\\")
-# A name in lower case, without an underscore, is of no program's environment. Words of a loop are not options.
+# A name in lower case, without an underscore, is of no program's environment.
+# Words of a loop are not options.
 _LOOP_WORD = r"[A-Za-z0-9_./:,@%+][A-Za-z0-9_./:,@%+-]*"
-_LOOP = rf"for ([a-z][a-z0-9]{{0,11}}) in((?:[ \t]+{_LOOP_WORD})+)[ \t]*[;\n]\s*do\s+(.*?)[;\n]\s*done"
+_LOOP = (
+    rf"for ([a-z][a-z0-9]{{0,11}}) in((?:[ \t]+{_LOOP_WORD})+)[ \t]*[;\n]\s*do\s+(.*?)[;\n]\s*done"
+)
 _NESTING = r"\b(?:for|while|until|select|case|if|do|done|function|break|continue)\b|[{}()`'\\#]|<<"
 # Commands by which a loop's variable could change within a round.
 _SETTERS = r"\b(?:read|printf|getopts|mapfile|readarray|declare|typeset|local|export|unset|let|readonly|eval|source)\b"
@@ -39,7 +45,9 @@ class _Document(NamedTuple):
 
 
 def write_plainly(line: str) -> str:
-    """Return a line in which the known forms are written plainly; the line itself if it has none."""
+    """Return a line in which the known forms are written plainly;
+    the line itself if it has none.
+    """
     if len(line) > BASH_SIZE.value:
         return line
     plain = _unroll_loop(line)
@@ -53,7 +61,9 @@ def write_plainly(line: str) -> str:
 
 
 def _print_names(step: str) -> str:
-    """Return a command; if it is an `echo`, with the names of variables in place of their values."""
+    """Return a command; if it is an `echo`, with the names of variables in
+    place of their values.
+    """
     is_echo = compile_once(_ECHO).fullmatch(step.strip()) is not None
     return re.sub(_PRINTED, r"\\$\1\2", step) if is_echo else step
 
@@ -88,10 +98,14 @@ class _Scanner:
         line = self.line
         while self.position < len(line):
             is_start = not "".join(self.pieces[self.command_start :]).strip()
-            if (is_start and (match := self._match(r"[ \t]+"))) or (is_start and (match := self._match(_TIME))):
+            if (is_start and (match := self._match(r"[ \t]+"))) or (
+                is_start and (match := self._match(_TIME))
+            ):
                 self.position = match.end()
             elif match := self._match(_SUBSTITUTED):
-                body = self._take_body(match.end(), _Document(match[1] or match[2], is_literal=True))
+                body = self._take_body(
+                    match.end(), _Document(match[1] or match[2], is_literal=True)
+                )
                 # A here-document that is still to come would begin within this text.
                 if body is None or self.documents or not line.startswith(')"', self.position):
                     return None
@@ -100,7 +114,9 @@ class _Scanner:
             elif match := self._match(_DELIMITER):
                 if self._get_name() not in _DOCUMENT_READERS:
                     return None
-                self.documents.append(_Document(match[1] or match[2] or match[3], is_literal=match[3] is None))
+                self.documents.append(
+                    _Document(match[1] or match[2] or match[3], is_literal=match[3] is None)
+                )
                 self.position = match.end()
             elif match := self._match(_QUOTED) or self._match(_PLAIN):
                 self.pieces.append(match[0])
@@ -129,7 +145,9 @@ class _Scanner:
         self.command_start = len(self.pieces)
 
     def _take_documents(self) -> bool:
-        """Pass over the bodies of the here-documents of a line; return False if one is not constant or not ended."""
+        """Pass over the bodies of the here-documents of a line;
+        return False if one is not constant or not ended.
+        """
         for document in self.documents:
             if self._take_body(self.position, document) is None:
                 return False
@@ -137,7 +155,9 @@ class _Scanner:
         return True
 
     def _take_body(self, start: int, document: _Document) -> str | None:
-        """Return a body, and go behind the line that ends it; None: it has no end, or is not constant."""
+        """Return a body, and go behind the line that ends it;
+        None: it has no end, or is not constant.
+        """
         end = re.compile(rf"^{document.end}(?:\n|\Z)", re.MULTILINE).search(self.line, start)
         if end is None:
             return None

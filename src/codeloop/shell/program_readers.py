@@ -1,4 +1,5 @@
-"""Readers for programs whose files a row can't describe, since a word's meaning depends on other words.
+"""Readers for programs whose files a row can't describe,
+since a word's meaning depends on other words.
 
 A reader returns uses: pairs of a role, whose letters are explained in `options.py`, and a path.
 """
@@ -23,16 +24,18 @@ WordReader = Callable[[Sequence[str], ProgramRow], list[Use]]
 _TAR_VALUE_LETTERS = "fCTXIgbKNVLFH"
 # Those with which an attached value certainly begins: `-L` and `-H` of BSD and macOS have none.
 _TAR_ATTACHED_VALUE = r"(?s)(?<=[fCTXIgbKNVF]).*"
-# An option before the folders of find; the second row: those of BSD and macOS, where `-f` stands before a folder.
+# An option before the folders of find; the second row: those of BSD and macOS,
+# where `-f` stands before a folder.
 _FIND_OPTION = (
     r"--?|-[HLP]+|-[DO].*"
     r"|-[EHLPXdfsx]+"
 )
 _FIND_READING_PREDICATE = r"-(files0-from|newer\w*|samefile|anewer|cnewer)"
 _FIND_WRITING_PREDICATE = r"-(fprint0?|fprintf|fls)"
-# A file that a sed script reads or writes: one of `rRwW`, and the path. Before it stands the start of a command, the
-# end of an address (`/text/I`, `\|text|`) or a whole `s` command; any character but a backslash may be a delimiter.
-# DELIMITERS stands for those of `_SED_DELIMITERS` that the script uses: `/name: w/p` writes no file.
+# A file that a sed script reads or writes: one of `rRwW`, and the path. Before it stands the start
+# of a command, the end of an address (`/text/I`, `\|text|`) or a whole `s` command; any character
+# but a backslash may be a delimiter. DELIMITERS stands for those of `_SED_DELIMITERS` that the
+# script uses: `/name: w/p` writes no file.
 _SED_FILE = (
     r"(?:^|[;{}\n\d$/!,DELIMITERS][IM]*"
     r"|\\([^\s\\])(?:\\.|(?!\1)[^\\])*\1[IM]*"
@@ -57,13 +60,19 @@ _URL_NAME = r"(?:[a-z]+://)?[^?#]*"
 
 
 def read_tar(words: Sequence[str], program: ProgramRow) -> list[Use]:
-    """Return the uses of `tar`: the archive, what is packed into it, or the folders that it unpacks into."""
+    """Return the uses of `tar`: the archive, what is packed into it,
+    or the folders that it unpacks into.
+    """
     arguments = program.read_arguments(_add_dashes(words))
     options = [word for word in _add_dashes(words) if word.startswith("-")]
     # Of `-C/usr` only the `C` is a letter.
-    letters = "".join(re.sub(_TAR_ATTACHED_VALUE, "", word[1:]) for word in options if not word.startswith("--"))
+    letters = "".join(
+        re.sub(_TAR_ATTACHED_VALUE, "", word[1:]) for word in options if not word.startswith("--")
+    )
     long_options = " ".join(word.partition("=")[0] for word in options if word.startswith("--"))
-    changes = bool(re.search(r"[cruA]", letters) or re.search(r"--(cr|app|upd|conc|cat|dele)", long_options))
+    changes = bool(
+        re.search(r"[cruA]", letters) or re.search(r"--(cr|app|upd|conc|cat|dele)", long_options)
+    )
     extracts = bool("x" in letters or re.search(r"--(ext|get)", long_options)) and not (
         "O" in letters or "--to-std" in long_options
     )
@@ -77,7 +86,9 @@ def read_tar(words: Sequence[str], program: ProgramRow) -> list[Use]:
             uses.append((role, path))
     if changes:
         role = "M" if "--remove" in long_options else "R"
-        uses += [(role, join(folder, text)) for text in arguments.operands for folder in folders or [""]]
+        uses += [
+            (role, join(folder, text)) for text in arguments.operands for folder in folders or [""]
+        ]
     elif extracts:
         uses += [("X", folder) for folder in folders or ["."]]
     return uses
@@ -98,8 +109,14 @@ def _add_dashes(words: Sequence[str]) -> list[str]:
 
 def read_find(words: Sequence[str], _: ProgramRow) -> list[Use]:
     """Return the uses of `find`: the folders that it walks, and the files of its predicates."""
-    start = next((index for index, word in enumerate(words) if not re.fullmatch(_FIND_OPTION, word)), len(words))
-    end = next((index for index in range(start, len(words)) if re.match(r"[-(!,]", words[index])), len(words))
+    start = next(
+        (index for index, word in enumerate(words) if not re.fullmatch(_FIND_OPTION, word)),
+        len(words),
+    )
+    end = next(
+        (index for index in range(start, len(words)) if re.match(r"[-(!,]", words[index])),
+        len(words),
+    )
     roots = list(words[start:end]) or ["."]
     uses: list[Use] = [("n", root) for root in roots]
     for option, value in zip(words[end:], words[end + 1 :], strict=False):
@@ -139,13 +156,17 @@ def find_copies(arguments: Arguments) -> list[Use]:
     uses: list[Use] = []
     for path in paths:
         name = basename(path.rstrip("/")) or "."
-        uses += [(role if name not in {".", ".."} else "W", join(folder, name)) for folder in folders]
+        uses += [
+            (role if name not in {".", ".."} else "W", join(folder, name)) for folder in folders
+        ]
         uses += [("W", folder) for folder in folders if role == "W"]
     return uses
 
 
 def find_link(arguments: Arguments) -> list[Use]:
-    """Return the uses of `ln`: the link is written; its target, relative to the link's folder, gets another name."""
+    """Return the uses of `ln`: the link is written; its target, relative to the link's folder,
+    gets another name.
+    """
     *targets, link = arguments.operands or [""]
     folders = [path for role, path in arguments.option_uses if role == "t"]
     if folders:
@@ -156,8 +177,8 @@ def find_link(arguments: Arguments) -> list[Use]:
     uses = find_copies(arguments)
     for path in targets:
         uses += [(role, join(dirname(link), path)) for role in "nr" if not folders]
-        # The target of a hard link is relative to the current folder, and that of another one to the link's, which the
-        # last operand may be.
+        # The target of a hard link is relative to the current folder, and that of another one to
+        # the link's, which the last operand may be.
         uses += [("l", join(folder, path)) for folder in folders or ("", dirname(link), link)]
     return uses
 
@@ -168,9 +189,17 @@ def find_archives(arguments: Arguments) -> list[Use]:
         return []
     suffixes = (".gz", ".bz2", ".xz", ".zst", ".lz4", ".lzma", ".Z")
     paths = arguments.operands
-    archives = [("w", path + suffix) for path in paths for suffix in suffixes if not path.endswith(suffix)]
-    folders_written = [("X", dirname(path) or ".") for path in paths] if "sent" in arguments.changes else []
-    return [*archives, *(("w", splitext(path)[0]) for path in paths if path.endswith(suffixes)), *folders_written]
+    archives = [
+        ("w", path + suffix) for path in paths for suffix in suffixes if not path.endswith(suffix)
+    ]
+    folders_written = (
+        [("X", dirname(path) or ".") for path in paths] if "sent" in arguments.changes else []
+    )
+    return [
+        *archives,
+        *(("w", splitext(path)[0]) for path in paths if path.endswith(suffixes)),
+        *folders_written,
+    ]
 
 
 def find_unpacked_members(arguments: Arguments) -> list[Use]:
@@ -199,25 +228,39 @@ def find_split_pieces(arguments: Arguments) -> list[Use]:
 
 def find_csplit_pieces(arguments: Arguments) -> list[Use]:
     """Return the files that `csplit` writes."""
-    prefix = next((value for option, value in arguments.option_values if option in {"-f", "--prefix"}), "xx")
+    prefix = next(
+        (value for option, value in arguments.option_values if option in {"-f", "--prefix"}), "xx"
+    )
     return [("w", prefix + ANY_TEXT)]
 
 
-def _read_scripts(arguments: Arguments, options: Sequence[str], read_script: Callable[[str], list[Use]]) -> list[Use]:
-    """Return the uses of the scripts that options give, or of the first operand, as `read_script` finds them."""
+def _read_scripts(
+    arguments: Arguments, options: Sequence[str], read_script: Callable[[str], list[Use]]
+) -> list[Use]:
+    """Return the uses of the scripts that options give, or of the first operand,
+    as `read_script` finds them.
+    """
     scripts = [value for option, value in arguments.option_values if option in options]
     scripts = scripts or arguments.operands[:1]
     anything: list[Use] = [("b", ANYWHERE)]
-    return [use for script in scripts for use in (anything if len(script) > _MAX_SCRIPT_CHARS else read_script(script))]
+    return [
+        use
+        for script in scripts
+        for use in (anything if len(script) > _MAX_SCRIPT_CHARS else read_script(script))
+    ]
 
 
 def find_sed_files(arguments: Arguments) -> list[Use]:
     """Return the files that scripts of `sed` read and write, and the backups of edited ones."""
-    return _read_scripts(arguments, ("-e", "--expression"), _read_sed_script) + list_backups(arguments)
+    return _read_scripts(arguments, ("-e", "--expression"), _read_sed_script) + list_backups(
+        arguments
+    )
 
 
 def _read_sed_script(script: str) -> list[Use]:
-    delimiters = "".join(each for each in _SED_DELIMITERS if f"s{each}" in script or f"\\{each}" in script)
+    delimiters = "".join(
+        each for each in _SED_DELIMITERS if f"s{each}" in script or f"\\{each}" in script
+    )
     files = re.findall(_SED_FILE.replace("DELIMITERS", delimiters), script)
     uses: list[Use] = [("r" if letter in "rR" else "w", path) for *_, letter, path in files]
     return [*uses, ("w", ANYWHERE)] if ANYWHERE in script else uses
@@ -228,28 +271,48 @@ _SECRET_SAMPLES = tuple(name.replace("*", "x") for name in SECRET_NAMES)
 
 
 def find_secret_globs(arguments: Arguments) -> list[Use]:
-    """Return the folders in which rg reads hidden files with secrets, because a glob matches their names."""
-    globs = [value for option, value in arguments.option_values if option in {"-g", "--glob", "--iglob"}]
-    is_wide = any(fnmatchcase(name, basename(glob)) for glob in globs if glob[:1] != "!" for name in _SECRET_SAMPLES)
+    """Return the folders in which rg reads hidden files with secrets,
+    because a glob matches their names.
+    """
+    globs = [
+        value for option, value in arguments.option_values if option in {"-g", "--glob", "--iglob"}
+    ]
+    is_wide = any(
+        fnmatchcase(name, basename(glob))
+        for glob in globs
+        if glob[:1] != "!"
+        for name in _SECRET_SAMPLES
+    )
     return [("R", text) for role, text in arguments.uses if role == "V"] if is_wide else []
 
 
 def find_jq_modules(arguments: Arguments) -> list[Use]:
-    """Return an unknown path if a jq program loads modules: its search path decides where these are."""
-    loads = any(re.search(r"(?<![.\w])(?:import|include)\b", text) for text in arguments.operands[:1])
+    """Return an unknown path if a jq program loads modules: its search path
+    decides where these are.
+    """
+    loads = any(
+        re.search(r"(?<![.\w])(?:import|include)\b", text) for text in arguments.operands[:1]
+    )
     return [("r", ANYWHERE)] if loads else []
 
 
 def list_backups(arguments: Arguments) -> list[Use]:
     """Return the backup files that `-i.bak` writes."""
-    endings = [value for option, value in arguments.option_values if option in {"-i", "--in-place"} and value]
+    endings = [
+        value
+        for option, value in arguments.option_values
+        if option in {"-i", "--in-place"} and value
+    ]
     return [("w", text + ending) for ending in endings for text in arguments.operands]
 
 
 def find_awk_files(arguments: Arguments) -> list[Use]:
     """Return the files that scripts of `awk` read and write, and those that it edits in place."""
     uses = _read_scripts(arguments, ("-e", "--source"), _read_awk_script)
-    if any(option in {"-i", "--include"} and value == "inplace" for option, value in arguments.option_values):
+    if any(
+        option in {"-i", "--include"} and value == "inplace"
+        for option, value in arguments.option_values
+    ):
         has_script = not any(option in _AWK_SCRIPT_OPTIONS for option, _ in arguments.option_values)
         uses += [("b", text) for text in arguments.operands[has_script:]]
     return uses
@@ -268,7 +331,11 @@ def _read_awk_script(script: str) -> list[Use]:
 
 def _list_downloads(arguments: Arguments) -> list[Use]:
     """Return the files that a download writes when each is named after its URL."""
-    names = [basename(match[0].rstrip("/")) for text in arguments.operands if (match := re.match(_URL_NAME, text))]
+    names = [
+        basename(match[0].rstrip("/"))
+        for text in arguments.operands
+        if (match := re.match(_URL_NAME, text))
+    ]
     folders = [path for role, path in arguments.option_uses if role == "W"] or ["."]
     return [("w", join(folder, name)) for folder in folders for name in names if name]
 
@@ -290,13 +357,16 @@ def find_wget_downloads(arguments: Arguments) -> list[Use]:
 def find_received_folder(arguments: Arguments) -> list[Use]:
     """Return the local folder into which files are copied from another machine."""
     *sources, target = arguments.operands or [""]
-    return [("X", target)] if any(re.match(r"[\w.@\[\]-]+:|rsync:", text) for text in sources) else []
+    return (
+        [("X", target)] if any(re.match(r"[\w.@\[\]-]+:|rsync:", text) for text in sources) else []
+    )
 
 
 def make_archiver_reader(unpacking: str, *, names_folder: bool = False) -> WordReader:
     """Return the reader of a program that unpacks if its words match `unpacking`.
 
-    It unpacks into the folder that its last word (`names_folder`) or an option names, or else into the current one.
+    It unpacks into the folder that its last word (`names_folder`) or an option names,
+    or else into the current one.
     """
 
     def read_words(words: Sequence[str], _: ProgramRow) -> list[Use]:
@@ -310,7 +380,9 @@ def make_archiver_reader(unpacking: str, *, names_folder: bool = False) -> WordR
 
 
 def make_settings_reader(pattern: str, file: str, output_options: Sequence[str] = ()) -> WordReader:
-    """Return the reader of a program that writes a file of settings if its words match a pattern."""
+    """Return the reader of a program that writes a file of settings if its
+    words match a pattern.
+    """
 
     def read_words(words: Sequence[str], _: ProgramRow) -> list[Use]:
         plain = " ".join(word for word in words if not re.match(r"--|-g$", word))
@@ -330,7 +402,9 @@ def read_cpio(words: Sequence[str], _: ProgramRow) -> list[Use]:
 
 
 def read_7z(words: Sequence[str], _: ProgramRow) -> list[Use]:
-    """Return the uses of `7z`: the archive, and what is packed or the folder that it unpacks into."""
+    """Return the uses of `7z`: the archive, and what is packed or the folder
+    that it unpacks into.
+    """
     out = [word[2:] for word in words if word.startswith("-o")]
     command, *files = [word for word in words if not word.startswith("-")] or [""]
     if command.lower() in {"x", "e"}:
@@ -343,10 +417,14 @@ _EDITOR_FILE = r"(?:^|[|:\d$%'\s])(?:w|wq|x|up|update|write|sav|saveas)!?\s+(?:>
 
 
 def find_editor_files(arguments: Arguments) -> list[Use]:
-    """Return the files that an editor may write by the commands that it is given, by options or as `+CMD`: any."""
+    """Return the files that an editor may write by the commands that it is given,
+    by options or as `+CMD`: any.
+    """
     commands = [word[1:] for word in arguments.operands if re.fullmatch(r"\+(?!\d*$).+", word)]
     commands += [value for option, value in arguments.option_values if option in {"-c", "--cmd"}]
-    uses: list[Use] = [("w", path) for command in commands for path in re.findall(_EDITOR_FILE, command)]
+    uses: list[Use] = [
+        ("w", path) for command in commands for path in re.findall(_EDITOR_FILE, command)
+    ]
     return [*uses, ("b", ANYWHERE)] if commands or "script" in arguments.changes else []
 
 
@@ -360,16 +438,25 @@ _SQLITE_FILE = (
     r"(?im)^\s*\.(?:output|once|save|backup|clone|log|open|import|read|restore)\b[ \t]+(?:-\w+[ \t]+)*"
     r"['\"]?([^'\"\s;]+)"
 )
-_SQL_FILE = r"""(?i)\b(?:into|attach(?:\s+database)?|writefile\s*\(|readfile\s*\()\s*['"]([^'"]+)['"]"""
+_SQL_FILE = (
+    r"""(?i)\b(?:into|attach(?:\s+database)?|writefile\s*\(|readfile\s*\()\s*['"]([^'"]+)['"]"""
+)
 _SQLITE_PROGRAM = r"(?im)^\s*\.(?:shell|system|load)\b|\bedit\s*\(|\bload_extension\s*\("
 
 
 def find_sqlite_files(arguments: Arguments) -> list[Use]:
     """Return the files that commands and SQL for `sqlite3` read and write."""
-    scripts = [*arguments.operands[1:], *(value for option, value in arguments.option_values if option == "-cmd")]
+    scripts = [
+        *arguments.operands[1:],
+        *(value for option, value in arguments.option_values if option == "-cmd"),
+    ]
     uses: list[Use] = []
     for script in scripts:
         if re.search(_SQLITE_PROGRAM, script) or ANYWHERE in script:
             uses.append(("b", ANYWHERE))
-        uses += [("b", path) for pattern in (_SQLITE_FILE, _SQL_FILE) for path in re.findall(pattern, script)]
+        uses += [
+            ("b", path)
+            for pattern in (_SQLITE_FILE, _SQL_FILE)
+            for path in re.findall(pattern, script)
+        ]
     return uses

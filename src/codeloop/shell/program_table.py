@@ -1,4 +1,6 @@
-"""Finds the row of a program by its name. The rows of a family of programs are imported when they are reached."""
+"""Finds the row of a program by its name. The rows of a family of programs are
+imported when they are reached.
+"""
 
 from collections.abc import Iterator, Mapping
 from functools import lru_cache

@@ -1,7 +1,9 @@
-"""Proves what a shell line does. Reads nothing from the disk: whatever depends on the machine comes as `MachineFacts`.
+"""Proves what a shell line does. Reads nothing from the disk: whatever depends on the
+machine comes as `MachineFacts`.
 
-Rules that allow particular commands count for proved lines only. A line is proved when it is in the small language
-(`grammar.py`), each name in it is sure to be the program that it seems to be, and whatever its commands run is proved.
+Rules that allow particular commands count for proved lines only. A line is proved when it is in the
+small language (`grammar.py`), each name in it is sure to be the program that it seems to be, and
+whatever its commands run is proved.
 """
 
 import re
@@ -23,7 +25,13 @@ from codeloop.shell.program_row import Builtin, ProgramRow
 from codeloop.shell.program_table import find_row
 from codeloop.shell.simple_command import SimpleCommand, strip_system_folder
 from codeloop.shell.unwrap import is_runner, unwrap
-from codeloop.shell.unwrappers import SCRIPT_UNWRAPPERS, STDIN_PATH, unwrap_find, unwrap_sed, unwrap_shell
+from codeloop.shell.unwrappers import (
+    SCRIPT_UNWRAPPERS,
+    STDIN_PATH,
+    unwrap_find,
+    unwrap_sed,
+    unwrap_shell,
+)
 from codeloop.shell.word import Word, make_word
 from codeloop.shell.wrapped_commands import NO_COMMANDS
 
@@ -31,16 +39,17 @@ from codeloop.shell.wrapped_commands import NO_COMMANDS
 _SCRIPT_OPTION = r"-[eux]*c"
 _SUDO_OPTION = r"-[nEH]+|--non-interactive"
 _UNCERTAIN_EFFECT = "what it does is not certain"
-# Each `cd` may fail, so the folders that the shell may be in double with it; beyond this many nothing is proved.
+# Each `cd` may fail, so the folders that the shell may be in double with it;
+# beyond this many nothing is proved.
 _MAX_FOLDERS = 8
 
 
 class GitFacts(Struct, frozen=True):
     """The repository that git would find from a directory.
 
-    `foreign_reason`: why it may not be the project's own; "": it is, or there is none. `program_reason`: what in it may
-    run programs; "": nothing. `is_below_top`: the directory lies below the top of the work tree, so a command could
-    make another repository that git finds first.
+    `foreign_reason`: why it may not be the project's own; "": it is, or there is none.
+    `program_reason`: what in it may run programs; "": nothing. `is_below_top`: the directory lies
+    below the top of the work tree, so a command could make another repository that git finds first.
     """
 
     foreign_reason: str = ""
@@ -49,9 +58,11 @@ class GitFacts(Struct, frozen=True):
 
 
 class ProgramFacts(Struct, frozen=True):
-    """The program that a name runs. `path`: "" if it is not known; `doubt`: why it may not be the one of that name.
+    """The program that a name runs. `path`: "" if it is not known;
+    `doubt`: why it may not be the one of that name.
 
-    `is_shadowable`: a folder of the project comes before it on the PATH, so a command could put another program there.
+    `is_shadowable`: a folder of the project comes before it on the PATH,
+    so a command could put another program there.
     """
 
     path: str = ""
@@ -70,8 +81,9 @@ def _assume_plain_repository(_: str) -> GitFacts:
 class MachineFacts(Struct, frozen=True):
     """The facts about the machine that a proof depends on.
 
-    `directories`: the directory that the line runs in, in each spelling that the shell may know it by. `doubt`: the
-    reason why no line can be proved; "": there is none. `find_program`: finds the facts about the program of a name.
+    `directories`: the directory that the line runs in, in each spelling that the shell may know it
+    by. `doubt`: the reason why no line can be proved; "": there is none. `find_program`: finds the
+    facts about the program of a name.
     `find_repository`: finds those about the git repository of a directory.
     """
 
@@ -83,7 +95,9 @@ class MachineFacts(Struct, frozen=True):
 
 
 class ProvedCommand(Struct, frozen=True):
-    """A command of a proved line. `argv`: its words as bash makes them; marks of `kit.wildcard` for what varies."""
+    """A command of a proved line. `argv`: its words as bash makes them;
+    marks of `kit.wildcard` for what varies.
+    """
 
     argv: tuple[str, ...]
     command: SimpleCommand
@@ -92,8 +106,9 @@ class ProvedCommand(Struct, frozen=True):
 class Proof(Struct, frozen=True):
     """The result for a line.
 
-    `unproven`: why its meaning is uncertain; "": it is certain. `change_reason`: why it may change something; "": it
-    does not. `commands`: the commands that bash itself starts, in order. Commands that these run are proved,
+    `unproven`: why its meaning is uncertain; "": it is certain. `change_reason`: why it may change
+    something; "": it does not. `commands`: the commands that bash itself starts, in order. Commands
+    that these run are proved,
     too, but not listed.
     """
 
@@ -112,7 +127,9 @@ class _Unproven(Exception):
 
 
 def prove(line: str, facts: MachineFacts) -> Proof:
-    """Prove a line, or explain why that is not possible. Takes time in proportion to its length, and never fails."""
+    """Prove a line, or explain why that is not possible.
+    Takes time in proportion to its length, and never fails.
+    """
     parsed_line = read_line(line)
     if parsed_line.refusal or facts.doubt:
         return Proof(unproven=parsed_line.refusal or facts.doubt, change_reason=_UNCERTAIN_EFFECT)
@@ -137,8 +154,9 @@ def _expand_home(word: Word, home: str) -> str:
 class _Prover:
     """Proves the commands of one line in order.
 
-    `folders`: the directories that the shell may be in; `is_lost`: it may be elsewhere. `change_reason`: the first
-    reason why something may be changed. `command_count`: the commands so far, those inside others included.
+    `folders`: the directories that the shell may be in; `is_lost`: it may be elsewhere.
+    `change_reason`: the first reason why something may be changed. `command_count`: the commands so
+    far, those inside others included.
     `shadowed_program`: the first program that stands behind a folder of the project on the PATH.
     """
 
@@ -154,7 +172,11 @@ class _Prover:
         """Judge a command that bash itself starts. Raises _Unproven."""
         self._prove_command(command.words, depth, is_started_by_shell=True)
         for redirect in command.redirects:
-            if redirect.is_file and redirect.operator != "<" and redirect.target.value != "/dev/null":
+            if (
+                redirect.is_file
+                and redirect.operator != "<"
+                and redirect.target.value != "/dev/null"
+            ):
                 self._note_change(f"it writes to {redirect.target.text}")
         if command.words[0].value == "cd":
             self._follow_cd(command)
@@ -162,17 +184,26 @@ class _Prover:
     def check_shadowing(self, commands: Sequence[SimpleCommand]) -> None:
         """Refuse a program that the line itself could put another one in front of.
 
-        `_prove_command` does so for changes before it; in a pipeline those after it count, too, since all run at once.
+        `_prove_command` does so for changes before it; in a pipeline those after it count, too,
+        since all run at once.
         """
-        if self.shadowed_program and self.change_reason and not all(command.is_plain_step for command in commands):
+        if (
+            self.shadowed_program
+            and self.change_reason
+            and not all(command.is_plain_step for command in commands)
+        ):
             raise _Unproven(_describe_shadowing(self.shadowed_program))
 
     def _note_change(self, reason: str) -> None:
         # The first reason is the one that a user reads.
         self.change_reason = self.change_reason or reason
 
-    def _prove_command(self, words: Sequence[Word], depth: int, *, is_started_by_shell: bool) -> None:
-        """Judge a command and what it runs. `is_started_by_shell`: bash itself starts it, so it may be a builtin."""
+    def _prove_command(
+        self, words: Sequence[Word], depth: int, *, is_started_by_shell: bool
+    ) -> None:
+        """Judge a command and what it runs. `is_started_by_shell`: bash itself starts it,
+        so it may be a builtin.
+        """
         self.command_count += 1
         if self.command_count > BASH_COMMANDS.value or depth > BASH_NESTING.value:
             raise _Unproven("it runs too many commands")
@@ -186,7 +217,8 @@ class _Prover:
             self._check_builtin(name, words, builtin)
             self._note_change("" if builtin.only_reads else f"`{name}` changes something")
             return
-        # Bare names and programs in folders of the system are looked up. Any other path (`./build.sh`) names a file.
+        # Bare names and programs in folders of the system are looked up. Any other path
+        # (`./build.sh`) names a file.
         if name != "command" and (is_bare or name != words[0].value):
             program_facts = self.facts.find_program(words[0].value)
         if program_facts.doubt:
@@ -213,7 +245,9 @@ class _Prover:
 
     def _check_builtin(self, name: str, words: Sequence[Word], builtin: Builtin) -> None:
         if builtin.is_certain is None or not builtin.is_certain(words[1:]):
-            raise _Unproven(f"`{name}` is the shell's own and may evaluate or change more than it says")
+            raise _Unproven(
+                f"`{name}` is the shell's own and may evaluate or change more than it says"
+            )
 
     def _check_variables(self, name: str, words: Sequence[Word]) -> None:
         """Refuse a variable that could be an option: it has to come after `--`."""
@@ -226,23 +260,32 @@ class _Prover:
             if word.value == ANY_TEXT and is_whole_variable(word):
                 raise _Unproven(f"{word.source} could be an option of `{name}`: put `--` before it")
 
-    def _prove_runner(self, name: str, program: ProgramRow, words: Sequence[Word], depth: int) -> None:
+    def _prove_runner(
+        self, name: str, program: ProgramRow, words: Sequence[Word], depth: int
+    ) -> None:
         """Follow a program into the commands that it runs."""
         options = [word.value for word in words[1:]]
         if program.unwrap is unwrap_find:
-            # `-execdir` runs in the folder of each file, where a name may mean another program; `-ok` asks first.
-            if {"-execdir", "-ok", "-okdir"}.intersection(options) or any(map(is_whole_variable, words)):
+            # `-execdir` runs in the folder of each file, where a name may mean another program;
+            # `-ok` asks first.
+            if {"-execdir", "-ok", "-okdir"}.intersection(options) or any(
+                map(is_whole_variable, words)
+            ):
                 raise _Unproven("where `find` runs its command, or whether, is not certain")
         elif program.is_followed and program.unwrap is unwrap_shell:
             self._prove_shell(name, words, depth)
             return
         elif not program.is_followed:
             raise _Unproven(f"what `{name}` runs is not followed")
-        if name == "command" and any(option not in {"-v", "-V"} for option in _list_leading_options(options)):
+        if name == "command" and any(
+            option not in {"-v", "-V"} for option in _list_leading_options(options)
+        ):
             raise _Unproven("`command` is given options that are not followed")
         if name == "env":
             self._check_env(words)
-        if name == "sudo" and not all(re.fullmatch(_SUDO_OPTION, each) for each in _list_leading_options(options)):
+        if name == "sudo" and not all(
+            re.fullmatch(_SUDO_OPTION, each) for each in _list_leading_options(options)
+        ):
             raise _Unproven("`sudo` is given options that are not followed")
         inner = unwrap(words)
         if inner.is_unknown or inner.scripts:
@@ -260,7 +303,9 @@ class _Prover:
 
     def _prove_shell(self, name: str, words: Sequence[Word], depth: int) -> None:
         match words[1:]:
-            case [Word(value=flags), Word() as script] if re.fullmatch(_SCRIPT_OPTION, flags) and script.is_known:
+            case [Word(value=flags), Word() as script] if (
+                re.fullmatch(_SCRIPT_OPTION, flags) and script.is_known
+            ):
                 parsed_line = read_line(script.value)
                 if parsed_line.refusal:
                     raise _Unproven(parsed_line.refusal)
@@ -287,8 +332,9 @@ class _Prover:
             return
         rest = [word for word in command.words[1:] if word.value != "--"]
         target = _expand_home(rest[0], self.facts.home) if rest else self.facts.home
-        # `..` behind a folder, which may be a link: the shell goes up by the path as it was typed, a program by the
-        # folder that the link leads to. Only in the first directory of the line a leading `..` is behind none.
+        # `..` behind a folder, which may be a link: the shell goes up by the path as it was typed,
+        # a program by the folder that the link leads to. Only in the first directory of the line a
+        # leading `..` is behind none.
         climbs_from_folder = ".." in target.lstrip("./").split("/")
         climbs_after_cd = ".." in target.split("/") and self.folders != self.facts.directories
         self.is_lost = self.is_lost or climbs_from_folder or climbs_after_cd
@@ -302,14 +348,18 @@ class _Prover:
         """Judge git by the repository that it finds, and by its subcommand."""
         index = find_operand(words, find_row("git").known_options)
         if index is None or index > len(words) or not all(word.is_known for word in words[:index]):
-            raise _Unproven("`git` is given options that choose another repository or configuration")
+            raise _Unproven(
+                "`git` is given options that choose another repository or configuration"
+            )
         if self.is_lost:
             raise _Unproven("in which folder `git` runs is not certain")
         folders = self.folders
         for option, value in pairwise(words[:index]):
             # git follows links before `..`, so the path must not be normalised.
             if option.value == "-C":
-                folders = tuple(join(folder, _expand_home(value, self.facts.home)) for folder in folders)
+                folders = tuple(
+                    join(folder, _expand_home(value, self.facts.home)) for folder in folders
+                )
         git_facts = [self.facts.find_repository(folder) for folder in folders]
         for facts in git_facts:
             if facts.foreign_reason:
@@ -330,7 +380,9 @@ def _describe_shadowing(name: str) -> str:
 
 def _names_script(file: Word) -> bool:
     return (
-        file.is_known and file.value[:1] not in {"", "-", "+"} and not re.fullmatch(STDIN_PATH, file.value, re.DOTALL)
+        file.is_known
+        and file.value[:1] not in {"", "-", "+"}
+        and not re.fullmatch(STDIN_PATH, file.value, re.DOTALL)
     )
 
 

@@ -1,10 +1,11 @@
 """Whether a command changes something on another machine or service, as far as its words show.
 
-A line of `ProgramRow.remote` is such a command, without the program's name: `push ! -n --dry-run`. Options between its
-words are skipped. A word may list alternatives (`push,publish`) and contain stars; `add~` means `add` and `add-*`; `**`
-stands for any words. After `!`: options with which the command changes nothing there. After `+`: options, one of which
-it needs to change something. After `>`: a pattern that its last operand must match. `not` before a line: such a command
-changes nothing.
+A line of `ProgramRow.remote` is such a command, without the program's name: `push ! -n --dry-run`.
+Options between its words are skipped. A word may list alternatives (`push,publish`) and contain
+stars; `add~` means `add` and `add-*`; `**` stands for any words. After `!`: options with which the
+command changes nothing there. After `+`: options, one of which it needs to change something. After
+`>`: a pattern that its last operand must match.
+`not` before a line: such a command changes nothing.
 """
 
 import re
@@ -23,7 +24,8 @@ _TRUE_VALUES = ("=true", "=1", "=client", "=server")
 _FALSE_VALUES = ("false", "none", "0")
 # Options without a value, so that the word after them is not taken for one.
 _OPTION_WITHOUT_VALUE = (
-    r"--(access|force|force-with-lease|tags|all|no-verify|verbose|quiet|set-upstream)(=.*)?|-[ufqvy]+"
+    r"--(access|force|force-with-lease|tags|all|no-verify|verbose|quiet"
+    r"|set-upstream)(=.*)?|-[ufqvy]+"
 )
 _PYTHON_NAME = r"python[\d.]*|py|pypy[\d.]*"
 # Levels of commands inside one another that are judged: `npx uv run COMMAND` has three.
@@ -35,8 +37,8 @@ _MAX_WORDS = 20
 class RemoteRow(Struct, frozen=True):
     """A parsed line of `ProgramRow.remote`.
 
-    `harmless_options`: the options after `!`; `required_options`: those after `+`; `target_pattern`: the pattern
-    after `>`; `is_change`: false for a row that begins with `not`.
+    `harmless_options`: the options after `!`; `required_options`: those after `+`;
+    `target_pattern`: the pattern after `>`; `is_change`: false for a row that begins with `not`.
     """
 
     words: tuple[tuple[str, ...], ...]
@@ -55,7 +57,9 @@ def changes_remote(words: Sequence[str]) -> bool:
 
 
 def _changes_remote(words: tuple[str, ...], levels: int) -> bool:
-    """Do the work of `changes_remote`. `levels`: of commands inside one another, how many are still judged."""
+    """Do the work of `changes_remote`. `levels`: of commands inside one another,
+    how many are still judged.
+    """
     if not words or levels == 0:
         return False
     words = _normalise_program(words)
@@ -66,7 +70,8 @@ def _changes_remote(words: tuple[str, ...], levels: int) -> bool:
     rows = _parse_rows(program.remote)
     if name == "git" and _defines_alias(arguments):
         return True
-    # `not` rows first: they are exceptions from wider ones (`vercel` deploys, `vercel build` does not).
+    # `not` rows first: they are exceptions from wider ones (`vercel` deploys,
+    # `vercel build` does not).
     if any(not row.is_change and _matches(row, words) for row in rows):
         return False
     if any(row.is_change and _matches(row, words) for row in rows):
@@ -75,7 +80,9 @@ def _changes_remote(words: tuple[str, ...], levels: int) -> bool:
 
 
 def mentions_remote_change(words: Sequence[str]) -> bool:
-    """Return whether a command that changes something remote occurs in a text that can't be parsed as shell."""
+    """Return whether a command that changes something remote occurs in a text that
+    can't be parsed as shell.
+    """
     return any(
         _is_known_program(word)
         and len(words) > index + 1
@@ -85,7 +92,9 @@ def mentions_remote_change(words: Sequence[str]) -> bool:
 
 
 def contains_remote_change(words: Sequence[str]) -> bool:
-    """Return whether a command that changes something remote occurs in the arguments of another one."""
+    """Return whether a command that changes something remote occurs in the
+    arguments of another one.
+    """
     return mentions_remote_change([piece for word in words[1:] for piece in word.split()])
 
 
@@ -117,9 +126,13 @@ def _normalise_name(word: str) -> str:
 
 
 def _defines_alias(arguments: Sequence[str]) -> bool:
-    """Return whether git is given an alias (`-c alias.x=push`), which changes what its other words mean."""
+    """Return whether git is given an alias (`-c alias.x=push`),
+    which changes what its other words mean.
+    """
     return any(
-        word == "-c" and arguments[index + 1 : index + 2] and arguments[index + 1].lower().startswith("alias.")
+        word == "-c"
+        and arguments[index + 1 : index + 2]
+        and arguments[index + 1].lower().startswith("alias.")
         for index, word in enumerate(arguments)
     )
 
@@ -140,7 +153,9 @@ def _find_command_starts(words: tuple[str, ...]) -> Iterator[int]:
 
 
 def _matches(row: RemoteRow, words: tuple[str, ...]) -> bool:
-    """Return whether a command matches a row, in any reading: an option may or may not take the word after it."""
+    """Return whether a command matches a row, in any reading: an option may or may
+    not take the word after it.
+    """
     positions = {1}
     for part in row.words:
         if part == ("**",):
@@ -157,7 +172,8 @@ def _matches(row: RemoteRow, words: tuple[str, ...]) -> bool:
     if row.is_change and _has_harmless_option(row, words):
         return False
     if row.required_options and not any(
-        word.partition("=")[0] in row.required_options or word in row.required_options for word in words
+        word.partition("=")[0] in row.required_options or word in row.required_options
+        for word in words
     ):
         return False
     return not row.target_pattern or _may_have_target(row.target_pattern, words)
@@ -168,14 +184,21 @@ def _may_have_target(pattern: str, words: tuple[str, ...]) -> bool:
     targets = _list_last_operands(words)
     if any(fnmatchcase(word, pattern) for word in targets):
         return True
-    # One end of `aws s3 sync . "$DEST"` must be remote; when no other word is, it is the unknown one. With a remote
-    # source, the target is taken for local. svn's subcommands (`*://*`) also work with two local paths.
+    # One end of `aws s3 sync . "$DEST"` must be remote; when no other word is, it is the unknown
+    # one. With a remote source, the target is taken for local. svn's subcommands (`*://*`) also
+    # work with two local paths.
     begins_unknown = any(word[:1] in MARKS for word in targets)
-    return begins_unknown and not pattern.startswith("*") and not any(fnmatchcase(word, pattern) for word in words)
+    return (
+        begins_unknown
+        and not pattern.startswith("*")
+        and not any(fnmatchcase(word, pattern) for word in words)
+    )
 
 
 def _list_last_operands(words: tuple[str, ...]) -> list[str]:
-    """Return the words that may be the last operand: an option behind it may or may not take the word after it."""
+    """Return the words that may be the last operand: an option behind it may or may
+    not take the word after it.
+    """
     operands: list[str] = []
     index = len(words) - 1
     while index > 0:
@@ -191,7 +214,9 @@ def _list_last_operands(words: tuple[str, ...]) -> list[str]:
 
 
 def _may_be_one_of(words: tuple[str, ...], index: int, names: tuple[str, ...]) -> bool:
-    """Return whether a word may be one of the names; an unknown one may, unless it can be an option's value."""
+    """Return whether a word may be one of the names;
+    an unknown one may, unless it can be an option's value.
+    """
     if MARKS.intersection(words[index]):
         # Only a word that is not known at all: `pu$X` is not taken for `push`.
         return not words[index].strip("".join(MARKS)) and not words[index - 1].startswith("-")
@@ -206,7 +231,9 @@ def _find_operand_positions(words: tuple[str, ...], start: int) -> Iterator[int]
     index = start
     while index < len(words) and words[index].startswith("-"):
         index += 1
-        has_value = index < len(words) and not words[index].startswith("-") and "=" not in words[index - 1]
+        has_value = (
+            index < len(words) and not words[index].startswith("-") and "=" not in words[index - 1]
+        )
         if has_value and index + 1 < len(words):
             yield index
             index += 1
@@ -222,13 +249,20 @@ def _has_harmless_option(row: RemoteRow, words: tuple[str, ...]) -> bool:
     harmless_options = (*row.harmless_options, *_HELP_OPTIONS)
     if not find_row(words[0]).has_short_help:
         harmless_options = tuple(option for option in harmless_options if option != "-h")
-    # The opposite of `--dry-run`: `--no-dry-run`, which may be shortened, or `--dry-run=false`, `=no`, `=0`.
-    if any(word.startswith(("--no-d", "--dry-run=f", "--dry-run=n", "--dry-run=0")) for word in words):
+    # The opposite of `--dry-run`: `--no-dry-run`, which may be shortened, or `--dry-run=false`,
+    # `=no`, `=0`.
+    if any(
+        word.startswith(("--no-d", "--dry-run=f", "--dry-run=n", "--dry-run=0")) for word in words
+    ):
         return False
     for index in range(1, end):
         before, word = words[index - 1], words[index]
         after = words[index + 1] if index + 1 < end else ""
-        is_value = before.startswith("-") and "=" not in before and not re.fullmatch(_OPTION_WITHOUT_VALUE, before)
+        is_value = (
+            before.startswith("-")
+            and "=" not in before
+            and not re.fullmatch(_OPTION_WITHOUT_VALUE, before)
+        )
         is_harmless = word in harmless_options or any(
             word == option + value for option in row.harmless_options for value in _TRUE_VALUES
         )

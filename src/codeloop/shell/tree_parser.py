@@ -29,11 +29,14 @@ def load_grammar() -> Language:
 
 
 def parse_tree(source: bytes, deadline: float) -> Node:
-    """Return the root of a script's tree. `deadline`: seconds of this thread's processor time. Raises LimitExceeded."""
+    """Return the root of a script's tree. `deadline`: seconds of this thread's processor time.
+    Raises LimitExceeded.
+    """
     from tree_sitter import Parser
 
     try:
-        # Read in pieces: tree-sitter calls `progress_callback`, which can stop it, only with a reader function.
+        # Read in pieces: tree-sitter calls `progress_callback`, which can stop it,
+        # only with a reader function.
         tree = Parser(load_grammar()).parse(
             lambda offset, _: source[offset : offset + _PIECE_BYTES],
             progress_callback=lambda _, __: time.thread_time() > deadline,

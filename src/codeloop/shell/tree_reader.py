@@ -1,7 +1,8 @@
 """Reads the simple commands of a script from the tree that tree-sitter made of it.
 
-The tree is not trusted: wherever it may differ from how bash reads the script, the script counts as unknown. The
-comments give lines that tree-sitter and bash read in different ways; tree-sitter reports no error in any of them.
+The tree is not trusted: wherever it may differ from how bash reads the script, the script counts as
+unknown. The comments give lines that tree-sitter and bash read in different ways; tree-sitter
+reports no error in any of them.
 """
 
 from __future__ import annotations
@@ -11,7 +12,11 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from codeloop.shell.builtin_checks import CONSTANT_ARITHMETIC, may_evaluate_arithmetic, may_evaluate_test_text
+from codeloop.shell.builtin_checks import (
+    CONSTANT_ARITHMETIC,
+    may_evaluate_arithmetic,
+    may_evaluate_test_text,
+)
 from codeloop.shell.simple_command import Redirect, SimpleCommand
 from codeloop.shell.tree_words import read_word
 from codeloop.shell.word import Word, make_word
@@ -26,8 +31,10 @@ command_substitution arithmetic_expansion process_substitution brace_expression 
 WORD_NODES = frozenset(_WORD_NODE_NAMES.split())
 # Variables whose value some program runs as a command, or reads more options from.
 _COMMAND_VARIABLES = (
-    r"PAGER|(VISUAL_)?EDITOR|VISUAL|GIT_(SSH|SSH_COMMAND|PAGER|EDITOR|SEQUENCE_EDITOR|EXTERNAL_DIFF|ASKPASS|PROXY_COMMAND)"
-    r"|SSH_ASKPASS|SUDO_ASKPASS|RSYNC_RSH|CVS_RSH|MANPAGER|LESSOPEN|LESSCLOSE|BROWSER|PROMPT_COMMAND|RIPGREP_CONFIG_PATH"
+    r"PAGER|(VISUAL_)?EDITOR|VISUAL|GIT_(SSH|SSH_COMMAND|PAGER|EDITOR|SEQUENCE_EDITOR"
+    r"|EXTERNAL_DIFF|ASKPASS|PROXY_COMMAND)"
+    r"|SSH_ASKPASS|SUDO_ASKPASS|RSYNC_RSH|CVS_RSH|MANPAGER|LESSOPEN|LESSCLOSE|BROWSER"
+    r"|PROMPT_COMMAND|RIPGREP_CONFIG_PATH"
 )
 # Variables that change how bash reads a line, or what every program loads.
 _SHELL_CHANGING_VARIABLES = (
@@ -35,7 +42,9 @@ _SHELL_CHANGING_VARIABLES = (
     r"|GIT_(CONFIG\w*|EXEC_PATH)|BASH_FUNC.*"
 )
 # Inside these the commands run one level deeper; BASH_NESTING bounds the levels.
-_NESTING_NODES = frozenset({"command_substitution", "process_substitution", "subshell", "compound_statement"})
+_NESTING_NODES = frozenset(
+    {"command_substitution", "process_substitution", "subshell", "compound_statement"}
+)
 # Parts of a text that the tree shows as nodes of their own, so that they are checked there.
 _EXPANSION_NODES = frozenset(
     {"command_substitution", "expansion", "simple_expansion", "arithmetic_expansion", "string"}
@@ -44,10 +53,21 @@ _EXPANSION_NODES = frozenset(
 _STEP_NODES = frozenset({"program", "list", "redirected_statement"})
 # To bash these end at a newline. A tree that continues one over a newline is wrong.
 _ONE_LINE_NODES = frozenset(
-    {"command", "file_redirect", "herestring_redirect", "redirected_statement", "declaration_command"}
+    {
+        "command",
+        "file_redirect",
+        "herestring_redirect",
+        "redirected_statement",
+        "declaration_command",
+    }
 )
 # Where one of these ends, a word ends, so one of _WORD_BORDERS has to follow.
-_WORD_ENDING_NODES = _ONE_LINE_NODES | {"variable_assignment", "variable_assignments", "unset_command", "test_command"}
+_WORD_ENDING_NODES = _ONE_LINE_NODES | {
+    "variable_assignment",
+    "variable_assignments",
+    "unset_command",
+    "test_command",
+}
 _WORD_BORDERS = frozenset(bytes([char]) for char in b";&|()<>`\n \t")
 _HEREDOC_DELIMITER = r"[\w.-]+|'[\w. -]+'|\"[\w. -]+\"|\\[\w.-]+"
 # tree-sitter-bash drops a lone `-` before a here-document: of `cat - <<E` it shows `cat <<E`.
@@ -56,24 +76,36 @@ _LOST_DASH = rb"[ \t]+-[ \t]+\Z"
 _LOST_DASH_BYTES = 64
 # Tokens that may hold a newline; in any other one it would be the end of a command to the shell.
 _MULTILINE_TOKENS = frozenset(
-    {"raw_string", "string_content", "ansi_c_string", "heredoc_body", "heredoc_content", "heredoc_start", "heredoc_end"}
+    {
+        "raw_string",
+        "string_content",
+        "ansi_c_string",
+        "heredoc_body",
+        "heredoc_content",
+        "heredoc_start",
+        "heredoc_end",
+    }
 )
 _ESCAPED_BYTE = rb"(?s)\\."
 # All that may stand between two tokens: blanks, newlines, and continued lines.
 _BLANK_GAP = rb"(?:[ \t\n]|\\\n)*"
 _LINE_CONTINUATIONS = rb"(?:\\\n)+"
-# `unset 'a[$(cmd)]'` and `declare -i a='b[$(cmd)]'` evaluate; so may the name that a variable holds.
+# `unset 'a[$(cmd)]'` and `declare -i a='b[$(cmd)]'` evaluate;
+# so may the name that a variable holds.
 _EVALUATED_NAME = r"[\[$`'\"\\]|^[-+]\w*[aAin]"
-# `${x@P}` evaluates the value of x as a prompt, `${!x}` expands the variable that x names. A backquote or `$(` is left
-# over only where the tree does not show a substitution.
+# `${x@P}` evaluates the value of x as a prompt, `${!x}` expands the variable that x names. A
+# backquote or `$(` is left over only where the tree does not show a substitution.
 _EVALUATING_EXPANSION = r"@[A-Za-z]\}$|^\$\{!|`|\$\("
-# The offset and length of `${x:2:3}` and `${x[0]:2}`, which bash evaluates; not `${x:-word}` and its like.
+# The offset and length of `${x:2:3}` and `${x[0]:2}`, which bash evaluates;
+# not `${x:-word}` and its like.
 _SUBSTRING = r"(?s)\$\{[\w@*#]+(?:\[[^\]]*\])?:(?![-=?+])(.*)\}"
 _QUOTING_CHARS = r"['\"\\]"
 
 
 class CommandCollector(Protocol):
-    """Collects what a tree shows: `parser.Script` as its reader uses it, whose methods raise LimitExceeded."""
+    """Collects what a tree shows: `parser.Script` as its reader uses it,
+    whose methods raise LimitExceeded.
+    """
 
     is_unknown: bool
 
@@ -88,7 +120,9 @@ class CommandCollector(Protocol):
 
 
 class _CommandParts(NamedTuple):
-    """The words and redirections of a command, and the text of its standard input; None: not known, or not given."""
+    """The words and redirections of a command, and the text of its standard input;
+    None: not known, or not given.
+    """
 
     words: list[Word]
     redirects: list[Redirect]
@@ -96,10 +130,12 @@ class _CommandParts(NamedTuple):
 
 
 class TreeReader:
-    """One pass over one tree, in source order. Where tree-sitter and bash may differ, the script becomes unknown.
+    """One pass over one tree, in source order. Where tree-sitter and bash may differ,
+    the script becomes unknown.
 
     `end`: the offset behind the last token. `nesting`, `is_step`: of the node that is visited.
-    `inherited_redirects`: by the id of a command's node, the redirections of the statement around it.
+    `inherited_redirects`: by the id of a command's node,
+    the redirections of the statement around it.
     """
 
     def __init__(self, script: CommandCollector, source: bytes, depth: int) -> None:
@@ -124,7 +160,8 @@ class TreeReader:
             is_step = self.is_step and node.type in _STEP_NODES
             self._check_borders(node, children)
             pending.extend((child, nesting, is_step) for child in reversed(children))
-        # tree-sitter leaves out a carriage return at the end, which is a character of the last word to bash.
+        # tree-sitter leaves out a carriage return at the end,
+        # which is a character of the last word to bash.
         if not re.fullmatch(_BLANK_GAP, self.source[self.end :]):
             self.script.is_unknown = True
 
@@ -132,7 +169,8 @@ class TreeReader:
         """Check a token, and the text between it and the one before, which the tree leaves out."""
         gap = self.source[self.end : token.start_byte]
         before = self.source[self.end - 1 : self.end]
-        # In `r⏎m x`, with a backslash before the newline, the tree shows the words `r`, `m` and `x`; bash runs `rm x`.
+        # In `r⏎m x`, with a backslash before the newline, the tree shows the words `r`,
+        # `m` and `x`; bash runs `rm x`.
         is_joined = (
             re.fullmatch(_LINE_CONTINUATIONS, gap) is not None
             and before not in b";&|("
@@ -143,7 +181,11 @@ class TreeReader:
             self.script.is_unknown = True
         # In `echo a⏎\rm x` the tree shows one command, with the word `⏎\rm`.
         text = token.text or b""
-        if token.type not in _MULTILINE_TOKENS and text.strip() and b"\n" in re.sub(_ESCAPED_BYTE, b"", text):
+        if (
+            token.type not in _MULTILINE_TOKENS
+            and text.strip()
+            and b"\n" in re.sub(_ESCAPED_BYTE, b"", text)
+        ):
             self.script.is_unknown = True
         # A `#` within a word, as in `a#b`, begins no comment.
         if token.type == "comment" and not gap and before and before not in b" \t\n;&|()":
@@ -155,8 +197,8 @@ class TreeReader:
         for first, second in pairwise(children):
             gap = self.source[first.end_byte : second.start_byte]
             if gap:
-                # In `>f a⏎\⏎rm x` the tree shows one command; bash runs `a` and then `rm x`. In `x=\⏎⏎rm` it shows the
-                # value `rm`; bash assigns "" and runs `rm`.
+                # In `>f a⏎\⏎rm x` the tree shows one command; bash runs `a` and then `rm x`. In
+                # `x=\⏎⏎rm` it shows the value `rm`; bash assigns "" and runs `rm`.
                 is_continued = node.type in _ONE_LINE_NODES and b"\n" in gap.replace(b"\\\n", b"")
                 if is_continued or node.type == "variable_assignment":
                     self.script.is_unknown = True
@@ -185,8 +227,12 @@ class TreeReader:
                 self._check_heredoc(node)
             case "expansion":
                 substring = re.match(_SUBSTRING, self._read_text(node))
-                self.script.is_unknown |= re.search(_EVALUATING_EXPANSION, self._read_plain_text(node)) is not None
-                self.script.is_unknown |= substring is not None and not re.fullmatch(CONSTANT_ARITHMETIC, substring[1])
+                self.script.is_unknown |= (
+                    re.search(_EVALUATING_EXPANSION, self._read_plain_text(node)) is not None
+                )
+                self.script.is_unknown |= substring is not None and not re.fullmatch(
+                    CONSTANT_ARITHMETIC, substring[1]
+                )
             case "test_command":
                 self.script.is_unknown |= may_evaluate_test_text(self._read_text(node))
             case "arithmetic_expansion" | "c_style_for_statement" | "compound_statement":
@@ -194,7 +240,9 @@ class TreeReader:
             case "subscript":
                 # `a[$(cmd)]=1` runs `cmd`, and so does `a[b]=1` where b holds such a text.
                 index = self._read_text(node).partition("[")[2].rpartition("]")[0]
-                self.script.is_unknown |= index not in {"@", "*"} and not re.fullmatch(CONSTANT_ARITHMETIC, index)
+                self.script.is_unknown |= index not in {"@", "*"} and not re.fullmatch(
+                    CONSTANT_ARITHMETIC, index
+                )
             case _:
                 pass
 
@@ -218,21 +266,35 @@ class TreeReader:
         parts = self._read_text(node).split()
         words = [make_word(part) if part.isalpha() else Word(part, part) for part in parts]
         self.script.add(SimpleCommand(tuple(words)), self.nesting)
-        names = [self._read_text(child) for child in node.named_children if child.type != "variable_assignment"]
+        names = [
+            self._read_text(child)
+            for child in node.named_children
+            if child.type != "variable_assignment"
+        ]
         self.script.is_unknown |= any(re.search(_EVALUATED_NAME, name) for name in names)
 
     def _add_redirects(self, node: Node) -> None:
-        """Assign a statement's redirections to their command, the last one of a pipeline or list."""
+        """Assign a statement's redirections to their command,
+        the last one of a pipeline or list.
+        """
         redirects = [child for child in node.children if child.type.endswith("_redirect")]
         redirects += self.inherited_redirects.get(node.id, ())
-        body = next((child for child in node.children if not child.type.endswith("_redirect")), None)
-        while body is not None and body.type in {"pipeline", "list", "negated_command"} and body.named_children:
+        body = next(
+            (child for child in node.children if not child.type.endswith("_redirect")), None
+        )
+        while (
+            body is not None
+            and body.type in {"pipeline", "list", "negated_command"}
+            and body.named_children
+        ):
             body = body.named_children[-1]
         if body is not None and body.type in {"command", "redirected_statement"}:
             self.inherited_redirects[body.id] = redirects
             return
         parts = self._read_children(redirects)
-        self.script.add(SimpleCommand((make_word(":"), *parts.words), tuple(parts.redirects)), self.nesting)
+        self.script.add(
+            SimpleCommand((make_word(":"), *parts.words), tuple(parts.redirects)), self.nesting
+        )
 
     def _read_children(self, children: Sequence[Node]) -> _CommandParts:
         words: list[Word] = []
@@ -251,18 +313,28 @@ class TreeReader:
             elif first.type == "heredoc_redirect":
                 heredoc = self._read_heredoc(first)
                 stdin = heredoc.stdin
-                is_dash_lost = re.search(_LOST_DASH, self.source[: first.start_byte][-_LOST_DASH_BYTES:])
-                words += [make_word("-")] if is_dash_lost and words and words[-1].value != "-" else []
+                is_dash_lost = re.search(
+                    _LOST_DASH, self.source[: first.start_byte][-_LOST_DASH_BYTES:]
+                )
+                words += (
+                    [make_word("-")] if is_dash_lost and words and words[-1].value != "-" else []
+                )
                 words += heredoc.words
                 redirects += heredoc.redirects
         return _CommandParts(words, redirects, stdin)
 
     def _list_words(self, nodes: Sequence[Node]) -> list[Word]:
-        return [read_word(group, self.source) for group in group_adjacent(nodes) if group[0].type in WORD_NODES]
+        return [
+            read_word(group, self.source)
+            for group in group_adjacent(nodes)
+            if group[0].type in WORD_NODES
+        ]
 
     def _read_file_redirect(self, node: Node, redirects: list[Redirect]) -> list[Word]:
         """Add a redirection; return the words that follow its target, which are the command's."""
-        operator = "".join(self._read_text(child) for child in node.children if child.type not in WORD_NODES)
+        operator = "".join(
+            self._read_text(child) for child in node.children if child.type not in WORD_NODES
+        )
         words = self._list_words(node.children)
         if words:
             redirects.append(Redirect(operator, words[0]))
@@ -270,7 +342,9 @@ class TreeReader:
 
     def _read_heredoc(self, node: Node) -> _CommandParts:
         """Read a here-document, with the words and redirections that stand behind its delimiter."""
-        parts = self._read_children([child for child in node.children if child.type != "heredoc_redirect"])
+        parts = self._read_children(
+            [child for child in node.children if child.type != "heredoc_redirect"]
+        )
         start = _find_child(node, "heredoc_start")
         body = _find_child(node, "heredoc_body")
         delimiter = self._read_text(start) if start else ""
@@ -278,13 +352,17 @@ class TreeReader:
         if stdin is None and body is not None:
             text = self._read_text(body)
             # The text is expanded unless the delimiter is quoted.
-            is_known = re.search(_QUOTING_CHARS, delimiter) is not None or not re.search(r"[$`\\]", text)
+            is_known = re.search(_QUOTING_CHARS, delimiter) is not None or not re.search(
+                r"[$`\\]", text
+            )
             stdin = text if is_known else None
         redirect = Redirect("<<", Word(re.sub(_QUOTING_CHARS, "", delimiter), delimiter))
         return _CommandParts(parts.words, [redirect, *parts.redirects], stdin)
 
     def _check_heredoc(self, node: Node) -> None:
-        """Check for what the tree does not show: backquotes in the text, and an earlier end of the document."""
+        """Check for what the tree does not show: backquotes in the text,
+        and an earlier end of the document.
+        """
         start = _find_child(node, "heredoc_start")
         body = _find_child(node, "heredoc_body")
         end = _find_child(node, "heredoc_end")
@@ -297,14 +375,21 @@ class TreeReader:
         lines = self._read_text(body).split("\n")
         if any((line.lstrip("\t") if is_indented else line) == plain_delimiter for line in lines):
             self.script.is_unknown = True
-        if self._read_text(end).strip() != plain_delimiter or not re.fullmatch(_HEREDOC_DELIMITER, delimiter):
+        if self._read_text(end).strip() != plain_delimiter or not re.fullmatch(
+            _HEREDOC_DELIMITER, delimiter
+        ):
             self.script.is_unknown = True
         is_expanded = plain_delimiter == delimiter
-        if is_expanded and ("$\\\n" in self._read_text(body) or re.search(r"`|\$[({\[]", self._read_plain_text(body))):
+        if is_expanded and (
+            "$\\\n" in self._read_text(body)
+            or re.search(r"`|\$[({\[]", self._read_plain_text(body))
+        ):
             self.script.is_unknown = True
 
     def _read_plain_text(self, node: Node) -> str:
-        """Return the text of a node without the substitutions that the tree shows in it, and without escapes."""
+        """Return the text of a node without the substitutions that the tree shows in it,
+        and without escapes.
+        """
         text, position = "", node.start_byte
         for child in node.named_children:
             if child.type in _EXPANSION_NODES:
@@ -315,7 +400,9 @@ class TreeReader:
 
     def _add_file_reading(self, node: Node) -> None:
         """Add what `$(< file)` reads: a redirection without a command."""
-        redirects = self._read_children([child for child in node.children if child.type == "file_redirect"]).redirects
+        redirects = self._read_children(
+            [child for child in node.children if child.type == "file_redirect"]
+        ).redirects
         if redirects:
             self.script.add(SimpleCommand((make_word(":"),), tuple(redirects)), self.nesting)
 
@@ -345,11 +432,18 @@ def _find_child(node: Node, kind: str) -> Node | None:
 
 
 def group_adjacent(nodes: Sequence[Node]) -> list[list[Node]]:
-    """Group word nodes without a gap between them, which are one word; every other node is a group of its own."""
+    """Group word nodes without a gap between them, which are one word;
+    every other node is a group of its own.
+    """
     groups: list[list[Node]] = []
     for node in nodes:
         last = groups[-1][-1] if groups else None
-        if last and last.end_byte == node.start_byte and last.type in WORD_NODES and node.type in WORD_NODES:
+        if (
+            last
+            and last.end_byte == node.start_byte
+            and last.type in WORD_NODES
+            and node.type in WORD_NODES
+        ):
             groups[-1].append(node)
         else:
             groups.append([node])

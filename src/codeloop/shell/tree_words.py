@@ -1,4 +1,6 @@
-"""Reads the values of words from the nodes of tree-sitter: quotes and escapes undone, unknown parts marked."""
+"""Reads the values of words from the nodes of tree-sitter: quotes and escapes undone,
+unknown parts marked.
+"""
 
 from __future__ import annotations
 
@@ -14,12 +16,30 @@ if TYPE_CHECKING:
 _QUOTED_ESCAPE = r'(?s)\\([$`"\\\n])'
 _ESCAPE = r"(?s)\\(.)"
 _ANSI_ESCAPE = r"\\(x[0-9a-fA-F]{1,2}|[0-7]{1,3}|u[0-9a-fA-F]{1,4}|U[0-9a-fA-F]{1,8}|.)"
-_ANSI_LETTERS = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "v": "\v"}
+_ANSI_LETTERS = {
+    "n": "\n",
+    "t": "\t",
+    "r": "\r",
+    "a": "\a",
+    "b": "\b",
+    "e": "\x1b",
+    "E": "\x1b",
+    "f": "\f",
+    "v": "\v",
+}
 # In a text without escapes: a backquote, or a `$` that is not just a dollar sign.
 _EXPANSION = r"`|\$[\w({@*#?!-]"
 _PIECE_NODES = frozenset(
     [
-        *("word", "number", "raw_string", "string", "translated_string", "ansi_c_string", "simple_expansion"),
+        *(
+            "word",
+            "number",
+            "raw_string",
+            "string",
+            "translated_string",
+            "ansi_c_string",
+            "simple_expansion",
+        ),
         *("expansion", "command_substitution", "arithmetic_expansion", "process_substitution"),
     ]
 )
@@ -38,13 +58,17 @@ def read_word(nodes: list[Node], source: bytes) -> Word:
 
 
 def _may_expand_braces(nodes: list[Node], text: str) -> bool:
-    """Return whether unquoted braces may expand to several words, for which they need a comma or two dots."""
+    """Return whether unquoted braces may expand to several words,
+    for which they need a comma or two dots.
+    """
     if "," not in text and ".." not in text:
         return False
     pending = list(nodes)
     while pending:
         node = pending.pop()
-        if node.type == "brace_expression" or (node.type == "word" and re.search("[{}]", _strip_escapes(node))):
+        if node.type == "brace_expression" or (
+            node.type == "word" and re.search("[{}]", _strip_escapes(node))
+        ):
             return True
         if node.type in {"concatenation", "command_name"}:
             pending.extend(node.children)
@@ -63,7 +87,11 @@ def _strip_escapes(node: Node) -> str:
 def _read_value(node: Node) -> str:
     match node.type:
         case "word" | "number":
-            return ANY_TEXT if re.search(_EXPANSION, _strip_escapes(node)) else _unescape(_read_source(node))
+            return (
+                ANY_TEXT
+                if re.search(_EXPANSION, _strip_escapes(node))
+                else _unescape(_read_source(node))
+            )
         case "command_name" if len(node.children) == 1:
             return _read_value(node.children[0])
         case "raw_string":
@@ -114,7 +142,11 @@ def _read_double_quotes(node: Node) -> str:
     text = _read_source(node).removeprefix("$")
     if all(child.type in {'"', "string_content", "$"} for child in node.children):
         inner = text[1:-1]
-        return ANY_TEXT if re.search(_EXPANSION, re.sub(_ESCAPE, "", inner)) else _unescape_quoted(inner)
+        return (
+            ANY_TEXT
+            if re.search(_EXPANSION, re.sub(_ESCAPE, "", inner))
+            else _unescape_quoted(inner)
+        )
     pieces = [
         _unescape_quoted(_read_source(child)) if child.type == "string_content" else ANY_TEXT
         for child in node.children
@@ -128,7 +160,9 @@ def _unescape_quoted(text: str) -> str:
 
 
 def _unescape_ansi(text: str) -> str:
-    """Undo the escapes of `$'...'`; rare ones (control characters) and characters beyond ASCII become marks."""
+    """Undo the escapes of `$'...'`; rare ones (control characters) and characters
+    beyond ASCII become marks.
+    """
 
     def decode_escape(match: re.Match[str]) -> str:
         code = match[1]

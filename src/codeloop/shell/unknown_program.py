@@ -8,15 +8,35 @@ from codeloop.shell.word_paths import ANYWHERE
 
 _OUTPUT_OPTIONS = frozenset(
     {
-        *("-o", "--out", "--outfile", "--out-file", "--output", "--output-file", "--output-dir", "--outdir"),
-        *("--out-dir", "--outDir", "--output-directory", "--target", "--target-dir", "--pack-destination", "--dest"),
+        *(
+            "-o",
+            "--out",
+            "--outfile",
+            "--out-file",
+            "--output",
+            "--output-file",
+            "--output-dir",
+            "--outdir",
+        ),
+        *(
+            "--out-dir",
+            "--outDir",
+            "--output-directory",
+            "--target",
+            "--target-dir",
+            "--pack-destination",
+            "--dest",
+        ),
         *("--destination", "--prefix", "--root", "--artifact-dir", "--install-dir"),
     }
 )
 
 
-def read_words_of_unknown_program(words: Sequence[str], output_options: Sequence[str] = ()) -> Iterator[Use]:
-    """Yield a use for each word that may name a file: one to read, or after `-o` and its like one to write.
+def read_words_of_unknown_program(
+    words: Sequence[str], output_options: Sequence[str] = ()
+) -> Iterator[Use]:
+    """Yield a use for each word that may name a file: one to read,
+    or after `-o` and its like one to write.
 
     `output_options`: further ones of this program.
     """
@@ -32,7 +52,9 @@ def read_words_of_unknown_program(words: Sequence[str], output_options: Sequence
         else:
             yield "p", word
             parts = re.split("[:=,]", word)
-            yield from (("p", part) for part in parts if len(parts) > 1 and is_written_outside(part))
+            yield from (
+                ("p", part) for part in parts if len(parts) > 1 and is_written_outside(part)
+            )
             if word.startswith("@"):
                 yield "p", word[1:]
         target = ""

@@ -1,4 +1,6 @@
-"""Unwraps commands that run other commands (`sudo`, `xargs`, `sh -c`): finds these, as far as the line shows them."""
+"""Unwraps commands that run other commands (`sudo`, `xargs`, `sh -c`): finds these,
+as far as the line shows them.
+"""
 
 import re
 from collections.abc import Sequence
@@ -8,7 +10,12 @@ from codeloop.shell.program_row import ProgramRow, Wrapper
 from codeloop.shell.program_table import find_row
 from codeloop.shell.unwrappers import STDIN_PATH, has_exec_option, unwrap_shell
 from codeloop.shell.word import Word
-from codeloop.shell.wrapped_commands import NO_COMMANDS, UNKNOWN_COMMANDS, WrappedCommands, make_script
+from codeloop.shell.wrapped_commands import (
+    NO_COMMANDS,
+    UNKNOWN_COMMANDS,
+    WrappedCommands,
+    make_script,
+)
 
 # The dynamic loader and emulators run the program that their first operand names.
 _LOADER_NAME = r"ld-(linux|musl).*|ld(64)?\.so.*|qemu-[\w-]+"
@@ -25,7 +32,9 @@ def unwrap(words: Sequence[Word]) -> WrappedCommands:
     return UNKNOWN_COMMANDS if is_unknown else NO_COMMANDS
 
 
-def _unwrap_wrapper(words: Sequence[Word], program: ProgramRow, wrapper: Wrapper) -> WrappedCommands:
+def _unwrap_wrapper(
+    words: Sequence[Word], program: ProgramRow, wrapper: Wrapper
+) -> WrappedCommands:
     if len(words) > 1 and words[1].is_known and words[1].value in wrapper.exit_options.split():
         return NO_COMMANDS
     start = find_operand(words, program.known_options)
@@ -46,13 +55,16 @@ def _unwrap_wrapper(words: Sequence[Word], program: ProgramRow, wrapper: Wrapper
 
 
 def may_evaluate(words: Sequence[Word]) -> bool:
-    """Return whether a builtin may evaluate its words, or the values of variables, so that it may run anything.
+    """Return whether a builtin may evaluate its words, or the values of variables,
+    so that it may run anything.
 
-    False does not mean that it runs nothing: `unwrap` takes those that are there to run something (`eval`, `exec`)
-    first, so they have no check.
+    False does not mean that it runs nothing: `unwrap` takes those that are there to run something
+    (`eval`, `exec`) first, so they have no check.
     """
     builtin = find_row(words[0].value).builtin
-    return builtin is not None and builtin.may_evaluate is not None and builtin.may_evaluate(words[1:])
+    return (
+        builtin is not None and builtin.may_evaluate is not None and builtin.may_evaluate(words[1:])
+    )
 
 
 def is_runner(name: str) -> bool:
@@ -83,4 +95,6 @@ def reads_stdin(words: Sequence[Word]) -> bool:
         return len(words) == 2 and re.fullmatch(STDIN_PATH, words[1].value, re.DOTALL) is not None
     options = [word.value for word in words[1:]]
     is_shell = find_row(words[0].value).unwrap is unwrap_shell
-    return is_shell and all(re.fullmatch(r"-[a-z]*|/dev/stdin", each) and "c" not in each for each in options)
+    return is_shell and all(
+        re.fullmatch(r"-[a-z]*|/dev/stdin", each) and "c" not in each for each in options
+    )

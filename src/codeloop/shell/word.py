@@ -1,4 +1,6 @@
-"""A word of a shell line and its value: the text without quoting, with marks for parts only known at run time."""
+"""A word of a shell line and its value: the text without quoting,
+with marks for parts only known at run time.
+"""
 
 import re
 import shlex
@@ -13,12 +15,16 @@ _UNQUOTED_CHARS = r"[A-Za-z0-9_./=:@%+,~^{}-]+"
 
 @cache
 def compile_once(pattern: str) -> re.Pattern[str]:
-    """Return a compiled pattern: for those that every word of a line is matched with, faster than the cache of `re`."""
+    """Return a compiled pattern: for those that every word of a line is matched with,
+    faster than the cache of `re`.
+    """
     return re.compile(pattern)
 
 
 class Word(Struct, frozen=True):
-    """A word of a shell line: its value, with marks of `kit.wildcard` where that is unknown, and its source text."""
+    """A word of a shell line: its value, with marks of `kit.wildcard` where that is unknown,
+    and its source text.
+    """
 
     value: str
     source: str
@@ -30,12 +36,16 @@ class Word(Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """The word as rules see it: quoted only where it has to be, one spelling for all that mean the same."""
+        """The word as rules see it: quoted only where it has to be,
+        one spelling for all that mean the same.
+        """
         return quote_word(self.value, self.source) if self.is_known else self.source
 
     @property
     def marked_text(self) -> str:
-        """The word with a blank before it, and with marks for its unknown parts, to be joined to a whole command."""
+        """The word with a blank before it, and with marks for its unknown parts,
+        to be joined to a whole command.
+        """
         # ANY_WORDS stands for any number of words, none included, so it brings its own blank.
         if self.value == ANY_WORDS:
             return ANY_WORDS
@@ -48,7 +58,9 @@ def make_word(text: str) -> Word:
 
 
 def quote_word(value: str, source: str = "") -> str:
-    """Return one spelling of a known word: bare where it can be, else as written if that is one pair of quotes."""
+    """Return one spelling of a known word: bare where it can be,
+    else as written if that is one pair of quotes.
+    """
     if compile_once(_UNQUOTED_CHARS).fullmatch(value) or value in {"[", "]"}:
         return value
     if source in {f"'{value}'", f'"{value}"', "\\" + value[:1]} and value:

@@ -9,8 +9,11 @@ from codeloop.kit.wildcard import ANY_TEXT, ANY_WORDS
 from codeloop.shell.word import Word
 
 ANYWHERE = ANY_WORDS
-"""A path that is only known at run time. Within other paths the mark `ANY_TEXT` stands for characters of one name."""
-# Limits of one word, which is ANYWHERE beyond them: nested braces multiply, so a short word may stand for millions.
+"""A path that is only known at run time. Within other paths the mark `ANY_TEXT` stands
+for characters of one name.
+"""
+# Limits of one word, which is ANYWHERE beyond them: nested braces multiply,
+# so a short word may stand for millions.
 MAX_EXPANSIONS, MAX_CHARS, MAX_BRACES = 64, 4_096, 16
 # `~+`, `~-` and `~2`: folders that the shell is or was in.
 _SHELL_FOLDER = r"~[-+\d]"
@@ -21,7 +24,8 @@ _NUMERIC_VARIABLE = r"\$[$!?#]"
 # `$HOME/x`, `"$HOME"/x`, `"$HOME/x"`, `${PWD}`
 _FOLDER_VARIABLE = r"\"?\$(?:(HOME|PWD)|\{(HOME|PWD)\})(\"?)(?=/|$|\"$)"
 _QUOTED_ESCAPE = r'(?s)\\([$`"\\])|\\\n'
-# `[a-z]`, `[!]x]`, `[[:alpha:]_]`. The bound keeps a word of many open brackets from being searched again and again.
+# `[a-z]`, `[!]x]`, `[[:alpha:]_]`. The bound keeps a word of many open brackets from
+# being searched again and again.
 _BRACKET = r"""\[[!^]?\]?(?:\[:\w+:\]|\[(?![:.=])|[^][/$`'"\\]){1,200}+\]"""
 
 # The rest of a name in which nothing is quoted, expanded or replaced.
@@ -38,11 +42,12 @@ class _UnknownPath(Exception):
 def expand_word(
     word: Word, roots: Sequence[str] = (ANYWHERE,), values: VariableValues = NO_VARIABLES
 ) -> tuple[str, ...]:
-    """Return the words that a word becomes, each as a path: absolute, beginning with `~`, or relative.
+    """Return the words that a word becomes, each as a path: absolute, beginning with `~`,
+    or relative.
 
-    Braces are expanded, `*`, `?` and `[...]` become `ANY_TEXT`, `$HOME` is `~` and `$PWD` is `.`. A word with anything
-    else in it that depends on running the line is ANYWHERE. `roots`: what `{}` of `find` stands for. `values`: the
-    paths that variables stand for, as far as they are known.
+    Braces are expanded, `*`, `?` and `[...]` become `ANY_TEXT`, `$HOME` is `~` and `$PWD` is `.`. A
+    word with anything else in it that depends on running the line is ANYWHERE. `roots`: what `{}`
+    of `find` stands for. `values`: the paths that variables stand for, as far as they are known.
     """
     if word.is_known:
         if not word.value.startswith("~"):
@@ -67,7 +72,9 @@ def expand_word(
 
 
 class _Token(NamedTuple):
-    """Characters of a word. `is_syntax`: they are a brace or a comma that braces may expand by, not text."""
+    """Characters of a word. `is_syntax`: they are a brace or a comma that braces may expand by,
+    not text.
+    """
 
     text: str
     is_syntax: bool = False
@@ -131,8 +138,9 @@ def _read_token(source: str, position: int, tokens: list[_Token], values: Mappin
         ):
             tokens.append(_Token(ANY_TEXT))
             return bracket.end()
-        # It may still be one, of which quotes or braces hide the end. A bracket never contains a slash, so any text may
-        # stand for a plain rest of the name, as in `app/[[...slug]]/page.tsx`.
+        # It may still be one, of which quotes or braces hide the end. A bracket never contains a
+        # slash, so any text may stand for a plain rest of the name, as in
+        # `app/[[...slug]]/page.tsx`.
         end = source.find("]", position + 2)
         if end > 0 and "/" not in source[position:end]:
             rest = re.compile(_PLAIN_REST).match(source, position)
@@ -147,7 +155,9 @@ def _read_token(source: str, position: int, tokens: list[_Token], values: Mappin
     return position + 1
 
 
-def _read_double_quotes(source: str, position: int, tokens: list[_Token], values: Mapping[str, str]) -> int:
+def _read_double_quotes(
+    source: str, position: int, tokens: list[_Token], values: Mapping[str, str]
+) -> int:
     """Add the text in double quotes from behind the first one. Raises _UnknownPath."""
     text = ""
     while position < len(source):
@@ -177,9 +187,16 @@ def _read_double_quotes(source: str, position: int, tokens: list[_Token], values
 
 
 def _expand_braces(tokens: list[_Token]) -> list[str]:
-    """Return the words that brace expansion makes of one. Raises _UnknownPath beyond MAX_EXPANSIONS."""
+    """Return the words that brace expansion makes of one.
+    Raises _UnknownPath beyond MAX_EXPANSIONS.
+    """
     open_index = next(
-        (index for index, token in enumerate(tokens) if token == _OPEN_BRACE and _find_closing(tokens, index)), None
+        (
+            index
+            for index, token in enumerate(tokens)
+            if token == _OPEN_BRACE and _find_closing(tokens, index)
+        ),
+        None,
     )
     if open_index is None:
         return ["".join(token.text for token in tokens)]
@@ -189,7 +206,9 @@ def _expand_braces(tokens: list[_Token]) -> list[str]:
     # Without a comma it is a sequence (`{1..9}`), or plain text.
     if len(parts) == 1:
         if ".." in "".join(token.text for token in inside):
-            return _expand_braces([*tokens[:open_index], _Token(ANY_TEXT), *tokens[closed_index + 1 :]])
+            return _expand_braces(
+                [*tokens[:open_index], _Token(ANY_TEXT), *tokens[closed_index + 1 :]]
+            )
         plain = [_Token("{"), *inside, _Token("}")]
         return _expand_braces([*tokens[:open_index], *plain, *tokens[closed_index + 1 :]])
     words: list[str] = []

@@ -8,7 +8,9 @@ from codeloop.shell.word import Word
 
 
 class WrappedCommands(Struct, frozen=True):
-    """The commands (lists of words) and scripts that a wrapper runs. `is_unknown`: it may run others as well."""
+    """The commands (lists of words) and scripts that a wrapper runs.
+    `is_unknown`: it may run others as well.
+    """
 
     commands: tuple[tuple[Word, ...], ...] = ()
     scripts: tuple[str, ...] = ()
@@ -23,4 +25,6 @@ def make_script(words: Sequence[Word]) -> WrappedCommands:
     """Return a script made of the words, joined by blanks; unknown if a word is."""
     if not all(word.is_known for word in words):
         return UNKNOWN_COMMANDS
-    return WrappedCommands(scripts=(" ".join(word.value for word in words),)) if words else NO_COMMANDS
+    return (
+        WrappedCommands(scripts=(" ".join(word.value for word in words),)) if words else NO_COMMANDS
+    )

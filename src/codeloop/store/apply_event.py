@@ -45,7 +45,9 @@ _DELETE_SESSION_STATEMENTS = (
 
 
 def apply_event(db: Database, event: StoredEvent) -> None:
-    """Apply an event to the state tables. Rows are put in place by their ids, so twice is the same as once."""
+    """Apply an event to the state tables. Rows are put in place by their ids,
+    so twice is the same as once.
+    """
     match event:
         case SessionCreated(properties=p) | SessionUpdated(properties=p):
             _replace_session(db, p.info)
@@ -68,7 +70,8 @@ def apply_event(db: Database, event: StoredEvent) -> None:
             db.execute("DELETE FROM part WHERE id = ?", (p.part_id,))
         case TodoUpdated(properties=p):
             db.execute(
-                "INSERT OR REPLACE INTO todo (session_id, data) VALUES (?, ?)", (p.session_id, encode_json(p.todos))
+                "INSERT OR REPLACE INTO todo (session_id, data) VALUES (?, ?)",
+                (p.session_id, encode_json(p.todos)),
             )
         case PermissionAsked(properties=p):
             db.execute(
@@ -76,7 +79,10 @@ def apply_event(db: Database, event: StoredEvent) -> None:
                 (p.id, p.session_id, encode_json(p)),
             )
         case PermissionReplied(properties=p):
-            db.execute("UPDATE permission SET reply = ? WHERE id = ? AND reply IS NULL", (p.reply, p.request_id))
+            db.execute(
+                "UPDATE permission SET reply = ? WHERE id = ? AND reply IS NULL",
+                (p.reply, p.request_id),
+            )
         case QuestionAsked(properties=p):
             db.execute(
                 "INSERT OR REPLACE INTO question (id, session_id, open, data) VALUES (?, ?, 1, ?)",
@@ -105,5 +111,7 @@ def read_entries(db: Database, session_id: str) -> list[Entry]:
         "SELECT message_id, data FROM part WHERE session_id = ? ORDER BY message_id, id", session_id
     ):
         parts.setdefault(message_id, []).append(_part_decoder.decode(data))
-    rows = db.fetch_all("SELECT id, data FROM message WHERE session_id = ? ORDER BY created, id", session_id)
+    rows = db.fetch_all(
+        "SELECT id, data FROM message WHERE session_id = ? ORDER BY created, id", session_id
+    )
     return [Entry(_message_decoder.decode(data), tuple(parts.get(key, ()))) for key, data in rows]

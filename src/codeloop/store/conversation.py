@@ -1,4 +1,6 @@
-"""A session with its messages and parts, as it was read: what can be found out from them, and how it goes on."""
+"""A session with its messages and parts, as it was read: what can be found out from them,
+and how it goes on.
+"""
 
 from collections.abc import Sequence
 from typing import Any
@@ -22,7 +24,8 @@ class Entry(Struct, frozen=True):
 class Conversation(Struct, frozen=True):
     """A session and its entries, oldest first.
 
-    `newest_prompt`: the index of the newest prompt, if it is known already; read it with `find_newest_prompt`.
+    `newest_prompt`: the index of the newest prompt, if it is known already;
+    read it with `find_newest_prompt`.
     """
 
     session: Session
@@ -31,11 +34,17 @@ class Conversation(Struct, frozen=True):
 
     def find_newest_prompt(self) -> int | None:
         """Return the index of the newest prompt; None: there is none."""
-        return find_newest_prompt(self.entries) if self.newest_prompt is None else self.newest_prompt
+        return (
+            find_newest_prompt(self.entries) if self.newest_prompt is None else self.newest_prompt
+        )
 
     def find_entry(self, message_id: str) -> Entry | None:
-        """Return a message with its parts; None: there is no such message. The newest are found fastest."""
-        return next((entry for entry in reversed(self.entries) if entry.info.id == message_id), None)
+        """Return a message with its parts; None: there is no such message.
+        The newest are found fastest.
+        """
+        return next(
+            (entry for entry in reversed(self.entries) if entry.info.id == message_id), None
+        )
 
     def find_parts(self, message_id: str) -> tuple[Part, ...]:
         """Return the parts of a message; empty: there is no such message."""
@@ -50,23 +59,31 @@ class Conversation(Struct, frozen=True):
 
 def find_newest_prompt(entries: Sequence[Entry]) -> int | None:
     """Return the index of the newest prompt; None: there is none."""
-    return next((n for n in range(len(entries) - 1, -1, -1) if isinstance(entries[n].info, UserMessage)), None)
+    return next(
+        (n for n in range(len(entries) - 1, -1, -1) if isinstance(entries[n].info, UserMessage)),
+        None,
+    )
 
 
 def is_summary(info: Message) -> bool:
     """Return whether a message is a completed summary of the conversation before it."""
-    return isinstance(info, AssistantMessage) and bool(info.summary and info.time.completed and info.error is None)
+    return isinstance(info, AssistantMessage) and bool(
+        info.summary and info.time.completed and info.error is None
+    )
 
 
 def find_context_start(entries: Sequence[Entry]) -> int:
     """Return the index of the first entry that requests show in full.
 
-    It is 0, or the first that the last compaction kept; if it kept none, the prompt that the summary answers.
+    It is 0, or the first that the last compaction kept;
+    if it kept none, the prompt that the summary answers.
     """
     index = next((n for n in range(len(entries) - 1, 0, -1) if is_summary(entries[n].info)), None)
     if index is None:
         return 0
-    compaction_part = next((part for part in entries[index - 1].parts if isinstance(part, CompactionPart)), None)
+    compaction_part = next(
+        (part for part in entries[index - 1].parts if isinstance(part, CompactionPart)), None
+    )
     tail_start_id = compaction_part.tail_start_id if compaction_part else None
     return next((n for n, entry in enumerate(entries) if entry.info.id == tail_start_id), index - 1)
 
@@ -115,23 +132,33 @@ def make_sort_key(info: Message) -> tuple[int, str]:
 
 
 def find_undo_start(conversation: Conversation, message_id: str, part_id: str | None) -> int | None:
-    """Return the index of the first undone entry: a user message, or the step that holds the part; None: not found."""
+    """Return the index of the first undone entry: a user message, or the step that holds the part;
+    None: not found.
+    """
     index = _find_index(conversation.entries, message_id)
     if index is None:
         return None
     info = conversation.entries[index].info
-    if isinstance(info, UserMessage) or (part_id and _has_part(conversation.entries[index], part_id)):
+    if isinstance(info, UserMessage) or (
+        part_id and _has_part(conversation.entries[index], part_id)
+    ):
         return index
     return _find_index(conversation.entries, info.parent_id)
 
 
 def find_turn_start(entries: Sequence[Entry], index: int) -> int:
-    """Return the index of the user's prompt whose turn holds the entry at `index`; 0 if no prompt is before it."""
-    return next((n for n in range(index, 0, -1) if begins_turn(entries[n].info, entries[n].parts)), 0)
+    """Return the index of the user's prompt whose turn holds the entry at `index`;
+    0 if no prompt is before it.
+    """
+    return next(
+        (n for n in range(index, 0, -1) if begins_turn(entries[n].info, entries[n].parts)), 0
+    )
 
 
 def find_turn_end(entries: Sequence[Entry], index: int) -> int:
-    """Return the index of the user's first prompt after the entry at `index`; their number if there is none."""
+    """Return the index of the user's first prompt after the entry at `index`;
+    their number if there is none.
+    """
     later = range(index + 1, len(entries))
     return next((n for n in later if begins_turn(entries[n].info, entries[n].parts)), len(entries))
 
@@ -145,12 +172,20 @@ def _has_part(entry: Entry, part_id: str) -> bool:
 
 
 def make_next_prompt(conversation: Conversation, **changes: Any) -> UserMessage:
-    """Return a prompt that the program generates: a copy of the last one, with `changes` to its fields."""
-    last = next(entry.info for entry in reversed(conversation.entries) if isinstance(entry.info, UserMessage))
+    """Return a prompt that the program generates: a copy of the last one,
+    with `changes` to its fields.
+    """
+    last = next(
+        entry.info
+        for entry in reversed(conversation.entries)
+        if isinstance(entry.info, UserMessage)
+    )
     time = UserTime(created=choose_creation_time(conversation, now_ms()))
     return replace(last, id=new_id("msg"), time=time, summary=None, **changes)
 
 
 def choose_creation_time(conversation: Conversation, now: int) -> int:
-    """Return the creation time of the next message (ms): `now`, or just after the last one if the clock went back."""
+    """Return the creation time of the next message (ms): `now`,
+    or just after the last one if the clock went back.
+    """
     return max(now, conversation.entries[-1].info.time.created + 1) if conversation.entries else now

@@ -1,4 +1,6 @@
-"""A conversation in memory that events keep up to date: the store keeps one for each session in use."""
+"""A conversation in memory that events keep up to date: the store keeps one
+for each session in use.
+"""
 
 from bisect import bisect_left
 
@@ -34,7 +36,9 @@ _KEPT_CALLS = 100
 
 
 class ConversationView(Struct):
-    """A conversation kept up to date by the events that are applied to it. It keeps the entries that requests need."""
+    """A conversation kept up to date by the events that are applied to it.
+    It keeps the entries that requests need.
+    """
 
     session: Session
     entries: list[Entry] = struct_field(default_factory=list[Entry])
@@ -45,7 +49,9 @@ class ConversationView(Struct):
     is_trimmed: bool = False
     """Whether entries were dropped, since no request needs them any more."""
     newest_prompt: int | None = None
-    """The index of the newest prompt, so that no step searches a long turn for it; None: it is to be searched."""
+    """The index of the newest prompt, so that no step searches a long turn for it;
+    None: it is to be searched.
+    """
 
     def __post_init__(self) -> None:
         """Index and trim the initial entries."""
@@ -106,7 +112,9 @@ class ConversationView(Struct):
         if index is not None:
             self.entries[index] = Entry(info, self.entries[index].parts)
             return
-        index = bisect_left(self.entries, make_sort_key(info), key=lambda entry: make_sort_key(entry.info))
+        index = bisect_left(
+            self.entries, make_sort_key(info), key=lambda entry: make_sort_key(entry.info)
+        )
         if index < len(self.entries):
             self.newest_prompt = None
         elif isinstance(info, UserMessage):
@@ -123,10 +131,12 @@ class ConversationView(Struct):
 
 
 def select_context_entries(entries: list[Entry]) -> list[Entry]:
-    """Return the entries that requests still need: those from `find_context_start` on, and some of those before.
+    """Return the entries that requests still need: those from `find_context_start` on,
+    and some of those before.
 
-    Of those before, these are needed: recent prompts, the one that began the current turn, pinned texts, and the steps
-    of that turn, the latter with their newest calls only: they are counted, and compared with later ones.
+    Of those before, these are needed: recent prompts, the one that began the current turn, pinned
+    texts, and the steps of that turn, the latter with their newest calls only: they are counted,
+    and compared with later ones.
     """
     start = find_context_start(entries)
     if start == 0:
@@ -134,7 +144,8 @@ def select_context_entries(entries: list[Entry]) -> list[Entry]:
     kept_entries: list[Entry] = []
     budget, calls = KEPT_PROMPTS.value, _KEPT_CALLS
     is_in_current_turn = not any(
-        isinstance(entry.info, AssistantMessage) and is_final(entry.info) for entry in entries[start:]
+        isinstance(entry.info, AssistantMessage) and is_final(entry.info)
+        for entry in entries[start:]
     )
     first = find_first_prompt(entries[:start])
     for index in range(start - 1, -1, -1):
@@ -143,19 +154,27 @@ def select_context_entries(entries: list[Entry]) -> list[Entry]:
         if isinstance(entry.info, UserMessage):
             if budget >= 0 or pins or index == first:
                 kept_entries.append(entry)
-            length = sum(len(p.text.strip()) for p in entry.parts if isinstance(p, TextPart) and not p.synthetic)
+            length = sum(
+                len(p.text.strip())
+                for p in entry.parts
+                if isinstance(p, TextPart) and not p.synthetic
+            )
             budget -= max(length, KEPT_PROMPT.value) if length else 0
             continue
         is_in_current_turn = is_in_current_turn and not is_final(entry.info)
         if is_in_current_turn or pins:
-            parts = tuple(part for part in entry.parts if is_in_current_turn and isinstance(part, ToolPart))[-calls:]
+            parts = tuple(
+                part for part in entry.parts if is_in_current_turn and isinstance(part, ToolPart)
+            )[-calls:]
             calls = max(calls - len(parts), 0)
             kept_entries.append(Entry(entry.info, (*pins, *parts) if calls else pins))
     return [*reversed(kept_entries), *entries[start:]]
 
 
 def put_part(parts: tuple[Part, ...], part: Part) -> tuple[Part, ...]:
-    """Return the parts with `part` in the place of the one with its id, or inserted in the order of ids."""
+    """Return the parts with `part` in the place of the one with its id,
+    or inserted in the order of ids.
+    """
     for index in range(len(parts) - 1, -1, -1):
         if parts[index].id == part.id:
             return (*parts[:index], part, *parts[index + 1 :])

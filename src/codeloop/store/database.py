@@ -1,4 +1,6 @@
-"""Opens the SQLite file, migrates it after a backup, and turns SQLite's errors into messages that say what to do."""
+"""Opens the SQLite file, migrates it after a backup,
+and turns SQLite's errors into messages that say what to do.
+"""
 
 import errno
 import os
@@ -81,7 +83,9 @@ class StoreError(CodeloopError):
 
 @contextmanager
 def explain_errors(path: Path) -> Generator[None, None, None]:
-    """Turn errors of SQLite and of the disk into one line that says what to do. Raises StoreError."""
+    """Turn errors of SQLite and of the disk into one line that says what to do.
+    Raises StoreError.
+    """
     try:
         yield
     except (sqlite3.Error, OSError) as error:
@@ -102,11 +106,13 @@ def _describe_error(error: sqlite3.Error | OSError, path: Path) -> str:
             return f"The database {path} can't be written ({text}). Make it writable, or set CODELOOP_HOME elsewhere."
         case "IOERR":
             return (
-                f"The database {path} can't be read or written ({text}). Check the disk and its free space, then retry."
+                f"The database {path} can't be read or written ({text}). Check the disk and "
+                f"its free space, then retry."
             )
         case "BUSY" | "LOCKED":
             return (
-                f"Another process has kept the database {path} locked for {STORE_BUSY_TIME.seconds:.0f} s. Try again."
+                f"Another process has kept the database {path} locked for "
+                f"{STORE_BUSY_TIME.seconds:.0f} s. Try again."
             )
         case "NOTADB" | "CORRUPT":
             return f"The database {path} is damaged ({text}). It was left as it is: move it away to start a new one."
@@ -115,21 +121,28 @@ def _describe_error(error: sqlite3.Error | OSError, path: Path) -> str:
 
 
 def _classify_error(error: sqlite3.Error | OSError) -> str:
-    """Return the primary code of SQLite for an error, without its prefix, such as `IOERR`; "": there is none."""
+    """Return the primary code of SQLite for an error, without its prefix, such as `IOERR`;
+    "": there is none.
+    """
     # Of `lock`, which guards the upgrade.
     if isinstance(error, TimeoutError):
         return "BUSY"
     if isinstance(error, OSError):
         return "FULL" if error.errno in {errno.ENOSPC, errno.EDQUOT} else "IOERR"
-    # Errors of the module `sqlite3` itself have no name. An extended code has a suffix: SQLITE_IOERR_WRITE.
+    # Errors of the module `sqlite3` itself have no name.
+    # An extended code has a suffix: SQLITE_IOERR_WRITE.
     return "".join(getattr(error, "sqlite_errorname", "").split("_")[1:2])
 
 
 class Database:
-    """The connection to one file. Every method raises StoreError, which says what to do, when the file fails."""
+    """The connection to one file. Every method raises StoreError, which says what to do,
+    when the file fails.
+    """
 
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
-        """Open the file. Unless `read_only`, it is created if needed and upgraded to the newest version."""
+        """Open the file. Unless `read_only`, it is created if needed and upgraded
+        to the newest version.
+        """
         self.path = path
         self._connection = open_read_only(path) if read_only else open_database(path)
 
@@ -155,9 +168,14 @@ class Database:
         try:
             return self._connection.execute(sql, values)
         except UnicodeEncodeError:
-            # A name with bytes that are not UTF-8: stored and looked for as `encode_json` writes it.
+            # A name with bytes that are not UTF-8: stored and looked for as
+            # `encode_json` writes it.
             return self._connection.execute(
-                sql, [escape_undecodable(value) if isinstance(value, str) else value for value in values]
+                sql,
+                [
+                    escape_undecodable(value) if isinstance(value, str) else value
+                    for value in values
+                ],
             )
 
     @contextmanager
@@ -175,7 +193,9 @@ class Database:
 
 
 def open_database(path: Path) -> sqlite3.Connection:
-    """Open or create the file, readable by its owner only, and upgrade it to the newest version. Raises StoreError."""
+    """Open or create the file, readable by its owner only, and upgrade it to the newest version.
+    Raises StoreError.
+    """
     try:
         create_private_folder(path.parent)
         if not path.exists():
@@ -183,10 +203,14 @@ def open_database(path: Path) -> sqlite3.Connection:
     except OSError as error:
         reason = error.strerror or str(error)
         advice = "Make it writable, or set CODELOOP_HOME elsewhere."
-        raise StoreError(f"The data directory {path.parent} can't be written ({reason}). {advice}") from error
+        raise StoreError(
+            f"The data directory {path.parent} can't be written ({reason}). {advice}"
+        ) from error
     with explain_errors(path):
         # `isolation_level=None`: we begin transactions ourselves, with the lock that they need.
-        connection = sqlite3.connect(path, timeout=STORE_BUSY_TIME.seconds, isolation_level=None, cached_statements=256)
+        connection = sqlite3.connect(
+            path, timeout=STORE_BUSY_TIME.seconds, isolation_level=None, cached_statements=256
+        )
         with ExitStack() as on_failure:
             on_failure.callback(connection.close)
             _prepare(connection, path)
@@ -197,7 +221,9 @@ def open_database(path: Path) -> sqlite3.Connection:
 def open_read_only(path: Path) -> sqlite3.Connection:
     """Open an existing file read-only. Raises StoreError."""
     with explain_errors(path):
-        return sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=STORE_BUSY_TIME.seconds)
+        return sqlite3.connect(
+            f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=STORE_BUSY_TIME.seconds
+        )
 
 
 def _prepare(connection: sqlite3.Connection, path: Path) -> None:
@@ -231,7 +257,9 @@ def _read_version(connection: sqlite3.Connection) -> int:
 
 
 def back_up(connection: sqlite3.Connection, copy: Path) -> None:
-    """Copy the database to a file that only its owner can read, and that appears only when it is complete."""
+    """Copy the database to a file that only its owner can read,
+    and that appears only when it is complete.
+    """
     unfinished_copy = copy.with_name(copy.name + ".part")
     try:
         unfinished_copy.unlink(missing_ok=True)
@@ -252,7 +280,8 @@ def back_up(connection: sqlite3.Connection, copy: Path) -> None:
 @contextmanager
 def transaction(connection: sqlite3.Connection) -> Generator[None, None, None]:
     """Run the block in one transaction: all its changes are stored, or none."""
-    # IMMEDIATE takes the write lock now: upgrading a read lock later fails at once when another process writes.
+    # IMMEDIATE takes the write lock now: upgrading a read lock later fails at once
+    # when another process writes.
     connection.execute("BEGIN IMMEDIATE")
     try:
         yield
@@ -269,7 +298,9 @@ def migrate(connection: sqlite3.Connection) -> None:
         with transaction(connection):
             # Read again under the lock: another process may have migrated meanwhile.
             version = _read_version(connection)
-            for statement in _split_script(MIGRATIONS[version]) if version < len(MIGRATIONS) else ():
+            for statement in (
+                _split_script(MIGRATIONS[version]) if version < len(MIGRATIONS) else ()
+            ):
                 fault_injection.pass_point("migration")
                 connection.execute(statement)
 

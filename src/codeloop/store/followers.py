@@ -11,12 +11,20 @@ from collections.abc import AsyncGenerator, Collection, Iterable, Iterator
 
 from codeloop.schema.errors import GapError
 from codeloop.schema.event import PartUpdated, StampedEvent, StoredEvent, get_session_id
-from codeloop.schema.limits import STORE_EVENTS, STORE_POLL, STORE_POLL_IDLE, STORE_POLL_REST, STORE_QUEUE_EVENTS
+from codeloop.schema.limits import (
+    STORE_EVENTS,
+    STORE_POLL,
+    STORE_POLL_IDLE,
+    STORE_POLL_REST,
+    STORE_QUEUE_EVENTS,
+)
 from codeloop.schema.live_events import LiveEvent
 from codeloop.store.outbox import Outbox
 
 FAST_POLL_COUNT = 250
-"""Polling slows down after this number of polls in a row that found no event for a follower, and after twice that."""
+"""Polling slows down after this number of polls in a row that found no event for a follower,
+and after twice that.
+"""
 
 
 def read_event_range(
@@ -24,13 +32,18 @@ def read_event_range(
 ) -> Iterable[StampedEvent]:
     """Return the stored events with `after < seq < until`, in order, read in batches.
 
-    `roots`: only the events of these sessions, of their subagents, and of no session. Raises GapError when events of
-    the range were deleted.
+    `roots`: only the events of these sessions, of their subagents, and of no session. Raises
+    GapError when events of the range were deleted.
     """
     while after + 1 < until:
         batch = outbox.read_events(after, until, roots)
-        if after < outbox.read_last_seq() - STORE_EVENTS.value and (first := outbox.read_first_seq()) > after + 1:
-            raise GapError(f"Events {after + 1} to {first - 1} are no longer kept. Read the state again.")
+        if (
+            after < outbox.read_last_seq() - STORE_EVENTS.value
+            and (first := outbox.read_first_seq()) > after + 1
+        ):
+            raise GapError(
+                f"Events {after + 1} to {first - 1} are no longer kept. Read the state again."
+            )
         if not batch:
             return
         yield from batch
@@ -38,7 +51,8 @@ def read_event_range(
 
 
 class Follower:
-    """The queue of one reader. Once it is full, stored events are read again from the outbox; live ones are dropped.
+    """The queue of one reader. Once it is full, stored events are read again from the outbox;
+    live ones are dropped.
 
     `session`: the id of the only session to follow; None: all.
     """
@@ -51,7 +65,8 @@ class Follower:
         """Whether stored events must be read from the outbox before the queue goes on."""
 
     def offer(self, event: StampedEvent) -> None:
-        """Put an event in the queue and wake the reader. In a full queue, a stored event replaces all others.
+        """Put an event in the queue and wake the reader.
+        In a full queue, a stored event replaces all others.
 
         Those that it replaces are read from the outbox, if they were stored.
         """
@@ -95,12 +110,15 @@ class Followers:
         for follower in self._followers:
             follower.offer(stamped_event)
 
-    async def follow(self, after: int, session: str | None, root: str | None) -> AsyncGenerator[StampedEvent, None]:
-        """Yield the stored events after the number `after`, then new ones and live ones in their order, without end.
+    async def follow(
+        self, after: int, session: str | None, root: str | None
+    ) -> AsyncGenerator[StampedEvent, None]:
+        """Yield the stored events after the number `after`,
+        then new ones and live ones in their order, without end.
 
-        `session`: only the events of this session, and of no session. `root`: of the events that are read from the
-        database, only those of this session, of its subagents, and of no session. Raises GapError when events were
-        deleted.
+        `session`: only the events of this session, and of no session. `root`: of the events that
+        are read from the database, only those of this session, of its subagents, and of no session.
+        Raises GapError when events were deleted.
         """
         root = root or session
         roots = None if root is None else (root,)
@@ -110,7 +128,8 @@ class Followers:
         self._followers.add(follower)
         self._start_timer()
         try:
-            # Registered first, then read: an event that is stored meanwhile is in the queue, so none is missed.
+            # Registered first, then read: an event that is stored meanwhile is in the queue,
+            # so none is missed.
             follower.is_behind = True
             while True:
                 while follower.queue:
@@ -119,15 +138,19 @@ class Followers:
                         # It was read from the outbox already.
                         if queued_event.seq <= last:
                             continue
-                        # Numbers in between are events of other processes, or were dropped from the queue.
-                        for stored_event in self._read_accepted(follower, last, queued_event.seq, roots):
+                        # Numbers in between are events of other processes,
+                        # or were dropped from the queue.
+                        for stored_event in self._read_accepted(
+                            follower, last, queued_event.seq, roots
+                        ):
                             yield stored_event
                         last = queued_event.seq
                     if follower.accepts(queued_event):
                         yield queued_event
                 if follower.is_behind:
                     follower.is_behind = False
-                    # Only up to what is stored now: later events are in the queue, in order with live ones.
+                    # Only up to what is stored now: later events are in the queue,
+                    # in order with live ones.
                     until = self._outbox.read_last_seq() + 1
                     for stored_event in self._read_accepted(follower, last, until, roots):
                         self._empty_polls = 0
@@ -153,13 +176,19 @@ class Followers:
 
     def _start_timer(self) -> None:
         if self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(self._get_poll_seconds(), self._poll)
+            self._timer = asyncio.get_running_loop().call_later(
+                self._get_poll_seconds(), self._poll
+            )
 
     def _get_poll_seconds(self) -> float:
         """Return the seconds until the next poll: longer after many polls that found nothing."""
         if self._empty_polls < FAST_POLL_COUNT:
             return STORE_POLL.seconds
-        return STORE_POLL_IDLE.seconds if self._empty_polls < 2 * FAST_POLL_COUNT else STORE_POLL_REST.seconds
+        return (
+            STORE_POLL_IDLE.seconds
+            if self._empty_polls < 2 * FAST_POLL_COUNT
+            else STORE_POLL_REST.seconds
+        )
 
     def _stop_timer(self) -> None:
         if not self._followers and self._timer is not None:

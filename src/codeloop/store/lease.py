@@ -1,7 +1,9 @@
-"""Leases of sessions: only one process works on a session at a time. A turn acquires the lease and renews it.
+"""Leases of sessions: only one process works on a session at a time.
+A turn acquires the lease and renews it.
 
-The lease of a process that has ended can be acquired by another one at once, where that process is visible. A process
-that holds a lease is asked to stop its turn by a change of a file: there is one for all sessions, and one for each.
+The lease of a process that has ended can be acquired by another one at once, where that process is
+visible. A process that holds a lease is asked to stop its turn by a change of a file: there is one
+for all sessions, and one for each.
 """
 
 import asyncio
@@ -12,7 +14,13 @@ from pathlib import Path
 
 import msgspec
 
-from codeloop.kit.processes import UNKNOWN_START_TIME, get_machine_name, is_own_scope, read_pid_scope, read_start_time
+from codeloop.kit.processes import (
+    UNKNOWN_START_TIME,
+    get_machine_name,
+    is_own_scope,
+    read_pid_scope,
+    read_start_time,
+)
 from codeloop.kit.small_files import read_file_state, write_atomically
 from codeloop.schema.bounds.session import STOP_POLL
 from codeloop.schema.errors import CodeloopError, OperationError
@@ -21,10 +29,11 @@ from codeloop.store.database import Database
 
 
 class LeaseHolder(msgspec.Struct, frozen=True):
-    """The process that holds a lease. `started`: when the process started, since process ids are reused.
+    """The process that holds a lease. `started`: when the process started,
+    since process ids are reused.
 
-    `host`: the machine or container in which `pid` is valid, as `read_pid_scope` names it. `expires_at`: the end of the
-    lease, in ms since the epoch.
+    `host`: the machine or container in which `pid` is valid, as `read_pid_scope` names it.
+    `expires_at`: the end of the lease, in ms since the epoch.
     """
 
     host: str
@@ -34,7 +43,9 @@ class LeaseHolder(msgspec.Struct, frozen=True):
 
 
 class Leases:
-    """The leases of one database. A lease is renewed while a turn runs, and ends with its process, or by expiry."""
+    """The leases of one database. A lease is renewed while a turn runs, and ends with its process,
+    or by expiry.
+    """
 
     def __init__(self, db: Database) -> None:
         self._db = db
@@ -42,7 +53,9 @@ class Leases:
         self._start_time = read_start_time(os.getpid())
 
     def check_free(self, session_id: str) -> None:
-        """Raise OperationError (SessionBusyError), which names the process, if another process works on a session."""
+        """Raise OperationError (SessionBusyError), which names the process,
+        if another process works on a session.
+        """
         holder = self.find_other_holder(session_id)
         if holder is not None:
             raise OperationError(
@@ -55,7 +68,13 @@ class Leases:
         """Acquire a session's lease, or renew it. Raises OperationError as `check_free` does."""
         with self._db.transaction():
             self.check_free(session_id)
-            row = (session_id, self._host, os.getpid(), self._start_time, _read_clock_ms() + LEASE_TIME.value)
+            row = (
+                session_id,
+                self._host,
+                os.getpid(),
+                self._start_time,
+                _read_clock_ms() + LEASE_TIME.value,
+            )
             sql = "INSERT OR REPLACE INTO lease (session_id, host, pid, started, until) VALUES (?, ?, ?, ?, ?)"
             self._db.execute(sql, row)
 
@@ -63,7 +82,8 @@ class Leases:
         """Renew a lease until cancelled."""
         while True:
             await asyncio.sleep(LEASE_TIME.seconds / 3)
-            # A failed renewal is tried again before the lease ends; the turn itself reports a database that fails.
+            # A failed renewal is tried again before the lease ends;
+            # the turn itself reports a database that fails.
             with suppress(CodeloopError):
                 self.acquire(session_id)
 
@@ -79,8 +99,12 @@ class Leases:
         self._db.execute(sql, (session_id, self._host, os.getpid(), self._start_time))
 
     def find_other_holder(self, session_id: str) -> LeaseHolder | None:
-        """Return the living process other than this one that works on a session; None: there is none."""
-        row = self._db.fetch_one("SELECT host, pid, started, until FROM lease WHERE session_id = ?", session_id)
+        """Return the living process other than this one that works on a session;
+        None: there is none.
+        """
+        row = self._db.fetch_one(
+            "SELECT host, pid, started, until FROM lease WHERE session_id = ?", session_id
+        )
         if row is None:
             return None
         holder = LeaseHolder(*row)
@@ -89,7 +113,9 @@ class Leases:
         return holder if self._is_alive(holder) else None
 
     def _is_alive(self, holder: LeaseHolder) -> bool:
-        """Return whether a holder is alive: found out from its process where that is visible, else from the expiry."""
+        """Return whether a holder is alive: found out from its process where that is visible,
+        else from the expiry.
+        """
         if is_own_scope(holder.host):
             start = read_start_time(holder.pid)
             if start != holder.started:
@@ -114,7 +140,9 @@ def _read_clock_ms() -> int:
 
 
 def get_session_stop_file(stop_file: Path, session_id: str) -> Path:
-    """Return the file that asks the turn of one session to stop, next to the file for all sessions."""
+    """Return the file that asks the turn of one session to stop,
+    next to the file for all sessions.
+    """
     return stop_file.with_name(f"{stop_file.name}-{session_id}")
 
 

@@ -1,7 +1,7 @@
 """The ledger of spending: a row for each request to a model, and what it has cost.
 
-Nothing that happens to a session changes it: no undo, deletion, fork, import or compaction. The database itself refuses
-to delete a row, or to change one whose answer has ended.
+Nothing that happens to a session changes it: no undo, deletion, fork, import or compaction. The
+database itself refuses to delete a row, or to change one whose answer has ended.
 """
 
 from collections.abc import Collection
@@ -19,7 +19,8 @@ from codeloop.store.ledger_schema import LEDGER_VIEW
 RequestKind = Literal["turn", "subagent", "compaction", "title", "judge", "check"]
 """What a request was for.
 
-- turn, subagent: a step of a turn, or of a subagent's; compaction: a summary. Their answers are messages.
+- turn, subagent: a step of a turn, or of a subagent's; compaction: a summary.
+  Their answers are messages.
 - title: the title of a session; judge: the verdict about an event for a hook, or about a goal.
 - check: `codeloop doctor --online`, which belongs to no session.
 """
@@ -36,10 +37,11 @@ _SELECT_REQUESTS = """
 class PaidRequest(Struct, frozen=True, kw_only=True):
     """A request to a model.
 
-    `root_id`: the session, or the topmost parent of a subagent's. `message_id`: the message with the answer; "": none.
-    `directory` and `path`: those of the session. `model`: `provider/model`. `time`: when it was sent, in ms since the
-    epoch, but never before an earlier row. `cost`: in dollars. `is_kept`: False if the answer, or the session of a
-    request without a message, was undone or deleted since.
+    `root_id`: the session, or the topmost parent of a subagent's. `message_id`: the message with
+    the answer; "": none. `directory` and `path`: those of the session. `model`: `provider/model`.
+    `time`: when it was sent, in ms since the epoch, but never before an earlier row. `cost`: in
+    dollars. `is_kept`: False if the answer, or the session of a request without a message,
+    was undone or deleted since.
     """
 
     session_id: str
@@ -64,8 +66,8 @@ class PaidRequest(Struct, frozen=True, kw_only=True):
 class LedgerEntry:
     """The row of one request, from when it is sent.
 
-    Its cost is kept up to date while the answer comes, so that other processes count it, and the next one after a
-    crash.
+    Its cost is kept up to date while the answer comes, so that other processes count it,
+    and the next one after a crash.
     """
 
     def __init__(self, db: Database, number: int, message_id: str) -> None:
@@ -78,7 +80,9 @@ class LedgerEntry:
         self._put(cost, tokens, is_open=True)
 
     def settle(self, cost: float, tokens: Tokens) -> None:
-        """Store what the request has cost in all, and how many calls its answer has. The row never changes again."""
+        """Store what the request has cost in all, and how many calls its answer has.
+        The row never changes again.
+        """
         self._put(cost, tokens, is_open=False)
 
     def _put(self, cost: float, tokens: Tokens, *, is_open: bool) -> None:
@@ -87,7 +91,9 @@ class LedgerEntry:
                 hour_write = ?, estimated = ?, is_open = ?, tool_calls = (SELECT count(*) FROM part
                     WHERE message_id = ? AND substr(data, 1, 14) = CAST('{"type":"tool"' AS BLOB))
             WHERE number = ?"""
-        self._db.execute(sql, (cost, *_list_counts(tokens), int(is_open), self._message_id, self._number))
+        self._db.execute(
+            sql, (cost, *_list_counts(tokens), int(is_open), self._message_id, self._number)
+        )
 
 
 class Spent(Struct, frozen=True):
@@ -109,14 +115,28 @@ class SpendingLedger:
 
     def begin(self, request: PaidRequest) -> LedgerEntry:
         """Add a request that is about to be sent, with the cost and tokens that are known of it."""
-        # A clock that was set back does not date a row before earlier ones: it would count for a day that is over.
+        # A clock that was set back does not date a row before earlier ones: it would
+        # count for a day that is over.
         sql = """
             INSERT INTO spending (time, session_id, root_id, message_id, directory, path, model, kind, cost, input,
                 output, reasoning, cache_read, cache_write, hour_write, estimated, tool_calls, is_open)
             VALUES (max(?, coalesce((SELECT time FROM spending ORDER BY number DESC LIMIT 1), 0)),
                 ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 1)"""
-        owner = (request.session_id, request.root_id, request.message_id, request.directory, request.path)
-        values = (now_ms(), *owner, request.model, request.kind, request.cost, *_list_counts(request.tokens))
+        owner = (
+            request.session_id,
+            request.root_id,
+            request.message_id,
+            request.directory,
+            request.path,
+        )
+        values = (
+            now_ms(),
+            *owner,
+            request.model,
+            request.kind,
+            request.cost,
+            *_list_counts(request.tokens),
+        )
         return LedgerEntry(self._db, self._db.execute(sql, values), request.message_id)
 
     def list_requests(self, since: int) -> list[PaidRequest]:
@@ -124,24 +144,32 @@ class SpendingLedger:
         sql = f"{_SELECT_REQUESTS} WHERE time >= ? ORDER BY number"
         return list(map(_make_request, self._db.fetch_all(sql, since)))
 
-    def list_session_requests(self, root_id: str, session_ids: Collection[str]) -> list[PaidRequest]:
-        """Return the requests of sessions, and of all below the topmost session `root_id`, deleted ones included."""
+    def list_session_requests(
+        self, root_id: str, session_ids: Collection[str]
+    ) -> list[PaidRequest]:
+        """Return the requests of sessions, and of all below the topmost session `root_id`,
+        deleted ones included.
+        """
         ids = msgspec.json.encode(list(session_ids)).decode()
         condition = "root_id = ? OR session_id IN (SELECT value FROM json_each(?))"
         sql = f"{_SELECT_REQUESTS} WHERE {condition} ORDER BY number"
         return list(map(_make_request, self._db.fetch_all(sql, root_id, ids)))
 
     def sum_root(self, root_id: str) -> float:
-        """Return what a topmost session has cost with all subagents, in dollars, undone and deleted work included."""
+        """Return what a topmost session has cost with all subagents, in dollars,
+        undone and deleted work included.
+        """
         row = self._db.fetch_one("SELECT total(cost) FROM spending WHERE root_id = ?", root_id)
         return row[0] if row else 0.0
 
     def sum_spent(self, day_start: int, month_start: int, directory: str | None) -> Spent:
-        """Return what was spent since the starts of a day and its month (ms since the epoch), by a directory or all.
+        """Return what was spent since the starts of a day and its month (ms since the epoch),
+        by a directory or all.
 
         Rows that are dated later than now count too: the clock was set back since.
         """
-        # Times never decrease, so all rows from the first one on are read in their order, without the index.
+        # Times never decrease, so all rows from the first one on are read in their order,
+        # without the index.
         sql = """
             SELECT total(CASE WHEN time >= ?1 THEN cost END), total(cost) FROM spending
             WHERE number >= (SELECT number FROM spending WHERE time >= ?2 ORDER BY time, number LIMIT 1)
@@ -151,7 +179,8 @@ class SpendingLedger:
 
 
 def open_ledger(path: Path) -> SpendingLedger:
-    """Open a database for reading its ledger only. Raises StoreError if it is missing, damaged or from a newer version.
+    """Open a database for reading its ledger only. Raises StoreError if it is missing,
+    damaged or from a newer version.
 
     One of an earlier version, whose project was not opened since, is read as well.
     """
@@ -160,7 +189,9 @@ def open_ledger(path: Path) -> SpendingLedger:
         version = (db.fetch_one("PRAGMA user_version") or (0,))[0]
         if not 1 <= version <= len(MIGRATIONS):
             versions = f"it is at version {version}, this one reads {len(MIGRATIONS)}"
-            raise StoreError(f"The database {path} is of another codeloop ({versions}). Install that one to read it.")
+            raise StoreError(
+                f"The database {path} is of another codeloop ({versions}). Install that one to read it."
+            )
         if version < FIRST_LEDGER_VERSION:
             db.execute(LEDGER_VIEW)
     except StoreError:
@@ -184,7 +215,20 @@ def _list_counts(tokens: Tokens) -> tuple[int, ...]:
 
 
 def _make_request(row: tuple[Any, ...]) -> PaidRequest:
-    time, session_id, root_id, message_id, directory, path, model, kind, cost, *counts, tool_calls, is_kept = row
+    (
+        time,
+        session_id,
+        root_id,
+        message_id,
+        directory,
+        path,
+        model,
+        kind,
+        cost,
+        *counts,
+        tool_calls,
+        is_kept,
+    ) = row
     input_tokens, output, reasoning, cache_read, cache_write, hour_write, estimated = counts
     tokens = Tokens(
         input=input_tokens,

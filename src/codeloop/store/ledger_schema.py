@@ -1,4 +1,6 @@
-"""The table of the ledger, and how it is filled from what a database of an earlier version holds."""
+"""The table of the ledger, and how it is filled from what a database of
+an earlier version holds.
+"""
 
 SELECT_PAID_ANSWERS = """
     WITH RECURSIVE root (id, top) AS (
@@ -51,10 +53,12 @@ SELECT_PAID_ANSWERS = """
         coalesce(json_extract(used, '$.tokens.cache.hourWrite'), 0),
         coalesce(json_extract(used, '$.tokens.estimated'), 0), 0, 0
     FROM side WHERE json_extract(used, '$.created') >= json_extract(info, '$.time.created')"""
-"""The rows of the ledger that a database of the versions 1 to 3 stands for, with the columns of the table below.
+"""The rows of the ledger that a database of the versions 1 to 3 stands for,
+with the columns of the table below.
 
-A copy of a session is younger than the answers that were copied; they count once, in the session that paid for them.
-What was undone or deleted before is unknown. The migration below is released: neither text changes any more.
+A copy of a session is younger than the answers that were copied; they count once, in the session
+that paid for them. What was undone or deleted before is unknown. The migration below is released:
+neither text changes any more.
 """
 _CREATE_TABLE = """
     CREATE TABLE spending (
@@ -73,7 +77,13 @@ _PROTECT_ROWS = """) ORDER BY time;
     PRAGMA user_version = 4;
     """
 LEDGER_MIGRATION = f"{_CREATE_TABLE}{SELECT_PAID_ANSWERS}{_PROTECT_ROWS}"
-"""The script that makes and fills the table. A row stays open if the process was killed before the answer had ended."""
-_CREATE_VIEW = "CREATE TEMP VIEW spending AS SELECT row_number() OVER (ORDER BY time) AS number, * FROM ("
+"""The script that makes and fills the table. A row stays open if the process was killed
+before the answer had ended.
+"""
+_CREATE_VIEW = (
+    "CREATE TEMP VIEW spending AS SELECT row_number() OVER (ORDER BY time) AS number, * FROM ("
+)
 LEDGER_VIEW = f"{_CREATE_VIEW}{SELECT_PAID_ANSWERS})"
-"""Shows a database of an earlier version, which is only read, with the rows that the migration would give it."""
+"""Shows a database of an earlier version, which is only read,
+with the rows that the migration would give it.
+"""

@@ -1,7 +1,8 @@
-"""The outbox: every stored event with its sequence number, kept for a while so that followers can catch up.
+"""The outbox: every stored event with its sequence number,
+kept for a while so that followers can catch up.
 
-An event with a large part is stored without it: the part stands in its table. Who reads such an event later gets the
-part as it is then, or learns that it is gone.
+An event with a large part is stored without it: the part stands in its table. Who reads such an
+event later gets the part as it is then, or learns that it is gone.
 """
 
 from collections.abc import Collection
@@ -36,11 +37,15 @@ class _StoredPart(IdentifiedEvent, tag="part"):
     time: int
 
 
-_event_decoder: msgspec.json.Decoder[StoredEvent | _StoredPart] = msgspec.json.Decoder(StoredEvent | _StoredPart)
+_event_decoder: msgspec.json.Decoder[StoredEvent | _StoredPart] = msgspec.json.Decoder(
+    StoredEvent | _StoredPart
+)
 _part_decoder: msgspec.json.Decoder[Part] = msgspec.json.Decoder(Part)
 
 BATCH_SIZE = 500
-"""The number of events that are read at once, so that a long replay does not hold all of them in memory."""
+"""The number of events that are read at once, so that a long replay does not
+hold all of them in memory.
+"""
 PRUNE_INTERVAL = 1_000
 """The number of events between two deletions of old ones: deleting costs more than adding."""
 _ORDER_CLAUSE = "ORDER BY seq LIMIT ?3"
@@ -65,7 +70,11 @@ class Outbox:
             part, time = event.properties.part, event.properties.time
             data = encode_json(
                 _StoredPart(
-                    id=event.id, session_id=part.session_id, message_id=part.message_id, part_id=part.id, time=time
+                    id=event.id,
+                    session_id=part.session_id,
+                    message_id=part.message_id,
+                    part_id=part.id,
+                    time=time,
                 )
             )
         row = (get_session_id(event), data)
@@ -76,15 +85,20 @@ class Outbox:
     ) -> list[StampedEvent]:
         """Return the stored events with `after < seq < until`, in order, at most a batch of them.
 
-        `roots`: only the events of these sessions, of their subagents, and of no session. SQLite filters out the other
-        ones: hundreds of processes may write to one database, and decoding an event costs far more than skipping it.
+        `roots`: only the events of these sessions, of their subagents, and of no session. SQLite
+        filters out the other ones: hundreds of processes may write to one database, and decoding an
+        event costs far more than skipping it.
         """
         sql = "SELECT seq, data FROM event WHERE seq > ?1 AND (?2 IS NULL OR seq < ?2)"
         if roots is None:
             rows = self._db.fetch_all(f"{sql} {_ORDER_CLAUSE}", after, until, BATCH_SIZE)
         else:
             rows = self._db.fetch_all(
-                f"{sql} {_TREE_FILTER} {_ORDER_CLAUSE}", after, until, BATCH_SIZE, encode_json(tuple(roots))
+                f"{sql} {_TREE_FILTER} {_ORDER_CLAUSE}",
+                after,
+                until,
+                BATCH_SIZE,
+                encode_json(tuple(roots)),
             )
         return [StampedEvent(seq, self._restore(_event_decoder.decode(data))) for seq, data in rows]
 
@@ -94,9 +108,13 @@ class Outbox:
             return event
         row = self._db.fetch_one("SELECT data FROM part WHERE id = ?", event.part_id)
         if row is None:
-            gone = PartGone(session_id=event.session_id, message_id=event.message_id, part_id=event.part_id)
+            gone = PartGone(
+                session_id=event.session_id, message_id=event.message_id, part_id=event.part_id
+            )
             return PartRemoved(id=event.id, properties=gone)
-        part = PartInfo(session_id=event.session_id, part=_part_decoder.decode(row[0]), time=event.time)
+        part = PartInfo(
+            session_id=event.session_id, part=_part_decoder.decode(row[0]), time=event.time
+        )
         return PartUpdated(id=event.id, properties=part)
 
     def read_first_seq(self) -> int:
@@ -106,7 +124,8 @@ class Outbox:
 
     def read_last_seq(self) -> int:
         """Return the highest number that was ever given to an event."""
-        # Not `max(seq)`: the newest events may be deleted with their session, and no number is used twice.
+        # Not `max(seq)`: the newest events may be deleted with their session,
+        # and no number is used twice.
         row = self._db.fetch_one("SELECT seq FROM sqlite_sequence WHERE name = 'event'")
         return row[0] if row else 0
 
@@ -118,11 +137,14 @@ class Outbox:
         return is_new
 
     def prune(self, first: int, last: int) -> None:
-        """Delete the oldest events if a multiple of `PRUNE_INTERVAL` is among the new numbers, `first` to `last`."""
+        """Delete the oldest events if a multiple of `PRUNE_INTERVAL` is among the new numbers,
+        `first` to `last`.
+        """
         if last // PRUNE_INTERVAL != (first - 1) // PRUNE_INTERVAL:
             self._db.execute("DELETE FROM event WHERE seq <= ?", (last - STORE_EVENTS.value,))
 
     def _read_data_version(self) -> int:
-        # SQLite changes this number when another connection has committed; reading it does not touch the tables.
+        # SQLite changes this number when another connection has committed;
+        # reading it does not touch the tables.
         row = self._db.fetch_one("PRAGMA data_version")
         return row[0] if row else 0

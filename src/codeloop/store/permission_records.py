@@ -1,4 +1,6 @@
-"""The grants and decisions in the database: what "always" allows from now on, and the reason of each decision."""
+"""The grants and decisions in the database: what "always" allows from now on,
+and the reason of each decision.
+"""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -15,9 +17,13 @@ _decode_texts = msgspec.json.Decoder(list[str]).decode
 _decode_decision = msgspec.json.Decoder(Decision).decode
 
 WORKDIR_KEY = "workdir"
-"""The key in a request's metadata for the directory in which a command would run, if not the session's."""
+"""The key in a request's metadata for the directory in which a command would run,
+if not the session's.
+"""
 ADDRESS_KEY = "address"
-"""The key in a request's metadata for the current addresses of a host, and why they are not public."""
+"""The key in a request's metadata for the current addresses of a host,
+and why they are not public.
+"""
 _PRUNE_INTERVAL = 100
 """The number of decisions between two deletions of old ones."""
 _SELECT_GRANTS = "SELECT id, session_id, directory, time, permission, patterns, place FROM remembered ORDER BY time, id"
@@ -30,13 +36,17 @@ _SELECT_SESSION_GRANTS = """
 
 
 def get_grant_place(metadata: JSON) -> str:
-    """Return the `place` of a grant, its limit besides the patterns: a command's directory, a host's address, or ""."""
+    """Return the `place` of a grant, its limit besides the patterns: a command's directory,
+    a host's address, or "".
+    """
     place = metadata.get(WORKDIR_KEY) or metadata.get(ADDRESS_KEY)
     return place if isinstance(place, str) else ""
 
 
 class PermissionRecords:
-    """The grants and decisions of one project. Each method raises StoreError when the file fails."""
+    """The grants and decisions of one project.
+    Each method raises StoreError when the file fails.
+    """
 
     def __init__(self, db: Database) -> None:
         self._db = db
@@ -59,7 +69,9 @@ class PermissionRecords:
         )
 
     def store_session_answer(self, request: PermissionRequest, session_id: str) -> None:
-        """Store what the answer "always" allows, for the rest of a session: the one that asked, or a parent of it."""
+        """Store what the answer "always" allows, for the rest of a session: the one that asked,
+        or a parent of it.
+        """
         if request.always:
             grant = Grant(
                 id=request.id,
@@ -73,7 +85,9 @@ class PermissionRecords:
             self.add_grants([grant])
 
     def add_grants(self, grants: Sequence[Grant]) -> None:
-        """Store grants as they are; those that are here already stay. One without a directory ends with its session."""
+        """Store grants as they are; those that are here already stay.
+        One without a directory ends with its session.
+        """
         for each in grants:
             patterns = encode_json(each.patterns).decode()
             owner = (each.id, each.session_id, each.directory, each.time)
@@ -83,7 +97,9 @@ class PermissionRecords:
             )
 
     def list_session_grants(self, session_id: str) -> list[Grant]:
-        """Return the grants in force in a session: for its directory, or for it or a parent session."""
+        """Return the grants in force in a session: for its directory,
+        or for it or a parent session.
+        """
         return [_make_grant(row) for row in self._db.fetch_all(_SELECT_SESSION_GRANTS, session_id)]
 
     def list_all_grants(self) -> list[Grant]:
@@ -105,12 +121,20 @@ class PermissionRecords:
         if number % _PRUNE_INTERVAL == 0:
             # The decision is stored, so this must not fail; old ones can be removed next time.
             with suppress(StoreError):
-                self._db.execute("DELETE FROM decision WHERE id <= ?", (number - STORE_DECISIONS.value,))
+                self._db.execute(
+                    "DELETE FROM decision WHERE id <= ?", (number - STORE_DECISIONS.value,)
+                )
 
     def list_decisions(
-        self, session_id: str | None = None, *, denied: bool = False, limit: int = STORE_DECISIONS.value
+        self,
+        session_id: str | None = None,
+        *,
+        denied: bool = False,
+        limit: int = STORE_DECISIONS.value,
     ) -> list[Decision]:
-        """Return the newest decisions, oldest first; if asked for, only those of one session, or only denials."""
+        """Return the newest decisions, oldest first; if asked for, only those of one session,
+        or only denials.
+        """
         sql = """
             SELECT data FROM decision WHERE (?1 IS NULL OR session_id = ?1) AND (?2 = 0 OR action = 'deny')
             ORDER BY id DESC LIMIT ?3"""

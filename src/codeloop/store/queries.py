@@ -1,6 +1,7 @@
 """Read-only queries on a project's database: lists of sessions, pages of messages, searches.
 
-Reports and handlers use them through `Store.queries`, or through `open_queries` for a project that is not open.
+Reports and handlers use them through `Store.queries`,
+or through `open_queries` for a project that is not open.
 """
 
 import re
@@ -36,8 +37,9 @@ _TEXT_PART_PREFIX, _TOOL_PART_PREFIX = b'{"type":"text"', b'{"type":"tool"'
 class SessionFilter(Struct, frozen=True, kw_only=True):
     """The sessions to list; a field that is None accepts all.
 
-    `below_path`: a path in the work tree; accepts sessions at this path and below it. `only_roots`: leaves subagents
-    out. `changed_since`: in ms since the epoch. `search`: a part of the title, ignoring case.
+    `below_path`: a path in the work tree; accepts sessions at this path and below it. `only_roots`:
+    leaves subagents out. `changed_since`: in ms since the epoch.
+    `search`: a part of the title, ignoring case.
     """
 
     directory: str | None = None
@@ -49,7 +51,9 @@ class SessionFilter(Struct, frozen=True, kw_only=True):
 
 
 class UsedDirectory(Struct, frozen=True):
-    """A directory in which sessions were held; `path`: the same, relative to the work tree. Times in ms."""
+    """A directory in which sessions were held; `path`: the same, relative to the work tree.
+    Times in ms.
+    """
 
     directory: str
     path: str
@@ -90,15 +94,25 @@ class Queries:
         )
         matches = (_decode_session(row[0]) for row in self._db.fetch_all(sql, *values, limit))
         needle = search.casefold()
-        return list(islice((each for each in matches if needle in each.title.casefold()), session_filter.limit))
+        return list(
+            islice(
+                (each for each in matches if needle in each.title.casefold()), session_filter.limit
+            )
+        )
 
     def list_busy_sessions(self) -> list[str]:
         """Return the ids of the sessions that a living process works on."""
         leases = Leases(self._db)
-        return [row[0] for row in self._db.fetch_all("SELECT session_id FROM lease") if leases.is_held(row[0])]
+        return [
+            row[0]
+            for row in self._db.fetch_all("SELECT session_id FROM lease")
+            if leases.is_held(row[0])
+        ]
 
     def list_session_overviews(self, limit: int) -> "list[SessionOverview]":
-        """Return an overview of each session that is neither a subagent nor archived, newest change first."""
+        """Return an overview of each session that is neither a subagent nor archived,
+        newest change first.
+        """
         # Only overviews need it, so most runs don't load it.
         from codeloop.store.session_overviews import list_session_overviews
 
@@ -130,8 +144,8 @@ class Queries:
     ) -> tuple[list[Entry], bool]:
         """Return a page of messages, oldest first, and whether older ones remain.
 
-        The page has the newest messages, at most `limit`; with `before`, the creation (ms) and the id of a message,
-        those older than that.
+        The page has the newest messages, at most `limit`; with `before`, the creation (ms) and the
+        id of a message, those older than that.
         """
         created, message_id = before or (NO_LIMIT, "")
         sql = """
@@ -144,21 +158,33 @@ class Queries:
         return [self._read_entry(key, data) for key, data in reversed(page)], len(rows) > len(page)
 
     def _read_entry(self, message_id: str, data: bytes) -> Entry:
-        parts = self._db.fetch_all("SELECT data FROM part WHERE message_id = ? ORDER BY id", message_id)
-        return Entry(_message_decoder.decode(data), tuple(_part_decoder.decode(row[0]) for row in parts))
+        parts = self._db.fetch_all(
+            "SELECT data FROM part WHERE message_id = ? ORDER BY id", message_id
+        )
+        return Entry(
+            _message_decoder.decode(data), tuple(_part_decoder.decode(row[0]) for row in parts)
+        )
 
-    def has_any_id(self, sessions: Iterable[str], messages: Iterable[str], parts: Iterable[str]) -> bool:
+    def has_any_id(
+        self, sessions: Iterable[str], messages: Iterable[str], parts: Iterable[str]
+    ) -> bool:
         """Return whether any of these ids is in use by a session, a message or a part."""
         sql = """
             SELECT 1 WHERE EXISTS (SELECT 1 FROM session WHERE id IN (SELECT value FROM json_each(?)))
                 OR EXISTS (SELECT 1 FROM message WHERE id IN (SELECT value FROM json_each(?)))
                 OR EXISTS (SELECT 1 FROM part WHERE id IN (SELECT value FROM json_each(?)))"""
         return (
-            self._db.fetch_one(sql, _to_json_list(sessions), _to_json_list(messages), _to_json_list(parts)) is not None
+            self._db.fetch_one(
+                sql, _to_json_list(sessions), _to_json_list(messages), _to_json_list(parts)
+            )
+            is not None
         )
 
-    def search_texts(self, session_id: str, text: str, limit: int) -> list[tuple[Message, TextPart]]:
-        """Return the first text parts of a session that contain a text, ignoring case, each with its message.
+    def search_texts(
+        self, session_id: str, text: str, limit: int
+    ) -> list[tuple[Message, TextPart]]:
+        """Return the first text parts of a session that contain a text, ignoring case,
+        each with its message.
 
         Texts that the program added are left out.
         """
@@ -170,7 +196,9 @@ class Queries:
         matches: list[tuple[Message, TextPart]] = []
         # Parts are stored as JSON: the text is searched for as JSON escapes it, without the quotes.
         pattern = make_like_pattern(msgspec.json.encode(text).decode()[1:-1])
-        for data, info in self._db.fetch_all(sql, session_id, len(_TEXT_PART_PREFIX), _TEXT_PART_PREFIX, pattern):
+        for data, info in self._db.fetch_all(
+            sql, session_id, len(_TEXT_PART_PREFIX), _TEXT_PART_PREFIX, pattern
+        ):
             part = _part_decoder.decode(data)
             if isinstance(part, TextPart) and not part.synthetic and needle in part.text.casefold():
                 matches.append((_message_decoder.decode(info), part))
@@ -179,26 +207,34 @@ class Queries:
         return matches
 
     def search_parts(self, session_id: str, word: str) -> Iterator[tuple[Message, Part]]:
-        """Yield the parts of a session whose JSON contains a word, ignoring case, oldest first; "": all parts."""
+        """Yield the parts of a session whose JSON contains a word, ignoring case, oldest first;
+        "": all parts.
+        """
         sql = """
             SELECT part.data, message.data FROM part JOIN message ON message.id = part.message_id
             WHERE part.session_id = ?1 AND (?2 = '' OR CAST(part.data AS TEXT) LIKE ?2 ESCAPE '!')
             ORDER BY message.created, message.id, part.id"""
-        for data, info in self._db.fetch_all(sql, session_id, make_like_pattern(word) if word else ""):
+        for data, info in self._db.fetch_all(
+            sql, session_id, make_like_pattern(word) if word else ""
+        ):
             yield _message_decoder.decode(info), _part_decoder.decode(data)
 
 
 def make_like_pattern(text: str) -> str:
-    """Return a pattern for LIKE (escape: `!`) that matches texts which contain a text, ignoring case.
+    """Return a pattern for LIKE (escape: `!`) that matches texts which contain a text,
+    ignoring case.
 
-    LIKE ignores the case of ASCII letters only, so other characters become wildcards, and callers must check the rows.
+    LIKE ignores the case of ASCII letters only, so other characters become wildcards,
+    and callers must check the rows.
     """
     escaped_text = "".join(f"!{char}" if char in "!%_" else char for char in text)
     return f"%{re.sub(_NON_ASCII, '%', escaped_text)}%"
 
 
 def open_queries(path: Path) -> Queries:
-    """Open a database for reading only. Raises StoreError if it is missing, damaged, or of another version."""
+    """Open a database for reading only. Raises StoreError if it is missing, damaged,
+    or of another version.
+    """
     db = Database(path, read_only=True)
     try:
         version = (db.fetch_one("PRAGMA user_version") or (0,))[0]

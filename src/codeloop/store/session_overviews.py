@@ -1,4 +1,6 @@
-"""An overview of a database's sessions, and the state of each: running, waiting for the user, or how it ended."""
+"""An overview of a database's sessions, and the state of each: running, waiting for the user,
+or how it ended.
+"""
 
 import msgspec
 from msgspec import Struct
@@ -51,14 +53,19 @@ _decode_request = msgspec.json.Decoder(_OpenRequest).decode
 
 
 def list_session_overviews(db: Database, limit: int) -> list[SessionOverview]:
-    """Return an overview of each session that is neither a subagent nor archived, newest change first.
+    """Return an overview of each session that is neither a subagent nor archived,
+    newest change first.
 
     `limit`: the number of sessions that are read, archived ones included.
     """
     leases = Leases(db)
-    running = {row[0] for row in db.fetch_all("SELECT session_id FROM lease") if leases.is_held(row[0])}
+    running = {
+        row[0] for row in db.fetch_all("SELECT session_id FROM lease") if leases.is_held(row[0])
+    }
     waiting = _read_open_requests(db)
-    last_message_sql = "SELECT data FROM message WHERE session_id = ? ORDER BY created DESC, id DESC LIMIT 1"
+    last_message_sql = (
+        "SELECT data FROM message WHERE session_id = ? ORDER BY created DESC, id DESC LIMIT 1"
+    )
     session_overviews: list[SessionOverview] = []
     for (data,) in db.fetch_all(
         "SELECT data FROM session WHERE parent_id IS NULL ORDER BY updated DESC LIMIT ?", limit
@@ -110,7 +117,9 @@ def _get_error_text(last_message: _LastMessage | None) -> str:
 
 
 def _read_open_requests(db: Database) -> dict[str, str]:
-    """Return the texts of open questions, by the id of the topmost parent of the session that asks."""
+    """Return the texts of open questions, by the id of the topmost parent
+    of the session that asks.
+    """
     rows = db.fetch_all("SELECT session_id, data FROM permission WHERE reply IS NULL")
     rows += db.fetch_all("SELECT session_id, data FROM question WHERE open = 1")
     waiting: dict[str, str] = {}

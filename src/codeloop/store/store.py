@@ -1,8 +1,10 @@
-"""The store of a project's sessions, the only writer of its database. Handlers, turns and the server use it.
+"""The store of a project's sessions, the only writer of its database.
+Handlers, turns and the server use it.
 
-`append` applies events to the state tables and adds them to the outbox, in one transaction; then it passes them to the
-followers. `publish_live` only passes an event to the followers. All calls are made on the event loop's thread: a
-transaction takes about 25 µs. `SharedStores` has one store for each file, however many use it.
+`append` applies events to the state tables and adds them to the outbox, in one transaction; then it
+passes them to the followers. `publish_live` only passes an event to the followers. All calls are
+made on the event loop's thread: a transaction takes about 25 µs. `SharedStores` has one store for
+each file, however many use it.
 """
 
 from collections import OrderedDict
@@ -40,7 +42,9 @@ from codeloop.store.queries import Queries
 
 
 class SessionFacts:
-    """The facts about the environment of each session, as JSON; the first that are stored for a session stay."""
+    """The facts about the environment of each session, as JSON;
+    the first that are stored for a session stay.
+    """
 
     def __init__(self, db: Database) -> None:
         self._db = db
@@ -52,7 +56,9 @@ class SessionFacts:
 
     def add(self, session_id: str, facts: str) -> None:
         """Store the facts of a session, unless it already has facts."""
-        self._db.execute("INSERT OR IGNORE INTO facts (session_id, data) VALUES (?, ?)", (session_id, facts))
+        self._db.execute(
+            "INSERT OR IGNORE INTO facts (session_id, data) VALUES (?, ?)", (session_id, facts)
+        )
 
 
 _decode_session = msgspec.json.Decoder(Session).decode
@@ -61,11 +67,15 @@ _decode_question = msgspec.json.Decoder(QuestionRequest).decode
 _decode_request = msgspec.json.Decoder(PermissionRequest).decode
 
 MAX_OPEN_VIEWS = 8
-"""The number of conversations kept in memory; of more, the idle ones are dropped, the least recently used first."""
+"""The number of conversations kept in memory; of more, the idle ones are dropped,
+the least recently used first.
+"""
 
 
 class Store:
-    """The state of one project, in one SQLite file. Raises StoreError (a CodeloopError) when the file fails."""
+    """The state of one project, in one SQLite file.
+    Raises StoreError (a CodeloopError) when the file fails.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -76,7 +86,9 @@ class Store:
         self.ledger = SpendingLedger(self._db)
         self.permissions = self.queries.permissions
         self.statuses: dict[str, Status] = {}
-        """The status of each session that is not idle, by session id, as this process last published it."""
+        """The status of each session that is not idle, by session id,
+        as this process last published it.
+        """
         self.outbox = Outbox(self._db)
         """The stored events."""
         self._followers = Followers(self.outbox)
@@ -90,28 +102,38 @@ class Store:
         self._db.close()
 
     def append(self, *events: StoredEvent) -> int:
-        """Store events in one transaction and wake the followers; return the sequence number of the last event."""
+        """Store events in one transaction and wake the followers;
+        return the sequence number of the last event.
+        """
         return self.append_made_events(lambda: events) if events else self.read_last_seq()
 
     def update_session(
         self, session_id: str, change: Callable[[Session], Session], *earlier_events: StoredEvent
     ) -> Session:
-        """Read, change and store a session in one transaction, and return it; `earlier_events` are stored first.
+        """Read, change and store a session in one transaction, and return it;
+        `earlier_events` are stored first.
 
-        If `change` returns the same object, the session is not stored. Raises OperationError (NotFoundError).
+        If `change` returns the same object, the session is not stored.
+        Raises OperationError (NotFoundError).
         """
         result: list[Session] = []
 
         def make_events() -> Sequence[StoredEvent]:
             session = self.get_session(session_id)
             result.append(change(session))
-            return earlier_events if result[0] is session else (*earlier_events, make_session_updated(result[0]))
+            return (
+                earlier_events
+                if result[0] is session
+                else (*earlier_events, make_session_updated(result[0]))
+            )
 
         self.append_made_events(make_events)
         return result[0]
 
     def append_made_events(self, make_events: Callable[[], Sequence[StoredEvent]]) -> int:
-        """Store the events that `make_events` returns, as `append` does. It is called inside the transaction."""
+        """Store the events that `make_events` returns, as `append` does.
+        It is called inside the transaction.
+        """
         seq = 0
         with self._db.transaction():
             events = make_events()
@@ -133,9 +155,11 @@ class Store:
         return seq
 
     def publish_live(self, event: LiveEvent | PartUpdated, directory: str | None = None) -> None:
-        """Hand an event to the followers in this process without storing it, such as deltas, status, and progress.
+        """Hand an event to the followers in this process without storing it, such as deltas,
+        status, and progress.
 
-        `directory`: for an event that belongs to no session, the absolute path of the directory that it is about.
+        `directory`: for an event that belongs to no session,
+        the absolute path of the directory that it is about.
         """
         if isinstance(event, StatusChanged):
             self.statuses.pop(event.properties.session_id, None)
@@ -146,14 +170,17 @@ class Store:
     def follow(
         self, after: int | None = None, *, session: str | None = None, root: str | None = None
     ) -> AsyncGenerator[StampedEvent, None]:
-        """Yield every stored event after the number `after` (None: from now on), then live ones, without a gap.
+        """Yield every stored event after the number `after` (None: from now on), then live ones,
+        without a gap.
 
-        Stored events come from all processes, live ones from this one. `session`: only the events of this session, and
-        of no session. `root`: of the events that are read from the database (earlier ones, and those of other
-        processes), only those of this session, of its subagents, and of no session. Raises GapError when events after
-        `after` were deleted.
+        Stored events come from all processes, live ones from this one. `session`: only the events
+        of this session, and of no session. `root`: of the events that are read from the database
+        (earlier ones, and those of other processes), only those of this session, of its subagents,
+        and of no session. Raises GapError when events after `after` were deleted.
         """
-        return self._followers.follow(self.read_last_seq() if after is None else after, session, root)
+        return self._followers.follow(
+            self.read_last_seq() if after is None else after, session, root
+        )
 
     # Reading
 
@@ -169,11 +196,17 @@ class Store:
         return self.queries.find_session(session_id)
 
     def walk_ancestors(self, session_id: str) -> Iterator[Session]:
-        """Yield a session, then its parent, and so on up to the session without one; none: there is no such session."""
+        """Yield a session, then its parent, and so on up to the session without one;
+        none: there is no such session.
+        """
         seen: set[str] = set()
         current: str | None = session_id
         # The walk ends even if sessions name each other as parents.
-        while current is not None and current not in seen and (session := self.find_session(current)) is not None:
+        while (
+            current is not None
+            and current not in seen
+            and (session := self.find_session(current)) is not None
+        ):
             seen.add(current)
             yield session
             current = session.parent_id
@@ -181,11 +214,21 @@ class Store:
     def list_sessions(
         self, *, directory: str | None = None, parent: str | None = None, limit: int = 100
     ) -> list[Session]:
-        """Return sessions, newest change first: all, those of a directory, or the children of a session."""
-        by_parent = "SELECT data FROM session WHERE parent_id = ?2 AND (?1 IS NULL OR directory = ?1)"
-        by_directory = "SELECT data FROM session WHERE (?1 IS NULL OR directory = ?1) AND ?2 IS NULL"
-        sql = (by_directory if parent is None else by_parent) + " ORDER BY updated DESC, id LIMIT ?3"
-        return [_decode_session(row[0]) for row in self._db.fetch_all(sql, directory, parent, limit)]
+        """Return sessions, newest change first: all, those of a directory,
+        or the children of a session.
+        """
+        by_parent = (
+            "SELECT data FROM session WHERE parent_id = ?2 AND (?1 IS NULL OR directory = ?1)"
+        )
+        by_directory = (
+            "SELECT data FROM session WHERE (?1 IS NULL OR directory = ?1) AND ?2 IS NULL"
+        )
+        sql = (
+            by_directory if parent is None else by_parent
+        ) + " ORDER BY updated DESC, id LIMIT ?3"
+        return [
+            _decode_session(row[0]) for row in self._db.fetch_all(sql, directory, parent, limit)
+        ]
 
     def read_conversation(self, session_id: str) -> Conversation:
         """Return a session with all messages and parts. Raises OperationError (NotFoundError)."""
@@ -198,21 +241,27 @@ class Store:
         return Conversation(view.session, tuple(entries))
 
     def read_context(self, session_id: str) -> Conversation:
-        """Return a session with the entries that its next request may need (see `select_context_entries`).
+        """Return a session with the entries that its next request may need (see
+        `select_context_entries`).
 
-        They are kept in memory, so that a second call takes microseconds. Raises OperationError (NotFoundError).
+        They are kept in memory, so that a second call takes microseconds.
+        Raises OperationError (NotFoundError).
         """
         return self._open_view(session_id)[0].take_snapshot()
 
     def _open_view(self, session_id: str) -> tuple[ConversationView, list[Entry] | None]:
-        """Return a session's view, and all entries if they were read to create it; None: the view was open already."""
+        """Return a session's view, and all entries if they were read to create it;
+        None: the view was open already.
+        """
         self._apply_foreign_events(None)
         view = self._views.get(session_id)
         entries: list[Entry] | None = None
         if view is None:
             entries = read_entries(self._db, session_id)
             view = self._views[session_id] = ConversationView(self.get_session(session_id), entries)
-            idle = [each for each in self._views if each not in self.statuses and each != session_id]
+            idle = [
+                each for each in self._views if each not in self.statuses and each != session_id
+            ]
             for each in idle[: max(len(self._views) - MAX_OPEN_VIEWS, 0)]:
                 del self._views[each]
         self._views.move_to_end(session_id)
@@ -253,7 +302,8 @@ class Store:
             return
         while self._last_seen + 1 < until:
             batch = self.outbox.read_events(self._last_seen, until, self._views)
-            # Events that no view has seen were pruned: the views are read anew from the state tables.
+            # Events that no view has seen were pruned: the views are read anew
+            # from the state tables.
             if self.outbox.read_first_seq() > self._last_seen + 1:
                 self._views.clear()
             self._apply_to_views(each.event for each in batch)
@@ -271,14 +321,17 @@ class Store:
                     if view is None:
                         continue
                     if view.is_trimmed and isinstance(event, MessageRemoved):
-                        # If that was the summary, older entries are needed again: read the session anew.
+                        # If that was the summary, older entries are needed again:
+                        # read the session anew.
                         del self._views[view.session.id]
                     else:
                         view.apply(event)
 
 
 class SharedStores:
-    """The open stores of a process. A store is closed once it was released as often as it was opened."""
+    """The open stores of a process. A store is closed once it was released as
+    often as it was opened.
+    """
 
     def __init__(self) -> None:
         self._open: dict[Path, tuple[Store, int]] = {}

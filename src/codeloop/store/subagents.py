@@ -1,4 +1,5 @@
-"""Subagents as they are stored: their messages, reports on their work, and the state of each in its session's metadata.
+"""Subagents as they are stored: their messages, reports on their work,
+and the state of each in its session's metadata.
 
 A state that is read is corrected by what runs now.
 """
@@ -17,7 +18,9 @@ from codeloop.store.conversation import Conversation, Entry, find_last_text, fin
 from codeloop.store.store import Store
 
 SubagentStatus = Literal["queued", "running", "waiting", "done", "failed", "cancelled"]
-"""`queued`: it runs when one of the others has ended. `waiting`: for the user's answer; it is never stored."""
+"""`queued`: it runs when one of the others has ended. `waiting`: for the user's answer;
+it is never stored.
+"""
 _MAX_FILES = 40
 """The number of changed files that a report lists by name."""
 STATE_KEY = "task"
@@ -25,7 +28,8 @@ STATE_KEY = "task"
 
 
 class SubagentState(Wire):
-    """The state that a subagent has since `time` (ms since the epoch); `reason`: why it failed or was cancelled.
+    """The state that a subagent has since `time` (ms since the epoch);
+    `reason`: why it failed or was cancelled.
 
     `background`: whether the call that started it does not wait for it.
     """
@@ -37,22 +41,31 @@ class SubagentState(Wire):
 
 
 def store_subagent_state(
-    store: Store, session_id: str, state: SubagentStatus, *, background: bool, reason: str | None = None
+    store: Store,
+    session_id: str,
+    state: SubagentStatus,
+    *,
+    background: bool,
+    reason: str | None = None,
 ) -> None:
-    """Store a subagent's state, if its session still exists; clients see it in the session's metadata."""
+    """Store a subagent's state, if its session still exists;
+    clients see it in the session's metadata.
+    """
     if store.find_session(session_id) is None:
         return
     stored_state = SubagentState(state=state, background=background, time=now_ms(), reason=reason)
     metadata = {STATE_KEY: msgspec.to_builtins(stored_state)}
     store.update_session(
-        session_id, lambda session: replace(session, metadata={**(session.metadata or {}), **metadata})
+        session_id,
+        lambda session: replace(session, metadata={**(session.metadata or {}), **metadata}),
     )
 
 
 def read_subagent_state(store: Store, session: Session) -> SubagentState | None:
     """Return the state of a subagent; None: none is stored in its session.
 
-    If its process ended while it worked, the state is cancelled; if it has an open question, waiting.
+    If its process ended while it worked, the state is cancelled;
+    if it has an open question, waiting.
     """
     try:
         stored_state = msgspec.convert((session.metadata or {}).get(STATE_KEY), SubagentState)
@@ -67,21 +80,29 @@ def read_subagent_state(store: Store, session: Session) -> SubagentState | None:
 
 def is_waiting_for_answer(store: Store, session_id: str) -> bool:
     """Return whether a session waits for the user's answer."""
-    return bool(store.list_pending_permissions(session_id) or store.list_pending_questions(session_id))
+    return bool(
+        store.list_pending_permissions(session_id) or store.list_pending_questions(session_id)
+    )
 
 
 def make_subagent_report(store: Store, session_id: str) -> str:
-    """Return a subagent's last answer ("" for none), and the files changed since it was last prompted."""
+    """Return a subagent's last answer ("" for none),
+    and the files changed since it was last prompted.
+    """
     conversation = store.read_conversation(session_id)
     directory_prefix = conversation.session.directory.rstrip("/") + "/"
-    files = sorted({file.removeprefix(directory_prefix) for file in _find_changed_files(conversation)})
+    files = sorted(
+        {file.removeprefix(directory_prefix) for file in _find_changed_files(conversation)}
+    )
     rest = f" and {len(files) - _MAX_FILES} more" if len(files) > _MAX_FILES else ""
     changes = f"Files changed: {', '.join(files[:_MAX_FILES])}{rest}" if files else ""
     return "\n\n".join(filter(None, [find_last_text(conversation.entries), changes]))
 
 
 def _find_changed_files(conversation: Conversation) -> Iterator[str]:
-    """Yield the files changed since the last prompt: those of recorded patches and those named in results of edits."""
+    """Yield the files changed since the last prompt: those of recorded patches and those
+    named in results of edits.
+    """
     for entry in reversed(conversation.entries):
         for part in entry.parts:
             match part:
@@ -102,20 +123,26 @@ MAX_SUBAGENTS = 1_000
 
 
 def list_positioned_entries(store: Store, conversation: Conversation) -> list[tuple[int, Entry]]:
-    """Return the messages of a session and its subagents, each with the index of its message in the session.
+    """Return the messages of a session and its subagents,
+    each with the index of its message in the session.
 
-    A subagent's message gets the index of the message that was the session's latest when it began. Oldest first; undone
-    ones of the session are included, those of subagents are not.
+    A subagent's message gets the index of the message that was the session's latest when it began.
+    Oldest first; undone ones of the session are included, those of subagents are not.
     """
     creation_times = [entry.info.time.created for entry in conversation.entries]
     subagent_entries = sorted(
-        list_subagent_entries(store, conversation.session.id), key=lambda entry: entry.info.time.created
+        list_subagent_entries(store, conversation.session.id),
+        key=lambda entry: entry.info.time.created,
     )
     positioned_entries = [
-        (max(bisect_right(creation_times, entry.info.time.created) - 1, 0), entry) for entry in subagent_entries
+        (max(bisect_right(creation_times, entry.info.time.created) - 1, 0), entry)
+        for entry in subagent_entries
     ]
     # The sort is stable, so a message of the session comes before those of its subagents.
-    return sorted((*enumerate(conversation.entries), *positioned_entries), key=lambda positioned: positioned[0])
+    return sorted(
+        (*enumerate(conversation.entries), *positioned_entries),
+        key=lambda positioned: positioned[0],
+    )
 
 
 def list_subagent_entries(store: Store, session_id: str) -> Iterator[Entry]:
@@ -126,5 +153,9 @@ def list_subagent_entries(store: Store, session_id: str) -> Iterator[Entry]:
             waiting.append(child.id)
             conversation = store.read_conversation(child.id)
             point = conversation.session.revert
-            end = find_undo_start(conversation, point.message_id, point.part_id) if point is not None else None
+            end = (
+                find_undo_start(conversation, point.message_id, point.part_id)
+                if point is not None
+                else None
+            )
             yield from conversation.entries[:end]

@@ -1,4 +1,5 @@
-"""The library without asyncio: the same classes and functions, for programs that do not use `async`.
+"""The library without asyncio: the same classes and functions,
+for programs that do not use `async`.
 
     import codeloop.sync
 
@@ -35,7 +36,9 @@ class LoopThread:
         self._thread.start()
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Run a coroutine and return its value. If the wait is interrupted, as by Ctrl-C, the work is cancelled."""
+        """Run a coroutine and return its value. If the wait is interrupted, as by Ctrl-C,
+        the work is cancelled.
+        """
         tasks: list[asyncio.Task[T]] = []
         has_ended = threading.Event()
 
@@ -64,8 +67,12 @@ class LoopThread:
 
 
 @contextmanager
-def open(directory: "str | os.PathLike[str]" = ".", **options: Unpack[OpenOptions]) -> "Generator[SyncProject]":
-    """Open the project of a directory in this process, while the `with` block runs; see `codeloop.open`."""
+def open(
+    directory: "str | os.PathLike[str]" = ".", **options: Unpack[OpenOptions]
+) -> "Generator[SyncProject]":
+    """Open the project of a directory in this process, while the `with` block runs;
+    see `codeloop.open`.
+    """
     with _open_project(open_directory(directory, **options)) as project:
         yield project
 
@@ -118,11 +125,17 @@ class SyncProject:
 
     @property
     def client(self) -> Client:
-        """The client of the project, which has every operation of the HTTP API; its methods need asyncio."""
+        """The client of the project, which has every operation of the HTTP API;
+        its methods need asyncio.
+        """
         return self._project.client
 
     def session(
-        self, session_id: str | None = None, *, title: str | None = None, **options: Unpack[SessionOptions]
+        self,
+        session_id: str | None = None,
+        *,
+        title: str | None = None,
+        **options: Unpack[SessionOptions],
     ) -> "SyncSession":
         """Start a session, or resume the one with this id."""
         session = self._thread.run(self._project.session(session_id, title=title, **options))
@@ -134,10 +147,15 @@ class SyncProject:
 
     def sessions(self, limit: int = 100) -> "list[SyncSession]":
         """Return the sessions of this directory, the last changed first, at most `limit`."""
-        return [SyncSession(self._thread, each) for each in self._thread.run(self._project.sessions(limit))]
+        return [
+            SyncSession(self._thread, each)
+            for each in self._thread.run(self._project.sessions(limit))
+        ]
 
     @overload
-    def ask(self, prompt: str, *, files: Files = (), limits: TurnLimits | None = None) -> Answer[None]: ...
+    def ask(
+        self, prompt: str, *, files: Files = (), limits: TurnLimits | None = None
+    ) -> Answer[None]: ...
     @overload
     def ask(
         self, prompt: str, *, result: type[T], files: Files = (), limits: TurnLimits | None = None
@@ -185,7 +203,9 @@ class SyncSession:
         return self._session.cost
 
     @overload
-    def ask(self, prompt: str, *, files: Files = (), limits: TurnLimits | None = None) -> Answer[None]: ...
+    def ask(
+        self, prompt: str, *, files: Files = (), limits: TurnLimits | None = None
+    ) -> Answer[None]: ...
     @overload
     def ask(
         self, prompt: str, *, result: type[T], files: Files = (), limits: TurnLimits | None = None
@@ -198,7 +218,9 @@ class SyncSession:
         files: Files = (),
         limits: TurnLimits | None = None,
     ) -> Answer[Any]:
-        """Send a prompt, wait until the agent is done, and return its answer; Ctrl-C stops the turn."""
+        """Send a prompt, wait until the agent is done, and return its answer;
+        Ctrl-C stops the turn.
+        """
         if result is None:
             return self._thread.run(self._session.ask(prompt, files=files, limits=limits))
         kind = cast("type[object]", result)
@@ -216,7 +238,9 @@ class SyncSession:
             self._thread.run(events.aclose())
 
     def send(self, prompt: str) -> None:
-        """Add a prompt to the running turn, which includes it in its next step; see `AgentSession.send`."""
+        """Add a prompt to the running turn, which includes it in its next step;
+        see `AgentSession.send`.
+        """
         self._thread.run(self._session.send(prompt))
 
     def stop(self) -> None:

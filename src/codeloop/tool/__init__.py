@@ -1,1 +1,3 @@
-"""What a tool is (`tool.py`), the tools of a project (`toolbox.py`), and the built-in tools (`builtin/`)."""
+"""What a tool is (`tool.py`), the tools of a project (`toolbox.py`),
+and the built-in tools (`builtin/`).
+"""

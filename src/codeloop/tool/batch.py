@@ -1,4 +1,6 @@
-"""The tool `batch`: runs several independent tool calls at the same time, and returns their results together."""
+"""The tool `batch`: runs several independent tool calls at the same time,
+and returns their results together.
+"""
 
 import asyncio
 from collections.abc import Coroutine
@@ -11,12 +13,22 @@ from codeloop.permission.gate import Denied, Rejected
 from codeloop.schema.errors import HookRefused
 from codeloop.schema.limits import BATCH_CALLS
 from codeloop.schema.wire import JSON
-from codeloop.tool.tool import TURN_ENDED_KEY, Tool, ToolContext, ToolFailure, ToolResult, format_for_model, tool
+from codeloop.tool.tool import (
+    TURN_ENDED_KEY,
+    Tool,
+    ToolContext,
+    ToolFailure,
+    ToolResult,
+    format_for_model,
+    tool,
+)
 from codeloop.tool.toolbox import InvalidToolCall, Toolbox
 
 
 class CallOutcome(NamedTuple):
-    """The outcome of one call of a batch: whether it succeeded, and its result or its error as a result."""
+    """The outcome of one call of a batch: whether it succeeded,
+    and its result or its error as a result.
+    """
 
     is_success: bool
     result: ToolResult
@@ -36,23 +48,42 @@ class BatchParams(msgspec.Struct, frozen=True):
 
 
 def make_batch_tool(toolbox: Toolbox) -> Tool:
-    """Return the tool `batch` for the tools of `toolbox`, to which it does not belong: no batch runs in a batch."""
+    """Return the tool `batch` for the tools of `toolbox`,
+    to which it does not belong: no batch runs in a batch.
+    """
 
     @tool("batch", params=BatchParams)
     async def batch(params: BatchParams, ctx: ToolContext) -> ToolResult:
-        """Run the calls, each with its own permission check and result; the others go on when one fails."""
+        """Run the calls, each with its own permission check and result;
+        the others go on when one fails.
+        """
         outcomes = await _run_all([_run_one(toolbox, call, ctx) for call in params.tool_calls])
         texts: list[str] = []
         details: list[JSON] = []
         end_reasons: list[str] = []
-        for number, (call, (is_success, result)) in enumerate(zip(params.tool_calls, outcomes, strict=True), 1):
+        for number, (call, (is_success, result)) in enumerate(
+            zip(params.tool_calls, outcomes, strict=True), 1
+        ):
             ok = "true" if is_success else "false"
-            texts.append(f'<result call="{number}" tool="{call.tool}" ok="{ok}">\n{result.output}\n</result>')
-            details.append({"tool": call.tool, "ok": is_success, "title": result.title, "metadata": result.metadata})
+            texts.append(
+                f'<result call="{number}" tool="{call.tool}" ok="{ok}">\n{result.output}\n</result>'
+            )
+            details.append(
+                {
+                    "tool": call.tool,
+                    "ok": is_success,
+                    "title": result.title,
+                    "metadata": result.metadata,
+                }
+            )
             if TURN_ENDED_KEY in result.metadata:
                 end_reasons.append(result.metadata[TURN_ENDED_KEY])
         succeeded = sum(outcome.is_success for outcome in outcomes)
-        metadata: JSON = {"totalCalls": len(outcomes), "successful": succeeded, "failed": len(outcomes) - succeeded}
+        metadata: JSON = {
+            "totalCalls": len(outcomes),
+            "successful": succeeded,
+            "failed": len(outcomes) - succeeded,
+        }
         if end_reasons:
             metadata[TURN_ENDED_KEY] = end_reasons[0]
         attachments = tuple(part for outcome in outcomes for part in outcome.result.attachments)
@@ -63,7 +94,9 @@ def make_batch_tool(toolbox: Toolbox) -> Tool:
 
 
 async def _run_all(calls: list[Coroutine[Any, Any, CallOutcome]]) -> list[CallOutcome]:
-    """Run all calls at the same time. If one raises, which ends the batch (`_run_one`), the others are stopped."""
+    """Run all calls at the same time. If one raises, which ends the batch (`_run_one`),
+    the others are stopped.
+    """
     # `gather` would leave the other calls running when one raises.
     running = [asyncio.create_task(call) for call in calls]
     try:
@@ -75,7 +108,8 @@ async def _run_all(calls: list[Coroutine[Any, Any, CallOutcome]]) -> list[CallOu
 async def _run_one(toolbox: Toolbox, call: BatchCall, ctx: ToolContext) -> CallOutcome:
     """Run one call, with permission checks and hooks, as any call; a failure becomes its result.
 
-    Raises HookRefused if a hook ends the turn, and Rejected without a message: both end the whole batch.
+    Raises HookRefused if a hook ends the turn, and Rejected without a message:
+    both end the whole batch.
     """
     # Imported late: this module is loaded at start-up.
     from codeloop.tool.call_hooks import run_call

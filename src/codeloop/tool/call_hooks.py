@@ -1,4 +1,6 @@
-"""Runs a tool call with the hooks of extensions: before the call, when it asks for permission, and on its result."""
+"""Runs a tool call with the hooks of extensions: before the call, when it asks for permission,
+and on its result.
+"""
 
 from collections.abc import Awaitable, Callable
 
@@ -11,7 +13,15 @@ from codeloop.schema.permission import Need
 from codeloop.schema.wire import JSON, replace
 from codeloop.tool.call_session import CallSession
 from codeloop.tool.services import ToolServices
-from codeloop.tool.tool import TURN_ENDED_KEY, Subtask, SubtaskResult, Tool, ToolContext, ToolFailure, ToolResult
+from codeloop.tool.tool import (
+    TURN_ENDED_KEY,
+    Subtask,
+    SubtaskResult,
+    Tool,
+    ToolContext,
+    ToolFailure,
+    ToolResult,
+)
 from codeloop.tool.tool_hooks import HookRunner
 from codeloop.tool.toolbox import InvalidToolCall, PreparedCall, Toolbox
 from codeloop.workspace.workspace import Workspace
@@ -22,7 +32,8 @@ BEFORE_HOOK, AFTER_HOOK = "tool.execute.before", "tool.execute.after"
 
 
 class HookedContext:
-    """The context of a call whose permissions a hook decided: each need carries that decision to the gate.
+    """The context of a call whose permissions a hook decided: each need carries
+    that decision to the gate.
 
     All other members are those of the context that it wraps.
     """
@@ -38,7 +49,9 @@ class HookedContext:
         self._hook_verdict = prepared.hook_verdict
 
     async def ask(self, *needs: Need) -> bool:
-        """Wait until all needs are permitted; return whether the user was asked. Raises Denied or Rejected."""
+        """Wait until all needs are permitted; return whether the user was asked.
+        Raises Denied or Rejected.
+        """
         return await self._inner.ask(*(replace(need, preset=self._hook_verdict) for need in needs))
 
     def report(self, *, title: str | None = None, metadata: JSON | None = None) -> None:
@@ -51,14 +64,17 @@ class HookedContext:
 
 
 async def run_call(
-    hooks: HookRunner | None, prepared: PreparedCall, ctx: ToolContext, begin: BeginCall | None = None
+    hooks: HookRunner | None,
+    prepared: PreparedCall,
+    ctx: ToolContext,
+    begin: BeginCall | None = None,
 ) -> ToolResult:
     """Run a call with the hooks of extensions, which may change its arguments and its result.
 
-    `hooks`: None: there are no extensions. `begin`: see BeginCall. Changed arguments are validated like the model's
-    own, and permission is asked for them.
-    Raises HookRefused when an extension refuses the call, ToolFailure when the changed arguments are invalid, Denied
-    when a rule denies the tool by its name.
+    `hooks`: None: there are no extensions. `begin`: see BeginCall. Changed arguments are validated
+    like the model's own, and permission is asked for them.
+    Raises HookRefused when an extension refuses the call, ToolFailure when the changed arguments
+    are invalid, Denied when a rule denies the tool by its name.
     """
     _check_allowed(prepared.tool, ctx)
     if hooks is None:
@@ -76,7 +92,9 @@ async def run_call(
         prepared, note = await _run_before(hooks, prepared, call_input)
     if begin is not None:
         await begin(prepared)
-    result = await prepared.run(ctx if prepared.hook_verdict is None else HookedContext(ctx, prepared))
+    result = await prepared.run(
+        ctx if prepared.hook_verdict is None else HookedContext(ctx, prepared)
+    )
     if note:
         result = replace(result, output=f"{result.output}\n\n{note}")
     if hooks.has_handler(AFTER_HOOK):
@@ -85,7 +103,9 @@ async def run_call(
 
 
 def _check_allowed(tool: Tool, ctx: ToolContext) -> None:
-    """Raise Denied if a rule denies the tool by its name: it was not offered, and is not run when it is called."""
+    """Raise Denied if a rule denies the tool by its name: it was not offered,
+    and is not run when it is called.
+    """
     # A tool whose permission has its name is refused when it asks for that.
     if tool.name == tool.permission and tool.name != "batch":
         return
@@ -94,15 +114,21 @@ def _check_allowed(tool: Tool, ctx: ToolContext) -> None:
         raise Denied(Need(permission=tool.name, patterns=("*",)), Verdict("deny", ("*",), rule))
 
 
-async def _run_before(hooks: HookRunner, prepared: PreparedCall, call_input: JSON) -> tuple[PreparedCall, str | None]:
-    """Return the call as the hooks before it left it, and their note for the model, which is added to the result."""
+async def _run_before(
+    hooks: HookRunner, prepared: PreparedCall, call_input: JSON
+) -> tuple[PreparedCall, str | None]:
+    """Return the call as the hooks before it left it, and their note for the model,
+    which is added to the result.
+    """
     output = await hooks.run(BEFORE_HOOK, call_input, {"args": prepared.input})
     if output["args"] != prepared.input:
         arguments = msgspec.json.encode(output["args"]).decode()
         # A toolbox of this tool alone validates the arguments as it does those of a model.
         replacement = Toolbox((prepared.tool,)).prepare(prepared.tool.name, arguments)
         if isinstance(replacement, InvalidToolCall):
-            raise ToolFailure(f"Not run: an extension changed the arguments of this call. {replacement}")
+            raise ToolFailure(
+                f"Not run: an extension changed the arguments of this call. {replacement}"
+            )
         prepared = replace(replacement, note=prepared.note)
     return replace(prepared, hook_verdict=output.get("permission")), output.get("context")
 

@@ -1,4 +1,6 @@
-"""`CallSession`, through which a running tool reads and changes its session: tools do not get the store itself."""
+"""`CallSession`, through which a running tool reads and changes its session: tools
+do not get the store itself.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -22,7 +24,14 @@ from codeloop.schema.ids import new_id
 from codeloop.schema.live_events import FileEdited, FilePath, Toast, ToastShown
 from codeloop.schema.message import AssistantMessage, Session, Todo, UserMessage
 from codeloop.schema.part import TextPart, ToolPart, ToolStateCompleted, ToolStateError
-from codeloop.schema.permission import PROFILE_KEY, Action, Need, PermissionRule, QuestionTool, Trait
+from codeloop.schema.permission import (
+    PROFILE_KEY,
+    Action,
+    Need,
+    PermissionRule,
+    QuestionTool,
+    Trait,
+)
 from codeloop.schema.question import QuestionInfo, QuestionRequest
 from codeloop.schema.wire import JSON, replace
 from codeloop.store.conversation import find_context_start, make_next_prompt
@@ -43,23 +52,31 @@ class SubagentReport(Struct, frozen=True):
 
 
 class TaskCalls(Struct, frozen=True):
-    """The calls of `task` in the turn of a prompt. `prompt_id`: "": the session has no prompt of the user."""
+    """The calls of `task` in the turn of a prompt.
+    `prompt_id`: "": the session has no prompt of the user.
+    """
 
     prompt_id: str
     calls: list[ToolPart]
 
 
 class LastCallFailure(Struct, frozen=True):
-    """The metadata of a tool's last failed call, and the user's prompts since then, oldest first."""
+    """The metadata of a tool's last failed call, and the user's prompts since then,
+    oldest first.
+    """
 
     metadata: JSON
     later_prompts: list[str]
 
 
 Judge = Callable[[str, Sequence[str]], dict[str, Action]]
-"""Takes a permission and patterns; returns the rules' action for each pattern, without those that are allowed."""
+"""Takes a permission and patterns; returns the rules' action for each pattern,
+without those that are allowed.
+"""
 FindToolDenial = Callable[[str, Sequence[Trait]], PermissionRule | None]
-"""Takes a tool's name and the traits of all its calls; returns the rule that denies the tool by its name, or None."""
+"""Takes a tool's name and the traits of all its calls;
+returns the rule that denies the tool by its name, or None.
+"""
 
 
 def _allow_all(_permission: str, _patterns: Sequence[str]) -> dict[str, Action]:
@@ -84,14 +101,22 @@ class CallSession:
         self._call = call
         self.hooks = hooks
         self.judge = judge
-        """Applies the session's rules to patterns, without asking the user. By default everything is allowed."""
+        """Applies the session's rules to patterns, without asking the user.
+        By default everything is allowed.
+        """
         self.list_denials = list_denials
-        """Returns the patterns of the rules that deny parts of a permission, such as `edit` of certain files."""
+        """Returns the patterns of the rules that deny parts of a permission,
+        such as `edit` of certain files.
+        """
         self.find_tool_denial = find_tool_denial
         self.is_kept: Callable[[Path], bool] = lambda _: False
-        """Returns whether undo could bring a file back that git ignores, if a command changed it now."""
+        """Returns whether undo could bring a file back that git ignores,
+        if a command changed it now.
+        """
         self.private_home = ""
-        """The name of a private home that only the session's checks see; "": its commands share that of all."""
+        """The name of a private home that only the session's checks see;
+        "": its commands share that of all.
+        """
         """Returns the rule that denies a tool by its name."""
 
     def list_todos(self) -> list[Todo]:
@@ -103,7 +128,8 @@ class CallSession:
         self._store.append(TodoUpdated(properties=Todos(session_id=self._id, todos=todos)))
 
     def list_results_in_next_request(self) -> Iterator[tuple[str, ToolStateCompleted]]:
-        """Yield the results of earlier steps that the next request contains in full, each with its tool's name.
+        """Yield the results of earlier steps that the next request contains in full,
+        each with its tool's name.
 
         `tool/files/shown_files.py` finds in them what the model has read already.
         """
@@ -111,7 +137,8 @@ class CallSession:
         entries = entries[find_context_start(entries) :]
         omitted = find_superseded(entries[: CacheAge().advance(entries).cold_entries])
         for entry in entries:
-            # Calls of one step run at the same time: the model has not seen the results of the others yet.
+            # Calls of one step run at the same time: the model has not seen the
+            # results of the others yet.
             if entry.info.id == self._call.message_id:
                 break
             for part in entry.parts:
@@ -137,11 +164,16 @@ class CallSession:
         return self._store.list_sessions(parent=self._id)
 
     def find_task_calls(self) -> TaskCalls:
-        """Return the calls of `task` since the user's latest prompt that start a subagent, oldest first."""
+        """Return the calls of `task` since the user's latest prompt that start a subagent,
+        oldest first.
+        """
         calls: list[ToolPart] = []
         for entry in reversed(self._store.read_context(self._id).entries):
-            # A message with synthetic parts only is codeloop's own, such as that of `continue_as_agent`.
-            if isinstance(entry.info, UserMessage) and not all(_is_synthetic(part) for part in entry.parts):
+            # A message with synthetic parts only is codeloop's own,
+            # such as that of `continue_as_agent`.
+            if isinstance(entry.info, UserMessage) and not all(
+                _is_synthetic(part) for part in entry.parts
+            ):
                 return TaskCalls(entry.info.id, calls[::-1])
             calls += [part for part in reversed(entry.parts) if _starts_subagent(part)]
         return TaskCalls("", calls[::-1])
@@ -157,17 +189,25 @@ class CallSession:
     def find_last_failure(self, tool: str) -> LastCallFailure:
         """Return the last failure of a tool, with the user's prompts since then.
 
-        Failures before a call that succeeded, and those without metadata, do not count. Without a failure the metadata
-        is empty, and the prompts are those since the successful call, or all.
+        Failures before a call that succeeded, and those without metadata, do not count. Without a
+        failure the metadata is empty, and the prompts are those since the successful call, or all.
         """
         this_call = (self._call.message_id, self._call.call_id)
         prompts: list[str] = []
         for entry in reversed(self._store.read_context(self._id).entries):
             if isinstance(entry.info, UserMessage):
-                prompts += [part.text for part in entry.parts if isinstance(part, TextPart) and not part.synthetic]
+                prompts += [
+                    part.text
+                    for part in entry.parts
+                    if isinstance(part, TextPart) and not part.synthetic
+                ]
                 continue
             for part in reversed(entry.parts):
-                if not isinstance(part, ToolPart) or part.tool != tool or (part.message_id, part.call_id) == this_call:
+                if (
+                    not isinstance(part, ToolPart)
+                    or part.tool != tool
+                    or (part.message_id, part.call_id) == this_call
+                ):
                     continue
                 if isinstance(part.state, ToolStateCompleted):
                     return LastCallFailure({}, prompts[::-1])
@@ -176,24 +216,32 @@ class CallSession:
         return LastCallFailure({}, prompts[::-1])
 
     def compute_mean_subagent_cost(self) -> float | None:
-        """Return the average cost of this session's subagents so far, in dollars; None: none has cost anything yet."""
+        """Return the average cost of this session's subagents so far, in dollars;
+        None: none has cost anything yet.
+        """
         costs = [session.cost for session in self.list_subagents() if session.cost]
         return sum(costs) / len(costs) if costs else None
 
     def report_on_subagent(self, session_id: str) -> SubagentReport | None:
-        """Return the state and last text of a subagent of this session; None: it has no such subagent."""
+        """Return the state and last text of a subagent of this session;
+        None: it has no such subagent.
+        """
         session = self._store.find_session(session_id)
         if session is None or session.parent_id != self._id:
             return None
         stored_state = read_subagent_state(self._store, session)
         text = make_subagent_report(self._store, session.id)
-        state, reason = (stored_state.state, stored_state.reason) if stored_state else ("done", None)
+        state, reason = (
+            (stored_state.state, stored_state.reason) if stored_state else ("done", None)
+        )
         return SubagentReport(session.id, session.title, state, reason, text)
 
     def iterate_call_inputs(self) -> Iterator[JSON]:
         """Yield the arguments of the session's earlier calls, the newest first."""
         for entry in reversed(self._store.read_context(self._id).entries):
-            yield from (part.state.input for part in reversed(entry.parts) if isinstance(part, ToolPart))
+            yield from (
+                part.state.input for part in reversed(entry.parts) if isinstance(part, ToolPart)
+            )
 
     def continue_as_agent(self, agent: str, text: str, *, asks_before_edits: bool = False) -> None:
         """Switch the session to another agent, which goes on with `text` as its prompt.
@@ -202,7 +250,9 @@ class CallSession:
         """
         view = self._store.read_context(self._id)
         message = make_next_prompt(view, agent=agent)
-        part = TextPart(id=new_id("prt"), session_id=self._id, message_id=message.id, text=text, synthetic=True)
+        part = TextPart(
+            id=new_id("prt"), session_id=self._id, message_id=message.id, text=text, synthetic=True
+        )
         session = replace(view.session, agent=agent)
         if asks_before_edits:
             session = replace(session, metadata={**(session.metadata or {}), PROFILE_KEY: "ask"})
@@ -213,11 +263,15 @@ class CallSession:
         )
 
     async def ask_questions(self, questions: list[QuestionInfo], need: Need) -> list[list[str]]:
-        """Ask the user, in any client, and wait without a deadline; return the chosen labels or free texts of each.
+        """Ask the user, in any client, and wait without a deadline;
+        return the chosen labels or free texts of each.
 
-        Raises Rejected if the user refuses to answer. If the call is cancelled, the questions are withdrawn.
+        Raises Rejected if the user refuses to answer.
+        If the call is cancelled, the questions are withdrawn.
         """
-        request = QuestionRequest(id=new_id("que"), session_id=self._id, questions=questions, tool=self._call)
+        request = QuestionRequest(
+            id=new_id("que"), session_id=self._id, questions=questions, tool=self._call
+        )
         seq = self._store.append(QuestionAsked(properties=request))
         try:
             # Following from the question's own number misses no answer, however soon it comes.
@@ -231,7 +285,9 @@ class CallSession:
                         pass
         finally:
             # The call was cancelled: clients drop the questions.
-            if any(waiting.id == request.id for waiting in self._store.list_pending_questions(self._id)):
+            if any(
+                waiting.id == request.id for waiting in self._store.list_pending_questions(self._id)
+            ):
                 refusal = QuestionRefusal(session_id=self._id, request_id=request.id)
                 self._store.append(QuestionRejected(properties=refusal))
         raise AssertionError("a follower ends only by being closed")
@@ -242,4 +298,6 @@ def _is_synthetic(part: object) -> bool:
 
 
 def _starts_subagent(part: object) -> TypeGuard[ToolPart]:
-    return isinstance(part, ToolPart) and part.tool == "task" and not part.state.input.get("task_id")
+    return (
+        isinstance(part, ToolPart) and part.tool == "task" and not part.state.input.get("task_id")
+    )

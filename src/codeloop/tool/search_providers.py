@@ -13,10 +13,12 @@ ENABLE_EXA = "OPENCODE_ENABLE_EXA"
 
 
 class SearchProvider(Struct, frozen=True):
-    """A search service. `key_variables`, `address_variables`: environment variables; the first that is set counts.
+    """A search service. `key_variables`, `address_variables`: environment variables;
+    the first that is set counts.
 
-    `base_url`: empty if everybody runs a server of their own. `search_target`, `code_search_target`: its functions, as
-    `room.module:name`, which are imported when they are used; the second is empty if the service can't search code.
+    `base_url`: empty if everybody runs a server of their own. `search_target`,
+    `code_search_target`: its functions, as `room.module:name`, which are imported when they are
+    used; the second is empty if the service can't search code.
     """
 
     id: str
@@ -73,16 +75,21 @@ def is_switched_on(environment: Mapping[str, str], name: str) -> bool:
     return environment.get(name, "").lower() in {"1", "true"}
 
 
-def choose_provider(settings: SearchConfig | None, environment: Mapping[str, str]) -> SearchProvider | None:
-    """Return the service that `settings` name, else the first with a key or an address in the environment, or None.
+def choose_provider(
+    settings: SearchConfig | None, environment: Mapping[str, str]
+) -> SearchProvider | None:
+    """Return the service that `settings` name, else the first with a key or an address
+    in the environment, or None.
 
-    A service that needs no key (Exa) is only used if the settings name it, or OpenCode's variable ENABLE_EXA is set,
-    so that no query leaves the machine unintended.
+    A service that needs no key (Exa) is only used if the settings name it, or OpenCode's variable
+    ENABLE_EXA is set, so that no query leaves the machine unintended.
     """
     if settings is not None and settings.provider is not None:
         return next((provider for provider in PROVIDERS if provider.id == settings.provider), None)
     for provider in PROVIDERS:
-        if any(environment.get(name) for name in (*provider.key_variables, *provider.address_variables)):
+        if any(
+            environment.get(name) for name in (*provider.key_variables, *provider.address_variables)
+        ):
             return provider
     if is_switched_on(environment, ENABLE_EXA):
         return next(provider for provider in PROVIDERS if provider.id == "exa")

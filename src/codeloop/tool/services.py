@@ -1,4 +1,6 @@
-"""`ToolServices`: the services that the tools of a project share, such as notices, shown lines, the fan-out limit."""
+"""`ToolServices`: the services that the tools of a project share, such as notices, shown lines,
+the fan-out limit.
+"""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -18,7 +20,9 @@ if TYPE_CHECKING:
     from codeloop.workspace.git.ref_state import RefState
 
 SaveBuffer = Callable[[str, Path], Awaitable[None]]
-"""Takes a session and a file, and has the session's editor save its unsaved changes of that file. Never raises."""
+"""Takes a session and a file, and has the session's editor save its unsaved changes of that file.
+Never raises.
+"""
 
 # Notices of one session; older ones are dropped.
 _MAX_NOTICES = 20
@@ -29,7 +33,8 @@ _MAX_SEARCHED_FILES = 500
 class Notices:
     """Notices that the model reads with a session's next tool result or prompt, each line once.
 
-    `sources`: functions that take a session's id and return a notice when notices are delivered, "" for none.
+    `sources`: functions that take a session's id and return a notice when notices are delivered,
+    "" for none.
     """
 
     def __init__(self) -> None:
@@ -45,26 +50,35 @@ class Notices:
 
     def take(self, session_id: str) -> str:
         """Return the queued notices as one text ("" for none), and clear them."""
-        lines = [*self._waiting.pop(session_id, ()), *(source(session_id) for source in self.sources)]
+        lines = [
+            *self._waiting.pop(session_id, ()),
+            *(source(session_id) for source in self.sources),
+        ]
         return "\n".join(filter(None, lines))
 
 
 class LineOfStep(NamedTuple):
-    """A line that a search of the present step has shown. `search`: the name by which other calls refer to it."""
+    """A line that a search of the present step has shown.
+    `search`: the name by which other calls refer to it.
+    """
 
     text: str
     search: str
 
 
 class _SearchedStep(NamedTuple):
-    """The lines that the searches of one step have shown, by file and number. `message_id`: the step's message."""
+    """The lines that the searches of one step have shown, by file and number.
+    `message_id`: the step's message.
+    """
 
     message_id: str
     lines: dict[Path, dict[int, LineOfStep]]
 
 
 class ShownLines:
-    """The lines of files that searches have shown: a session may change these although it has not read their file."""
+    """The lines of files that searches have shown: a session may change these although
+    it has not read their file.
+    """
 
     def __init__(self) -> None:
         self._lines: dict[tuple[str, Path], dict[int, str]] = {}
@@ -72,8 +86,12 @@ class ShownLines:
         self._steps: dict[str, _SearchedStep] = {}
         """The latest step of each session."""
 
-    def record(self, session_id: str, message_id: str, file: Path, lines: Mapping[int, str], search: str) -> None:
-        """Record lines of a file by their numbers. `message_id`: the step's message; `search`: see LineOfStep."""
+    def record(
+        self, session_id: str, message_id: str, file: Path, lines: Mapping[int, str], search: str
+    ) -> None:
+        """Record lines of a file by their numbers. `message_id`: the step's message;
+        `search`: see LineOfStep.
+        """
         # Removed and inserted again, so that the file is the last in the order of the dictionary.
         shown = self._lines.pop((session_id, file), {})
         self._lines[session_id, file] = shown | dict(lines)
@@ -86,13 +104,19 @@ class ShownLines:
         new_lines = {number: LineOfStep(text, search) for number, text in lines.items()}
         step.lines[file] = new_lines | step.lines.get(file, {})
 
-    def list_lines_of_step(self, session_id: str, message_id: str, file: Path) -> Mapping[int, LineOfStep]:
+    def list_lines_of_step(
+        self, session_id: str, message_id: str, file: Path
+    ) -> Mapping[int, LineOfStep]:
         """Return the lines of a file that calls of a step have shown, by number."""
         step = self._steps.get(session_id)
-        return step.lines.get(file, {}) if step is not None and step.message_id == message_id else {}
+        return (
+            step.lines.get(file, {}) if step is not None and step.message_id == message_id else {}
+        )
 
     def covers(self, session_id: str, file: Path, first: int, lines: Sequence[str]) -> bool:
-        """Return whether searches have shown all these lines of a file, the first of which has the number `first`."""
+        """Return whether searches have shown all these lines of a file,
+        the first of which has the number `first`.
+        """
         shown = self._lines.get((session_id, file), {})
         return all(shown.get(number) == line for number, line in enumerate(lines, first))
 
@@ -100,8 +124,8 @@ class ShownLines:
 class FanOutLimit(Struct):
     """The limit on the subagents of one turn, and the user's answers about exceeding it.
 
-    `max_subagents`: how many start without a question. `find_model`: returns a subagent's model by its agent's name;
-    None: the model of the session.
+    `max_subagents`: how many start without a question. `find_model`: returns a subagent's model by
+    its agent's name; None: the model of the session.
     """
 
     max_subagents: int
@@ -115,11 +139,13 @@ class FanOutLimit(Struct):
 
 
 class ToolServices:
-    """The services that tools share. Its subclass `app.services.Services` adds language servers and formatters.
+    """The services that tools share. Its subclass `app.services.Services` adds language
+    servers and formatters.
 
-    `shown_lines`: the lines that searches have shown. `asked_elisions`: pairs of a session and an elided line that was
-    refused once. `run_in_editor`: runs a command in an editor's terminal; None: no editor is connected. `fan_out`:
-    None: any number of subagents may start. `takes_long`: whether a command line is a build, a test or an installation.
+    `shown_lines`: the lines that searches have shown. `asked_elisions`: pairs of a session and an
+    elided line that was refused once. `run_in_editor`: runs a command in an editor's terminal;
+    None: no editor is connected. `fan_out`: None: any number of subagents may start. `takes_long`:
+    whether a command line is a build, a test or an installation.
     `expand_prompt`: returns the prompt of a subagent in which a slash command is expanded.
     `ref_states`: by session, the references of the repository before the first command of its turn.
     """
@@ -141,7 +167,9 @@ class ToolServices:
         self.fan_out = fan_out
 
     async def save_buffers(self, session_id: str, targets: Iterable[ResolvedPath]) -> None:
-        """Have a connected editor save the files, so that tools read and edit the text that it shows."""
+        """Have a connected editor save the files,
+        so that tools read and edit the text that it shows.
+        """
         if self._save_buffer is not None:
             for target in targets:
                 await self._save_buffer(session_id, target.path)

@@ -1,8 +1,10 @@
-"""Finds the tool outputs that a request omits because a later call returned them again. Pure: reads stored messages.
+"""Finds the tool outputs that a request omits because a later call returned them again.
+Pure: reads stored messages.
 
-A service caches the beginning of a request for some minutes after the last request. While the cache is warm, each
-request begins with the bytes of the previous request. Once the cache is cold, or the beginning changes anyway (by a
-compaction, or because old outputs are pruned), all outputs that are superseded by then are omitted for good.
+A service caches the beginning of a request for some minutes after the last request. While the cache
+is warm, each request begins with the bytes of the previous request. Once the cache is cold, or the
+beginning changes anyway (by a compaction, or because old outputs are pruned), all outputs that are
+superseded by then are omitted for good.
 """
 
 import os
@@ -21,7 +23,9 @@ from codeloop.schema.wire import JSON
 from codeloop.store.conversation import Entry, is_summary
 
 UNCHANGED_KEY = "unchanged"
-"""The metadata key of a `read` whose result only refers to the same lines in an earlier result."""
+"""The metadata key of a call whose result only refers to the same lines, or the whole result,
+of an earlier call.
+"""
 READ_AGAIN_NOTE = "[superseded: {path} was read again below]"
 CHANGED_NOTE = "[superseded: {path} was changed below; read it again if you need it]"
 RUN_AGAIN_NOTE = "[superseded: the same command was run again below]"
@@ -29,14 +33,15 @@ CALLED_AGAIN_NOTE = "[superseded: the same call was made again below]"
 # Characters; replacing a shorter output by a note saves too little.
 _MIN_OUTPUT_LENGTH = 300
 _MAX_PATH_LENGTH = 200
-_REPEATABLE_TOOLS = frozenset(("read", "grep", "glob", "list", "webfetch"))
+REPEATABLE_TOOLS = frozenset(("read", "grep", "glob", "list", "webfetch"))
 """Read-only tools: of two equal calls, the later one returned the current state."""
 _ONE_FILE_EDIT_TOOLS = frozenset(("edit", "multiedit", "write"))
 """The tools that change the file `filePath`."""
 _PATCHED_FILE = r"(?m)^\*\*\* (?:(?:Add|Update|Delete) File|Move to): (.+)$"
 # Matches a command that may change the folder of the commands after it.
 _CHANGES_FOLDER = r"\b(?:cd|pushd|popd)\b"
-# Matches `cd /abs/path && ...` and `cd /abs/path; ...`: such a command runs in the folder that it names.
+# Matches `cd /abs/path && ...` and `cd /abs/path;
+# ...`: such a command runs in the folder that it names.
 _STARTS_WITH_CD = r"\s*cd\s+/[^\s;&|]*\s*(?:&&|;)"
 # The lifetime of a cache that was requested to last an hour.
 HOUR_MS = 60 * 60_000
@@ -45,8 +50,8 @@ HOUR_MS = 60 * 60_000
 class CacheAge(Struct, frozen=True):
     """The state of a service's cache after the first `seen_entries` entries of a conversation.
 
-    `warm_until`: when the cache goes cold (ms since the epoch; 0: the cache is empty). `cold_entries`: how many entries
-    there were when a request last missed the cache.
+    `warm_until`: when the cache goes cold (ms since the epoch; 0: the cache is empty).
+    `cold_entries`: how many entries there were when a request last missed the cache.
     """
 
     seen_entries: int = 0
@@ -54,7 +59,9 @@ class CacheAge(Struct, frozen=True):
     cold_entries: int = 0
 
     def advance(self, entries: Sequence[Entry]) -> "CacheAge":
-        """Return the state after all `entries`, of which the first `seen_entries` are still the same."""
+        """Return the state after all `entries`, of which the first `seen_entries`
+        are still the same.
+        """
         age = self
         pruned = () if self.seen_entries else sorted(_list_prune_times(entries))
         before = 0
@@ -63,8 +70,8 @@ class CacheAge(Struct, frozen=True):
             if not isinstance(info, AssistantMessage):
                 continue
             created = info.time.created
-            # After a compaction the next request begins differently, so nothing of it is cached. A summary that was not
-            # completed changes nothing.
+            # After a compaction the next request begins differently, so nothing of it is cached. A
+            # summary that was not completed changes nothing.
             if is_summary(info):
                 age = CacheAge(index + 1, 0, index + 1)
             elif not info.summary:
@@ -72,7 +79,11 @@ class CacheAge(Struct, frozen=True):
                 # Imported late: the first request of a session does not need it.
                 from codeloop.model.quirks import get_cache_lifetime
 
-                lifetime = HOUR_MS if info.tokens.cache.hour_write else get_cache_lifetime(info.provider_id)
+                lifetime = (
+                    HOUR_MS
+                    if info.tokens.cache.hour_write
+                    else get_cache_lifetime(info.provider_id)
+                )
                 age = CacheAge(
                     index + 1,
                     max(age.warm_until, _find_request_time(entries[index]) + lifetime),
@@ -80,7 +91,8 @@ class CacheAge(Struct, frozen=True):
                 )
             before = created
         if pruned and pruned[-1] > before:
-            # 1 ms after the epoch: pruning changed the beginning, so the next request misses the cache.
+            # 1 ms after the epoch: pruning changed the beginning,
+            # so the next request misses the cache.
             age = CacheAge(len(entries), 1, age.cold_entries)
         return CacheAge(len(entries), age.warm_until, age.cold_entries)
 
@@ -89,12 +101,16 @@ class CacheAge(Struct, frozen=True):
         return 0 < self.warm_until < now
 
     def count_droppable(self, now: int) -> int:
-        """Return how many of the first entries may lose superseded outputs in a request made `now`."""
+        """Return how many of the first entries may lose superseded outputs
+        in a request made `now`.
+        """
         return self.seen_entries if self.is_cold(now) else self.cold_entries
 
 
 def _find_request_time(entry: Entry) -> int:
-    """Return when the service received the request of a step, which is about when its answer began."""
+    """Return when the service received the request of a step,
+    which is about when its answer began.
+    """
     starts = (start for start in map(_find_start, entry.parts) if start is not None)
     return max(entry.info.time.created, next(starts, 0))
 
@@ -113,11 +129,17 @@ def _find_start(part: Part) -> int | None:
 def _list_prune_times(entries: Sequence[Entry]) -> set[int]:
     """Return the times at which old outputs were left out of requests, in ms since the epoch."""
     states = (part.state for entry in entries for part in entry.parts if isinstance(part, ToolPart))
-    return {s.time.compacted for s in states if isinstance(s, ToolStateCompleted) and s.time.compacted is not None}
+    return {
+        s.time.compacted
+        for s in states
+        if isinstance(s, ToolStateCompleted) and s.time.compacted is not None
+    }
 
 
 def find_superseded(entries: Sequence[Entry]) -> dict[str, str]:
-    """Return, by their ids, the tool parts with superseded outputs, each with the line that replaces the output."""
+    """Return, by their ids, the tool parts with superseded outputs,
+    each with the line that replaces the output.
+    """
     later = _LaterCalls()
     notes: dict[str, str] = {}
     for cwd, part, state in _walk_backwards(entries):
@@ -138,7 +160,9 @@ def _walk_backwards(entries: Sequence[Entry]) -> Iterator[tuple[str, ToolPart, T
 
 
 class SupersededOutputs:
-    """The outputs that the requests of a run omit, updated from step to step. `notes`: see `find_superseded`."""
+    """The outputs that the requests of a run omit, updated from step to step.
+    `notes`: see `find_superseded`.
+    """
 
     def __init__(self) -> None:
         self.notes: dict[str, str] = {}
@@ -146,7 +170,8 @@ class SupersededOutputs:
         self._droppable = 0
 
     def update(self, entries: Sequence[Entry], known: int, now: int) -> bool:
-        """Process new entries, for a request made `now`; return whether the omitted outputs changed.
+        """Process new entries, for a request made `now`;
+        return whether the omitted outputs changed.
 
         `known`: how many entries are the same as the last time.
         """
@@ -161,7 +186,9 @@ class SupersededOutputs:
 
 
 class _LaterCalls:
-    """The files that later calls read and changed, and the later calls themselves: entries are visited backwards."""
+    """The files that later calls read and changed, and the later calls themselves:
+    entries are visited backwards.
+    """
 
     def __init__(self) -> None:
         self._later_reads: dict[str, list[tuple[int, int]]] = {}
@@ -170,23 +197,35 @@ class _LaterCalls:
         self._folder_changes = 0
 
     def record_call(self, cwd: str, part: ToolPart, state: ToolStateCompleted) -> str | None:
-        """Record a call; return the line that replaces its output if later calls superseded it, else None."""
+        """Record a call; return the line that replaces its output if later calls superseded it,
+        else None.
+        """
         arguments: JSON = state.input
         if part.tool == "read" and (lines := _get_returned_lines(state)) is not None:
             return self._record_read(cwd, lines, shows_lines=UNCHANGED_KEY not in state.metadata)
-        if part.tool in _REPEATABLE_TOOLS:
-            return CALLED_AGAIN_NOTE if self._record_repeat((cwd, part.tool, msgspec.json.encode(arguments))) else None
+        if part.tool in REPEATABLE_TOOLS:
+            if UNCHANGED_KEY in state.metadata:
+                return None
+            return (
+                CALLED_AGAIN_NOTE
+                if self._record_repeat((cwd, part.tool, msgspec.json.encode(arguments)))
+                else None
+            )
         if part.tool == "bash":
             return RUN_AGAIN_NOTE if self._record_command(cwd, arguments) else None
         if part.tool in _ONE_FILE_EDIT_TOOLS:
             self._changed_paths.add(_make_absolute(cwd, str(arguments.get("filePath"))))
         elif part.tool == "apply_patch":
             patch = str(arguments.get("patchText"))
-            self._changed_paths.update(_make_absolute(cwd, path.strip()) for path in re.findall(_PATCHED_FILE, patch))
+            self._changed_paths.update(
+                _make_absolute(cwd, path.strip()) for path in re.findall(_PATCHED_FILE, patch)
+            )
         return None
 
     def _record_read(self, cwd: str, lines: "_ReturnedLines", *, shows_lines: bool) -> str | None:
-        """Record a read; return the note for it. `shows_lines`: it has the text, not a reference to an earlier read."""
+        """Record a read; return the note for it. `shows_lines`: it has the text,
+        not a reference to an earlier read.
+        """
         path, first, last = lines
         name = one_line(path.removeprefix(cwd.rstrip("/") + "/"), _MAX_PATH_LENGTH)
         later_ranges = self._later_reads.setdefault(path, [])
@@ -198,19 +237,30 @@ class _LaterCalls:
         return CHANGED_NOTE.format(path=name) if path in self._changed_paths else None
 
     def _record_command(self, cwd: str, arguments: JSON) -> bool:
-        """Record a command; return whether a later one is equal to it, and runs in the same folder."""
+        """Record a command; return whether a later one is equal to it,
+        and runs in the same folder.
+        """
         command = str(arguments.get("command"))
         if arguments.get("run_in_background"):
             return False
-        # A relative command may do something else before a `cd` than after it, so only commands without one between
-        # them are compared.
+        # A relative command may do something else before a `cd` than after it, so only commands
+        # without one between them are compared.
         if re.search(_CHANGES_FOLDER, command):
             self._folder_changes += 1
-        is_fixed = re.match(_STARTS_WITH_CD, command) or str(arguments.get("workdir") or "").startswith("/")
+        is_fixed = re.match(_STARTS_WITH_CD, command) or str(
+            arguments.get("workdir") or ""
+        ).startswith("/")
         # -1 stands for the folder that the command itself names.
         folder_state = -1 if is_fixed else self._folder_changes
         return self._record_repeat(
-            (cwd, "bash", command, arguments.get("workdir"), folder_state, bool(arguments.get("unchanged")))
+            (
+                cwd,
+                "bash",
+                command,
+                arguments.get("workdir"),
+                folder_state,
+                bool(arguments.get("unchanged")),
+            )
         )
 
     def _record_repeat(self, call: tuple[object, ...]) -> bool:
@@ -222,7 +272,9 @@ class _LaterCalls:
 
 
 class _ReturnedLines(NamedTuple):
-    """The lines in a result of `read`: the absolute path of the file, and the numbers of the first and last line."""
+    """The lines in a result of `read`: the absolute path of the file,
+    and the numbers of the first and last line.
+    """
 
     path: str
     first: int
@@ -230,7 +282,9 @@ class _ReturnedLines(NamedTuple):
 
 
 def _get_returned_lines(state: ToolStateCompleted) -> _ReturnedLines | None:
-    """Return the lines that a `read` returned; None: its result was cut, or is that of a folder or an attachment."""
+    """Return the lines that a `read` returned; None: its result was cut,
+    or is that of a folder or an attachment.
+    """
     display: JSON = state.metadata.get("display") or {}
     if not display.get("path") or not display.get("lineEnd") or "outputPath" in state.metadata:
         return None

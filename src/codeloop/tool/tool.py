@@ -1,6 +1,8 @@
-"""The types of tools: `Tool` and `BuiltinTool`, the result and the error of a call, and the context that a call gets.
+"""The types of tools: `Tool` and `BuiltinTool`, the result and the error of a call,
+and the context that a call gets.
 
-A tool is a value: name, description, parameters and one async function. The decorator `tool` makes one of a function.
+A tool is a value: name, description, parameters and one async function.
+The decorator `tool` makes one of a function.
 """
 
 from collections.abc import Awaitable, Callable
@@ -21,7 +23,7 @@ from codeloop.schema.part import FilePart
 from codeloop.schema.permission import Need, PermissionRule, Trait
 from codeloop.schema.wire import JSON
 from codeloop.tool.call_session import CallSession
-from codeloop.tool.json_schema import make_parameters_schema
+from codeloop.tool.json_schema import drop_unsent, make_parameters_schema
 from codeloop.tool.services import ToolServices
 from codeloop.workspace.workspace import Workspace
 
@@ -29,11 +31,12 @@ from codeloop.workspace.workspace import Workspace
 class Traits(Struct, frozen=True):
     """Properties of a tool that decide how its calls are run.
 
-    `concurrent`: calls may run at the same time as other calls of their step. Any other call waits for all earlier
-    calls of the step, and later calls wait for it.
+    `concurrent`: calls may run at the same time as other calls of their step. Any other call waits
+    for all earlier calls of the step, and later calls wait for it.
 
-    `keep`: the end of an over-long output that the model is shown. `permission`: the tool's name in permission rules;
-    empty: its own name. `need_traits`: traits of every permission that its calls need.
+    `keep`: the end of an over-long output that the model is shown. `permission`: the tool's name in
+    permission rules; empty: its own name. `need_traits`: traits of every permission
+    that its calls need.
     """
 
     concurrent: bool = False
@@ -66,9 +69,11 @@ class ToolResult(Struct, frozen=True):
 
 
 class Subtask(Struct, frozen=True):
-    """A task for a subagent. `session_id`: an earlier subagent's session to continue; `background`: do not wait.
+    """A task for a subagent. `session_id`: an earlier subagent's session to continue;
+    `background`: do not wait.
 
-    `model`: overrides the models of the agent and of the session. `format`: the format of the answer, as in prompts.
+    `model`: overrides the models of the agent and of the session.
+    `format`: the format of the answer, as in prompts.
     `permission`: rules of the subagent's session, which follow all others.
     """
 
@@ -92,7 +97,9 @@ class SubtaskResult(Struct, frozen=True):
 
 
 class ToolFailure(Exception):
-    """A call failed. The message says why; `advice` suggests an alternative to the model, and is not shown to users."""
+    """A call failed. The message says why; `advice` suggests an alternative to the model,
+    and is not shown to users.
+    """
 
     def __init__(self, message: str, metadata: JSON | None = None, *, advice: str = "") -> None:
         super().__init__(message)
@@ -115,7 +122,8 @@ def format_for_model(error: HasAdvice) -> str:
 
 
 class ToolContext(Protocol):
-    """What a running tool may use: its session, the work tree, shared services, and the ways to ask and to report.
+    """What a running tool may use: its session, the work tree, shared services,
+    and the ways to ask and to report.
 
     It has at most nine members and none is optional, so that a tool is easy to run in a test.
     """
@@ -132,7 +140,9 @@ class ToolContext(Protocol):
         ...
 
     async def ask(self, *needs: Need) -> bool:
-        """Wait until all needs are permitted; return whether the user was asked. Raises Denied or Rejected."""
+        """Wait until all needs are permitted; return whether the user was asked.
+        Raises Denied or Rejected.
+        """
         ...
 
     def report(self, *, title: str | None = None, metadata: JSON | None = None) -> None:
@@ -146,7 +156,9 @@ class ToolContext(Protocol):
 
 ToolFunction = Callable[[Any, ToolContext], Awaitable[ToolResult]]
 DescriptionBuilder = Callable[..., str | None]
-"""Takes the rulesets of a session and returns a tool's description for it; None: the tool is not offered."""
+"""Takes the rulesets of a session and returns a tool's description for it;
+None: the tool is not offered.
+"""
 
 
 class ExternalParameters(Struct, frozen=True):
@@ -162,9 +174,13 @@ class Tool(Struct, frozen=True):
     run: ToolFunction
     traits: Traits = NO_TRAITS
     build_description: DescriptionBuilder | None = None
-    """Builds the description for a session, in place of `description`; None: it is the same for all sessions."""
+    """Builds the description for a session, in place of `description`;
+    None: it is the same for all sessions.
+    """
     schema: JSON | None = None
-    """The parameter schema of an external tool, which validates its own arguments: `run` then gets the raw object."""
+    """The parameter schema of an external tool, which validates its own arguments: `run`
+    then gets the raw object.
+    """
 
     @property
     def permission(self) -> str:
@@ -177,10 +193,20 @@ class Tool(Struct, frozen=True):
         return self.traits.need_traits
 
     @property
+    def parameters(self) -> JSON:
+        """The JSON schema of its arguments, with the parameters that models are not told of."""
+        return make_parameters_schema(self.params) if self.schema is None else self.schema
+
+    @property
     def spec(self) -> ToolSpec:
-        """The name, the description and the parameter schema, as requests to models contain them."""
-        schema = make_parameters_schema(self.params) if self.schema is None else self.schema
-        return ToolSpec(self.name, self.description, schema)
+        """The name, the description and the parameter schema,
+        as requests to models contain them.
+        """
+        return ToolSpec(
+            self.name,
+            self.description,
+            drop_unsent(self.parameters) if self.schema is None else self.schema,
+        )
 
     @property
     def implementation(self) -> "Tool":
@@ -189,10 +215,12 @@ class Tool(Struct, frozen=True):
 
 
 class BuiltinTool(Struct, frozen=True):
-    """The table row of a built-in tool. The tool's own module is only imported at the first call, for a fast start.
+    """The table row of a built-in tool. The tool's own module is only imported at the first call,
+    for a fast start.
 
-    `target`: where the `Tool` is, as `room.module:name`. `permission`: its name in permission rules. `parameters`: the
-    JSON schema of its arguments.
+    `target`: where the `Tool` is, as `room.module:name`. `permission`: its name in permission
+    rules. `parameters`: the JSON schema of its arguments,
+    with the parameters that models are not told of.
     """
 
     name: str
@@ -210,8 +238,10 @@ class BuiltinTool(Struct, frozen=True):
 
     @property
     def spec(self) -> ToolSpec:
-        """The name, the description and the parameter schema, as requests to models contain them."""
-        return ToolSpec(self.name, self.description, self.parameters)
+        """The name, the description and the parameter schema,
+        as requests to models contain them.
+        """
+        return ToolSpec(self.name, self.description, drop_unsent(self.parameters))
 
     @property
     def implementation(self) -> Tool:

@@ -1,4 +1,6 @@
-"""The hooks of extensions as tools and their calls see them: the runner's protocol, and the null object without any."""
+"""The hooks of extensions as tools and their calls see them: the runner's protocol,
+and the null object without any.
+"""
 
 from typing import Protocol
 

@@ -16,25 +16,28 @@ from codeloop.schema.limits import TOOL_ARGUMENTS, TOOL_DEPTH, TOOL_ITEMS
 from codeloop.schema.part import NOTE_KEY
 from codeloop.schema.permission import Ruleset
 from codeloop.schema.wire import JSON, bound_depth, replace
-from codeloop.tool.json_schema import drop_nulls, format_signature
+from codeloop.tool.json_schema import drop_nulls, drop_unsent, format_signature
 from codeloop.tool.tool import BuiltinTool, Tool, ToolContext, ToolResult
 
 _decode_object = bound_depth(msgspec.json.Decoder(JSON).decode)
 
 _PATCH_MODEL_PATTERNS = (
-    "gpt-5*",
-    "gpt-6*",
-    "*/gpt-5*",
-    "*/gpt-6*",
-    "*openai.gpt-5*",
-    "*openai.gpt-6*",
+    *(
+        f"{start}gpt-{number}*"
+        for start in ("", "*/", "*openai.")
+        for number in ("5", "6", "7", "8", "9", "1?")
+    ),
     "*codex*",
 )
-"""Models that were trained to change files by patches;
-all others are offered `edit` and `write`.
+"""Models that were trained to change files by patches, and their successors;
+others are offered `edit` and `write`.
 """
 
 _PATCH_TOOLS = frozenset({"apply_patch"})
+_LOOKING_TOOLS = frozenset(
+    {"read", "grep", "glob", "list", "todoread", "bash_output", "task_output"}
+)
+"""Tools that change nothing: a call that broke off does no harm."""
 _TEXT_EDIT_TOOLS = frozenset({"edit", "multiedit", "write"})
 
 
@@ -135,16 +138,28 @@ class Toolbox(Struct, dict=True):
     def _specs_by_name(self) -> dict[str, ToolSpec]:
         return {tool.name: tool.spec for tool in self.tools}
 
-    def list_specs(self, model: str, *rulesets: Ruleset) -> tuple[ToolSpec, ...]:
-        """Return the specs of the tools to offer to a model (by its id):
-        they suit it, and no rule denies them.
+    @cached_property
+    def _schemas_by_name(self) -> dict[str, JSON]:
+        """The schemas by which calls are read, with the parameters that models are not told of."""
+        return {tool.name: tool.parameters for tool in self.tools}
+
+    def list_specs(
+        self, model: str, *rulesets: Ruleset, needed: frozenset[str] = frozenset()
+    ) -> tuple[ToolSpec, ...]:
+        """Return the specs of the tools to offer to a model (by its id): they suit it,
+        and no rule denies them.
+
+        `needed`: names of tools that are otherwise only offered where a rule
+        names them (OFFER_PATTERN).
         """
         unsuitable = _list_unsuitable_tools(model)
         offers = (
             self._make_spec(tool, rulesets)
             for tool in self.tools
             if tool.name not in unsuitable
-            and is_offered(tool.name, *rulesets, traits=tool.need_traits)
+            and is_offered(
+                tool.name, *rulesets, traits=tool.need_traits, is_needed=tool.name in needed
+            )
             and is_offered(tool.permission, *rulesets, traits=tool.need_traits)
         )
         return tuple(spec for spec in offers if spec is not None)
@@ -170,14 +185,19 @@ class Toolbox(Struct, dict=True):
 
         if len(arguments) > TOOL_ARGUMENTS.value:
             reason = f"The arguments of {name} have more than {TOOL_ARGUMENTS.value:,} characters, so it was not run."
-            return InvalidToolCall(reason, {}, is_unusable=False, advice="Make several calls, or use a command.")
+            return InvalidToolCall(
+                reason, {}, is_unusable=False, advice="Make several calls, or use a command."
+            )
         notes: list[str] = []
-        known_name = name if name in self.tools_by_name else match_tool(name, list(self.tools_by_name))
-        schema = self._specs_by_name[known_name].parameters if known_name else {}
+        known_name = (
+            name if name in self.tools_by_name else match_tool(name, list(self.tools_by_name))
+        )
+        schema = self._schemas_by_name[known_name] if known_name else {}
         value = _read_arguments(arguments, schema, notes)
-        # Some agents have one tool with commands for all that an editor does,
-        # or an `edit` with a list of edits.
-        if isinstance(value, dict) and known_name in {None, "edit"}:
+        if isinstance(value, str) and known_name in _LOOKING_TOOLS:
+            value = _close_arguments(arguments, notes) or value
+        # Some agents have one tool with commands for all that an editor does.
+        if isinstance(value, dict) and known_name is None:
             editor_call = translate_editor_call(name, value)
             if editor_call is not None:
                 our_name, our_arguments = editor_call
@@ -189,7 +209,11 @@ class Toolbox(Struct, dict=True):
         tool = self.tools_by_name[known_name].implementation
         if isinstance(value, str):
             reason = f"The arguments of {tool.name} {value}."
-            return InvalidToolCall(f"{reason} It takes {format_signature(known_name, schema)}.", {}, is_unusable=True)
+            return InvalidToolCall(
+                f"{reason} It takes {format_signature(known_name, drop_unsent(schema))}.",
+                {},
+                is_unusable=True,
+            )
         if tool.schema is not None:
             return _prepare_external_call(tool, value, notes)
         return _validate_call(tool, schema, value, notes)
@@ -215,7 +239,9 @@ class Toolbox(Struct, dict=True):
 
 
 def _prepare_external_call(tool: Tool, arguments: JSON, notes: list[str]) -> PreparedCall:
-    """Prepare a call of a tool that checks its arguments itself, such as an extension's or an MCP server's."""
+    """Prepare a call of a tool that checks its arguments itself,
+    such as an extension's or an MCP server's.
+    """
     # Imported late: a session that calls no such tool does not pay for it.
     from codeloop.tool.repair.typed_values import convert_texts
 
@@ -223,7 +249,9 @@ def _prepare_external_call(tool: Tool, arguments: JSON, notes: list[str]) -> Pre
     return PreparedCall(tool, converted, converted, "; ".join(notes))
 
 
-def _validate_call(tool: Tool, schema: JSON, arguments: JSON, notes: list[str]) -> PreparedCall | InvalidToolCall:
+def _validate_call(
+    tool: Tool, schema: JSON, arguments: JSON, notes: list[str]
+) -> PreparedCall | InvalidToolCall:
     """Convert the arguments of a call to the tool's struct. Repairs are added to `notes`."""
     from codeloop.tool.repair.calls import CallNotSupported, repair_for_tool, repair_parameters
 
@@ -241,13 +269,17 @@ def _validate_call(tool: Tool, schema: JSON, arguments: JSON, notes: list[str]) 
         params = msgspec.convert(repaired, tool.params, strict=False)
     except (msgspec.ValidationError, OverflowError) as error:
         try:
-            unpacked = repair_parameters(drop_nulls(_parse_quoted_values(repaired), schema), schema, notes)
+            unpacked = repair_parameters(
+                drop_nulls(_parse_quoted_values(repaired), schema), schema, notes
+            )
             params = msgspec.convert(unpacked, tool.params, strict=False)
         except (msgspec.ValidationError, OverflowError):
             reason = f"The {tool.name} tool was called with invalid arguments: {error}."
             other_mistakes = f" Also: {'; '.join(dict.fromkeys(notes))}." if notes else ""
-            usage = f"It takes {format_signature(tool.name, schema)}."
-            return InvalidToolCall(f"{reason}{other_mistakes}", arguments, is_unusable=False, advice=usage)
+            usage = f"It takes {format_signature(tool.name, drop_unsent(schema))}."
+            return InvalidToolCall(
+                f"{reason}{other_mistakes}", arguments, is_unusable=False, advice=usage
+            )
     return PreparedCall(tool, params, repaired, "; ".join(dict.fromkeys(notes)))
 
 
@@ -264,6 +296,18 @@ def _read_arguments(arguments: str, schema: JSON, notes: list[str]) -> JSON | st
     return value if repaired is None else _parse_arguments(repaired)
 
 
+def _close_arguments(arguments: str, notes: list[str]) -> JSON | None:
+    """Return what is whole of a call's arguments that broke off, with a note; None: nothing is."""
+    from codeloop.tool.repair.arguments import CUT_OFF_NOTE, close_arguments
+
+    closed = close_arguments(arguments)
+    value = None if closed is None else _parse_arguments(closed)
+    if not isinstance(value, dict):
+        return None
+    notes.append(CUT_OFF_NOTE)
+    return value
+
+
 def _parse_arguments(arguments: str) -> JSON | str:
     """Return the JSON object, or why there is none: what the arguments are instead."""
     deepest = TOOL_DEPTH.value
@@ -273,10 +317,14 @@ def _parse_arguments(arguments: str) -> JSON | str:
     except msgspec.DecodeError as error:
         return f"are not a JSON object: {error}"
     except RecursionError:
-        return f"are not a JSON object that can be taken: they are nested deeper than {deepest} levels"
+        return (
+            f"are not a JSON object that can be taken: they are nested deeper than {deepest} levels"
+        )
     # Counting brackets is cheap; the value is only walked when there are enough of them.
     if arguments.count("[") + arguments.count("{") > deepest and _is_nested_deeper(value, deepest):
-        return f"are not a JSON object that can be taken: they are nested deeper than {deepest} levels"
+        return (
+            f"are not a JSON object that can be taken: they are nested deeper than {deepest} levels"
+        )
     # So is counting commas.
     longest = TOOL_ITEMS.value
     if arguments.count(",") >= longest and _has_longer_list(value, longest):

@@ -1,4 +1,6 @@
-"""The Textual app of the terminal UI: composes the widgets, and handles keys, resizes and answers of the terminal."""
+"""The Textual app of the terminal UI: composes the widgets, and handles keys,
+resizes and answers of the terminal.
+"""
 
 import asyncio
 from collections.abc import Sequence
@@ -21,7 +23,11 @@ from codeloop.tui.settings.ui_launch import UiLaunch
 from codeloop.tui.state.conversation_items import NoticeKind
 from codeloop.tui.terminal.input.input_queue import InputDropped
 from codeloop.tui.terminal.terminal_colours import parse_dark_background
-from codeloop.tui.terminal.terminal_driver import BACKGROUND_NUMBER, TerminalAnswered, TerminalClosed
+from codeloop.tui.terminal.terminal_driver import (
+    BACKGROUND_NUMBER,
+    TerminalAnswered,
+    TerminalClosed,
+)
 from codeloop.tui.ui import Ui
 from codeloop.tui.widgets.base_widgets import PlainHorizontal, PlainVertical
 from codeloop.tui.widgets.session_tab import SessionTab
@@ -31,7 +37,9 @@ from codeloop.tui.widgets.tab_bar import TabBar
 
 
 class TerminalUI(Ui, inherit_bindings=False):
-    """The app with its widgets, key dispatcher and event handler; `Ui` is what actions use of it."""
+    """The app with its widgets, key dispatcher and event handler;
+    `Ui` is what actions use of it.
+    """
 
     ENABLE_COMMAND_PALETTE = False
     commands = COMMANDS
@@ -46,9 +54,12 @@ class TerminalUI(Ui, inherit_bindings=False):
     problems: Sequence[str] = ()
     """Problems of the settings, shown on the first screen."""
 
-    def __init__(self, launch: UiLaunch, appearance: Appearance, keymap: Keymap, choices: Choices) -> None:
+    def __init__(
+        self, launch: UiLaunch, appearance: Appearance, keymap: Keymap, choices: Choices
+    ) -> None:
         super().__init__(launch, appearance, keymap, choices)
-        # The dispatcher gets Textual's own handler, since `on_event` of this class calls the dispatcher.
+        # The dispatcher gets Textual's own handler, since `on_event` of this class
+        # calls the dispatcher.
         self.dispatcher = KeyDispatcher(self, super().on_event)
 
     def get_default_screen(self) -> MainScreen:
@@ -70,7 +81,8 @@ class TerminalUI(Ui, inherit_bindings=False):
         await self.open_tab(None)
         for problem in self.problems:
             self.say(problem, "warning")
-        # Opening a project takes the loop for a while; the prompt is on the screen, and takes keys, before that.
+        # Opening a project takes the loop for a while; the prompt is on the screen, and takes keys,
+        # before that.
         self.call_after_refresh(self.begin)
 
     @on(TerminalClosed)
@@ -82,14 +94,18 @@ class TerminalUI(Ui, inherit_bindings=False):
             self.exit(0)
 
     def _exit_after_crash(self, project_task: "asyncio.Task[None]") -> None:
-        """Exit when opening the project, or closing it, has crashed; `wait_for_close` raises the error again."""
+        """Exit when opening the project, or closing it, has crashed;
+        `wait_for_close` raises the error again.
+        """
         if not project_task.cancelled() and project_task.exception() is not None:
             self.exit(1, return_code=1)
 
     def interrupt(self) -> None:
-        """End the program, unless the interrupt was meant for another program that has the terminal.
+        """End the program, unless the interrupt was meant for another program
+        that has the terminal.
 
-        The terminal sends SIGINT to all processes of the foreground group, so also to this one behind an editor.
+        The terminal sends SIGINT to all processes of the foreground group,
+        so also to this one behind an editor.
         """
         if not self.is_suspended:
             self.quit()
@@ -132,13 +148,28 @@ class TerminalUI(Ui, inherit_bindings=False):
     @on(InputDropped)
     def _drop_held_keys(self, event: InputDropped) -> None:
         self.dispatcher.key_order.drop_held()
-        # Textual's toast, also in an empty session: the key that comes next may dismiss a notice below the greeting.
+        # Textual's toast, also in an empty session: the key that comes next may dismiss a
+        # notice below the greeting.
         super().notify(f"{event.count:,} keys that waited were dropped.", severity="warning")
 
-    def notify(self, message: str, *, title: str = "", severity: SeverityLevel = "information", **options: Any) -> None:
-        """Show a message for a while; in an empty session it stays below the greeting, instead of covering it."""
-        # With a dialog open (a second screen), the greeting is covered, and a notice below it would not be seen.
-        if self.shown_tab is not None and self.shown_tab.view is None and len(self.screen_stack) == 1:
+    def notify(
+        self,
+        message: str,
+        *,
+        title: str = "",
+        severity: SeverityLevel = "information",
+        **options: Any,
+    ) -> None:
+        """Show a message for a while; in an empty session it stays below the greeting,
+        instead of covering it.
+        """
+        # With a dialog open (a second screen), the greeting is covered,
+        # and a notice below it would not be seen.
+        if (
+            self.shown_tab is not None
+            and self.shown_tab.view is None
+            and len(self.screen_stack) == 1
+        ):
             kind: NoticeKind = "info" if severity == "information" else severity
             self.say(f"{title}: {message}" if title else message, kind)
         else:
@@ -150,7 +181,9 @@ class TerminalUI(Ui, inherit_bindings=False):
             self.exit(0)
             return
         self.event_handler = EventHandler(self)
-        self.project_task = asyncio.create_task(run_project(self, self._ask_trust, self.event_handler.handle))
+        self.project_task = asyncio.create_task(
+            run_project(self, self._ask_trust, self.event_handler.handle)
+        )
         self.project_task.add_done_callback(self._exit_after_crash)
         self.dispatcher.replay_events_before_opening()
 

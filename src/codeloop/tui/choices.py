@@ -1,6 +1,8 @@
-"""The agents, models and permission profiles of a project, and the ones that a tab's next prompt uses.
+"""The agents, models and permission profiles of a project,
+and the ones that a tab's next prompt uses.
 
-Commands that switch them are in `actions/choices.py`; the status bar shows them, and the prompt completes their names.
+Commands that switch them are in `actions/choices.py`;
+the status bar shows them, and the prompt completes their names.
 """
 
 import asyncio
@@ -37,7 +39,9 @@ class Choices:
     It also creates the tabs' prompts, whose completion needs the same client.
     """
 
-    def __init__(self, launch: UiLaunch, settings: UiSettings, commands: Sequence[PromptCommand] = ()) -> None:
+    def __init__(
+        self, launch: UiLaunch, settings: UiSettings, commands: Sequence[PromptCommand] = ()
+    ) -> None:
         """`commands`: the program's commands, completed before the project's."""
         self.settings = settings
         self.client = LateClient()
@@ -46,7 +50,9 @@ class Choices:
         self.connection_problem = ""
         """Why the server can't be reached, as the status bar shows it; "" while it can be."""
         self.on_connection_change: Callable[[], object] = lambda: None
-        """Called when `connection_problem` has changed: nothing else may happen for long that draws the status bar."""
+        """Called when `connection_problem` has changed: nothing else may happen for long
+        that draws the status bar.
+        """
         self.model_memory = ModelMemory(launch.state_folder)
         self._configured_model: ModelRef | None = None
         self._profile = ""
@@ -78,15 +84,22 @@ class Choices:
             write_setting(self._launch.own_settings, key, value)
 
     def report_connection(self, text: str) -> None:
-        """Note, for the status bar, what the connection reports: that the server is lost, or is back."""
-        # The connection reports in sentences, for line mode, too; this is the one that ends an outage.
+        """Note, for the status bar, what the connection reports: that the server is lost,
+        or is back.
+        """
+        # The connection reports in sentences, for line mode, too;
+        # this is the one that ends an outage.
         self.connection_problem = "" if text.endswith("is back.") else text
         self.on_connection_change()
 
     def create_prompt(self) -> PromptInput:
         """Return a new prompt widget."""
         # Entries of any other type are reported at the start, and left at their defaults.
-        keys = {name: keys for name, keys in self.settings.keybinds.items() if isinstance(keys, str) or keys is False}
+        keys = {
+            name: keys
+            for name, keys in self.settings.keybinds.items()
+            if isinstance(keys, str) or keys is False
+        }
         return PromptInput(
             ClientCompleter(self.client, self._commands, self._launch.directory),
             self._store,
@@ -98,7 +111,9 @@ class Choices:
         self._store.close()
 
     def find_agent(self, tab: SessionTab) -> str | None:
-        """Return the name of the agent of a tab's next prompt; None: the agents are not known yet."""
+        """Return the name of the agent of a tab's next prompt;
+        None: the agents are not known yet.
+        """
         agent_name = tab.agent or (tab.session.agent if tab.session else None) or self._launch.agent
         return agent_name or next((agent.name for agent in self.primary_agents), None)
 
@@ -116,8 +131,8 @@ class Choices:
     def get_chosen_model(self, tab: SessionTab) -> ModelRef | None:
         """Return the model chosen for a tab's next prompt; None: the agent's or the configured one.
 
-        What was chosen in the tab comes first, then the session's last model, then the command line's; where nothing
-        is configured either, the model that was used last.
+        What was chosen in the tab comes first, then the session's last model, then the command
+        line's; where nothing is configured either, the model that was used last.
         """
         agent_model = self._get_agent_model(tab)
         session = tab.session
@@ -127,30 +142,42 @@ class Choices:
             model = session.model
             variant = None if model.variant == NO_VARIANT else model.variant
             return ModelRef(provider_id=model.provider_id, model_id=model.id, variant=variant)
-        if self._launch.model is not None or agent_model is not None or self._configured_model is not None:
+        if (
+            self._launch.model is not None
+            or agent_model is not None
+            or self._configured_model is not None
+        ):
             return self._launch.model
         # Nothing is configured: the model that was used last.
         return next(iter(self.list_usable_models(self.model_memory.read().recent)), None)
 
     def resolve_model(self, tab: SessionTab) -> ModelRef | None:
-        """Return the model that a tab's next prompt goes to; None: there is none, or the project is not open."""
+        """Return the model that a tab's next prompt goes to;
+        None: there is none, or the project is not open.
+        """
         model = self.get_chosen_model(tab) or self._get_agent_model(tab) or self._configured_model
         if model is not None or self.providers is None or not self.providers.providers:
             return model
         # The default model of the first provider.
         provider_id = self.providers.providers[0].id
         model_id = self.providers.default.get(provider_id)
-        return ModelRef(provider_id=provider_id, model_id=model_id) if model_id is not None else None
+        return (
+            ModelRef(provider_id=provider_id, model_id=model_id) if model_id is not None else None
+        )
 
     def require_model(self, tab: SessionTab) -> ModelRef:
-        """Return the model that a tab's next prompt goes to. Raises UsageProblem if there is none."""
+        """Return the model that a tab's next prompt goes to.
+        Raises UsageProblem if there is none.
+        """
         model = self.resolve_model(tab)
         if model is None:
             raise UsageProblem("No model can be used yet. /connect sets one up.")
         return model
 
     def find_local_server(self, tab: SessionTab) -> str:
-        """Return the name of the local model server that is used because nothing else was chosen; "": none is."""
+        """Return the name of the local model server that is used because nothing else was chosen;
+        "": none is.
+        """
         if (
             self.get_chosen_model(tab) is not None
             or self._get_agent_model(tab) is not None
@@ -158,14 +185,20 @@ class Choices:
         ):
             return ""
         entry = self.find_model_entry(tab)
-        if entry is None or self.providers is None or urlsplit(entry.api.url).hostname not in LOCAL_HOSTS:
+        if (
+            entry is None
+            or self.providers is None
+            or urlsplit(entry.api.url).hostname not in LOCAL_HOSTS
+        ):
             return ""
         providers = (each for each in self.providers.providers if each.id == entry.provider_id)
         # `custom`: it is used without a key, so it was found on this machine, not set up.
         return next((each.name for each in providers if each.source == "custom"), "")
 
     def list_usable_models(self, names: Sequence[str]) -> list[ModelRef]:
-        """Return the usable models among `names` (`provider/model`), each with the effort last used with it."""
+        """Return the usable models among `names` (`provider/model`),
+        each with the effort last used with it.
+        """
         variants = self.model_memory.read().variants
         models: list[ModelRef] = []
         for name in names:
@@ -173,7 +206,9 @@ class Choices:
             entry = self._find_entry(model) if model is not None else None
             if model is not None and entry is not None:
                 variant = variants.get(name)
-                models.append(replace(model, variant=variant if variant in (entry.variants or {}) else None))
+                models.append(
+                    replace(model, variant=variant if variant in (entry.variants or {}) else None)
+                )
         return models
 
     def use_model(self, tab: SessionTab, model: ModelRef) -> None:
@@ -206,7 +241,9 @@ def find_model(choices: Choices, name: str) -> ModelRef:
     """Return a model by its name, with or without its provider. Raises UsageProblem."""
     providers = choices.providers.providers if choices.providers is not None else ()
     names = [f"{provider.id}/{model_id}" for provider in providers for model_id in provider.models]
-    matches = [name] if name in names else [each for each in names if each.partition("/")[2] == name]
+    matches = (
+        [name] if name in names else [each for each in names if each.partition("/")[2] == name]
+    )
     if len(matches) == 1:
         return choices.list_usable_models(matches)[0]
     if matches:

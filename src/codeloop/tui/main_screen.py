@@ -41,7 +41,8 @@ class MainScreen(Screen[None]):
         super().__init__(id="_default")
         self._ui = ui
         self._dispatcher = dispatcher
-        # Textual's own period, the time between two frames, delays what a key changes so much that it is noticed.
+        # Textual's own period, the time between two frames,
+        # delays what a key changes so much that it is noticed.
         set_update_period(UPDATE_PERIOD_SECONDS)
 
     def on_key(self, event: events.Key) -> None:
@@ -72,9 +73,13 @@ class MainScreen(Screen[None]):
         if command is None:
             ui.start_task(run_project_command(ui, ui.tab, event.name, event.words, event.files))
         elif event.words and not command.arguments:
-            self._refuse_command(event, "takes no words. To say this to the model, put a space first.")
+            self._refuse_command(
+                event, "takes no words. To say this to the model, put a space first."
+            )
         elif event.files and command.id != "session_new":
-            self._refuse_command(event, "takes no images. To send them to the model, put a space first.")
+            self._refuse_command(
+                event, "takes no images. To send them to the model, put a space first."
+            )
         elif event.files:
             ui.start_task(start_session(ui, PromptEntry(event.words, files=event.files)))
         elif command.group == SESSION and not ui.opened_event.is_set():
@@ -84,7 +89,9 @@ class MainScreen(Screen[None]):
 
     def _refuse_command(self, event: PromptSlashCommand, reason: str) -> None:
         """Put a command back into the prompt, to be corrected, and say why."""
-        self._ui.tab.prompt.set_entry(PromptEntry(f"/{event.name} {event.words}", files=event.files))
+        self._ui.tab.prompt.set_entry(
+            PromptEntry(f"/{event.name} {event.words}", files=event.files)
+        )
         self._ui.say(f"/{event.name} {reason}", "warning")
 
     @on(CommandPressed)
@@ -133,7 +140,8 @@ class MainScreen(Screen[None]):
 
     @on(Transcript.FollowChanged)
     def _redraw_bars(self) -> None:
-        # The status bar offers a key to the end of the conversation while the view does not follow it.
+        # The status bar offers a key to the end of the conversation while the
+        # view does not follow it.
         self._ui.draw()
 
     @on(TabBar.Clicked)

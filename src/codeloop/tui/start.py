@@ -1,4 +1,6 @@
-"""Starts the terminal UI, connects it with the process's signals, and ends it; `cli/terminal_ui.py` calls it."""
+"""Starts the terminal UI, connects it with the process's signals, and ends it;
+`cli/terminal_ui.py` calls it.
+"""
 
 import asyncio
 import gc
@@ -28,7 +30,9 @@ def run_terminal_ui(launch: UiLaunch) -> int:
 
 
 def create_ui(launch: UiLaunch, terminal: TerminalColours | None = None) -> TerminalUI:
-    """Create the UI with the user's settings, for a terminal with these colours (None: the default)."""
+    """Create the UI with the user's settings, for a terminal with these
+    colours (None: the default).
+    """
     if terminal is not None:
         # Textual knows no system without colours: there the colourless theme leaves them out.
         set_colour_system("standard" if terminal.depth == "none" else terminal.depth)
@@ -43,7 +47,8 @@ def create_ui(launch: UiLaunch, terminal: TerminalColours | None = None) -> Term
     appearance.child_key = keymap.format_key("session_child_first")
     appearance.open_key = keymap.format_key("calls_toggle")
     commands = [
-        PromptCommand(name, row.arguments, row.title, aliases=row.aliases) for name, row in COMMANDS_BY_SLASH.items()
+        PromptCommand(name, row.arguments, row.title, aliases=row.aliases)
+        for name, row in COMMANDS_BY_SLASH.items()
     ]
     ui = TerminalUI(launch, appearance, keymap, Choices(launch, settings, commands))
     ui.problems = [
@@ -62,7 +67,9 @@ async def _run_ui(launch: UiLaunch) -> int:
     for signal_number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         # A signal that the parent process has set to be ignored, as `nohup` does, stays ignored.
         if signal.getsignal(signal_number) is not signal.SIG_IGN:
-            loop.add_signal_handler(signal_number, ui.interrupt if signal_number == signal.SIGINT else ui.quit)
+            loop.add_signal_handler(
+                signal_number, ui.interrupt if signal_number == signal.SIGINT else ui.quit
+            )
     collection_task = asyncio.create_task(_enable_garbage_collection(ui))
     try:
         await ui.run_async(mouse=ui.choices.settings.mouse)
@@ -82,8 +89,11 @@ async def _run_ui(launch: UiLaunch) -> int:
 
 
 async def _enable_garbage_collection(ui: TerminalUI) -> None:
-    """Enable garbage collection once the project is open; `cli/terminal_ui.py` has disabled it for the start."""
+    """Enable garbage collection once the project is open;
+    `cli/terminal_ui.py` has disabled it for the start.
+    """
     await ui.opened_event.wait()
-    # Objects of the start live as long as the program: scanning them again and again would only delay keys.
+    # Objects of the start live as long as the program: scanning them again and
+    # again would only delay keys.
     gc.freeze()
     gc.enable()

@@ -1,4 +1,5 @@
-"""The base of the app, as actions use it: the tabs with their sessions, background tasks, notices and drawing.
+"""The base of the app, as actions use it: the tabs with their sessions, background tasks,
+notices and drawing.
 
 `app.py` adds the layout and the handling of keys.
 """
@@ -41,8 +42,13 @@ from codeloop.tui.widgets.sidebar import Sidebar
 from codeloop.tui.widgets.status_bar import FRAMES_PER_SECOND, StatusBar, StatusContent
 from codeloop.tui.widgets.tab_bar import TabBar, make_window_title
 
-# What an empty session says: characters to type in the prompt, and ids of commands, whose keys are shown.
-PROMPT_HINTS = (("@", "mention a file or an agent"), ("/", "run a command"), ("!", "run a shell command"))
+# What an empty session says: characters to type in the prompt, and ids of commands,
+# whose keys are shown.
+PROMPT_HINTS = (
+    ("@", "mention a file or an agent"),
+    ("/", "run a command"),
+    ("!", "run a shell command"),
+)
 COMMAND_HINTS = (("session_list", "resume an earlier session"), ("command_list", "everything else"))
 
 FRAME_SECONDS = 1 / FRAMES_PER_SECOND
@@ -52,7 +58,9 @@ Say “go on” to continue; if it is still being written, stop that first with 
 
 
 class ConversationPictures(Protocol):
-    """Draws pictures within the conversation; a protocol, since the class is imported with the first picture."""
+    """Draws pictures within the conversation; a protocol,
+    since the class is imported with the first picture.
+    """
 
     async def take_answer(self, query: str, answer: str) -> None:
         """Handle an answer of the terminal."""
@@ -74,12 +82,16 @@ class Ui(TerminalApp, inherit_bindings=False):
     commands: Sequence[UiCommand] = ()
     """All commands."""
     tasks: dict[asyncio.Task[Any], float | None]
-    """The background tasks. A command's has the time when it started or last closed a dialog (monotonic seconds).
+    """The background tasks. A command's has the time when it started or last closed a
+    dialog (monotonic seconds).
 
-    None: no command. Keys typed after a command wait for the dialog that it may open (`keys/key_dispatcher.py`).
+    None: no command. Keys typed after a command wait for the dialog that it may open
+    (`keys/key_dispatcher.py`).
     """
 
-    def __init__(self, launch: UiLaunch, appearance: Appearance, keymap: Keymap, choices: Choices) -> None:
+    def __init__(
+        self, launch: UiLaunch, appearance: Appearance, keymap: Keymap, choices: Choices
+    ) -> None:
         super().__init__(ansi_color=None if appearance.has_colours else True)
         self.launch = launch
         self.appearance = appearance
@@ -126,10 +138,16 @@ class Ui(TerminalApp, inherit_bindings=False):
 
     @property
     def client(self) -> Client:
-        """The client of the shown session, or of the directory. Raises UsageProblem before the project is open."""
+        """The client of the shown session, or of the directory.
+        Raises UsageProblem before the project is open.
+        """
         if self.sessions is None:
             raise UsageProblem("The project is still being opened.")
-        return self.sessions.get_session_client(self.tab.session) if self.tab.session else self.sessions.client
+        return (
+            self.sessions.get_session_client(self.tab.session)
+            if self.tab.session
+            else self.sessions.client
+        )
 
     @property
     def session(self) -> Session:
@@ -139,17 +157,23 @@ class Ui(TerminalApp, inherit_bindings=False):
         return self.tab.session
 
     async def open_tab(self, session: Session | None, into: SessionTab | None = None) -> SessionTab:
-        """Show a session in the tab that has it, else in `into`, else in an empty tab, else in a new one.
+        """Show a session in the tab that has it, else in `into`, else in an empty tab,
+        else in a new one.
 
         None: an empty tab, whose first prompt creates a session. Raises CodeloopError.
         """
-        # One after the other: two that are opened at once would take the same empty tab, or one that is half mounted.
+        # One after the other: two that are opened at once would take the same empty tab,
+        # or one that is half mounted.
         async with self._opening_lock:
             return await self._open_tab(session, into)
 
     async def _open_tab(self, session: Session | None, into: SessionTab | None) -> SessionTab:
-        tabs_with_session = (tab for tab in self.tabs if session and tab.session and tab.session.id == session.id)
-        tab = next(tabs_with_session, into) or next((tab for tab in self.tabs if tab.view is None), None)
+        tabs_with_session = (
+            tab for tab in self.tabs if session and tab.session and tab.session.id == session.id
+        )
+        tab = next(tabs_with_session, into) or next(
+            (tab for tab in self.tabs if tab.view is None), None
+        )
         if tab is None:
             tab = _create_tab(self)
             await self.query_one("#tabs", Vertical).mount(tab)
@@ -159,9 +183,13 @@ class Ui(TerminalApp, inherit_bindings=False):
             tab.show(view)
             if view.is_interrupted and not view.requests:
                 tab.say(NoticeItem("cut", INCOMPLETE_ANSWER, "warning"))
-            # While the lock is held, this session was created for the text that is being sent from this prompt.
-            tab.prompt.show_session(self.choices.client, session.id, is_new=tab.creation_lock.locked())
-        # The user may have left the tab `into` while its session was created: then it stays in the background.
+            # While the lock is held, this session was created for the text that is being
+            # sent from this prompt.
+            tab.prompt.show_session(
+                self.choices.client, session.id, is_new=tab.creation_lock.locked()
+            )
+        # The user may have left the tab `into` while its session was created: then it
+        # stays in the background.
         if into is None or into is self.shown_tab or self.shown_tab is None:
             self.show_tab(tab)
         return tab
@@ -253,13 +281,16 @@ class Ui(TerminalApp, inherit_bindings=False):
         return has_scrolled
 
     def _fatal_error(self) -> None:
-        """Exit because of an error, without Textual's own report: that prints the values of variables, keys among them.
+        """Exit because of an error, without Textual's own report: that prints the values of
+        variables, keys among them.
 
         `start.py` raises the error again once the terminal is restored.
         """
         error = self.failure
         if error is not None:
-            logging.getLogger("codeloop.tui").critical("crashed: %s", " ".join(traceback.format_exception(error)))
+            logging.getLogger("codeloop.tui").critical(
+                "crashed: %s", " ".join(traceback.format_exception(error))
+            )
         self._close_messages_no_wait()
 
     def advance_animation(self) -> None:
@@ -284,7 +315,8 @@ class Ui(TerminalApp, inherit_bindings=False):
             advice = "\nHere /connect does that." if "codeloop auth login" in str(error) else ""
             self.say(str(error) + advice, "error")
         else:
-            # A bug: the user sees that the request was not carried out; raised again, it gets into the log.
+            # A bug: the user sees that the request was not carried out;
+            # raised again, it gets into the log.
             bug = f"{type(error).__name__}: {error}\nThis is a bug in codeloop, not your mistake."
             self.say(str(find_change(error) or bug), "error")
             raise error
@@ -294,8 +326,12 @@ def _create_tab(ui: Ui) -> SessionTab:
     """Create an empty tab, whose greeting shows the first keys to know."""
     canvas = ui.appearance.create_canvas(ui.launch.directory, ui.size.width)
     command_hints = [(ui.keymap.format_key(command_id), hint) for command_id, hint in COMMAND_HINTS]
-    greeting = partial(draw_greeting, title=f"codeloop {__version__}", keys=[*PROMPT_HINTS, *command_hints])
-    return SessionTab(canvas, lambda: ui.appearance.styles, ui.choices.create_prompt(), greeting, ui.typing_rhythm)
+    greeting = partial(
+        draw_greeting, title=f"codeloop {__version__}", keys=[*PROMPT_HINTS, *command_hints]
+    )
+    return SessionTab(
+        canvas, lambda: ui.appearance.styles, ui.choices.create_prompt(), greeting, ui.typing_rhythm
+    )
 
 
 def _make_status_content(ui: Ui) -> StatusContent:
@@ -305,7 +341,9 @@ def _make_status_content(ui: Ui) -> StatusContent:
     entry = choices.find_model_entry(tab)
     directory = tab.session.directory if tab.session else ui.launch.directory
     home = str(expand_user_path("~"))
-    shown_directory = f"~{directory.removeprefix(home)}" if directory.startswith(f"{home}/") else directory
+    shown_directory = (
+        f"~{directory.removeprefix(home)}" if directory.startswith(f"{home}/") else directory
+    )
     return StatusContent(
         agent=choices.find_agent(tab) or "",
         model=one_line(_describe_model(choices, tab), 60),
@@ -316,13 +354,17 @@ def _make_status_content(ui: Ui) -> StatusContent:
         hint=hint,
         hint_command=hint_command,
         pending_key=keymap.leader if keymap.is_leader_active else ui.repeated_key.hint,
-        jobs=count_words(count_running_jobs((each.session for each in ui.tabs), on_server=bool(ui.launch.server))),
+        jobs=count_words(
+            count_running_jobs((each.session for each in ui.tabs), on_server=bool(ui.launch.server))
+        ),
         is_animated=choices.settings.motion,
     )
 
 
 def _describe_model(choices: Choices, tab: SessionTab) -> str:
-    """Return the model of a tab's next prompt, with its thinking effort, or that there is none; "": not known yet."""
+    """Return the model of a tab's next prompt, with its thinking effort, or that there is none;
+    "": not known yet.
+    """
     model = choices.resolve_model(tab)
     if model is None:
         return "no model: /connect" if choices.providers is not None else ""
@@ -330,7 +372,9 @@ def _describe_model(choices: Choices, tab: SessionTab) -> str:
 
 
 def _choose_hint(tab: SessionTab, keymap: Keymap) -> tuple[str, str]:
-    """Return the id of the most useful command now, and its hint (`esc twice stops`); empty: none has a key."""
+    """Return the id of the most useful command now, and its hint (`esc twice stops`);
+    empty: none has a key.
+    """
     is_running = tab.view is not None and tab.view.is_busy and not tab.view.requests
     for command_id, words, is_wanted in (
         ("messages_last", "newest", tab.view is not None and not tab.transcript.follows),

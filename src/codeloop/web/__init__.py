@@ -1,4 +1,6 @@
-"""The browser UI: files that `make web` builds from the folder `web/` of the repository, and where they are."""
+"""The browser UI: files that `make web` builds from the folder `web/` of the repository,
+and where they are.
+"""
 
 from pathlib import Path
 

@@ -1,7 +1,8 @@
-"""Hashes the files that decide a project's checks: tests, their settings, build files, and the scripts that they run.
+"""Hashes the files that decide a project's checks: tests, their settings, build files,
+and the scripts that they run.
 
-By the hashes a goal's run notices that its checks were changed instead of its code. The globs also tell what kind of
-file a turn has changed (`agent/checks/file_kinds.py`).
+By the hashes a goal's run notices that its checks were changed instead of its code. The globs also
+tell what kind of file a turn has changed (`agent/checks/file_kinds.py`).
 """
 
 import hashlib
@@ -42,7 +43,8 @@ SETTINGS_GLOBS = (
     "**/{.golangci.yml,.golangci.yaml,.pre-commit-config.yaml,.gitlab-ci.yml}",
     "**/{.github,.ci,.circleci}/**",
 )
-# Files that build or configure a project as a whole, its checks too: ordinary work changes them, that on a goal not.
+# Files that build or configure a project as a whole, its checks too: ordinary work changes them,
+# that on a goal not.
 _BUILD_NAMES = """
 pytest.toml .pytest.toml tox.toml nose2.cfg unittest.cfg behave.ini hatch.toml uv.toml phpstan.neon* jsconfig.json
 vitest.workspace.* vitest.setup.* vite.config.* jest.setup.* jest-setup.* setupTests.* setup-tests.* mocha.opts
@@ -58,7 +60,18 @@ CTestCustom.cmake meson.build .golangci.toml .golangci.json .rubocop.yml .simple
 """
 _BUILD_FOLDERS = frozenset((".cargo", ".mvn", ".bundle", ".buildkite", "buildSrc", "__mocks__"))
 _SKIPPED_FOLDERS = frozenset(
-    (".git", "node_modules", ".venv", "venv", "__pycache__", ".tox", ".nox", ".mypy_cache", ".pytest_cache", "target")
+    (
+        ".git",
+        "node_modules",
+        ".venv",
+        "venv",
+        "__pycache__",
+        ".tox",
+        ".nox",
+        ".mypy_cache",
+        ".pytest_cache",
+        "target",
+    )
 )
 # The most files and folders of a project that are listed.
 _MAX_ENTRIES = 200_000
@@ -74,13 +87,21 @@ _SCRIPT_FILE = r"(?:^|/)(?:(?:GNUm|M|m)akefile|[^/]*\.(?:mk|sh|bash)|\.?[Jj]ustf
 # Names of programs that are likely to be checks.
 _CHECK_PROGRAM = r"(?i)(?:test|check|lint|verif|spec)[^/]*$"
 _RUNNER_FILES = ("GNUmakefile", "makefile", "Makefile", "justfile", "package.json")
-# Sections of these files that don't affect checks: dependencies may be added. Those of pyproject.toml are below `tool`.
+# Sections of these files that don't affect checks: dependencies may be added. Those of
+# pyproject.toml are below `tool`.
 _UNRELATED_SECTIONS = {
     "pyproject.toml": ("poetry", "uv", "setuptools"),
-    "package.json": ("dependencies", "devDependencies", "peerDependencies", "optionalDependencies", "version"),
+    "package.json": (
+        "dependencies",
+        "devDependencies",
+        "peerDependencies",
+        "optionalDependencies",
+        "version",
+    ),
     "Cargo.toml": ("dependencies", "dev-dependencies", "build-dependencies"),
 }
-# Lines of other build files that name a dependency and its version, which don't affect checks either.
+# Lines of other build files that name a dependency and its version,
+# which don't affect checks either.
 _DEPENDENCY_LINES = {
     "pom.xml": rb"(?s)<dependencies>.*?</dependencies>",
     "build.gradle": rb"""(?m)^\s*\w+[ (]+['"][\w.-]+:[\w.-]+(?::[\w.+-]*)?['"]\)?[ \t]*\n""",
@@ -90,7 +111,8 @@ _DEPENDENCY_LINES = {
 
 
 class CheckFiles(Struct, frozen=True):
-    """The files that decide the outcome of checks. `hashes`: of each, by its name relative to the project.
+    """The files that decide the outcome of checks.
+    `hashes`: of each, by its name relative to the project.
 
     `decisive`: the names of those that count as a change when they are new.
     """
@@ -101,16 +123,24 @@ class CheckFiles(Struct, frozen=True):
     @property
     def environments(self) -> set[str]:
         """The folders of Python environments, with a slash at the end."""
-        return {name.removesuffix(ENVIRONMENT_MARK) for name in self.hashes if name.endswith(f"/{ENVIRONMENT_MARK}")}
+        return {
+            name.removesuffix(ENVIRONMENT_MARK)
+            for name in self.hashes
+            if name.endswith(f"/{ENVIRONMENT_MARK}")
+        }
 
 
 def hash_check_files(
-    root: Path, commands: Sequence[str], path: str | None, protect: Sequence[str] = (), unprotect: Sequence[str] = ()
+    root: Path,
+    commands: Sequence[str],
+    path: str | None,
+    protect: Sequence[str] = (),
+    unprotect: Sequence[str] = (),
 ) -> CheckFiles:
     """Hash the files below `root` that decide the outcome of the checks `commands`.
 
-    `path`: the PATH that programs are found on. `protect`, `unprotect`: globs of further files, and of those that may
-    be changed. Raises ValueError for a glob that is not valid.
+    `path`: the PATH that programs are found on. `protect`, `unprotect`: globs of further files, and
+    of those that may be changed. Raises ValueError for a glob that is not valid.
     """
     tests, settings = compile_patterns((*TEST_GLOBS, *protect)), compile_patterns(SETTINGS_GLOBS)
     unprotected = compile_patterns(unprotect)
@@ -130,7 +160,8 @@ def hash_check_files(
     decisive |= hiding | {name for name in runners if is_started(name)}
     names |= decisive | scripts | runners
     hashes = {
-        # What hides another module hides it with any content, and may be a module of the project since long.
+        # What hides another module hides it with any content,
+        # and may be a module of the project since long.
         name: "it hides a module" if name in hiding and name not in scripts else _hash(root, name)
         for name in sorted(names)
         if not any(each.fullmatch(name) for each in unprotected)
@@ -145,8 +176,14 @@ def describe_changes(before: CheckFiles, now: CheckFiles) -> list[str]:
     changes += [f"{name} was changed" for name in old.keys() & new.keys() if old[name] != new[name]]
     # All of an environment that was made meanwhile is new.
     made = tuple(now.environments - before.environments)
-    added = [name for name in new.keys() - old.keys() if name in now.decisive and not name.startswith(made)]
-    changes += [f"{name} was added" for name in added if not (is_started(name) and new[name] == _NOTHING)]
+    added = [
+        name
+        for name in new.keys() - old.keys()
+        if name in now.decisive and not name.startswith(made)
+    ]
+    changes += [
+        f"{name} was added" for name in added if not (is_started(name) and new[name] == _NOTHING)
+    ]
     return sorted(changes)
 
 
@@ -187,8 +224,12 @@ def _list_files(root: Path, tests: Sequence[re.Pattern[str]]) -> Iterator[str]:
                 return
 
 
-def _find_scripts(root: Path, commands: Sequence[str], path: str | None) -> tuple[set[str], set[str]]:
-    """Return the files below `root` that the commands name, run through scripts, or find on the PATH; and all words."""
+def _find_scripts(
+    root: Path, commands: Sequence[str], path: str | None
+) -> tuple[set[str], set[str]]:
+    """Return the files below `root` that the commands name, run through scripts,
+    or find on the PATH; and all words.
+    """
     scripts: set[str] = set()
     all_words: set[str] = set()
     texts = [*commands, *(_read(root / file) for file in _RUNNER_FILES)]
@@ -199,7 +240,9 @@ def _find_scripts(root: Path, commands: Sequence[str], path: str | None) -> tupl
         names = (_resolve_script(root, word, path, may_be_program=depth == 0) for word in words)
         found = {name for name in names if name is not None}
         texts = [
-            _read(root / name) for name in found - scripts if re.search(_SCRIPT_FILE, name) or _is_shell(root / name)
+            _read(root / name)
+            for name in found - scripts
+            if re.search(_SCRIPT_FILE, name) or _is_shell(root / name)
         ]
         scripts |= found
         if not texts:
@@ -208,9 +251,11 @@ def _find_scripts(root: Path, commands: Sequence[str], path: str | None) -> tupl
 
 
 def _resolve_script(root: Path, word: str, path: str | None, *, may_be_program: bool) -> str | None:
-    """Return the relative name of the script or program below `root` that a word refers to, or None.
+    """Return the relative name of the script or program below `root` that a word refers to,
+    or None.
 
-    `may_be_program`: the word may name a program on the PATH, as those of the commands themselves do.
+    `may_be_program`: the word may name a program on the PATH,
+    as those of the commands themselves do.
     """
     file = root / word
     if "/" not in word and may_be_program and not file.is_file():
@@ -219,7 +264,8 @@ def _resolve_script(root: Path, word: str, path: str | None, *, may_be_program: 
     if not file.is_file() or not _is_below(file, root):
         return None
     is_script = any(
-        each.search(str(file)) for each in (compile_once(_SCRIPT_FILE), compile_once(_CHECK_PROGRAM))
+        each.search(str(file))
+        for each in (compile_once(_SCRIPT_FILE), compile_once(_CHECK_PROGRAM))
     ) or os.access(file, os.X_OK)
     return os.path.relpath(file, root) if is_script else None
 
@@ -241,7 +287,9 @@ def _is_shell(file: Path) -> bool:
 
 
 def _hash(root: Path, name: str) -> str:
-    """Hash the part of a file that affects checks, and the target of a link; an unreadable file gets a constant."""
+    """Hash the part of a file that affects checks, and the target of a link;
+    an unreadable file gets a constant.
+    """
     target = ""
     try:
         target = os.readlink(root / name) if (root / name).is_symlink() else ""
@@ -275,7 +323,11 @@ def _extract_relevant_part(name: str, data: bytes) -> bytes:
             case "Cargo.toml":
                 table = _parse_toml(data)
             case _:
-                return re.sub(_DEPENDENCY_LINES[file], b"", data) if file in _DEPENDENCY_LINES else data
+                return (
+                    re.sub(_DEPENDENCY_LINES[file], b"", data)
+                    if file in _DEPENDENCY_LINES
+                    else data
+                )
         related_entries = {key: value for key, value in table.items() if key not in unrelated}
         return json.dumps(related_entries, sort_keys=True, default=str).encode()
     # A malformed file counts as a whole, and so does a pyproject.toml without a table `tool`.

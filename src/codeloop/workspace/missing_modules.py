@@ -1,7 +1,8 @@
-"""Explains a missing module: which of the project's dependency lists has it, and the command that installs it.
+"""Explains a missing module: which of the project's dependency lists has it,
+and the command that installs it.
 
-It also finds packages that tests need and that are not installed. A few small files near the folder of the failed
-command are read; nothing is run or fetched.
+It also finds packages that tests need and that are not installed. A few small files near the folder
+of the failed command are read; nothing is run or fetched.
 """
 
 import os
@@ -36,7 +37,8 @@ _PACKAGES_BY_MODULE = {
 }  # fmt: skip
 
 
-# The usual names of groups of dependencies: those for tests alone, and those for development in general.
+# The usual names of groups of dependencies: those for tests alone,
+# and those for development in general.
 _TEST_GROUPS = ("test", "tests", "testing")
 _DEV_GROUPS = ("dev", "develop", "development")
 _MAX_SHOWN_PACKAGES = 5
@@ -60,11 +62,16 @@ def _declare_group(name: str, *, uses_uv: bool) -> _Declaration:
 
 
 def explain_missing_module(output: str, folder: Path, root: Path) -> str:
-    """Return a sentence on the module that a command did not find; "" when none is missing, or no list has it.
+    """Return a sentence on the module that a command did not find;
+    "" when none is missing, or no list has it.
 
-    The lists are those of the nearest folder from `folder` up to `root` that has one with the module.
+    The lists are those of the nearest folder from `folder` up to `root` that
+    has one with the module.
     """
-    python_errors, node_errors = [*re.finditer(_PYTHON_ERROR, output)], [*re.finditer(_NODE_ERROR, output)]
+    python_errors, node_errors = (
+        [*re.finditer(_PYTHON_ERROR, output)],
+        [*re.finditer(_NODE_ERROR, output)],
+    )
     if not python_errors and not node_errors:
         return ""
     name = (python_errors or node_errors)[-1][1]
@@ -77,10 +84,12 @@ def explain_missing_module(output: str, folder: Path, root: Path) -> str:
 
 
 def describe_missing_test_packages(folder: Path, root: Path, environment: Mapping[str, str]) -> str:
-    """Return a sentence on the packages that tests need, by the project's own lists, and that are not installed.
+    """Return a sentence on the packages that tests need, by the project's own lists,
+    and that are not installed.
 
-    "" when none is missing, or when that is unknown: there is no list, or no Python whose packages can be listed. In
-    groups that are for more than tests (`dev`), only pytest and its plugins count.
+    "" when none is missing, or when that is unknown: there is no list, or no Python whose packages
+    can be listed. In groups that are for more than tests (`dev`),
+    only pytest and its plugins count.
     """
     folders = [each for each in (folder, *folder.parents) if each.is_relative_to(root)]
     for each in folders:
@@ -88,7 +97,8 @@ def describe_missing_test_packages(folder: Path, root: Path, environment: Mappin
             command = next((found.command for found in _find_node_declarations(each, None)), "")
             if command:
                 return (
-                    f"What package.json lists is not installed here: there is no node_modules. To install it: {command}"
+                    f"What package.json lists is not installed here: there is no "
+                    f"node_modules. To install it: {command}"
                 )
         wanted = [*_list_test_packages(each)]
         installed = _list_installed(each, environment) if wanted else frozenset[str]()
@@ -98,13 +108,17 @@ def describe_missing_test_packages(folder: Path, root: Path, environment: Mappin
                 hidden_count = len(missing) - _MAX_SHOWN_PACKAGES
                 rest = f" and {hidden_count} more" if hidden_count > 0 else ""
                 verb = "is" if len(missing) == 1 else "are"
-                listed = f"{', '.join(missing[:_MAX_SHOWN_PACKAGES])}{rest}, {declaration.list_clause},"
+                listed = (
+                    f"{', '.join(missing[:_MAX_SHOWN_PACKAGES])}{rest}, {declaration.list_clause},"
+                )
                 return f"Tests here may need {listed} which {verb} not installed. To install: {declaration.command}"
     return ""
 
 
 def _list_test_packages(folder: Path) -> Iterator[tuple[set[str], _Declaration]]:
-    """Yield the names of the packages that tests need, a set for each list, with the list's declaration."""
+    """Yield the names of the packages that tests need, a set for each list,
+    with the list's declaration.
+    """
     project, uses_uv = _read_toml(folder / "pyproject.toml"), (folder / "uv.lock").is_file()
     extras = _get_table(_get_table(project, "project"), "optional-dependencies")
     groups = _get_table(project, "dependency-groups")
@@ -113,26 +127,41 @@ def _list_test_packages(folder: Path) -> Iterator[tuple[set[str], _Declaration]]
             yield names, _declare_extra(group, uses_uv=uses_uv)
         if names := _choose_for_tests(group, groups.get(group)):
             yield names, _declare_group(group, uses_uv=uses_uv)
-        for path in (folder / f"requirements-{group}.txt", folder / "requirements" / f"{group}.txt"):
-            if names := _choose_for_tests(group, _read(path).decode("utf-8", "replace").splitlines()):
+        for path in (
+            folder / f"requirements-{group}.txt",
+            folder / "requirements" / f"{group}.txt",
+        ):
+            if names := _choose_for_tests(
+                group, _read(path).decode("utf-8", "replace").splitlines()
+            ):
                 name = path.relative_to(folder).as_posix()
                 yield names, _Declaration(f"in {name}", f"pip install -r {name}")
 
 
 def _choose_for_tests(group: str, requirements: Any) -> set[str]:
-    """Return the names in a list of requirements that tests need everywhere: those with conditions are left out."""
+    """Return the names in a list of requirements that tests need everywhere: those
+    with conditions are left out.
+    """
     if not is_list(requirements):
         return set()
     # `colorama; sys_platform == "win32"` has a condition.
     unconditional = [each for each in requirements if isinstance(each, str) and ";" not in each]
-    return {name for name in _read_package_names(unconditional) if group in _TEST_GROUPS or name.startswith("pytest")}
+    return {
+        name
+        for name in _read_package_names(unconditional)
+        if group in _TEST_GROUPS or name.startswith("pytest")
+    }
 
 
 def _list_installed(folder: Path, environment: Mapping[str, str]) -> frozenset[str]:
-    """Return the normalized names of the packages of the project's Python, else of that on PATH; empty: not known."""
+    """Return the normalized names of the packages of the project's Python, else of that on PATH;
+    empty: not known.
+    """
     project_folders = (folder / name for name in PROJECT_PROGRAM_FOLDERS)
     program_folder = next((each for each in project_folders if (each / "python").exists()), None)
-    on_path = find_program("python", environment.get("PATH")) or find_program("python3", environment.get("PATH"))
+    on_path = find_program("python", environment.get("PATH")) or find_program(
+        "python3", environment.get("PATH")
+    )
     if program_folder is None and on_path:
         program_folder = Path(on_path).parent
     if program_folder is None:
@@ -143,7 +172,9 @@ def _list_installed(folder: Path, environment: Mapping[str, str]) -> frozenset[s
     try:
         # Debian has its packages in `dist-packages`.
         top = program_folder.parent
-        folders = [each for name in ("site", "dist") for each in top.glob(f"lib/python3*/{name}-packages")]
+        folders = [
+            each for name in ("site", "dist") for each in top.glob(f"lib/python3*/{name}-packages")
+        ]
         entries = [each.name for folder in folders for each in folder.iterdir()]
     except OSError:
         return frozenset()
@@ -153,7 +184,9 @@ def _list_installed(folder: Path, environment: Mapping[str, str]) -> frozenset[s
 
 
 def _find_python_declarations(folder: Path, module: str) -> Iterator[_Declaration]:
-    """Yield the lists of a folder that have the package of a module, and the project's own module of that name."""
+    """Yield the lists of a folder that have the package of a module,
+    and the project's own module of that name.
+    """
     if (folder / module / "__init__.py").is_file() or (folder / f"{module}.py").is_file():
         yield _Declaration("in this folder", f"run from {folder}, or with PYTHONPATH={folder}")
     if (folder / "src" / module).is_dir():
@@ -162,7 +195,9 @@ def _find_python_declarations(folder: Path, module: str) -> Iterator[_Declaratio
     project, uses_uv = _read_toml(folder / "pyproject.toml"), (folder / "uv.lock").is_file()
     project_table = _get_table(project, "project")
     if names & _read_package_names(project_table.get("dependencies")):
-        yield _Declaration("a dependency of pyproject.toml", "uv sync" if uses_uv else "pip install -e .")
+        yield _Declaration(
+            "a dependency of pyproject.toml", "uv sync" if uses_uv else "pip install -e ."
+        )
     for extra, requirements in _get_table(project_table, "optional-dependencies").items():
         if names & _read_package_names(requirements) and re.fullmatch(_SAFE_NAME, extra):
             yield _declare_extra(extra, uses_uv=uses_uv)
@@ -171,11 +206,19 @@ def _find_python_declarations(folder: Path, module: str) -> Iterator[_Declaratio
             yield _declare_group(group, uses_uv=uses_uv)
     poetry = _get_table(_get_table(project, "tool"), "poetry")
     for group, table in _get_table(poetry, "group").items():
-        if names & _read_package_names([*_get_table(table, "dependencies")]) and re.fullmatch(_SAFE_NAME, group):
-            yield _Declaration(f"in the group `{group}` of pyproject.toml", f"poetry install --with {group}")
+        if names & _read_package_names([*_get_table(table, "dependencies")]) and re.fullmatch(
+            _SAFE_NAME, group
+        ):
+            yield _Declaration(
+                f"in the group `{group}` of pyproject.toml", f"poetry install --with {group}"
+            )
     if names & _read_package_names([*_get_table(poetry, "dependencies")]):
         yield _Declaration("a dependency of pyproject.toml", "poetry install")
-    lists = [path for pattern in _REQUIREMENTS_GLOBS for path in sorted(folder.glob(pattern))[:_MAX_LISTS]]
+    lists = [
+        path
+        for pattern in _REQUIREMENTS_GLOBS
+        for path in sorted(folder.glob(pattern))[:_MAX_LISTS]
+    ]
     for path in lists:
         if re.fullmatch(_SAFE_NAME, path.name) and names & _read_package_names(
             _read(path).decode("utf-8", "replace").splitlines()
@@ -185,13 +228,21 @@ def _find_python_declarations(folder: Path, module: str) -> Iterator[_Declaratio
 
 
 def _find_node_declarations(folder: Path, module: str | None) -> Iterator[_Declaration]:
-    """Yield the lists of package.json that have a package. `module` None: those that have any package."""
+    """Yield the lists of package.json that have a package.
+    `module` None: those that have any package.
+    """
     try:
         package_json: Any = msgspec.json.decode(_read(folder / "package.json") or b"{}")
     except (msgspec.DecodeError, RecursionError):
         return
-    locks = {"pnpm-lock.yaml": "pnpm install", "yarn.lock": "yarn install", "bun.lock": "bun install"}
-    command = next((command for lock, command in locks.items() if (folder / lock).is_file()), "npm install")
+    locks = {
+        "pnpm-lock.yaml": "pnpm install",
+        "yarn.lock": "yarn install",
+        "bun.lock": "bun install",
+    }
+    command = next(
+        (command for lock, command in locks.items() if (folder / lock).is_file()), "npm install"
+    )
     for key in ("dependencies", "devDependencies", "optionalDependencies", "peerDependencies"):
         listed = _get_table(package_json, key)
         if module in listed or (module is None and listed):
@@ -225,9 +276,17 @@ def _get_table(value: Any, key: str) -> Mapping[str, Any]:
 
 
 def _read_package_names(requirements: Any) -> set[str]:
-    """Return the normalized names of the packages in a list of requirements; none for anything but a list."""
-    texts = [each.strip() for each in requirements if isinstance(each, str)] if is_list(requirements) else []
-    return {_normalize(match[0]) for text in texts if (match := re.match(r"[A-Za-z0-9][\w.-]*", text))}
+    """Return the normalized names of the packages in a list of requirements;
+    none for anything but a list.
+    """
+    texts = (
+        [each.strip() for each in requirements if isinstance(each, str)]
+        if is_list(requirements)
+        else []
+    )
+    return {
+        _normalize(match[0]) for text in texts if (match := re.match(r"[A-Za-z0-9][\w.-]*", text))
+    }
 
 
 def _normalize(name: str) -> str:

@@ -1,6 +1,8 @@
-"""Describes what a model would look up first about a project: branch, changes, top-level files, check commands.
+"""Describes what a model would look up first about a project: branch, changes, top-level files,
+check commands.
 
-A few files are read, with bounds; nothing is run. File names are untrusted: they are cut and escaped.
+A few files are read, with bounds; nothing is run.
+File names are untrusted: they are cut and escaped.
 """
 
 from collections.abc import Iterable, Mapping
@@ -23,15 +25,23 @@ _UNLISTED_NAMES = frozenset(("node_modules", "__pycache__", "venv", "CVS"))
 
 
 def describe_project(root: Path, directory: Path, environment: Mapping[str, str]) -> str:
-    """Return the facts as lines, at most FACTS_BYTES bytes. `root`: the top of the repository's work tree, if any."""
+    """Return the facts as lines, at most FACTS_BYTES bytes.
+    `root`: the top of the repository's work tree, if any.
+    """
     entries = list_folder(directory)
     checks = describe_project_checks(directory, root, entries, environment.get("PATH"))
     if not checks and root != directory:
         checks = describe_project_checks(root, root, list_folder(root), environment.get("PATH"))
-    git_line = _describe_git(root, environment) if find_git_folder(root) is not None else "Git repository: no"
+    git_line = (
+        _describe_git(root, environment)
+        if find_git_folder(root) is not None
+        else "Git repository: no"
+    )
     git_line = _cut_line(git_line, _MAX_GIT_BYTES)
     missing = ""
-    if root != directory or any(name in _PACKAGE_LISTS or "requirements" in name for name in entries):
+    if root != directory or any(
+        name in _PACKAGE_LISTS or "requirements" in name for name in entries
+    ):
         from codeloop.workspace.missing_modules import describe_missing_test_packages
 
         missing = describe_missing_test_packages(directory, root, environment)
@@ -49,7 +59,9 @@ def _count_bytes(lines: Iterable[str]) -> int:
 
 
 def _cut_lines(lines: list[str], size: int) -> list[str]:
-    """Return at most two lines cut to `size` bytes in all; the room that one does not need is the other's."""
+    """Return at most two lines cut to `size` bytes in all;
+    the room that one does not need is the other's.
+    """
     if not lines or _count_bytes(lines) <= size:
         return lines
     *others, last = lines
@@ -58,7 +70,9 @@ def _cut_lines(lines: list[str], size: int) -> list[str]:
 
 
 def _cut_line(line: str, size: int) -> str:
-    """Return a line of at most `size` bytes with its line end; one that is cut ends with an ellipsis."""
+    """Return a line of at most `size` bytes with its line end;
+    one that is cut ends with an ellipsis.
+    """
     if _count_bytes([line]) <= size:
         return line
     # The ellipsis takes three bytes, the line end one.
@@ -66,11 +80,15 @@ def _cut_line(line: str, size: int) -> str:
 
 
 def _list_top_names(entries: Mapping[str, bool], size: int) -> str:
-    """Return the names at the top in one line of at most `size` bytes, folders first; "" if none fits."""
+    """Return the names at the top in one line of at most `size` bytes, folders first;
+    "" if none fits.
+    """
     shown = sorted(
         (not is_folder, name)
         for name, is_folder in entries.items()
-        if not name.startswith(".") and name not in _UNLISTED_NAMES and not name.endswith((".egg-info", ".pyc"))
+        if not name.startswith(".")
+        and name not in _UNLISTED_NAMES
+        and not name.endswith((".egg-info", ".pyc"))
     )
     line, ending = "Files here: ", " and {} more"
     for count, (is_file, name) in enumerate(shown):
@@ -88,7 +106,11 @@ def _describe_git(root: Path, environment: Mapping[str, str]) -> str:
     from codeloop.workspace.git.tree_state import read_tree_state
 
     branch = Head(root).branch
-    head = f"Git: branch {one_line(branch, _MAX_NAME_CHARS)}" if branch else "Git: no branch is checked out"
+    head = (
+        f"Git: branch {one_line(branch, _MAX_NAME_CHARS)}"
+        if branch
+        else "Git: no branch is checked out"
+    )
     state = read_tree_state(root, environment)
     if state is None:
         return head
@@ -98,8 +120,16 @@ def _describe_git(root: Path, environment: Mapping[str, str]) -> str:
     # If one kind of change is not known, it is said of the others that there are none.
     is_any_unknown = None in changes.values()
     # One kind of change alone has room for one path more.
-    count = _MAX_SHOWN_CHANGES if sum(bool(paths) for paths in changes.values()) == 1 else _MAX_SHOWN_CHANGES - 1
-    texts = [f"{word}: {_format_paths(paths, count)}" for word, paths in changes.items() if paths or is_any_unknown]
+    count = (
+        _MAX_SHOWN_CHANGES
+        if sum(bool(paths) for paths in changes.values()) == 1
+        else _MAX_SHOWN_CHANGES - 1
+    )
+    texts = [
+        f"{word}: {_format_paths(paths, count)}"
+        for word, paths in changes.items()
+        if paths or is_any_unknown
+    ]
     return "; ".join((head, *texts))
 
 

@@ -1,4 +1,5 @@
-"""Parses source text into syntax trees: by tree-sitter's grammars, and Python by Python's own parser.
+"""Parses source text into syntax trees: by tree-sitter's grammars,
+and Python by Python's own parser.
 
 Each grammar is a wheel of its own and is imported when the first text of its language is parsed.
 """
@@ -34,17 +35,21 @@ LANGUAGES = {
     **dict.fromkeys(("sh", "bash"), "bash"),
 }
 
-# By grammar: pairs of valid syntax that the grammar does not know, and a replacement that it parses.
+# By grammar: pairs of valid syntax that the grammar does not know,
+# and a replacement that it parses.
 _UNSUPPORTED_SYNTAX: dict[str, tuple[tuple[str, str], ...]] = dict.fromkeys(
     ("typescript", "tsx"), (("export type *", "export *"),)
 )
 
-# Python 3.11 counts the depth of a tree that it builds for all threads together: two at once end in a SystemError.
+# Python 3.11 counts the depth of a tree that it builds for all threads together: two
+# at once end in a SystemError.
 _python_parser = Lock()
 
 
 def parse_python(text: str) -> ast.Module:
-    """Return the syntax tree of a Python text. Raises SyntaxError, ValueError, RecursionError, MemoryError."""
+    """Return the syntax tree of a Python text. Raises SyntaxError, ValueError, RecursionError,
+    MemoryError.
+    """
     import ast
 
     with _python_parser:
@@ -68,7 +73,8 @@ def parse_tree(text: str, suffix: str) -> Node | None:
     # Some grammars report an error for a last line without a line end.
     source = f"{text}\n".encode("utf-8", "surrogateescape")
     parser = Parser(_load_grammar(name))
-    # Processor time, and none before the grammar is loaded: on a busy machine a short text would have no tree.
+    # Processor time, and none before the grammar is loaded: on a busy machine a short
+    # text would have no tree.
     deadline = time.thread_time() + GRAMMAR_PARSE_TIME.seconds
     try:
         tree = parser.parse(

@@ -13,15 +13,18 @@ from codeloop.schema.limits import (
     TOOL_OUTPUT_LINES,
 )
 
-# Room for the notes around the output of a command: for many bounds a tenth of them, at most this much.
+# Room for the notes around the output of a command: for many bounds a tenth of them,
+# at most this much.
 _NOTE_BYTES = 4_096
 _NOTE_LINES = 20
 
 
 class ToolBounds(Struct, frozen=True):
-    """The bounds of one project's tools. `lines` and `bytes`: of an output, 0: each tool has its usual ones.
+    """The bounds of one project's tools. `lines` and `bytes`: of an output,
+    0: each tool has its usual ones.
 
-    `timeout_ms`: of a command that names none; `max_timeout_ms`: the longest that a command may name.
+    `timeout_ms`: of a command that names none; `max_timeout_ms`: the longest
+    that a command may name.
     """
 
     lines: int = 0
@@ -51,7 +54,9 @@ class ToolBounds(Struct, frozen=True):
 
     @property
     def search_bytes(self) -> int:
-        """The bytes of lines that a search shows; more is never of use, since another search finds the rest."""
+        """The bytes of lines that a search shows; more is never of use,
+        since another search finds the rest.
+        """
         # Imported late: a text answer searches nothing.
         from codeloop.schema.bounds.outlines import SEARCH_SHOWN_BYTES
 
@@ -77,7 +82,9 @@ USUAL_BOUNDS = ToolBounds()
 
 
 def make_tool_bounds(output: ToolOutputConfig, commands: CommandsConfig) -> ToolBounds:
-    """Return the bounds of tools. A bare default timeout may exceed the usual longest one, which then grows with it."""
+    """Return the bounds of tools. A bare default timeout may exceed the usual longest one,
+    which then grows with it.
+    """
     timeout_ms = commands.timeout or SHELL_TIMEOUT.value
     return ToolBounds(
         lines=output.max_lines or 0,

@@ -50,7 +50,8 @@ ServiceT = TypeVar("ServiceT", bound=RunningService)
 class Ground:
     """The folder that is worked in: its path may lead to nothing later, or to another folder.
 
-    It is held open during turns only: as long as a folder is open, who watches it is not told that it was removed.
+    It is held open during turns only: as long as a folder is open,
+    who watches it is not told that it was removed.
     """
 
     def __init__(self, path: Path) -> None:
@@ -74,11 +75,15 @@ class Ground:
                 self._descriptor = None
 
     def find_loss(self) -> str:
-        """Return the reason why the folder is lost, a sentence for the model and the user; "": it is there."""
+        """Return the reason why the folder is lost, a sentence for the model and the user;
+        "": it is there.
+        """
         try:
             now = self._path.stat()
         except OSError:
-            return f"{self._path} is not there any more: it was moved or deleted, or its disk is gone."
+            return (
+                f"{self._path} is not there any more: it was moved or deleted, or its disk is gone."
+            )
         if self._descriptor is None:
             return ""
         before = os.fstat(self._descriptor)
@@ -86,7 +91,9 @@ class Ground:
             return ""
         # Some network file systems give a folder another number now and then, but its name stays.
         with suppress(OSError):
-            if now.st_dev == before.st_dev and os.readlink(f"/proc/self/fd/{self._descriptor}") == str(self._path):
+            if now.st_dev == before.st_dev and os.readlink(
+                f"/proc/self/fd/{self._descriptor}"
+            ) == str(self._path):
                 return ""
         return f"{self._path} is another folder now: the one that was there was moved or deleted, or its disk is gone."
 
@@ -94,8 +101,9 @@ class Ground:
 class ResolvedPath(Struct, frozen=True):
     """A resolved path argument of a tool.
 
-    `path`: absolute, with `.` and `..` resolved but not links; `real`: with every symbolic link followed, even in the
-    parents of a file that does not exist yet; `is_outside`: `real` is not in the work tree.
+    `path`: absolute, with `.` and `..` resolved but not links; `real`: with every symbolic link
+    followed, even in the parents of a file that does not exist yet;
+    `is_outside`: `real` is not in the work tree.
     """
 
     path: Path
@@ -104,7 +112,9 @@ class ResolvedPath(Struct, frozen=True):
 
 
 class _Extent(NamedTuple):
-    """The folders of a work tree, all of them resolved. `own_inside`: those of codeloop in it, which don't count."""
+    """The folders of a work tree, all of them resolved.
+    `own_inside`: those of codeloop in it, which don't count.
+    """
 
     roots: tuple[Path, ...]
     scratch: Path
@@ -112,17 +122,20 @@ class _Extent(NamedTuple):
 
 
 class Workspace:
-    """A work tree. `root`: its top (the repository's, or the directory itself). `directory`: where the agent works.
+    """A work tree. `root`: its top (the repository's, or the directory itself).
+    `directory`: where the agent works.
 
-    `scratch`: the folder for complete outputs of tools, which need not be below `root` and does not count as outside;
-    `environment`: of child processes, the user's own without any provider's key; `sandbox`: the configuration of the
-    commands' sandbox; `own_folders`: those of codeloop, which no sandboxed command may read; `warn` shows a text to the
-    user; `read_log`: shared by all sessions of the work tree; `rules`: those that bind programs which run for no
-    session; `bounds`: of its tools, set before they are used; `sandbox_note`: what the model has to know of the sandbox
-    on this machine, None: it was not examined yet.
+    `scratch`: the folder for complete outputs of tools,
+    which need not be below `root` and does not count as outside;
+    `environment`: of child processes, the user's own without any provider's key; `sandbox`: the
+    configuration of the commands' sandbox; `own_folders`: those of codeloop, which no sandboxed
+    command may read; `warn` shows a text to the user; `read_log`: shared by all sessions of the
+    work tree; `rules`: those that bind programs which run for no session; `bounds`: of its tools,
+    set before they are used; `sandbox_note`: what the model has to know of the sandbox on this
+    machine, None: it was not examined yet.
 
-    Its services (`shells`, `ripgrep`, ...) are imported and made when they are first used. `close` ends those that keep
-    processes: `shells`, `program_sandboxes` and `terminals`.
+    Its services (`shells`, `ripgrep`, ...) are imported and made when they are first used. `close`
+    ends those that keep processes: `shells`, `program_sandboxes` and `terminals`.
     """
 
     def __init__(
@@ -147,10 +160,13 @@ class Workspace:
         self.read_log = ReadLog()
         self.rules: DenyRules | None = None
         self.bounds = USUAL_BOUNDS
-        # Resolved now: if a folder of the path is replaced by a link later, that link leads outside.
+        # Resolved now: if a folder of the path is replaced by a link later,
+        # that link leads outside.
         roots = tuple(Path(os.path.realpath(path)) for path in (root, directory))
         real_own_folders = [Path(os.path.realpath(path)) for path in own_folders]
-        own_inside = tuple(folder for folder in real_own_folders if any(root in folder.parents for root in roots))
+        own_inside = tuple(
+            folder for folder in real_own_folders if any(root in folder.parents for root in roots)
+        )
         self._extent = _Extent(roots, Path(os.path.realpath(scratch)), own_inside)
         self._services: list[RunningService] = []
         self.follow_jobs: Callable[[Jobs], None] = lambda _jobs: None
@@ -182,7 +198,9 @@ class Workspace:
 
     @cached_property
     def program_sandboxes(self) -> "ProgramSandboxes":
-        """The sandboxes of hooks, formatters, language servers and extensions that have one of their own."""
+        """The sandboxes of hooks, formatters, language servers and extensions that
+        have one of their own.
+        """
         from codeloop.workspace.process.program_sandboxes import ProgramSandboxes
 
         programs = "hooks, formatters, language servers and extensions"
@@ -225,10 +243,13 @@ class Workspace:
         self.terminals = self._close_later(terminals)
 
     def give_up_terminals(self) -> "Terminals":
-        """Hand the terminals over to the work tree that replaces this one; closing this one spares them."""
+        """Hand the terminals over to the work tree that replaces this one;
+        closing this one spares them.
+        """
         terminals = self.terminals
         self._services.remove(terminals)
-        # So that this work tree makes new ones, should it still be asked: these belong to the next one.
+        # So that this work tree makes new ones, should it still be asked: these
+        # belong to the next one.
         del self.terminals
         return terminals
 
@@ -248,12 +269,16 @@ class Workspace:
             await service.close()
 
     def resolve(self, path: str, base: Path | None = None) -> ResolvedPath:
-        """Resolve a path as the model wrote it: absolute, relative to `base` (the directory), or with `~`.
+        """Resolve a path as the model wrote it: absolute, relative to `base` (the directory),
+        or with `~`.
 
-        The name of a saved output (`tool_12ab34cd`) leads to it, unless there is a file of that name. Bytes
+        The name of a saved output (`tool_12ab34cd`) leads to it,
+        unless there is a file of that name. Bytes
         that are not UTF-8 may be written out, as results show them.
         """
-        absolute = Path(find_undecodable(os.path.normpath((base or self.directory) / expand_user_path(path))))
+        absolute = Path(
+            find_undecodable(os.path.normpath((base or self.directory) / expand_user_path(path)))
+        )
         if path.startswith(OUTPUT_PREFIX) and "/" not in path and not os.path.lexists(absolute):
             saved_output = self.scratch / path
             absolute = saved_output if os.path.lexists(saved_output) else absolute
@@ -272,11 +297,14 @@ class Workspace:
         return is_below_root and not any(each in folders for each in extent.own_inside)
 
     def format_for_user(self, path: Path) -> str:
-        """Format a path for users: relative to the root if it is below it ("" for the root itself)."""
+        """Format a path for users: relative to the root if it is below it (""
+        for the root itself).
+        """
         return _relative_to(path, self.root)
 
     def format_for_model(self, path: Path) -> str:
-        """Format a path for the model: relative to the directory if it is below it ("." for itself).
+        """Format a path for the model: relative to the directory if it is
+        below it ("." for itself).
 
         For a saved output, its name alone.
         """

@@ -1,4 +1,6 @@
-"""Turns that end too early, or would never end: calls as text, empty answers, work that is left, loops."""
+"""Turns that end too early, or would never end: calls as text, empty answers, work that is left,
+loops.
+"""
 
 from pathlib import Path
 
@@ -10,7 +12,12 @@ from codeloop.agent.checks.check_runs import CheckRun, find_check_problem, list_
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.api.session_inputs import MessageWithParts, RunLimits
 from codeloop.schema.part import REMINDER_KEY, TextPart, ToolPart, ToolStateCompleted, ToolTime
-from tests.support.scripted_project import ScriptedProject, make_answer, make_call, open_scripted_project
+from tests.support.scripted_project import (
+    ScriptedProject,
+    make_answer,
+    make_call,
+    open_scripted_project,
+)
 
 DONE = ScriptedAnswer(text="Done.")
 FAILED = "the last check failed (sh test.sh), whose last error is: ValueError: no number."
@@ -22,8 +29,14 @@ def reason_of(answer: MessageWithParts) -> str:
 
 
 def reminders(it: ScriptedProject) -> list[str]:
-    parts = [part for entry in it.view().entries for part in entry.parts if isinstance(part, TextPart)]
-    return [str((part.metadata or {})[REMINDER_KEY]) for part in parts if REMINDER_KEY in (part.metadata or {})]
+    parts = [
+        part for entry in it.view().entries for part in entry.parts if isinstance(part, TextPart)
+    ]
+    return [
+        str((part.metadata or {})[REMINDER_KEY])
+        for part in parts
+        if REMINDER_KEY in (part.metadata or {})
+    ]
 
 
 @pytest.mark.slow
@@ -32,7 +45,12 @@ async def test_a_call_that_came_as_text_is_run_and_leaves_the_text(tmp_path: Pat
     async with open_scripted_project(tmp_path, [ScriptedAnswer(text=written), DONE]) as it:
         await it.prompt()
         (result,) = it.results()
-        texts = [part.text for entry in it.view().entries for part in entry.parts if isinstance(part, TextPart)]
+        texts = [
+            part.text
+            for entry in it.view().entries
+            for part in entry.parts
+            if isinstance(part, TextPart)
+        ]
     assert result.startswith("seen\n")
     assert "the call came as text and was run" in result
     assert texts[-2:] == ["I look.", "Done."]
@@ -46,15 +64,21 @@ async def test_a_call_of_no_tool_that_came_as_text_stays_text(tmp_path: Path) ->
 
 
 async def test_an_empty_answer_is_asked_for_again_once(tmp_path: Path) -> None:
-    async with open_scripted_project(tmp_path, [ScriptedAnswer(text=" "), ScriptedAnswer(text=""), DONE]) as it:
+    async with open_scripted_project(
+        tmp_path, [ScriptedAnswer(text=" "), ScriptedAnswer(text=""), DONE]
+    ) as it:
         await it.prompt()
         assert len(it.model.requests) == 2
         assert len(reminders(it)) == 1
 
 
 @pytest.mark.parametrize("is_alone", [True, False])
-async def test_where_nobody_is_there_the_model_is_told_once_what_is_left(tmp_path: Path, *, is_alone: bool) -> None:
-    todo = make_answer(make_call("todowrite", todos=[{"content": "mend the parser", "status": "pending"}]))
+async def test_where_nobody_is_there_the_model_is_told_once_what_is_left(
+    tmp_path: Path, *, is_alone: bool
+) -> None:
+    todo = make_answer(
+        make_call("todowrite", todos=[{"content": "mend the parser", "status": "pending"}])
+    )
     async with open_scripted_project(tmp_path, [todo, FAILS, DONE, DONE, DONE]) as it:
         (tmp_path / "work" / "test.sh").write_text("echo 'ValueError: no number'; exit 3\n")
         answer = await it.prompt(limits=RunLimits(attended=not is_alone))
@@ -76,9 +100,15 @@ async def test_where_nobody_is_there_the_model_is_told_once_what_is_left(tmp_pat
 def test_a_failed_check_names_the_last_line_that_says_what_failed(printed: str, error: str) -> None:
     output = f"{printed}\n\n<shell_metadata>\nexit code 1\n</shell_metadata>"
     state = ToolStateCompleted(
-        input={"command": "sh test.sh"}, output=output, title="", metadata={"exit": 1}, time=ToolTime(start=0, end=0)
+        input={"command": "sh test.sh"},
+        output=output,
+        title="",
+        metadata={"exit": 1},
+        time=ToolTime(start=0, end=0),
     )
-    part = ToolPart(id="prt_1", session_id="ses", message_id="msg", call_id="c", tool="bash", state=state)
+    part = ToolPart(
+        id="prt_1", session_id="ses", message_id="msg", call_id="c", tool="bash", state=state
+    )
     (run,) = list_checks([part])
     assert run.error.startswith(error)
 
@@ -90,34 +120,73 @@ async def test_the_third_equal_result_is_told_and_the_eighth_ends_the_turn(tmp_p
         answer = await it.prompt()
         results = it.results()
     assert (reason_of(answer), len(results)) == ("loop", 15)
-    assert ["same result" in text for text in results[:6]] == [False, False, False, False, True, True]
+    assert ["same result" in text for text in results[:6]] == [
+        False,
+        False,
+        False,
+        False,
+        True,
+        True,
+    ]
     assert "3 times" in results[4]
 
 
 @pytest.mark.slow
 async def test_an_edit_before_them_all_hides_no_loop(tmp_path: Path) -> None:
-    edit, again = (make_answer(make_call("write", filePath=f"{name}.txt", content="x")) for name in ("a", "b"))
-    one, two = (make_answer(make_call("bash", command=f"echo {word} in 0.$RANDOM s")) for word in ("ab", "cd"))
-    async with open_scripted_project(tmp_path, [edit, one, two, one, two, one, again, one, DONE]) as it:
+    edit, again = (
+        make_answer(make_call("write", filePath=f"{name}.txt", content="x")) for name in ("a", "b")
+    )
+    one, two = (
+        make_answer(make_call("bash", command=f"echo {word} in 0.$RANDOM s"))
+        for word in ("ab", "cd")
+    )
+    async with open_scripted_project(
+        tmp_path, [edit, one, two, one, two, one, again, one, DONE]
+    ) as it:
         await it.prompt()
-        assert ["same result" in text for text in it.results()] == [*[False] * 5, True, False, False]
+        assert ["same result" in text for text in it.results()] == [
+            *[False] * 5,
+            True,
+            False,
+            False,
+        ]
 
 
 @pytest.mark.slow
-async def test_a_file_that_swings_between_two_contents_is_told_however_it_is_changed(tmp_path: Path) -> None:
+async def test_a_file_that_swings_between_two_contents_is_told_however_it_is_changed(
+    tmp_path: Path,
+) -> None:
     there = [
         make_answer(make_call("edit", filePath="a.txt", oldString="one", newString="two")),
         make_answer(make_call("write", filePath="a.txt", content="two\n")),
-        make_answer(make_call("multiedit", filePath="a.txt", edits=[{"oldString": "one\n", "newString": "two\n"}])),
+        make_answer(
+            make_call(
+                "multiedit", filePath="a.txt", edits=[{"oldString": "one\n", "newString": "two\n"}]
+            )
+        ),
     ]
     back = make_answer(make_call("edit", filePath="a.txt", oldString="two", newString="one"))
     looks = [make_answer(make_call("bash", command=f"cat a.txt; echo {n}")) for n in range(8)]
-    steps = [there[0], *looks[:3], back, *looks[3:5], there[1], looks[5], back, *looks[6:], there[2], DONE]
+    steps = [
+        there[0],
+        *looks[:3],
+        back,
+        *looks[3:5],
+        there[1],
+        looks[5],
+        back,
+        *looks[6:],
+        there[2],
+        DONE,
+    ]
     async with open_scripted_project(tmp_path, steps) as it:
         (tmp_path / "work" / "a.txt").write_text("one\n")
         await it.prompt()
         results = it.results()
-    assert ["This same change of the file was made 3 times" in text for text in results] == [*[False] * 12, True]
+    assert ["This same change of the file was made 3 times" in text for text in results] == [
+        *[False] * 12,
+        True,
+    ]
 
 
 @pytest.mark.parametrize(
@@ -174,7 +243,9 @@ async def test_an_offer_or_a_broken_call_is_asked_about_before_anything_was_done
 async def test_an_edit_in_between_is_work_that_goes_on(tmp_path: Path) -> None:
     check = make_answer(make_call("bash", command="true"))
     steps = [
-        step for n in range(9) for step in (make_answer(make_call("write", filePath=f"{n}.txt", content="x")), check)
+        step
+        for n in range(9)
+        for step in (make_answer(make_call("write", filePath=f"{n}.txt", content="x")), check)
     ]
     async with open_scripted_project(tmp_path, [*steps, DONE]) as it:
         answer = await it.prompt()
@@ -195,7 +266,15 @@ def test_a_check_is_known_by_its_command(command: str) -> None:
 @pytest.mark.parametrize(
     "command",
     [
-        *("cat pytest.ini", "grep -rn pytest .", "ls tests", "pip install pytest", "git log", "echo pytest", "make"),
+        *(
+            "cat pytest.ini",
+            "grep -rn pytest .",
+            "ls tests",
+            "pip install pytest",
+            "git log",
+            "echo pytest",
+            "make",
+        ),
         *("python3 /tmp/pytest-of-me/run.py", "./mocha/start", "python jest-report.py"),
     ],
 )
@@ -240,15 +319,28 @@ async def test_the_checks_of_a_turn_say_whether_files_changed_after_them(tmp_pat
         ("pytest -q", "==== 1 failed in 1s ====", False),
     ],
 )
-def test_a_check_whose_exit_code_a_pipe_hides_fails_by_what_it_printed(command: str, output: str, failed: bool) -> None:
+def test_a_check_whose_exit_code_a_pipe_hides_fails_by_what_it_printed(
+    command: str, output: str, failed: bool
+) -> None:
     assert run_check(command, output).failed is failed
 
 
 def run_check(command: str, output: str) -> CheckRun:
     state = ToolStateCompleted(
-        input={"command": command}, output=output, title="", metadata={"exit": 0}, time=ToolTime(start=1, end=2)
+        input={"command": command},
+        output=output,
+        title="",
+        metadata={"exit": 0},
+        time=ToolTime(start=1, end=2),
     )
-    part = ToolPart(id="prt_1", session_id="ses_1", message_id="msg_1", call_id="call_1", tool="bash", state=state)
+    part = ToolPart(
+        id="prt_1",
+        session_id="ses_1",
+        message_id="msg_1",
+        call_id="call_1",
+        tool="bash",
+        state=state,
+    )
     (run,) = list_checks([part])
     return run
 
@@ -258,15 +350,35 @@ def run_check(command: str, output: str) -> CheckRun:
     [
         ("pytest, collection", "1 error in 0.20s", "3 passed, 1 skipped in 0.20s"),
         ("pytest, both", "3 passed, 1 error in 0.20s", "0 failed, 3 passed in 0.20s"),
-        ("pytest, interrupted", "!!!! Interrupted: 1 error during collection !!!!", "==== 3 passed in 1s ===="),
-        ("pytest, long", "1 failed, 3 passed in 61.03s (0:01:01)", "1 passed, 2 warnings in 61.03s (0:01:01)"),
-        ("pytest, log", "KeyError: logged by a test\n1 failed in 1s", "KeyError: logged by a test\n1 passed in 0.01s"),
-        ("pytest, conftest", "E   ModuleNotFoundError: No module named 'trustme'", "==== 9 passed in 1s ===="),
+        (
+            "pytest, interrupted",
+            "!!!! Interrupted: 1 error during collection !!!!",
+            "==== 3 passed in 1s ====",
+        ),
+        (
+            "pytest, long",
+            "1 failed, 3 passed in 61.03s (0:01:01)",
+            "1 passed, 2 warnings in 61.03s (0:01:01)",
+        ),
+        (
+            "pytest, log",
+            "KeyError: logged by a test\n1 failed in 1s",
+            "KeyError: logged by a test\n1 passed in 0.01s",
+        ),
+        (
+            "pytest, conftest",
+            "E   ModuleNotFoundError: No module named 'trustme'",
+            "==== 9 passed in 1s ====",
+        ),
         ("traceback", "Traceback (most recent call last):\n  File\nKeyError: 1", "9 passed in 1s"),
         ("unittest", "FAILED (errors=1)", "Ran 3 tests in 0.001s\n\nOK (skipped=1)"),
         ("node, TAP", "# pass 9\n# fail 5\n# cancelled 0", "# pass 9\n# fail 0\n# cancelled 0"),
         ("node, TAP line", "ok 2 - a\nnot ok 3 - b", "not ok 3 - b # TODO later\n# fail 0"),
-        ("node, spec", "\u2139 pass 9\n\u2139 fail 5", "\u2139 pass 9\n\u2139 fail 0\n\u2139 cancelled 0"),
+        (
+            "node, spec",
+            "\u2139 pass 9\n\u2139 fail 5",
+            "\u2139 pass 9\n\u2139 fail 0\n\u2139 cancelled 0",
+        ),
         ("node, dot", "....XX..\n\nFailed tests:\n", "# fail 0"),
         ("jest", "Tests:       1 failed, 9 passed, 10 total", "Tests:       9 passed, 9 total"),
         ("vitest", " Test Files  1 failed | 3 passed (4)", "      Tests  9 passed (9)"),
@@ -277,20 +389,44 @@ def run_check(command: str, output: str) -> CheckRun:
         ("rspec", "3 examples, 1 failure", "3 examples, 0 failures"),
         ("jasmine", "1 spec, 1 failure", "1 spec, 0 failures"),
         ("mix", "2 doctests, 3 tests, 1 failure", "2 doctests, 3 tests, 0 failures"),
-        ("minitest", "3 runs, 5 assertions, 0 failures, 1 errors", "3 runs, 5 assertions, 0 failures, 0 errors"),
+        (
+            "minitest",
+            "3 runs, 5 assertions, 0 failures, 1 errors",
+            "3 runs, 5 assertions, 0 failures, 0 errors",
+        ),
         ("bats", "not ok 1 foo", "3 tests, 0 failures"),
         ("phpunit", "Tests: 3, Assertions: 3, Failures: 1.", "OK (3 tests, 3 assertions)"),
-        ("ctest", "50% tests passed, 1 tests failed out of 2", "100% tests passed, 0 tests failed out of 2"),
+        (
+            "ctest",
+            "50% tests passed, 1 tests failed out of 2",
+            "100% tests passed, 0 tests failed out of 2",
+        ),
         ("go test", "--- FAIL: TestA (0.00s)", "ok  \texample.com/shop\t0.004s"),
         ("go build", "./x.go:3:2: undefined: foo", "ok  \texample.com/shop\t(cached)"),
-        ("cargo", "error: could not compile `x` (lib) due to 1 previous error", "test result: ok. 9 passed; 0 failed"),
-        ("dotnet", "Failed!  - Failed:     1, Passed:     2", "Passed!  - Failed:     0, Passed:     3"),
+        (
+            "cargo",
+            "error: could not compile `x` (lib) due to 1 previous error",
+            "test result: ok. 9 passed; 0 failed",
+        ),
+        (
+            "dotnet",
+            "Failed!  - Failed:     1, Passed:     2",
+            "Passed!  - Failed:     0, Passed:     3",
+        ),
         ("gradle", "BUILD FAILED in 3s", "BUILD SUCCESSFUL in 3s"),
         ("maven", "[INFO] BUILD FAILURE", "[INFO] BUILD SUCCESS"),
-        ("mypy", "Found 1 error in 1 file (checked 2 source files)", "Success: no issues found in 2 source files"),
+        (
+            "mypy",
+            "Found 1 error in 1 file (checked 2 source files)",
+            "Success: no issues found in 2 source files",
+        ),
         ("pyright", "1 error, 0 warnings, 0 informations", "0 errors, 0 warnings, 0 informations"),
         ("ruff", "a.py:1:8: F401 `os` imported but unused", "All checks passed!"),
-        ("coloured", "\x1b[31m1 failed\x1b[0m in 1s", "\x1b[32m\x1b[1m3 passed\x1b[0m\x1b[32m in 1s\x1b[0m"),
+        (
+            "coloured",
+            "\x1b[31m1 failed\x1b[0m in 1s",
+            "\x1b[32m\x1b[1m3 passed\x1b[0m\x1b[32m in 1s\x1b[0m",
+        ),
     ],
 )
 def test_closing_lines_of_runners_are_known(runner: str, failing: str, passing: str) -> None:
@@ -301,18 +437,33 @@ def test_closing_lines_of_runners_are_known(runner: str, failing: str, passing: 
 @pytest.mark.parametrize(
     ("command", "passed"),
     [
-        *(("pytest | tail", False), ("pytest || true", False), ("pytest; echo", False), ("pytest\ngit status", False)),
-        *(("cd a; pytest", True), ("git status | head && pytest;", True), ("set -o pipefail; pytest | tail", True)),
+        *(
+            ("pytest | tail", False),
+            ("pytest || true", False),
+            ("pytest; echo", False),
+            ("pytest\ngit status", False),
+        ),
+        *(
+            ("cd a; pytest", True),
+            ("git status | head && pytest;", True),
+            ("set -o pipefail; pytest | tail", True),
+        ),
     ],
 )
-def test_a_check_without_a_known_line_passed_only_by_its_exit_code(command: str, *, passed: bool) -> None:
+def test_a_check_without_a_known_line_passed_only_by_its_exit_code(
+    command: str, *, passed: bool
+) -> None:
     run = run_check(command, "an unknown line")
     assert (run.failed, run.passed) == (False, passed)
 
 
-async def test_a_check_that_never_passed_is_told_three_times_while_calls_are_made(tmp_path: Path) -> None:
+async def test_a_check_that_never_passed_is_told_three_times_while_calls_are_made(
+    tmp_path: Path,
+) -> None:
     hidden = make_answer(make_call("bash", command="sh test.sh | tail"))
-    async with open_scripted_project(tmp_path, [hidden, DONE, FAILS, DONE, FAILS, DONE, FAILS, DONE, DONE]) as it:
+    async with open_scripted_project(
+        tmp_path, [hidden, DONE, FAILS, DONE, FAILS, DONE, FAILS, DONE, DONE]
+    ) as it:
         (tmp_path / "work" / "test.sh").write_text("exit 3\n")
         await it.prompt(limits=RunLimits(attended=False))
         words = reminders(it)
@@ -324,7 +475,10 @@ async def test_a_check_that_never_passed_is_told_three_times_while_calls_are_mad
 async def test_what_a_command_changed_after_a_check_counts_in_the_result(
     tmp_path: Path, file: str, *, is_valid: bool
 ) -> None:
-    steps = [make_answer(make_call("bash", command=command)) for command in ("sh test.sh", f"echo x > {file}")]
+    steps = [
+        make_answer(make_call("bash", command=command))
+        for command in ("sh test.sh", f"echo x > {file}")
+    ]
     async with open_scripted_project(tmp_path, [*steps, DONE]) as it:
         (tmp_path / "work" / "test.sh").write_text("exit 0\n")
         await it.prompt(limits=RunLimits(attended=False))
@@ -332,7 +486,9 @@ async def test_what_a_command_changed_after_a_check_counts_in_the_result(
         assert not reminders(it)
     checks = list_checks(parts)
     assert [each.after_last_edit for each in checks] == [is_valid]
-    assert find_check_problem(checks) == (None if is_valid else ("files changed after the last check", "sh test.sh"))
+    assert find_check_problem(checks) == (
+        None if is_valid else ("files changed after the last check", "sh test.sh")
+    )
 
 
 async def test_a_line_in_a_changelog_leaves_the_last_check_valid(tmp_path: Path) -> None:

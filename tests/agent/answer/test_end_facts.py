@@ -18,7 +18,9 @@ DONE = ScriptedAnswer(text="The work is finished.")
 def git(folder: Path, *words: str) -> str:
     settings = ("user.name=me", "user.email=me@example.com", "gc.auto=0", "maintenance.auto=false")
     options = [word for setting in settings for word in ("-c", setting)]
-    done = subprocess.run(["git", *options, *words], cwd=folder, check=True, capture_output=True, text=True)
+    done = subprocess.run(
+        ["git", *options, *words], cwd=folder, check=True, capture_output=True, text=True
+    )
     return done.stdout.strip()
 
 
@@ -39,15 +41,23 @@ def work(tmp_path: Path) -> Path:
     return folder
 
 
-async def do(tmp_path: Path, *commands: str, edits: bool = False) -> tuple[TurnFacts, MessageWithParts]:
-    """Run a turn of these commands, with an edit of a.py after them; return its facts and its answer."""
+async def do(
+    tmp_path: Path, *commands: str, edits: bool = False
+) -> tuple[TurnFacts, MessageWithParts]:
+    """Run a turn of these commands, with an edit of a.py after them;
+    return its facts and its answer.
+    """
     calls = [make_answer(make_call("bash", command=command)) for command in commands]
     if edits:
         calls.append(make_answer(make_call("write", filePath="b.py", content="x = 3\ny = 4\n")))
     # Commands of git that lose something would ask.
-    async with open_scripted_project(tmp_path, [*calls, *[DONE] * 6], permission={"bash": "allow"}) as it:
+    async with open_scripted_project(
+        tmp_path, [*calls, *[DONE] * 6], permission={"bash": "allow"}
+    ) as it:
         answer = await it.prompt(limits=RunLimits(attended=False))
-        stored = [entry.info for entry in it.view().entries if isinstance(entry.info, AssistantMessage)][-1]
+        stored = [
+            entry.info for entry in it.view().entries if isinstance(entry.info, AssistantMessage)
+        ][-1]
     assert answer.stop is not None
     assert answer.stop.facts is not None
     assert stored.facts == answer.stop.facts
@@ -90,15 +100,21 @@ async def test_uncommitted_work_that_a_command_removed_is_named(tmp_path: Path, 
         "echo 1 > made.txt && rm made.txt",
     ],
 )
-async def test_what_is_committed_moved_or_the_agents_own_is_not_lost(tmp_path: Path, work: Path, command: str) -> None:
+async def test_what_is_committed_moved_or_the_agents_own_is_not_lost(
+    tmp_path: Path, work: Path, command: str
+) -> None:
     assert (work / "notes.txt").exists()
     facts, _ = await do(tmp_path, command)
     assert facts.lost_files == ()
 
 
-async def test_moved_commits_stashes_and_deleted_branches_are_named(tmp_path: Path, work: Path) -> None:
+async def test_moved_commits_stashes_and_deleted_branches_are_named(
+    tmp_path: Path, work: Path
+) -> None:
     before, parent = git(work, "rev-parse", "HEAD")[:9], git(work, "rev-parse", "HEAD~1")[:9]
-    facts, _ = await do(tmp_path, "git stash -q -u; git reset -q --hard HEAD~1; git branch -q -D old")
+    facts, _ = await do(
+        tmp_path, "git stash -q -u; git reset -q --hard HEAD~1; git branch -q -D old"
+    )
     assert facts.git == (f"HEAD moved {before} -> {parent}", "1 stash made", "branch old deleted")
     assert facts.lost_files == ("README", "notes.txt")
 
@@ -106,9 +122,14 @@ async def test_moved_commits_stashes_and_deleted_branches_are_named(tmp_path: Pa
 async def test_commits_and_another_branch_are_named(tmp_path: Path, work: Path) -> None:
     before = git(work, "rev-parse", "HEAD")[:9]
     commit = "git -c user.name=me -c user.email=me@example.com commit -q"
-    facts, _ = await do(tmp_path, f"git checkout -q -b fix; {commit} -am one; {commit} --allow-empty -m two")
+    facts, _ = await do(
+        tmp_path, f"git checkout -q -b fix; {commit} -am one; {commit} --allow-empty -m two"
+    )
     after = git(work, "rev-parse", "HEAD")[:9]
-    assert facts.git == (f"2 commits made ({before} -> {after})", "the checked-out branch changed from main to fix")
+    assert facts.git == (
+        f"2 commits made ({before} -> {after})",
+        "the checked-out branch changed from main to fix",
+    )
 
 
 async def test_many_lost_files_are_named_by_their_folder(tmp_path: Path, work: Path) -> None:
@@ -126,8 +147,9 @@ async def test_an_answer_without_calls_has_no_facts(tmp_path: Path) -> None:
     assert answer.stop.facts is None
 
 
-async def test_a_command_that_was_refused_changed_nothing_that_could_not_be_undone(tmp_path: Path, work: Path) -> None:
-    del work
+async def test_a_command_that_was_refused_changed_nothing_that_could_not_be_undone(
+    tmp_path: Path,
+) -> None:
     script = [make_answer(make_call("bash", command="touch a")), *[DONE] * 6]
     async with open_scripted_project(tmp_path, script, permission={"bash": "deny"}) as it:
         answer = await it.prompt(limits=RunLimits(attended=False))

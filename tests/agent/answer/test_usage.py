@@ -28,7 +28,9 @@ async def test_a_try_that_broke_off_and_was_repeated_is_paid_for(tmp_path: Path)
         assert (info.tokens.input, info.tokens.output, info.tokens.estimated) == (900, 5, None)
         assert info.retried is not None
         assert (info.retried.output, info.retried.estimated) == (375, info.retried.input + 375)
-        assert info.cost == pytest.approx((info.all_tokens.input + 2 * info.all_tokens.output) / 1e6)
+        assert info.cost == pytest.approx(
+            (info.all_tokens.input + 2 * info.all_tokens.output) / 1e6
+        )
         session = it.view().session
         assert (session.tokens, session.cost) == (info.all_tokens, pytest.approx(info.cost))
         total = (await it.client.call(SESSION_STATS, StatsQuery())).total

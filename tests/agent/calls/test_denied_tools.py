@@ -1,4 +1,6 @@
-"""A tool that a rule denies by its name is not run when it is called all the same, nor are its twins."""
+"""A tool that a rule denies by its name is not run when it is called all the same,
+nor are its twins.
+"""
 
 from pathlib import Path
 from typing import Any
@@ -18,25 +20,37 @@ CALLS: dict[str, Any] = {
     "multiedit": {"filePath": "made.txt", "edits": [{"oldString": "", "newString": "x"}]},
     "apply_patch": {"patchText": PATCH},
     "patch": {"patchText": PATCH},
-    "batch": {"tool_calls": [{"tool": "write", "parameters": {"filePath": "made.txt", "content": "x"}}]},
+    "batch": {
+        "tool_calls": [{"tool": "write", "parameters": {"filePath": "made.txt", "content": "x"}}]
+    },
 }
 
 
 @pytest.mark.parametrize("denied", ["write", "multiedit", "patch"])
 @pytest.mark.parametrize("called", list(CALLS))
-async def test_a_rule_for_a_tool_holds_for_all_that_change_files(tmp_path: Path, denied: str, called: str) -> None:
+async def test_a_rule_for_a_tool_holds_for_all_that_change_files(
+    tmp_path: Path, denied: str, called: str
+) -> None:
     script = [make_answer(make_call(called, **CALLS[called])), DONE]
-    async with open_scripted_project(tmp_path, script, permission={"*": "allow", denied: "deny"}) as it:
+    async with open_scripted_project(
+        tmp_path, script, permission={"*": "allow", denied: "deny"}
+    ) as it:
         await it.prompt()
         assert not (it.work / "made.txt").exists()
         assert "Permission denied" in it.results()[0]
 
 
 @pytest.mark.parametrize("denied", ["batch", "bash_output", "bash_kill", "task_output"])
-async def test_a_tool_with_another_permission_is_denied_by_its_name(tmp_path: Path, denied: str) -> None:
-    arguments = {"batch": CALLS["batch"], "task_output": {"task_id": "ses_1"}}.get(denied, {"id": "1"})
+async def test_a_tool_with_another_permission_is_denied_by_its_name(
+    tmp_path: Path, denied: str
+) -> None:
+    arguments = {"batch": CALLS["batch"], "task_output": {"task_id": "ses_1"}}.get(
+        denied, {"id": "1"}
+    )
     script = [make_answer(make_call(denied, **arguments)), DONE]
-    async with open_scripted_project(tmp_path, script, permission={"*": "allow", denied: "deny"}) as it:
+    async with open_scripted_project(
+        tmp_path, script, permission={"*": "allow", denied: "deny"}
+    ) as it:
         await it.prompt()
         assert not (it.work / "made.txt").exists()
         assert f"Permission denied by the rule {denied} *: deny" in it.results()[0]
@@ -44,7 +58,14 @@ async def test_a_tool_with_another_permission_is_denied_by_its_name(tmp_path: Pa
 
 @pytest.mark.parametrize(
     ("denied", "called"),
-    [("view", "read"), ("view", "view"), ("ls", "list"), ("ls", "ls"), ("fetch", "webfetch"), ("fetch", "fetch")],
+    [
+        ("view", "read"),
+        ("view", "view"),
+        ("ls", "list"),
+        ("ls", "ls"),
+        ("fetch", "webfetch"),
+        ("fetch", "fetch"),
+    ],
 )
 async def test_a_rule_by_another_program_s_name_of_a_tool_holds_for_it(
     tmp_path: Path, denied: str, called: str
@@ -53,7 +74,9 @@ async def test_a_rule_by_another_program_s_name_of_a_tool_holds_for_it(
     if denied == "fetch":
         arguments = {"url": "http://127.0.0.1:9/", "format": "text"}
     script = [make_answer(make_call(called, **arguments)), DONE]
-    async with open_scripted_project(tmp_path, script, permission={"*": "allow", denied: "deny"}) as it:
+    async with open_scripted_project(
+        tmp_path, script, permission={"*": "allow", denied: "deny"}
+    ) as it:
         (it.work / "a.py").write_text("x = 1\n")
         await it.prompt()
         assert f"Permission denied by the rule {denied} *: deny" in it.results()[0]
@@ -67,7 +90,9 @@ async def test_what_a_prompt_or_a_client_takes_away_is_not_run(tmp_path: Path) -
         await it.prompt("go", tools={"write": False})
         assert "Permission denied by the rule write *: deny" in it.results()[0]
         rules = [PermissionRule(permission="write", pattern="*", action="deny")]
-        it.project.store.update_session(it.session_id, lambda session: replace(session, permission=rules))
+        it.project.store.update_session(
+            it.session_id, lambda session: replace(session, permission=rules)
+        )
         await it.prompt("again")
         assert not (it.work / "made.txt").exists()
         assert "Permission denied by the rule write *: deny" in it.results()[1]
@@ -75,6 +100,8 @@ async def test_what_a_prompt_or_a_client_takes_away_is_not_run(tmp_path: Path) -
 
 async def test_edits_are_done_in_whatever_form_where_edit_is_allowed(tmp_path: Path) -> None:
     script = [make_answer(make_call("multiedit", **CALLS["multiedit"])), DONE]
-    async with open_scripted_project(tmp_path, script, permission={"*": "deny", "edit": "allow"}) as it:
+    async with open_scripted_project(
+        tmp_path, script, permission={"*": "deny", "edit": "allow"}
+    ) as it:
         await it.prompt()
         assert (it.work / "made.txt").read_text() == "x"

@@ -1,4 +1,6 @@
-"""What the first call needs is imported while a slow model is waited for, and not for a model that answers at once."""
+"""What the first call needs is imported while a slow model is waited for,
+and not for a model that answers at once.
+"""
 
 import subprocess
 import sys

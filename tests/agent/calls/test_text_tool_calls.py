@@ -52,13 +52,17 @@ FORMS = {
     "Qwen, with a result made up": f"<tool_call>\n{JSON}\n</tool_call>\n<tool_response>\nx = 1\n</tool_response>",
     "a trailing comma": '<tool_call>\n{"name": "read", "arguments": {"filePath": "a.py",}}\n</tool_call>',
     "Python's quotes": "<tool_call>\n{'name': 'read', 'arguments': {'filePath': 'a.py'}}\n</tool_call>",
-    "another name of the tool": JSON.replace('"read"', '"read_file"').join(("<tool_call>", "</tool_call>")),
+    "another name of the tool": JSON.replace('"read"', '"read_file"').join(
+        ("<tool_call>", "</tool_call>")
+    ),
     "invoke": '<function_calls>\n<invoke name="read">\n<parameter name="filePath">a.py</parameter>\n'
     "</invoke>\n</function_calls>",
 }
 
 
-@pytest.mark.parametrize("before", ["", "I look at the file first.\n\n"], ids=["alone", "after a sentence"])
+@pytest.mark.parametrize(
+    "before", ["", "I look at the file first.\n\n"], ids=["alone", "after a sentence"]
+)
 @pytest.mark.parametrize("form", FORMS)
 def test_a_call_is_found_in_each_familys_form(form: str, before: str) -> None:
     ((name, arguments),), rest = find_text_calls(f"{before}{FORMS[form]}\n", TOOLS)
@@ -91,7 +95,10 @@ def test_several_calls_are_found_in_order() -> None:
         loose,
     ):
         calls, rest = find_text_calls(text, TOOLS)
-        assert [msgspec.json.decode(arguments)["filePath"] for _, arguments in calls] == ["a.py", "b.py"]
+        assert [msgspec.json.decode(arguments)["filePath"] for _, arguments in calls] == [
+            "a.py",
+            "b.py",
+        ]
         assert rest == ""
 
 

@@ -47,7 +47,9 @@ print(Gate(store).reply(answer))
 
 
 async def start(it: ScriptedProject) -> None:
-    await it.client.call(PROMPT_ASYNC, Prompt(session_id=it.session_id, parts=[TextPartInput(text="go")]))
+    await it.client.call(
+        PROMPT_ASYNC, Prompt(session_id=it.session_id, parts=[TextPartInput(text="go")])
+    )
 
 
 async def end(it: ScriptedProject) -> None:
@@ -57,7 +59,9 @@ async def end(it: ScriptedProject) -> None:
 
 
 async def test_an_unknown_tool_becomes_invalid_and_the_model_goes_on(tmp_path: Path) -> None:
-    async with open_scripted_project(tmp_path, [make_answer(make_call("teleport", to="mars")), DONE]) as it:
+    async with open_scripted_project(
+        tmp_path, [make_answer(make_call("teleport", to="mars")), DONE]
+    ) as it:
         answer = await it.prompt()
         assert answer.stop is not None
         assert answer.stop.reason == "done"
@@ -70,7 +74,9 @@ async def test_an_unknown_tool_becomes_invalid_and_the_model_goes_on(tmp_path: P
 
 
 async def test_a_tool_named_in_another_case_is_found(tmp_path: Path) -> None:
-    async with open_scripted_project(tmp_path, [make_answer(make_call("Glob", pattern="*.py")), DONE]) as it:
+    async with open_scripted_project(
+        tmp_path, [make_answer(make_call("Glob", pattern="*.py")), DONE]
+    ) as it:
         (it.work / "a.py").touch()
         await it.prompt()
         (made,) = it.calls()
@@ -78,9 +84,13 @@ async def test_a_tool_named_in_another_case_is_found(tmp_path: Path) -> None:
         assert "a.py" in read_result(made)
 
 
-@pytest.mark.parametrize("arguments", ['{"filePath": "a', "[1]", "null", '"x"', "", "{}{}", "\ud800"])
+@pytest.mark.parametrize(
+    "arguments", ['{"filePath": "a', "[1]", "null", '"x"', "", "{}{}", "\ud800"]
+)
 async def test_arguments_that_are_no_object_are_never_run(tmp_path: Path, arguments: str) -> None:
-    async with open_scripted_project(tmp_path, [make_answer(ScriptedCall("write", arguments)), DONE]) as it:
+    async with open_scripted_project(
+        tmp_path, [make_answer(ScriptedCall("write", arguments)), DONE]
+    ) as it:
         await it.prompt()
         (made,) = it.calls()
         assert made.tool == "invalid"
@@ -90,7 +100,9 @@ async def test_arguments_that_are_no_object_are_never_run(tmp_path: Path, argume
 
 
 async def test_wrong_types_are_told_with_the_expected_schema(tmp_path: Path) -> None:
-    async with open_scripted_project(tmp_path, [make_answer(make_call("read", filePath={"x": 1})), DONE]) as it:
+    async with open_scripted_project(
+        tmp_path, [make_answer(make_call("read", filePath={"x": 1})), DONE]
+    ) as it:
         await it.prompt()
         (made,) = it.calls()
         assert made.tool == "read"
@@ -136,7 +148,11 @@ async def test_a_tool_that_is_denied_altogether_is_not_offered(tmp_path: Path) -
 
 
 async def test_once_lets_one_call_through_and_asks_again(tmp_path: Path) -> None:
-    script = [make_answer(make_call("bash", command="echo a")), make_answer(make_call("bash", command="echo b")), DONE]
+    script = [
+        make_answer(make_call("bash", command="echo a")),
+        make_answer(make_call("bash", command="echo b")),
+        DONE,
+    ]
     async with open_scripted_project(tmp_path, script, permission={"bash": "ask"}) as it:
         await start(it)
         for _ in range(2):
@@ -151,10 +167,14 @@ async def test_once_lets_one_call_through_and_asks_again(tmp_path: Path) -> None
 
 async def test_always_settles_the_others_that_wait_and_is_not_asked_again(tmp_path: Path) -> None:
     reads = make_answer(
-        make_call("read", filePath="a.txt"), make_call("read", filePath="b.txt"), make_call("read", filePath="c.txt")
+        make_call("read", filePath="a.txt"),
+        make_call("read", filePath="b.txt"),
+        make_call("read", filePath="c.txt"),
     )
     async with open_scripted_project(
-        tmp_path, [reads, make_answer(make_call("read", filePath="d.txt")), DONE], permission={"read": "ask"}
+        tmp_path,
+        [reads, make_answer(make_call("read", filePath="d.txt")), DONE],
+        permission={"read": "ask"},
     ) as it:
         for name in "abcd":
             (it.work / f"{name}.txt").write_text(f"{name}=1\n")
@@ -184,7 +204,9 @@ async def test_a_rejection_without_words_ends_the_turn_after_the_step(tmp_path: 
 
 async def test_a_rejection_with_words_is_told_to_the_model(tmp_path: Path) -> None:
     async with open_scripted_project(
-        tmp_path, [make_answer(make_call("bash", command="touch x")), DONE], permission={"bash": "ask"}
+        tmp_path,
+        [make_answer(make_call("bash", command="touch x")), DONE],
+        permission={"bash": "ask"},
     ) as it:
         await start(it)
         await it.answer(await it.question(), "reject", "use write instead")
@@ -197,7 +219,9 @@ async def test_a_rejection_with_words_is_told_to_the_model(tmp_path: Path) -> No
 @pytest.mark.parametrize(("reply", "is_run"), [("once", True), ("always", True), ("reject", False)])
 async def test_another_process_may_answer(tmp_path: Path, reply: str, *, is_run: bool) -> None:
     async with open_scripted_project(
-        tmp_path, [make_answer(make_call("bash", command="touch x")), DONE], permission={"bash": "ask"}
+        tmp_path,
+        [make_answer(make_call("bash", command="touch x")), DONE],
+        permission={"bash": "ask"},
     ) as it:
         command = [sys.executable, "-c", ANSWERER, str(it.project.store.path), reply]
         with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as other:
@@ -247,12 +271,17 @@ async def test_a_tool_that_breaks_gives_an_error_without_a_traceback(tmp_path: P
         answer = await it.prompt()
         assert answer.stop is not None
         assert answer.stop.reason == "done"
-        assert it.results()[0] == "The broken tool failed unexpectedly: ZeroDivisionError: a fault of the tool"
+        assert (
+            it.results()[0]
+            == "The broken tool failed unexpectedly: ZeroDivisionError: a fault of the tool"
+        )
         assert isinstance(it.calls()[1].state, ToolStateCompleted)
 
 
 async def test_two_calls_of_one_id_have_a_result_each(tmp_path: Path) -> None:
-    made = make_answer(make_call("glob", "same", pattern="*.a"), make_call("glob", "same", pattern="*.b"))
+    made = make_answer(
+        make_call("glob", "same", pattern="*.a"), make_call("glob", "same", pattern="*.b")
+    )
     async with open_scripted_project(tmp_path, [made, DONE]) as it:
         await it.prompt()
         assert [part.state.input for part in it.calls()] == [{"pattern": "*.a"}, {"pattern": "*.b"}]
@@ -261,7 +290,8 @@ async def test_two_calls_of_one_id_have_a_result_each(tmp_path: Path) -> None:
 
 async def test_a_call_that_is_sent_twice_is_run_once(tmp_path: Path) -> None:
     twice = make_answer(
-        make_call("bash", "same", command="echo x >> ran"), make_call("bash", "same", command="echo x >> ran")
+        make_call("bash", "same", command="echo x >> ran"),
+        make_call("bash", "same", command="echo x >> ran"),
     )
     async with open_scripted_project(tmp_path, [twice, DONE]) as it:
         await it.prompt()
@@ -278,14 +308,22 @@ async def test_calls_begun_twice_or_never_completed_are_all_closed(tmp_path: Pat
         info = assistant(it.session_id, asking.id, at=6)
         engine.store.append(said(asking), said(info))
         made = ToolCalls(engine, engine.get_agent("build"), info)
-        for event in (CallStarted("a", "glob"), CallStarted("a", "glob"), CallStarted("b", "write")):
+        for event in (
+            CallStarted("a", "glob"),
+            CallStarted("a", "glob"),
+            CallStarted("b", "write"),
+        ):
             made.open_call(event.id, event.name)
         made.start(CallReady("a", "glob", '{"pattern": "*.a"}'))
         made.start(CallReady("a", "glob", '{"pattern": "*.b"}'))
         assert made.has_tool_calls
         await made.join(Finished("cut"))
         assert not [part for part in it.calls() if isinstance(part.state, ToolStatePending)]
-        assert [part.state.input for part in it.calls()] == [{"pattern": "*.a"}, {"pattern": "*.b"}, {}]
+        assert [part.state.input for part in it.calls()] == [
+            {"pattern": "*.a"},
+            {"pattern": "*.b"},
+            {},
+        ]
         assert "connection broke" in it.results()[2]
 
 
@@ -305,7 +343,9 @@ async def test_calls_of_a_try_that_was_given_up_are_closed_too(tmp_path: Path) -
 
 @pytest.mark.slow
 async def test_long_output_is_cut_and_the_whole_is_kept_in_a_file(tmp_path: Path) -> None:
-    async with open_scripted_project(tmp_path, [make_answer(make_call("bash", command="seq 1 50000")), DONE]) as it:
+    async with open_scripted_project(
+        tmp_path, [make_answer(make_call("bash", command="seq 1 50000")), DONE]
+    ) as it:
         await it.prompt()
         (made,) = it.calls()
         assert isinstance(made.state, ToolStateCompleted)
@@ -313,3 +353,38 @@ async def test_long_output_is_cut_and_the_whole_is_kept_in_a_file(tmp_path: Path
         whole = Path(made.state.metadata["outputPath"])
         assert whole.read_text().splitlines()[-1] == "50000"
         assert whole.name in made.state.output
+
+
+async def test_many_large_outputs_in_a_step_stay_below_a_bound_together(tmp_path: Path) -> None:
+    calls = [make_call("read", f"c{n}", filePath=f"large{n}.txt") for n in range(8)]
+    async with open_scripted_project(tmp_path, [make_answer(*calls), DONE]) as it:
+        for n in range(8):
+            (it.work / f"large{n}.txt").write_text(
+                "".join(f"{n} {row} {'x' * 60}\n" for row in range(700))
+            )
+        await it.prompt()
+        results = it.results()
+    sizes = [len(output) for output in results]
+    assert sizes[0] > 45_000
+    assert min(sizes) > 7_000, "each is shown in part"
+    assert sum(sizes) < (120 + 6 * 8) * 1024
+    assert "the whole is in tool_" in results[-1]
+
+
+async def test_an_equal_look_in_the_same_step_is_answered_once(tmp_path: Path) -> None:
+    read = {"filePath": "a.txt"}
+    calls = [
+        *(make_call("read", f"c{n}", **read) for n in range(3)),
+        *(make_call("grep", f"g{n}", pattern="one") for n in range(2)),
+        make_call("bash", "b", command="echo two > a.txt"),
+        make_call("read", "again", **read),
+    ]
+    async with open_scripted_project(tmp_path, [make_answer(*calls), DONE]) as it:
+        (it.work / "a.txt").write_text("one\n")
+        await it.prompt()
+        results = it.results()
+    same = "The same call stands above in this step, with its result."
+    assert results[:3] == ["1: one", same, same]
+    assert results[3].startswith("1 match in 1 file")
+    assert results[4] == same
+    assert results[-1] == "1: two", "a command in between may have changed it"

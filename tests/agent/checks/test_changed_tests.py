@@ -1,4 +1,6 @@
-"""Tests that a turn changed are named, whatever changed them; ordinary work on tests is not called a removal."""
+"""Tests that a turn changed are named, whatever changed them;
+ordinary work on tests is not called a removal.
+"""
 
 import asyncio
 from pathlib import Path
@@ -6,7 +8,11 @@ from pathlib import Path
 import pytest
 
 from codeloop.agent.checks.call_diffs import has_moved_commit
-from codeloop.agent.checks.changed_tests import ChangedTest, find_exported_options, find_test_changes
+from codeloop.agent.checks.changed_tests import (
+    ChangedTest,
+    find_exported_options,
+    find_test_changes,
+)
 from codeloop.agent.checks.file_kinds import is_check_file
 from codeloop.kit.text.diff import make_unified_diff
 from codeloop.model.testing.script import ScriptedAnswer
@@ -15,7 +21,9 @@ from codeloop.schema.message import SnapshotFileDiff
 from tests.agent.answer.test_early_ends import DONE, reminders
 from tests.support.scripted_project import make_answer, make_call, open_scripted_project
 
-SHOP = "def test_sum():\n    assert add(1, 2) == 3\n\n\ndef test_tax():\n    assert tax(100) == 19\n"
+SHOP = (
+    "def test_sum():\n    assert add(1, 2) == 3\n\n\ndef test_tax():\n    assert tax(100) == 19\n"
+)
 SUM, TAX = (f"{test.rstrip()}\n" for test in SHOP.split("\n\n\n"))
 RETURNS = SHOP.replace("    assert tax", "    return\n    assert tax")
 OPTIONS = "[tool.pytest.ini_options]\n"
@@ -26,7 +34,11 @@ def diff(file: str, before: str | None, after: str | None) -> SnapshotFileDiff:
     made = make_unified_diff(file, before or "", after or "")
     status = "added" if before is None else "deleted" if after is None else "modified"
     return SnapshotFileDiff(
-        file=file, patch=made.patch, additions=made.additions, deletions=made.deletions, status=status
+        file=file,
+        patch=made.patch,
+        additions=made.additions,
+        deletions=made.deletions,
+        status=status,
     )
 
 
@@ -61,11 +73,18 @@ def describe(change: ChangedTest) -> str:
         ([diff("pyproject.toml", OPTIONS, OPTIONS + "addopts = '-q --deselect x'\n")],
          ["! pyproject.toml changes which tests run"]),
         ([diff("Makefile", "test:\n\tpytest\n", "test:\n\tpytest || true\n")], ["! Makefile changes which tests run"]),
-        ([diff("package.json", '"test": "jest"\n', '"test": "echo"\n')], ["package.json changed"]),
+        ([diff("package.json", '"test": "jest"\n', '"test": "echo"\n')], ["! package.json changes which tests run"]),
+        ([diff("package.json", '"test": "jest"\n', '"test": "node run.js"\n')], ["package.json changed"]),
+        ([diff("Makefile", "test:\n\tpytest\n", "test:\n\ttrue\n")], ["! Makefile changes which tests run"]),
+        ([diff("Makefile", "test:\n\tgo test ./...\n", "test:\n\t@echo ok\n")], ["! Makefile changes which tests run"]),
+        ([diff("Makefile", "test: ; pytest\n", "test: ; @:\n")], ["! Makefile changes which tests run"]),
+        ([diff("Makefile", "test:\n\tpytest\n", "test:\n\ttrue\n\tpytest -q\n")], ["Makefile changed"]),
         ([diff("sitecustomize.py", None, "import os\n")], ["! sitecustomize.py changes which tests run"]),
     ],
 )  # fmt: skip
-def test_what_happened_to_tests_that_were_there_is_named(diffs: list[SnapshotFileDiff], rows: list[str]) -> None:
+def test_what_happened_to_tests_that_were_there_is_named(
+    diffs: list[SnapshotFileDiff], rows: list[str]
+) -> None:
     assert find(*diffs) == rows
 
 
@@ -77,7 +96,13 @@ def test_what_happened_to_tests_that_were_there_is_named(diffs: list[SnapshotFil
         [diff(NAMED, SHOP, None), diff("tests/unit/test_shop.py", None, SHOP)],
         [diff(NAMED, SHOP, SUM), diff("tests/test_tax.py", None, TAX)],
         [diff("test_new.py", None, SHOP)],
-        [diff("tests/conftest.py", None, "import pytest\n\n@pytest.fixture\ndef shop():\n    return 1\n")],
+        [
+            diff(
+                "tests/conftest.py",
+                None,
+                "import pytest\n\n@pytest.fixture\ndef shop():\n    return 1\n",
+            )
+        ],
         [diff("pyproject.toml", "dependencies = []\n", "dependencies = ['rich']\n")],
         [diff("pytest.ini", None, "[pytest]\naddopts = -q\n")],
         [diff("Makefile", "test:\n\tpytest\n", "test:\n\tpytest\n\nrun:\n\tpython app.py\n")],
@@ -91,14 +116,21 @@ def test_ordinary_work_is_not_named(diffs: list[SnapshotFileDiff]) -> None:
 
 def test_an_edit_of_a_test_that_failed_needs_a_reason() -> None:
     edited = diff(NAMED, SHOP, SHOP.replace("19", "20"))
-    assert find(edited, failures="FAILED tests/test_shop.py::test_tax") == [f"! {NAMED}::test_tax edited"]
-    assert find(edited, failures="FAILED tests/test_shop.py::test_sum") == [f"{NAMED}::test_tax edited"]
+    assert find(edited, failures="FAILED tests/test_shop.py::test_tax") == [
+        f"! {NAMED}::test_tax edited"
+    ]
+    assert find(edited, failures="FAILED tests/test_shop.py::test_sum") == [
+        f"{NAMED}::test_tax edited"
+    ]
 
 
 @pytest.mark.parametrize(
     ("command", "is_named"),
     [
-        *(("export PYTEST_ADDOPTS='-k \"not tax\"'", True), ("export PYTEST_ADDOPTS=--deselect=tests/a.py", True)),
+        *(
+            ("export PYTEST_ADDOPTS='-k \"not tax\"'", True),
+            ("export PYTEST_ADDOPTS=--deselect=tests/a.py", True),
+        ),
         *(("export PYTEST_ADDOPTS='-q -n 4'", False), ("echo PYTEST_ADDOPTS=-k", False)),
     ],
 )
@@ -109,10 +141,22 @@ def test_exported_options_that_leave_tests_out_are_named(command: str, *, is_nam
 @pytest.mark.parametrize(
     ("command", "is_moved"),
     [
-        *(("git checkout main", True), ("cd a && git checkout -q v1.0", True), ("git switch main", True)),
+        *(
+            ("git checkout main", True),
+            ("cd a && git checkout -q v1.0", True),
+            ("git switch main", True),
+        ),
         *(("git rebase origin/main", True), ("git pull", True), ("git checkout -b fix", False)),
-        *(("git checkout -- tests/test_a.py", False), ("git checkout tests", False), ("git checkout .", False)),
-        *(("git switch -c fix", False), ("git rm tests/test_a.py", False), ("echo git pull", False)),
+        *(
+            ("git checkout -- tests/test_a.py", False),
+            ("git checkout tests", False),
+            ("git checkout .", False),
+        ),
+        *(
+            ("git switch -c fix", False),
+            ("git rm tests/test_a.py", False),
+            ("echo git pull", False),
+        ),
     ],
 )
 def test_another_commit_has_other_tests(command: str, *, is_moved: bool) -> None:
@@ -120,8 +164,13 @@ def test_another_commit_has_other_tests(command: str, *, is_moved: bool) -> None
 
 
 def test_files_that_decide_about_checks_are_known() -> None:
-    assert all(is_check_file(name) for name in ("tests/data/a.json", "src/a_test.go", "conftest.py", "a/pytest.ini"))
-    assert not any(is_check_file(name) for name in ("src/shop.py", "node_modules/a/test/a.js", "README.md"))
+    assert all(
+        is_check_file(name)
+        for name in ("tests/data/a.json", "src/a_test.go", "conftest.py", "a/pytest.ini")
+    )
+    assert not any(
+        is_check_file(name) for name in ("src/shop.py", "node_modules/a/test/a.js", "README.md")
+    )
 
 
 HEREDOC = "cat > tests/test_shop.py <<'EOF'\ndef test_sum():\n    assert add(1, 2) == 3\nEOF"
@@ -144,7 +193,9 @@ TURNS = (
 @pytest.mark.slow
 async def test_a_turn_names_how_commands_changed_tests(tmp_path: Path) -> None:
     steps = [
-        step for command, _ in TURNS for step in (make_answer(make_call("bash", command=command)), *_answers(command))
+        step
+        for command, _ in TURNS
+        for step in (make_answer(make_call("bash", command=command)), *_answers(command))
     ]
     async with open_scripted_project(tmp_path, steps) as it:
         (it.work / "tests").mkdir()

@@ -210,7 +210,8 @@ def test_what_only_looks_prepares_or_runs_is_no_check(line: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["cat > a.sh <<'EOF'\npytest\nEOF\nls", "cat > a.sh <<EOF\nmake test\n", "cat <<EOF\nEOF\nls"]
+    "text",
+    ["cat > a.sh <<'EOF'\npytest\nEOF\nls", "cat > a.sh <<EOF\nmake test\n", "cat <<EOF\nEOF\nls"],
 )
 def test_lines_of_a_here_document_are_no_commands(text: str) -> None:
     assert not is_check(text)
@@ -239,7 +240,9 @@ def test_a_command_after_a_here_document_is_one() -> None:
         ("./gradlew test", "gradle :app:test"),
     ],
 )
-def test_a_wider_check_covers_a_narrower_one_and_is_not_covered_by_it(wide: str, narrow: str) -> None:
+def test_a_wider_check_covers_a_narrower_one_and_is_not_covered_by_it(
+    wide: str, narrow: str
+) -> None:
     (one,), (other,) = find_checks(wide), find_checks(narrow)
     assert one.covers(other)
     assert not other.covers(one)
@@ -248,8 +251,16 @@ def test_a_wider_check_covers_a_narrower_one_and_is_not_covered_by_it(wide: str,
 @pytest.mark.parametrize(
     ("one", "other"),
     [
-        *(("pytest", "python3 -m pytest -q"), ("npm test", "npm run test"), ("pytest -x", "pytest .")),
-        *(("npx jest", "npm test"), ("tox", "pytest"), ("cargo t", "cargo nextest run --workspace")),
+        *(
+            ("pytest", "python3 -m pytest -q"),
+            ("npm test", "npm run test"),
+            ("pytest -x", "pytest ."),
+        ),
+        *(
+            ("npx jest", "npm test"),
+            ("tox", "pytest"),
+            ("cargo t", "cargo nextest run --workspace"),
+        ),
     ],
 )
 def test_the_same_check_under_another_name_covers_both_ways(one: str, other: str) -> None:
@@ -259,7 +270,8 @@ def test_the_same_check_under_another_name_covers_both_ways(one: str, other: str
 
 
 @pytest.mark.parametrize(
-    ("one", "other"), [("ruff check", "pytest"), ("mypy src", "ruff check"), ("make lint", "make test")]
+    ("one", "other"),
+    [("ruff check", "pytest"), ("mypy src", "ruff check"), ("make lint", "make test")],
 )
 def test_other_kinds_of_checks_do_not_cover_each_other(one: str, other: str) -> None:
     (first,), (second,) = find_checks(one), find_checks(other)

@@ -1,4 +1,6 @@
-"""What counts as a check that passed: only what certainly is one, with its real result, wherever it ran."""
+"""What counts as a check that passed: only what certainly is one, with its real result,
+wherever it ran.
+"""
 
 import pytest
 
@@ -40,7 +42,11 @@ def run(command: str, output: str = GREEN, code: int = 0) -> CheckRun:
         ("pytest -q | grep -o '[0-9]* passed.*'", GREEN, "unknown"),
         ("go test ./... | grep ^ok", "ok  \texample.com/shop\t0.004s", "unknown"),
         ("cargo test | head -5", "test result: ok. 9 passed; 0 failed", "unknown"),
-        ("cargo build && cargo test", "running 0 tests\n\ntest result: ok. 0 passed; 0 failed", "passed"),
+        (
+            "cargo build && cargo test",
+            "running 0 tests\n\ntest result: ok. 0 passed; 0 failed",
+            "passed",
+        ),
         ("pytest -q | sed s/failed/passed/", GREEN, "unknown"),
         ("pytest -q; echo OK", "OK", "unknown"),
         ("pytest -q; echo '2 passed in 1s'", "2 passed in 1s", "unknown"),
@@ -58,19 +64,30 @@ def run(command: str, output: str = GREEN, code: int = 0) -> CheckRun:
         ('python -c "import pytest, sys; sys.exit(pytest.main())"', "", "passed"),
     ],
 )
-def test_a_line_that_exits_with_0_passed_only_where_that_is_certain(command: str, output: str, expected: str) -> None:
+def test_a_line_that_exits_with_0_passed_only_where_that_is_certain(
+    command: str, output: str, expected: str
+) -> None:
     check = run(command, output)
     assert ("failed" if check.failed else "passed" if check.passed else "unknown") == expected
 
 
 @pytest.mark.parametrize(
-    "command", ["pytest --collect-only", "pytest --collectonly -q", "cd /tmp/x && pytest", "echo OK", "cd /tmp; pytest"]
+    "command",
+    [
+        "pytest --collect-only",
+        "pytest --collectonly -q",
+        "cd /tmp/x && pytest",
+        "echo OK",
+        "cd /tmp; pytest",
+    ],
 )
 def test_what_runs_no_test_of_the_project_is_no_check(command: str) -> None:
     assert not list_checks([bash(command, 0, GREEN)], ROOT)
 
 
-@pytest.mark.parametrize("command", [f"cd {ROOT} && pytest", f"cd {ROOT}/web && npm test", "cd .. && make test"])
+@pytest.mark.parametrize(
+    "command", [f"cd {ROOT} && pytest", f"cd {ROOT}/web && npm test", "cd .. && make test"]
+)
 def test_a_check_below_or_above_the_project_is_one(command: str) -> None:
     assert run(command).passed
 
@@ -78,10 +95,27 @@ def test_a_check_below_or_above_the_project_is_one(command: str) -> None:
 @pytest.mark.parametrize(
     "narrow",
     [
-        *('pytest -k"not tax"', "pytest -knot_tax", "pytest -mfast", "pytest --ignore-glob='*shop*'"),
-        *("pytest -o testpaths=unit", "pytest -c other.ini", "ls tests/unit | xargs pytest", "cd tests/unit && pytest"),
-        *("PYTEST_ADDOPTS='-k sum' pytest", "npx jest --testPathIgnorePatterns shop", "python -m unittest -kshop"),
-        *("python -c \"import pytest; pytest.main(['-k', 'sum'])\"", "pytest --deselect tests/a.py::b"),
+        *(
+            'pytest -k"not tax"',
+            "pytest -knot_tax",
+            "pytest -mfast",
+            "pytest --ignore-glob='*shop*'",
+        ),
+        *(
+            "pytest -o testpaths=unit",
+            "pytest -c other.ini",
+            "ls tests/unit | xargs pytest",
+            "cd tests/unit && pytest",
+        ),
+        *(
+            "PYTEST_ADDOPTS='-k sum' pytest",
+            "npx jest --testPathIgnorePatterns shop",
+            "python -m unittest -kshop",
+        ),
+        *(
+            "python -c \"import pytest; pytest.main(['-k', 'sum'])\"",
+            "pytest --deselect tests/a.py::b",
+        ),
     ],
 )
 def test_a_narrowed_check_does_not_cover_the_whole(narrow: str) -> None:
@@ -92,7 +126,9 @@ def test_a_narrowed_check_does_not_cover_the_whole(narrow: str) -> None:
 
 
 def find_whole(program: str) -> CheckCommand:
-    (check,) = find_checks({"jest": "npx jest", "unittest": "python -m unittest"}.get(program, "pytest"))
+    (check,) = find_checks(
+        {"jest": "npx jest", "unittest": "python -m unittest"}.get(program, "pytest")
+    )
     return check
 
 
@@ -118,7 +154,11 @@ def test_a_script_that_the_turn_wrote_covers_nothing_else() -> None:
 
 
 def test_a_check_knows_the_folder_that_its_shell_is_in() -> None:
-    moved = bash("cd web", 0, "(no output)\n\n<shell_metadata>\nThe working directory is now web.\n</shell_metadata>")
+    moved = bash(
+        "cd web",
+        0,
+        "(no output)\n\n<shell_metadata>\nThe working directory is now web.\n</shell_metadata>",
+    )
     parts: list[Part] = [moved, bash("npm test", 0, "ok")]
     assert list_checks(parts, ROOT)[0].folder == "web"
     failed: list[Part] = [bash("npm test", 1, "1 failing"), *parts]
@@ -126,11 +166,21 @@ def test_a_check_knows_the_folder_that_its_shell_is_in() -> None:
 
 
 def test_a_check_in_the_background_has_the_result_that_is_read_later() -> None:
-    start = tool("bash", {"command": "pytest -q", "run_in_background": True}, "Started", {"id": "bash_1", "exit": None})
+    start = tool(
+        "bash",
+        {"command": "pytest -q", "run_in_background": True},
+        "Started",
+        {"id": "bash_1", "exit": None},
+    )
     edit = tool("write", {"filePath": f"{ROOT}/shop.py"}, "", {}, "shop.py")
 
     def read(status: str, code: int | None, output: str) -> Part:
-        return tool("bash_output", {"id": "bash_1"}, output, {"id": "bash_1", "status": status, "exit": code})
+        return tool(
+            "bash_output",
+            {"id": "bash_1"},
+            output,
+            {"id": "bash_1", "status": status, "exit": code},
+        )
 
     (unread,) = list_checks([start], ROOT)
     assert (unread.passed, unread.failed, unread.exit_code) == (False, False, None)
@@ -154,7 +204,13 @@ def test_a_path_that_does_not_exist_was_no_check_of_it() -> None:
 @pytest.mark.parametrize(
     ("folder", "target", "joined"),
     [
-        *(("", "web", "web"), ("web", "..", ""), ("", ROOT, ""), ("", f"{ROOT}/a/../b", "b"), ("web", "/tmp", "/tmp")),
+        *(
+            ("", "web", "web"),
+            ("web", "..", ""),
+            ("", ROOT, ""),
+            ("", f"{ROOT}/a/../b", "b"),
+            ("web", "/tmp", "/tmp"),
+        ),
         ("", "..", "/home/me"),
     ],
 )

@@ -7,15 +7,28 @@ import pytest
 
 from codeloop.agent.checks.check_commands import find_checks
 from codeloop.agent.checks.check_runs import list_checks
-from codeloop.agent.checks.claims import asks_user, claims_change, claims_installation, claims_success, names_failure
+from codeloop.agent.checks.claims import (
+    asks_user,
+    claims_change,
+    claims_installation,
+    claims_success,
+    names_failure,
+)
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.api.session_inputs import RunLimits
 from tests.agent.answer.test_early_ends import DONE, reason_of, reminders
 from tests.agent.checks.test_honest_ends import bash
-from tests.support.scripted_project import ScriptedProject, make_answer, make_call, open_scripted_project
+from tests.support.scripted_project import (
+    ScriptedProject,
+    make_answer,
+    make_call,
+    open_scripted_project,
+)
 
 SENTENCES: dict[str, list[str]] = json.loads(Path(__file__).with_name("sentences.json").read_text())
-"""Sentences by what they are, each kind also with `not `; those of `fails` stand behind the command that failed."""
+"""Sentences by what they are, each kind also with `not `;
+those of `fails` stand behind the command that failed.
+"""
 LOOK = make_answer(make_call("bash", command="cat a.py"))
 CHECKERS = {
     "passes": claims_success,
@@ -25,18 +38,24 @@ CHECKERS = {
 }
 
 
-@pytest.mark.parametrize(("kind", "text"), [(kind, text) for kind in CHECKERS for text in SENTENCES[kind]])
+@pytest.mark.parametrize(
+    ("kind", "text"), [(kind, text) for kind in CHECKERS for text in SENTENCES[kind]]
+)
 def test_a_claim_is_known_in_many_languages(kind: str, text: str) -> None:
     assert CHECKERS[kind](text)
 
 
-@pytest.mark.parametrize(("kind", "text"), [(kind, text) for kind in CHECKERS for text in SENTENCES[f"not {kind}"]])
+@pytest.mark.parametrize(
+    ("kind", "text"), [(kind, text) for kind in CHECKERS for text in SENTENCES[f"not {kind}"]]
+)
 def test_in_doubt_there_is_no_claim(kind: str, text: str) -> None:
     assert not CHECKERS[kind](text)
 
 
 def is_told(row: str) -> bool:
-    """Return whether the answer of a row (`command: answer`) tells about the failure of the command."""
+    """Return whether the answer of a row (`command: answer`) tells about the
+    failure of the command.
+    """
     command, _, text = row.partition(": ")
     (run,) = list_checks([bash(command, 1, "src/old.py:3:1: E501 Line too long\nFound 36 errors.")])
     return names_failure(text, run, [check.kind for check in find_checks(command)])
@@ -91,13 +110,17 @@ async def test_what_an_earlier_turn_did_may_be_told_again(tmp_path: Path) -> Non
 
 
 async def test_an_installation_that_failed_is_remarked(tmp_path: Path) -> None:
-    failed = make_answer(make_call("bash", command="sh -c 'exit 1' pip install definitely-not-real"))
+    failed = make_answer(
+        make_call("bash", command="sh -c 'exit 1' pip install definitely-not-real")
+    )
     claim = ScriptedAnswer(text="I installed the package definitely-not-real.")
     words, _ = await run(tmp_path, failed, claim)
     assert ["no installation succeeded" in each for each in words] == [True]
 
 
-QUESTION = ScriptedAnswer(text="Would you like me to change it to x + 1, or should I adapt the tests instead?")
+QUESTION = ScriptedAnswer(
+    text="Would you like me to change it to x + 1, or should I adapt the tests instead?"
+)
 
 
 async def test_a_question_is_answered_once_and_ends_the_run_the_second_time(tmp_path: Path) -> None:

@@ -1,4 +1,6 @@
-"""A check that failed and passes under another name, with other targets or in another folder, needs no reminder."""
+"""A check that failed and passes under another name, with other targets or in another folder,
+needs no reminder.
+"""
 
 import pytest
 

@@ -15,10 +15,14 @@ from tests.support.recording_handler import RecordingHandler, open_hooked_projec
 from tests.support.scripted_project import open_scripted_project
 
 
-async def test_a_check_that_can_not_be_started_is_marked_and_was_not_forbidden(tmp_path: Path) -> None:
+async def test_a_check_that_can_not_be_started_is_marked_and_was_not_forbidden(
+    tmp_path: Path,
+) -> None:
     async with open_scripted_project(tmp_path, [ScriptedAnswer(text="Done.")]) as it:
         await it.prompt()
-        (check,) = await run_and_store_checks(it.project.engine, it.session_id, [" "], is_from_user=True)
+        (check,) = await run_and_store_checks(
+            it.project.engine, it.session_id, [" "], is_from_user=True
+        )
         assert it.calls() == [check]
     assert isinstance(check.state, ToolStateError)
     assert is_goal_check(check)
@@ -34,7 +38,9 @@ async def test_a_check_whose_question_ends_the_turn_is_not_left_running(tmp_path
     async with open_hooked_project(tmp_path, [ScriptedAnswer(text="Done.")], handler, **asks) as it:
         await it.prompt()
         with pytest.raises(HookRefused):
-            await run_and_store_checks(it.project.engine, it.session_id, ["true"], is_from_user=False)
+            await run_and_store_checks(
+                it.project.engine, it.session_id, ["true"], is_from_user=False
+            )
         (check,) = it.calls()
     assert isinstance(check.state, ToolStateError)
     assert is_goal_check(check)
@@ -42,7 +48,9 @@ async def test_a_check_whose_question_ends_the_turn_is_not_left_running(tmp_path
 
 async def test_a_check_of_the_users_needs_no_answer_and_lifts_no_denial(tmp_path: Path) -> None:
     rules = {"bash": {"*": "ask", "touch denied": "deny"}}
-    async with open_scripted_project(tmp_path, [ScriptedAnswer(text="Done.")], permission=rules, profile="ask") as it:
+    async with open_scripted_project(
+        tmp_path, [ScriptedAnswer(text="Done.")], permission=rules, profile="ask"
+    ) as it:
         await it.prompt()
         checks = ["touch asked", "touch denied"]
         await run_and_store_checks(it.project.engine, it.session_id, checks, is_from_user=True)

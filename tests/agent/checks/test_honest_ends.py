@@ -1,4 +1,6 @@
-"""A turn does not look like a success when its tests were changed, or only a part of what failed passes."""
+"""A turn does not look like a success when its tests were changed,
+or only a part of what failed passes.
+"""
 
 from pathlib import Path
 
@@ -7,7 +9,12 @@ import pytest
 from codeloop.agent.checks.admissions import admits_failure, names_test_changes, names_unrun_checks
 from codeloop.agent.checks.call_diffs import list_call_diffs
 from codeloop.agent.checks.changed_tests import ChangedTest, find_test_changes
-from codeloop.agent.checks.check_runs import find_check_problem, find_failure, list_checks, read_failures
+from codeloop.agent.checks.check_runs import (
+    find_check_problem,
+    find_failure,
+    list_checks,
+    read_failures,
+)
 from codeloop.kit.text.diff import make_unified_diff
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.api.session_inputs import RunLimits
@@ -36,7 +43,11 @@ def bash(command: str, code: int = 0, output: str = "") -> ToolPart:
 
 def edit(before: str, after: str, file: str = "tests/test_shop.py") -> ToolPart:
     return tool(
-        "edit", {"filePath": file}, "", {"diff": make_unified_diff(f"/home/me/{file}", before, after).patch}, title=file
+        "edit",
+        {"filePath": file},
+        "",
+        {"diff": make_unified_diff(f"/home/me/{file}", before, after).patch},
+        title=file,
     )
 
 
@@ -44,17 +55,28 @@ def tool(name: str, given: JSON, output: str, metadata: JSON, title: str = "") -
     state = ToolStateCompleted(
         input=given, output=output, title=title, metadata=metadata, time=ToolTime(start=1, end=2)
     )
-    return ToolPart(id=new_id("prt"), session_id="ses_1", message_id="msg_1", call_id="call_1", tool=name, state=state)
+    return ToolPart(
+        id=new_id("prt"),
+        session_id="ses_1",
+        message_id="msg_1",
+        call_id="call_1",
+        tool=name,
+        state=state,
+    )
 
 
 def changes(*between: ToolPart) -> list[str]:
-    """Return how tests changed between a run that failed and one that passed, as far as an answer has to say why."""
+    """Return how tests changed between a run that failed and one that passed,
+    as far as an answer has to say why.
+    """
     return [str(change) for change in find_changes(*between) if change.needs_reason]
 
 
 def find_changes(*between: ToolPart) -> list[ChangedTest]:
     parts = [bash("pytest", 1, FAILED), *between, bash("pytest", 0, PASSED)]
-    calls_made = [(part, part.state) for part in between if isinstance(part.state, ToolStateCompleted)]
+    calls_made = [
+        (part, part.state) for part in between if isinstance(part.state, ToolStateCompleted)
+    ]
     return find_test_changes(list_call_diffs(calls_made), read_failures(parts))
 
 
@@ -68,15 +90,27 @@ SKIPS = {
 @pytest.mark.parametrize(("old", "new"), SKIPS.items())
 def test_a_test_that_is_skipped_is_named(old: str, new: str) -> None:
     name = "test_sum" if "import shop" in old else "test_tax"
-    assert changes(edit(BEFORE, BEFORE.replace(old, new))) == [f"tests/test_shop.py::{name} skipped"]
+    assert changes(edit(BEFORE, BEFORE.replace(old, new))) == [
+        f"tests/test_shop.py::{name} skipped"
+    ]
 
 
 @pytest.mark.parametrize(
     ("file", "before", "after", "row"),
     [
-        ("a.test.js", "it('adds', () => {\n});\n", "it.skip('adds', () => {\n});\n", "a.test.js::adds skipped"),
+        (
+            "a.test.js",
+            "it('adds', () => {\n});\n",
+            "it.skip('adds', () => {\n});\n",
+            "a.test.js::adds skipped",
+        ),
         ("a.test.js", "test('adds', f);\n", "xtest('adds', f);\n", "a.test.js::adds skipped"),
-        ("a_test.go", "func TestA(t *T) {\n\tx\n", "func TestA(t *T) {\n\tt.Skip()\n\tx\n", "a_test.go::TestA skipped"),
+        (
+            "a_test.go",
+            "func TestA(t *T) {\n\tx\n",
+            "func TestA(t *T) {\n\tt.Skip()\n\tx\n",
+            "a_test.go::TestA skipped",
+        ),
         (
             "tests/a.rs",
             "#[test]\nfn test_a() {}\n",
@@ -98,7 +132,9 @@ def test_skips_of_other_languages_are_known(file: str, before: str, after: str, 
 def test_removed_tests_and_edited_ones_that_failed_are_named() -> None:
     without = BEFORE[: BEFORE.index("def test_tax")]
     assert changes(edit(BEFORE, without)) == ["tests/test_shop.py::test_tax removed"]
-    assert changes(edit(BEFORE, BEFORE.replace("19", "20"))) == ["tests/test_shop.py::test_tax edited"]
+    assert changes(edit(BEFORE, BEFORE.replace("19", "20"))) == [
+        "tests/test_shop.py::test_tax edited"
+    ]
     assert changes(bash("rm -f tests/test_shop.py")) == ["tests/test_shop.py removed"]
     assert changes(bash("cd a && git rm -q tests/test_shop.py")) == ["tests/test_shop.py removed"]
 
@@ -106,21 +142,39 @@ def test_removed_tests_and_edited_ones_that_failed_are_named() -> None:
 def test_a_change_that_is_taken_back_does_not_count() -> None:
     without = BEFORE[: BEFORE.index("def test_tax")]
     assert not changes(edit(BEFORE, without), edit(without, BEFORE))
-    for restoring in ("checkout -- tests/test_shop.py", "restore tests/", "checkout -q .", "reset --hard HEAD"):
+    for restoring in (
+        "checkout -- tests/test_shop.py",
+        "restore tests/",
+        "checkout -q .",
+        "reset --hard HEAD",
+    ):
         assert not changes(bash("rm tests/test_shop.py"), bash(f"git {restoring}"))
-    for other in ("checkout -b fix", "checkout -- src/shop.py", "reset -q", "stash list", "restore src"):
-        assert changes(bash("rm tests/test_shop.py"), bash(f"git {other}")) == ["tests/test_shop.py removed"]
+    for other in (
+        "checkout -b fix",
+        "checkout -- src/shop.py",
+        "reset -q",
+        "stash list",
+        "restore src",
+    ):
+        assert changes(bash("rm tests/test_shop.py"), bash(f"git {other}")) == [
+            "tests/test_shop.py removed"
+        ]
 
 
 def test_ordinary_work_on_tests_raises_no_alarm() -> None:
     own = edit("", "def test_new():\n    assert 1\n", "tests/test_new.py")
-    weaker = edit("def test_new():\n    assert 1\n", "def test_new():\n    assert 2\n", "tests/test_new.py")
+    weaker = edit(
+        "def test_new():\n    assert 1\n", "def test_new():\n    assert 2\n", "tests/test_new.py"
+    )
     assert not changes(edit(BEFORE, BEFORE + "\n\ndef test_more():\n    assert 1\n"))
     assert not changes(edit(BEFORE, BEFORE.replace("1, 2) == 3", "2, 2) == 4"))), "it did not fail"
     assert not changes(edit(BEFORE, BEFORE.replace("import shop\n", "import shop\nimport os\n")))
     assert not changes(edit(BEFORE, BEFORE.replace("test_sum", "test_add")))
     assert not changes(edit("x = 1\n", "x = 2\n", "src/shop.py"))
-    assert not changes(bash("rm -rf build tests/__pycache__ /tmp/test_a.py"), bash("sed -n 1,5p tests/test_shop.py"))
+    assert not changes(
+        bash("rm -rf build tests/__pycache__ /tmp/test_a.py"),
+        bash("sed -n 1,5p tests/test_shop.py"),
+    )
     assert not changes(own, weaker)
     assert not changes(own, bash("rm tests/test_new.py"))
 
@@ -130,7 +184,10 @@ def test_a_narrower_check_that_passes_does_not_hide_that_the_whole_failed() -> N
     checks = list_checks([failed, bash("pytest tests/test_a.py")])
     assert find_check_problem(checks) == ("a check failed and has not passed since", "pytest -q")
     for passed in ("pytest", "python3 -m pytest -x", "make test", "tox"):
-        assert find_failure(list_checks([failed, bash("pytest tests/test_a.py"), bash(passed)])) is None, passed
+        assert (
+            find_failure(list_checks([failed, bash("pytest tests/test_a.py"), bash(passed)]))
+            is None
+        ), passed
     for other in ("pytest -k sum", "ruff check", "pytest --lf", "make lint"):
         assert find_failure(list_checks([failed, bash(other)])) is not None, other
 
@@ -144,7 +201,9 @@ def test_what_did_not_start_and_lines_of_several_checks_raise_no_alarm() -> None
         assert find_failure(checks) is None, start
     assert find_failure(list_checks([bash("make test", 127), bash("pytest -k a")])) is None
     assert find_failure(list_checks([bash("ruff check && pytest", 1), bash("pytest")])) is None
-    assert find_failure(list_checks([bash("ruff check && pytest", 1), bash("ruff check")])) is not None
+    assert (
+        find_failure(list_checks([bash("ruff check && pytest", 1), bash("ruff check")])) is not None
+    )
 
 
 ADMISSIONS = (
@@ -195,12 +254,18 @@ DENIALS = (
 )
 
 
-@pytest.mark.parametrize(("text", "expected"), [(t, True) for t in UNRUN] + [(t, False) for t in NOT_UNRUN])
-def test_an_answer_that_names_checks_that_were_not_run_is_known(text: str, *, expected: bool) -> None:
+@pytest.mark.parametrize(
+    ("text", "expected"), [(t, True) for t in UNRUN] + [(t, False) for t in NOT_UNRUN]
+)
+def test_an_answer_that_names_checks_that_were_not_run_is_known(
+    text: str, *, expected: bool
+) -> None:
     assert names_unrun_checks(text) is expected
 
 
-@pytest.mark.parametrize(("text", "expected"), [(t, True) for t in ADMISSIONS] + [(t, False) for t in DENIALS])
+@pytest.mark.parametrize(
+    ("text", "expected"), [(t, True) for t in ADMISSIONS] + [(t, False) for t in DENIALS]
+)
 def test_an_answer_that_admits_a_failure_is_known(text: str, *, expected: bool) -> None:
     assert admits_failure(text) is expected
 
@@ -230,8 +295,12 @@ async def test_no_reminder_follows_an_answer_that_says_what_fails(tmp_path: Path
 
 
 @pytest.mark.parametrize(("answer", "number"), [(UNRUN[0], 0), ("All done.", 1)])
-async def test_an_answer_that_says_which_checks_were_not_run_is_taken(tmp_path: Path, answer: str, number: int) -> None:
-    some = make_answer(make_call("bash", command="./pytest"), make_call("bash", command="./pytest -k times"))
+async def test_an_answer_that_says_which_checks_were_not_run_is_taken(
+    tmp_path: Path, answer: str, number: int
+) -> None:
+    some = make_answer(
+        make_call("bash", command="./pytest"), make_call("bash", command="./pytest -k times")
+    )
     async with open_scripted_project(tmp_path, [some, ScriptedAnswer(text=answer), DONE]) as it:
         program = tmp_path / "work" / "pytest"
         program.write_text('#!/bin/sh\ntest "$1" = -k\n')

@@ -16,7 +16,9 @@ from tests.agent.checks.test_honest_ends import FAILED, PASSED, bash, edit, tool
 
 ROOT = "/home/me/shop"
 RUFF = "src/old.py:3:1: PLR0917 Too many arguments (6/5)\nsrc/old.py:90:5: RUF036 None not last\nFound 36 errors."
-ESLINT = "/home/me/shop/src/{}.py\n  3:1  error  'x' is not defined  no-undef\n\n1 problem (1 error)"
+ESLINT = (
+    "/home/me/shop/src/{}.py\n  3:1  error  'x' is not defined  no-undef\n\n1 problem (1 error)"
+)
 MYPY = "src/old.py:{}: error: bad [x]\nFound 1 error"
 EDIT = edit("x = 1\n", "x = 2\n", "src/new.py")
 
@@ -67,6 +69,9 @@ def test_a_check_on_stashed_changes_is_one_of_the_last_commit() -> None:
         assert problem_of(now, *before, bash("pytest", 1, FAILED)) is None
         assert problem_of(now, *before) is None
     assert problem_of(bash("git stash list"), now) == "the last check failed"
+    assert (
+        problem_of(bash("git stash -u"), edit("a", "b", "shop.py"), now) == "the last check failed"
+    )
     assert problem_of(bash("git stash"), bash("git stash pop"), now) == "the last check failed"
 
 
@@ -82,11 +87,17 @@ def test_a_check_on_stashed_changes_is_one_of_the_last_commit() -> None:
         ("pytest", "src/old.py:3: AssertionError", False),
     ],
 )  # fmt: skip
-def test_a_linters_messages_about_other_files_are_not_the_turns(command: str, output: str, *, is_known: bool) -> None:
+def test_a_linters_messages_about_other_files_are_not_the_turns(
+    command: str, output: str, *, is_known: bool
+) -> None:
     new = tool("write", {"filePath": f"{ROOT}/src/new.py"}, "", {}, "src/new.py")
-    patch = PatchPart(id=new_id("prt"), session_id="s", message_id="m", hash="", files=[f"{ROOT}/src/new.py"])
+    patch = PatchPart(
+        id=new_id("prt"), session_id="s", message_id="m", hash="", files=[f"{ROOT}/src/new.py"]
+    )
     for change in (new, patch):
-        assert problem_of(change, bash(command, 1, output)) == (None if is_known else "the last check failed")
+        assert problem_of(change, bash(command, 1, output)) == (
+            None if is_known else "the last check failed"
+        )
 
 
 @pytest.mark.parametrize("command", ["make check-bad", "npm run test:fail", "make test-invalid"])
@@ -102,9 +113,17 @@ def test_as_many_tests_as_had_failed_are_enough() -> None:
     for failed, passed, is_settled in (
         (unittest, bash("tools/x tests; pytest -k x", 0, "755 passed in 2s"), True),
         (bash("make check", 2, FAILED), bash("pytest", 0, PASSED), True),
-        (bash("pytest -q", 1, FAILED), bash("npx jest", 0, "Tests:       9 passed, 9 total"), False),
+        (
+            bash("pytest -q", 1, FAILED),
+            bash("npx jest", 0, "Tests:       9 passed, 9 total"),
+            False,
+        ),
         (bash("pytest -q", 1, FAILED), bash("ruff check", 0, "All checks passed!"), False),
-        (bash("pytest tests/a.py", 1, FAILED), bash("pytest tests/b.py", 0, "1 passed in 1s"), False),
+        (
+            bash("pytest tests/a.py", 1, FAILED),
+            bash("pytest tests/b.py", 0, "1 passed in 1s"),
+            False,
+        ),
         (bash("pytest", 2, "1 error in 0.2s"), five, False),
         (stopped, five, False),
     ):
@@ -125,5 +144,15 @@ def test_a_run_that_shows_nothing_is_no_problem_beside_one_that_passed() -> None
     assert problem_of(bash("pytest", 0, PASSED), EDIT, looks) == UNPROVEN_CHECK_PROBLEM
     assert problem_of(bash("ruff check"), looks) == UNPROVEN_CHECK_PROBLEM
     verbose = "python3 -m unittest -v 2>&1 | grep -E 'ok|FAIL|Ran'"
-    assert problem_of(bash(verbose, 0, "test_a (t.T) ... ok\ntest_b (t.T) ... ok\nRan 2 tests in 0.001s")) is None
-    assert problem_of(bash(verbose, 0, "test_a (t.T) ... FAIL\nRan 2 tests in 0.001s\nFAILED (failures=1)")) is not None
+    assert (
+        problem_of(
+            bash(verbose, 0, "test_a (t.T) ... ok\ntest_b (t.T) ... ok\nRan 2 tests in 0.001s")
+        )
+        is None
+    )
+    assert (
+        problem_of(
+            bash(verbose, 0, "test_a (t.T) ... FAIL\nRan 2 tests in 0.001s\nFAILED (failures=1)")
+        )
+        is not None
+    )

@@ -12,7 +12,12 @@ from codeloop.schema.api.session_inputs import COMMAND, InvokeCommand
 from codeloop.schema.errors import OperationError
 from codeloop.schema.permission import PermissionRule
 from codeloop.schema.wire import JSON, replace
-from tests.support.recording_handler import HookFunction, RecordingHandler, change_nothing, open_hooked_project
+from tests.support.recording_handler import (
+    HookFunction,
+    RecordingHandler,
+    change_nothing,
+    open_hooked_project,
+)
 from tests.support.scripted_project import make_answer, make_call, open_scripted_project
 
 BEFORE, AFTER, ASK = "tool.execute.before", "tool.execute.after", "permission.ask"
@@ -46,7 +51,9 @@ async def test_changed_arguments_are_read_judged_stored_and_done(tmp_path: Path)
 
 
 async def test_a_change_does_not_lead_past_the_gate(tmp_path: Path) -> None:
-    handler = RecordingHandler({BEFORE: lambda _given, _output: {"args": {"command": "touch denied"}}})
+    handler = RecordingHandler(
+        {BEFORE: lambda _given, _output: {"args": {"command": "touch denied"}}}
+    )
     rules = {"permission": {"bash": {"*": "allow", "touch denied": "deny"}}}
     async with open_hooked_project(
         tmp_path, [make_answer(make_call("bash", command="true")), DONE], handler, **rules
@@ -57,8 +64,12 @@ async def test_a_change_does_not_lead_past_the_gate(tmp_path: Path) -> None:
 
 
 async def test_changed_arguments_that_make_no_sense_are_told(tmp_path: Path) -> None:
-    handler = RecordingHandler({BEFORE: lambda _given, _output: {"args": {"command": {"no": "text"}}}})
-    async with open_hooked_project(tmp_path, [make_answer(make_call("bash", command="touch a")), DONE], handler) as it:
+    handler = RecordingHandler(
+        {BEFORE: lambda _given, _output: {"args": {"command": {"no": "text"}}}}
+    )
+    async with open_hooked_project(
+        tmp_path, [make_answer(make_call("bash", command="touch a")), DONE], handler
+    ) as it:
         await it.prompt()
         assert "an extension changed the arguments" in it.results()[0]
         assert not (it.work / "a").exists()
@@ -78,8 +89,12 @@ async def test_a_refusal_is_the_result_and_the_turn_goes_on(tmp_path: Path, name
 
 
 async def test_a_result_is_what_extensions_leave(tmp_path: Path) -> None:
-    handler = RecordingHandler({AFTER: lambda _given, output: {"title": "T", "output": output["output"].upper()}})
-    async with open_hooked_project(tmp_path, [make_answer(make_call("bash", command="echo low")), DONE], handler) as it:
+    handler = RecordingHandler(
+        {AFTER: lambda _given, output: {"title": "T", "output": output["output"].upper()}}
+    )
+    async with open_hooked_project(
+        tmp_path, [make_answer(make_call("bash", command="echo low")), DONE], handler
+    ) as it:
         await it.prompt()
         assert it.results() == ["LOW\n"]
 
@@ -108,21 +123,30 @@ async def test_an_extension_answers_what_a_person_would_be_asked(tmp_path: Path)
         assert (it.work / "one").exists()
         assert not (it.work / "two").exists()
         assert "An extension denied this: bash touch two" in it.results()[1]
-        by = {each.patterns[0]: (each.action, each.by) for each in it.project.store.permissions.list_decisions()}
+        by = {
+            each.patterns[0]: (each.action, each.by)
+            for each in it.project.store.permissions.list_decisions()
+        }
         assert by["touch one"] == ("allow", "extension")
         assert by["touch two"] == ("deny", "extension")
 
 
 async def test_a_line_of_a_command_that_an_extension_refuses_is_not_run(tmp_path: Path) -> None:
     commands = {"go": {"template": "It says !`touch a`"}}
-    async with open_hooked_project(tmp_path, [DONE], RecordingHandler({ASK: refusing}), command=commands, **ASKS) as it:
-        with pytest.raises(OperationError, match=r"is denied\. Refused by the extension under test"):
+    async with open_hooked_project(
+        tmp_path, [DONE], RecordingHandler({ASK: refusing}), command=commands, **ASKS
+    ) as it:
+        with pytest.raises(
+            OperationError, match=r"is denied\. Refused by the extension under test"
+        ):
             await it.client.call(COMMAND, InvokeCommand(session_id=it.session_id, command="go"))
         assert not (it.work / "a").exists()
 
 
 async def test_an_extension_lifts_no_denial_of_a_rule_an_agent_or_a_parent(tmp_path: Path) -> None:
-    handler = RecordingHandler({ASK: status("allow"), BEFORE: lambda _given, _output: {"permission": "allow"}})
+    handler = RecordingHandler(
+        {ASK: status("allow"), BEFORE: lambda _given, _output: {"permission": "allow"}}
+    )
     task = make_call("task", description="d", prompt="p", subagent_type="explore")
     script = [
         make_answer(make_call("bash", command="touch no")),
@@ -140,7 +164,9 @@ async def test_an_extension_lifts_no_denial_of_a_rule_an_agent_or_a_parent(tmp_p
 
 
 async def test_what_a_session_is_denied_no_extension_allows_its_children(tmp_path: Path) -> None:
-    handler = RecordingHandler({ASK: status("allow"), BEFORE: lambda _given, _output: {"permission": "allow"}})
+    handler = RecordingHandler(
+        {ASK: status("allow"), BEFORE: lambda _given, _output: {"permission": "allow"}}
+    )
     task = make_call("task", description="d", prompt="p", subagent_type="general")
     script = [make_answer(task), make_answer(make_call("bash", command="touch child")), DONE, DONE]
     rules = {"permission": {"bash": "ask"}, "profile": "ask"}
@@ -169,7 +195,9 @@ async def test_a_call_is_asked_about_where_an_extension_wants_it(tmp_path: Path)
 
 @pytest.mark.slow
 async def test_every_way_to_a_call_passes_the_same_hooks(tmp_path: Path) -> None:
-    """By the model, in a batch, by a subagent, and in a session that another process goes on with."""
+    """By the model, in a batch, by a subagent,
+    and in a session that another process goes on with.
+    """
     handler = RecordingHandler({BEFORE: change_nothing, AFTER: change_nothing})
     batch = [{"tool": "bash", "parameters": {"command": f"echo {n}"}} for n in (1, 2)]
     task = make_call("task", description="d", prompt="p", subagent_type="general")
@@ -184,12 +212,17 @@ async def test_every_way_to_a_call_passes_the_same_hooks(tmp_path: Path) -> None
     async with open_hooked_project(tmp_path, script, handler) as it:
         await it.prompt()
         session_id = it.session_id
-        commands = [given["args"]["command"] for given in handler.given(AFTER) if given["tool"] == "bash"]
+        commands = [
+            given["args"]["command"] for given in handler.given(AFTER) if given["tool"] == "bash"
+        ]
         assert sorted(commands) == ["echo 0", "echo 1", "echo 2", "echo 3"]
         assert handler.counts == {BEFORE: 6, AFTER: 6}
     again = RecordingHandler({BEFORE: change_nothing, AFTER: change_nothing})
     async with open_hooked_project(
-        tmp_path, [make_answer(make_call("bash", command="echo 4")), DONE], again, session_id=session_id
+        tmp_path,
+        [make_answer(make_call("bash", command="echo 4")), DONE],
+        again,
+        session_id=session_id,
     ) as it:
         await it.prompt()
         assert again.counts == {BEFORE: 1, AFTER: 1}

@@ -1,4 +1,6 @@
-"""Commands of `hooks` at what happens beside calls: subagents that end, summaries, what waits for a person."""
+"""Commands of `hooks` at what happens beside calls: subagents that end, summaries,
+what waits for a person.
+"""
 
 import asyncio
 import json
@@ -31,17 +33,23 @@ OUTSIDE: dict[str, Any] = {"sandbox": {"extensions": False}}
 
 
 def kept(log: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in log.read_text().splitlines() if line] if log.exists() else []
+    return (
+        [json.loads(line) for line in log.read_text().splitlines() if line] if log.exists() else []
+    )
 
 
 async def test_a_subagent_that_ends_is_sent_on_and_no_stop_of_the_session(tmp_path: Path) -> None:
     log, stops = tmp_path / "log", tmp_path / "stops"
     hooks = {
-        "SubagentStop": keeping(log, then=f"[ $(grep -c Subagent {log}) -gt 1 ] || {{ echo 'and more' >&2; exit 2; }}"),
+        "SubagentStop": keeping(
+            log, then=f"[ $(grep -c Subagent {log}) -gt 1 ] || {{ echo 'and more' >&2; exit 2; }}"
+        ),
         "Stop": keeping(stops),
     }
     task = make_call("task", description="d", prompt="p", subagent_type="general")
-    async with open_scripted_project(tmp_path, [make_answer(task), DONE, DONE, DONE], hooks=hooks, **OUTSIDE) as it:
+    async with open_scripted_project(
+        tmp_path, [make_answer(task), DONE, DONE, DONE], hooks=hooks, **OUTSIDE
+    ) as it:
         await it.prompt()
         assert len(it.model.requests) == 4
         assert [each["stop_hook_active"] for each in kept(log)] == [False, True]
@@ -56,7 +64,10 @@ async def test_a_summary_is_told_of_with_what_made_it(tmp_path: Path) -> None:
         tmp_path, [DONE, NOTE], hooks={"PreCompact": keeping(log, "manual")}, **OUTSIDE
     ) as it:
         await it.prompt()
-        await it.client.call(SUMMARIZE, Summarize(session_id=it.session_id, provider_id="scripted", model_id="script"))
+        await it.client.call(
+            SUMMARIZE,
+            Summarize(session_id=it.session_id, provider_id="scripted", model_id="script"),
+        )
         assert [each["trigger"] for each in kept(log)] == ["manual"]
 
 
@@ -69,15 +80,25 @@ async def test_a_session_begins_anew_with_the_summary_of_it(tmp_path: Path) -> N
     """By itself the turn goes on with what hooks say; by hand the next prompt carries it."""
     log = tmp_path / "log"
     hooks = {"SessionStart": telling(log, "keep to the plan")}
-    full = ScriptedAnswer(calls=(make_call("bash", command="echo hi"),), tokens=TokenCount(input=7_000, output=10))
-    small = ModelInfo(provider_id="scripted", id="script", name="S", limits=TokenLimits(context=8_000, output=1_000))
+    full = ScriptedAnswer(
+        calls=(make_call("bash", command="echo hi"),), tokens=TokenCount(input=7_000, output=10)
+    )
+    small = ModelInfo(
+        provider_id="scripted",
+        id="script",
+        name="S",
+        limits=TokenLimits(context=8_000, output=1_000),
+    )
     async with open_scripted_project(
         tmp_path, [full, NOTE, DONE, NOTE, DONE, DONE], info=small, hooks=hooks, **OUTSIDE
     ) as it:
         await it.prompt()
         assert "keep to the plan" in str(it.model.requests[2].messages[-1])
         assert len(kept(log)) == 1
-        await it.client.call(SUMMARIZE, Summarize(session_id=it.session_id, provider_id="scripted", model_id="script"))
+        await it.client.call(
+            SUMMARIZE,
+            Summarize(session_id=it.session_id, provider_id="scripted", model_id="script"),
+        )
         assert len(kept(log)) == 1
         await it.prompt("more")
         assert "keep to the plan" in str(it.model.requests[4].messages[-1])

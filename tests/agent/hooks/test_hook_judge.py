@@ -1,4 +1,6 @@
-"""Rows of `hooks` that a model judges: what its verdict does at each event, and what an answer that is none does."""
+"""Rows of `hooks` that a model judges: what its verdict does at each event,
+and what an answer that is none does.
+"""
 
 from pathlib import Path
 from typing import Any
@@ -34,7 +36,9 @@ def judged(event: str, **more: Any) -> dict[str, Any]:
 
 
 async def test_a_prompt_is_judged_before_anything_of_it_is_stored(tmp_path: Path) -> None:
-    async with open_scripted_project(tmp_path, [NO, YES, DONE], hooks=judged("UserPromptSubmit")) as it:
+    async with open_scripted_project(
+        tmp_path, [NO, YES, DONE], hooks=judged("UserPromptSubmit")
+    ) as it:
         with pytest.raises(OperationError, match="the reason"):
             await it.prompt("first")
         assert not it.view().entries
@@ -44,9 +48,13 @@ async def test_a_prompt_is_judged_before_anything_of_it_is_stored(tmp_path: Path
 
 
 @pytest.mark.parametrize("goes_on", [False, True])
-async def test_after_a_call_a_refusal_ends_the_turn_or_is_read_by_the_model(tmp_path: Path, goes_on: bool) -> None:
+async def test_after_a_call_a_refusal_ends_the_turn_or_is_read_by_the_model(
+    tmp_path: Path, goes_on: bool
+) -> None:
     hooks = judged("PostToolUse", continueOnBlock=goes_on)
-    async with open_scripted_project(tmp_path, [ECHO, NO, DONE], hooks=hooks, permission={"bash": "allow"}) as it:
+    async with open_scripted_project(
+        tmp_path, [ECHO, NO, DONE], hooks=hooks, permission={"bash": "allow"}
+    ) as it:
         answer = await it.prompt()
         assert answer.stop is not None
         assert answer.stop.reason == ("done" if goes_on else "rejected")
@@ -63,10 +71,14 @@ async def test_a_turn_goes_on_with_the_reason_until_it_is_well(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("policy", [False, True])
-async def test_an_answer_that_is_no_verdict_stops_a_call_only_as_a_policy(tmp_path: Path, policy: bool) -> None:
+async def test_an_answer_that_is_no_verdict_stops_a_call_only_as_a_policy(
+    tmp_path: Path, policy: bool
+) -> None:
     script = [ECHO, verdict("Perhaps."), verdict("I can't say."), DONE]
     hooks = judged("PreToolUse", policy=policy)
-    async with open_scripted_project(tmp_path, script, hooks=hooks, permission={"bash": "allow"}) as it:
+    async with open_scripted_project(
+        tmp_path, script, hooks=hooks, permission={"bash": "allow"}
+    ) as it:
         await it.prompt()
         assert isinstance(it.calls()[0].state, ToolStateCompleted) is not policy
         if policy:
@@ -80,7 +92,9 @@ async def test_a_model_without_a_key_is_not_said_to_be_unknown(tmp_path: Path) -
         engine = replace(it.project.engine, models=OpenModels(it.project.providers))
         judge = HookJudge(lambda: engine, told.append)
         for name in ("anthropic/claude-sonnet-4-5", "anthropic/none"):
-            row = HookConfig(event="Stop", type="prompt", prompt="Is it well?", model=name, place=name)
+            row = HookConfig(
+                event="Stop", type="prompt", prompt="Is it well?", model=name, place=name
+            )
             with pytest.raises(HookFailed):
                 await judge(row, it.session_id, session_model, "Is it well?")
     keyless, unknown = told
@@ -91,7 +105,9 @@ async def test_a_model_without_a_key_is_not_said_to_be_unknown(tmp_path: Path) -
     assert "`anthropic` has no model `none`" in unknown
 
 
-async def test_a_transcript_keeps_the_newest_messages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_transcript_keeps_the_newest_messages(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     small = replace(HOOK_TRANSCRIPT, value=1_500)
     monkeypatch.setattr("codeloop.extend.hooks.configured.transcript.HOOK_TRANSCRIPT", small)
     async with open_scripted_project(tmp_path, [DONE, DONE, DONE]) as it:

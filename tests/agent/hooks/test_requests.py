@@ -12,7 +12,14 @@ from codeloop.model.testing.script import ScriptedAnswer, ScriptedCall, TokenCou
 from codeloop.model.wire.endpoint import Endpoint
 from codeloop.model.wrappers.retrying_model import RetryingModel
 from codeloop.schema.api.pty import PTY_CREATE, CreatePty
-from codeloop.schema.api.session_inputs import COMMAND, SESSION_SHELL, SUMMARIZE, InvokeCommand, RunShell, Summarize
+from codeloop.schema.api.session_inputs import (
+    COMMAND,
+    SESSION_SHELL,
+    SUMMARIZE,
+    InvokeCommand,
+    RunShell,
+    Summarize,
+)
 from codeloop.schema.errors import OperationError
 from codeloop.schema.message import AssistantMessage, UserMessage
 from codeloop.schema.part import ToolPart
@@ -20,13 +27,27 @@ from codeloop.schema.wire import JSON
 from tests.support.answers import Answer
 from tests.support.model_server import ModelServer
 from tests.support.recording_handler import RecordingHandler, change_nothing, open_hooked_project
-from tests.support.scripted_project import join_texts, list_texts, make_answer, make_call, read_result, wait_until
+from tests.support.scripted_project import (
+    join_texts,
+    list_texts,
+    make_answer,
+    make_call,
+    read_result,
+    wait_until,
+)
 
 MESSAGES, SYSTEM = "experimental.chat.messages.transform", "experimental.chat.system.transform"
 COMPACTING, GOES_ON = "experimental.session.compacting", "experimental.compaction.autocontinue"
 DONE = ScriptedAnswer(text="Done.")
-SMALL = ModelInfo(provider_id="scripted", id="small", name="Small", limits=TokenLimits(context=10_000, output=1_000))
-FULL = ScriptedAnswer(calls=(ScriptedCall("glob", {"pattern": "*"}),), tokens=TokenCount(input=9_000, output=10))
+SMALL = ModelInfo(
+    provider_id="scripted",
+    id="small",
+    name="Small",
+    limits=TokenLimits(context=10_000, output=1_000),
+)
+FULL = ScriptedAnswer(
+    calls=(ScriptedCall("glob", {"pattern": "*"}),), tokens=TokenCount(input=9_000, output=10)
+)
 NOTE = ScriptedAnswer(kind="side", text="NOTE")
 
 
@@ -34,9 +55,17 @@ def said(turns: Any) -> str:
     return "\n".join(text for turn in turns for text in list_texts(turn))
 
 
-async def test_parameters_system_prompt_and_conversation_are_what_extensions_leave(tmp_path: Path) -> None:
+async def test_parameters_system_prompt_and_conversation_are_what_extensions_leave(
+    tmp_path: Path,
+) -> None:
     def params(_given: JSON, output: JSON) -> JSON:
-        return {"temperature": 0.5, "topP": 0.25, "topK": 7, "maxOutputTokens": 99, "options": {"seed": 1}}
+        return {
+            "temperature": 0.5,
+            "topP": 0.25,
+            "topK": 7,
+            "maxOutputTokens": 99,
+            "options": {"seed": 1},
+        }
 
     def messages(_given: JSON, output: JSON) -> JSON:
         output["messages"][0]["parts"][0]["text"] = "another prompt"
@@ -63,7 +92,9 @@ async def test_parameters_system_prompt_and_conversation_are_what_extensions_lea
 
 
 @pytest.mark.parametrize("kind", [ChatCompletionsModel, AnthropicMessages])
-async def test_headers_reach_the_service_at_each_try_and_frame_no_request(tmp_path: Path, kind: Any) -> None:
+async def test_headers_reach_the_service_at_each_try_and_frame_no_request(
+    tmp_path: Path, kind: Any
+) -> None:
     headers = {"X-Trace": "1", "Host": "evil.example", "Content-Length": "3"}
     handler = RecordingHandler({"chat.headers": lambda _given, _output: {"headers": headers}})
     async with ModelServer(
@@ -92,10 +123,16 @@ async def test_tools_are_described_once_and_the_same_in_each_request(tmp_path: P
     def describe(given: JSON, output: JSON) -> JSON:
         nonlocal count
         count += 1
-        return {"description": f"{output['description']} ({count})"} if given["toolID"] == "glob" else output
+        return (
+            {"description": f"{output['description']} ({count})"}
+            if given["toolID"] == "glob"
+            else output
+        )
 
     handler = RecordingHandler({"tool.definition": describe})
-    async with open_hooked_project(tmp_path, [make_answer(make_call("glob", pattern="*")), DONE, DONE], handler) as it:
+    async with open_hooked_project(
+        tmp_path, [make_answer(make_call("glob", pattern="*")), DONE, DONE], handler
+    ) as it:
         await it.prompt()
         await it.prompt("again")
         first, *others = [request.tools for request in it.model.requests]
@@ -108,7 +145,9 @@ async def test_a_prompt_is_changed_or_refused_before_it_is_stored(tmp_path: Path
     def change(given: JSON, output: JSON) -> JSON:
         if "forbidden" in output["parts"][0]["text"]:
             raise ValueError("not here")
-        return {"parts": [*output["parts"], {"type": "text", "text": "and be brief", "synthetic": True}]}
+        return {
+            "parts": [*output["parts"], {"type": "text", "text": "and be brief", "synthetic": True}]
+        }
 
     handler = RecordingHandler({"chat.message": change})
     task = make_call("task", description="d", prompt="for the child", subagent_type="general")
@@ -120,7 +159,12 @@ async def test_a_prompt_is_changed_or_refused_before_it_is_stored(tmp_path: Path
         assert len(it.view().entries) == 2
         await it.prompt("use a subagent")
         assert said(it.model.requests[2].messages) == "for the child\nand be brief"
-        assert [given["parentID"] for given in handler.given("chat.message")] == [None, None, None, it.session_id]
+        assert [given["parentID"] for given in handler.given("chat.message")] == [
+            None,
+            None,
+            None,
+            it.session_id,
+        ]
 
 
 async def test_a_command_is_changed_or_refused(tmp_path: Path) -> None:
@@ -132,13 +176,19 @@ async def test_a_command_is_changed_or_refused(tmp_path: Path) -> None:
     handler = RecordingHandler({"command.execute.before": change})
     commands = {"go": {"template": "Go $ARGUMENTS"}}
     async with open_hooked_project(tmp_path, [DONE], handler, command=commands) as it:
-        await it.client.call(COMMAND, InvokeCommand(session_id=it.session_id, command="go", arguments="far"))
+        await it.client.call(
+            COMMAND, InvokeCommand(session_id=it.session_id, command="go", arguments="far")
+        )
         assert said(it.model.requests[0].messages) == "go far"
         with pytest.raises(OperationError, match="not here"):
-            await it.client.call(COMMAND, InvokeCommand(session_id=it.session_id, command="go", arguments="no"))
+            await it.client.call(
+                COMMAND, InvokeCommand(session_id=it.session_id, command="go", arguments="no")
+            )
 
 
-async def test_a_session_that_an_extension_does_not_let_begin_is_asked_about_again(tmp_path: Path) -> None:
+async def test_a_session_that_an_extension_does_not_let_begin_is_asked_about_again(
+    tmp_path: Path,
+) -> None:
     refusals = ["no ticket"]
 
     def begin(_given: JSON, output: JSON) -> JSON:
@@ -155,7 +205,9 @@ async def test_a_session_that_an_extension_does_not_let_begin_is_asked_about_aga
 
 
 async def test_an_answer_is_stored_as_extensions_leave_it(tmp_path: Path) -> None:
-    handler = RecordingHandler({"experimental.text.complete": lambda _given, output: {"text": output["text"].upper()}})
+    handler = RecordingHandler(
+        {"experimental.text.complete": lambda _given, output: {"text": output["text"].upper()}}
+    )
     async with open_hooked_project(tmp_path, [DONE], handler) as it:
         answer = await it.prompt()
         assert join_texts(answer.parts) == "DONE."
@@ -189,7 +241,9 @@ async def test_a_prompt_for_a_summary_takes_the_place_of_ours(tmp_path: Path) ->
 
 
 async def test_a_model_is_sent_on_a_few_times_at_most(tmp_path: Path) -> None:
-    handler = RecordingHandler({"session.stop": lambda _given, _output: {"continue": "There is more."}})
+    handler = RecordingHandler(
+        {"session.stop": lambda _given, _output: {"continue": "There is more."}}
+    )
     async with open_hooked_project(tmp_path, [DONE] * 20, handler) as it:
         done = await it.prompt()
         assert done.stop is not None
@@ -203,7 +257,9 @@ async def test_a_model_is_sent_on_a_few_times_at_most(tmp_path: Path) -> None:
 async def test_no_turn_ends_with_a_command_of_the_persons_or_a_summary(tmp_path: Path) -> None:
     handler = RecordingHandler({"session.stop": change_nothing})
     async with open_hooked_project(tmp_path, [DONE, NOTE], handler) as it:
-        await it.client.call(SESSION_SHELL, RunShell(session_id=it.session_id, command="true", agent="build"))
+        await it.client.call(
+            SESSION_SHELL, RunShell(session_id=it.session_id, command="true", agent="build")
+        )
         assert handler.counts == {}
         await it.prompt()
         assert handler.counts == {"session.stop": 1}
@@ -212,7 +268,9 @@ async def test_no_turn_ends_with_a_command_of_the_persons_or_a_summary(tmp_path:
         assert handler.counts == {"session.stop": 1}
 
 
-async def test_a_persons_own_commands_and_terminals_have_the_variables_of_extensions(tmp_path: Path) -> None:
+async def test_a_persons_own_commands_and_terminals_have_the_variables_of_extensions(
+    tmp_path: Path,
+) -> None:
     handler = RecordingHandler({"shell.env": lambda _given, _output: {"env": {"TEAM": "blue"}}})
     async with open_hooked_project(tmp_path, [DONE], handler) as it:
         answer = await it.client.call(
@@ -221,8 +279,12 @@ async def test_a_persons_own_commands_and_terminals_have_the_variables_of_extens
         (part,) = answer.parts
         assert isinstance(part, ToolPart)
         assert read_result(part) == "blue\n"
-        await it.client.call(PTY_CREATE, CreatePty(command="/bin/sh", args=["-c", "echo $TEAM > team"]))
-        await wait_until(lambda: (it.work / "team").exists() and (it.work / "team").read_text() == "blue\n")
+        await it.client.call(
+            PTY_CREATE, CreatePty(command="/bin/sh", args=["-c", "echo $TEAM > team"])
+        )
+        await wait_until(
+            lambda: (it.work / "team").exists() and (it.work / "team").read_text() == "blue\n"
+        )
 
 
 async def test_a_policy_that_fails_ends_the_turn_with_the_reason(tmp_path: Path) -> None:

@@ -1,4 +1,6 @@
-"""A cache is kept for an hour where the session so far would have cost less with it, and what that costs is counted."""
+"""A cache is kept for an hour where the session so far would have cost less with it,
+and what that costs is counted.
+"""
 
 from pathlib import Path
 
@@ -36,19 +38,28 @@ def steps(*given: tuple[int, int]) -> list[Entry]:
     [
         ((), False),
         (((0, 10_000), (1, 12_000), (5, 20_000)), False),  # no pause
-        (((0, 10_000), (8, 12_000)), True),  # 10,000 tokens once more cost more than 12,000 for an hour
+        (
+            ((0, 10_000), (8, 12_000)),
+            True,
+        ),  # 10,000 tokens once more cost more than 12,000 for an hour
         (((0, 10_000), (70, 12_000)), False),  # an hour would not have been long enough
         (((0, 2_000), (8, 2_500), (9, 60_000)), False),  # the pause was early, and much came since
         (((0, 2_000), (8, 2_500), (9, 60_000), (20, 61_000)), True),
     ],
 )
-def test_an_hour_is_chosen_by_what_it_would_have_cost(given: tuple[tuple[int, int], ...], hour: bool) -> None:
+def test_an_hour_is_chosen_by_what_it_would_have_cost(
+    given: tuple[tuple[int, int], ...], hour: bool
+) -> None:
     assert saves_with_hour_cache(steps(*given), CLAUDE) is hour
     assert not saves_with_hour_cache(steps(*given), FREE)
 
 
-async def test_a_session_with_a_pause_asks_for_an_hour_from_its_next_prompt_on(tmp_path: Path) -> None:
-    async with open_scripted_project(tmp_path, [ScriptedAnswer(text="Done.")] * 3, info=CLAUDE) as it:
+async def test_a_session_with_a_pause_asks_for_an_hour_from_its_next_prompt_on(
+    tmp_path: Path,
+) -> None:
+    async with open_scripted_project(
+        tmp_path, [ScriptedAnswer(text="Done.")] * 3, info=CLAUDE
+    ) as it:
         await it.prompt("one")
         await it.prompt("two")
         entries = it.project.store.read_context(it.session_id).entries

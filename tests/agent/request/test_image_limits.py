@@ -1,4 +1,6 @@
-"""A request holds no more images than services take, and what was sent once is sent again as it was."""
+"""A request holds no more images than services take,
+and what was sent once is sent again as it was.
+"""
 
 import base64
 from pathlib import Path
@@ -8,7 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codeloop.agent.request.image_limits import has_images, limit_images
-from codeloop.model.chat import AssistantModelMessage, ImagePiece, ModelInfo, ModelMessage, TextPiece, UserModelMessage
+from codeloop.model.chat import (
+    AssistantModelMessage,
+    ImagePiece,
+    ModelInfo,
+    ModelMessage,
+    TextPiece,
+    UserModelMessage,
+)
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.model.testing.scripted_model import SCRIPT_INFO
 from codeloop.schema.api.session_inputs import PROMPT, FilePartInput, Prompt, TextPartInput
@@ -23,7 +32,8 @@ WORDS = st.just(TextPiece("look"))
 TURNS = st.lists(
     st.one_of(
         st.builds(
-            lambda pieces: UserModelMessage(tuple(pieces)), st.lists(st.one_of(PICTURES, WORDS), min_size=1, max_size=4)
+            lambda pieces: UserModelMessage(tuple(pieces)),
+            st.lists(st.one_of(PICTURES, WORDS), min_size=1, max_size=4),
         ),
         st.just(AssistantModelMessage((TextPiece("I see"),))),
     ),
@@ -33,7 +43,11 @@ TURNS = st.lists(
 
 def pictures(turns: tuple[ModelMessage, ...]) -> list[ImagePiece]:
     return [
-        p for turn in turns if isinstance(turn, UserModelMessage) for p in turn.content if isinstance(p, ImagePiece)
+        p
+        for turn in turns
+        if isinstance(turn, UserModelMessage)
+        for p in turn.content
+        if isinstance(p, ImagePiece)
     ]
 
 
@@ -47,15 +61,22 @@ def test_a_request_is_bounded_and_a_longer_one_begins_with_the_shorter(
     assert sum(len(piece.data) for piece in pictures(short)) <= size
     assert [len(turn.content) for turn in short] == [len(turn.content) for turn in turns]
     assert limit_images([*turns, *more], count, size)[: len(short)] == short
-    if len(pictures(tuple(turns))) <= count and sum(len(p.data) for p in pictures(tuple(turns))) <= size:
+    if (
+        len(pictures(tuple(turns))) <= count
+        and sum(len(p.data) for p in pictures(tuple(turns))) <= size
+    ):
         assert short == tuple(turns)
 
 
 @pytest.mark.slow
-async def test_three_hundred_images_in_one_step_leave_a_session_that_goes_on(tmp_path: Path) -> None:
+async def test_three_hundred_images_in_one_step_leave_a_session_that_goes_on(
+    tmp_path: Path,
+) -> None:
     (tmp_path / "work").mkdir()
     (tmp_path / "work" / "a.png").write_bytes(encoded(plain(4, 4), "PNG"))
-    many = make_answer(*(make_call("read", f"c{number}", filePath="a.png", offset=number) for number in range(300)))
+    many = make_answer(
+        *(make_call("read", f"c{number}", filePath="a.png", offset=number) for number in range(300))
+    )
     info = replace(SCRIPT_INFO, input=frozenset({"text", "image"}))
     answers = [many, make_answer(text="seen")]
     async with open_scripted_project(tmp_path, answers, info=info) as room:
@@ -63,15 +84,30 @@ async def test_three_hundred_images_in_one_step_leave_a_session_that_goes_on(tmp
         assert answer.stop is not None
         assert answer.stop.reason == "done"
         request = [r for r in room.model.requests if r.tools][-1]
-        shown = [p for turn in request.messages if isinstance(turn, UserModelMessage) for p in turn.content]
+        shown = [
+            p
+            for turn in request.messages
+            if isinstance(turn, UserModelMessage)
+            for p in turn.content
+        ]
         assert sum(isinstance(piece, ImagePiece) for piece in shown) == REQUEST_IMAGES.value
-        assert sum(isinstance(p, TextPiece) and "left out" in p.text for p in shown) == 300 - REQUEST_IMAGES.value
+        assert (
+            sum(isinstance(p, TextPiece) and "left out" in p.text for p in shown)
+            == 300 - REQUEST_IMAGES.value
+        )
 
 
 async def test_a_session_goes_on_after_a_service_has_refused_an_image(tmp_path: Path) -> None:
-    refusal = APIError(data=APIErrorData(message="Could not process image", is_retryable=False, status_code=400))
-    sees = ModelInfo(provider_id="scripted", id="sees", name="Sees", input=frozenset({"text", "image"}))
-    answers = [ScriptedAnswer(finish="error", error=refusal), ScriptedAnswer(text="Without it, then.")]
+    refusal = APIError(
+        data=APIErrorData(message="Could not process image", is_retryable=False, status_code=400)
+    )
+    sees = ModelInfo(
+        provider_id="scripted", id="sees", name="Sees", input=frozenset({"text", "image"})
+    )
+    answers = [
+        ScriptedAnswer(finish="error", error=refusal),
+        ScriptedAnswer(text="Without it, then."),
+    ]
     async with open_scripted_project(tmp_path, answers, info=sees) as it:
         image = FilePartInput(
             mime="image/png",

@@ -1,4 +1,6 @@
-"""A step of a long turn costs what a step of a short one does: no function goes through the whole conversation."""
+"""A step of a long turn costs what a step of a short one does: no function goes
+through the whole conversation.
+"""
 
 import sys
 from collections.abc import Callable
@@ -37,7 +39,9 @@ INFO = ModelInfo(
 MARKED = Quirks(cache_marked_models=("claude*",), truncates_answers=True)
 
 
-BASH = ToolSpec(name="bash", description="Runs a command.", parameters={"type": "object", "properties": {}})
+BASH = ToolSpec(
+    name="bash", description="Runs a command.", parameters={"type": "object", "properties": {}}
+)
 
 
 class Encoder(Protocol):
@@ -63,11 +67,17 @@ class Turn:
         self.view = ConversationView(session())
         prompt = user(self.view.session.id, "msg_00000")
         self.view.apply(make_message_updated(prompt))
-        self.put(TextPart(id="prt_00000", session_id=prompt.session_id, message_id=prompt.id, text="Work."))
+        self.put(
+            TextPart(
+                id="prt_00000", session_id=prompt.session_id, message_id=prompt.id, text="Work."
+            )
+        )
         self.cache, self.estimate, self.encoder = RequestCache(), TokenEstimate(), make_encoder()
 
     def put(self, part: TextPart | ToolPart) -> None:
-        self.view.apply(PartUpdated(properties=PartInfo(session_id=part.session_id, part=part, time=1)))
+        self.view.apply(
+            PartUpdated(properties=PartInfo(session_id=part.session_id, part=part, time=1))
+        )
 
     def add_step(self, number: int) -> None:
         session_id = self.view.session.id
@@ -78,7 +88,11 @@ class Turn:
             finish="tool-calls",
         )
         state = ToolStateCompleted(
-            input={"command": f"echo {number}"}, output="x", title="", metadata={}, time=ToolTime(start=1, end=2)
+            input={"command": f"echo {number}"},
+            output="x",
+            title="",
+            metadata={},
+            time=ToolTime(start=1, end=2),
         )
         self.view.apply(make_message_updated(answer))
         self.put(
@@ -97,7 +111,10 @@ class Turn:
         assert isinstance(decide_next_move(conversation, TurnSettings()), AskModel)
         assert not self.cache.select_outputs_to_drop(conversation, INFO, now)
         request = ModelRequest(
-            system="s", messages=self.cache.get_messages(conversation, INFO, now), tools=(BASH,), session_id="ses_1"
+            system="s",
+            messages=self.cache.get_messages(conversation, INFO, now),
+            tools=(BASH,),
+            session_id="ses_1",
         )
         assert self.estimate.estimate(request)
         return self.encoder.encode(request)

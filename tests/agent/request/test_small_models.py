@@ -38,9 +38,14 @@ def test_a_name_says_whether_a_model_is_small(name: str, small: bool) -> None:
 
 
 def test_the_configuration_decides() -> None:
-    config = msgspec.convert({"models": {"qwen3:4b": {"small": False}, "big": {"small": True}}}, ProviderConfig)
+    config = msgspec.convert(
+        {"models": {"qwen3:4b": {"small": False}, "big": {"small": True}}}, ProviderConfig
+    )
     found = apply_overrides({}, config, "ollama", "@ai-sdk/openai-compatible")
-    assert {name: is_small(info) for name, info in found.items()} == {"qwen3:4b": False, "big": True}
+    assert {name: is_small(info) for name, info in found.items()} == {
+        "qwen3:4b": False,
+        "big": True,
+    }
 
 
 def test_what_small_models_do_without_are_tools_that_there_are() -> None:
@@ -65,7 +70,10 @@ async def ask(tmp_path: Path, info: ModelInfo) -> ModelRequest:
 
 
 async def test_a_small_model_is_sent_much_less(tmp_path: Path) -> None:
-    usual, small = await ask(tmp_path / "a", SCRIPT_INFO), await ask(tmp_path / "b", replace(SCRIPT_INFO, small=True))
+    usual, small = (
+        await ask(tmp_path / "a", SCRIPT_INFO),
+        await ask(tmp_path / "b", replace(SCRIPT_INFO, small=True)),
+    )
     assert {"bash", "read", "edit", "write", "grep", "glob"} <= {tool.name for tool in small.tools}
     assert not {tool.name for tool in small.tools} & TOOLS_NOT_FOR_SMALL_MODELS
     sizes = [len(each.system) + len(msgspec.json.encode(each.tools)) for each in (usual, small)]

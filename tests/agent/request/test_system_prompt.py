@@ -48,7 +48,9 @@ async def test_the_facts_of_a_project_stay_those_of_the_session_s_beginning(tmp_
         assert again.model.requests[0].system == first
 
 
-async def test_a_fork_begins_with_the_same_bytes_and_a_new_session_looks_again(tmp_path: Path) -> None:
+async def test_a_fork_begins_with_the_same_bytes_and_a_new_session_looks_again(
+    tmp_path: Path,
+) -> None:
     work = make_project(tmp_path)
     async with open_scripted_project(tmp_path, [DONE, DONE]) as it:
         await it.prompt("one")
@@ -66,7 +68,12 @@ async def test_a_fork_begins_with_the_same_bytes_and_a_new_session_looks_again(t
 async def test_a_subagent_is_told_what_its_parent_was(tmp_path: Path) -> None:
     make_project(tmp_path)
     task = make_call("task", description="look", prompt="look around", subagent_type="explore")
-    answers = [make_answer(make_call("bash", command="touch new.py")), make_answer(task), DONE, DONE]
+    answers = [
+        make_answer(make_call("bash", command="touch new.py")),
+        make_answer(task),
+        DONE,
+        DONE,
+    ]
     async with open_scripted_project(tmp_path, answers) as it:
         await it.prompt("one")
         parent, _, child, _ = it.model.requests

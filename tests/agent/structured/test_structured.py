@@ -1,4 +1,6 @@
-"""Answers as JSON of a schema: taken from a tool or from text, corrected, refused; with all that a turn may hold."""
+"""Answers as JSON of a schema: taken from a tool or from text, corrected, refused;
+with all that a turn may hold.
+"""
 
 import asyncio
 import json
@@ -13,7 +15,13 @@ from codeloop.model.testing.script import ScriptedAnswer, ScriptedCall, TokenCou
 from codeloop.model.testing.scripted_model import SCRIPT_INFO
 from codeloop.schema.api.session_inputs import ABORT, RunLimits
 from codeloop.schema.api.session_requests import SessionId
-from codeloop.schema.errors import APIError, APIErrorData, MessageAbortedError, OperationError, StructuredOutputError
+from codeloop.schema.errors import (
+    APIError,
+    APIErrorData,
+    MessageAbortedError,
+    OperationError,
+    StructuredOutputError,
+)
 from codeloop.schema.message import AssistantMessage, UserMessage
 from codeloop.schema.wire import replace
 from tests.support.scripted_project import make_answer, make_call, open_scripted_project, wait_until
@@ -59,7 +67,9 @@ async def test_tools_work_before_the_answer_which_a_tool_takes(tmp_path: Path) -
 
 
 @pytest.mark.slow
-async def test_an_answer_that_is_wrong_is_corrected_by_the_model_who_reads_why(tmp_path: Path) -> None:
+async def test_an_answer_that_is_wrong_is_corrected_by_the_model_who_reads_why(
+    tmp_path: Path,
+) -> None:
     answers = [structured(name="a", count=0), text("I am done."), structured(**GOOD)]
     async with open_scripted_project(tmp_path, answers) as it:
         answer = await it.prompt("count", format=FORMAT)
@@ -76,7 +86,9 @@ async def test_an_answer_that_is_wrong_is_corrected_by_the_model_who_reads_why(t
 
 @pytest.mark.slow
 @pytest.mark.parametrize("wrong", [structured(name=1), text("no"), text({"name": "a"}), text("")])
-async def test_it_fails_clearly_after_so_many_corrections(tmp_path: Path, wrong: ScriptedAnswer) -> None:
+async def test_it_fails_clearly_after_so_many_corrections(
+    tmp_path: Path, wrong: ScriptedAnswer
+) -> None:
     async with open_scripted_project(tmp_path, [wrong, wrong, structured(**GOOD)]) as it:
         answer = await it.prompt("count", format={**FORMAT, "retryCount": 1})
         assert len(it.model.requests) == 2
@@ -90,9 +102,13 @@ async def test_it_fails_clearly_after_so_many_corrections(tmp_path: Path, wrong:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("said", [json.dumps(GOOD), f"```json\n{json.dumps(GOOD)}\n```", f"\n {json.dumps(GOOD)}\n"])
+@pytest.mark.parametrize(
+    "said", [json.dumps(GOOD), f"```json\n{json.dumps(GOOD)}\n```", f"\n {json.dumps(GOOD)}\n"]
+)
 @pytest.mark.parametrize("info", [SCRIPT_INFO, NATIVE, replace(SCRIPT_INFO, tool_call=False)])
-async def test_text_that_is_the_json_counts_whatever_was_asked_for(tmp_path: Path, said: str, info: ModelInfo) -> None:
+async def test_text_that_is_the_json_counts_whatever_was_asked_for(
+    tmp_path: Path, said: str, info: ModelInfo
+) -> None:
     async with open_scripted_project(
         tmp_path, [ScriptedAnswer(text=said, kind="main" if info.tool_call else "side")], info=info
     ) as it:
@@ -104,8 +120,14 @@ async def test_text_that_is_the_json_counts_whatever_was_asked_for(tmp_path: Pat
 
 @pytest.mark.slow
 async def test_a_service_that_refuses_the_format_is_asked_by_a_tool(tmp_path: Path) -> None:
-    refused = APIError(data=APIErrorData(message="unknown field", is_retryable=False, status_code=400))
-    answers = [ScriptedAnswer(error=refused), make_answer(make_call("glob", pattern="*")), structured(**GOOD)]
+    refused = APIError(
+        data=APIErrorData(message="unknown field", is_retryable=False, status_code=400)
+    )
+    answers = [
+        ScriptedAnswer(error=refused),
+        make_answer(make_call("glob", pattern="*")),
+        structured(**GOOD),
+    ]
     async with open_scripted_project(tmp_path, answers, info=NATIVE) as it:
         assert of(await it.prompt("count", format=FORMAT)).structured == GOOD
         bodies = [list(request.body) for request in it.model.requests]
@@ -113,8 +135,12 @@ async def test_a_service_that_refuses_the_format_is_asked_by_a_tool(tmp_path: Pa
 
 
 @pytest.mark.slow
-async def test_a_model_without_tools_whose_format_is_refused_is_never_told_to_call_one(tmp_path: Path) -> None:
-    refused = APIError(data=APIErrorData(message="unknown field", is_retryable=False, status_code=400))
+async def test_a_model_without_tools_whose_format_is_refused_is_never_told_to_call_one(
+    tmp_path: Path,
+) -> None:
+    refused = APIError(
+        data=APIErrorData(message="unknown field", is_retryable=False, status_code=400)
+    )
     answers = [ScriptedAnswer(error=refused), text("no"), text(GOOD)]
     sides = [replace(answer, kind="side") for answer in answers]
     async with open_scripted_project(tmp_path, sides, info=replace(NATIVE, tool_call=False)) as it:
@@ -126,8 +152,14 @@ async def test_a_model_without_tools_whose_format_is_refused_is_never_told_to_ca
 
 @pytest.mark.slow
 async def test_an_answer_that_is_no_object_comes_in_one(tmp_path: Path) -> None:
-    schema = {"type": "array", "items": {"$ref": "#/$defs/row"}, "$defs": {"row": {"type": "integer"}}}
-    async with open_scripted_project(tmp_path, [structured(result=[1, "2"]), structured(result=[1, 2])]) as it:
+    schema = {
+        "type": "array",
+        "items": {"$ref": "#/$defs/row"},
+        "$defs": {"row": {"type": "integer"}},
+    }
+    async with open_scripted_project(
+        tmp_path, [structured(result=[1, "2"]), structured(result=[1, 2])]
+    ) as it:
         answer = await it.prompt("count", format={"type": "json_schema", "schema": schema})
         told = it.results()[0]
     assert of(answer).structured == [1, 2]
@@ -170,7 +202,12 @@ async def test_it_outlives_compaction_and_a_prompt_that_comes_meanwhile(tmp_path
 
 @pytest.mark.slow
 async def test_a_limit_and_an_abort_end_it_as_they_end_others(tmp_path: Path) -> None:
-    answers = [text("no"), text("no"), ScriptedAnswer(text="slow " * 50, delay_ms=500), text("plain")]
+    answers = [
+        text("no"),
+        text("no"),
+        ScriptedAnswer(text="slow " * 50, delay_ms=500),
+        text("plain"),
+    ]
     async with open_scripted_project(tmp_path, answers) as it:
         limited = await it.prompt("count", format=FORMAT, limits=RunLimits(steps=2))
         assert limited.stop is not None
@@ -194,7 +231,10 @@ async def test_no_rule_takes_away_the_tool_that_takes_the_answer(tmp_path: Path)
 
 WRONG: list[tuple[dict[str, Any], str]] = [
     ({"type": "json_schema", "schema": {"type": "objekt"}}, "`type`: 'objekt' is not valid"),
-    ({"type": "json_schema", "schema": {"properties": {"a": {"pattern": "("}}}}, "`properties.a.pattern`"),
+    (
+        {"type": "json_schema", "schema": {"properties": {"a": {"pattern": "("}}}},
+        "`properties.a.pattern`",
+    ),
     ({"type": "json_schema", "schema": {"$ref": "#/$defs/none"}}, "is not in the schema"),
     ({"type": "json_schema", "schema": {"items": {"$dynamicRef": "#none"}}}, "`items.$dynamicRef`"),
     ({"type": "json_schema", "schema": {"$schema": ["a"]}}, "`$schema`: it is not the address"),
@@ -241,8 +281,16 @@ async def test_a_format_that_is_wrong_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-async def test_a_pattern_that_runs_away_is_ended_by_its_processor_time(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_pattern_that_runs_away_is_ended_by_its_processor_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(validation, "SCHEMA_TIME", replace(validation.SCHEMA_TIME, value=1_000))
-    monkeypatch.setattr(validation, "_MAX_CLOCK_FACTOR", 600)  # so that the clock is not what ends it
-    problems = await validation.find_value_problems({"type": "string", "pattern": "^(a+)+$"}, "a" * 40 + "!", {})
-    assert [problem.message for problem in problems] == ["checking it takes more than 1 s. Make its patterns simpler."]
+    monkeypatch.setattr(
+        validation, "_MAX_CLOCK_FACTOR", 600
+    )  # so that the clock is not what ends it
+    problems = await validation.find_value_problems(
+        {"type": "string", "pattern": "^(a+)+$"}, "a" * 40 + "!", {}
+    )
+    assert [problem.message for problem in problems] == [
+        "checking it takes more than 1 s. Make its patterns simpler."
+    ]

@@ -1,4 +1,6 @@
-"""Whatever the agents, rules and profiles: a session below another one, or a copy of one, is never allowed more."""
+"""Whatever the agents, rules and profiles: a session below another one, or a copy of one,
+is never allowed more.
+"""
 
 import random
 from pathlib import Path
@@ -27,7 +29,17 @@ from tests.support.scripted_project import ScriptedProject, open_scripted_projec
 STRICTNESS = {"allow": 0, "ask": 1, "deny": 2}
 PERMISSIONS = ("bash", "edit", "read", "webfetch", "task", "*")
 PATTERNS = ("*", "git *", "rm *", "src/*", "general", "*.md", ".env")
-TEXTS = ("git status", "git push", "rm x", "src/a.py", "README.md", ".env", ".codeloop/x.md", "general", "ls")
+TEXTS = (
+    "git status",
+    "git push",
+    "rm x",
+    "src/a.py",
+    "README.md",
+    ".env",
+    ".codeloop/x.md",
+    "general",
+    "ls",
+)
 AGENTS = ("build", "plan", "general", "explore", "one", "two", "three")
 SEEDS = [*range(16), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(16, 60))]
 
@@ -50,12 +62,16 @@ def listed(rules: dict[str, Any]) -> list[PermissionRule]:
 
 def some_need(chance: random.Random) -> Need:
     text = chance.choice(TEXTS)
-    traits: tuple[Trait, ...] = tuple(chance.sample(("read-only", "sandboxed"), chance.randrange(3)))
+    traits: tuple[Trait, ...] = tuple(
+        chance.sample(("read-only", "sandboxed"), chance.randrange(3))
+    )
     return Need(permission=chance.choice(PERMISSIONS[:-1]), patterns=(text,), traits=traits)
 
 
 def verdict(it: ScriptedProject, session: Session, need: Need) -> int:
-    """Return how strict the decision about a session's call is; what a profile answers by itself is not a question."""
+    """Return how strict the decision about a session's call is;
+    what a profile answers by itself is not a question.
+    """
     engine = it.project.engine
     rules = make_call_rules(engine, session.id, engine.get_agent(session.agent or "build"))
     action = judge_need(need, rules.lists)[0].action
@@ -79,14 +95,20 @@ def made(it: ScriptedProject, chance: random.Random, parent: Session | None) -> 
 async def test_no_session_is_allowed_more_than_those_above_it(tmp_path: Path, seed: int) -> None:
     chance = random.Random(seed)
     agents = {name: {"mode": "all", "permission": some_rules(chance)} for name in AGENTS[2:]}
-    settings: dict[str, Any] = {"agent": agents, "permission": some_rules(chance), "profile": chance.choice(PROFILES)}
+    settings: dict[str, Any] = {
+        "agent": agents,
+        "permission": some_rules(chance),
+        "profile": chance.choice(PROFILES),
+    }
     async with open_scripted_project(tmp_path, [], **settings) as it:
         line: list[Session] = []
         for _ in range(4):
             line.append(made(it, chance, line[-1] if line else None))
         copy = await fork_session(it.project, ForkSession(session_id=line[-1].id))
         again = await fork_session(it.project, ForkSession(session_id=copy.id))
-        await update_session(it.project, UpdateSession(session_id=again.id, metadata={"mine": True}))
+        await update_session(
+            it.project, UpdateSession(session_id=again.id, metadata={"mine": True})
+        )
         other = replace(
             it.project.store.get_session(again.id), agent=chance.choice(AGENTS)
         )  # the person changes the agent
@@ -100,14 +122,18 @@ async def test_no_session_is_allowed_more_than_those_above_it(tmp_path: Path, se
 
 
 async def test_the_agent_that_called_holds_whatever_the_session_becomes(tmp_path: Path) -> None:
-    """A background subagent of `plan` is still its child when the person has gone on with `build`."""
+    """A background subagent of `plan` is still its child when the person
+    has gone on with `build`.
+    """
     async with open_scripted_project(tmp_path, [ScriptedAnswer(text="Done.")] * 4) as it:
         store = it.project.store
         model = SessionModel(id="scripted", provider_id="test")
         store.append(updated(replace(store.get_session(it.session_id), agent="plan", model=model)))
         await it.prompt(agent="plan")
         planned = next(e.info for e in it.view().entries if isinstance(e.info, AssistantMessage))
-        done = await run_subagent(it.project.engine, call_of(it, planned.id), task(), lambda _: None)
+        done = await run_subagent(
+            it.project.engine, call_of(it, planned.id), task(), lambda _: None
+        )
         child = store.get_session(done.session_id)
         edit = Need(permission="edit", patterns=("src/a.py",))
         assert verdict(it, child, edit) == 2
@@ -115,7 +141,9 @@ async def test_the_agent_that_called_holds_whatever_the_session_becomes(tmp_path
         assert verdict(it, child, edit) == 2
         built = replace(planned, id=new_id("msg"), agent="build")
         store.append(make_message_updated(built))
-        resumed = await run_subagent(it.project.engine, call_of(it, built.id), task(child.id), lambda _: None)
+        resumed = await run_subagent(
+            it.project.engine, call_of(it, built.id), task(child.id), lambda _: None
+        )
         assert resumed.session_id == child.id
         assert verdict(it, store.get_session(child.id), edit) == 0
 
@@ -127,7 +155,14 @@ def task(session_id: str | None = None) -> Subtask:
 def call_of(it: ScriptedProject, message_id: str) -> ToolPart:
     state = ToolStateRunning(input={}, time=ToolStart(start=1))
     own = it.session_id
-    return ToolPart(id=new_id("prt"), session_id=own, message_id=message_id, call_id="c", tool="task", state=state)
+    return ToolPart(
+        id=new_id("prt"),
+        session_id=own,
+        message_id=message_id,
+        call_id="c",
+        tool="task",
+        state=state,
+    )
 
 
 async def test_below_an_agent_that_is_gone_nothing_is_allowed(tmp_path: Path) -> None:
@@ -144,7 +179,9 @@ async def test_below_an_agent_that_is_gone_nothing_is_allowed(tmp_path: Path) ->
 @pytest.mark.parametrize("kept", [5, [{"agent": 5}], [{"profile": "loose"}]])
 async def test_ceilings_that_make_no_sense_allow_nothing(tmp_path: Path, kept: Any) -> None:
     async with open_scripted_project(tmp_path, []) as it:
-        session = replace(it.project.store.get_session(it.session_id), metadata={CEILINGS_KEY: kept})
+        session = replace(
+            it.project.store.get_session(it.session_id), metadata={CEILINGS_KEY: kept}
+        )
         it.project.store.append(updated(session))
         assert verdict(it, session, Need(permission="read", patterns=("a",))) == 2
 

@@ -1,4 +1,6 @@
-"""Subagents: a session of their own, at most their parent's rights, and a bill that the parent's sum holds."""
+"""Subagents: a session of their own, at most their parent's rights,
+and a bill that the parent's sum holds.
+"""
 
 import asyncio
 from pathlib import Path
@@ -13,7 +15,13 @@ from codeloop.schema.api.session_inputs import ABORT, PROMPT_ASYNC, Prompt, Text
 from codeloop.schema.api.session_requests import SessionId
 from codeloop.schema.ids import new_id
 from codeloop.schema.message import Session, SessionModel
-from codeloop.schema.part import ToolPart, ToolStart, ToolStateCompleted, ToolStateError, ToolStateRunning
+from codeloop.schema.part import (
+    ToolPart,
+    ToolStart,
+    ToolStateCompleted,
+    ToolStateError,
+    ToolStateRunning,
+)
 from codeloop.schema.permission import PermissionRule
 from codeloop.schema.wire import replace
 from codeloop.tool.tool import Subtask, ToolFailure
@@ -39,7 +47,12 @@ TASK = Subtask(agent="general", description="look around", prompt="Find it.")
 def parent_call(it: ScriptedProject) -> ToolPart:
     state = ToolStateRunning(input={}, time=ToolStart(start=1))
     return ToolPart(
-        id=new_id("prt"), session_id=it.session_id, message_id=new_id("msg"), call_id="c", tool="task", state=state
+        id=new_id("prt"),
+        session_id=it.session_id,
+        message_id=new_id("msg"),
+        call_id="c",
+        tool="task",
+        state=state,
     )
 
 
@@ -59,8 +72,12 @@ def child_calls(it: ScriptedProject) -> list[ToolPart]:
     return [part for entry in view.entries for part in entry.parts if isinstance(part, ToolPart)]
 
 
-async def test_a_task_is_done_in_a_child_session_and_its_last_words_come_back(tmp_path: Path) -> None:
-    async with open_scripted_project(tmp_path, [make_answer(make_call("glob", pattern="*")), FOUND], info=INFO) as it:
+async def test_a_task_is_done_in_a_child_session_and_its_last_words_come_back(
+    tmp_path: Path,
+) -> None:
+    async with open_scripted_project(
+        tmp_path, [make_answer(make_call("glob", pattern="*")), FOUND], info=INFO
+    ) as it:
         with_model(it)
         done = await run_subagent(it.project.engine, parent_call(it), TASK, lambda _: None)
         (child,) = children(it)
@@ -69,12 +86,17 @@ async def test_a_task_is_done_in_a_child_session_and_its_last_words_come_back(tm
         assert child.parent_id == it.session_id
         assert done.metadata["sessionId"] == child.id
         assert list_texts(it.model.requests[0].messages[0]) == ["Find it."]
-        assert "task" not in [spec.name for spec in it.model.requests[0].tools], "it can not hand on"
+        assert "task" not in [spec.name for spec in it.model.requests[0].tools], (
+            "it can not hand on"
+        )
 
 
 async def test_the_files_that_a_child_changed_are_named_with_its_last_words(tmp_path: Path) -> None:
     patch = "*** Begin Patch\n*** Add File: sub/b.py\n+x\n*** Delete File: a.py\n*** End Patch"
-    made = [make_call("write", filePath="sub/c.py", content="x\n"), make_call("apply_patch", patchText=patch)]
+    made = [
+        make_call("write", filePath="sub/c.py", content="x\n"),
+        make_call("apply_patch", patchText=patch),
+    ]
     async with open_scripted_project(tmp_path, [make_answer(*made), FOUND, FOUND], info=INFO) as it:
         (it.work / "a.py").write_text("x\n")
         with_model(it)
@@ -105,7 +127,10 @@ async def test_what_a_child_costs_is_added_to_its_parent(tmp_path: Path) -> None
 
 
 async def test_a_child_is_denied_what_its_parents_session_is_denied(tmp_path: Path) -> None:
-    script = [make_answer(make_call("bash", command="touch x"), make_call("glob", pattern="*")), FOUND]
+    script = [
+        make_answer(make_call("bash", command="touch x"), make_call("glob", pattern="*")),
+        FOUND,
+    ]
     async with open_scripted_project(tmp_path, script, info=INFO) as it:
         with_model(it)
         one = it.project.store.get_session(it.session_id)
@@ -128,7 +153,9 @@ async def test_a_child_is_denied_what_its_parents_agent_is_denied(tmp_path: Path
         assert not (it.work / "x").exists()
 
 
-async def test_a_child_that_is_taken_up_again_is_bound_by_what_its_parent_is_denied_now(tmp_path: Path) -> None:
+async def test_a_child_that_is_taken_up_again_is_bound_by_what_its_parent_is_denied_now(
+    tmp_path: Path,
+) -> None:
     script = [FOUND, make_answer(make_call("bash", command="touch x")), DONE]
     async with open_scripted_project(tmp_path, script, info=INFO) as it:
         with_model(it)
@@ -136,7 +163,9 @@ async def test_a_child_that_is_taken_up_again_is_bound_by_what_its_parent_is_den
         one = it.project.store.get_session(it.session_id)
         denial = PermissionRule(permission="bash", pattern="*", action="deny")
         it.project.store.append(updated(replace(one, permission=[denial])))
-        again = Subtask(agent="general", description="d", prompt="More.", session_id=first.session_id)
+        again = Subtask(
+            agent="general", description="d", prompt="More.", session_id=first.session_id
+        )
         second = await run_subagent(it.project.engine, parent_call(it), again, lambda _: None)
         assert second.session_id == first.session_id
         assert len(children(it)) == 1
@@ -148,12 +177,20 @@ async def test_a_child_that_is_taken_up_again_is_bound_by_what_its_parent_is_den
 @pytest.mark.parametrize(
     ("task", "words"),
     [
-        (Subtask(agent="nobody", description="d", prompt="p"), "no subagent named nobody. Available: explore, general"),
+        (
+            Subtask(agent="nobody", description="d", prompt="p"),
+            "no subagent named nobody. Available: explore, general",
+        ),
         (Subtask(agent="build", description="d", prompt="p"), "no subagent named build"),
-        (Subtask(agent="general", description="d", prompt="p", session_id="ses_x"), "no subagent session ses_x"),
+        (
+            Subtask(agent="general", description="d", prompt="p", session_id="ses_x"),
+            "no subagent session ses_x",
+        ),
     ],
 )
-async def test_a_task_that_can_not_be_started_says_why(tmp_path: Path, task: Subtask, words: str) -> None:
+async def test_a_task_that_can_not_be_started_says_why(
+    tmp_path: Path, task: Subtask, words: str
+) -> None:
     async with open_scripted_project(tmp_path, [], info=INFO) as it:
         with_model(it)
         with pytest.raises(ToolFailure, match=words):
@@ -182,7 +219,9 @@ async def test_aborting_the_parent_stops_the_child(tmp_path: Path) -> None:
         DONE,
     ]
     async with open_scripted_project(tmp_path, script) as it:
-        await it.client.call(PROMPT_ASYNC, Prompt(session_id=it.session_id, parts=[TextPartInput(text="go")]))
+        await it.client.call(
+            PROMPT_ASYNC, Prompt(session_id=it.session_id, parts=[TextPartInput(text="go")])
+        )
         await wait_until((it.work / "begun").exists)
         async with asyncio.timeout(30):
             await it.client.call(ABORT, SessionId(session_id=it.session_id))

@@ -1,4 +1,6 @@
-"""Subagents at work: bounded in number, time and money; how they stand is stored, whatever becomes of their process."""
+"""Subagents at work: bounded in number, time and money;
+how they stand is stored, whatever becomes of their process.
+"""
 
 import asyncio
 import subprocess
@@ -31,7 +33,9 @@ from tests.support.scripted_project import (
 
 ROOT = Path(__file__).resolve().parents[3]
 SLOW = make_answer(make_call("bash", command="touch begun; sleep 77"))
-BACKGROUND = make_call("task", description="d", prompt="p", subagent_type="general", run_in_background=True)
+BACKGROUND = make_call(
+    "task", description="d", prompt="p", subagent_type="general", run_in_background=True
+)
 VICTIM = """
 import asyncio, sys
 from pathlib import Path
@@ -55,12 +59,16 @@ def state(it: ScriptedProject, child: Session | None = None) -> str:
 
 
 async def start(it: ScriptedProject) -> None:
-    await it.client.call(PROMPT_ASYNC, Prompt(session_id=it.session_id, parts=[TextPartInput(text="go")]))
+    await it.client.call(
+        PROMPT_ASYNC, Prompt(session_id=it.session_id, parts=[TextPartInput(text="go")])
+    )
 
 
 async def test_a_task_is_running_while_it_works_and_done_after_it(tmp_path: Path) -> None:
     waits = make_answer(make_call("bash", command="while [ ! -e go ]; do sleep 0.02; done"))
-    async with open_scripted_project(tmp_path, [make_answer(BACKGROUND), waits, DONE, FOUND], info=INFO) as it:
+    async with open_scripted_project(
+        tmp_path, [make_answer(BACKGROUND), waits, DONE, FOUND], info=INFO
+    ) as it:
         await start(it)
         await wait_until(lambda: children(it) and state(it) == "running")
         (it.work / "go").touch()
@@ -69,7 +77,12 @@ async def test_a_task_is_running_while_it_works_and_done_after_it(tmp_path: Path
 
 
 async def test_a_task_whose_question_is_open_waits(tmp_path: Path) -> None:
-    script = [make_answer(BACKGROUND), make_answer(make_call("bash", command="touch x")), DONE, FOUND]
+    script = [
+        make_answer(BACKGROUND),
+        make_answer(make_call("bash", command="touch x")),
+        DONE,
+        FOUND,
+    ]
     async with open_scripted_project(tmp_path, script, info=INFO, permission={"bash": "ask"}) as it:
         await start(it)
         request = await it.question()
@@ -79,7 +92,9 @@ async def test_a_task_whose_question_is_open_waits(tmp_path: Path) -> None:
 
 
 async def test_a_task_beyond_the_number_is_queued_until_one_ends(tmp_path: Path) -> None:
-    async with open_scripted_project(tmp_path, [make_answer(BACKGROUND), DONE, FOUND], info=INFO) as it:
+    async with open_scripted_project(
+        tmp_path, [make_answer(BACKGROUND), DONE, FOUND], info=INFO
+    ) as it:
         for _ in range(RUNNING_SUBAGENTS.value):
             await it.project.engine.supervisor.slots.acquire()
         await it.prompt()
@@ -89,7 +104,9 @@ async def test_a_task_beyond_the_number_is_queued_until_one_ends(tmp_path: Path)
 
 
 async def test_a_person_can_cancel_a_task_in_the_background(tmp_path: Path) -> None:
-    async with open_scripted_project(tmp_path, [make_answer(BACKGROUND), SLOW, DONE], info=INFO) as it:
+    async with open_scripted_project(
+        tmp_path, [make_answer(BACKGROUND), SLOW, DONE], info=INFO
+    ) as it:
         await start(it)
         await wait_until((it.work / "begun").exists)
         async with asyncio.timeout(30):
@@ -99,8 +116,14 @@ async def test_a_person_can_cancel_a_task_in_the_background(tmp_path: Path) -> N
 
 
 @pytest.mark.slow
-async def test_a_child_that_a_person_aborts_is_an_error_for_its_parent_which_goes_on(tmp_path: Path) -> None:
-    script = [make_answer(make_call("task", description="d", prompt="p", subagent_type="general")), SLOW, DONE]
+async def test_a_child_that_a_person_aborts_is_an_error_for_its_parent_which_goes_on(
+    tmp_path: Path,
+) -> None:
+    script = [
+        make_answer(make_call("task", description="d", prompt="p", subagent_type="general")),
+        SLOW,
+        DONE,
+    ]
     async with open_scripted_project(tmp_path, script, info=INFO) as it:
         turn = asyncio.create_task(it.prompt())
         await wait_until((it.work / "begun").exists)
@@ -114,7 +137,9 @@ async def test_a_child_that_a_person_aborts_is_an_error_for_its_parent_which_goe
 
 
 @pytest.mark.slow
-async def test_a_task_that_was_at_work_when_its_process_was_killed_is_cancelled(tmp_path: Path) -> None:
+async def test_a_task_that_was_at_work_when_its_process_was_killed_is_cancelled(
+    tmp_path: Path,
+) -> None:
     victim = await asyncio.to_thread(
         subprocess.Popen,
         [sys.executable, "-c", VICTIM, str(tmp_path)],
@@ -137,14 +162,22 @@ async def test_a_task_that_was_at_work_when_its_process_was_killed_is_cancelled(
 
 
 async def test_the_call_shows_at_once_which_session_works_on_it(tmp_path: Path) -> None:
-    script = [make_answer(make_call("task", description="d", prompt="p", subagent_type="general")), SLOW, DONE]
+    script = [
+        make_answer(make_call("task", description="d", prompt="p", subagent_type="general")),
+        SLOW,
+        DONE,
+    ]
     async with open_scripted_project(tmp_path, script, info=INFO) as it:
         shown: list[str] = []
 
         async def watch() -> None:
             async for stamped in it.client.follow():
                 match stamped.event:
-                    case PartUpdated(properties=PartInfo(part=ToolPart(state=ToolStateRunning(metadata=metadata)))):
+                    case PartUpdated(
+                        properties=PartInfo(
+                            part=ToolPart(state=ToolStateRunning(metadata=metadata))
+                        )
+                    ):
                         shown.append((metadata or {}).get("sessionId", ""))
                     case _:
                         pass
@@ -165,17 +198,23 @@ async def test_a_child_has_what_is_left_of_its_parents_money(tmp_path: Path) -> 
         answer = await it.prompt(limits=RunLimits(cost=0.0035))  # a step costs 0.001
         assert answer.stop is not None
         assert answer.stop.reason == "limit"
-        assert it.view().session.cost == pytest.approx(0.004), "the child made two steps: 0.0015 was left when it began"
+        assert it.view().session.cost == pytest.approx(0.004), (
+            "the child made two steps: 0.0015 was left when it began"
+        )
 
 
-async def test_a_task_that_shows_nothing_is_overdue_and_one_that_works_too_long(tmp_path: Path) -> None:
+async def test_a_task_that_shows_nothing_is_overdue_and_one_that_works_too_long(
+    tmp_path: Path,
+) -> None:
     async with open_scripted_project(tmp_path, []) as it:
         store = it.project.store
         quiet = await wait_for_result(
             wait_until_overdue(
                 store,
                 it.session_id,
-                TimeLimits(max_work_seconds=60, max_silence_seconds=0.06, check_interval_seconds=0.02),
+                TimeLimits(
+                    max_work_seconds=60, max_silence_seconds=0.06, check_interval_seconds=0.02
+                ),
             )
         )
         assert "no sign of life" in quiet
@@ -190,7 +229,9 @@ async def test_a_task_that_shows_nothing_is_overdue_and_one_that_works_too_long(
             wait_until_overdue(
                 store,
                 it.session_id,
-                TimeLimits(max_work_seconds=0.3, max_silence_seconds=0.1, check_interval_seconds=0.02),
+                TimeLimits(
+                    max_work_seconds=0.3, max_silence_seconds=0.1, check_interval_seconds=0.02
+                ),
             )
         )
         assert "which is the limit" in long
@@ -200,7 +241,12 @@ async def test_a_task_that_shows_nothing_is_overdue_and_one_that_works_too_long(
 async def test_a_task_that_waits_for_a_person_is_never_overdue(tmp_path: Path) -> None:
     async with open_scripted_project(tmp_path, []) as it:
         request = PermissionRequest(
-            id=new_id("per"), session_id=it.session_id, permission="bash", patterns=["x"], metadata={}, always=[]
+            id=new_id("per"),
+            session_id=it.session_id,
+            permission="bash",
+            patterns=["x"],
+            metadata={},
+            always=[],
         )
         it.project.store.append(PermissionAsked(properties=request))
         with pytest.raises(TimeoutError):
@@ -208,7 +254,9 @@ async def test_a_task_that_waits_for_a_person_is_never_overdue(tmp_path: Path) -
                 wait_until_overdue(
                     it.project.store,
                     it.session_id,
-                    TimeLimits(max_work_seconds=0.1, max_silence_seconds=0.1, check_interval_seconds=0.02),
+                    TimeLimits(
+                        max_work_seconds=0.1, max_silence_seconds=0.1, check_interval_seconds=0.02
+                    ),
                 ),
                 0.6,
             )

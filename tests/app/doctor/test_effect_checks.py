@@ -8,10 +8,22 @@ import pytest
 from tests.cli.program import Desk
 
 SILENT = {
-    "an absolute path of the project": ({"permission": {"read": {"{work}/src/**": "deny"}}}, "named from its top"),
-    "a later rule": ({"permission": {"bash": {"rm": "deny", "*": "allow"}}}, "bash *: allow, after it, does"),
+    "an absolute path of the project": (
+        {"permission": {"read": {"{work}/src/**": "deny"}}},
+        "named from its top",
+    ),
+    "a later rule": (
+        {"permission": {"bash": {"rm": "deny", "*": "allow"}}},
+        "bash *: allow, after it, does",
+    ),
     "a matcher": (
-        {"hooks": {"PreToolUse": [{"matcher": "Bahs", "hooks": [{"type": "command", "command": "true"}]}]}},
+        {
+            "hooks": {
+                "PreToolUse": [
+                    {"matcher": "Bahs", "hooks": [{"type": "command", "command": "true"}]}
+                ]
+            }
+        },
         "'Bahs' matches no tool",
     ),
     "an import": ({}, "@gone.md does not exist"),
@@ -19,7 +31,9 @@ SILENT = {
 }
 ACTIVE = {
     "permission": {"bash": {"*": "ask", "rm": "deny"}, "read": {"./src/": "deny"}},
-    "hooks": {"PreToolUse": [{"matcher": "Bash|Edit", "hooks": [{"type": "command", "command": "true"}]}]},
+    "hooks": {
+        "PreToolUse": [{"matcher": "Bash|Edit", "hooks": [{"type": "command", "command": "true"}]}]
+    },
 }
 
 
@@ -37,7 +51,9 @@ def make_desk(folder: Path, settings: object) -> Desk:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("settings", "told"), SILENT.values(), ids=SILENT)
-def test_what_can_never_act_is_named(tmp_path: Path, settings: dict[str, object], told: str) -> None:
+def test_what_can_never_act_is_named(
+    tmp_path: Path, settings: dict[str, object], told: str
+) -> None:
     desk = make_desk(tmp_path, settings)
     if not settings:
         (desk.work / "CLAUDE.md").write_text("@gone.md")
@@ -48,7 +64,9 @@ def test_what_can_never_act_is_named(tmp_path: Path, settings: dict[str, object]
 
 
 @pytest.mark.slow
-def test_a_path_that_is_not_there_is_named_where_the_project_itself_has_the_rule(tmp_path: Path) -> None:
+def test_a_path_that_is_not_there_is_named_where_the_project_itself_has_the_rule(
+    tmp_path: Path,
+) -> None:
     settings = {"permission": {"read": {"nothing/**": "deny"}}}
     desk = make_desk(tmp_path, settings)
     assert "nothing/**" not in desk.run("debug", "config").stderr

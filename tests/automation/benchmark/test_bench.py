@@ -1,4 +1,6 @@
-"""`codeloop bench`: tasks in copies of their own, by codeloop, by another program, by nobody; figures and a page."""
+"""`codeloop bench`: tasks in copies of their own, by codeloop, by another program, by nobody;
+figures and a page.
+"""
 
 import asyncio
 import json
@@ -11,7 +13,11 @@ from typing import Any
 
 import pytest
 
-from codeloop.automation.benchmark.agents import find_agent, parse_opencode_output, parse_result_line
+from codeloop.automation.benchmark.agents import (
+    find_agent,
+    parse_opencode_output,
+    parse_result_line,
+)
 from codeloop.automation.benchmark.runner import BenchPlan, run_plan
 from codeloop.automation.benchmark.tasks import read_tasks
 from codeloop.schema.errors import UsageProblem
@@ -38,7 +44,9 @@ def make_tasks(desk: Desk) -> Path:
         folder.mkdir(parents=True)
     (app / "calc.py").write_text(CALC)
     (tasks / "fix.toml").write_text(TASK)
-    (tasks / "hidden" / "check.py").write_text("import calc; assert calc.add(2, 3) == 5, '<b>wrong</b>'\n")
+    (tasks / "hidden" / "check.py").write_text(
+        "import calc; assert calc.add(2, 3) == 5, '<b>wrong</b>'\n"
+    )
     task = 'repository = "../../app"\nprompt = "x & <b>"\ncheck = "test -f note.txt"\nsetup = "echo made > made.txt"'
     (tasks / "note" / "task.toml").write_text(task)
     return tasks
@@ -51,7 +59,9 @@ def answer(received: ReceivedRequest) -> Answer:
     if b"fix add" in received.body:
         edit = call("edit", filePath="calc.py", oldString="a - b", newString="a + b")
         return steps(edit, Answer(text="Fixed."))(received)
-    return steps(call("write", filePath="note.txt", content="hi\n"), Answer(text="Written."))(received)
+    return steps(call("write", filePath="note.txt", content="hi\n"), Answer(text="Written."))(
+        received
+    )
 
 
 class Page(HTMLParser):
@@ -87,8 +97,12 @@ def test_no_link_that_an_agent_made_is_written_through(tmp_path: Path) -> None:
     assert run.check == "the task's\n" * 2
 
 
-def test_an_agent_that_works_in_pwd_works_in_the_copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Some agents, OpenCode among them, take PWD for the project, whatever their working directory is."""
+def test_an_agent_that_works_in_pwd_works_in_the_copy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Some agents, OpenCode among them, take PWD for the project,
+    whatever their working directory is.
+    """
     mine = tmp_path / "app"
     (tmp_path / "tasks").mkdir()
     mine.mkdir()
@@ -101,7 +115,9 @@ def test_an_agent_that_works_in_pwd_works_in_the_copy(tmp_path: Path, monkeypatc
     monkeypatch.chdir(mine)
     monkeypatch.setenv("PWD", str(mine))
     agent = find_agent(f"mine={sys.executable} {tmp_path}/agent.py {{prompt}}")
-    plan = BenchPlan(read_tasks(tmp_path / "tasks"), [agent], [None], 1, 60, 1, tmp_path / "sessions")
+    plan = BenchPlan(
+        read_tasks(tmp_path / "tasks"), [agent], [None], 1, 60, 1, tmp_path / "sessions"
+    )
     (run,) = asyncio.run(run_plan(plan, lambda _run: None))
     assert (run.passed, (mine / "calc.py").read_text()) == (True, CALC)
 
@@ -125,7 +141,17 @@ def test_agents_and_models_are_compared_on_copies(tmp_path: Path) -> None:
             "--agent",
             f"other={other} {{prompt}}",
         ]
-        flags = ("--model", "local/m", "--model", "local/idle", "--jobs", "3", "--output", "out", "--json")
+        flags = (
+            "--model",
+            "local/m",
+            "--model",
+            "local/idle",
+            "--jobs",
+            "3",
+            "--output",
+            "out",
+            "--json",
+        )
         done = desk.run("bench", str(tasks), *agents, *flags)
     assert done.returncode == 0, done.stderr
     sums = {(each["agent"], each["model"]): each for each in json.loads(done.stdout)}
@@ -176,7 +202,16 @@ def test_a_signal_ends_the_agents_too(tmp_path: Path) -> None:
     agent = tmp_path / "slow.sh"
     agent.write_text(f"#!/bin/sh\necho $$ > {tmp_path}/pid\nsleep 300\n")
     agent.chmod(0o755)
-    running = desk.start("bench", str(tasks), "--task", "fix", "--agent", f"slow={agent} {{prompt}}", "--output", "out")
+    running = desk.start(
+        "bench",
+        str(tasks),
+        "--task",
+        "fix",
+        "--agent",
+        f"slow={agent} {{prompt}}",
+        "--output",
+        "out",
+    )
     while not (tmp_path / "pid").exists() or not (tmp_path / "pid").read_text().strip():
         time.sleep(0.02)
     running.send_signal(signal.SIGTERM)
@@ -214,7 +249,9 @@ def test_what_agents_say_they_used_is_read() -> None:
         "sessionID": "s",
         "part": {"cost": 0.5, "tokens": {"input": 10, "output": 2, "cache": {"read": 5}}},
     }
-    used = parse_opencode_output("\n".join(["noise", json.dumps(line), json.dumps({"type": "text"}), json.dumps(line)]))
+    used = parse_opencode_output(
+        "\n".join(["noise", json.dumps(line), json.dumps({"type": "text"}), json.dumps(line)])
+    )
     assert (used.cost, used.input_tokens, used.output_tokens, used.steps) == (1.0, 30, 4, 2)
     assert parse_opencode_output("noise").error == "It ended without a step."
     assert parse_result_line("").error == "It ended without a result."

@@ -1,4 +1,6 @@
-"""A repository on a local host, a checkout of it in a desk, and the real program that handles events there."""
+"""A repository on a local host, a checkout of it in a desk,
+and the real program that handles events there.
+"""
 
 import json
 import subprocess
@@ -34,17 +36,32 @@ def commit(folder: Path, files: dict[str, str], message: str) -> None:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text)
     run("git", "add", "--all", cwd=folder)
-    run("git", "-c", "user.name=t", "-c", "user.email=t@e.org", "commit", "--quiet", "-m", message, cwd=folder)
+    run(
+        "git",
+        "-c",
+        "user.name=t",
+        "-c",
+        "user.email=t@e.org",
+        "commit",
+        "--quiet",
+        "-m",
+        message,
+        cwd=folder,
+    )
 
 
 def run(*command: str, cwd: Path | None = None) -> str:
     """Run a program that must succeed, and return what it prints."""
-    return subprocess.run(command, cwd=cwd, check=True, capture_output=True, text=True, timeout=60).stdout
+    return subprocess.run(
+        command, cwd=cwd, check=True, capture_output=True, text=True, timeout=60
+    ).stdout
 
 
 @dataclass(frozen=True)
 class CiProject:
-    """A repository on a local GitHub, and a desk with its checkout. `model`: the server that answers as a model."""
+    """A repository on a local GitHub, and a desk with its checkout.
+    `model`: the server that answers as a model.
+    """
 
     folder: Path
     host: GitHubServer
@@ -57,7 +74,14 @@ class CiProject:
     def branch(self, name: str, files: dict[str, str], start: str = "main") -> str:
         """Push a branch with a commit on top of one that is there, and return the commit."""
         seed = self.folder / "seed"
-        run("git", "fetch", "--quiet", str(self.host.bare), "+refs/heads/*:refs/remotes/o/*", cwd=seed)
+        run(
+            "git",
+            "fetch",
+            "--quiet",
+            str(self.host.bare),
+            "+refs/heads/*:refs/remotes/o/*",
+            cwd=seed,
+        )
         run("git", "checkout", "--quiet", "--no-track", "-B", name, f"o/{start}", cwd=seed)
         commit(seed, files, f"Change on {name}")
         run("git", "push", "--quiet", str(self.host.bare), name, cwd=seed)
@@ -91,7 +115,9 @@ class CiProject:
         """Run `codeloop ci run` for an event in a fresh checkout."""
         self.check_out()
         self.desk.use(self.model)
-        return self.desk.run("ci", "run", *flags, **{**self.environment(event, payload, run_id), **more})
+        return self.desk.run(
+            "ci", "run", *flags, **{**self.environment(event, payload, run_id), **more}
+        )
 
     def show(self, branch: str, path: str = "calc.py") -> str:
         return self.host.git("show", f"{branch}:{path}")

@@ -48,7 +48,11 @@ class GitHubServer(HostServer):
             ("GET", rf"{base}/issues/(\d+)/comments", lambda m, *_: self._comments_of(m)),
             ("POST", rf"{base}/issues/(\d+)/comments", self._comment),
             ("GET", rf"{base}/issues/comments/(\d+)", lambda m, *_: self._find(self.comments, m)),
-            ("GET", rf"{base}/pulls/comments/(\d+)", lambda m, *_: self._find(self.line_comments, m)),
+            (
+                "GET",
+                rf"{base}/pulls/comments/(\d+)",
+                lambda m, *_: self._find(self.line_comments, m),
+            ),
             ("GET", rf"{base}/pulls/\d+/reviews/(\d+)", lambda m, *_: self._find(self.reviews, m)),
             ("PATCH", rf"{base}/issues/comments/(\d+)", self._edit_comment),
             ("DELETE", rf"{base}/issues/comments/(\d+)", self._delete_comment),
@@ -74,7 +78,9 @@ class GitHubServer(HostServer):
         }
         return number
 
-    def add_pull(self, branch: str, title: str = "A change", body: str = "", repository: str = REPOSITORY) -> int:
+    def add_pull(
+        self, branch: str, title: str = "A change", body: str = "", repository: str = REPOSITORY
+    ) -> int:
         number = self.add_issue(title, body, "ada")
         self.issues[number]["pull_request"] = {"url": "..."}
         self.pulls[number] = {
@@ -106,10 +112,14 @@ class GitHubServer(HostServer):
         return row
 
     def own_comments(self, number: int) -> list[str]:
-        return [row["body"] for row in self.comments if row["number"] == number and row["user"] == BOT]
+        return [
+            row["body"] for row in self.comments if row["number"] == number and row["user"] == BOT
+        ]
 
     def event(self, name: str, action: str, number: int, **more: Any) -> Row:
-        """Return the payload of an event about an issue or a pull request, by ada unless `sender` says otherwise."""
+        """Return the payload of an event about an issue or a pull request,
+        by ada unless `sender` says otherwise.
+        """
         payload: Row = {
             "action": action,
             "repository": {"full_name": REPOSITORY},
@@ -131,7 +141,11 @@ class GitHubServer(HostServer):
         if login not in self.roles:
             raise Refused(404, {"message": f"{login} is not a user"})
         role = self.roles[login]
-        return {"permission": "write" if role == "maintain" else role, "role_name": role, "user": {"login": login}}
+        return {
+            "permission": "write" if role == "maintain" else role,
+            "role_name": role,
+            "user": {"login": login},
+        }
 
     def _run(self, match: re.Match[str], *_: Any) -> Row:
         if match[1] not in self.runs:
@@ -146,12 +160,18 @@ class GitHubServer(HostServer):
 
     def _fresh(self, pull: Row) -> Row:
         repository = pull["head"]["repo"]  # none: the fork was deleted
-        if repository and repository["full_name"] == REPOSITORY and self.has_branch(pull["head"]["ref"]):
+        if (
+            repository
+            and repository["full_name"] == REPOSITORY
+            and self.has_branch(pull["head"]["ref"])
+        ):
             pull["head"]["sha"] = self.sha(pull["head"]["ref"])
         return pull
 
     def has_branch(self, name: str) -> bool:
-        return any(row == name for row in self.git("branch", "--format=%(refname:short)").splitlines())
+        return any(
+            row == name for row in self.git("branch", "--format=%(refname:short)").splitlines()
+        )
 
     def _known(self, rows: dict[int, Row], match: re.Match[str]) -> Row:
         if int(match[1]) not in rows:
@@ -185,7 +205,10 @@ class GitHubServer(HostServer):
     def _check_text(self, body: Row) -> None:
         self.take_fields(body, {"body": str}, {})
         if not body["body"].strip() or len(body["body"]) > 65_536:
-            raise Refused(422, {"message": "Validation Failed", "errors": [{"field": "body", "code": "invalid"}]})
+            raise Refused(
+                422,
+                {"message": "Validation Failed", "errors": [{"field": "body", "code": "invalid"}]},
+            )
 
     def _list_pulls(self, _: re.Match[str], query: dict[str, str], __: Row) -> list[Row]:
         owner, _colon, branch = query.get("head", "").partition(":")
@@ -202,11 +225,16 @@ class GitHubServer(HostServer):
         ]
 
     def _open_pull(self, _: re.Match[str], __: dict[str, str], body: Row) -> Row:
-        self.take_fields(body, {"title": str, "head": str, "base": str}, {"body": str, "draft": bool})
+        self.take_fields(
+            body, {"title": str, "head": str, "base": str}, {"body": str, "draft": bool}
+        )
         wrong = ""
         if not self.sha(body["head"]) or not self.sha(body["base"]):
             wrong = "head or base is not a branch"
-        elif any(row["head"]["ref"] == body["head"] and row["state"] == "open" for row in self.pulls.values()):
+        elif any(
+            row["head"]["ref"] == body["head"] and row["state"] == "open"
+            for row in self.pulls.values()
+        ):
             wrong = f"A pull request already exists for acme:{body['head']}."
         elif not self.git("log", "-1", f"{body['base']}..{body['head']}"):
             wrong = f"No commits between {body['base']} and {body['head']}"
@@ -232,7 +260,9 @@ class GitHubServer(HostServer):
             body["event"] not in {"COMMENT", "APPROVE", "REQUEST_CHANGES"}
             or body.get("commit_id") != pull["head"]["sha"]
         ):
-            raise Refused(422, {"message": "Unprocessable Entity", "errors": ["event or commit_id"]})
+            raise Refused(
+                422, {"message": "Unprocessable Entity", "errors": ["event or commit_id"]}
+            )
         for comment in body.get("comments", []):
             self.take_fields(comment, {"path": str, "body": str}, {"line": int, "side": str})
             if comment.get("line") not in self._diff_lines(pull, comment["path"]):
@@ -245,7 +275,9 @@ class GitHubServer(HostServer):
                 )
         self.reviews.append(body)
         for comment in body.get("comments", []):
-            self.line_comments.append({"id": self.new_id(), "pull": pull["number"], "user": BOT, **comment})
+            self.line_comments.append(
+                {"id": self.new_id(), "pull": pull["number"], "user": BOT, **comment}
+            )
         return {"id": self.new_id(), "state": "COMMENTED"}
 
     def _diff_lines(self, pull: Row, path: str) -> set[int]:

@@ -51,7 +51,9 @@ class GitLabServer(HostServer):
         self.issues[number] = {"iid": number, "title": title, "description": text, "author": EVE}
         return number
 
-    def add_merge(self, branch: str, title: str = "A change", text: str = "", source: int = int(PROJECT)) -> int:
+    def add_merge(
+        self, branch: str, title: str = "A change", text: str = "", source: int = int(PROJECT)
+    ) -> int:
         number = len(self.merges) + 1
         self.merges[number] = {
             "iid": number,
@@ -69,7 +71,14 @@ class GitLabServer(HostServer):
         return number
 
     def add_note(self, kind: str, number: int, text: str, author: Row = ADA, **more: Any) -> Row:
-        row = {"id": self.new_id(), "body": text, "author": author, "system": False, "on": (kind, number), **more}
+        row = {
+            "id": self.new_id(),
+            "body": text,
+            "author": author,
+            "system": False,
+            "on": (kind, number),
+            **more,
+        }
         row["created_at"] = row["updated_at"] = self.now()
         self.notes.append(row)
         return row
@@ -85,9 +94,15 @@ class GitLabServer(HostServer):
     def webhook(self, kind: str, number: int, note: Row) -> Row:
         """Return the body that a webhook for comments sends about a note of ada's."""
         thread = self.merges[number] if kind == "merge_requests" else self.issues[number]
-        # Webhooks write times in another form than the API. What is changed from now on is not in the event.
+        # Webhooks write times in another form than the API.
+        # What is changed from now on is not in the event.
         moment = note["created_at"].replace("T", " ").replace("Z", " UTC")
-        attributes = {"id": note["id"], "note": note["body"], "action": "create", "created_at": moment}
+        attributes = {
+            "id": note["id"],
+            "note": note["body"],
+            "action": "create",
+            "created_at": moment,
+        }
         return copy.deepcopy(
             {
                 "object_kind": "note",
@@ -106,7 +121,11 @@ class GitLabServer(HostServer):
 
     def _fresh(self, row: Row) -> Row:
         sha, start = self.sha(row["source_branch"]), self.sha("main")
-        return {**row, "sha": sha, "diff_refs": {"base_sha": start, "head_sha": sha, "start_sha": start}}
+        return {
+            **row,
+            "sha": sha,
+            "diff_refs": {"base_sha": start, "head_sha": sha, "start_sha": start},
+        }
 
     def _member(self, match: re.Match[str], *_: Any) -> Row:
         if int(match[1]) not in self.levels:
@@ -139,16 +158,27 @@ class GitLabServer(HostServer):
     def _list_merges(self, _: re.Match[str], query: dict[str, str], __: Row) -> list[Row]:
         if query.get("state") != "opened" or not query.get("source_branch"):
             self.break_rule(f"GET merge_requests {query}")
-        return [self._fresh(row) for row in self.merges.values() if row["source_branch"] == query["source_branch"]]
+        return [
+            self._fresh(row)
+            for row in self.merges.values()
+            if row["source_branch"] == query["source_branch"]
+        ]
 
     def _open_merge(self, _: re.Match[str], __: dict[str, str], body: Row) -> Row:
-        self.take_fields(body, {"source_branch": str, "target_branch": str, "title": str}, {"description": str})
+        self.take_fields(
+            body, {"source_branch": str, "target_branch": str, "title": str}, {"description": str}
+        )
         if not self.sha(body["source_branch"]):
             raise Refused(400, {"message": {"source_branch": ["does not exist"]}})
         if any(row["source_branch"] == body["source_branch"] for row in self.merges.values()):
-            raise Refused(409, {"message": ["Another open merge request already exists for this source branch"]})
+            raise Refused(
+                409,
+                {"message": ["Another open merge request already exists for this source branch"]},
+            )
         return self._fresh(
-            self.merges[self.add_merge(body["source_branch"], body["title"], body.get("description", ""))]
+            self.merges[
+                self.add_merge(body["source_branch"], body["title"], body.get("description", ""))
+            ]
         )
 
     def _edit_merge(self, match: re.Match[str], _: dict[str, str], body: Row) -> Row:
@@ -162,15 +192,22 @@ class GitLabServer(HostServer):
         self.take_fields(body, {"body": str, "position": dict}, {})
         position = body["position"]
         wanted = {**merge["diff_refs"], "position_type": "text"}
-        if any(position.get(name) != value for name, value in wanted.items()) or {*position} - {*wanted} != {
+        if any(position.get(name) != value for name, value in wanted.items()) or {*position} - {
+            *wanted
+        } != {
             "new_path",
             "old_path",
             "new_line",
         }:
             raise Refused(400, {"message": "400 Bad request - Note {:position=>incomplete}"})
         if position["new_line"] not in self._new_lines(merge, position["new_path"]):
-            raise Refused(400, {"message": '400 (Bad request) "Note {:line_code=>["can\'t be blank"]}" not given'})
-        self.add_note("merge_requests", merge["iid"], body["body"], BOT, type="DiffNote", position=position)
+            raise Refused(
+                400,
+                {"message": '400 (Bad request) "Note {:line_code=>["can\'t be blank"]}" not given'},
+            )
+        self.add_note(
+            "merge_requests", merge["iid"], body["body"], BOT, type="DiffNote", position=position
+        )
         return {"id": f"{self.new_id()}", "individual_note": False}
 
     def _new_lines(self, merge: Row, path: str) -> set[int]:

@@ -1,4 +1,6 @@
-"""A local server that speaks a host's REST API as strictly as the host does, with a real git repository behind it."""
+"""A local server that speaks a host's REST API as strictly as the host does,
+with a real git repository behind it.
+"""
 
 import base64
 import json
@@ -28,7 +30,8 @@ class Refused(Exception):
 
 @dataclass
 class Fault:
-    """What goes wrong with the next `times` requests that fit: a status, or a connection that is cut.
+    """What goes wrong with the next `times` requests that fit: a status,
+    or a connection that is cut.
 
     `cut`: "before" the request is carried out, or "after".
     """
@@ -50,7 +53,9 @@ Handle = Callable[[re.Match[str], dict[str, str], Row], Any]
 
 @dataclass
 class HostServer:
-    """Serves a bare repository and the rows that the subclass keeps. `violations`: requests that no client may send."""
+    """Serves a bare repository and the rows that the subclass keeps.
+    `violations`: requests that no client may send.
+    """
 
     bare: Path
     token: str = "tok-3f9c1e77ab"
@@ -87,7 +92,11 @@ class HostServer:
 
     def git(self, *arguments: str) -> str:
         done = subprocess.run(
-            ["git", f"--git-dir={self.bare}", *arguments], check=True, capture_output=True, text=True, timeout=30
+            ["git", f"--git-dir={self.bare}", *arguments],
+            check=True,
+            capture_output=True,
+            text=True,
+            timeout=30,
         )
         return done.stdout.strip()
 
@@ -105,12 +114,24 @@ class HostServer:
         known = {**required, **optional}
         wrong = [name for name in body if name not in known]
         wrong += [name for name in required if name not in body]
-        wrong += [name for name, value in body.items() if name in known and not isinstance(value, known[name])]
+        wrong += [
+            name
+            for name, value in body.items()
+            if name in known and not isinstance(value, known[name])
+        ]
         if wrong:
             self.break_rule(f"fields {wrong}")
-            raise Refused(422, {"message": "Validation Failed", "errors": [{"field": wrong[0], "code": "invalid"}]})
+            raise Refused(
+                422,
+                {
+                    "message": "Validation Failed",
+                    "errors": [{"field": wrong[0], "code": "invalid"}],
+                },
+            )
 
-    def answer(self, method: str, target: str, headers: dict[str, str], raw: bytes) -> tuple[int, Row, dict[str, str]]:
+    def answer(
+        self, method: str, target: str, headers: dict[str, str], raw: bytes
+    ) -> tuple[int, Row, dict[str, str]]:
         parts = urlsplit(target)
         query = {name: values[-1] for name, values in parse_qs(parts.query).items()}
         try:
@@ -140,12 +161,18 @@ class HostServer:
             return self._page(parts.path, query, result)
         return (201 if method == "POST" else 200), result, {}
 
-    def _page(self, path: str, query: dict[str, str], rows: list[Any]) -> tuple[int, Any, dict[str, str]]:
+    def _page(
+        self, path: str, query: dict[str, str], rows: list[Any]
+    ) -> tuple[int, Any, dict[str, str]]:
         size = min(int(query.get("per_page", "30")), 100, self.page_size)
         page = int(query.get("page", "1"))
         shown = rows[(page - 1) * size : page * size]
         more = "&".join(f"{name}={value}" for name, value in query.items() if name != "page")
-        link = {"Link": f'<{self.url}{path}?{more}&page={page + 1}>; rel="next"'} if page * size < len(rows) else {}
+        link = (
+            {"Link": f'<{self.url}{path}?{more}&page={page + 1}>; rel="next"'}
+            if page * size < len(rows)
+            else {}
+        )
         return 200, shown, link
 
     def serve_git(
@@ -169,7 +196,12 @@ class HostServer:
             "HTTP_CONTENT_ENCODING": headers.get("content-encoding", ""),
         }
         done = subprocess.run(
-            ["git", "http-backend"], input=raw, env=environment, capture_output=True, timeout=60, check=True
+            ["git", "http-backend"],
+            input=raw,
+            env=environment,
+            capture_output=True,
+            timeout=60,
+            check=True,
         )
         head, _, body = done.stdout.partition(b"\r\n\r\n")
         rows = dict(line.split(": ", 1) for line in head.decode().split("\r\n"))
@@ -190,21 +222,27 @@ class _Handler(BaseHTTPRequestHandler):
             status, data, more = self.host.serve_git(self.command, self.path, headers, raw)
             return self._send(status, data, more)
         self.host.requests.append((self.command, self.path))
-        fault = next((each for each in self.host.faults if each.fits(self.command, self.path)), None)
+        fault = next(
+            (each for each in self.host.faults if each.fits(self.command, self.path)), None
+        )
         if fault is not None:
             fault.times -= 1
             if fault.cut != "after":
                 if fault.cut:
                     self.close_connection = True
                     return None
-                return self._send(fault.status, json.dumps({"message": "made to fail"}).encode(), fault.headers)
+                return self._send(
+                    fault.status, json.dumps({"message": "made to fail"}).encode(), fault.headers
+                )
         status, body, more = self.host.answer(self.command, self.path, headers, raw)
         if fault is not None:
             if fault.then is not None:
                 fault.then()
             self.close_connection = True
             return None
-        return self._send(status, json.dumps(body).encode(), {"Content-Type": "application/json", **more})
+        return self._send(
+            status, json.dumps(body).encode(), {"Content-Type": "application/json", **more}
+        )
 
     def _body(self, headers: dict[str, str]) -> bytes:
         if headers.get("transfer-encoding") == "chunked":

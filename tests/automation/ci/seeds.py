@@ -10,7 +10,9 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Seed:
-    """`bug` and `clean` replace one piece of the source; `arguments` show the bug. `meant`: `clean` is a new rule."""
+    """`bug` and `clean` replace one piece of the source; `arguments` show the bug.
+    `meant`: `clean` is a new rule.
+    """
 
     source: str
     arguments: str
@@ -35,7 +37,9 @@ class Seed:
         """Return the first line that the change touches."""
         before, after = self.source.splitlines(), self.changed(is_bug=is_bug).splitlines()
         return next(
-            number for number, line in enumerate(after, 1) if number > len(before) or before[number - 1] != line
+            number
+            for number, line in enumerate(after, 1)
+            if number > len(before) or before[number - 1] != line
         )
 
     def value(self, source: str, folder: Path) -> Any:
@@ -46,7 +50,9 @@ class Seed:
 
 
 def read_seeds() -> tuple[Seed, ...]:
-    """Read the file beside this one: sources, each with arguments, a bug, and a change that is clean or meant."""
+    """Read the file beside this one: sources, each with arguments, a bug,
+    and a change that is clean or meant.
+    """
     text = Path(__file__).with_suffix(".txt").read_text()
     change = r"(.*?)\n# becomes\n(.*?)\n"
     form = rf"(def .*?\n)# called with\n(.*?)\n# bug\n{change}# (clean|meant)\n{change}(?:\n\n|\Z)"

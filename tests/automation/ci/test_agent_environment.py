@@ -5,7 +5,10 @@ import pytest
 from codeloop.automation.ci.agent_program import make_agent_environment
 
 TOKEN = "t0ken-of-the-host"
-MODEL_KEYS = {"ANTHROPIC_API_KEY": "sk-ant-0123456789abcdef", "OPENAI_API_KEY": "sk-0123456789abcdefghij"}
+MODEL_KEYS = {
+    "ANTHROPIC_API_KEY": "sk-ant-0123456789abcdef",
+    "OPENAI_API_KEY": "sk-0123456789abcdefghij",
+}
 HARMLESS = {
     "PATH": "/bin",
     "HOME": "/root",
@@ -72,4 +75,6 @@ def test_the_agent_gets_no_secret_but_the_key_of_its_model(model: str, keys: set
 def test_a_variable_that_is_named_is_passed_unless_it_is_the_hosts() -> None:
     given = {"ACME_API_KEY": "acme-secret-value", "GITHUB_TOKEN": TOKEN, "COPY": TOKEN}
     shown = ("ACME_API_KEY", "GITHUB_TOKEN", "COPY")
-    assert make_agent_environment(given, TOKEN, "acme/large", shown) == {"ACME_API_KEY": "acme-secret-value"}
+    assert make_agent_environment(given, TOKEN, "acme/large", shown) == {
+        "ACME_API_KEY": "acme-secret-value"
+    }

@@ -9,7 +9,8 @@ from codeloop.automation.ci import agent_program
 from codeloop.automation.ci.agent_program import AgentLimits, AgentProgram
 from codeloop.schema.wire import replace
 
-# GitHub kills a cancelled job after 7.5 + 2.5 seconds; the comment about the end needs a part of these.
+# GitHub kills a cancelled job after 7.5 + 2.5 seconds;
+# the comment about the end needs a part of these.
 SECONDS_UNTIL_REPORT = 7.5
 
 

@@ -41,7 +41,13 @@ def test_only_the_exact_line_is_a_request(text: str, request_: str | None) -> No
 
 
 def event(**more: Any) -> CiEvent:
-    given: dict[str, Any] = {"kind": "comment", "key": "k", "actor": "ada", "number": 1, "text": "/codeloop\nFix it."}
+    given: dict[str, Any] = {
+        "kind": "comment",
+        "key": "k",
+        "actor": "ada",
+        "number": 1,
+        "text": "/codeloop\nFix it.",
+    }
     return CiEvent(**{**given, **more})
 
 
@@ -71,14 +77,27 @@ def test_an_event_is_planned(given: CiEvent, plan: Any) -> None:
 
 def test_reviews_that_nobody_asked_for_can_be_turned_off() -> None:
     assert isinstance(
-        plan_work(event(kind="pull", is_pull=True, text=""), "/codeloop", "codeloop", reviews_every_pull=False), Skip
+        plan_work(
+            event(kind="pull", is_pull=True, text=""),
+            "/codeloop",
+            "codeloop",
+            reviews_every_pull=False,
+        ),
+        Skip,
     )
 
 
 def pull(repository: str | None = "acme/calc") -> dict[str, Any]:
     head = {"sha": "abc", "ref": "x", "repo": {"full_name": repository} if repository else None}
     times = {"created_at": "1970-01-01T00:00:07Z", "updated_at": "1970-01-01T00:00:09Z"}
-    return {"number": 4, "head": head, "base": {"repo": OWN}, "title": "A", "body": "/codeloop", **times}
+    return {
+        "number": 4,
+        "head": head,
+        "base": {"repo": OWN},
+        "title": "A",
+        "body": "/codeloop",
+        **times,
+    }
 
 
 def test_github_events_are_read() -> None:
@@ -100,9 +119,13 @@ def test_github_events_are_read() -> None:
         source="issues/comments/9",
         moment=8.0,
     )
-    assert isinstance(read_github_event("issue_comment", {**payload, "action": "edited"}, "1", ""), Skip)
+    assert isinstance(
+        read_github_event("issue_comment", {**payload, "action": "edited"}, "1", ""), Skip
+    )
     assert isinstance(read_github_event("push", {}, "1", ""), Skip)
-    opened = read_github_event("pull_request", {"sender": ADA, "action": "opened", "pull_request": pull()}, "1", "")
+    opened = read_github_event(
+        "pull_request", {"sender": ADA, "action": "opened", "pull_request": pull()}, "1", ""
+    )
     assert opened == CiEvent(
         kind="pull",
         key="pull-4-abc",
@@ -120,7 +143,12 @@ def test_github_events_are_read() -> None:
         fork = read_github_event("pull_request", given, "1", "")
         assert isinstance(fork, CiEvent)
         assert fork.is_fork
-    review = {"sender": ADA, "action": "submitted", "pull_request": pull(), "review": {"id": 3, "body": None}}
+    review = {
+        "sender": ADA,
+        "action": "submitted",
+        "pull_request": pull(),
+        "review": {"id": 3, "body": None},
+    }
     assert read_github_event("pull_request_review", review, "1", "") == CiEvent(
         kind="comment",
         key="review-3",
@@ -152,7 +180,9 @@ def test_github_events_are_read() -> None:
     assert read_github_event("schedule", {}, "8", "Tidy up.") == CiEvent(
         kind="schedule", key="schedule-8", text="Tidy up."
     )
-    by_hand = read_github_event("workflow_dispatch", {"sender": ADA, "inputs": {"task": "Do."}}, "8", "Tidy up.")
+    by_hand = read_github_event(
+        "workflow_dispatch", {"sender": ADA, "inputs": {"task": "Do."}}, "8", "Tidy up."
+    )
     assert by_hand == CiEvent(kind="dispatch", key="dispatch-8", actor="ada", text="Do.")
     for name in ("pull_request_target", "workflow_run"):
         with pytest.raises(UsageProblem, match="secrets"):
@@ -206,5 +236,7 @@ def test_gitlab_events_are_read() -> None:
     fork = read_gitlab_event(merge, None, "")
     assert isinstance(fork, CiEvent)
     assert fork.is_fork
-    task = read_gitlab_event({"CI_PIPELINE_SOURCE": "schedule", "CI_PIPELINE_ID": "3"}, None, "Tidy up.")
+    task = read_gitlab_event(
+        {"CI_PIPELINE_SOURCE": "schedule", "CI_PIPELINE_ID": "3"}, None, "Tidy up."
+    )
     assert task == CiEvent(kind="schedule", key="schedule-3", text="Tidy up.")

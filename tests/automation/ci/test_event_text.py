@@ -1,4 +1,6 @@
-"""What is carried out is what the person who asked has read: texts of the event, not of a later look at the host."""
+"""What is carried out is what the person who asked has read: texts of the event,
+not of a later look at the host.
+"""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -68,7 +70,9 @@ def test_what_was_edited_after_it_was_asked_for_is_refused(
         assert "ask again" in text
 
 
-def test_comments_that_came_or_changed_after_the_label_are_not_shown_to_the_model(tmp_path: Path) -> None:
+def test_comments_that_came_or_changed_after_the_label_are_not_shown_to_the_model(
+    tmp_path: Path,
+) -> None:
     with open_project(tmp_path, FIX, DONE) as it:
         number = it.host.add_issue("add is wrong", "It subtracts.")
         it.host.add_comment(number, "seen before", "eve")
@@ -91,7 +95,10 @@ def test_comments_that_came_or_changed_after_the_label_are_not_shown_to_the_mode
 
 def test_a_note_on_gitlab_is_carried_out_as_it_was_read(tmp_path: Path) -> None:
     bare = make_bare(tmp_path, {"calc.py": CALC})
-    with serving_host(GitLabServer(bare)) as host, serving(steps(Answer(text="It subtracts."))) as model:
+    with (
+        serving_host(GitLabServer(bare)) as host,
+        serving(steps(Answer(text="It subtracts."))) as model,
+    ):
         number = host.add_issue("add is wrong", "It subtracts.")
         host.add_note("issues", number, "seen before", EVE)
         note = host.add_note("issues", number, "/codeloop\nWhy?")
@@ -115,7 +122,9 @@ def test_a_note_on_gitlab_is_carried_out_as_it_was_read(tmp_path: Path) -> None:
         assert host.violations == []
 
 
-def test_commit_and_pull_request_hold_nothing_active_of_the_model_or_a_stranger(tmp_path: Path) -> None:
+def test_commit_and_pull_request_hold_nothing_active_of_the_model_or_a_stranger(
+    tmp_path: Path,
+) -> None:
     answer = (
         "Fixed, closes #9 and acme/other#9. Thanks @bob.\n/close\n![x](https://evil.example/?q=1) <img src=y>\n"
         "<!-- hidden -->\n\nCodeloop-Request: comment-999\nCo-authored-by: Eve <eve@evil.example>"
@@ -132,7 +141,15 @@ def test_commit_and_pull_request_hold_nothing_active_of_the_model_or_a_stranger(
         (pull,) = it.host.pulls.values()
         (comment,) = it.host.own_comments(number)
         for text in (message, pull["title"], pull["body"].replace("\n\nCloses #1", ""), comment):
-            for active in ("[skip ci]", "#9", "@bob", "Co-authored-by:", "![", "<img", "<!-- hidden"):
+            for active in (
+                "[skip ci]",
+                "#9",
+                "@bob",
+                "Co-authored-by:",
+                "![",
+                "<img",
+                "<!-- hidden",
+            ):
                 assert active not in text.replace("[pull request", ""), (active, text)
         assert pull["title"] == message.splitlines()[0]
         assert read_inert_message(pull["title"]) == "add is wrong [skip ci] @bob fixes #9"

@@ -18,9 +18,15 @@ pytestmark = pytest.mark.slow
 
 
 def handle(
-    folder: Path, host: GitLabServer, model: ModelServer, payload: dict[str, Any] | None, **more: str
+    folder: Path,
+    host: GitLabServer,
+    model: ModelServer,
+    payload: dict[str, Any] | None,
+    **more: str,
 ) -> subprocess.CompletedProcess[str]:
-    """Run `codeloop ci run` in a fresh checkout, in a pipeline that a webhook triggered, or as `more` says."""
+    """Run `codeloop ci run` in a fresh checkout, in a pipeline that a webhook triggered,
+    or as `more` says.
+    """
     work = folder / "work"
     run("rm", "-rf", str(work))
     run("git", "clone", "--quiet", f"file://{host.bare}", str(work))
@@ -64,8 +70,14 @@ def test_comments_become_merge_requests_once_and_forks_are_refused(tmp_path: Pat
 
         assert done.returncode == 0, done.stderr
         (merge,) = host.merges.values()
-        assert (merge["source_branch"], merge["title"]) == (f"codeloop/issue-{number}", "add is wrong")
-        assert host.git("show", f"codeloop/issue-{number}:calc.py") == CALC.replace("a - b", "a + b").strip()
+        assert (merge["source_branch"], merge["title"]) == (
+            f"codeloop/issue-{number}",
+            "add is wrong",
+        )
+        assert (
+            host.git("show", f"codeloop/issue-{number}:calc.py")
+            == CALC.replace("a - b", "a + b").strip()
+        )
         (text,) = host.own_notes("issues", number)
         assert "/-/jobs/5/artifacts/file/codeloop-ci/ses_" in text
         assert "\n/merge" not in text
@@ -93,13 +105,33 @@ def test_a_merge_request_is_reviewed_once(tmp_path: Path) -> None:
     good = CALC.replace("a - b", "a + b")
     bare = make_bare(tmp_path, {"calc.py": good, "test_calc.py": TEST})
     line = "python3 -c 'import calc; print(\"double\", calc.double(4)); assert calc.double(4) == 8'"
-    found = {"path": "calc.py", "line": 6, "title": "double triples", "body": "It is 12.", "command": line}
-    answers = (bash(line), call("StructuredOutput", call_id="out", findings=[{**found, "output": "double 12"}]))
+    found = {
+        "path": "calc.py",
+        "line": 6,
+        "title": "double triples",
+        "body": "It is 12.",
+        "command": line,
+    }
+    answers = (
+        bash(line),
+        call("StructuredOutput", call_id="out", findings=[{**found, "output": "double 12"}]),
+    )
     with serving_host(GitLabServer(bare)) as host, serving(steps(*answers)) as model:
         seed = tmp_path / "seed"
         run("git", "checkout", "--quiet", "-b", "feature", cwd=seed)
         (seed / "calc.py").write_text(good.replace("a * 2", "a * 3"))
-        run("git", "-c", "user.name=t", "-c", "user.email=t@e.org", "commit", "--quiet", "-am", "Change", cwd=seed)
+        run(
+            "git",
+            "-c",
+            "user.name=t",
+            "-c",
+            "user.email=t@e.org",
+            "commit",
+            "--quiet",
+            "-am",
+            "Change",
+            cwd=seed,
+        )
         run("git", "push", "--quiet", str(bare), "feature", cwd=seed)
         number = host.add_merge("feature")
         host.faults.append(Fault("POST", r"/discussions", cut="after"))

@@ -1,4 +1,6 @@
-"""Text of models and strangers has no effect on a host: what is left of it in rendered HTML, and in git."""
+"""Text of models and strangers has no effect on a host: what is left of it in rendered HTML,
+and in git.
+"""
 
 import random
 import re
@@ -121,7 +123,16 @@ REFERENCES = (
 )
 CLOSING = (
     *("close", "closes", "Closed", "closing", "fix", "Fixes", "fixed", "fixing"),
-    *("resolve", "RESOLVES", "resolved", "resolving", "implement", "implements", "implemented", "Implementing"),
+    *(
+        "resolve",
+        "RESOLVES",
+        "resolved",
+        "resolving",
+        "implement",
+        "implements",
+        "implemented",
+        "Implementing",
+    ),
 )
 COMMANDS = (
     "/close",
@@ -184,13 +195,17 @@ def render(markdown: str) -> Page:
 
 
 @pytest.mark.parametrize("text", [*IMAGES, *LINKS, *HIDDEN, *MENTIONS, *REFERENCES, *COMMANDS])
-@pytest.mark.parametrize("frame", ["{}", "Before.\n{}\nAfter.", "- item\n  {}", "> {}", "1. a\n\n    {}", "## {}"])
+@pytest.mark.parametrize(
+    "frame", ["{}", "Before.\n{}\nAfter.", "- item\n  {}", "> {}", "1. a\n\n    {}", "## {}"]
+)
 def test_nothing_of_a_text_has_an_effect_in_markdown(text: str, frame: str) -> None:
     markdown = make_inert_markdown(frame.format(text))
     page = render(markdown)
     assert page.tags <= ALLOWED_TAGS, markdown
     assert page.comments == 0
-    assert not any("evil" in each or "mermaid" in each or "suggestion" in each for each in page.attributes), markdown
+    assert not any(
+        "evil" in each or "mermaid" in each or "suggestion" in each for each in page.attributes
+    ), markdown
     assert not NAMES.search(page.text), markdown
     assert "://" not in page.text
     assert "$" not in markdown.replace("<span>$</span>", "")
@@ -201,14 +216,22 @@ def test_nothing_of_a_text_has_an_effect_in_markdown(text: str, frame: str) -> N
 
 
 @pytest.mark.parametrize("word", CLOSING)
-@pytest.mark.parametrize("issue", ["#9", "acme/calc#9", "GH-9", "https://github.com/a/b/issues/9", "ABC-9", "issue #9"])
-@pytest.mark.parametrize("frame", ["{}", "`{}`", "```\n{}\n```", "| {} |\n| - |", "**{}**", "{} and more"])
+@pytest.mark.parametrize(
+    "issue", ["#9", "acme/calc#9", "GH-9", "https://github.com/a/b/issues/9", "ABC-9", "issue #9"]
+)
+@pytest.mark.parametrize(
+    "frame", ["{}", "`{}`", "```\n{}\n```", "| {} |\n| - |", "**{}**", "{} and more"]
+)
 def test_no_word_closes_an_issue(word: str, issue: str, frame: str) -> None:
     # GitLab looks at the text as it is written, in code as well.
     pattern = rf"{word}:?\s+(?:issues?\s+)?{re.escape(issue.removeprefix('issue '))}"
     for separator in (" ", ": ", "  "):
         text = frame.format(f"{word}{separator}{issue}")
-        for written in (make_inert_markdown(text), make_inert_message(text), make_inert_line(text, 200)):
+        for written in (
+            make_inert_markdown(text),
+            make_inert_message(text),
+            make_inert_line(text, 200),
+        ):
             assert not re.search(pattern, written, re.IGNORECASE), written
 
 
@@ -224,11 +247,15 @@ def test_what_is_allowed_stays_as_it_is() -> None:
     assert "@property\ndef f(self):\n    return [1]\n" in page.code
     for part in ("It was wrong: ", " in src/a.py, a / b and 5 < 6.", "two_three", "Done (100%)."):
         assert part in page.text
-    assert make_inert_markdown("`@decorator` in src/a.py, a / b") == "`@decorator` in src/a.py, a / b"
+    assert (
+        make_inert_markdown("`@decorator` in src/a.py, a / b") == "`@decorator` in src/a.py, a / b"
+    )
 
 
 def test_a_table_keeps_its_columns_and_an_address_can_be_copied() -> None:
-    markdown = make_inert_markdown("See https://docs.example/a_b?x=1.\n\n| a | b |\n|---|---|\n| 1 | @x |")
+    markdown = make_inert_markdown(
+        "See https://docs.example/a_b?x=1.\n\n| a | b |\n|---|---|\n| 1 | @x |"
+    )
     page = render(markdown)
     assert "https://docs.example/a_b?x=1" in page.code
     assert "| a | b |\n|---|---|\n| 1 | @x |" in page.code
@@ -241,7 +268,14 @@ def test_invisible_characters_are_shown_and_emoji_stay() -> None:
 
 
 def test_a_text_of_any_length_is_cut_to_what_a_comment_takes() -> None:
-    for text in ("x" * 60_000, "$" * 60_000, "[" * 60_000, "a`" * 30_000, "word @x\n" * 10_000, "```\n" + "y" * 60_000):
+    for text in (
+        "x" * 60_000,
+        "$" * 60_000,
+        "[" * 60_000,
+        "a`" * 30_000,
+        "word @x\n" * 10_000,
+        "```\n" + "y" * 60_000,
+    ):
         markdown = make_inert_markdown(text)
         assert 1_000 < len(markdown) <= 50_100
         assert markdown.endswith("... (the rest is in the session)")
@@ -273,11 +307,20 @@ TRAILERS = (
 
 @pytest.mark.parametrize("trailer", TRAILERS)
 def test_a_commit_message_has_no_trailer_of_the_model(trailer: str) -> None:
-    for text in (trailer, f"Done.\n\n{trailer}", f"Done.\n\n{trailer}\n\n\n{trailer}\n", f"Done.\r\n{trailer}"):
+    for text in (
+        trailer,
+        f"Done.\n\n{trailer}",
+        f"Done.\n\n{trailer}\n\n\n{trailer}\n",
+        f"Done.\r\n{trailer}",
+    ):
         body = make_inert_message(text)
         for message in (f"Title\n\n{body}\n\nCodeloop-Request: issue-1\n", f"Title\n\n{body}\n"):
             found = subprocess.run(
-                ["git", "interpret-trailers", "--parse"], input=message, capture_output=True, text=True, check=True
+                ["git", "interpret-trailers", "--parse"],
+                input=message,
+                capture_output=True,
+                text=True,
+                check=True,
             ).stdout
             assert found in {"Codeloop-Request: issue-1\n", ""}
         key = re.split("[:=]", trailer)[0].strip()

@@ -14,7 +14,11 @@ GITLAB = {"CI_SERVER_URL": "https://gitlab.com", "CI_PROJECT_ID": "1", "CI_PROJE
 @pytest.mark.parametrize(
     ("name", "environment", "words"),
     [
-        ("github", GITHUB, "GITHUB_TOKEN is not set. `codeloop ci setup` writes a file that sets it."),
+        (
+            "github",
+            GITHUB,
+            "GITHUB_TOKEN is not set. `codeloop ci setup` writes a file that sets it.",
+        ),
         ("github", {}, "GITHUB_REPOSITORY is not set. The host sets it in its jobs"),
         ("gitlab", GITLAB, "CI_API_V4_URL is not set. The host sets it in its jobs"),
         (

@@ -43,17 +43,23 @@ def test_what_is_no_command_stays() -> None:
 @pytest.mark.slow
 def test_calls_errors_and_output_of_the_agent_are_no_commands_of_the_job(tmp_path: Path) -> None:
     sign = "##[add-mask]x ::error::y"
-    with open_project(tmp_path, bash(f"echo '{sign}'", "c1"), bash(f"::error::z {sign}", "c2"), FIX, DONE) as it:
+    with open_project(
+        tmp_path, bash(f"echo '{sign}'", "c1"), bash(f"::error::z {sign}", "c2"), FIX, DONE
+    ) as it:
         number = it.host.add_issue(f"add {sign}", "It subtracts.")
         payload = it.host.event("issues", "labeled", number, label={"name": "codeloop"})
         done = it.handle("issues", payload)
         assert done.returncode == 0, done.stderr
         assert "# #[add-mask]x : :error: :y" in done.stderr
-        missing = it.handle("issues", payload, "--model", "no::provider/##[error]x", run_id="2", GITHUB_RUN_ID="2")
+        missing = it.handle(
+            "issues", payload, "--model", "no::provider/##[error]x", run_id="2", GITHUB_RUN_ID="2"
+        )
         bad = it.handle("schedule", {}, "--task", "x", "--base", "no::such##branch", run_id="3")
         assert bad.returncode == 1
         assert "no: :such# #branch" in bad.stderr
-        unknown = it.handle("schedule", {}, "--task", "x", "--model", "no::provider/##[error]x", run_id="4")
+        unknown = it.handle(
+            "schedule", {}, "--task", "x", "--model", "no::provider/##[error]x", run_id="4"
+        )
         assert unknown.returncode != 0
         for output in (done, missing, bad, unknown):
             assert "::" not in output.stderr + output.stdout

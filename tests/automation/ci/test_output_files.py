@@ -1,4 +1,6 @@
-"""What is published of a job is what regular files hold: neither the checkout nor the agent leads it elsewhere."""
+"""What is published of a job is what regular files hold: neither the checkout nor
+the agent leads it elsewhere.
+"""
 
 import os
 from pathlib import Path
@@ -21,9 +23,9 @@ def test_links_and_what_is_no_file_are_not_published(tmp_path: Path) -> None:
     (output / "second").hardlink_to(secret)
     os.mkfifo(output / "pipe")
     remove_links(output)
-    assert [path.relative_to(output).as_posix() for path in output.rglob("*") if not path.is_dir()] == [
-        "shots/page.png"
-    ]
+    assert [
+        path.relative_to(output).as_posix() for path in output.rglob("*") if not path.is_dir()
+    ] == ["shots/page.png"]
     assert (output / "shots" / "page.png").read_bytes() == b"png"
     assert secret.read_text() == "token"
     assert list(output.parent.iterdir()) == [output]
@@ -36,7 +38,11 @@ def test_a_link_in_the_place_of_the_folder_becomes_an_empty_folder(tmp_path: Pat
     output = tmp_path / "codeloop-ci"
     output.symlink_to(elsewhere)
     remove_links(output)
-    assert (output.is_symlink(), list(output.iterdir()), (elsewhere / "key").read_text()) == (False, [], "secret")
+    assert (output.is_symlink(), list(output.iterdir()), (elsewhere / "key").read_text()) == (
+        False,
+        [],
+        "secret",
+    )
 
 
 def test_without_a_folder_none_is_made(tmp_path: Path) -> None:

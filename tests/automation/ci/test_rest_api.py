@@ -12,7 +12,12 @@ from codeloop.automation.ci.hosts import rest_api
 from codeloop.automation.ci.hosts.github import GitHub
 from codeloop.automation.ci.hosts.host import HostProblem
 from codeloop.automation.ci.job import JobSettings
-from codeloop.automation.ci.thread_comment import COMMENT_MARKER, ThreadRecord, read_record, render_comment
+from codeloop.automation.ci.thread_comment import (
+    COMMENT_MARKER,
+    ThreadRecord,
+    read_record,
+    render_comment,
+)
 from codeloop.schema.errors import UsageProblem
 from codeloop.schema.wire import replace
 from tests.automation.ci.github_server import BOT, REPOSITORY, GitHubServer
@@ -56,7 +61,9 @@ async def test_all_pages_are_read_and_comments_of_others_are_never_ours(host: Gi
         [Fault("GET", "/comments", status=503, times=4), Fault("POST", "/comments", cut="after")],
     ],
 )
-async def test_a_comment_is_there_once_whatever_happens_to_requests(host: GitHubServer, faults: list[Fault]) -> None:
+async def test_a_comment_is_there_once_whatever_happens_to_requests(
+    host: GitHubServer, faults: list[Fault]
+) -> None:
     number = host.add_issue("t", "b")
     host.faults = [replace_fault(fault) for fault in faults]
     github = client(host)
@@ -75,15 +82,26 @@ def replace_fault(fault: Fault) -> Fault:
 @pytest.mark.parametrize(
     ("fault", "words"),
     [
-        (Fault("GET", "/issues", status=500, times=99), "answered GET .* with 500: made to fail.* Start the job again"),
-        (Fault("GET", "/issues", status=403, times=99), "with 403: made to fail.* `contents: write`"),
+        (
+            Fault("GET", "/issues", status=500, times=99),
+            "answered GET .* with 500: made to fail.* Start the job again",
+        ),
+        (
+            Fault("GET", "/issues", status=403, times=99),
+            "with 403: made to fail.* `contents: write`",
+        ),
         (Fault("GET", "/issues", status=404, times=99), "with 404.* repository's name"),
-        (Fault("GET", "/issues", status=301, times=99), "with 301: it has moved.* name and address"),
+        (
+            Fault("GET", "/issues", status=301, times=99),
+            "with 301: it has moved.* name and address",
+        ),
         (Fault("GET", "/issues", status=403, headers={"Retry-After": "99999"}), "with 403"),
         (Fault("GET", "/issues", cut="before", times=99), "can't be reached"),
     ],
 )
-async def test_what_fails_for_good_says_what_to_do(host: GitHubServer, fault: Fault, words: str) -> None:
+async def test_what_fails_for_good_says_what_to_do(
+    host: GitHubServer, fault: Fault, words: str
+) -> None:
     number = host.add_issue("t", "b")
     host.faults = [replace_fault(fault)]
     github = client(host)
@@ -92,7 +110,9 @@ async def test_what_fails_for_good_says_what_to_do(host: GitHubServer, fault: Fa
     await github.close()
 
 
-@pytest.mark.parametrize("body", [b'[{"title":"\xff"}]', b"[" * 3000 + b"]" * 3000], ids=["not UTF-8", "nested deeply"])
+@pytest.mark.parametrize(
+    "body", [b'[{"title":"\xff"}]', b"[" * 3000 + b"]" * 3000], ids=["not UTF-8", "nested deeply"]
+)
 async def test_an_answer_that_can_not_be_decoded_is_no_json(body: bytes) -> None:
     async with serving(http(body)) as (url, _):
         github = GitHub(url, REPOSITORY, "token", "")
@@ -112,12 +132,18 @@ async def test_a_revoked_token_names_the_secret_and_is_not_shown(host: GitHubSer
 async def test_roles_decide_who_may_ask(host: GitHubServer) -> None:
     host.roles |= {"max": "maintain", "root": "admin", "tri": "triage"}
     github = client(host)
-    allowed = [name for name in ("ada", "eve", "max", "root", "tri", "nobody") if await github.can_write(name)]
+    allowed = [
+        name
+        for name in ("ada", "eve", "max", "root", "tri", "nobody")
+        if await github.can_write(name)
+    ]
     assert allowed == ["ada", "max", "root"]
     await github.close()
 
 
-async def test_a_next_page_on_another_server_gets_no_token(host: GitHubServer, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_next_page_on_another_server_gets_no_token(
+    host: GitHubServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     number = host.add_issue("t", "b")
     for _ in range(3):
         host.add_comment(number, "x", "eve")
@@ -152,7 +178,9 @@ async def test_a_job_waits_for_another_one_on_the_same_thread_and_says_how_it_fa
     github = client(host)
     event = CiEvent(kind="comment", key="comment-2", actor="ada", number=number, text="/codeloop")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("codeloop.automation.ci.event_runner.CI_POLL", replace(rest_api.CI_RETRY, value=100))
+        patch.setattr(
+            "codeloop.automation.ci.event_runner.CI_POLL", replace(rest_api.CI_RETRY, value=100)
+        )
         with pytest.raises(UsageProblem, match="not the top folder of a git checkout"):
             await run_event(github, event, settings, write_log)
     assert "Another job works on this" in lines[0]
@@ -164,5 +192,7 @@ async def test_a_job_waits_for_another_one_on_the_same_thread_and_says_how_it_fa
     assert "Another job" not in "".join(lines), "a job that was killed is not waited for"
     (text,) = host.own_comments(number)
     assert "**codeloop** · failed" in text
-    assert read_record(text) == ThreadRecord(done=("comment-1",)), "the request is not done, and the thread is free"
+    assert read_record(text) == ThreadRecord(done=("comment-1",)), (
+        "the request is not done, and the thread is free"
+    )
     await github.close()

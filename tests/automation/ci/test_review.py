@@ -43,13 +43,20 @@ def test_only_what_a_run_proves_on_a_changed_line_is_posted_and_only_once(tmp_pa
         call("write", filePath="check_double.py", content=SCRIPT, call_id="c1"),
         bash(RUN, "c2"),
         bash("echo 'calc double is broken: 99'", "c3"),
-        bash("python3 -c 'import calc; print(\"calc add\", calc.add(1, 1)); assert calc.add(1, 1) == 3'", "c4"),
+        bash(
+            "python3 -c 'import calc; print(\"calc add\", calc.add(1, 1)); assert calc.add(1, 1) == 3'",
+            "c4",
+        ),
         answer(
             finding(),
             finding(line=2, title="another line"),
             finding(command="python3 never_run.py", title="never run"),
             finding(output="double(4) is 17", title="made up"),
-            finding(command="echo 'calc double is broken: 99'", output="double is broken: 99", title="only words"),
+            finding(
+                command="echo 'calc double is broken: 99'",
+                output="double is broken: 99",
+                title="only words",
+            ),
             finding(title="the same proof again", body="other words"),
         ),
     )
@@ -67,7 +74,9 @@ def test_only_what_a_run_proves_on_a_changed_line_is_posted_and_only_once(tmp_pa
         assert (comment["path"], comment["line"], comment["side"]) == ("calc.py", 6, "RIGHT")
         assert "AssertionError: double(4) is 12" in comment["body"]
         assert "# exit code 1" in comment["body"]
-        assert "shell_metadata" not in comment["body"], "words for the model are not shown to people"
+        assert "shell_metadata" not in comment["body"], (
+            "words for the model are not shown to people"
+        )
         (text,) = host.own_comments(number)
         print(text)
         assert "1 finding posted" in text
@@ -83,7 +92,9 @@ def test_only_what_a_run_proves_on_a_changed_line_is_posted_and_only_once(tmp_pa
         with serving(steps(*model_steps[:2], moved)) as other:
             again = CiProject(tmp_path, host, other)
             assert (
-                again.handle("pull_request", host.event("pull_request", "synchronize", number), run_id="3").returncode
+                again.handle(
+                    "pull_request", host.event("pull_request", "synchronize", number), run_id="3"
+                ).returncode
                 == 0
             )
         assert len(host.line_comments) == 1
@@ -91,7 +102,9 @@ def test_only_what_a_run_proves_on_a_changed_line_is_posted_and_only_once(tmp_pa
         assert "No findings posted" in text
         assert "1 posted before" in text
         assert host.violations == []
-        assert "It is run again without you" in json.dumps([request.json for request in model.requests])
+        assert "It is run again without you" in json.dumps(
+            [request.json for request in model.requests]
+        )
 
 
 def test_a_push_during_the_review_loses_no_finding(tmp_path: Path) -> None:

@@ -1,4 +1,6 @@
-"""Forty bugs and forty clean changes, reviewed: what a model reports rightly is posted, what it makes up is not."""
+"""Forty bugs and forty clean changes, reviewed: what a model reports rightly is posted,
+what it makes up is not.
+"""
 
 import json
 from collections import Counter
@@ -23,7 +25,9 @@ EACH = len(SEEDS) // ROUNDS
 
 @dataclass(frozen=True)
 class Claim:
-    """A finding that a stood-in model reports, with what it does before: a file that it writes, a line that it runs."""
+    """A finding that a stood-in model reports, with what it does before: a file that it writes,
+    a line that it runs.
+    """
 
     seed: Seed
     kind: str
@@ -65,35 +69,75 @@ def make_up(seed: Seed, kind: str, line: int, value: object, source: str, other:
             return check(seed, "something else", value, line, "wrong")
         case "never run":
             return Claim(
-                seed, kind, line, f"python3 -m pytest tests/test_{name}.py", f"FAILED {name} - assert", {}, runs=False
+                seed,
+                kind,
+                line,
+                f"python3 -m pytest tests/test_{name}.py",
+                f"FAILED {name} - assert",
+                {},
+                runs=False,
             )
         case "invented output":
-            return Claim(seed, kind, line, f"{quiet} # {kind}", f"AssertionError: {name} gives None", {})
+            return Claim(
+                seed, kind, line, f"{quiet} # {kind}", f"AssertionError: {name} gives None", {}
+            )
         case "only words":
             return Claim(
-                seed, kind, line, f"echo '{name} is wrong: AssertionError'", f"{name} is wrong: AssertionError", {}
+                seed,
+                kind,
+                line,
+                f"echo '{name} is wrong: AssertionError'",
+                f"{name} is wrong: AssertionError",
+                {},
             )
         case "missing module":
-            return Claim(seed, kind, line, f"python3 -S -m no_such_{name}", f"No module named no_such_{name}", {})
+            return Claim(
+                seed,
+                kind,
+                line,
+                f"python3 -S -m no_such_{name}",
+                f"No module named no_such_{name}",
+                {},
+            )
         case "source as output":
-            return Claim(seed, kind, line, f"cat lib/{name}.py", source.splitlines()[line - 1].strip(), {})
+            return Claim(
+                seed, kind, line, f"cat lib/{name}.py", source.splitlines()[line - 1].strip(), {}
+            )
         case "proof of another":
             return Claim(seed, kind, line, other.command, other.output, {})
         case "random output":
             command = f"python3 -S -c 'import time; print(\"{name} failed at\", time.time_ns() // 10**9 % 1)'"
             return Claim(seed, kind, line, command.replace("% 1)", ")"), f"{name} failed at 1", {})
         case "no such program":
-            return Claim(seed, kind, line, f"run-{name}-checks", f"run-{name}-checks: command not found", {})
+            return Claim(
+                seed, kind, line, f"run-{name}-checks", f"run-{name}-checks: command not found", {}
+            )
         case "changed the code":
             broken = f"def {name}(*args):\n    return 'broken'\n"
             claim = check(seed, value, "broken", line, "changed")
-            return Claim(seed, kind, line, claim.command, claim.output, {**claim.files, f"lib/{name}.py": broken})
+            return Claim(
+                seed,
+                kind,
+                line,
+                claim.command,
+                claim.output,
+                {**claim.files, f"lib/{name}.py": broken},
+            )
         case _:
-            return Claim(seed, kind, 1, quiet, f"{name}", {})  # the line of the definition, which did not change
+            return Claim(
+                seed, kind, 1, quiet, f"{name}", {}
+            )  # the line of the definition, which did not change
 
 
 KINDS = (
-    *("wrong test", "never run", "invented output", "only words", "missing module", "source as output"),
+    *(
+        "wrong test",
+        "never run",
+        "invented output",
+        "only words",
+        "missing module",
+        "source as output",
+    ),
     *("proof of another", "random output", "no such program", "changed the code", "unchanged line"),
 )
 
@@ -107,7 +151,9 @@ def model_of(true: Sequence[Claim], false: Sequence[Claim]) -> tuple[Answer, ...
         for n, (path, text) in enumerate(files.items())
     ]
     reads = [
-        Call("read", json.dumps({"filePath": path}), f"r{n}") for n, path in enumerate(files) if path.startswith("lib/")
+        Call("read", json.dumps({"filePath": path}), f"r{n}")
+        for n, path in enumerate(files)
+        if path.startswith("lib/")
     ]
     commands = [each.command for each in claims if each.runs]
     runs = [
@@ -152,17 +198,24 @@ def test_at_most_a_tenth_of_what_is_posted_is_false_and_every_bug_is_posted(tmp_
         for seed in (*bugs, *cleans):
             source, line = changes[seed.name], seed.line(is_bug=seed in bugs)
             before, now = seed.value(seed.source, scratch), seed.value(source, scratch)
-            if seed in cleans and before != now:  # meant by its author; a model may well take it for a bug
+            if (
+                seed in cleans and before != now
+            ):  # meant by its author; a model may well take it for a bug
                 assert seed.meant
                 false.append(check(seed, before, now, line, "meant"))
             else:
                 kind = next(kinds)
                 if kind == "changed the code" and seed in bugs:
                     kind = next(kinds)  # else the true finding about it would be lost with the code
-                false.append(make_up(seed, kind, line, now, source, true[1 if seed is bugs[0] else 0]))
+                false.append(
+                    make_up(seed, kind, line, now, source, true[1 if seed is bugs[0] else 0])
+                )
         claimed += len(false)
         bare = make_bare(folder, {f"lib/{seed.name}.py": seed.source for seed in SEEDS})
-        with serving_host(GitHubServer(bare)) as host, serving(steps(*model_of(true, false))) as model:
+        with (
+            serving_host(GitHubServer(bare)) as host,
+            serving(steps(*model_of(true, false))) as model,
+        ):
             it = CiProject(folder, host, model)
             it.branch("change", {f"lib/{name}.py": text for name, text in changes.items()})
             pull = host.add_pull("change")
@@ -170,7 +223,8 @@ def test_at_most_a_tenth_of_what_is_posted_is_false_and_every_bug_is_posted(tmp_
             assert done.returncode == 0, done.stderr
             assert host.violations == []
             posted += [
-                next(line for line in row["body"].splitlines() if line.startswith("**")) for row in host.line_comments
+                next(line for line in row["body"].splitlines() if line.startswith("**"))
+                for row in host.line_comments
             ]
             (text,) = host.own_comments(pull)
             assert f"{len(host.line_comments)} findings posted" in text
@@ -179,8 +233,11 @@ def test_at_most_a_tenth_of_what_is_posted_is_false_and_every_bug_is_posted(tmp_
     wrong = sum(count for kind, count in passed.items() if kind != "true")
     print(
         "missing:",
-        {seed.name for seed in SEEDS} - {title[2:].partition(": ")[0] for title in posted if "true" in title},
+        {seed.name for seed in SEEDS}
+        - {title[2:].partition(": ")[0] for title in posted if "true" in title},
     )
-    print(f"{claimed} false findings, {len(SEEDS)} true; posted: {dict(passed)}; false: {wrong / len(posted):.1%}")
+    print(
+        f"{claimed} false findings, {len(SEEDS)} true; posted: {dict(passed)}; false: {wrong / len(posted):.1%}"
+    )
     assert wrong / len(posted) <= 0.1
     assert passed["true"] == len(SEEDS)

@@ -1,4 +1,6 @@
-"""`codeloop fleet`: jobs in real clones, done once whatever is killed, stopped in seconds, shown as a page."""
+"""`codeloop fleet`: jobs in real clones, done once whatever is killed, stopped in seconds,
+shown as a page.
+"""
 
 import json
 import os
@@ -62,7 +64,8 @@ def test_each_job_has_its_effect_exactly_once_whatever_is_killed(tmp_path: Path)
     with serving(steps(bash("echo line >> log"), DONE)) as server:
         desk.use(server)
         table = write_table(
-            desk, [{"id": f"j{at}", "repository": str(source), "prompt": "add"} for at in range(number)]
+            desk,
+            [{"id": f"j{at}", "repository": str(source), "prompt": "add"} for at in range(number)],
         )
         for _ in range(4):
             coordinator = desk.start("fleet", "run", table, "--at-once", "2")
@@ -84,12 +87,17 @@ def test_each_job_has_its_effect_exactly_once_whatever_is_killed(tmp_path: Path)
     found = status(desk)
     assert (found["done"], found["failed"], found["waiting"]) == (number, 0, 0)
     folder = desk.home / "data" / "fleet" / "jobs"
-    assert sorted(path.name for path in (folder / "jobs").iterdir()) == sorted(f"j{at}" for at in range(number))
+    assert sorted(path.name for path in (folder / "jobs").iterdir()) == sorted(
+        f"j{at}" for at in range(number)
+    )
     for at in range(number):
         work = folder / "jobs" / f"j{at}" / "work"
         assert (work / "log").read_text() == "start\nline\n"
         commits = subprocess.run(
-            ["git", "-C", str(work), "log", "--oneline", f"codeloop/j{at}"], capture_output=True, text=True, check=True
+            ["git", "-C", str(work), "log", "--oneline", f"codeloop/j{at}"],
+            capture_output=True,
+            text=True,
+            check=True,
         )
         assert len(commits.stdout.splitlines()) == 2
     assert not list((folder / "attempts").glob("*"))
@@ -109,7 +117,9 @@ def test_an_agent_that_is_killed_in_the_middle_of_its_work_has_failed(tmp_path: 
         while not any(b"step_start" in file.read_bytes() for file in attempts.glob("*/run.jsonl")):
             assert coordinator.poll() is None
             time.sleep(0.1)
-        children = subprocess.run(["pgrep", "-P", str(coordinator.pid)], capture_output=True, text=True, check=True)
+        children = subprocess.run(
+            ["pgrep", "-P", str(coordinator.pid)], capture_output=True, text=True, check=True
+        )
         os.killpg(int(children.stdout), signal.SIGKILL)
         assert coordinator.wait(60) == 1
         coordinator.communicate()
@@ -124,7 +134,9 @@ def test_a_fleet_stops_in_seconds_and_goes_on_later(tmp_path: Path) -> None:
     source = repository(desk)
     with serving(steps(bash("sleep 600"), DONE)) as server:
         desk.use(server)
-        table = write_table(desk, [{"id": f"j{at}", "repository": str(source), "prompt": "wait"} for at in range(4)])
+        table = write_table(
+            desk, [{"id": f"j{at}", "repository": str(source), "prompt": "wait"} for at in range(4)]
+        )
         coordinator = desk.start("fleet", "run", table, "--at-once", "2")
         try:
             attempts = desk.home / "data" / "fleet" / "jobs" / "attempts"
@@ -203,7 +215,8 @@ def test_of_many_programs_some_are_asked_to_end_and_all_are_ended_in_time(
     monkeypatch.setattr("codeloop.automation.fleet.end_programs.time", clock)
     script = f"trap 'echo asked >> {asked}' TERM; echo ready; while :; do sleep 60 & wait; done"
     programs = [
-        subprocess.Popen(["sh", "-c", script], stdout=subprocess.PIPE, start_new_session=True) for _ in range(number)
+        subprocess.Popen(["sh", "-c", script], stdout=subprocess.PIPE, start_new_session=True)
+        for _ in range(number)
     ]
     for program in programs:
         assert program.stdout is not None
@@ -223,7 +236,9 @@ def test_goals_that_are_not_reached_fail_and_the_page_shows_all(tmp_path: Path) 
     fix = call("edit", filePath="log", oldString="start", newString="<b>end</b>")
     sly = steps(bash("git config filter.x.clean 'touch /tmp/never'"), DONE)
     plain = steps(fix, DONE)
-    with serving(lambda received: (sly if b"settings" in last_prompt(received) else plain)(received)) as server:
+    with serving(
+        lambda received: (sly if b"settings" in last_prompt(received) else plain)(received)
+    ) as server:
         desk.use(server, sandbox="off", permission={"bash": "allow"})
         goal = {"repository": str(source), "goal": "the log ends"}
         jobs: list[dict[str, object]] = [
@@ -234,7 +249,9 @@ def test_goals_that_are_not_reached_fail_and_the_page_shows_all(tmp_path: Path) 
         ]
         done = desk.run("fleet", "run", write_table(desk, jobs), "--auto")
     assert done.returncode == 1
-    rows = {row["id"]: row for row in json.loads(desk.run("fleet", "show", "jobs", "--json").stdout)}
+    rows = {
+        row["id"]: row for row in json.loads(desk.run("fleet", "show", "jobs", "--json").stdout)
+    }
     assert {name: row["state"] for name, row in rows.items()} == {
         "good": "done",
         "bad": "failed",
@@ -259,7 +276,8 @@ def test_goals_that_are_not_reached_fail_and_the_page_shows_all(tmp_path: Path) 
 def test_a_fleet_has_cost_what_all_attempts_have_cost(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     job: dict[str, object] = {"id": "j", "repository": str(repository(desk)), "prompt": "wait"}
-    # The second answer never begins, so the first alone is paid for; it has ended when the second is asked for.
+    # The second answer never begins, so the first alone is paid for;
+    # it has ended when the second is asked for.
     with serving(steps(bash("true"), Answer(hang=600))) as server:
         desk.use(server, agent={"title": {"disable": True}})
         table = write_table(desk, [job])
@@ -293,7 +311,9 @@ def test_a_limit_of_no_dollars_is_passed_on(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "wrong", [{"id": "../../mine"}, {"repository": "--upload-pack=x"}, {"base": "--upload-pack=x"}]
 )
-def test_a_row_that_somebody_wrote_into_the_table_leads_nowhere_else(tmp_path: Path, wrong: dict[str, str]) -> None:
+def test_a_row_that_somebody_wrote_into_the_table_leads_nowhere_else(
+    tmp_path: Path, wrong: dict[str, str]
+) -> None:
     folder, mine = tmp_path / "fleets/jobs", tmp_path / "fleets/mine"
     mine.mkdir(parents=True)
     (folder / "jobs").mkdir(parents=True)
@@ -318,7 +338,12 @@ def test_a_table_is_read_in_every_format_and_says_what_is_wrong(tmp_path: Path) 
     for name, text in rows.items():
         (tmp_path / name).write_text(text)
         (job,) = read_jobs(tmp_path / name)
-        assert (job.id, job.repository, job.goal, job.checks) == ("a", str(tmp_path / "r"), "g", ("make",))
+        assert (job.id, job.repository, job.goal, job.checks) == (
+            "a",
+            str(tmp_path / "r"),
+            "g",
+            ("make",),
+        )
     bad = {
         '[{"repository": "r"}]': "has to have either a prompt, or a goal",
         '[{"repository": "r", "prompt": "p", "id": "../x"}]': "letters, digits",

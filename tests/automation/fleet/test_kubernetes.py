@@ -1,4 +1,6 @@
-"""`codeloop fleet run --pods`: jobs as Jobs of a strict Kubernetes API, whose pods are real processes."""
+"""`codeloop fleet run --pods`: jobs as Jobs of a strict Kubernetes API,
+whose pods are real processes.
+"""
 
 import asyncio
 import base64
@@ -19,7 +21,11 @@ import yaml
 
 from codeloop.automation.fleet.jobs import FleetJob
 from codeloop.automation.fleet.kubernetes.api import ApiProblem, KubernetesApi
-from codeloop.automation.fleet.kubernetes.cluster_access import ClusterAccess, find_access, read_pod_access
+from codeloop.automation.fleet.kubernetes.cluster_access import (
+    ClusterAccess,
+    find_access,
+    read_pod_access,
+)
 from codeloop.automation.fleet.kubernetes.job_watcher import JobWatcher
 from codeloop.automation.fleet.kubernetes.manifest import PodOrder, PodSettings, make_manifest
 from codeloop.schema.errors import CodeloopError
@@ -38,12 +44,16 @@ LIMITS = {
 WORK = [sys.executable, "-P", "-c", "from codeloop.cli.main import main; main()", "fleet", "work"]
 
 
-def write_kubeconfig(file: Path, url: str, user: dict[str, Any], cluster: dict[str, Any] | None = None) -> None:
+def write_kubeconfig(
+    file: Path, url: str, user: dict[str, Any], cluster: dict[str, Any] | None = None
+) -> None:
     config = {
         "apiVersion": "v1",
         "kind": "Config",
         "current-context": "test",
-        "contexts": [{"name": "test", "context": {"cluster": "c", "user": "u", "namespace": "work"}}],
+        "contexts": [
+            {"name": "test", "context": {"cluster": "c", "user": "u", "namespace": "work"}}
+        ],
         "clusters": [{"name": "c", "cluster": {"server": url, **(cluster or {})}}],
         "users": [{"name": "u", "user": user}],
     }
@@ -51,23 +61,40 @@ def write_kubeconfig(file: Path, url: str, user: dict[str, Any], cluster: dict[s
 
 
 class Cluster:
-    """A desk that runs its fleets in pods: their home is another one, and their key comes from the Secret alone."""
+    """A desk that runs its fleets in pods: their home is another one,
+    and their key comes from the Secret alone.
+    """
 
     def __init__(self, folder: Path, model_url: str) -> None:
         self.desk = Desk(folder, limits=LIMITS)
         pod = Desk(folder / "pod-home")
         pod.folder.mkdir()
-        models = {"m": {"cost": {"input": 1.0, "output": 2.0}, "limit": {"context": 200_000, "output": 8_000}}}
+        models = {
+            "m": {
+                "cost": {"input": 1.0, "output": 2.0},
+                "limit": {"context": 200_000, "output": 8_000},
+            }
+        }
         options = {"baseURL": model_url, "apiKey": "{env:POD_KEY}"}
         provider = {"npm": "@ai-sdk/openai-compatible", "options": options, "models": models}
-        pod.configure(provider={"local": provider}, model="local/m", sandbox="off", permission={"bash": "allow"})
+        pod.configure(
+            provider={"local": provider},
+            model="local/m",
+            sandbox="off",
+            permission={"bash": "allow"},
+        )
         logs = folder / "pods"
         logs.mkdir()
         self.api = KubernetesServer(logs, pod.options()["env"], {"models": {"POD_KEY": KEY}}, TOKEN)
         self.kubeconfig = folder / "kubeconfig"
         write_kubeconfig(self.kubeconfig, self.api.url, {"token": TOKEN})
         self.pods = folder / "pods.json"
-        settings = {"image": "registry.example/agent:1", "command": WORK, "secret": "models", "cpu": "500m"}
+        settings = {
+            "image": "registry.example/agent:1",
+            "command": WORK,
+            "secret": "models",
+            "cpu": "500m",
+        }
         self.settings: dict[str, Any] = {**settings, "memory": "512Mi"}
         self.pods.write_text(json.dumps(self.settings))
 
@@ -92,7 +119,9 @@ def cluster(folder: Path, *answers: Any) -> Generator[Cluster]:
 
 
 def jobs_of(source: Path, number: int) -> list[dict[str, object]]:
-    return [{"id": f"j{at}", "repository": source.as_uri(), "prompt": "add"} for at in range(number)]
+    return [
+        {"id": f"j{at}", "repository": source.as_uri(), "prompt": "add"} for at in range(number)
+    ]
 
 
 def messages(desk: Desk) -> dict[str, str]:
@@ -146,7 +175,9 @@ def test_jobs_run_once_through_kills_failures_and_forgotten_history(tmp_path: Pa
     for at in range(number):
         work = folder / f"j{at}" / "work"
         assert (work / "log").read_text() == "start\nline\n"
-        commits = subprocess.run(["git", "-C", work, "log", "--oneline"], capture_output=True, text=True, check=True)
+        commits = subprocess.run(
+            ["git", "-C", work, "log", "--oneline"], capture_output=True, text=True, check=True
+        )
         assert len(commits.stdout.splitlines()) == 2
     assert "+line" in found["rows"][0]["result"]["diff"]
 
@@ -154,7 +185,9 @@ def test_jobs_run_once_through_kills_failures_and_forgotten_history(tmp_path: Pa
 @pytest.mark.slow
 def test_a_stop_deletes_all_and_a_push_comes_back(tmp_path: Path) -> None:
     go = tmp_path / "go"
-    with cluster(tmp_path, bash(f"until [ -e {go} ]; do sleep 0.1; done; echo line >> log"), DONE) as made:
+    with cluster(
+        tmp_path, bash(f"until [ -e {go} ]; do sleep 0.1; done; echo line >> log"), DONE
+    ) as made:
         source, api = repository(made.desk), made.api
         table = write_table(made.desk, jobs_of(source, 3))
         made.pods.write_text(json.dumps({**made.settings, "push": True}))
@@ -175,7 +208,9 @@ def test_a_stop_deletes_all_and_a_push_comes_back(tmp_path: Path) -> None:
         assert took < 60, "5 s on a machine that is not busy"
         assert KEY not in json.dumps(job), "the key is in the Secret alone"
         assert job["spec"]["backoffLimit"] == 0
-        assert job["spec"]["template"]["spec"]["containers"][0]["resources"]["limits"] == {"memory": "512Mi"}
+        assert job["spec"]["template"]["spec"]["containers"][0]["resources"]["limits"] == {
+            "memory": "512Mi"
+        }
         assert status(made.desk)["waiting"] == 3
         go.touch()
         last = made.run(table)
@@ -191,11 +226,20 @@ def test_what_fails_says_why_and_can_be_done_again(tmp_path: Path) -> None:
     with cluster(tmp_path, DONE) as made:
         source = repository(made.desk)
         jobs = jobs_of(source, 1)
-        table = write_table(made.desk, [*jobs, {"id": "local", "repository": str(source), "prompt": "add"}])
-        made.pods.write_text(json.dumps({**made.settings, "command": ["/bin/sh", "-c", "echo no such model; exit 3"]}))
+        table = write_table(
+            made.desk, [*jobs, {"id": "local", "repository": str(source), "prompt": "add"}]
+        )
+        made.pods.write_text(
+            json.dumps(
+                {**made.settings, "command": ["/bin/sh", "-c", "echo no such model; exit 3"]}
+            )
+        )
         assert made.run(table).returncode == 1
         rows = messages(made.desk)
-        assert "ended without a result (BackoffLimitExceeded: failed). It last wrote: no such model" in rows["j0"]
+        assert (
+            "ended without a result (BackoffLimitExceeded: failed). It last wrote: no such model"
+            in rows["j0"]
+        )
         assert "a path of this machine" in rows["local"]
         made.pods.write_text(json.dumps(made.settings))
         assert made.desk.run("fleet", "retry", "jobs", "j0").returncode == 0
@@ -226,12 +270,22 @@ def test_what_fails_says_why_and_can_be_done_again(tmp_path: Path) -> None:
 
 def test_a_client_certificate_and_a_pods_account_open_a_cluster(tmp_path: Path) -> None:
     names = ["-subj", "/CN=test", "-addext", "subjectAltName=IP:127.0.0.1"]
-    key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-keyout", "key.pem"]
+    key = [
+        "-newkey",
+        "ec",
+        "-pkeyopt",
+        "ec_paramgen_curve:prime256v1",
+        "-nodes",
+        "-keyout",
+        "key.pem",
+    ]
     command = ["openssl", "req", "-x509", *key, *names, "-out", "ca.crt"]
     subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     tls.load_cert_chain(tmp_path / "ca.crt", tmp_path / "key.pem")
-    certificate, secret = (base64.b64encode((tmp_path / name).read_bytes()).decode() for name in ("ca.crt", "key.pem"))
+    certificate, secret = (
+        base64.b64encode((tmp_path / name).read_bytes()).decode() for name in ("ca.crt", "key.pem")
+    )
     server = KubernetesServer(tmp_path, {}, {}, TOKEN, tls)
     file, pod = tmp_path / "config", {"KUBERNETES_SERVICE_HOST": "127.0.0.1"}
     shown = {"token": TOKEN, "client-certificate-data": certificate, "client-key-data": secret}
@@ -256,12 +310,18 @@ def test_a_client_certificate_and_a_pods_account_open_a_cluster(tmp_path: Path) 
         server.close()
 
 
-@pytest.mark.parametrize(("status_code", "words"), [(403, "answered 403: no reason given"), (200, "no object")])
-def test_an_answer_of_a_proxy_that_is_not_utf_8_is_a_problem_of_the_api(status_code: int, words: str) -> None:
+@pytest.mark.parametrize(
+    ("status_code", "words"), [(403, "answered 403: no reason given"), (200, "no object")]
+)
+def test_an_answer_of_a_proxy_that_is_not_utf_8_is_a_problem_of_the_api(
+    status_code: int, words: str
+) -> None:
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
         body = b'{"message": "\xfcber"}'
-        writer.write(b"HTTP/1.1 %d X\r\ncontent-length: %d\r\n\r\n%s" % (status_code, len(body), body))
+        writer.write(
+            b"HTTP/1.1 %d X\r\ncontent-length: %d\r\n\r\n%s" % (status_code, len(body), body)
+        )
         await writer.drain()
         writer.close()
 
@@ -281,7 +341,9 @@ def test_an_answer_of_a_proxy_that_is_not_utf_8_is_a_problem_of_the_api(status_c
 def test_a_watch_that_was_refused_is_right_again_when_the_access_is(tmp_path: Path) -> None:
     server = KubernetesServer(tmp_path, {}, {}, TOKEN)
     tokens = [TOKEN]
-    watcher = JobWatcher(KubernetesApi(ClusterAccess(server.url, "work", None, lambda: tokens[-1])), "f" * 16)
+    watcher = JobWatcher(
+        KubernetesApi(ClusterAccess(server.url, "work", None, lambda: tokens[-1])), "f" * 16
+    )
 
     def is_refused() -> bool:
         try:
@@ -336,7 +398,12 @@ def test_the_server_of_these_tests_refuses_what_the_api_refuses(tmp_path: Path) 
     finally:
         server.close()
     with pytest.raises(CodeloopError, match="a path of this machine"):
-        make_manifest("f", PodOrder(FleetJob("/here", "a", "do it"), (), "", push=False), PodSettings("image"), None)
+        make_manifest(
+            "f",
+            PodOrder(FleetJob("/here", "a", "do it"), (), "", push=False),
+            PodSettings("image"),
+            None,
+        )
 
 
 def test_a_cluster_is_reached_as_its_kubeconfig_or_the_pod_says(tmp_path: Path) -> None:
@@ -344,7 +411,11 @@ def test_a_cluster_is_reached_as_its_kubeconfig_or_the_pod_says(tmp_path: Path) 
     (tmp_path / "token").write_text("from a file\n")
     write_kubeconfig(file, "http://127.0.0.1:8001", {"tokenFile": "token"})
     access = find_access({"KUBECONFIG": str(file)}, namespace="other")
-    assert (access.url, access.namespace, access.read_token()) == ("http://127.0.0.1:8001", "other", "from a file")
+    assert (access.url, access.namespace, access.read_token()) == (
+        "http://127.0.0.1:8001",
+        "other",
+        "from a file",
+    )
     (tmp_path / "token").write_text("renewed")
     assert access.read_token() == "renewed"
     write_kubeconfig(file, "https://cluster", {"exec": {"command": "aws"}})

@@ -1,4 +1,6 @@
-"""`codeloop fleet run --table postgresql://...`: machines share one table, and lose no job with one of them."""
+"""`codeloop fleet run --table postgresql://...`: machines share one table,
+and lose no job with one of them.
+"""
 
 import subprocess
 import time
@@ -16,15 +18,22 @@ from tests.support.postgres import find_programs, run_postgres
 PROGRAMS = find_programs()
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(PROGRAMS is None, reason="PostgreSQL is not installed: apt-get install postgresql"),
+    pytest.mark.skipif(
+        PROGRAMS is None, reason="PostgreSQL is not installed: apt-get install postgresql"
+    ),
 ]
 
 
-def test_machines_share_a_table_and_one_that_is_killed_leaves_its_jobs_to_the_others(tmp_path: Path) -> None:
+def test_machines_share_a_table_and_one_that_is_killed_leaves_its_jobs_to_the_others(
+    tmp_path: Path,
+) -> None:
     pytest.importorskip("psycopg")
     assert PROGRAMS is not None
     number = 8
-    with run_postgres(PROGRAMS) as address, serving(steps(bash("sleep 1; echo line >> log"), DONE)) as server:
+    with (
+        run_postgres(PROGRAMS) as address,
+        serving(steps(bash("sleep 1; echo line >> log"), DONE)) as server,
+    ):
         desks: list[Desk] = []
         for name in ("first", "second"):
             (tmp_path / name).mkdir()
@@ -33,7 +42,8 @@ def test_machines_share_a_table_and_one_that_is_killed_leaves_its_jobs_to_the_ot
         first, second = desks
         source = repository(first)
         table = write_table(
-            first, [{"id": f"j{at}", "repository": str(source), "prompt": "add"} for at in range(number)]
+            first,
+            [{"id": f"j{at}", "repository": str(source), "prompt": "add"} for at in range(number)],
         )
         flags = ("fleet", "run", table, "--table", address, "--at-once", "2")
         killed, other = first.start(*flags), second.start(*flags)
@@ -63,7 +73,9 @@ def test_machines_share_a_table_and_one_that_is_killed_leaves_its_jobs_to_the_ot
         refused = second.run(*flags, "--name", "own")
         assert refused.returncode == 2
         assert "in SQLite already" in refused.stderr
-        wrong = first.run("fleet", "run", table, "--name", "n", "--table", "postgresql:///postgres?host=/nowhere")
+        wrong = first.run(
+            "fleet", "run", table, "--name", "n", "--table", "postgresql:///postgres?host=/nowhere"
+        )
         assert wrong.returncode == 1
         assert "PostgreSQL can't be used" in wrong.stderr
 
@@ -80,7 +92,9 @@ def test_a_lease_ends_with_its_connection_and_what_comes_later_counts_for_nothin
         assert (row.job.id, row.job.prompt, other.list_orphans([])) == ("one", "p%s?", [])
         with psycopg.connect(address, autocommit=True) as admin:
             others = "backend_type = 'client backend' AND pid <> pg_backend_pid()"
-            admin.execute(f"SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity WHERE {others}")
+            admin.execute(
+                f"SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity WHERE {others}"
+            )
         (orphan,) = other.list_orphans([])
         assert (orphan.job_id, orphan.attempt) == ("one", 1)
         other.requeue(("one", 1))
@@ -90,4 +104,7 @@ def test_a_lease_ends_with_its_connection_and_what_comes_later_counts_for_nothin
         assert not cut.finish_attempt("one", 1, "done", {"text": "late"})
         assert [(orphan.job_id, orphan.attempt) for orphan in cut.list_orphans([])] == []
         assert other.finish_attempt("one", 2, "done", {"text": "100 % done?"})
-        assert next((row.state, row.result) for row in cut.list_rows()) == ("done", {"text": "100 % done?"})
+        assert next((row.state, row.result) for row in cut.list_rows()) == (
+            "done",
+            {"text": "100 % done?"},
+        )

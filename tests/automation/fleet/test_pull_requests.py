@@ -1,4 +1,6 @@
-"""`codeloop fleet run --publish`: one pull request a repository, found again whatever is killed or lost."""
+"""`codeloop fleet run --publish`: one pull request a repository,
+found again whatever is killed or lost.
+"""
 
 import json
 import re
@@ -28,7 +30,9 @@ def write_asked(received: ReceivedRequest) -> Answer:
     found = re.search(rb"write (\w+) to (\w+)", last_prompt(received))
     assert found
     text, name = found[1].decode(), found[2].decode()
-    return steps(call("write", filePath=f"{name}.md", content=f"{text}\n"), Answer(text=f"I told @{name}."))(received)
+    return steps(
+        call("write", filePath=f"{name}.md", content=f"{text}\n"), Answer(text=f"I told @{name}.")
+    )(received)
 
 
 @contextmanager
@@ -37,7 +41,11 @@ def desk_at(folder: Path, host: HostServer) -> Generator[Desk]:
     helper = f"!f() {{ echo username={host.git_user}; echo password={host.token}; }}; f"
     (folder / ".gitconfig").write_text(f'[credential]\n\thelper = "{helper}"\n')
     with serving_host(host), serving(write_asked) as model:
-        variables = {"GITHUB_SERVER_URL": host.url, "GITHUB_API_URL": host.url, "GITHUB_TOKEN": host.token}
+        variables = {
+            "GITHUB_SERVER_URL": host.url,
+            "GITHUB_API_URL": host.url,
+            "GITHUB_TOKEN": host.token,
+        }
         variables |= {"CI_SERVER_URL": "https://gitlab.example"}
         if isinstance(host, GitLabServer):
             variables = {"CI_SERVER_URL": host.url, "CODELOOP_GITLAB_TOKEN": host.token}
@@ -51,7 +59,9 @@ def job(repository: str, text: str, name: str) -> dict[str, object]:
     return {"id": f"{name}-{text}", "repository": repository, "prompt": f"write {text} to {name}"}
 
 
-def publish(desk: Desk, jobs: list[dict[str, object]], *more: str, code: int = 0, **env: str) -> dict[str, Any]:
+def publish(
+    desk: Desk, jobs: list[dict[str, object]], *more: str, code: int = 0, **env: str
+) -> dict[str, Any]:
     """Run the fleet; return the pull request of each job, by id."""
     done = desk.run("fleet", "run", write_table(desk, jobs), "--publish", *more, **env)
     assert done.returncode == code, done.stdout + done.stderr
@@ -60,7 +70,9 @@ def publish(desk: Desk, jobs: list[dict[str, object]], *more: str, code: int = 0
 
 
 @pytest.mark.slow
-def test_a_repository_has_one_pull_request_whatever_is_killed_lost_or_pushed_by_others(tmp_path: Path) -> None:
+def test_a_repository_has_one_pull_request_whatever_is_killed_lost_or_pushed_by_others(
+    tmp_path: Path,
+) -> None:
     host = GitHubServer(make_bare(tmp_path, {"a.md": "start\n"}))
     with desk_at(tmp_path, host) as desk:
         address = f"{host.url}/acme/calc.git"
@@ -70,13 +82,18 @@ def test_a_repository_has_one_pull_request_whatever_is_killed_lost_or_pushed_by_
             job(address, "six", "b"),
         ]
         table = write_table(desk, jobs)
-        for at, fault in enumerate((Fault("GET", r"/pulls\?", cut="after"), Fault("POST", r"/pulls$", cut="after"))):
+        for at, fault in enumerate(
+            (Fault("GET", r"/pulls\?", cut="after"), Fault("POST", r"/pulls$", cut="after"))
+        ):
             coordinator = desk.start("fleet", "run", table, "--publish")
             fault.then = coordinator.kill
             host.faults.append(fault)
             coordinator.communicate(timeout=HANGING)
             assert coordinator.returncode == -9
-            assert (len(host.git("branch", "--list", "codeloop/*").split()), len(host.pulls)) == (1, at)
+            assert (len(host.git("branch", "--list", "codeloop/*").split()), len(host.pulls)) == (
+                1,
+                at,
+            )
         pulls = publish(desk, jobs, code=1)
         (number,) = host.pulls
         assert {pull["number"] for pull in pulls.values()} == {number}
@@ -92,14 +109,19 @@ def test_a_repository_has_one_pull_request_whatever_is_killed_lost_or_pushed_by_
         jobs[2] = job(address, "six", "d")
         shutil.rmtree(desk.home / "data" / "fleet")
         pulls = publish(desk, jobs)
-        assert (list(host.pulls), len(host.git("log", "--format=%s", f"main..{branch}").splitlines())) == ([number], 3)
+        assert (
+            list(host.pulls),
+            len(host.git("log", "--format=%s", f"main..{branch}").splitlines()),
+        ) == ([number], 3)
         assert all(each["url"] == pull["html_url"] for each in pulls.values())
 
         seed = tmp_path / "seed"
         review = ["git", "-C", str(seed), "-c", "user.name=r", "-c", "user.email=r@e.org"]
         subprocess.run([*review, "fetch", "-q", str(host.bare), branch], check=True)
         subprocess.run([*review, "checkout", "-q", "FETCH_HEAD"], check=True)
-        subprocess.run([*review, "commit", "-q", "--allow-empty", "-m", "A reviewer's commit"], check=True)
+        subprocess.run(
+            [*review, "commit", "-q", "--allow-empty", "-m", "A reviewer's commit"], check=True
+        )
         subprocess.run([*review, "push", "-q", str(host.bare), f"HEAD:{branch}"], check=True)
         jobs.append(job(address, "ten", "e"))
         publish(desk, jobs)
@@ -113,11 +135,15 @@ def test_a_repository_has_one_pull_request_whatever_is_killed_lost_or_pushed_by_
         asked = len(host.requests)
         host.pulls[number]["state"] = "closed"
         publish(desk, jobs)
-        assert (len(host.requests), list(host.pulls)) == (asked, [number]), "one that was closed is not opened again"
+        assert (len(host.requests), list(host.pulls)) == (asked, [number]), (
+            "one that was closed is not opened again"
+        )
 
 
 @pytest.mark.slow
-def test_gitlab_and_plain_repositories_get_theirs_and_a_branch_of_others_is_left_alone(tmp_path: Path) -> None:
+def test_gitlab_and_plain_repositories_get_theirs_and_a_branch_of_others_is_left_alone(
+    tmp_path: Path,
+) -> None:
     host = GitLabServer(make_bare(tmp_path, {"a.md": "start\n"}))
     with desk_at(tmp_path, host) as desk:
         plain = tmp_path / "plain.git"
@@ -128,7 +154,9 @@ def test_gitlab_and_plain_repositories_get_theirs_and_a_branch_of_others_is_left
         assert "CODELOOP_GITLAB_TOKEN is not set" in refused["b-one"]["problem"]
         branch = refused["c-two"]["branch"]
         assert refused["c-two"]["problem"] == ""
-        assert "two" in subprocess.check_output(["git", "-C", plain, "show", f"{branch}:c.md"], text=True)
+        assert "two" in subprocess.check_output(
+            ["git", "-C", plain, "show", f"{branch}:c.md"], text=True
+        )
         done = desk.run("fleet", "publish", "jobs")
         assert done.returncode == 0, done.stdout
         (merge,) = host.merges.values()
@@ -144,7 +172,11 @@ def test_gitlab_and_plain_repositories_get_theirs_and_a_branch_of_others_is_left
 
 
 def test_one_repository_is_known_by_all_ways_to_write_it_and_so_is_its_host(tmp_path: Path) -> None:
-    same = ("https://github.com/Acme/Calc.git", "git@github.com:acme/calc", "ssh://git@github.com:22/acme/calc.git/")
+    same = (
+        "https://github.com/Acme/Calc.git",
+        "git@github.com:acme/calc",
+        "ssh://git@github.com:22/acme/calc.git/",
+    )
     assert {normalise_address(each) for each in same} == {"github.com/acme/calc"}
     assert normalise_address(f"file://{tmp_path}") == normalise_address(str(tmp_path))
     for each in same:
@@ -152,6 +184,10 @@ def test_one_repository_is_known_by_all_ways_to_write_it_and_so_is_its_host(tmp_
         with pytest.raises(UsageProblem, match="GITHUB_TOKEN is not set"):
             find_repository_host(each, "main", {}, tmp_path)
     own = {"CI_SERVER_URL": "https://git.example:8443", "CODELOOP_GITLAB_TOKEN": "t"}
-    assert find_repository_host("https://git.example:8443/a/b", "main", own, tmp_path).name == "GitLab"
-    assert find_repository_host("https://elsewhere.example/a/b", "main", own, tmp_path).name == "git"
+    assert (
+        find_repository_host("https://git.example:8443/a/b", "main", own, tmp_path).name == "GitLab"
+    )
+    assert (
+        find_repository_host("https://elsewhere.example/a/b", "main", own, tmp_path).name == "git"
+    )
     assert find_repository_host(str(tmp_path), "main", own, tmp_path).name == "git"

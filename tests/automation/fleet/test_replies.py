@@ -1,4 +1,6 @@
-"""What a place answers is read as data: a reply that is not a result fails its own job, and nothing else."""
+"""What a place answers is read as data: a reply that is not a result fails its own job,
+and nothing else.
+"""
 
 import json
 import sqlite3
@@ -11,7 +13,15 @@ from codeloop.automation.fleet.driver import check_result, get_cost
 from tests.automation.fleet.test_fleet import repository, status, write_table
 from tests.cli.program import Desk
 
-GOOD = {"reason": "stop", "text": "Done.", "cost": 0.5, "steps": 2, "durationMs": 10, "sessionID": "s", "exitCode": 0}
+GOOD = {
+    "reason": "stop",
+    "text": "Done.",
+    "cost": 0.5,
+    "steps": 2,
+    "durationMs": 10,
+    "sessionID": "s",
+    "exitCode": 0,
+}
 BAD: list[dict[str, Any]] = [
     {},
     {"text": "Done."},
@@ -21,7 +31,11 @@ BAD: list[dict[str, Any]] = [
     {"exitCode": 0.5},
     {"exitCode": []},
     *(GOOD | {"cost": cost} for cost in ("1", "x", [1], {"a": 1}, True, -1, 1e300)),
-    *(GOOD | {name: value} for name in ("message", "text", "reason", "sessionID") for value in (1, ["a"], {"a": 1})),
+    *(
+        GOOD | {name: value}
+        for name in ("message", "text", "reason", "sessionID")
+        for value in (1, ["a"], {"a": 1})
+    ),
     *(GOOD | {name: value} for name in ("steps", "durationMs") for value in ("1", -1, [])),
 ]
 
@@ -41,7 +55,9 @@ def test_a_result_is_taken_as_it_is_without_what_the_table_does_not_store() -> N
 
 
 @pytest.mark.slow
-def test_a_host_that_answers_nonsense_fails_its_job_and_the_fleet_can_be_shown(tmp_path: Path) -> None:
+def test_a_host_that_answers_nonsense_fails_its_job_and_the_fleet_can_be_shown(
+    tmp_path: Path,
+) -> None:
     desk = Desk(tmp_path)
     source = repository(desk)
     replies = [{**GOOD, "cost": "a lot"}, {}, {**GOOD, "exitCode": "0"}, GOOD]
@@ -57,10 +73,13 @@ def test_a_host_that_answers_nonsense_fails_its_job_and_the_fleet_can_be_shown(t
     )
     ssh.chmod(0o755)
     jobs: list[dict[str, object]] = [
-        {"id": f"j{number}", "repository": str(source), "prompt": "add"} for number in range(len(replies))
+        {"id": f"j{number}", "repository": str(source), "prompt": "add"}
+        for number in range(len(replies))
     ]
 
-    done = desk.run("fleet", "run", write_table(desk, jobs), "--on", "ssh:somewhere", "--ssh", str(ssh))
+    done = desk.run(
+        "fleet", "run", write_table(desk, jobs), "--on", "ssh:somewhere", "--ssh", str(ssh)
+    )
 
     assert done.returncode == 1, done.stderr
     assert "Traceback" not in done.stderr
@@ -75,7 +94,12 @@ def test_a_host_that_answers_nonsense_fails_its_job_and_the_fleet_can_be_shown(t
             database.execute("UPDATE job SET result = ? WHERE id = ?", (text, f"j{number}"))
         database.execute("DELETE FROM spent")
     page = tmp_path / "page.html"
-    for arguments in (("status",), ("status", "jobs"), ("show", "jobs"), ("show", "jobs", "--html", str(page))):
+    for arguments in (
+        ("status",),
+        ("status", "jobs"),
+        ("show", "jobs"),
+        ("show", "jobs", "--html", str(page)),
+    ):
         shown = desk.run("fleet", *arguments)
         assert shown.returncode == 0, shown.stderr
     assert status(desk)["cost"] == 0.5

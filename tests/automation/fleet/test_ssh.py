@@ -1,4 +1,6 @@
-"""A fleet on a host behind a real sshd: exactly once whatever is cut, all of it ended in seconds, keys on stdin."""
+"""A fleet on a host behind a real sshd: exactly once whatever is cut, all of it ended in seconds,
+keys on stdin.
+"""
 
 import getpass
 import json
@@ -46,7 +48,9 @@ class Host:
             "HOME": str(self.desk.folder),
             "CODELOOP_DISABLE_MODELS_FETCH": "1",
         }
-        command = shlex.join(["env", *(f"{name}={value}" for name, value in home.items()), *self.desk.command])
+        command = shlex.join(
+            ["env", *(f"{name}={value}" for name, value in home.items()), *self.desk.command]
+        )
         driver_address = f"ssh:{getpass.getuser()}@127.0.0.1:{self.port}"
         return [
             "--on",
@@ -61,7 +65,9 @@ class Host:
 
     def start(self) -> None:
         assert SSHD is not None
-        self.daemon = subprocess.Popen([SSHD, "-D", "-f", str(self.folder / "sshd_config")], stdin=subprocess.DEVNULL)
+        self.daemon = subprocess.Popen(
+            [SSHD, "-D", "-f", str(self.folder / "sshd_config")], stdin=subprocess.DEVNULL
+        )
         for _ in range(600):
             with suppress(OSError), socket.create_connection(("127.0.0.1", self.port), 1):
                 return
@@ -99,7 +105,10 @@ class Host:
         """What of this host's jobs is still there: processes, and folders of workers."""
         mark = f"CODELOOP_HOME={self.desk.home}"
         folders = (self.desk.home / "data" / "fleet-worker").glob("*/")
-        return [*(str(each.pid) for each in list_processes(mark) if each.has_marker), *map(str, folders)]
+        return [
+            *(str(each.pid) for each in list_processes(mark) if each.has_marker),
+            *map(str, folders),
+        ]
 
 
 @contextmanager
@@ -108,7 +117,9 @@ def running_host(tmp_path: Path) -> Generator[Host]:
     folder.mkdir(mode=0o700)
     (tmp_path / "host").mkdir()
     for name in ("host_key", "user_key"):
-        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / name)], check=True)
+        subprocess.run(
+            ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / name)], check=True
+        )
     port = find_free_port()
     (folder / "sshd_config").write_text(
         f"ListenAddress 127.0.0.1:{port}\nHostKey {folder}/host_key\nAuthorizedKeysFile {folder}/user_key.pub\n"
@@ -133,7 +144,14 @@ def running_host(tmp_path: Path) -> Generator[Host]:
 def serving_git(folder: Path) -> Generator[str]:
     """Serve a folder's repositories by git's own protocol."""
     port = find_free_port()
-    command = ["git", "daemon", "--reuseaddr", "--export-all", f"--base-path={folder}", "--listen=127.0.0.1"]
+    command = [
+        "git",
+        "daemon",
+        "--reuseaddr",
+        "--export-all",
+        f"--base-path={folder}",
+        "--listen=127.0.0.1",
+    ]
     daemon = subprocess.Popen([*command, f"--port={port}"], start_new_session=True)
     try:
         yield f"git://127.0.0.1:{port}"
@@ -163,7 +181,9 @@ def test_each_job_has_its_effect_exactly_once_when_connections_are_cut(tmp_path:
         host.desk.use(server, options={"apiKey": "{env:FLEET_KEY}"})
         repositories = [str(source)] * 5 + [f"{address}/work"]
         jobs = zip(ids, repositories, strict=True)
-        table = write_table(desk, [{"id": name, "repository": address, "prompt": "add"} for name, address in jobs])
+        table = write_table(
+            desk, [{"id": name, "repository": address, "prompt": "add"} for name, address in jobs]
+        )
         for victim in ("worker", "coordinator", "connection"):
             coordinator = desk.start("fleet", "run", table, "--at-once", "2", *host.flags)
             time.sleep(draw.uniform(3, 6))
@@ -177,7 +197,9 @@ def test_each_job_has_its_effect_exactly_once_when_connections_are_cut(tmp_path:
             else:
                 coordinator.terminate()
             coordinator.communicate()
-            assert victim == "worker" or until_empty(host) == [], "what a killed worker left, the next one ends"
+            assert victim == "worker" or until_empty(host) == [], (
+                "what a killed worker left, the next one ends"
+            )
         last = desk.run("fleet", "run", table, "--at-once", "2", *host.flags)
         assert last.returncode == 0, last.stderr
         assert until_empty(host) == []
@@ -189,7 +211,10 @@ def test_each_job_has_its_effect_exactly_once_when_connections_are_cut(tmp_path:
         work = folder / name / "work"
         assert (work / "log").read_text() == "start\nline\n"
         commits = subprocess.run(
-            ["git", "-C", str(work), "log", "--oneline", f"codeloop/{name}"], capture_output=True, text=True, check=True
+            ["git", "-C", str(work), "log", "--oneline", f"codeloop/{name}"],
+            capture_output=True,
+            text=True,
+            check=True,
         )
         assert len(commits.stdout.splitlines()) == 2
         assert "+line" in json.loads((folder / name / "result.json").read_bytes())["diff"]
@@ -203,8 +228,15 @@ def test_a_stop_ends_what_runs_on_the_host_and_no_process_shows_a_key(tmp_path: 
     command = f"sleep 600.{os.getpid()}"  # of this run alone, whatever else runs on the machine
     shown_command = command.replace(" ", "\0").encode()
     with serving(steps(bash(command), DONE)) as server, running_host(tmp_path) as host:
-        host.desk.use(server, options={"apiKey": "{env:FLEET_KEY}"}, sandbox="off", permission={"bash": "allow"})
-        table = write_table(desk, [{"id": f"j{at}", "repository": str(source), "prompt": "wait"} for at in range(2)])
+        host.desk.use(
+            server,
+            options={"apiKey": "{env:FLEET_KEY}"},
+            sandbox="off",
+            permission={"bash": "allow"},
+        )
+        table = write_table(
+            desk, [{"id": f"j{at}", "repository": str(source), "prompt": "wait"} for at in range(2)]
+        )
         coordinator = desk.start("fleet", "run", table, "--at-once", "2", *host.flags)
         try:
             while (shown := _command_lines()).count(shown_command) < 2:
@@ -221,16 +253,23 @@ def test_a_stop_ends_what_runs_on_the_host_and_no_process_shows_a_key(tmp_path: 
             coordinator.communicate()
         assert left == []
         assert shown_command not in _command_lines()
-        assert took < 60, "5 s on a machine that is not busy, and two minutes if it waited for the jobs"
+        assert took < 60, (
+            "5 s on a machine that is not busy, and two minutes if it waited for the jobs"
+        )
         assert status(desk)["waiting"] == 2
 
 
 @needs_sshd
 @pytest.mark.slow
-def test_a_worker_that_hears_nothing_ends_its_job_though_the_connection_stands(tmp_path: Path) -> None:
+def test_a_worker_that_hears_nothing_ends_its_job_though_the_connection_stands(
+    tmp_path: Path,
+) -> None:
     desk = Desk(tmp_path, {"FLEET_KEY": KEY})
     source = repository(desk)
-    with serving(steps(bash("echo line >> log; sleep 6"), DONE)) as server, running_host(tmp_path) as host:
+    with (
+        serving(steps(bash("echo line >> log; sleep 6"), DONE)) as server,
+        running_host(tmp_path) as host,
+    ):
         host.desk.use(server, options={"apiKey": "{env:FLEET_KEY}"})
         host.desk.limits["automation.FLEET_LEASE"] = 3_000
         table = write_table(desk, [{"id": "one", "repository": str(source), "prompt": "add"}])
@@ -262,15 +301,29 @@ def test_a_host_that_is_gone_leaves_its_jobs_to_others_and_says_why(tmp_path: Pa
     with serving(steps(bash("echo line >> log"), DONE)) as server, running_host(tmp_path) as host:
         desk.use(server)
         table = write_table(desk, [{"id": "one", "repository": str(source), "prompt": "add"}])
-        lost = desk.run("fleet", "run", table, "--at-once", "1", *host.flags[:-4], "--codeloop", "no-such-program")
+        lost = desk.run(
+            "fleet",
+            "run",
+            table,
+            "--at-once",
+            "1",
+            *host.flags[:-4],
+            "--codeloop",
+            "no-such-program",
+        )
         assert lost.returncode == 130
-        assert "gave no result: codeloop was not found there. Say how to start it with --codeloop." in lost.stderr
+        assert (
+            "gave no result: codeloop was not found there. Say how to start it with --codeloop."
+            in lost.stderr
+        )
         host.stop()
         lost = desk.run("fleet", "run", table, "--at-once", "1", *host.flags)
         assert lost.returncode == 130
         assert "Connection refused" in lost.stderr
         assert desk.run("fleet", "run", table, "--on", "here", *host.flags).returncode == 0
-    assert (desk.home / "data" / "fleet" / "jobs" / "jobs" / "one" / "work" / "log").read_text() == "start\nline\n"
+    assert (
+        desk.home / "data" / "fleet" / "jobs" / "jobs" / "one" / "work" / "log"
+    ).read_text() == "start\nline\n"
 
 
 def test_what_is_no_host_is_refused() -> None:

@@ -35,9 +35,9 @@ def test_the_next_time_is_the_first_one_after(when: str, after: str, due: str) -
 
 
 def test_of_many_missed_times_the_latest_counts() -> None:
-    assert parse_cron("0 7 * * *").find_latest_due_time(at("2026-11-01T07:00"), at("2026-11-26T06:59")) == at(
-        "2026-11-25T07:00"
-    )
+    assert parse_cron("0 7 * * *").find_latest_due_time(
+        at("2026-11-01T07:00"), at("2026-11-26T06:59")
+    ) == at("2026-11-25T07:00")
 
 
 WRONG = """

@@ -1,4 +1,6 @@
-"""`codeloop schedule`, with stand-ins for `crontab` and `systemctl` that refuse what the real ones refuse."""
+"""`codeloop schedule`, with stand-ins for `crontab` and `systemctl` that refuse
+what the real ones refuse.
+"""
 
 import json
 import os
@@ -70,7 +72,9 @@ def stand_in(folder: Path, name: str, code: str) -> None:
     program = folder / f"{name}.py"
     program.write_text(code)
     # Not as the interpreter of a script: the path of a clone may have blanks.
-    (folder / name).write_text(f'#!/bin/sh\nexec {shlex.join([sys.executable, "-S", str(program)])} "$@"\n')
+    (folder / name).write_text(
+        f'#!/bin/sh\nexec {shlex.join([sys.executable, "-S", str(program)])} "$@"\n'
+    )
     (folder / name).chmod(0o755)
 
 
@@ -102,8 +106,12 @@ def test_a_crontab_runs_what_was_missed_once_and_nothing_is_left_of_it(tmp_path:
     desk = Desk(tmp_path, {"PATH": f"{programs}:{os.environ['PATH']}"})
     with serving(steps(bash("sleep 1"), Answer(text="Nothing new."))) as server:
         desk.use(server, sandbox="off", permission={"bash": "allow"})
-        hour = (datetime.now().astimezone().hour + 12) % 24  # far from now, so that it does not come meanwhile
-        added = desk.run("schedule", "add", f"0 {hour} * * *", "--max-cost", "0.5", "look", "for", "news")
+        hour = (
+            datetime.now().astimezone().hour + 12
+        ) % 24  # far from now, so that it does not come meanwhile
+        added = desk.run(
+            "schedule", "add", f"0 {hour} * * *", "--max-cost", "0.5", "look", "for", "news"
+        )
         assert "look-for-news runs next at" in added.stdout, added.stderr
         assert "by cron" in added.stdout
         table = (programs / "table").read_text()
@@ -120,7 +128,9 @@ def test_a_crontab_runs_what_was_missed_once_and_nothing_is_left_of_it(tmp_path:
         (run,) = stored(desk)[0]["runs"]
         assert (run["state"], run["text"], run["steps"]) == ("done", "Nothing new.", 2)
         assert run["due"] == stored(desk)[0]["last_due"]
-        assert "codeloop: look-for-news is done | Nothing new." in (programs / "notified").read_text()
+        assert (
+            "codeloop: look-for-news is done | Nothing new." in (programs / "notified").read_text()
+        )
 
         assert "done" in desk.run("schedule", "list").stdout
         shown = desk.run("schedule", "show", "look-for-news").stdout
@@ -157,7 +167,10 @@ def test_one_runs_at_a_time_and_a_run_that_takes_too_long_is_ended(tmp_path: Pat
         (desk.work / "go").touch()
         assert running.communicate(timeout=60)[0] == "Done.\n"
         assert "time limit of 3 s" in desk.run("schedule", "run", "slow").stdout
-        assert {row["id"]: row["runs"][-1]["state"] for row in stored(desk)} == {"held": "done", "slow": "failed"}
+        assert {row["id"]: row["runs"][-1]["state"] for row in stored(desk)} == {
+            "held": "done",
+            "slow": "failed",
+        }
 
 
 def test_systemd_gets_a_timer_that_is_persistent_and_loses_it_again(tmp_path: Path) -> None:
@@ -179,7 +192,9 @@ def test_systemd_gets_a_timer_that_is_persistent_and_loses_it_again(tmp_path: Pa
 
 
 def test_systemd_gets_what_it_expands_escaped_and_all_else_as_it_is(tmp_path: Path) -> None:
-    """It expands variables in arguments, but neither in the values of variables nor in the name of the program."""
+    """It expands variables in arguments, but neither in the values of variables nor
+    in the name of the program.
+    """
     programs = tmp_path / "bin"
     stand_in(programs, "systemctl", SYSTEMCTL)
     desk = Desk(tmp_path, {"PATH": f"{programs}:{os.environ['PATH']}:/odd/$HOME/50%"})
@@ -191,7 +206,11 @@ def test_systemd_gets_what_it_expands_escaped_and_all_else_as_it_is(tmp_path: Pa
 def test_what_can_not_be_installed_is_not_scheduled(tmp_path: Path) -> None:
     programs = tmp_path / "bin"
     stand_in(programs, "systemctl", "import sys; sys.exit('offline')")
-    stand_in(programs, "crontab", "import sys; sys.exit('no crontab for user' if sys.argv[1] == '-l' else 'disk full')")
+    stand_in(
+        programs,
+        "crontab",
+        "import sys; sys.exit('no crontab for user' if sys.argv[1] == '-l' else 'disk full')",
+    )
     desk = Desk(tmp_path, {"PATH": f"{programs}:{os.environ['PATH']}"})
     added = desk.run("schedule", "add", "@daily", "look")
     assert (added.returncode, "disk full" in added.stderr) == (1, True)

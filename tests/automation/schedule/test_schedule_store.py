@@ -37,7 +37,9 @@ def test_what_another_process_adds_while_the_last_schedule_is_removed_is_kept(
     assert [each.id for each in store.list_all()] == ["new"]
 
 
-def test_a_folder_that_another_process_removes_is_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_that_another_process_removes_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     store = ScheduleStore(tmp_path)
     folders: list[Path] = []
 

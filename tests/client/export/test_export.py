@@ -1,4 +1,6 @@
-"""A session as a page and as Markdown: all that was said is there, and nothing of it becomes markup."""
+"""A session as a page and as Markdown: all that was said is there,
+and nothing of it becomes markup.
+"""
 
 from html.parser import HTMLParser
 from pathlib import Path
@@ -56,7 +58,10 @@ async def test_a_session_is_written_for_people(tmp_path: Path) -> None:
 
 async def test_a_trajectory_has_every_step_with_calls_results_and_sums(tmp_path: Path) -> None:
     script = [
-        make_answer(make_call("write", filePath="a.txt", content="hello\n"), make_call("read", filePath="none.txt")),
+        make_answer(
+            make_call("write", filePath="a.txt", content="hello\n"),
+            make_call("read", filePath="none.txt"),
+        ),
         ScriptedAnswer(text="Done."),
     ]
     async with open_scripted_project(tmp_path, script) as it:
@@ -65,11 +70,17 @@ async def test_a_trajectory_has_every_step_with_calls_results_and_sums(tmp_path:
         messages = await it.client.call(SESSION_MESSAGES, ListMessages(session_id=it.session_id))
         written = export_atif(session, messages)
         steps = written["steps"]
-        assert [(step["step_id"], step["source"]) for step in steps] == [(1, "user"), (2, "agent"), (3, "agent")]
+        assert [(step["step_id"], step["source"]) for step in steps] == [
+            (1, "user"),
+            (2, "agent"),
+            (3, "agent"),
+        ]
         assert (steps[0]["message"], steps[2]["message"]) == ("write hello", "Done.")
         assert [each["function_name"] for each in steps[1]["tool_calls"]] == ["write", "read"]
         results = steps[1]["observation"]["results"]
-        assert [each["source_call_id"] for each in results] == [each["tool_call_id"] for each in steps[1]["tool_calls"]]
+        assert [each["source_call_id"] for each in results] == [
+            each["tool_call_id"] for each in steps[1]["tool_calls"]
+        ]
         assert "none.txt" in results[1]["content"]
         total = sum(step["metrics"]["prompt_tokens"] for step in steps[1:])
         assert 0 < total <= written["final_metrics"]["total_prompt_tokens"]

@@ -27,8 +27,14 @@ def test_each_choice_of_a_form_is_read_as_its_answer() -> None:
 
 def test_a_long_choice_is_on_one_line_without_the_marks_of_a_terminal() -> None:
     pattern = f"make {'all ' * 15}*"
-    assert choices(request(pattern, "ninja *"))[1] == f"Allow for this session: every `{pattern}`, `ninja *`"
-    assert choices(request(pattern, "ninja *"))[2] == f"Allow always: every `{pattern}`, `ninja *` in this project"
+    assert (
+        choices(request(pattern, "ninja *"))[1]
+        == f"Allow for this session: every `{pattern}`, `ninja *`"
+    )
+    assert (
+        choices(request(pattern, "ninja *"))[2]
+        == f"Allow always: every `{pattern}`, `ninja *` in this project"
+    )
 
 
 def test_always_is_a_refusal_where_the_form_does_not_offer_it() -> None:

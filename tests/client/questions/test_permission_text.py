@@ -1,4 +1,6 @@
-"""A permission request in words: nothing that the answer decides is out of sight without saying so."""
+"""A permission request in words: nothing that the answer decides is out of
+sight without saying so.
+"""
 
 import pytest
 
@@ -31,7 +33,9 @@ def test_of_a_very_long_row_the_end_is_shown_and_that_something_is_left_out() ->
     assert "  … more of this line" in shown
 
 
-def test_of_a_long_row_of_characters_without_a_width_the_end_is_shown_and_that_something_is_left_out() -> None:
+def test_of_a_long_row_of_characters_without_a_width_the_end_is_shown_and_that_something_is_left_out() -> (
+    None
+):
     """A letter with an accent put over it is two characters in one cell."""
     shown = rows(f"edit: {ACCENTED * 5000}, {HOOK}")
     assert HOOK in shown[-1]
@@ -57,7 +61,12 @@ def test_a_line_break_in_a_name_makes_no_row() -> None:
 )
 def test_what_an_mcp_server_wants_is_said_in_words(permission: str, words: str) -> None:
     request = PermissionRequest(
-        id="per_1", session_id="ses_1", permission=permission, patterns=["files"], always=[], metadata={"diff": "+x"}
+        id="per_1",
+        session_id="ses_1",
+        permission=permission,
+        patterns=["files"],
+        always=[],
+        metadata={"diff": "+x"},
     )
     assert describe_request(request, Requester("files_read"), 80, 10).title.startswith(words)
 

@@ -1,4 +1,6 @@
-"""What restricts in the shape of OpenCode 2, or of Claude Code, is enforced or refused, trusted or not."""
+"""What restricts in the shape of OpenCode 2, or of Claude Code, is enforced or refused,
+trusted or not.
+"""
 
 import json
 from typing import Any
@@ -43,7 +45,12 @@ def deny(action: str, resource: str = "*") -> dict[str, str]:
         ({"agent": {"build": {"permissions": [deny("shell")]}}}, "bash", "ls", "build"),
         ({"agents": {"build": {"permission": {"bash": "deny"}}}}, "bash", "ls", "build"),
         ({"policies": [deny("tool.use", "shell")]}, "bash", "ls", "build"),
-        ({"experimental": {"policies": [deny("tool.use", "webfetch")]}}, "webfetch", "http://x", "build"),
+        (
+            {"experimental": {"policies": [deny("tool.use", "webfetch")]}},
+            "webfetch",
+            "http://x",
+            "build",
+        ),
         ({"websearch": False}, "websearch", "x", "build"),
         ({"permission": {"shell": "deny"}}, "bash", "ls", "build"),
         ({"permission": {"write": "deny"}}, "edit", "a", "build"),
@@ -62,7 +69,9 @@ def test_what_denies_is_denied(
     assert not [line for line in loaded.warnings if "unknown key permissions" in line]
 
 
-def test_what_allows_counts_in_the_users_own_configuration_and_not_in_an_untrusted_projects(world: World) -> None:
+def test_what_allows_counts_in_the_users_own_configuration_and_not_in_an_untrusted_projects(
+    world: World,
+) -> None:
     allowing = {"permissions": [{"action": "shell", "resource": "ls *", "effect": "allow"}]}
     world.globally({"permission": {"bash": "ask"}, **allowing})
     assert judge(world.load(trusted=False).config, "bash", "ls x") == "allow"
@@ -76,7 +85,10 @@ def test_what_allows_counts_in_the_users_own_configuration_and_not_in_an_untrust
 @pytest.mark.parametrize("trusted", [True, False])
 def test_what_is_disabled_is_off(world: World, *, trusted: bool) -> None:
     world.globally(
-        {"mcp": {"servers": {"mine": {"type": "remote", "url": "https://x"}}}, "provider": {"p": {"blacklist": ["a"]}}}
+        {
+            "mcp": {"servers": {"mine": {"type": "remote", "url": "https://x"}}},
+            "provider": {"p": {"blacklist": ["a"]}},
+        }
     )
     world.write(
         "opencode.json",
@@ -105,14 +117,26 @@ def test_policies_leave_the_providers_that_they_allow(world: World) -> None:
 @pytest.mark.parametrize(
     ("settings", "says"),
     [
-        ({"permissions": [{"action": "shell", "effect": "forbid"}]}, r"permissions\[0\]\.effect: expected"),
+        (
+            {"permissions": [{"action": "shell", "effect": "forbid"}]},
+            r"permissions\[0\]\.effect: expected",
+        ),
         ({"permissions": ["shell"]}, r"permissions\[0\]: expected an object"),
         ({"permissions": 3}, "permissions: expected"),
-        ({"policies": [deny("integration.use", "github")]}, "can't express a policy that says deny"),
-        ({"policies": [deny("provider.use", "open*")]}, "can't express a policy that denies the providers"),
+        (
+            {"policies": [deny("integration.use", "github")]},
+            "can't express a policy that says deny",
+        ),
+        (
+            {"policies": [deny("provider.use", "open*")]},
+            "can't express a policy that denies the providers",
+        ),
         ({"policies": {"a": 1}}, "expected a list of policies"),
         ({"plugins": ["-guard"]}, "can't express '-guard'"),
-        ({"agents": {"build": {"permissions": [{"effect": "deny"}]}}}, r"agents\.build\.permissions\[0\]: expected"),
+        (
+            {"agents": {"build": {"permissions": [{"effect": "deny"}]}}},
+            r"agents\.build\.permissions\[0\]: expected",
+        ),
     ],
 )
 def test_what_can_not_be_read_is_refused_with_its_place(
@@ -136,7 +160,10 @@ def test_a_settings_file_that_is_named_for_its_hooks_denies_what_it_denies(world
 
 def test_a_question_of_an_extension_lifts_no_denial(world: World) -> None:
     world.globally({"permission": {"bash": "allow", "read": "deny"}})
-    values = {"permission": {"read": "ask", "bash": "ask"}, "agent": {"build": {"permission": {"edit": "deny"}}}}
+    values = {
+        "permission": {"read": "ask", "bash": "ask"},
+        "agent": {"build": {"permission": {"edit": "deny"}}},
+    }
     layer = Layer("extensions", "an extension", world.root, Document("", values))
     config = world.load(extra=ExtraLayers((layer,))).config
     assert [judge(config, name) for name in ("read", "bash", "edit")] == ["deny", "ask", "deny"]

@@ -1,4 +1,6 @@
-"""Of every setting there is, an untrusted project gets nothing looser; a new one is ignored until it is listed here."""
+"""Of every setting there is, an untrusted project gets nothing looser;
+a new one is ignored until it is listed here.
+"""
 
 from typing import Any
 
@@ -31,7 +33,13 @@ LOOSER: dict[str, list[Any]] = {
     "lsp": [True, {"x": {"command": ["sh"], "extensions": [".x"]}}],
     "model": ["evil/m"],
     "small_model": ["evil/m"],
-    "instructions": [["/etc/passwd"], ["~/.ssh/id_rsa"], ["../x"], ["{file:/etc/passwd}"], ["{env:HOME}/x"]],
+    "instructions": [
+        ["/etc/passwd"],
+        ["~/.ssh/id_rsa"],
+        ["../x"],
+        ["{file:/etc/passwd}"],
+        ["{env:HOME}/x"],
+    ],
 }
 """For each setting that a project may tighten: values that would loosen what the person has."""
 OWN: dict[str, Any] = {
@@ -50,7 +58,16 @@ OWN: dict[str, Any] = {
 HARMLESS = {"compaction"}
 RULES = {"permission", "restrictions", "agent"}
 """Tested by `test_filter.py`, rule by rule."""
-SAMPLES: list[Any] = [True, False, 1, "x/y", "on", ["x"], {"x": "y"}, {"x": {"command": "sh", "enabled": True}}]
+SAMPLES: list[Any] = [
+    True,
+    False,
+    1,
+    "x/y",
+    "on",
+    ["x"],
+    {"x": "y"},
+    {"x": {"command": "sh", "enabled": True}},
+]
 
 
 def known(values: dict[str, Any]) -> dict[str, Any]:
@@ -69,7 +86,9 @@ def test_a_looser_value_changes_nothing(world: World, key: str) -> None:
 @pytest.mark.parametrize("key", sorted({*Config.__struct_fields__} - {*LOOSER} - HARMLESS - RULES))
 def test_what_is_not_listed_is_ignored_whatever_it_holds(world: World, key: str) -> None:
     for value in SAMPLES:
-        layer = Layer("project", "codeloop.json", world.root, Document("", {key: value}), is_project=True)
+        layer = Layer(
+            "project", "codeloop.json", world.root, Document("", {key: value}), is_project=True
+        )
         kept, ignored = filter_layer(NormalisedValues(layer, {key: value}), {})
         assert kept.values == {}, value
         assert ignored, value

@@ -1,4 +1,6 @@
-"""A project that is not trusted: it can tighten, everything else is ignored and named in one line."""
+"""A project that is not trusted: it can tighten,
+everything else is ignored and named in one line.
+"""
 
 from itertools import product
 from typing import Any
@@ -28,27 +30,47 @@ PATTERNS = st.sampled_from(
     ["*", "git *", "git push *", "*.env", "locked/*", "locked/a", "?ocked/*", "rm -rf *", "*push*"]
 )
 PERMISSIONS = st.one_of(
-    ACTIONS, st.dictionaries(NAMES, st.one_of(ACTIONS, st.dictionaries(PATTERNS, ACTIONS, max_size=3)), max_size=4)
+    ACTIONS,
+    st.dictionaries(
+        NAMES, st.one_of(ACTIONS, st.dictionaries(PATTERNS, ACTIONS, max_size=3)), max_size=4
+    ),
 )
 SECTIONS = st.fixed_dictionaries(
     {},
     optional={
         "permission": PERMISSIONS,
-        "tools": st.dictionaries(st.sampled_from(["bash", "write", "read", "*"]), st.booleans(), max_size=2),
-        "agent": st.fixed_dictionaries({}, optional={"build": st.fixed_dictionaries({"permission": PERMISSIONS})}),
-        "mode": st.fixed_dictionaries({}, optional={"build": st.fixed_dictionaries({"permission": PERMISSIONS})}),
+        "tools": st.dictionaries(
+            st.sampled_from(["bash", "write", "read", "*"]), st.booleans(), max_size=2
+        ),
+        "agent": st.fixed_dictionaries(
+            {}, optional={"build": st.fixed_dictionaries({"permission": PERMISSIONS})}
+        ),
+        "mode": st.fixed_dictionaries(
+            {}, optional={"build": st.fixed_dictionaries({"permission": PERMISSIONS})}
+        ),
     },
 )
 NEEDS = [
     Need(permission=permission, patterns=(pattern,))
     for permission in ("bash", "edit", "read", "webfetch")
-    for pattern in ("git push origin", "git", "ls", "locked/a", "locked/.env", "x.env", "rm -rf /", "pushd")
+    for pattern in (
+        "git push origin",
+        "git",
+        "ls",
+        "locked/a",
+        "locked/.env",
+        "x.env",
+        "rm -rf /",
+        "pushd",
+    )
 ]
 
 
 def judge(config: Config, need: Need, agent: str = "build") -> str:
     own = RuleLayer("own", (*BUILT_IN, *build_rules(config, agent, BUILT_IN)))
-    return judge_need(need, restrict([(own,)], RuleLayer("project", list_restrictions(config, agent))))[0].action
+    return judge_need(
+        need, restrict([(own,)], RuleLayer("project", list_restrictions(config, agent)))
+    )[0].action
 
 
 def verdicts(config: Config, agent: str = "build") -> list[str]:
@@ -75,7 +97,10 @@ def test_no_need_is_judged_looser_with_an_untrusted_project(
 
 def test_a_project_s_ask_and_deny_count_and_its_allow_does_not(world: World) -> None:
     world.globally({"permission": {"bash": {"*": "ask", "git push *": "deny"}}})
-    world.write("opencode.json", {"permission": {"bash": "ask", "read": "deny", "edit": "allow", "webfetch": "allow"}})
+    world.write(
+        "opencode.json",
+        {"permission": {"bash": "ask", "read": "deny", "edit": "allow", "webfetch": "allow"}},
+    )
     loaded = world.load(trusted=False)
     wanted = {
         ("bash", "git push x"): "deny",
@@ -111,7 +136,13 @@ EVERYTHING: dict[str, Any] = {
     "share": "auto",
     "autoupdate": True,
     "agent": {
-        "build": {"prompt": "{file:/etc/passwd}", "model": "a/b", "steps": 500, "description": "x", "mode": "all"}
+        "build": {
+            "prompt": "{file:/etc/passwd}",
+            "model": "a/b",
+            "steps": 500,
+            "description": "x",
+            "mode": "all",
+        }
     },
 }
 
@@ -126,7 +157,10 @@ def test_whatever_could_loosen_or_execute_is_ignored_and_named_in_one_line(world
     assert "\n" not in warning
     assert "is not trusted" in warning
     assert warning.endswith("codeloop trust")
-    assert f"{', '.join(list(EVERYTHING)[:14])}, agent.build.prompt, agent.build.model and 3 more" in warning
+    assert (
+        f"{', '.join(list(EVERYTHING)[:14])}, agent.build.prompt, agent.build.model and 3 more"
+        in warning
+    )
 
 
 def test_all_layers_of_a_project_share_one_warning(world: World) -> None:
@@ -137,7 +171,10 @@ def test_all_layers_of_a_project_share_one_warning(world: World) -> None:
 
 
 def test_a_project_without_anything_to_ignore_is_not_mentioned(world: World) -> None:
-    world.write("opencode.json", {"permission": {"bash": "ask"}, "$schema": "x", "theme": "y", "mode": {"plan": {}}})
+    world.write(
+        "opencode.json",
+        {"permission": {"bash": "ask"}, "$schema": "x", "theme": "y", "mode": {"plan": {}}},
+    )
     assert world.load(trusted=False).warnings == ()
 
 
@@ -148,10 +185,18 @@ def test_a_project_without_anything_to_ignore_is_not_mentioned(world: World) -> 
         ({"share": "disabled"}, {"share": "manual"}, {"share": "disabled"}),
         ({"share": "auto"}, {"share": "manual"}, {"share": "manual"}),
         ({"snapshot": False}, {"snapshot": True}, {"snapshot": True}),
-        ({"disabled_providers": ["a"]}, {"disabled_providers": ["b", "a"]}, {"disabled_providers": ["a", "b"]}),
+        (
+            {"disabled_providers": ["a"]},
+            {"disabled_providers": ["b", "a"]},
+            {"disabled_providers": ["a", "b"]},
+        ),
         ({"disabled_providers": ["a"]}, {"disabled_providers": []}, {"disabled_providers": ["a"]}),
         ({}, {"enabled_providers": ["a"]}, {"enabled_providers": ["a"]}),
-        ({"enabled_providers": ["a", "b"]}, {"enabled_providers": ["b", "c"]}, {"enabled_providers": ["b"]}),
+        (
+            {"enabled_providers": ["a", "b"]},
+            {"enabled_providers": ["b", "c"]},
+            {"enabled_providers": ["b"]},
+        ),
         ({"lsp": {"x": {"command": ["x"]}}}, {"lsp": False}, {"lsp": False}),
         ({}, {"model": "anthropic/claude"}, {"model": "anthropic/claude"}),
         ({"model": "local/small"}, {"model": "anthropic/claude"}, {"model": "local/small"}),
@@ -162,7 +207,11 @@ def test_a_project_without_anything_to_ignore_is_not_mentioned(world: World) -> 
             {"instructions": ["b.md", "docs/*.md"]},
             {"instructions": ["~/a", "b.md", "docs/*.md"]},
         ),
-        ({}, {"instructions": ["/etc/passwd", "~/x", "$HOME/x", "a/../../x", "http://e/x"]}, {"instructions": []}),
+        (
+            {},
+            {"instructions": ["/etc/passwd", "~/x", "$HOME/x", "a/../../x", "http://e/x"]},
+            {"instructions": []},
+        ),
     ],
 )
 def test_a_setting_may_only_get_tighter(
@@ -175,18 +224,24 @@ def test_a_setting_may_only_get_tighter(
 
 
 @pytest.mark.parametrize(
-    ("own", "wanted", "expected"), [(None, 100, 100), (None, 5000, None), (50, 100, 50), (50, 20, 20), (50, 0, 50)]
+    ("own", "wanted", "expected"),
+    [(None, 100, 100), (None, 5000, None), (50, 100, 50), (50, 20, 20), (50, 0, 50)],
 )
-def test_tool_output_may_only_get_smaller(world: World, own: int | None, wanted: int, expected: int | None) -> None:
+def test_tool_output_may_only_get_smaller(
+    world: World, own: int | None, wanted: int, expected: int | None
+) -> None:
     world.globally({"tool_output": {"max_lines": own}} if own else {})
     world.write("codeloop.json", {"tool_output": {"max_lines": wanted}})
     assert world.load(trusted=False).config.tool_output.max_lines == expected
 
 
 @pytest.mark.parametrize(
-    ("own", "wanted", "expected"), [(None, 9, 9), (10, 9, 9), (10, 11, 10), (10, 0, 10), (10, -1, 10)]
+    ("own", "wanted", "expected"),
+    [(None, 9, 9), (10, 9, 9), (10, 11, 10), (10, 0, 10), (10, -1, 10)],
 )
-def test_an_agent_may_only_get_fewer_steps(world: World, own: int | None, wanted: int, expected: int) -> None:
+def test_an_agent_may_only_get_fewer_steps(
+    world: World, own: int | None, wanted: int, expected: int
+) -> None:
     world.globally({"agent": {"build": {"steps": own}}} if own else {})
     world.write("codeloop.json", {"agent": {"build": {"maxSteps": wanted}}})
     assert world.load(trusted=False).config.agent["build"].steps == expected
@@ -207,14 +262,23 @@ def test_more_rules_than_anybody_needs_are_refused(world: World) -> None:
 
 
 def test_rules_that_would_take_long_to_compare_are_refused(world: World) -> None:
-    world.write("codeloop.json", {"permission": {"bash": {f"*{'a?' * 30}{number}*": "ask" for number in range(100)}}})
-    with pytest.raises(CodeloopError, match=r"codeloop.json:1:\d+: the permission rules .* are too long"):
+    world.write(
+        "codeloop.json",
+        {"permission": {"bash": {f"*{'a?' * 30}{number}*": "ask" for number in range(100)}}},
+    )
+    with pytest.raises(
+        CodeloopError, match=r"codeloop.json:1:\d+: the permission rules .* are too long"
+    ):
         world.load(trusted=False)
     assert len(world.load(trusted=True).config.permission) == 100
 
 
-@pytest.mark.parametrize("name", ["opencode.json", "codeloop.jsonc", ".opencode/opencode.json", ".codeloop"])
-def test_a_link_out_of_the_project_is_not_read_and_none_of_its_words_are_shown(world: World, name: str) -> None:
+@pytest.mark.parametrize(
+    "name", ["opencode.json", "codeloop.jsonc", ".opencode/opencode.json", ".codeloop"]
+)
+def test_a_link_out_of_the_project_is_not_read_and_none_of_its_words_are_shown(
+    world: World, name: str
+) -> None:
     secret = world.write(world.top / "outside" / "codeloop.json", "s3cret:x:0")
     file = world.root / name
     file.parent.mkdir(exist_ok=True)
@@ -229,7 +293,8 @@ def test_a_link_out_of_the_project_is_not_read_and_none_of_its_words_are_shown(w
 
 def test_restrictions_keep_their_origin(world: World) -> None:
     file = world.write(
-        "codeloop.json", '{\n"instructions": ["/x", "a.md"],\n"agent": {"b": {"permission": {"bash":\n"deny"}}}}'
+        "codeloop.json",
+        '{\n"instructions": ["/x", "a.md"],\n"agent": {"b": {"permission": {"bash":\n"deny"}}}}',
     )
     provenance = origins(world.load(trusted=False))
     assert provenance["agent.b.restrictions[0]"] == f"{file}:4:1"
@@ -240,8 +305,26 @@ def origins(loaded: LoadedConfig) -> dict[str, str]:
     return {name: str(origin) for name, origin in loaded.provenance.items()}
 
 
-KINDS: tuple[Any, ...] = (None, 1.5, 0, True, "x", [], [[], {}, None], {"a": {"b": [1]}}, {"a": "deny"})
-MODEL_EVENTS = ("instructions", "model", "disabled_providers", "share", "tool_output", "compaction", "snapshot")
+KINDS: tuple[Any, ...] = (
+    None,
+    1.5,
+    0,
+    True,
+    "x",
+    [],
+    [[], {}, None],
+    {"a": {"b": [1]}},
+    {"a": "deny"},
+)
+MODEL_EVENTS = (
+    "instructions",
+    "model",
+    "disabled_providers",
+    "share",
+    "tool_output",
+    "compaction",
+    "snapshot",
+)
 SHAPED = ("permission", "agent", "mode", "tools", "provider", "command", "autoshare", "logLevel")
 
 

@@ -1,4 +1,6 @@
-"""What trust is bound to: links, folders in folders, files that come and go, too many of them, several processes."""
+"""What trust is bound to: links, folders in folders, files that come and go, too many of them,
+several processes.
+"""
 
 import json
 import os
@@ -43,7 +45,10 @@ def state(paths: Paths, root: Path, directory: Path | None = None) -> TrustState
 
 
 def changes(paths: Paths, root: Path, directory: Path | None = None) -> list[str]:
-    return [f"{change.what} {change.path}" for change in list_trust_changes(paths, root, directory or root)]
+    return [
+        f"{change.what} {change.path}"
+        for change in list_trust_changes(paths, root, directory or root)
+    ]
 
 
 def test_nobody_trusted_it(paths: Paths, root: Path) -> None:
@@ -85,7 +90,9 @@ def test_a_link_counts_by_what_it_leads_to(paths: Paths, root: Path, tmp_path: P
     assert state(paths, root).is_trusted
     write(outside, "y")
     assert changes(paths, root) == ["changed .codeloop/command/x.md", "changed AGENTS.md"]
-    assert all(not change.patch for change in list_trust_changes(paths, root, root)), "what lies elsewhere is not shown"
+    assert all(not change.patch for change in list_trust_changes(paths, root, root)), (
+        "what lies elsewhere is not shown"
+    )
     kept = "".join(copy.read_text() for copy in (paths.state / "trusted").iterdir())
     assert "k" in kept
     assert "x" not in kept
@@ -101,7 +108,9 @@ def test_instructions_become_a_link(paths: Paths, root: Path, tmp_path: Path) ->
     assert changes(paths, root) == ["added AGENTS.md"]
 
 
-def test_a_named_secret_is_compared_and_never_kept(paths: Paths, root: Path, tmp_path: Path) -> None:
+def test_a_named_secret_is_compared_and_never_kept(
+    paths: Paths, root: Path, tmp_path: Path
+) -> None:
     write(tmp_path / "user/key", "sk-elsewhere")
     write(root / "key", "sk-inside")
     values = {"provider": {"p": {"options": {"apiKey": "{file:key}", "other": "{file:~/key}"}}}}
@@ -181,14 +190,18 @@ def test_a_huge_file_is_not_trusted(paths: Paths, root: Path) -> None:
         trust_directory(paths, root)
 
 
-def test_another_work_tree_of_the_repository_is_another_directory(paths: Paths, tmp_path: Path, root: Path) -> None:
+def test_another_work_tree_of_the_repository_is_another_directory(
+    paths: Paths, tmp_path: Path, root: Path
+) -> None:
     trust_directory(paths, root)
     write(tmp_path / "second/codeloop.json", ALLOW)
     assert not state(paths, tmp_path / "second").is_trusted
 
 
 @pytest.mark.slow
-def test_processes_that_trust_at_once_keep_what_both_saw(paths: Paths, root: Path, tmp_path: Path) -> None:
+def test_processes_that_trust_at_once_keep_what_both_saw(
+    paths: Paths, root: Path, tmp_path: Path
+) -> None:
     for name in "abcd":
         write(root / name / "opencode.json", f'{{"username": "{name}"}}')
     code = (
@@ -197,7 +210,9 @@ def test_processes_that_trust_at_once_keep_what_both_saw(paths: Paths, root: Pat
         "trust_directory(find_paths({'CODELOOP_HOME': sys.argv[1]}), root, root / sys.argv[3])\n"
     )
     home = str(tmp_path / "home")
-    running = [subprocess.Popen([sys.executable, "-c", code, home, str(root), name]) for name in "abcd"]
+    running = [
+        subprocess.Popen([sys.executable, "-c", code, home, str(root), name]) for name in "abcd"
+    ]
     assert [process.wait() for process in running] == [0] * 4
     assert all(state(paths, root, root / name).is_trusted for name in "abcd")
 
@@ -211,7 +226,9 @@ def test_the_persons_own_change_is_trusted_with_what_it_names(paths: Paths, root
     assert changes(paths, root) == ["added .codeloop/plugin/p.py"]
 
 
-@pytest.mark.parametrize("name", ["./{env:NEVER_SET_ANYWHERE}made.py", "./{env:PART}.py", "./{file:part.txt}.py"])
+@pytest.mark.parametrize(
+    "name", ["./{env:NEVER_SET_ANYWHERE}made.py", "./{env:PART}.py", "./{file:part.txt}.py"]
+)
 @pytest.mark.parametrize(
     "config",
     [

@@ -45,7 +45,9 @@ def test_trust_is_taken_back(tmp_path: Path, paths: Paths) -> None:
         run("--remove")
 
 
-def test_a_directory_that_is_gone_is_marked_and_can_be_removed(tmp_path: Path, paths: Paths) -> None:
+def test_a_directory_that_is_gone_is_marked_and_can_be_removed(
+    tmp_path: Path, paths: Paths
+) -> None:
     gone = tmp_path / "gone"
     gone.mkdir()
     run(str(gone))

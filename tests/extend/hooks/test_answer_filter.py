@@ -20,7 +20,12 @@ BEFORE: dict[str, Any] = {
         ("permission.ask", {"status": "ask"}, {"status": "deny"}, {"status": "deny"}),
         ("permission.ask", {"status": "deny"}, {"status": "ask"}, {"status": "deny"}),
         ("tool.execute.before", {"args": {}}, {"args": {}, "permission": "allow"}, {"args": {}}),
-        ("tool.execute.before", {"args": {}}, {"args": {}, "permission": "ask"}, {"args": {}, "permission": "ask"}),
+        (
+            "tool.execute.before",
+            {"args": {}},
+            {"args": {}, "permission": "ask"},
+            {"args": {}, "permission": "ask"},
+        ),
         (
             "tool.execute.before",
             {"args": {}, "permission": "ask"},
@@ -66,7 +71,10 @@ def test_a_handler_that_may_only_restrict_permits_nothing(
             {"permission": {"bash": "allow", "sandbox": "allow", "read": "deny"}},
             {**BEFORE, "permission": {"bash": "ask", "read": "deny"}},
         ),
-        ({"permission": [{"permission": "*", "pattern": "*", "action": "allow"}]}, {**BEFORE, "permission": []}),
+        (
+            {"permission": [{"permission": "*", "pattern": "*", "action": "allow"}]},
+            {**BEFORE, "permission": []},
+        ),
         (
             {
                 "permissions": [
@@ -76,16 +84,24 @@ def test_a_handler_that_may_only_restrict_permits_nothing(
             },
             {**BEFORE, "permissions": [{"action": "edit", "effect": "deny"}]},
         ),
-        ({"mcp": {"x": {"command": ["x"], "sandbox": False}}}, {**BEFORE, "mcp": {"x": {"command": ["x"]}}}),
+        (
+            {"mcp": {"x": {"command": ["x"], "sandbox": False}}},
+            {**BEFORE, "mcp": {"x": {"command": ["x"]}}},
+        ),
         ({"mcp": {"x": {"command": ["/usr/bin/docker", "run"]}}}, {**BEFORE, "mcp": {}}),
         (
             {"agent": {"evil": {"permission": {"bash": "allow"}, "mode": "all"}}},
             {**BEFORE, "agent": {"evil": {"permission": {}, "mode": "all"}}},
         ),
-        ({"provider": {"p": {"options": {"apiKeyHelper": "evil"}}}}, {**BEFORE, "provider": {"p": {"options": {}}}}),
+        (
+            {"provider": {"p": {"options": {"apiKeyHelper": "evil"}}}},
+            {**BEFORE, "provider": {"p": {"options": {}}}},
+        ),
     ],
 )
-def test_a_changed_configuration_leads_nobody_out(reach: Reach, change: dict[str, Any], kept: dict[str, Any]) -> None:
+def test_a_changed_configuration_leads_nobody_out(
+    reach: Reach, change: dict[str, Any], kept: dict[str, Any]
+) -> None:
     assert filter_answer(reach, "config", {}, BEFORE, {**BEFORE, **change}) == kept
     assert filter_answer("all", "config", {}, BEFORE, {**BEFORE, **change}) == {**BEFORE, **change}
 

@@ -1,4 +1,6 @@
-"""Commands of `hooks`: which tools a matcher is about, what scripts are shown, what their output says."""
+"""Commands of `hooks`: which tools a matcher is about, what scripts are shown,
+what their output says.
+"""
 
 from pathlib import Path
 
@@ -67,7 +69,12 @@ def test_a_matcher_is_about_tools_of_mcp_servers(matcher: str) -> None:
         ("Edit(src/*)", "write", {"file_path": "/p/src/a.py"}, False),
         ("Edit|Write(src/*)", "write", {"file_path": "/p/src/a.py"}, True),
         ("WebFetch(domain:example.com)", "webfetch", {"url": "https://example.com/a"}, True),
-        ("WebFetch(domain:example.com)", "webfetch", {"url": "https://example.com.evil.org/"}, False),
+        (
+            "WebFetch(domain:example.com)",
+            "webfetch",
+            {"url": "https://example.com.evil.org/"},
+            False,
+        ),
         ("WebFetch(domain:example.com)", "webfetch", {"url": "https://[example.com/"}, True),
         ("mcp__.*", "bash", {"command": "ls"}, False),
         ("Bash(ls", "bash", {"command": "pwd"}, True),
@@ -82,7 +89,12 @@ def test_a_condition_is_about_calls_and_about_all_where_it_can_not_tell(
 def test_scripts_read_the_arguments_that_they_know() -> None:
     given = {"filePath": "src/a.py", "oldString": "a", "newString": "b", "replaceAll": True}
     (shown,) = convert_to_script_inputs("edit", given, WORK)
-    assert shown == {"file_path": "/p/src/a.py", "old_string": "a", "new_string": "b", "replace_all": True}
+    assert shown == {
+        "file_path": "/p/src/a.py",
+        "old_string": "a",
+        "new_string": "b",
+        "replace_all": True,
+    }
     assert convert_from_script_input("edit", {**shown, "new_string": "c"}) == {
         **given,
         "filePath": "/p/src/a.py",
@@ -95,7 +107,9 @@ def test_a_patch_is_shown_once_for_each_of_its_files() -> None:
     patch = "*** Begin Patch\n*** Update File: a.py\n*** Move to: b.py\n*** Delete File: .env\n*** End Patch"
     shown = convert_to_script_inputs("apply_patch", {"patchText": patch}, WORK)
     assert [each["file_path"] for each in shown] == ["/p/a.py", "/p/b.py", "/p/.env"]
-    assert convert_to_script_inputs("apply_patch", {"patchText": "none"}, WORK) == [{"patch": "none"}]
+    assert convert_to_script_inputs("apply_patch", {"patchText": "none"}, WORK) == [
+        {"patch": "none"}
+    ]
 
 
 @pytest.mark.parametrize(
@@ -107,7 +121,12 @@ def test_a_patch_is_shown_once_for_each_of_its_files() -> None:
         (2, "out", "", HookDecision(refusal_reason="out")),
         (0, '{"decision": "approve"}', "", HookDecision(permission="allow")),
         (0, '{"decision": "block", "reason": "r"}', "", HookDecision(refusal_reason="r")),
-        (0, '{"continue": false, "stopReason": "s"}', "", HookDecision(refusal_reason="s", ends_turn=True)),
+        (
+            0,
+            '{"continue": false, "stopReason": "s"}',
+            "",
+            HookDecision(refusal_reason="s", ends_turn=True),
+        ),
         (0, '{"systemMessage": "m", "suppressOutput": true}', "", HookDecision(user_message="m")),
         (0, '{"unknown": {"a": 1}}', "", HookDecision()),
         (
@@ -116,7 +135,12 @@ def test_a_patch_is_shown_once_for_each_of_its_files() -> None:
             "",
             HookDecision(refusal_reason="r"),
         ),
-        (0, '{"hookSpecificOutput": {"decision": {"behavior": "allow"}}}', "", HookDecision(permission="allow")),
+        (
+            0,
+            '{"hookSpecificOutput": {"decision": {"behavior": "allow"}}}',
+            "",
+            HookDecision(permission="allow"),
+        ),
         (
             0,
             '{"hookSpecificOutput": {"decision": {"behavior": "deny", "message": "m", "interrupt": true}}}',
@@ -131,7 +155,9 @@ def test_a_patch_is_shown_once_for_each_of_its_files() -> None:
         ),
     ],
 )
-def test_an_exit_code_or_json_is_a_decision(code: int, output: str, errors: str, wanted: HookDecision) -> None:
+def test_an_exit_code_or_json_is_a_decision(
+    code: int, output: str, errors: str, wanted: HookDecision
+) -> None:
     assert decide_by_output(code, output.encode(), errors, is_context=False) == wanted
 
 

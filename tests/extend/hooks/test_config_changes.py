@@ -3,7 +3,12 @@
 from pathlib import Path
 
 from codeloop.config.load import LoadedConfig
-from codeloop.extend.hooks.config_changes import ask_extensions, find_differences, get_answer_path, read_layer
+from codeloop.extend.hooks.config_changes import (
+    ask_extensions,
+    find_differences,
+    get_answer_path,
+    read_layer,
+)
 from codeloop.extend.hooks.hooks import Hooks
 from codeloop.schema.config import Config, ProviderConfig
 from codeloop.schema.wire import JSON
@@ -17,12 +22,20 @@ def loaded(config: Config) -> LoadedConfig:
 def test_only_what_is_other_than_before_counts() -> None:
     before = {"a": 1, "list": [1], "inner": {"x": 1, "y": 2}}
     after = {"a": 1, "list": [1, 2], "inner": {"x": 1, "y": 3, "z": {}}, "new": None}
-    assert find_differences(before, after) == {"list": [1, 2], "inner": {"y": 3, "z": {}}, "new": None}
+    assert find_differences(before, after) == {
+        "list": [1, 2],
+        "inner": {"y": 3, "z": {}},
+        "new": None,
+    }
     assert find_differences(before, before) == {}
 
 
 async def test_an_answer_is_kept_for_the_same_configuration_and_extensions(tmp_path: Path) -> None:
-    config = loaded(Config(model="a/b", provider={"a": ProviderConfig(options={"apiKey": "sk-secret-0123456789"})}))
+    config = loaded(
+        Config(
+            model="a/b", provider={"a": ProviderConfig(options={"apiKey": "sk-secret-0123456789"})}
+        )
+    )
     file = get_answer_path(tmp_path, config, ["x 1"])
     assert file == get_answer_path(tmp_path, config, ["x 1"])
     assert file != get_answer_path(tmp_path, config, ["x 2"])

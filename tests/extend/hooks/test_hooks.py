@@ -87,7 +87,9 @@ async def test_a_handler_that_fails_is_named_once_and_passed_over(does: Does, sa
     told: list[str] = []
     hooks = Hooks([Doing(does), Doing(adding("!"))], told.append, seconds=0.05)
     for _ in range(2):
-        assert await hooks.run(BEFORE, {"sessionID": "one"}, {"args": {"text": "-"}}) == {"args": {"text": "-!"}}
+        assert await hooks.run(BEFORE, {"sessionID": "one"}, {"args": {"text": "-"}}) == {
+            "args": {"text": "-!"}
+        }
     assert len(told) == 1
     assert "the extension x" in told[0]
     assert says in told[0]
@@ -98,11 +100,15 @@ async def test_a_handler_that_fails_is_named_once_and_passed_over(does: Does, sa
 @pytest.mark.parametrize("does", [hanging, raising(HookFailed("gone")), answering({"args": 1})])
 async def test_a_policy_that_fails_refuses(does: Does) -> None:
     hooks = Hooks([Doing(does, policy=frozenset((BEFORE,)))], seconds=0.05)
-    with pytest.raises(HookRefused, match=r"the extension x decides about tool\.execute\.before, and could not"):
+    with pytest.raises(
+        HookRefused, match=r"the extension x decides about tool\.execute\.before, and could not"
+    ):
         await hooks.run(BEFORE, {}, {"args": {}})
 
 
-@pytest.mark.parametrize("name", ["tool.execute.before", "command.execute.before", "permission.ask", "chat.message"])
+@pytest.mark.parametrize(
+    "name", ["tool.execute.before", "command.execute.before", "permission.ask", "chat.message"]
+)
 async def test_what_an_author_raises_before_something_happens_is_a_refusal(name: str) -> None:
     hooks = Hooks([Doing(raising(ValueError("not on Fridays")), names=frozenset((name,)))])
     with pytest.raises(HookRefused, match="Refused by the extension x: not on Fridays"):
@@ -113,10 +119,17 @@ async def test_what_an_author_raises_elsewhere_is_a_failure_unless_it_is_a_polic
     told: list[str] = []
     names = frozenset((AFTER,))
     result = {"title": "t", "output": "o", "metadata": {}}
-    assert await Hooks([Doing(raising(ValueError("no")), names=names)], told.append).run(AFTER, {}, result) == result
+    assert (
+        await Hooks([Doing(raising(ValueError("no")), names=names)], told.append).run(
+            AFTER, {}, result
+        )
+        == result
+    )
     assert "ValueError: no" in told[0]
     with pytest.raises(HookRefused):
-        await Hooks([Doing(raising(ValueError("no")), names=names, policy=names)]).run(AFTER, {}, result)
+        await Hooks([Doing(raising(ValueError("no")), names=names, policy=names)]).run(
+            AFTER, {}, result
+        )
 
 
 async def test_a_handler_with_a_deadline_of_its_own_may_take_longer() -> None:
@@ -141,7 +154,9 @@ async def test_a_handler_with_a_deadline_of_its_own_may_take_longer() -> None:
         ("session.stop", {"continue": 1}),
     ],
 )
-async def test_an_answer_of_another_type_than_its_hook_has_is_passed_over(name: str, wrong: JSON) -> None:
+async def test_an_answer_of_another_type_than_its_hook_has_is_passed_over(
+    name: str, wrong: JSON
+) -> None:
     said: list[str] = []
     hooks = Hooks([Doing(answering(wrong), names=frozenset((name,)))], said.append)
     assert await hooks.run(name, {}, {}) == {}

@@ -1,4 +1,6 @@
-"""What is counted of handlers: added up among processes, bounded, and lost rather than in the way."""
+"""What is counted of handlers: added up among processes, bounded,
+and lost rather than in the way.
+"""
 
 from pathlib import Path
 
@@ -28,7 +30,9 @@ def test_counts_of_two_processes_add_up(tmp_path: Path) -> None:
 
 
 def test_times_and_rows_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("codeloop.extend.hooks.timings.HOOK_TIMINGS", replace(HOOK_TIMINGS, value=2))
+    monkeypatch.setattr(
+        "codeloop.extend.hooks.timings.HOOK_TIMINGS", replace(HOOK_TIMINGS, value=2)
+    )
     timings = HookTimings(tmp_path)
     for took in range(HOOK_MEDIAN_SAMPLES.value + 50):
         timings.record("a", BEFORE, float(took), "answered")

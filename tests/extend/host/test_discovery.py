@@ -22,7 +22,15 @@ def own(tmp_path: Path, name: str, text: str = "def f(): ...\n") -> Path:
 
 
 def test_files_of_tool_and_plugin_folders_count_but_not_what_they_import(tmp_path: Path) -> None:
-    for name in ("tool/a.py", "tools/b.ts", "plugin/c.js", "plugins/d.mjs", "tool/_e.py", "tool/f.txt", "tool/g.d.ts"):
+    for name in (
+        "tool/a.py",
+        "tools/b.ts",
+        "plugin/c.js",
+        "plugins/d.mjs",
+        "tool/_e.py",
+        "tool/f.txt",
+        "tool/g.d.ts",
+    ):
         own(tmp_path, name)
     extensions = found(tmp_path).extensions
     assert [(Path(each.path).name, each.kind, each.language) for each in extensions] == [
@@ -62,7 +70,10 @@ def test_tools_at_the_top_of_a_project_are_named_and_not_loaded(tmp_path: Path) 
     settings = found(tmp_path)
     assert not settings.extensions
     first, second = settings.loaded.warnings
-    assert first == "tool/ (jira.ts) is not loaded: move it to .opencode/tool/, or name its files in `plugin`."
+    assert (
+        first
+        == "tool/ (jira.ts) is not loaded: move it to .opencode/tool/, or name its files in `plugin`."
+    )
     assert second.startswith("opencode.config.ts is not read")
 
 
@@ -78,7 +89,9 @@ def test_a_change_of_a_file_or_of_one_beside_it_makes_another_extension(tmp_path
 
 
 @pytest.mark.parametrize("name", ["plugin.py", "index.js"])
-def test_a_change_of_any_file_of_a_configured_folder_makes_another_extension(tmp_path: Path, name: str) -> None:
+def test_a_change_of_any_file_of_a_configured_folder_makes_another_extension(
+    tmp_path: Path, name: str
+) -> None:
     file = own(tmp_path, f"mine/{name}")
     first = found(tmp_path, plugin=[str(file.parent)]).extensions[0].digest
     assert found(tmp_path, plugin=[str(file.parent)]).extensions[0].digest == first
@@ -86,17 +99,23 @@ def test_a_change_of_any_file_of_a_configured_folder_makes_another_extension(tmp
     assert found(tmp_path, plugin=[str(file.parent)]).extensions[0].digest != first
 
 
-def test_entries_of_the_configuration_are_paths_with_options_or_said_to_be_none(tmp_path: Path) -> None:
+def test_entries_of_the_configuration_are_paths_with_options_or_said_to_be_none(
+    tmp_path: Path,
+) -> None:
     file = own(tmp_path, "mine.py")
     entries = [[str(file), {"colour": "red"}], "/nowhere.py", f"file://{file}", "not a name!"]
     settings = found(tmp_path, plugin=entries)
-    assert {each.path: each.options for each in settings.extensions[:1]} == {str(file): {"colour": "red"}}
+    assert {each.path: each.options for each in settings.extensions[:1]} == {
+        str(file): {"colour": "red"}
+    }
     said = "\n".join(settings.loaded.warnings)
     assert "/nowhere.py does not exist" in said
     assert "'not a name!' is neither a path" in said
 
 
-def test_installed_distributions_bring_plugins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_installed_distributions_bring_plugins(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     about = tmp_path / "own-packages" / "mine-1.dist-info"
     about.mkdir(parents=True)
     (about / "METADATA").write_text("Metadata-Version: 2.1\nName: mine\nVersion: 1\n")

@@ -86,7 +86,17 @@ async def test_tools_of_a_file_are_offered_called_and_bounded(tmp_path: Path) ->
     async with host_world(tmp_path) as world:
         tools = world.write("weather.py", TOOLS)
         offer = await world.offer(tools)
-        names = ["weather", "sized", "talking", "hanging", "asking", "failing", "leaving", "blocking", "waiting"]
+        names = [
+            "weather",
+            "sized",
+            "talking",
+            "hanging",
+            "asking",
+            "failing",
+            "leaving",
+            "blocking",
+            "waiting",
+        ]
         assert [tool.name for tool in offer.tools] == [*names, "dying", "shapeless"]
         assert offer.tools[0] == OfferedTool(
             "weather",
@@ -101,7 +111,9 @@ async def test_tools_of_a_file_are_offered_called_and_bounded(tmp_path: Path) ->
         answer = await world.call(tools, "weather", {"city": "Oslo"}, listener=heard)
         assert answer.output == "sunny in Oslo for ses_1, red, session.list"
         assert heard.reports == [("looking", {"at": "Oslo"})]
-        assert [(each.operation, each.query) for each in world.asked] == [("session.list", {"limit": 1})]
+        assert [(each.operation, each.query) for each in world.asked] == [
+            ("session.list", {"limit": 1})
+        ]
         assert "noise on stdout" in "".join(world.log)
         with pytest.raises(HookFailed, match=r"Expected `str`.*It takes weather\(city: string\)"):
             await world.call(tools, "weather", {"city": 3})
@@ -148,7 +160,11 @@ async def test_a_tool_asks_and_reads_a_refusal(tmp_path: Path) -> None:
         heard = Listener()
         assert (await world.call(tools, "asking", listener=heard)).output == "deployed"
         question = heard.questions[0]
-        assert (question.permission, question.patterns, question.always) == ("deploy", ("prod",), ("*",))
+        assert (question.permission, question.patterns, question.always) == (
+            "deploy",
+            ("prod",),
+            ("*",),
+        )
         with pytest.raises(ExtensionRaised, match="not today"):
             await world.call(tools, "asking", listener=Listener("not today"))
 
@@ -179,7 +195,9 @@ async def test_the_question_of_a_call_is_withdrawn_with_it(tmp_path: Path) -> No
         await until(lambda: not world.host.is_busy)
 
 
-async def test_a_call_has_its_time_besides_what_a_person_takes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_call_has_its_time_besides_what_a_person_takes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     class Pondering(Listener):
         """Allows everything, in more time than a call has."""
 
@@ -195,7 +213,9 @@ async def test_a_call_has_its_time_besides_what_a_person_takes(tmp_path: Path, m
 async def test_an_operation_that_fails_unexpectedly_is_answered(tmp_path: Path) -> None:
     async with host_world(tmp_path) as world:
         world.failure = ValueError("nobody thought of this")
-        with pytest.raises(ExtensionRaised, match=r"session\.list failed: ValueError: nobody thought of this"):
+        with pytest.raises(
+            ExtensionRaised, match=r"session\.list failed: ValueError: nobody thought of this"
+        ):
             await world.call(world.write("weather.py", TOOLS), "weather", {"city": "Oslo"})
 
 
@@ -250,7 +270,9 @@ async def test_an_extension_that_blocks_keeps_no_other_from_working_and_is_ended
         assert world.taken == [None, None], "it was started anew"
 
 
-async def test_a_cancelled_call_is_ended_in_the_host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_cancelled_call_is_ended_in_the_host(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("codeloop.extend.host.host.HOST_STOP", Limit("host.stop", 60_000, "ms", ""))
     async with host_world(tmp_path) as world:
         tools = world.write("weather.py", TOOLS)
@@ -267,7 +289,9 @@ async def test_a_cancelled_call_is_ended_in_the_host(tmp_path: Path, monkeypatch
 async def test_a_host_that_dies_is_started_again_with_growing_pauses(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("codeloop.extend.host.back_off.time", SimpleNamespace(monotonic=lambda: 0.0))
+    monkeypatch.setattr(
+        "codeloop.extend.host.back_off.time", SimpleNamespace(monotonic=lambda: 0.0)
+    )
     async with host_world(tmp_path) as world:
         tools = world.write("weather.py", TOOLS)
         for _ in range(3):
@@ -311,11 +335,17 @@ async def test_a_plugin_offers_its_marked_functions(tmp_path: Path) -> None:
             OfferedHook("experimental.text.complete"),
             OfferedHook("tool.execute.after"),
         )
-        changed = await world.hook(plugin, "tool.execute.before", {"tool": "bash"}, {"args": {"command": "ls"}})
+        changed = await world.hook(
+            plugin, "tool.execute.before", {"tool": "bash"}, {"args": {"command": "ls"}}
+        )
         assert changed == {"args": {"command": "ls", "seen": "red"}}
         with pytest.raises(ExtensionRaised, match="rm is not done here"):
-            await world.hook(plugin, "tool.execute.before", {"tool": "bash"}, {"args": {"command": "rm"}})
-        assert await world.hook(plugin, "experimental.text.complete", {}, {"text": "a"}) == {"text": "A"}
+            await world.hook(
+                plugin, "tool.execute.before", {"tool": "bash"}, {"args": {"command": "rm"}}
+            )
+        assert await world.hook(plugin, "experimental.text.complete", {}, {"text": "a"}) == {
+            "text": "A"
+        }
         assert (await world.call(plugin, "word_count", {"text": "a b"})).output == "2"
 
 
@@ -333,11 +363,17 @@ async def follow(event):
 """
 
 
-async def test_events_are_heard_in_their_order_and_a_failure_costs_only_its_own(tmp_path: Path) -> None:
+async def test_events_are_heard_in_their_order_and_a_failure_costs_only_its_own(
+    tmp_path: Path,
+) -> None:
     async with host_world(tmp_path) as world:
         await world.offer(world.write("plugin.py", FOLLOWER))
         for batch in ((0, 1, 2), (3,)):
-            world.host.notify(encode_line(EventBatch(tuple(msgspec.Raw(b'{"number":%d}' % each) for each in batch))))
+            world.host.notify(
+                encode_line(
+                    EventBatch(tuple(msgspec.Raw(b'{"number":%d}' % each) for each in batch))
+                )
+            )
         await until(lambda: sum(count or 0 for count in world.taken) == 4)
         assert (world.workspace.root / "heard").read_text() == "0 2 3 "
         assert "ValueError: not this one" in "".join(world.log)
@@ -347,13 +383,19 @@ async def test_events_are_heard_in_their_order_and_a_failure_costs_only_its_own(
     ("name", "text", "said"),
     [
         ("empty.py", "x = 1\n", "it defines no tool: it needs a public function"),
-        ("plugin_empty.py", "def f(): ...\n", "neither a tool nor a hook: it needs a function marked"),
+        (
+            "plugin_empty.py",
+            "def f(): ...\n",
+            "neither a tool nor a hook: it needs a function marked",
+        ),
         ("broken.py", "def f(:\n", "invalid syntax"),
         ("lost.py", "import nothing_like_this\n", "No module named"),
         ("leaving.py", "import sys\nsys.exit()\n", "end of the program"),
     ],
 )
-async def test_a_file_that_can_not_be_used_says_why(tmp_path: Path, name: str, text: str, said: str) -> None:
+async def test_a_file_that_can_not_be_used_says_why(
+    tmp_path: Path, name: str, text: str, said: str
+) -> None:
     async with host_world(tmp_path) as world:
         with pytest.raises((HookFailed, ExtensionRaised), match=said):
             await world.offer(world.write(name, text))
@@ -379,14 +421,23 @@ async def test_functions_that_no_model_can_call_are_named_and_left_out(tmp_path:
     ("program", "said"),
     [
         ("s.sendall(b'hello\\n')", "an invalid message"),
-        ('s.sendall(b\'{"type":"ready","version":7,"runtime":"x"}\\n\')', "speaks version 7 of the protocol, not 1"),
+        (
+            's.sendall(b\'{"type":"ready","version":7,"runtime":"x"}\\n\')',
+            "speaks version 7 of the protocol, not 1",
+        ),
         ("raise SystemExit(4)", "exit code 4"),
         ("s.sendall(b'x' * 50_100_000)", "a message of more than 50,000,000 bytes"),
     ],
 )
-async def test_a_program_that_does_not_speak_the_protocol_is_ended(tmp_path: Path, program: str, said: str) -> None:
-    begin = "import os, socket, time; s = socket.socket(fileno=int(os.environ['CODELOOP_HOST_FD'])); "
-    async with host_world(tmp_path, sys.executable, "-c", f"{begin}{program}; time.sleep(60)") as world:
+async def test_a_program_that_does_not_speak_the_protocol_is_ended(
+    tmp_path: Path, program: str, said: str
+) -> None:
+    begin = (
+        "import os, socket, time; s = socket.socket(fileno=int(os.environ['CODELOOP_HOST_FD'])); "
+    )
+    async with host_world(
+        tmp_path, sys.executable, "-c", f"{begin}{program}; time.sleep(60)"
+    ) as world:
         with pytest.raises(HookFailed, match=said):
             await world.offer(world.write("tools.py", "def a(): ...\n"))
 

@@ -30,9 +30,12 @@ def test_bun_comes_first_and_fetches_nothing_then_node(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("says", "named"), [(None, "neither is on the PATH"), ("v20.20.2", "v20.20.2"), ("oops", "oops")]
+    ("says", "named"),
+    [(None, "neither is on the PATH"), ("v20.20.2", "v20.20.2"), ("oops", "oops")],
 )
-def test_without_them_one_line_says_what_is_needed(says: str | None, named: str, tmp_path: Path) -> None:
+def test_without_them_one_line_says_what_is_needed(
+    says: str | None, named: str, tmp_path: Path
+) -> None:
     if says is not None:
         program(tmp_path, "node", says)
     with pytest.raises(NoRuntime, match=r"need node 22 or newer, or bun") as error:

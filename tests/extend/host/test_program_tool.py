@@ -1,4 +1,6 @@
-"""A program in `tool/` is a tool: in any language, described by `--schema`, called by JSON on its input."""
+"""A program in `tool/` is a tool: in any language, described by `--schema`,
+called by JSON on its input.
+"""
 
 import asyncio
 import contextlib
@@ -36,7 +38,11 @@ async def test_a_program_is_described_called_and_ended(tmp_path: Path) -> None:
     async with host_world(tmp_path) as it:
         say = written(it.folder)
         (tool,) = (await it.offer(say)).tools
-        assert (tool.name, tool.description, list(tool.parameters["properties"])) == ("say", "Say words.", ["word"])
+        assert (tool.name, tool.description, list(tool.parameters["properties"])) == (
+            "say",
+            "Say words.",
+            ["word"],
+        )
         assert (await it.call(say, "say", {"word": "hi"})).output == 'got {"word":"hi"} in ses_1'
         whole = await it.call(say, "say", {"word": "whole"})
         assert (whole.title, whole.output, whole.metadata) == ("T", "O", {"x": 1})
@@ -55,8 +61,14 @@ async def test_a_program_is_described_called_and_ended(tmp_path: Path) -> None:
     ("text", "why"),
     [
         ("#!/bin/sh\necho hello\n", "for --schema it has to print one JSON object"),
-        ('#!/bin/sh\nprintf \'{"description": "\\377"}\'\n', "for --schema it has to print one JSON object"),
-        ('#!/bin/sh\necho \'{"description": "d", "parameters": {}}\'\n', "JSON Schema of an object"),
+        (
+            '#!/bin/sh\nprintf \'{"description": "\\377"}\'\n',
+            "for --schema it has to print one JSON object",
+        ),
+        (
+            '#!/bin/sh\necho \'{"description": "d", "parameters": {}}\'\n',
+            "JSON Schema of an object",
+        ),
         ("#!/bin/sh\necho broken >&2; exit 2\n", "broken"),
         ("#!/nowhere\n", "can't be started"),
     ],

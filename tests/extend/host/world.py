@@ -1,4 +1,6 @@
-"""A host with a real program: extensions are files of a temporary folder, what it says to people is recorded."""
+"""A host with a real program: extensions are files of a temporary folder,
+what it says to people is recorded.
+"""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
@@ -37,7 +39,9 @@ PLACE = CallOrigin("ses_1", "msg_1", "call_1", "build", "/", "/")
 
 @dataclass
 class HostWorld:
-    """A host. `log`: what it wrote to its log, in order; `warned`: what a person was told; `asked`: of our API."""
+    """A host. `log`: what it wrote to its log, in order; `warned`: what a person was told;
+    `asked`: of our API.
+    """
 
     folder: Path
     workspace: Workspace
@@ -54,7 +58,9 @@ class HostWorld:
         """Write an extension's file: a plugin when its name begins with `plugin`, else tools."""
         file = self.folder / name
         file.write_text(text, encoding="utf-8")
-        return LoadSpec(name, str(file), "plugin" if name.startswith("plugin") else "tool", {"colour": "red"})
+        return LoadSpec(
+            name, str(file), "plugin" if name.startswith("plugin") else "tool", {"colour": "red"}
+        )
 
     async def offer(self, extension: LoadSpec) -> ExtensionOffer:
         return await self.host.load(extension)
@@ -72,7 +78,9 @@ class HostWorld:
         made = partial(_call, extension.name, tool, given or {})
         return msgspec.convert(await self.host.ask(extension, made, seconds, listener), ToolAnswer)
 
-    async def hook(self, extension: LoadSpec, name: str, given: JSON, output: JSON, seconds: float = 60) -> Any:
+    async def hook(
+        self, extension: LoadSpec, name: str, given: JSON, output: JSON, seconds: float = 60
+    ) -> Any:
         """Ask an extension at a hook."""
 
         def made(number: int) -> AskHook:
@@ -96,11 +104,17 @@ async def until(holds: Callable[[], object], seconds: float = 60) -> None:
 async def host_world(
     folder: Path, *command: str, language: Language = "python", version: int = VERSION
 ) -> AsyncGenerator[HostWorld]:
-    """Open a host; it has ended afterwards, with all that it started. `command`: instead of the real program's."""
+    """Open a host; it has ended afterwards, with all that it started.
+    `command`: instead of the real program's.
+    """
     root = folder / "work"
     root.mkdir()
-    workspace = Workspace(root, root, folder / "scratch", {"PATH": "/usr/bin:/bin", "HOME": str(folder)})
-    world = HostWorld(folder, workspace, command=command or find_host_command(language, workspace.environment))
+    workspace = Workspace(
+        root, root, folder / "scratch", {"PATH": "/usr/bin:/bin", "HOME": str(folder)}
+    )
+    world = HostWorld(
+        folder, workspace, command=command or find_host_command(language, workspace.environment)
+    )
 
     async def start() -> Program:
         launch = Launch(world.command, root, workspace.environment, {})
@@ -108,7 +122,9 @@ async def host_world(
         def log(data: bytes) -> None:
             world.log.append(data.decode())
 
-        return await workspace.program_sandboxes.open(launch, None, log, channel_variable="CODELOOP_HOST_FD")
+        return await workspace.program_sandboxes.open(
+            launch, None, log, channel_variable="CODELOOP_HOST_FD"
+        )
 
     async def serve(call: OperationCall) -> Any:
         world.asked.append(call)
@@ -117,12 +133,17 @@ async def host_world(
         return {"answered": call.operation}
 
     hello = HostHello(version, str(root), str(root), {"id": "p"})
-    house = ProcessCallbacks(language, start, hello, world.log.append, world.warned.append, serve, world.taken.append)
+    house = ProcessCallbacks(
+        language, start, hello, world.log.append, world.warned.append, serve, world.taken.append
+    )
     world.host = ExtensionHost(house)
     with pytest.MonkeyPatch.context() as patch:
-        # Where much else runs, Python may take long to start, and the exit code of a program may come late.
+        # Where much else runs, Python may take long to start,
+        # and the exit code of a program may come late.
         patch.setattr("codeloop.extend.host.host.HOST_START", replace(HOST_START, value=60_000))
-        patch.setattr("codeloop.workspace.process.program_sandboxes.MCP_STOP", replace(MCP_STOP, value=60_000))
+        patch.setattr(
+            "codeloop.workspace.process.program_sandboxes.MCP_STOP", replace(MCP_STOP, value=60_000)
+        )
         try:
             yield world
         finally:

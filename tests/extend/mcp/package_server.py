@@ -1,6 +1,8 @@
-"""A server written with the package `mcp`, over HTTP: `package_server.py http|sse|oauth|closed PORT [FOLDER]`.
+"""A server written with the package `mcp`, over HTTP: `package_server.py
+http|sse|oauth|closed PORT [FOLDER]`.
 
-`closed` registers no clients by itself; it knows the one named `known`, which is called back at the port in the
+`closed` registers no clients by itself; it knows the one named `known`,
+which is called back at the port in the
 file `callback` of the folder. While there is a file `down` in the folder, the
 token endpoint answers 503; what was revoked is noted in `revoked`.
 """
@@ -35,10 +37,17 @@ class Provider(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken,
     """Agrees to everything, keeps everything in memory, and notes each renewal in the folder."""
 
     def __init__(self) -> None:
-        port = (FOLDER / "callback").read_text() if FOLDER and (FOLDER / "callback").exists() else "19876"
+        port = (
+            (FOLDER / "callback").read_text()
+            if FOLDER and (FOLDER / "callback").exists()
+            else "19876"
+        )
         redirect = AnyUrl(f"http://127.0.0.1:{port}/mcp/oauth/callback")
         known = OAuthClientInformationFull(
-            client_id="known", redirect_uris=[redirect], token_endpoint_auth_method="none", scope="read"
+            client_id="known",
+            redirect_uris=[redirect],
+            token_endpoint_auth_method="none",
+            scope="read",
         )
         self.clients: dict[str, OAuthClientInformationFull] = {"known": known}
         self.codes: dict[str, AuthorizationCode] = {}
@@ -51,7 +60,9 @@ class Provider(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken,
     async def register_client(self, client_info: OAuthClientInformationFull) -> None:
         self.clients[str(client_info.client_id)] = client_info
 
-    async def authorize(self, client: OAuthClientInformationFull, params: AuthorizationParams) -> str:
+    async def authorize(
+        self, client: OAuthClientInformationFull, params: AuthorizationParams
+    ) -> str:
         code = AuthorizationCode(
             code=secrets.token_hex(16),
             scopes=params.scopes or [],
@@ -74,9 +85,13 @@ class Provider(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken,
         self, client: OAuthClientInformationFull, authorization_code: AuthorizationCode
     ) -> OAuthToken:
         del self.codes[authorization_code.code]
-        return self._given(str(client.client_id), authorization_code.scopes, authorization_code.resource)
+        return self._given(
+            str(client.client_id), authorization_code.scopes, authorization_code.resource
+        )
 
-    async def load_refresh_token(self, client: OAuthClientInformationFull, refresh_token: str) -> RefreshToken | None:
+    async def load_refresh_token(
+        self, client: OAuthClientInformationFull, refresh_token: str
+    ) -> RefreshToken | None:
         return self.refreshes.get(refresh_token)
 
     async def exchange_refresh_token(
@@ -101,10 +116,18 @@ class Provider(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken,
     def _given(self, client_id: str, scopes: list[str], resource: str | None) -> OAuthToken:
         access, refresh = secrets.token_hex(16), secrets.token_hex(16)
         self.tokens[access] = AccessToken(
-            token=access, client_id=client_id, scopes=scopes, expires_at=int(time.time()) + LIVES, resource=resource
+            token=access,
+            client_id=client_id,
+            scopes=scopes,
+            expires_at=int(time.time()) + LIVES,
+            resource=resource,
         )
-        self.refreshes[refresh] = RefreshToken(token=refresh, client_id=client_id, scopes=scopes, resource=resource)
-        return OAuthToken(access_token=access, refresh_token=refresh, expires_in=LIVES, scope=" ".join(scopes))
+        self.refreshes[refresh] = RefreshToken(
+            token=refresh, client_id=client_id, scopes=scopes, resource=resource
+        )
+        return OAuthToken(
+            access_token=access, refresh_token=refresh, expires_in=LIVES, scope=" ".join(scopes)
+        )
 
 
 def make() -> MCPServer[Any]:
@@ -181,7 +204,12 @@ class Failing:
         self.app = app
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        if scope["type"] == "http" and scope["path"] == "/token" and FOLDER and (FOLDER / "down").exists():
+        if (
+            scope["type"] == "http"
+            and scope["path"] == "/token"
+            and FOLDER
+            and (FOLDER / "down").exists()
+        ):
             await send({"type": "http.response.start", "status": 503, "headers": []})
             await send({"type": "http.response.body", "body": b"try later"})
             return

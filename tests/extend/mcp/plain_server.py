@@ -1,9 +1,11 @@
-"""A server over stdio without any package: it starts at once, and does on request what servers should not do.
+"""A server over stdio without any package: it starts at once,
+and does on request what servers should not do.
 
     python plain_server.py [name of a folder for its traces]
 
-What it does when it starts is decided by files in that folder: `tools.json` are further tools, `refused.json` the
-methods that it has no handler for ("missing"), or answers with nonsense ("broken").
+What it does when it starts is decided by files in that folder: `tools.json` are further tools,
+`refused.json` the methods that it has no handler for ("missing"),
+or answers with nonsense ("broken").
 """
 
 import base64
@@ -51,7 +53,12 @@ def tools() -> list[dict[str, Any]]:
         if name != "pixel"
     ]
     found.append(
-        {"name": "pixel", "description": "A picture.", "inputSchema": schema, "annotations": {"readOnlyHint": True}}
+        {
+            "name": "pixel",
+            "description": "A picture.",
+            "inputSchema": schema,
+            "annotations": {"readOnlyHint": True},
+        }
     )
     more = TRACES / "tools.json" if TRACES else None
     return found + (json.loads(more.read_text()) if more and more.exists() else [])
@@ -63,7 +70,12 @@ def slow(given: dict[str, Any], token: Any) -> dict[str, Any]:
         if TRACES and (TRACES / "enough").exists():
             break
         if token is not None:
-            params = {"progressToken": token, "progress": step + 1, "total": 3, "message": f"step {step + 1}"}
+            params = {
+                "progressToken": token,
+                "progress": step + 1,
+                "total": 3,
+                "message": f"step {step + 1}",
+            }
             send({"method": "notifications/progress", "params": params})
         time.sleep(float(given.get("seconds", 0.01)))
     return text("slow is done")
@@ -123,8 +135,16 @@ BLOCKS = [
     {"type": "image", "data": PNG, "mimeType": "image/png"},
     {"type": "audio", "data": base64.b64encode(b"RIFFsound").decode(), "mimeType": "audio/wav"},
     {"type": "resource", "resource": {"uri": "plain://note", "text": "a note"}},
-    {"type": "resource", "resource": {"uri": "plain://blob.zip", "blob": "UEsDBA==", "mimeType": "application/zip"}},
-    {"type": "resource_link", "uri": "plain://other", "name": "other", "description": "Another one."},
+    {
+        "type": "resource",
+        "resource": {"uri": "plain://blob.zip", "blob": "UEsDBA==", "mimeType": "application/zip"},
+    },
+    {
+        "type": "resource_link",
+        "uri": "plain://other",
+        "name": "other",
+        "description": "Another one.",
+    },
 ]
 FORM = {
     "type": "object",
@@ -136,7 +156,12 @@ FORM = {
     },
     "required": ["name"],
 }
-VISIT = {"mode": "url", "message": "Sign in there.", "url": "https://x.example/a", "elicitationId": "e1"}
+VISIT = {
+    "mode": "url",
+    "message": "Sign in there.",
+    "url": "https://x.example/a",
+    "elicitationId": "e1",
+}
 SECRET = {"type": "object", "properties": {"api_key": {"type": "string"}}}
 CALLS: dict[str, Any] = {
     "echo": lambda given: text(f"echo: {given.get('text')}"),
@@ -167,20 +192,31 @@ CALLS: dict[str, Any] = {
         json.dumps(
             ask(
                 "sampling/createMessage",
-                {"messages": [{"role": "user", "content": {"type": "text", "text": "Say hi."}}], "maxTokens": 50},
+                {
+                    "messages": [{"role": "user", "content": {"type": "text", "text": "Say hi."}}],
+                    "maxTokens": 50,
+                },
             )
         )
     ),
     "roots": lambda given: text(json.dumps(ask("roots/list", {}))),
     "touch": lambda given: (
-        send({"method": "notifications/resources/updated", "params": {"uri": given["uri"]}}) or text("touched")
+        send({"method": "notifications/resources/updated", "params": {"uri": given["uri"]}})
+        or text("touched")
     ),
     "log": lambda given: (
-        send({"method": "notifications/message", "params": {"level": "info", "data": "a line for the log"}})
+        send(
+            {
+                "method": "notifications/message",
+                "params": {"level": "info", "data": "a line for the log"},
+            }
+        )
         or text("logged")
     ),
 }
-RESOURCES = [{"uri": "plain://note", "name": "note", "description": "A note.", "mimeType": "text/plain"}]
+RESOURCES = [
+    {"uri": "plain://note", "name": "note", "description": "A note.", "mimeType": "text/plain"}
+]
 PROMPTS = [
     {
         "name": "greet",

@@ -1,4 +1,6 @@
-"""Remote servers of the tests, and what a person's browser does when it is led through a sign-in."""
+"""Remote servers of the tests, and what a person's browser does when it
+is led through a sign-in.
+"""
 
 import socket
 import subprocess
@@ -16,7 +18,9 @@ SERVER = Path(__file__).with_name("package_server.py")
 
 @contextmanager
 def reserving_port() -> Generator[int]:
-    """Keep a port for who listens on it with SO_REUSEADDR: the system gives it to nobody else, and to no client."""
+    """Keep a port for who listens on it with SO_REUSEADDR: the system gives it to nobody else,
+    and to no client.
+    """
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         probe.bind(("127.0.0.1", 0))
@@ -33,7 +37,9 @@ def serving(kind: str, *more: str) -> Generator[str]:
 @contextmanager
 def running(kind: str, port: int, *more: str) -> Generator[str]:
     """Run the server on a port; yields its address."""
-    process = subprocess.Popen([sys.executable, str(SERVER), kind, str(port), *more], stderr=subprocess.DEVNULL)
+    process = subprocess.Popen(
+        [sys.executable, str(SERVER), kind, str(port), *more], stderr=subprocess.DEVNULL
+    )
     try:
         deadline = time.monotonic() + 60
         while True:
@@ -56,7 +62,9 @@ def opened(url: str) -> None:
 
 
 def led_to(url: str) -> str:
-    """Return where a browser is led by the provider, as one on another machine: nothing answers there."""
+    """Return where a browser is led by the provider,
+    as one on another machine: nothing answers there.
+    """
     address = urlsplit(url)
     connection = HTTPConnection(address.netloc, timeout=60)
     try:

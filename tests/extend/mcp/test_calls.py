@@ -1,4 +1,6 @@
-"""Calls of a local server's tools: asked about, answered, and what comes of servers that do not behave."""
+"""Calls of a local server's tools: asked about, answered,
+and what comes of servers that do not behave.
+"""
 
 import asyncio
 import json
@@ -20,7 +22,9 @@ from tests.extend.mcp.world import plain, world
 from tests.support.scripted_project import advance_clock, wait_until
 
 
-async def test_a_server_is_started_at_its_first_call_and_ended_with_the_table(tmp_path: Path) -> None:
+async def test_a_server_is_started_at_its_first_call_and_ended_with_the_table(
+    tmp_path: Path,
+) -> None:
     async with world(tmp_path) as it:
         assert it.server().status.state == "configured"
         assert it.started() == 0
@@ -38,14 +42,19 @@ async def test_what_it_offers_is_remembered_and_it_is_not_started_for_that(tmp_p
     async with world(tmp_path) as it:
         specs = {spec.name: spec for spec in it.toolbox.list_specs("m")}
         assert specs["p_echo"].description == "Does echo."
-        assert specs["p_echo"].parameters == {"type": "object", "properties": {"text": {"type": "string"}}}
+        assert specs["p_echo"].parameters == {
+            "type": "object",
+            "properties": {"text": {"type": "string"}},
+        }
         assert it.server().status.state == "known"
         assert it.started() == 1
         assert (await it.call("echo", text="hi")).output == "echo: hi"
         assert it.started() == 2
 
 
-async def test_a_call_is_asked_about_under_its_own_name_before_the_server_is_started(tmp_path: Path) -> None:
+async def test_a_call_is_asked_about_under_its_own_name_before_the_server_is_started(
+    tmp_path: Path,
+) -> None:
     async with world(tmp_path) as it:
         await it.server().connect()
         await it.server().disconnect()
@@ -79,7 +88,9 @@ async def test_content_of_every_kind_is_given_to_the_model(tmp_path: Path) -> No
         assert it.ctx.workspace.resolve(saved).path.read_bytes() == b"RIFFsound"
         assert lines[4] == "a note"
         assert lines[5].startswith("[application/zip of 4 bytes saved in ")
-        assert lines[6] == "[resource plain://other (other): Another one.; read it with mcp_resource]"
+        assert (
+            lines[6] == "[resource plain://other (other): Another one.; read it with mcp_resource]"
+        )
         assert [part.mime for part in result.attachments] == ["image/png", "audio/wav"]
         assert result.metadata == {"server": "p", "tool": "blocks"}
 
@@ -103,7 +114,9 @@ async def test_an_error_of_the_server_is_told(tmp_path: Path) -> None:
             await it.call("fail")
 
 
-async def test_progress_is_shown_and_puts_the_deadline_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_progress_is_shown_and_puts_the_deadline_off(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async with world(tmp_path, {"p": plain(tmp_path, timeout=60_000)}) as it:
 
         def report(**given: Any) -> None:
@@ -113,11 +126,16 @@ async def test_progress_is_shown_and_puts_the_deadline_off(tmp_path: Path, monke
         monkeypatch.setattr(it.ctx, "report", report)
         result = await it.call("slow", steps=5)
         assert result.output == "slow is done"
-        assert it.ctx.reports[0] == {"title": "step 1", "metadata": {"progress": 1, "total": 3, "message": "step 1"}}
+        assert it.ctx.reports[0] == {
+            "title": "step 1",
+            "metadata": {"progress": 1, "total": 3, "message": "step 1"},
+        }
         assert len(it.ctx.reports) == 5
 
 
-async def test_progress_for_ever_does_not_keep_a_call_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_progress_for_ever_does_not_keep_a_call_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     longest = replace(MCP_CALL_LONGEST, value=400)
     monkeypatch.setattr("codeloop.extend.mcp.transport.connection.MCP_CALL_LONGEST", longest)
     monkeypatch.setattr("codeloop.extend.mcp.mcp_server.MCP_CALL", replace(MCP_CALL, value=300))
@@ -138,7 +156,9 @@ async def test_a_flood_of_changed_lists_is_taken_up_together(tmp_path: Path) -> 
         assert (it.traces / "listed").stat().st_size < 20
 
 
-async def test_a_call_without_an_answer_ends_at_its_deadline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_call_without_an_answer_ends_at_its_deadline(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("codeloop.extend.mcp.mcp_server.MCP_CALL", replace(MCP_CALL, value=200))
     async with world(tmp_path) as it:
         with pytest.raises(ToolFailure, match="it did not answer in time"):
@@ -159,7 +179,9 @@ async def test_a_cancelled_call_is_cancelled_at_the_server(tmp_path: Path) -> No
         assert it.started() == 1
 
 
-async def test_a_server_that_dies_in_a_call_is_told_with_its_last_words_and_started_again(tmp_path: Path) -> None:
+async def test_a_server_that_dies_in_a_call_is_told_with_its_last_words_and_started_again(
+    tmp_path: Path,
+) -> None:
     async with world(tmp_path) as it:
         with pytest.raises(ToolFailure) as failed:
             await it.call("die")
@@ -173,7 +195,9 @@ async def test_a_server_that_dies_in_a_call_is_told_with_its_last_words_and_star
 
 
 @pytest.mark.slow
-async def test_a_server_that_closes_its_output_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_server_that_closes_its_output_is_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async with world(tmp_path) as it:
         monkeypatch.setattr("codeloop.extend.mcp.transport.transports.MCP_STOP", MCP_STOP)
         with pytest.raises(ToolFailure, match="it closed its output"):
@@ -203,9 +227,13 @@ async def test_a_flood_on_stderr_is_kept_in_a_log_of_bounded_size(tmp_path: Path
         assert "[info] a line for the log" in it.server().log.read()
 
 
-async def test_the_environment_is_a_list_of_names_and_what_the_definition_sets(tmp_path: Path) -> None:
+async def test_the_environment_is_a_list_of_names_and_what_the_definition_sets(
+    tmp_path: Path,
+) -> None:
     async with world(tmp_path, {"p": plain(tmp_path, environment={"MINE": "1"})}) as it:
-        it.ctx.workspace.environment.update(AWS_SECRET_ACCESS_KEY="x", LC_ALL="C.UTF-8", SOME_TOKEN="y")
+        it.ctx.workspace.environment.update(
+            AWS_SECRET_ACCESS_KEY="x", LC_ALL="C.UTF-8", SOME_TOKEN="y"
+        )
         seen = json.loads((await it.call("environment")).output)
         assert {"MINE", "LC_ALL", "PATH", "HOME"} <= seen.keys()
         assert not {"AWS_SECRET_ACCESS_KEY", "SOME_TOKEN"} & seen.keys()
@@ -230,8 +258,14 @@ async def test_it_works_in_the_directory_that_is_configured(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("entry", "reason"),
     [
-        ({"type": "local", "command": ["no-such-program-x"]}, "There is no program 'no-such-program-x' on the PATH"),
-        ({"type": "local", "command": ["sh", "-c", "echo no >&2; exit 4"]}, "exit code 4; its last line: no"),
+        (
+            {"type": "local", "command": ["no-such-program-x"]},
+            "There is no program 'no-such-program-x' on the PATH",
+        ),
+        (
+            {"type": "local", "command": ["sh", "-c", "echo no >&2; exit 4"]},
+            "exit code 4; its last line: no",
+        ),
         ({"type": "local", "command": ["true"], "cwd": "gone"}, "gone does not exist"),
         (
             {"type": "local", "command": "npx x"},
@@ -242,7 +276,9 @@ async def test_it_works_in_the_directory_that_is_configured(tmp_path: Path) -> N
         ({"enabled": False}, "`enabled` is false"),
     ],
 )
-async def test_a_server_that_can_not_be_used_says_why(tmp_path: Path, entry: dict[str, object], reason: str) -> None:
+async def test_a_server_that_can_not_be_used_says_why(
+    tmp_path: Path, entry: dict[str, object], reason: str
+) -> None:
     async with world(tmp_path, {"p": entry}) as it:
         with pytest.raises(Exception, match=reason):
             await it.server().connect()

@@ -46,8 +46,12 @@ async def piped(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
 
 
 @asynccontextmanager
-async def listening(port: int, seen: list[str], context: ssl.SSLContext | None = None) -> AsyncGenerator[int]:
-    """Listen, and pass on what comes to a port: a proxy that notes what it is asked for, or the end of TLS."""
+async def listening(
+    port: int, seen: list[str], context: ssl.SSLContext | None = None
+) -> AsyncGenerator[int]:
+    """Listen, and pass on what comes to a port: a proxy that notes what it is asked for,
+    or the end of TLS.
+    """
 
     async def came(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         head = await reader.readuntil(b"\r\n\r\n")
@@ -97,13 +101,34 @@ async def test_an_authority_of_the_environment_is_trusted_also_through_a_proxy(
     if shutil.which("openssl") is None:
         pytest.skip("needs the program openssl to make a certificate")
     cert, key = tmp_path / "cert.pem", tmp_path / "key.pem"
-    make = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
-    names = ["-subj", "/CN=mcp", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", str(key), "-out", str(cert)]
+    make = [
+        "openssl",
+        "req",
+        "-x509",
+        "-newkey",
+        "ec",
+        "-pkeyopt",
+        "ec_paramgen_curve:prime256v1",
+        "-nodes",
+    ]
+    names = [
+        "-subj",
+        "/CN=mcp",
+        "-addext",
+        "subjectAltName=IP:127.0.0.1",
+        "-keyout",
+        str(key),
+        "-out",
+        str(cert),
+    ]
     await asyncio.to_thread(subprocess.run, [*make, *names], check=True, capture_output=True)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(cert, key)
     tunnels: list[str] = []
-    async with listening(urlsplit(server).port or 0, [], context) as secure, listening(0, tunnels) as proxy:
+    async with (
+        listening(urlsplit(server).port or 0, [], context) as secure,
+        listening(0, tunnels) as proxy,
+    ):
         servers = {"p": {"type": "remote", "url": f"https://127.0.0.1:{secure}/mcp"}}
         async with world(tmp_path, servers) as it:
             with pytest.raises(ServerFailed, match="certificate verify failed"):

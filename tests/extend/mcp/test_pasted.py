@@ -1,4 +1,6 @@
-"""What people paste to add a server: JSON of other programs' READMEs, command lines, and what is wrong with some."""
+"""What people paste to add a server: JSON of other programs' READMEs, command lines,
+and what is wrong with some.
+"""
 
 from typing import Any
 
@@ -20,9 +22,17 @@ X, B = {"type": "local", "command": ["x"]}, {"type": "remote", "url": "https://b
         (f'{{"mcpServers": {{"a": {THEIRS}}}}}', "", {"a": NPX}),
         (f'{{"mcpServers": {{"a": {THEIRS}}}}}', "mine", {"mine": NPX}),
         (f'{{"mcp": {{"servers": {{"a": {THEIRS}}}}}}}', "", {"a": NPX}),
-        ('"a": {"command": "npx", "args": ["-y", "a"], "disabled": true},', "", {"a": {**NPX, "enabled": False}}),
+        (
+            '"a": {"command": "npx", "args": ["-y", "a"], "disabled": true},',
+            "",
+            {"a": {**NPX, "enabled": False}},
+        ),
         (f"{THEIRS} // from a README", "a", {"a": NPX}),
-        ('{"mcp": {"x": {"type": "local", "command": ["x"], "timeout": 9}}}', "", {"x": {**X, "timeout": 9}}),
+        (
+            '{"mcp": {"x": {"type": "local", "command": ["x"], "timeout": 9}}}',
+            "",
+            {"x": {**X, "timeout": 9}},
+        ),
         (
             '{"servers": {"b": {"type": "http", "url": "https://b", "headers": {"X": "${X_KEY:-a/b}"}}}}',
             "",
@@ -34,7 +44,11 @@ X, B = {"type": "local", "command": ["x"]}, {"type": "remote", "url": "https://b
             "",
             {"x": {**X, "environment": {"ON": "true", "PORT": "80"}}},
         ),
-        ('{"b": {"url": "https://b", "headers": {"V": 2, "W": null}}}', "", {"b": {**B, "headers": {"V": "2"}}}),
+        (
+            '{"b": {"url": "https://b", "headers": {"V": 2, "W": null}}}',
+            "",
+            {"b": {**B, "headers": {"V": "2"}}},
+        ),
         ('{"mcpServers": {"a": {"command": "y"}, "x": {"command": "x"}}}', "x", {"x": X}),
     ],
 )
@@ -42,7 +56,9 @@ def test_json_of_a_readme_becomes_entries(text: str, name: str, found: dict[str,
     assert looks_like_json(text)
     given = {each.name: each.entry for each in parse_snippet(text, name)}
     assert given == found
-    assert [parse_definition(name, entry).problem for name, entry in given.items()] == [""] * len(given)
+    assert [parse_definition(name, entry).problem for name, entry in given.items()] == [""] * len(
+        given
+    )
 
 
 @pytest.mark.parametrize(
@@ -70,11 +86,17 @@ def test_a_snippet_of_several_servers_says_which_there_are_when_the_name_is_none
     [
         (["npx", "-y", "a"], ["npx", "-y", "a"], {}),
         (["uvx a --at '/b c'"], ["uvx", "a", "--at", "/b c"], {}),
-        (["TOKEN=t", "docker", "run", "-e", "TOKEN", "i"], ["docker", "run", "-e", "TOKEN", "i"], {"TOKEN": "t"}),
+        (
+            ["TOKEN=t", "docker", "run", "-e", "TOKEN", "i"],
+            ["docker", "run", "-e", "TOKEN", "i"],
+            {"TOKEN": "t"},
+        ),
         (["env A=1 B=2 python3 s.py"], ["python3", "s.py"], {"A": "1", "B": "2"}),
     ],
 )
-def test_a_command_line_is_taken_as_it_is_typed(what: list[str], words: list[str], variables: dict[str, str]) -> None:
+def test_a_command_line_is_taken_as_it_is_typed(
+    what: list[str], words: list[str], variables: dict[str, str]
+) -> None:
     assert split_command_line("s", what) == (words, variables)
 
 
@@ -82,7 +104,11 @@ def test_a_command_line_is_taken_as_it_is_typed(what: list[str], words: list[str
     ("name", "what", "says"),
     [
         ("https://mcp.linear.app/mcp", [], "codeloop mcp add linear https://mcp.linear.app/mcp"),
-        ("npx", ["-y", "@scope/server-files@1.2"], "codeloop mcp add files npx -y @scope/server-files@1.2"),
+        (
+            "npx",
+            ["-y", "@scope/server-files@1.2"],
+            "codeloop mcp add files npx -y @scope/server-files@1.2",
+        ),
         ("uvx", ["mcp-server-git"], "codeloop mcp add git uvx mcp-server-git"),
         ("files", [], "A server has a name, which comes first"),
         ("a", ["mcp.example.com/mcp"], "An address begins so: https://mcp.example.com/mcp"),
@@ -91,13 +117,17 @@ def test_a_command_line_is_taken_as_it_is_typed(what: list[str], words: list[str
         ("a", ["npx 'a"], "can't be read"),
     ],
 )
-def test_a_command_line_that_is_none_says_what_to_type(name: str, what: list[str], says: str) -> None:
+def test_a_command_line_that_is_none_says_what_to_type(
+    name: str, what: list[str], says: str
+) -> None:
     with pytest.raises(UsageProblem) as raised:
         split_command_line(name, what)
     assert says in str(raised.value)
 
 
-@pytest.mark.parametrize("value", ["YOUR_API_KEY", "<token>", "your-token-here", "xxxx", "Bearer <your token>", "..."])
+@pytest.mark.parametrize(
+    "value", ["YOUR_API_KEY", "<token>", "your-token-here", "xxxx", "Bearer <your token>", "..."]
+)
 def test_a_placeholder_is_not_taken_for_a_secret(value: str) -> None:
     for entry in ({"environment": {"KEY": value}}, {"headers": {"Authorization": value}}):
         with pytest.raises(UsageProblem, match="still has a placeholder"):
@@ -118,5 +148,7 @@ def test_a_value_is_taken(value: str) -> None:
         ({"command": ["npx"]}, 'its `type` has to be "local" or "remote"'),
     ],
 )
-def test_an_entry_with_another_programs_keys_says_what_to_write(entry: dict[str, Any], says: str) -> None:
+def test_an_entry_with_another_programs_keys_says_what_to_write(
+    entry: dict[str, Any], says: str
+) -> None:
     assert says in parse_definition("a", entry).problem

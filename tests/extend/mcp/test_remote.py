@@ -1,4 +1,6 @@
-"""Remote servers over real sockets: streamable HTTP, SSE, headers, OAuth with a provider that really speaks it."""
+"""Remote servers over real sockets: streamable HTTP, SSE, headers,
+OAuth with a provider that really speaks it.
+"""
 
 import asyncio
 import gc
@@ -61,9 +63,13 @@ async def test_an_older_server_is_reached_by_sse(tmp_path: Path) -> None:
             assert listing.transport == "sse"
 
 
-async def test_a_server_last_reached_by_sse_that_is_down_is_reported_as_unreachable(tmp_path: Path) -> None:
+async def test_a_server_last_reached_by_sse_that_is_down_is_reported_as_unreachable(
+    tmp_path: Path,
+) -> None:
     async with world(tmp_path, remote("http://127.0.0.1:9/sse")) as it:
-        it.table.project.listings.put(it.table.definitions["p"].listing_key, Listing(transport="sse"))
+        it.table.project.listings.put(
+            it.table.definitions["p"].listing_key, Listing(transport="sse")
+        )
         with pytest.raises(CodeloopError, match=r"127\.0\.0\.1:9 can't be reached") as caught:
             await it.server().connect()
     assert "streamable HTTP" not in str(caught.value), "it has not answered that"
@@ -73,7 +79,9 @@ async def test_a_server_last_reached_by_sse_that_asks_for_a_sign_in_now_waits_fo
     tmp_path: Path, oauth: tuple[str, Path]
 ) -> None:
     async with world(tmp_path, remote(oauth[0])) as it:
-        it.table.project.listings.put(it.table.definitions["p"].listing_key, Listing(transport="sse"))
+        it.table.project.listings.put(
+            it.table.definitions["p"].listing_key, Listing(transport="sse")
+        )
         with pytest.raises(CodeloopError):
             await it.server().connect()
         assert it.server().status.state == "needs_auth"
@@ -100,7 +108,9 @@ class Person:
         def show(address: str) -> None:
             tasks.append(asyncio.create_task(asyncio.to_thread(opened, address)))
 
-        said = await sign_in(parse_definition("p", remote(self.url)["p"]), self.sign_ins, show, None)
+        said = await sign_in(
+            parse_definition("p", remote(self.url)["p"]), self.sign_ins, show, None
+        )
         await asyncio.gather(*tasks)
         return said
 
@@ -126,10 +136,13 @@ def person(tmp_path: Path, oauth: tuple[str, Path]) -> Person:
     return Person(*oauth, get_sign_ins(paths_of(tmp_path)))
 
 
-async def test_a_person_signs_in_and_calls_work_without_a_question(tmp_path: Path, person: Person) -> None:
+async def test_a_person_signs_in_and_calls_work_without_a_question(
+    tmp_path: Path, person: Person
+) -> None:
     async with world(tmp_path, remote(person.url)) as it:
         with pytest.raises(
-            CodeloopError, match=r"wants the user to sign in\. Ask the user to run `codeloop mcp auth p`"
+            CodeloopError,
+            match=r"wants the user to sign in\. Ask the user to run `codeloop mcp auth p`",
         ):
             await it.server().connect()
         assert it.server().status.state == "needs_auth"
@@ -169,12 +182,17 @@ async def test_a_refused_token_ends_with_a_new_sign_in(tmp_path: Path, person: P
     async with world(tmp_path, remote(person.url)) as it:
         await it.server().connect()
         person.change(access="wrong", refresh="wrong")
-        with pytest.raises(ToolFailure, match=r"wants the user to sign in\. Ask the user to run `codeloop mcp auth p`"):
+        with pytest.raises(
+            ToolFailure,
+            match=r"wants the user to sign in\. Ask the user to run `codeloop mcp auth p`",
+        ):
             await it.call("add", a=1, b=2)
         assert it.server().status.state == "needs_auth"
 
 
-async def test_while_the_provider_fails_a_person_stays_signed_in(tmp_path: Path, person: Person) -> None:
+async def test_while_the_provider_fails_a_person_stays_signed_in(
+    tmp_path: Path, person: Person
+) -> None:
     await person.sign_in()
     over = replace(person.entry, expires=time.time() - 1)
     down = person.provider / "down"
@@ -182,7 +200,10 @@ async def test_while_the_provider_fails_a_person_stays_signed_in(tmp_path: Path,
         person.sign_ins.put("p", over)
         down.touch()
         try:
-            with pytest.raises(CodeloopError, match=r"could not be renewed: 127.0.0.1:[0-9]+ answered 503\. Try again"):
+            with pytest.raises(
+                CodeloopError,
+                match=r"could not be renewed: 127.0.0.1:[0-9]+ answered 503\. Try again",
+            ):
                 await it.server().connect()
         finally:
             down.unlink()
@@ -199,7 +220,9 @@ async def test_signing_out_without_the_provider_still_forgets(person: Person) ->
     person.change(revocation_endpoint="http://127.0.0.1:9/revoke")
     definition = parse_definition("p", remote(person.url)["p"])
     done = await sign_out(definition, person.sign_ins)
-    assert (done or "").startswith("Signed out at p on this machine. The sign-in could not be ended there: 127.0.0.1:9")
+    assert (done or "").startswith(
+        "Signed out at p on this machine. The sign-in could not be ended there: 127.0.0.1:9"
+    )
     assert person.sign_ins.get("p", person.url) is None
     assert await sign_out(definition, person.sign_ins) is None
 
@@ -212,9 +235,13 @@ async def test_scopes_that_a_call_lacked_are_asked_for_by_the_next_sign_in(perso
 
 
 @pytest.mark.slow
-async def test_a_configured_header_that_is_refused_is_named(tmp_path: Path, oauth: tuple[str, Path]) -> None:
+async def test_a_configured_header_that_is_refused_is_named(
+    tmp_path: Path, oauth: tuple[str, Path]
+) -> None:
     async with world(tmp_path, remote(oauth[0], headers={"Authorization": "Bearer no"})) as it:
-        with pytest.raises(CodeloopError, match="it answered 401 Unauthorized: check its `headers`"):
+        with pytest.raises(
+            CodeloopError, match="it answered 401 Unauthorized: check its `headers`"
+        ):
             await it.server().connect()
         assert it.server().status.state == "failed"
 

@@ -1,4 +1,6 @@
-"""A server's program is in a sandbox of its own: what it reads, writes and reaches is what its entry says."""
+"""A server's program is in a sandbox of its own: what it reads,
+writes and reaches is what its entry says.
+"""
 
 import asyncio
 import os
@@ -23,7 +25,9 @@ pytestmark = pytest.mark.skipif(not has_sandbox(), reason="no sandbox can be had
 
 @asynccontextmanager
 async def boxed(tmp_path: Path, **entry: Any) -> AsyncGenerator[World]:
-    """Open a server in its sandbox, in a home with a key, a project with a secret, caches, a session's socket."""
+    """Open a server in its sandbox, in a home with a key, a project with a secret, caches,
+    a session's socket.
+    """
     for name, text in {
         ".ssh/id_rsa": "KEY",
         ".aws/credentials": "KEY",
@@ -60,14 +64,24 @@ async def test_a_server_reads_no_key_and_writes_nothing_but_what_is_its_own(tmp_
         for name in (".ssh/id_rsa", ".aws/credentials", "work/.env", "home/data/auth.json"):
             assert "KEY" not in await run(it, f"cat {tmp_path}/{name}"), name
         for name in (
-            *(".npm/_npx/1/index.js", ".cache/uv/a", ".bashrc", "work/plain.txt", "work/tools/lib.js", "work/new"),
+            *(
+                ".npm/_npx/1/index.js",
+                ".cache/uv/a",
+                ".bashrc",
+                "work/plain.txt",
+                "work/tools/lib.js",
+                "work/new",
+            ),
             *("home/data/servers/other/data", ".ssh/authorized_keys", "home/config/codeloop.json"),
         ):
             await run(it, f"mkdir -p $(dirname {tmp_path}/{name}); echo bad > {tmp_path}/{name}")
             file = tmp_path / name
             assert not file.exists() or "bad" not in file.read_text(), name
         assert await run(it, f"cat {it.ctx.workspace.root}/plain.txt") == "plain[0]"
-        assert await run(it, "echo mine > data; cat data; echo x > /tmp/x; cat /tmp/x") == "mine\nx\n[0]"
+        assert (
+            await run(it, "echo mine > data; cat data; echo x > /tmp/x; cat /tmp/x")
+            == "mine\nx\n[0]"
+        )
         assert await run(it, "echo $TOKEN $OTHER_TOKEN $DBUS_SESSION_BUS_ADDRESS") == "its own\n[0]"
         assert await run(it, "cat ~/.npm/_npx/1/index.js ~/.cache/uv/a") == "bad\nbad\n[0]"
     assert (tmp_path / "home/data/servers/p/data").read_text() == "mine\n"
@@ -81,8 +95,12 @@ async def test_an_entry_opens_what_it_names_and_no_more(tmp_path: Path) -> None:
         (tmp_path / "work" / ".git").mkdir()
         assert await run(it, f"echo good > {it.ctx.workspace.root}/plain.txt") == "[0]"
         assert await run(it, f"cat {tmp_path}/.aws/credentials") == "KEY[0]"
-        assert "KEY" not in await run(it, f"cat {tmp_path}/.ssh/id_rsa {it.ctx.workspace.root}/.env")
-        reached = await run(it, "python3 -c 'import socket; socket.create_connection((\"127.0.0.1\", 9), 2)'")
+        assert "KEY" not in await run(
+            it, f"cat {tmp_path}/.ssh/id_rsa {it.ctx.workspace.root}/.env"
+        )
+        reached = await run(
+            it, "python3 -c 'import socket; socket.create_connection((\"127.0.0.1\", 9), 2)'"
+        )
         assert "Error" in reached
     assert (tmp_path / "work/plain.txt").read_text() == "good\n"
 
@@ -97,7 +115,9 @@ async def test_a_server_reaches_the_network_but_no_socket_of_the_session(tmp_pat
             connect = 'import socket,sys; socket.socket(int(sys.argv[1])).connect(eval(sys.argv[2])); print("in")'
             where = f'("127.0.0.1", {web.getsockname()[1]})'
             assert "in" in await run(it, f"python3 -c '{connect}' {socket.AF_INET:d} '{where}'")
-            assert "in\n" not in await run(it, f"python3 -c '{connect}' {socket.AF_UNIX:d} '\"{agent}\"'")
+            assert "in\n" not in await run(
+                it, f"python3 -c '{connect}' {socket.AF_UNIX:d} '\"{agent}\"'"
+            )
 
 
 async def test_what_a_server_started_ends_with_it(tmp_path: Path) -> None:
@@ -106,11 +126,17 @@ async def test_what_a_server_started_ends_with_it(tmp_path: Path) -> None:
         seconds = f"9876{os.getpid()}"
         await run(it, f"(setsid sleep {seconds} >/dev/null 2>&1 &) ; echo started")
         await asyncio.sleep(0)
-    assert [each for each in Path("/proc").glob("[0-9]*/cmdline") if seconds.encode() in read_arguments(each)] == []
+    assert [
+        each
+        for each in Path("/proc").glob("[0-9]*/cmdline")
+        if seconds.encode() in read_arguments(each)
+    ] == []
 
 
 def read_arguments(file: Path) -> bytes:
-    """Return the start of a file of /proc; nothing for a process of somebody else that has ended meanwhile."""
+    """Return the start of a file of /proc; nothing for a process of somebody else
+    that has ended meanwhile.
+    """
     try:
         return read_start(file, 99)
     except OSError:
@@ -142,22 +168,33 @@ def test_another_sandbox_is_another_server() -> None:
     assert after.text == "command:\n  x\nsandbox: false\n"
 
 
-CONNECT = 'import socket,sys; socket.create_connection(("127.0.0.1", int(sys.argv[1])), 5); print("in")'
+CONNECT = (
+    'import socket,sys; socket.create_connection(("127.0.0.1", int(sys.argv[1])), 5); print("in")'
+)
 
 
 @pytest.mark.slow
-async def test_a_projects_server_reaches_what_commands_reach_whatever_its_entry_says(tmp_path: Path) -> None:
+async def test_a_projects_server_reaches_what_commands_reach_whatever_its_entry_says(
+    tmp_path: Path,
+) -> None:
     with socket.create_server(("127.0.0.1", 0)) as web:
         port = web.getsockname()[1]
         entry = {"type": "local", "command": SERVER}
-        opened = {**entry, "sandbox": {"network": "on", "hosts": [f"localhost:{port}", "example.invalid"]}}
+        opened = {
+            **entry,
+            "sandbox": {"network": "on", "hosts": [f"localhost:{port}", "example.invalid"]},
+        }
         for given in (entry, opened):
-            async with world(tmp_path, {"p": given}, sandbox=SandboxConfig(), scopes={"p": "here"}) as it:
+            async with world(
+                tmp_path, {"p": given}, sandbox=SandboxConfig(), scopes={"p": "here"}
+            ) as it:
                 assert "in\n" not in await run(it, f"python3 -c '{CONNECT}' {port}")
                 refused = "python3 -c 'import urllib.request as r; r.urlopen(\"https://example.invalid\", timeout=9)'"
                 assert "Error" in await run(it, refused)
                 async with asyncio.timeout(60):
-                    while not any('"sandbox": {"hosts": ["example.invalid"]}' in each for each in it.changed):
+                    while not any(
+                        '"sandbox": {"hosts": ["example.invalid"]}' in each for each in it.changed
+                    ):
                         await asyncio.sleep(0.05)
         config = SandboxConfig(hosts=[f"localhost:{port}"])
         async with world(tmp_path, {"p": entry}, sandbox=config, scopes={"p": "here"}) as it:

@@ -1,4 +1,6 @@
-"""Where a remote server can lead codeloop with a sign-in: to no address where it is not itself, and with no secret."""
+"""Where a remote server can lead codeloop with a sign-in: to no address where it is not itself,
+and with no secret.
+"""
 
 import asyncio
 import json
@@ -27,7 +29,15 @@ ELSEWHERE, HERE = "https://sign-in.example", "http://127.0.0.1:9"
 async def test_a_public_server_leads_to_no_address_of_this_machine_or_its_networks() -> None:
     async with serving(http(b"{}")) as (url, heads):
         port = url.rpartition(":")[2]
-        for host in ("127.0.0.1", "localhost", "[::1]", "10.0.0.1", "169.254.169.254", "0.0.0.0", "[::ffff:7f00:1]"):
+        for host in (
+            "127.0.0.1",
+            "localhost",
+            "[::1]",
+            "10.0.0.1",
+            "169.254.169.254",
+            "0.0.0.0",
+            "[::ffff:7f00:1]",
+        ):
             async with make_http_client(PUBLIC, {}, httpx2.Auth(), lambda _status: None) as client:
                 with pytest.raises(httpx2.ConnectError, match="only a server that is there itself"):
                     await client.get(f"http://{host}:{port}/.well-known/oauth-protected-resource")
@@ -41,14 +51,18 @@ async def test_a_public_server_leads_to_no_address_of_this_machine_or_its_networ
 
 @asynccontextmanager
 async def serving_a_provider_at(place: str) -> AsyncGenerator[str]:
-    """Serve an MCP server that wants a sign-in, whose metadata names another place for it; give its address."""
+    """Serve an MCP server that wants a sign-in, whose metadata names another place for it;
+    give its address.
+    """
     rows = {"authorization_endpoint": f"{place}/authorize", "token_endpoint": f"{place}/token"}
 
     async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         head = await reader.readuntil(b"\r\n\r\n")
         answer = http(b"{}", "404 Not Found")
         if b"oauth-authorization-server" in head:
-            answer = http(json.dumps({"issuer": url, "response_types_supported": ["code"], **rows}).encode())
+            answer = http(
+                json.dumps({"issuer": url, "response_types_supported": ["code"], **rows}).encode()
+            )
         elif head.startswith(b"POST"):
             answer = http(b"{}", "401 Unauthorized")
         writer.write(answer)
@@ -62,13 +76,19 @@ async def serving_a_provider_at(place: str) -> AsyncGenerator[str]:
 
 
 @pytest.mark.slow
-async def test_a_configured_secret_goes_to_the_server_or_the_configured_issuer_only(tmp_path: Path) -> None:
+async def test_a_configured_secret_goes_to_the_server_or_the_configured_issuer_only(
+    tmp_path: Path,
+) -> None:
     shown: list[str] = []
 
     async def paste() -> str:
         raise CodeloopError(ASKED)
 
-    rows = ((ELSEWHERE, "", f"is not sent to {ELSEWHERE}"), (ELSEWHERE, ELSEWHERE, ASKED), (HERE, "", ASKED))
+    rows = (
+        (ELSEWHERE, "", f"is not sent to {ELSEWHERE}"),
+        (ELSEWHERE, ELSEWHERE, ASKED),
+        (HERE, "", ASKED),
+    )
     for place, issuer, expected in rows:
         async with serving_a_provider_at(place) as url:
             redirect = {"clientId": "me", "clientSecret": "very-secret", "callbackPort": 18_765}

@@ -1,4 +1,6 @@
-"""What lies in a project does not decide what a server of the user's runs, unless the project is trusted."""
+"""What lies in a project does not decide what a server of the user's runs,
+unless the project is trusted.
+"""
 
 import json
 import os
@@ -12,7 +14,9 @@ from tests.extend.mcp.world import PLAIN, plain, world
 
 
 def planted(tmp_path: Path) -> Path:
-    """Return the mark that every program of a project leaves, which lies where interpreters and runners look."""
+    """Return the mark that every program of a project leaves,
+    which lies where interpreters and runners look.
+    """
     work, mark = tmp_path / "work", tmp_path / "mark"
     code = f"open({str(mark)!r}, 'w').write('ran')\n"
     for folder in (work, work / "node_modules" / ".bin", work / ".venv" / "bin"):
@@ -23,7 +27,9 @@ def planted(tmp_path: Path) -> Path:
         program = folder / "goodsrv"
         program.write_text(f"#!/bin/sh\necho ran > {mark}\n")
         program.chmod(0o755)
-    (work / "node_modules" / "goodsrv.js").write_text(f"require('fs').writeFileSync({str(mark)!r}, 'ran')")
+    (work / "node_modules" / "goodsrv.js").write_text(
+        f"require('fs').writeFileSync({str(mark)!r}, 'ran')"
+    )
     (work / ".npmrc").write_text(
         f"node-options=--require={work}/node_modules/goodsrv.js\nscript-shell={work}/goodsrv\n"
     )
@@ -37,7 +43,11 @@ def module_server(tmp_path: Path) -> dict[str, Any]:
     site.mkdir(exist_ok=True)
     (site / "goodsrv.py").write_text(PLAIN.read_text())
     environment = {"PYTHONPATH": str(site), "TOKEN": "t"}
-    return {"type": "local", "command": [sys.executable, "-m", "goodsrv"], "environment": environment}
+    return {
+        "type": "local",
+        "command": [sys.executable, "-m", "goodsrv"],
+        "environment": environment,
+    }
 
 
 async def test_a_module_of_the_users_is_not_shadowed_by_a_projects(tmp_path: Path) -> None:
@@ -51,10 +61,19 @@ async def test_a_module_of_the_users_is_not_shadowed_by_a_projects(tmp_path: Pat
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("command", [["npx", "goodsrv"], ["npm", "exec", "goodsrv"], ["npm", "run", "goodsrv"]])
-async def test_package_runners_take_no_program_and_no_options_of_a_project(tmp_path: Path, command: list[str]) -> None:
+@pytest.mark.parametrize(
+    "command", [["npx", "goodsrv"], ["npm", "exec", "goodsrv"], ["npm", "run", "goodsrv"]]
+)
+async def test_package_runners_take_no_program_and_no_options_of_a_project(
+    tmp_path: Path, command: list[str]
+) -> None:
     mark = planted(tmp_path)
-    entry = {"type": "local", "command": command, "timeout": 5000, "environment": {"npm_config_offline": "true"}}
+    entry = {
+        "type": "local",
+        "command": command,
+        "timeout": 5000,
+        "environment": {"npm_config_offline": "true"},
+    }
     async with world(tmp_path, {"p": entry}, is_trusted=False) as it:
         with pytest.raises(Exception, match="can't be used"):
             await it.server().connect()
@@ -83,20 +102,32 @@ async def test_no_variable_of_ours_leads_into_a_project(tmp_path: Path) -> None:
             "XDG_DATA_DIRS": f"{work}/share:/usr/share",
             "CARGO_HOME": "./cargo",
             "NVM_DIR": str(outside),
-            **dict.fromkeys(("PYTHONPATH", "NODE_OPTIONS", "RUBYOPT", "JDK_JAVA_OPTIONS", "BASH_ENV", "MY_KEY"), "x"),
+            **dict.fromkeys(
+                ("PYTHONPATH", "NODE_OPTIONS", "RUBYOPT", "JDK_JAVA_OPTIONS", "BASH_ENV", "MY_KEY"),
+                "x",
+            ),
         }
         seen = json.loads((await it.call("environment")).output)
-    assert seen.keys() - {"PATH", "HOME", "LANG", "LC_CTYPE", "PWD", "SHLVL", "_"} == {"NVM_DIR", "XDG_DATA_DIRS"}
+    assert seen.keys() - {"PATH", "HOME", "LANG", "LC_CTYPE", "PWD", "SHLVL", "_"} == {
+        "NVM_DIR",
+        "XDG_DATA_DIRS",
+    }
     assert (seen["NVM_DIR"], seen["XDG_DATA_DIRS"]) == (str(outside), "/usr/share")
 
 
-async def test_a_folder_that_is_configured_counts_in_a_trusted_project_alone(tmp_path: Path) -> None:
+async def test_a_folder_that_is_configured_counts_in_a_trusted_project_alone(
+    tmp_path: Path,
+) -> None:
     (tmp_path / "work" / "inner").mkdir(parents=True)
     where: list[str] = []
     for is_trusted in (False, True):
-        async with world(tmp_path, {"p": plain(tmp_path, cwd="inner")}, is_trusted=is_trusted) as it:
+        async with world(
+            tmp_path, {"p": plain(tmp_path, cwd="inner")}, is_trusted=is_trusted
+        ) as it:
             where.append((await it.call("where")).output)
-    own, inner = (os.path.realpath(tmp_path / each) for each in ("home/data/servers/p", "work/inner"))
+    own, inner = (
+        os.path.realpath(tmp_path / each) for each in ("home/data/servers/p", "work/inner")
+    )
     assert where == [own, inner]
 
 

@@ -1,4 +1,6 @@
-"""What a server is doing, from configured to connected and back; another process knows why it did not work."""
+"""What a server is doing, from configured to connected and back;
+another process knows why it did not work.
+"""
 
 import asyncio
 import json
@@ -27,7 +29,10 @@ async def test_each_state_is_told_from_the_first_look_to_the_end(tmp_path: Path)
         assert (server.status.state, server.status.reason) == ("disabled", "it was switched off")
     off = {"p": plain(tmp_path, enabled=False)}
     async with world(tmp_path, off) as it:
-        assert (it.server().status.state, it.server().status.reason) == ("disabled", "`enabled` is false")
+        assert (it.server().status.state, it.server().status.reason) == (
+            "disabled",
+            "`enabled` is false",
+        )
 
 
 async def test_a_failure_is_known_to_other_processes_until_it_works(tmp_path: Path) -> None:
@@ -63,7 +68,9 @@ async def test_a_list_that_is_advertised_and_not_given_is_left_out(
             return
         listing = await it.server().connect()
         assert len(listing.problems) == len(methods)
-        assert ("can't be listed: no 'p" in str(listing.problems)) == (how == "missing" and "prompts/list" in methods)
+        assert ("can't be listed: no 'p" in str(listing.problems)) == (
+            how == "missing" and "prompts/list" in methods
+        )
         assert bool(listing.tools) == ("tools/list" not in methods)
         assert bool(listing.prompts) == ("prompts/list" not in methods)
         assert bool(listing.resources) == (methods != LISTS)
@@ -81,8 +88,12 @@ async def test_a_server_that_gives_no_list_is_refused_with_the_cause(tmp_path: P
         *entry["command"],
     ]
     async with world(tmp_path, {"p": entry}) as it:
-        (it.traces / "refused.json").write_text(json.dumps(dict.fromkeys((*LISTS, "tools/list"), "missing")))
-        with pytest.raises(ServerFailed, match=r"can't be used: its tools can't be listed: no 'tools/list'\.$"):
+        (it.traces / "refused.json").write_text(
+            json.dumps(dict.fromkeys((*LISTS, "tools/list"), "missing"))
+        )
+        with pytest.raises(
+            ServerFailed, match=r"can't be used: its tools can't be listed: no 'tools/list'\.$"
+        ):
             await it.server().connect()
 
 
@@ -92,7 +103,9 @@ async def test_tools_that_run_only_as_tasks_are_not_offered(tmp_path: Path) -> N
         for support in ("required", "optional", "forbidden")
     ]
     entry = plain(tmp_path)
-    async with world(tmp_path, {"p": {**entry, "command": [*entry["command"], "2025-11-25"]}}) as it:
+    async with world(
+        tmp_path, {"p": {**entry, "command": [*entry["command"], "2025-11-25"]}}
+    ) as it:
         (it.traces / "tools.json").write_text(json.dumps(rows))
         listing = await it.server().connect()
         assert {tool.name for tool in listing.tools} & {"required", "optional", "forbidden"} == {

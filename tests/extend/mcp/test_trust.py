@@ -1,4 +1,6 @@
-"""A server that is not what was agreed to is asked about again, with the difference; until then it is not used."""
+"""A server that is not what was agreed to is asked about again, with the difference;
+until then it is not used.
+"""
 
 import json
 import sys
@@ -18,11 +20,15 @@ def offered(it: World) -> list[str]:
 
 
 def more_tools(it_path: Path, **tool: object) -> None:
-    (it_path / "traces" / "tools.json").write_text(json.dumps([{"inputSchema": {"type": "object"}, **tool}]))
+    (it_path / "traces" / "tools.json").write_text(
+        json.dumps([{"inputSchema": {"type": "object"}, **tool}])
+    )
 
 
 @pytest.mark.slow
-async def test_a_changed_command_or_variable_is_asked_about_before_it_is_started(tmp_path: Path) -> None:
+async def test_a_changed_command_or_variable_is_asked_about_before_it_is_started(
+    tmp_path: Path,
+) -> None:
     async with world(tmp_path) as it:
         await it.call("echo", text="x")
         assert [need.permission for need in it.ctx.asked] == ["p_echo"]
@@ -102,7 +108,9 @@ async def test_tools_that_come_with_a_call_can_be_called_once_agreed_to(tmp_path
         it.ctx.deny = ()
         found = make_find(it.table)("p_extra")
         assert found is not None
-        assert (await found.run({}, it.ctx)).output == "extra", "also a name that the request did not hold"
+        assert (await found.run({}, it.ctx)).output == "extra", (
+            "also a name that the request did not hold"
+        )
         assert "p_extra" in offered(it)
         assert it.table.has_other_tools is False, "the toolbox was made anew"
 
@@ -118,13 +126,19 @@ async def test_the_model_is_told_of_tools_that_come_with_a_call(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("name", ["p_echo", "p__echo", "p.echo", "mcp__p__echo"])
-async def test_a_tool_is_looked_for_at_the_server_that_its_name_begins_with(tmp_path: Path, name: str) -> None:
-    async with world(tmp_path, {"p": plain(tmp_path), "off": {"type": "local", "command": ["false"]}}) as it:
+async def test_a_tool_is_looked_for_at_the_server_that_its_name_begins_with(
+    tmp_path: Path, name: str
+) -> None:
+    async with world(
+        tmp_path, {"p": plain(tmp_path), "off": {"type": "local", "command": ["false"]}}
+    ) as it:
         found = make_find(it.table)(name)
         assert found is not None
         assert (await found.run({"text": "hi"}, it.ctx)).output == "echo: hi"
         assert make_find(it.table)("q_echo") is None
-        assert it.server("off").status.state == "configured", "only the server that is meant was started"
+        assert it.server("off").status.state == "configured", (
+            "only the server that is meant was started"
+        )
 
 
 async def test_tools_that_are_gone_need_no_question(tmp_path: Path) -> None:
@@ -161,9 +175,15 @@ async def test_a_server_that_runs_code_of_the_project_as_you_is_asked_about_when
 ) -> None:
     tools = tmp_path / "work" / "tools"
     tools.mkdir(parents=True)
-    (tools / "srv.py").write_text(f"import lib, runpy\nrunpy.run_path({str(PLAIN)!r}, run_name='__main__')\n")
+    (tools / "srv.py").write_text(
+        f"import lib, runpy\nrunpy.run_path({str(PLAIN)!r}, run_name='__main__')\n"
+    )
     (tools / "lib.py").write_text("")
-    entry = {"type": "local", "command": [sys.executable, "./tools/srv.py"], "sandbox": way == "none can be had"}
+    entry = {
+        "type": "local",
+        "command": [sys.executable, "./tools/srv.py"],
+        "sandbox": way == "none can be had",
+    }
     scopes = {} if way == "the user's own" else {"p": str(tmp_path / "work")}
     mode = SandboxConfig(mode="off" if way == "none can be had" else "auto")
     asked: list[bool] = []

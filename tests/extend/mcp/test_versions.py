@@ -1,4 +1,6 @@
-"""Servers of each version of the protocol: greeted, listed, called, and heard when something of theirs changes."""
+"""Servers of each version of the protocol: greeted, listed, called,
+and heard when something of theirs changes.
+"""
 
 import asyncio
 import sys
@@ -16,10 +18,14 @@ NEWEST = "2026-07-28"
 
 
 def server(tmp_path: Path, version: str) -> dict[str, Any]:
-    """Return the definition of a server that speaks a version: the package's for the newest, else the plain one."""
+    """Return the definition of a server that speaks a version: the package's for the newest,
+    else the plain one.
+    """
     traces = tmp_path / "traces"
     traces.mkdir(exist_ok=True)
-    words = [str(PACKAGE), "stdio", "0"] if version == NEWEST else [str(PLAIN), str(traces), version]
+    words = (
+        [str(PACKAGE), "stdio", "0"] if version == NEWEST else [str(PLAIN), str(traces), version]
+    )
     return {"type": "local", "command": [sys.executable, *words]}
 
 
@@ -29,7 +35,9 @@ async def read(it: World, uri: str) -> str:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("version", ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", NEWEST])
+@pytest.mark.parametrize(
+    "version", ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", NEWEST]
+)
 async def test_a_server_of_each_version_is_spoken_to(tmp_path: Path, version: str) -> None:
     async with world(tmp_path, {"p": server(tmp_path, version)}) as it:
         listing = await it.server().connect()
@@ -42,7 +50,10 @@ async def test_a_server_of_each_version_is_spoken_to(tmp_path: Path, version: st
             while not told:  # the newest version's stream of changes is opened beside the calls
                 await it.call("touch", uri=uri)
                 told = notices.take(it.ctx.session_id)
-        assert told == f"The MCP resource p:{uri} has changed since you read it; mcp_resource reads it anew."
+        assert (
+            told
+            == f"The MCP resource p:{uri} has changed since you read it; mcp_resource reads it anew."
+        )
         if version != NEWEST:
             asked = (tmp_path / "traces" / "asked").read_text().splitlines()
             assert sorted(asked) == ["logging/setLevel info", f"resources/subscribe {uri}"]
@@ -50,7 +61,11 @@ async def test_a_server_of_each_version_is_spoken_to(tmp_path: Path, version: st
         assert listing is not None
         before = len(listing.tools)
         await it.call("grow" if version == NEWEST else "new_tool")
-        await wait_until(lambda: it.server().pending_patch or len((it.server().listing or listing).tools) > before)
+        await wait_until(
+            lambda: (
+                it.server().pending_patch or len((it.server().listing or listing).tools) > before
+            )
+        )
 
 
 @pytest.mark.slow

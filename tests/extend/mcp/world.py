@@ -1,4 +1,6 @@
-"""A table of servers with a real context: calls are made as the toolbox makes them, questions are recorded."""
+"""A table of servers with a real context: calls are made as the toolbox makes them,
+questions are recorded.
+"""
 
 import sys
 from collections.abc import AsyncGenerator, Callable, Mapping
@@ -91,23 +93,36 @@ async def world(
     sandbox: SandboxConfig = UNCONFINED,
     scopes: Mapping[str, str] = MappingProxyType({}),
 ) -> AsyncGenerator[World]:
-    """Open the servers of `mcp` (default: the plain one as `p`); all of them have ended afterwards."""
+    """Open the servers of `mcp` (default: the plain one as `p`);
+    all of them have ended afterwards.
+    """
     ctx = make_context(tmp_path)
     at, own = ctx.workspace, paths_of(tmp_path).private_folders
     ctx.workspace = Workspace(at.root, at.directory, at.scratch, at.environment, sandbox, own)
     changed: list[str] = []
     project = McpProject(
-        ctx.workspace, paths_of(tmp_path), tmp_path / "logs", changed.append, changed.append, is_trusted
+        ctx.workspace,
+        paths_of(tmp_path),
+        tmp_path / "logs",
+        changed.append,
+        changed.append,
+        is_trusted,
     )
     definitions = parse_definitions(mcp if mcp is not None else {"p": plain(tmp_path)}, scopes, {})
     found = World(
-        McpTable(definitions, project, frozenset({"bash", "mcp"}), McpServers), ctx, tmp_path / "traces", changed
+        McpTable(definitions, project, frozenset({"bash", "mcp"}), McpServers),
+        ctx,
+        tmp_path / "traces",
+        changed,
     )
     change(found)
     with pytest.MonkeyPatch.context() as patch:
-        # Where much else runs, a server may take long to start, and the exit code of one that has ended may come late.
+        # Where much else runs, a server may take long to start,
+        # and the exit code of one that has ended may come late.
         for limit in ("MCP_START", "MCP_LIST", "MCP_STOP"):
-            patch.setattr(f"codeloop.extend.mcp.transport.transports.{limit}", replace(MCP_STOP, value=60_000))
+            patch.setattr(
+                f"codeloop.extend.mcp.transport.transports.{limit}", replace(MCP_STOP, value=60_000)
+            )
         try:
             yield found
         finally:

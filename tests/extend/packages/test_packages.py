@@ -62,7 +62,20 @@ PACKAGE = {"node_modules/@acme/notes/package.json": '{"version": "2.0.0", "main"
         ("npm:notes@1.2.3", PackageName("npm", "notes", "1.2.3")),
         ("@acme/notes@^1", PackageName("npm", "@acme/notes", "^1")),
         ("pypi:codeloop-weather@1.0", PackageName("pypi", "codeloop-weather", "1.0")),
-        *((wrong, None) for wrong in ("", "..", "a b", "a/b", "pypi:", "@acme", "--target", "a;b", "git+ssh://x")),
+        *(
+            (wrong, None)
+            for wrong in (
+                "",
+                "..",
+                "a b",
+                "a/b",
+                "pypi:",
+                "@acme",
+                "--target",
+                "a;b",
+                "git+ssh://x",
+            )
+        ),
     ],
 )
 def test_names_of_packages(written: str, meant: PackageName | None) -> None:
@@ -70,20 +83,32 @@ def test_names_of_packages(written: str, meant: PackageName | None) -> None:
 
 
 def test_what_is_installed_is_found_until_a_file_changes(paths: Paths) -> None:
-    for package, files, entry in ((WEATHER, WHEEL, "plugin.py"), (NOTES, PACKAGE, "node_modules/@acme/notes")):
+    for package, files, entry in (
+        (WEATHER, WHEEL, "plugin.py"),
+        (NOTES, PACKAGE, "node_modules/@acme/notes"),
+    ):
         folder = get_package_folder(paths, package)
-        assert "is not installed. `codeloop plugin add" in find_installed_package(paths, package.entry)[1]
+        assert (
+            "is not installed. `codeloop plugin add"
+            in find_installed_package(paths, package.entry)[1]
+        )
         lock = install(package, folder, program, putting(files))
         assert find_installed_package(paths, package.entry) == (folder / entry, "")
-        assert lock.files.keys() >= {f"site/{name}" if package is WEATHER else name for name in files}
+        assert lock.files.keys() >= {
+            f"site/{name}" if package is WEATHER else name for name in files
+        }
         other = f"{package.entry}@9.9"
-        assert find_installed_package(paths, other)[1].startswith(f"{other} is wanted, {lock.version} is installed.")
+        assert find_installed_package(paths, other)[1].startswith(
+            f"{other} is wanted, {lock.version} is installed."
+        )
         changed = folder / next(iter(lock.files))
         before = changed.read_text()
         changed.write_text(before + " ")
         path, why = find_installed_package(paths, package.entry)
         assert path is None
-        assert why.startswith(f"{changed} has changed since {package.name} was installed, so it is left out.")
+        assert why.startswith(
+            f"{changed} has changed since {package.name} was installed, so it is left out."
+        )
         changed.write_text(before)
         assert find_installed_package(paths, package.entry)[0] is not None
         (folder / "more.py").write_text("")
@@ -129,7 +154,9 @@ def test_an_installation_that_fails_leaves_what_was_there(paths: Paths) -> None:
     with pytest.raises(CodeloopError, match="neither is on the PATH"):
         install(NOTES, get_package_folder(paths, NOTES), lambda _: None, putting({}))
     with pytest.raises(CodeloopError, match="is not a plugin"):
-        install(WEATHER, folder, program, putting({"codeloop_weather-1.0.dist-info/METADATA": METADATA}))
+        install(
+            WEATHER, folder, program, putting({"codeloop_weather-1.0.dist-info/METADATA": METADATA})
+        )
     assert find_installed_package(paths, "pypi:codeloop-weather")[0] == folder / "plugin.py"
     assert [path.name for path in folder.parent.iterdir() if path.name.startswith(".")] == []
 
@@ -144,18 +171,26 @@ def test_a_package_is_a_home_of_the_project(tmp_path: Path) -> None:
     environment = {"CODELOOP_HOME": str(tmp_path / "home"), "HOME": str(tmp_path)}
 
     def settings(**given: Any) -> Any:
-        return find_settings(Startup(directory=tmp_path / "work", environment=environment, settings=given))
+        return find_settings(
+            Startup(directory=tmp_path / "work", environment=environment, settings=given)
+        )
 
     found = settings(plugin=[str(package)])
     assert found.loaded.warnings == ()
-    assert {Path(each.path).name for each in found.extensions} == {"my_words_words.py", "my_words_guard.py"}
+    assert {Path(each.path).name for each in found.extensions} == {
+        "my_words_words.py",
+        "my_words_guard.py",
+    }
     assert "my-words" in found.config.command
     assert "my-words" in found.skills.by_name
     assert found.config.mcp.keys() == {"docs"}
     own = settings(plugin=[str(package)], mcp={"docs": {"type": "local", "command": ["mine"]}})
     assert json.dumps(own.config.mcp["docs"]).count("mine") == 1
     (package / "plugin.json").write_text('{"nam": "x"}')
-    assert any("needs at least a `name`" in line for line in settings(plugin=[str(package)]).loaded.warnings)
+    assert any(
+        "needs at least a `name`" in line
+        for line in settings(plugin=[str(package)]).loaded.warnings
+    )
 
 
 def test_a_skeleton_has_a_name_of_its_own(tmp_path: Path) -> None:
@@ -165,7 +200,9 @@ def test_a_skeleton_has_a_name_of_its_own(tmp_path: Path) -> None:
             write_skeleton(tmp_path / name, name)
 
 
-def test_trust_ends_with_a_change_of_a_plugin_that_a_project_names_by_its_path(tmp_path: Path) -> None:
+def test_trust_ends_with_a_change_of_a_plugin_that_a_project_names_by_its_path(
+    tmp_path: Path,
+) -> None:
     work = tmp_path / "work"
     (work / "ours" / "tool").mkdir(parents=True)
     (work / "ours" / "tool" / "a.py").write_text("def a() -> str: ...\n")

@@ -1,4 +1,6 @@
-"""The client that openapi-python-client made: every module of it can be imported, and it talks to a server."""
+"""The client that openapi-python-client made: every module of it can be imported,
+and it talks to a server.
+"""
 
 import os
 import pkgutil

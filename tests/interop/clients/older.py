@@ -1,4 +1,6 @@
-"""The reference's package for Python, of an older contract: which of its calls work, a line for each."""
+"""The reference's package for Python, of an older contract: which of its calls work,
+a line for each.
+"""
 
 import os
 from collections.abc import Callable
@@ -7,7 +9,9 @@ from typing import Any
 
 package: Any = import_module("opencode_ai")  # only in the environment of this script
 headers = {"Authorization": f"Bearer {os.environ['PASSWORD']}"}
-client = package.Opencode(base_url=os.environ["BASE_URL"], default_headers=headers, max_retries=0, timeout=120)
+client = package.Opencode(
+    base_url=os.environ["BASE_URL"], default_headers=headers, max_retries=0, timeout=120
+)
 
 
 def attempt(name: str, call: Callable[[], object]) -> None:
@@ -39,7 +43,10 @@ def chat() -> None:
     info = said.to_dict()["info"]
     assert isinstance(info, dict)
     assert info["modelID"] == "talker", info
-    assert [each.parts[-1].type for each in client.session.messages(session.id)] == ["text", "step-finish"]
+    assert [each.parts[-1].type for each in client.session.messages(session.id)] == [
+        "text",
+        "step-finish",
+    ]
 
 
 session = client.session.create()

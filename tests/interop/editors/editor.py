@@ -1,7 +1,9 @@
-"""An editor made with the protocol's own package, which checks every message: prompts, allows, prints what it saw.
+"""An editor made with the protocol's own package, which checks every message: prompts, allows,
+prints what it saw.
 
-python editor.py PROMPT DIRECTORY COMMAND...: prints JSON with `stop`, `kinds` of updates, `titles` of what was asked,
-`text` of the answer, `loaded` texts of the session when it is opened again, and `listed` ids.
+python editor.py PROMPT DIRECTORY COMMAND...: prints JSON with `stop`, `kinds` of updates, `titles`
+of what was asked, `text` of the answer, `loaded` texts of the session when it is opened again,
+and `listed` ids.
 """
 
 import asyncio
@@ -22,7 +24,9 @@ class Editor(acp.Client):
         self.updates: list[dict[str, Any]] = []
         self.titles: list[str] = []
 
-    async def request_permission(self, options: Any, session_id: str, tool_call: Any, **_: Any) -> Any:
+    async def request_permission(
+        self, options: Any, session_id: str, tool_call: Any, **_: Any
+    ) -> Any:
         self.titles.append(tool_call.title)
         return schema.RequestPermissionResponse(
             outcome=schema.AllowedOutcome(outcome="selected", option_id=options[0].option_id)
@@ -38,7 +42,10 @@ class Editor(acp.Client):
 
 async def main(prompt: str, directory: str, *command: str) -> dict[str, Any]:
     editor = Editor()
-    async with acp.spawn_agent_process(editor, *command, cwd="/", env=dict(os.environ)) as (agent, _):
+    async with acp.spawn_agent_process(editor, *command, cwd="/", env=dict(os.environ)) as (
+        agent,
+        _,
+    ):
         await agent.initialize(protocol_version=acp.PROTOCOL_VERSION)
         session = await agent.new_session(cwd=directory, mcp_servers=[])
         done = await agent.prompt(session_id=session.session_id, prompt=[acp.text_block(prompt)])

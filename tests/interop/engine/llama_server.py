@@ -1,9 +1,11 @@
-"""llama.cpp's own server with a model of 2 MB that is written first: always "Works.", or that without end.
+"""llama.cpp's own server with a model of 2 MB that is written first: always "Works.",
+or that without end.
 
-python llama_server.py PORT CONTEXT [endless]: writes toy.gguf here, prints its URL, serves until it is stopped.
-PORT 0: any that is free. The model is a llama whose attention adds nothing, so that each byte decides the next one:
-the "t" that ends its chat template is followed by "W", that by "o", and the full stop by the end (or by "W" again).
-Everything around it is real.
+python llama_server.py PORT CONTEXT [endless]: writes toy.gguf here, prints its URL,
+serves until it is stopped.
+PORT 0: any that is free. The model is a llama whose attention adds nothing, so that each byte
+decides the next one: the "t" that ends its chat template is followed by "W", that by "o", and the
+full stop by the end (or by "W" again). Everything around it is real.
 """
 
 import signal
@@ -16,7 +18,9 @@ import numpy as np
 import xllamacpp
 
 BYTES = [*range(33, 127), *range(161, 173), *range(174, 256)]
-"""Those that stand for themselves in GPT-2's alphabet; the others have characters from 256 on, in order."""
+"""Those that stand for themselves in GPT-2's alphabet;
+the others have characters from 256 on, in order.
+"""
 OTHERS = [byte for byte in range(256) if byte not in BYTES]
 ALPHABET = [chr(byte) if byte in BYTES else chr(256 + OTHERS.index(byte)) for byte in range(256)]
 END, START = len(ALPHABET), len(ALPHABET) + 1
@@ -63,7 +67,10 @@ def write_model(path: Path, is_endless: bool) -> None:
         "output": output,
         "blk.0.attn_norm": ones,
         "blk.0.ffn_norm": ones,
-        **{f"blk.0.attn_{name}": np.zeros((WIDTH, WIDTH), np.float32) for name in ("q", "k", "v", "output")},
+        **{
+            f"blk.0.attn_{name}": np.zeros((WIDTH, WIDTH), np.float32)
+            for name in ("q", "k", "v", "output")
+        },
         **{f"blk.0.ffn_{name}": np.zeros((INNER, WIDTH), np.float32) for name in ("gate", "up")},
         "blk.0.ffn_down": np.zeros((WIDTH, INNER), np.float32),
     }

@@ -1,4 +1,6 @@
-"""One sample of Inspect, done by an oracle, by nobody and by codeloop; writes what each came to as JSON."""
+"""One sample of Inspect, done by an oracle, by nobody and by codeloop;
+writes what each came to as JSON.
+"""
 
 import json
 import sys
@@ -61,7 +63,9 @@ def main() -> None:
             "cost": done.store.get("codeloop:cost"),
             "trajectory": done.store.get("codeloop:trajectory"),
             "tools": [
-                call.function for message in done.messages for call in getattr(message, "tool_calls", None) or []
+                call.function
+                for message in done.messages
+                for call in getattr(message, "tool_calls", None) or []
             ],
         }
     Path(sys.argv[1]).write_text(json.dumps(found))

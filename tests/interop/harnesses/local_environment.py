@@ -1,4 +1,6 @@
-"""An environment of Harbor on this machine, in bubblewrap: the folders of a container are bound from one of ours."""
+"""An environment of Harbor on this machine, in bubblewrap: the folders of a container
+are bound from one of ours.
+"""
 
 import asyncio
 import os
@@ -61,7 +63,12 @@ class LocalEnvironment(BaseEnvironment):
         ]
 
     async def start(self, force_build: bool) -> None:
-        for name in ("logs/agent", "logs/verifier", "logs/artifacts", *(name for name in OURS if name != "app")):
+        for name in (
+            "logs/agent",
+            "logs/verifier",
+            "logs/artifacts",
+            *(name for name in OURS if name != "app"),
+        ):
             (self._root / name).mkdir(parents=True, exist_ok=True)
         shutil.copytree(self.environment_dir / "files", self._root / "app")
 
@@ -90,7 +97,11 @@ class LocalEnvironment(BaseEnvironment):
         timeout_sec: int | None = None,
         user: str | int | None = None,
     ) -> ExecResult:
-        given = {name: value for name, value in os.environ.items() if name in {"PATH", "LANG"} or "CODELOOP" in name}
+        given = {
+            name: value
+            for name, value in os.environ.items()
+            if name in {"PATH", "LANG"} or "CODELOOP" in name
+        }
         process = await asyncio.create_subprocess_exec(
             *self._bubble(cwd or "/app"),
             *("bash", "-c", command),
@@ -100,4 +111,6 @@ class LocalEnvironment(BaseEnvironment):
             stderr=asyncio.subprocess.PIPE,
         )
         stdout, stderr = await asyncio.wait_for(process.communicate(), timeout_sec)
-        return ExecResult(stdout=stdout.decode(), stderr=stderr.decode(), return_code=process.returncode or 0)
+        return ExecResult(
+            stdout=stdout.decode(), stderr=stderr.decode(), return_code=process.returncode or 0
+        )

@@ -1,4 +1,6 @@
-"""Sends one conversation by a service's own library: `python bodies.py NAME URL`. The server keeps what comes."""
+"""Sends one conversation by a service's own library: `python bodies.py NAME URL`.
+The server keeps what comes.
+"""
 
 import sys
 from importlib import import_module
@@ -12,7 +14,11 @@ ARGUMENTS = {"path": "a"}
 def chat(url: str) -> None:
     """Send it by chat completions."""
     function = {"name": "read", "description": "Read.", "parameters": SCHEMA}
-    call = {"id": "c1", "type": "function", "function": {"name": "read", "arguments": '{"path":"a"}'}}
+    call = {
+        "id": "c1",
+        "type": "function",
+        "function": {"name": "read", "arguments": '{"path":"a"}'},
+    }
     client: Any = import_module("openai").OpenAI(base_url=f"{url}/v1", api_key="k", max_retries=0)
     list(
         client.chat.completions.create(
@@ -35,7 +41,13 @@ def chat(url: str) -> None:
 def responses(url: str) -> None:
     """Send it by Responses."""
     client: Any = import_module("openai").OpenAI(base_url=f"{url}/v1", api_key="k", max_retries=0)
-    tool = {"type": "function", "name": "read", "description": "Read.", "parameters": SCHEMA, "strict": False}
+    tool = {
+        "type": "function",
+        "name": "read",
+        "description": "Read.",
+        "parameters": SCHEMA,
+        "strict": False,
+    }
     said = {"type": "output_text", "text": SAID}
     list(
         client.responses.create(
@@ -49,7 +61,12 @@ def responses(url: str) -> None:
                 {"role": "developer", "content": SYSTEM},
                 {"role": "user", "content": [{"type": "input_text", "text": ASKED}]},
                 {"type": "message", "role": "assistant", "content": [said]},
-                {"type": "function_call", "call_id": "c1", "name": "read", "arguments": '{"path":"a"}'},
+                {
+                    "type": "function_call",
+                    "call_id": "c1",
+                    "name": "read",
+                    "arguments": '{"path":"a"}',
+                },
                 {"type": "function_call_output", "call_id": "c1", "output": RESULT},
                 {"role": "user", "content": [{"type": "input_text", "text": THEN}]},
             ],
@@ -92,7 +109,10 @@ def google(url: str) -> None:
             {"role": "user", "parts": [{"text": ASKED}]},
             {
                 "role": "model",
-                "parts": [{"text": SAID}, {"function_call": {"id": "c1", "name": "read", "args": ARGUMENTS}}],
+                "parts": [
+                    {"text": SAID},
+                    {"function_call": {"id": "c1", "name": "read", "args": ARGUMENTS}},
+                ],
             },
             {"role": "user", "parts": [{"function_response": response}]},
             {"role": "user", "parts": [{"text": THEN}]},

@@ -1,4 +1,6 @@
-"""Asks a server once by a service's own library: `python clients.py NAME URL`. Prints what it read as JSON."""
+"""Asks a server once by a service's own library: `python clients.py NAME URL`.
+Prints what it read as JSON.
+"""
 
 import json
 import sys
@@ -44,12 +46,22 @@ def responses(url: str) -> Found:
     openai: Any = import_module("openai")
 
     client: Any = openai.OpenAI(base_url=f"{url}/v1", api_key="k", max_retries=0)
-    tool = {"type": "function", "name": "read", "description": "Read.", "parameters": SCHEMA, "strict": False}
+    tool = {
+        "type": "function",
+        "name": "read",
+        "description": "Read.",
+        "parameters": SCHEMA,
+        "strict": False,
+    }
     with client.responses.stream(
         model="m", input=[{"role": "user", "content": "go"}], tools=[tool], store=False
     ) as stream:
         found = stream.get_final_response()
-    calls = [[each.call_id, each.name, each.arguments] for each in found.output if each.type == "function_call"]
+    calls = [
+        [each.call_id, each.name, each.arguments]
+        for each in found.output
+        if each.type == "function_call"
+    ]
     counts = {"input": found.usage.input_tokens, "output": found.usage.output_tokens}
     return {"text": found.output_text, "calls": calls, **counts}
 
@@ -60,12 +72,24 @@ def anthropic(url: str) -> Found:
 
     client: Any = anthropic.Anthropic(base_url=url, api_key="k", max_retries=0)
     tool = {"name": "read", "description": "Read.", "input_schema": SCHEMA}
-    given = {"model": "m", "max_tokens": 100, "messages": [{"role": "user", "content": "go"}], "tools": [tool]}
+    given = {
+        "model": "m",
+        "max_tokens": 100,
+        "messages": [{"role": "user", "content": "go"}],
+        "tools": [tool],
+    }
     with client.messages.stream(**given) as stream:
         found = stream.get_final_message()
     text = "".join(block.text for block in found.content if block.type == "text")
-    calls = [[block.id, block.name, block.input] for block in found.content if block.type == "tool_use"]
-    return {"text": text, "calls": calls, "input": found.usage.input_tokens, "output": found.usage.output_tokens}
+    calls = [
+        [block.id, block.name, block.input] for block in found.content if block.type == "tool_use"
+    ]
+    return {
+        "text": text,
+        "calls": calls,
+        "input": found.usage.input_tokens,
+        "output": found.usage.output_tokens,
+    }
 
 
 def google(url: str) -> Found:
@@ -73,21 +97,36 @@ def google(url: str) -> Found:
     genai: Any = import_module("google.genai")
 
     client: Any = genai.Client(api_key="k", http_options={"base_url": url})
-    declaration = {"name": "read", "description": "Read.", "parameters": {**SCHEMA, "type": "OBJECT"}}
+    declaration = {
+        "name": "read",
+        "description": "Read.",
+        "parameters": {**SCHEMA, "type": "OBJECT"},
+    }
     config = {"tools": [{"function_declarations": [declaration]}]}
     usage: Any = None
     calls: list[list[Any]] = []
     text = ""
-    for chunk in client.models.generate_content_stream(model="gemini-3.5-flash", contents="go", config=config):
+    for chunk in client.models.generate_content_stream(
+        model="gemini-3.5-flash", contents="go", config=config
+    ):
         usage = chunk.usage_metadata or usage
-        for part in chunk.candidates[0].content.parts or [] if chunk.candidates and chunk.candidates[0].content else []:
+        for part in (
+            chunk.candidates[0].content.parts or []
+            if chunk.candidates and chunk.candidates[0].content
+            else []
+        ):
             text += part.text or ""
             calls += (
                 [[part.function_call.id, part.function_call.name, part.function_call.args]]
                 if part.function_call
                 else []
             )
-    return {"text": text, "calls": calls, "input": usage.prompt_token_count, "output": usage.candidates_token_count}
+    return {
+        "text": text,
+        "calls": calls,
+        "input": usage.prompt_token_count,
+        "output": usage.candidates_token_count,
+    }
 
 
 def interactions(url: str) -> Found:
@@ -100,7 +139,9 @@ def interactions(url: str) -> Found:
     text = ""
     calls: dict[int, list[str]] = {}
     asked = [{"type": "user_input", "content": [{"type": "text", "text": "go"}]}]
-    for event in client.interactions.create(model="gemini-9-pro", input=asked, tools=[tool], stream=True, store=False):
+    for event in client.interactions.create(
+        model="gemini-9-pro", input=asked, tools=[tool], stream=True, store=False
+    ):
         match event.event_type:
             case "step.start" if event.step.type == "function_call":
                 calls[event.index] = [event.step.id, event.step.name, ""]
@@ -122,7 +163,11 @@ def bedrock(url: str) -> Found:
 
     keys = {"aws_access_key_id": "AKIA", "aws_secret_access_key": "s", "region_name": "us-east-1"}
     client: Any = boto3.client("bedrock-runtime", endpoint_url=url, **keys)
-    tools = {"tools": [{"toolSpec": {"name": "read", "description": "Read.", "inputSchema": {"json": SCHEMA}}}]}
+    tools = {
+        "tools": [
+            {"toolSpec": {"name": "read", "description": "Read.", "inputSchema": {"json": SCHEMA}}}
+        ]
+    }
     answer = client.converse_stream(
         modelId="us.anthropic.claude-sonnet-4-5-v1:0",
         messages=[{"role": "user", "content": [{"text": "go"}]}],
@@ -142,7 +187,12 @@ def bedrock(url: str) -> Found:
                 usage = counts
             case _:
                 continue
-    return {"text": text, "calls": list(calls.values()), "input": usage["inputTokens"], "output": usage["outputTokens"]}
+    return {
+        "text": text,
+        "calls": list(calls.values()),
+        "input": usage["inputTokens"],
+        "output": usage["outputTokens"],
+    }
 
 
 CLIENTS = {
@@ -154,5 +204,7 @@ CLIENTS = {
     "bedrock": bedrock,
 }
 found = CLIENTS[sys.argv[1]](sys.argv[2])
-found["calls"] = [[*head, each if isinstance(each, dict) else json.loads(each)] for *head, each in found["calls"]]
+found["calls"] = [
+    [*head, each if isinstance(each, dict) else json.loads(each)] for *head, each in found["calls"]
+]
 json.dump(found, sys.stdout)

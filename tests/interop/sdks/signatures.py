@@ -1,4 +1,6 @@
-"""Requests with the signatures that botocore makes of them, as JSON: `tests/model/credentials/aws/signatures.json`."""
+"""Requests with the signatures that botocore makes of them, as JSON:
+`tests/model/credentials/aws/signatures.json`.
+"""
 
 import datetime as dt
 import json
@@ -28,18 +30,38 @@ URLS = (
     "https://user:pw@gateway.example/model/m/converse",
     "https://[::1]:8080/model/m/converse",
     *(BASE, f"{BASE}/", f"{BASE}/a/", f"{BASE}/..", f"{BASE}/a%20b/%7Ec"),
-    *(f"{BASE}/model/m/converse?{query}" for query in ("b=2&a=1", "a=1&a=0", "a", "x=a%20b&y=%2F", "a=&a=b")),
+    *(
+        f"{BASE}/model/m/converse?{query}"
+        for query in ("b=2&a=1", "a=1&a=0", "a", "x=a%20b&y=%2F", "a=&a=b")
+    ),
 )
-ODD = {"X-Title": "  a   b  ", "x-amz-target": "T", "User-Agent": "codeloop", "TE": "trailers", "traceparent": "00-1"}
+ODD = {
+    "X-Title": "  a   b  ",
+    "x-amz-target": "T",
+    "User-Agent": "codeloop",
+    "TE": "trailers",
+    "traceparent": "00-1",
+}
 
 
 def sign(url: str, headers: dict[str, str], **given: str) -> dict[str, Any]:
     """Return a request and what botocore says in its header."""
-    row = {"token": "", "service": "bedrock", "region": "us-east-1", "body": '{"messages":[]}', **given}
+    row = {
+        "token": "",
+        "service": "bedrock",
+        "region": "us-east-1",
+        "body": '{"messages":[]}',
+        **given,
+    }
     request = AWSRequest(method="POST", url=url, headers=headers, data=row["body"].encode())
     keys = Credentials("AKIAEXAMPLE", "se/cr+et=", row["token"] or None)
     auth.SigV4Auth(keys, row["service"], row["region"]).add_auth(request)
-    return {"url": url, "headers": headers, **row, "authorization": request.headers["Authorization"]}
+    return {
+        "url": url,
+        "headers": headers,
+        **row,
+        "authorization": request.headers["Authorization"],
+    }
 
 
 def rows() -> list[dict[str, Any]]:
@@ -47,12 +69,24 @@ def rows() -> list[dict[str, Any]]:
     form = {"content-type": "application/x-www-form-urlencoded; charset=utf-8"}
     role = "Action=AssumeRole&Version=2011-06-15"
     return [
-        *(sign(f"{BASE}/model/{quote(n, safe='')}/converse-stream", PLAIN, token="IQoJ/to+ken==") for n in NAMES),
-        *(sign(f"{BASE}/proxy//v1/../v2/./model/{quote(n, safe='')}/converse-stream", PLAIN) for n in NAMES),
+        *(
+            sign(f"{BASE}/model/{quote(n, safe='')}/converse-stream", PLAIN, token="IQoJ/to+ken==")
+            for n in NAMES
+        ),
+        *(
+            sign(f"{BASE}/proxy//v1/../v2/./model/{quote(n, safe='')}/converse-stream", PLAIN)
+            for n in NAMES
+        ),
         *(sign(url, PLAIN) for url in URLS),
         sign(f"{BASE}/model/m/converse", {**PLAIN, **ODD}),
         sign(f"{BASE}/model/m/converse", {"Host": "other.example", "content-type": "a"}),
-        sign("https://sts.eu-central-1.amazonaws.com/", form, service="sts", region="eu-central-1", body=role),
+        sign(
+            "https://sts.eu-central-1.amazonaws.com/",
+            form,
+            service="sts",
+            region="eu-central-1",
+            body=role,
+        ),
         sign(f"{BASE}/model/m/converse", PLAIN, body=""),
         sign(f"{BASE}/model/m/converse", PLAIN, body='{"größe":"漢字 🎉"}'),
     ]

@@ -1,6 +1,8 @@
-"""Our side of the protocol project's conformance suite: uses the server at an address as a session would.
+"""Our side of the protocol project's conformance suite: uses the server at an
+address as a session would.
 
-Connects, signs in where that is wanted with a browser that agrees, and calls every tool; the suite judges what it saw.
+Connects, signs in where that is wanted with a browser that agrees, and calls every tool;
+the suite judges what it saw.
 """
 
 import asyncio
@@ -48,7 +50,9 @@ async def answering(it: World) -> None:
     while True:
         for request in it.ctx.store.list_pending_questions():
             answers: list[list[str]] = [[] for _ in request.questions]
-            reply = QuestionAnswers(session_id=request.session_id, request_id=request.id, answers=answers)
+            reply = QuestionAnswers(
+                session_id=request.session_id, request_id=request.id, answers=answers
+            )
             it.ctx.store.append(QuestionReplied(properties=reply))
         await asyncio.sleep(0.05)
 
@@ -64,7 +68,10 @@ async def used(url: str) -> None:
                     for tool in listing.tools:
                         wanted = tool.schema.get("properties") or {}
                         print(
-                            tool.name, await it.call(tool.name, **{key: GIVEN[key] for key in wanted if key in GIVEN})
+                            tool.name,
+                            await it.call(
+                                tool.name, **{key: GIVEN[key] for key in wanted if key in GIVEN}
+                            ),
                         )
                     break
                 except (ServerFailed, ToolFailure) as error:

@@ -1,4 +1,6 @@
-"""A git directory of ours works as the real one: git's changes arrive there, and settings are only data."""
+"""A git directory of ours works as the real one: git's changes arrive there,
+and settings are only data.
+"""
 
 import os
 import subprocess
@@ -31,7 +33,9 @@ def run(root: Path, home: Path, *words: str) -> str:
     assert folder is not None
     with open_own_folder(read_real_folder(folder, environment), environment) as own:
         call = make_git_call(own, f"--work-tree={root}", *words, environment=environment)
-        done = subprocess.run(call.command, env=call.environment, cwd=root, capture_output=True, check=False)
+        done = subprocess.run(
+            call.command, env=call.environment, cwd=root, capture_output=True, check=False
+        )
         assert done.returncode == 0, done.stderr
     assert not own.exists()
     return done.stdout.decode()
@@ -42,7 +46,9 @@ def set_globally(home: Path, name: str, value: str) -> None:
 
 
 @pytest.mark.parametrize("is_linked", [False, True])
-def test_a_commit_moves_the_branch_or_the_detached_head(tmp_path: Path, home: Path, *, is_linked: bool) -> None:
+def test_a_commit_moves_the_branch_or_the_detached_head(
+    tmp_path: Path, home: Path, *, is_linked: bool
+) -> None:
     root = repository(tmp_path / "work", {"a.txt": "a\n"})
     if is_linked:
         git(root, "worktree", "add", "-q", "-b", "side", str(tmp_path / "linked"))
@@ -65,7 +71,9 @@ def test_a_head_that_moved_meanwhile_stays(tmp_path: Path, home: Path) -> None:
     root = repository(tmp_path / "work", {"a.txt": "a\n"})
     environment = {"PATH": os.environ["PATH"], "HOME": str(home)}
     with ExitStack() as stack:
-        own = stack.enter_context(open_own_folder(read_real_folder(root / ".git", environment), environment))
+        own = stack.enter_context(
+            open_own_folder(read_real_folder(root / ".git", environment), environment)
+        )
         (own / "HEAD").write_text("ref: refs/heads/ours\n")
         git(root, "checkout", "-q", "-b", "theirs")
         with pytest.raises(UnusableRepository, match="changed meanwhile"):
@@ -87,7 +95,9 @@ def test_a_merge_that_is_under_way_is_finished(tmp_path: Path, home: Path) -> No
     assert not (root / ".git/MERGE_HEAD").exists()
 
 
-def test_split_indexes_packed_and_shallow_repositories_stay_whole(tmp_path: Path, home: Path) -> None:
+def test_split_indexes_packed_and_shallow_repositories_stay_whole(
+    tmp_path: Path, home: Path
+) -> None:
     root = repository(tmp_path / "work", {"a.txt": "a\n", "b.txt": "b\n"})
     git(root, "commit", "-q", "--allow-empty", "-m", "second")
     git(root, "branch", "side")
@@ -131,7 +141,9 @@ def test_the_users_includes_hold_for_the_real_folder(tmp_path: Path, home: Path)
         "hasconfig:remote.*.url:https://example.com/**": False,
     }
     for condition, holds in conditions.items():
-        (home / ".gitconfig").write_text(f'[user]\n\tname = usual\n[includeIf "{condition}"]\n\tpath = other\n')
+        (home / ".gitconfig").write_text(
+            f'[user]\n\tname = usual\n[includeIf "{condition}"]\n\tpath = other\n'
+        )
         (home / "other").write_text("[user]\n\tname = other\n")
         real = read_real_folder(root / ".git", {"HOME": str(home), "GIT_CONFIG_NOSYSTEM": "1"})
         assert (condition, real.get("user.name")) == (condition, "other" if holds else "usual")
@@ -148,12 +160,16 @@ def test_formats_are_known_or_refused(tmp_path: Path, home: Path) -> None:
     run(root, home, "add", "--all")
     run(root, home, *IDENTITY, "commit", "-q", "-m", "one")
     assert len(git(root, "rev-parse", "HEAD").strip()) == 64
-    (root / ".git/config").write_text("[core]\n\trepositoryFormatVersion = 1\n[extensions]\n\tfuture = x\n")
+    (root / ".git/config").write_text(
+        "[core]\n\trepositoryFormatVersion = 1\n[extensions]\n\tfuture = x\n"
+    )
     with pytest.raises(UnusableRepository, match="the extension future"):
         run(root, home, "status")
 
 
-def test_our_folder_is_not_where_commands_write(tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_our_folder_is_not_where_commands_write(
+    tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     root = repository(tmp_path / "work", {"tmp/a.txt": "a\n"})
     monkeypatch.setattr("codeloop.kit.programs._excluded_folders", set[str]())
     exclude_folder(root)

@@ -19,7 +19,10 @@ from codeloop.kit.git.settings import read_settings
         ('[remote "a"]\nurl = my-helper::evil', False),
         ('[remote "a"]\nuploadpack = evil', False),
         ("[core]\nprotectHFS = true", True),
-        ("[core]\nprotectHFS = false", False),  # a tree's `.g\u200cit` would be written as `.git` on a Mac
+        (
+            "[core]\nprotectHFS = false",
+            False,
+        ),  # a tree's `.g\u200cit` would be written as `.git` on a Mac
         ("[core]\nfsmonitor = evil", False),
         ('[hook "a"]\ncommand = evil', False),
     ],
@@ -33,5 +36,7 @@ def test_what_can_run_a_program_is_not_plain(text: str, is_harmless: bool) -> No
 )
 def test_names_and_values_end_at_a_nul_as_in_git(tmp_path: Path, text: str) -> None:
     (tmp_path / "config").write_text(text)
-    listed = subprocess.check_output(["git", "config", "--file", "config", "--list"], cwd=tmp_path, text=True)
+    listed = subprocess.check_output(
+        ["git", "config", "--file", "config", "--list"], cwd=tmp_path, text=True
+    )
     assert [f"{setting.name}={setting.value}\n" for setting in read_settings(text)] == [listed]

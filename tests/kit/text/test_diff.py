@@ -14,7 +14,9 @@ from tests.support.examples import scale_examples
 
 def test_the_header_and_the_hunk_are_as_on_the_wire() -> None:
     diff = make_unified_diff(
-        "/project/calc.py", "def add(a, b):\n    return a - b\n", "def add(a, b):\n    return a + b\n"
+        "/project/calc.py",
+        "def add(a, b):\n    return a - b\n",
+        "def add(a, b):\n    return a + b\n",
     )
     assert diff.patch == (
         "Index: /project/calc.py\n" + "=" * 67 + "\n--- /project/calc.py\n+++ /project/calc.py\n"
@@ -35,24 +37,42 @@ def test_a_new_file_counts_all_its_lines() -> None:
 
 def test_the_ranges_name_the_changed_lines_of_the_new_text() -> None:
     before = "".join(f"{n}\n" for n in range(1, 41))
-    after = before.replace("3\n", "three\n", 1).replace("20\n21\n", "").replace("30\n31\n", "a\n31\nb\n")
-    assert make_unified_diff("x", before, after).changed_lines == "lines 3, 28-30; lines removed after 19"
-    assert make_unified_diff("x", before, before.removeprefix("1\n")).changed_lines == "lines removed at the top"
+    after = (
+        before.replace("3\n", "three\n", 1)
+        .replace("20\n21\n", "")
+        .replace("30\n31\n", "a\n31\nb\n")
+    )
+    assert (
+        make_unified_diff("x", before, after).changed_lines
+        == "lines 3, 28-30; lines removed after 19"
+    )
+    assert (
+        make_unified_diff("x", before, before.removeprefix("1\n")).changed_lines
+        == "lines removed at the top"
+    )
     assert make_unified_diff("x", "", "a\n").changed_lines == "line 1"
-    assert make_unified_diff("x", "a\n" * 30, "a\n").changed_lines == "lines removed after 1; 29 lines fewer"
+    assert (
+        make_unified_diff("x", "a\n" * 30, "a\n").changed_lines
+        == "lines removed after 1; 29 lines fewer"
+    )
     every = "".join(f"{n}\n" + ("x\n" if n % 4 == 0 else "") for n in range(200))
     numbers = "".join(f"{n}\n" for n in range(200))
     assert make_unified_diff("x", numbers, every).changed_lines.endswith(" and 30 more places")
 
 
-@given(st.lists(st.sampled_from("ab{}\n"), max_size=60), st.lists(st.sampled_from("ab{}\n"), max_size=60))
+@given(
+    st.lists(st.sampled_from("ab{}\n"), max_size=60),
+    st.lists(st.sampled_from("ab{}\n"), max_size=60),
+)
 def test_every_changed_line_lies_in_a_range(before: list[str], after: list[str]) -> None:
     old, new = "\n".join(before), "\n".join(after)
     diff = make_unified_diff("x", old, new)
     inside = {line for first, last in diff.ranges for line in range(first, last + 1)}
     rest = [line for number, line in enumerate(split_lines(new), 1) if number not in inside]
     theirs = iter(split_lines(old))
-    assert all(line in theirs for line in rest), "what no range names stands in the old text, in its order"
+    assert all(line in theirs for line in rest), (
+        "what no range names stands in the old text, in its order"
+    )
     assert bool(diff.ranges) == (old != new)
 
 
@@ -88,7 +108,9 @@ def test_git_applies_every_diff(
         return
     folder: Path = tmp_path_factory.mktemp("diff")
     (folder / "f").write_bytes(before.encode())
-    patch = make_unified_diff("f", before, after).patch.replace("--- f\n+++ f\n", "--- a/f\n+++ b/f\n")
+    patch = make_unified_diff("f", before, after).patch.replace(
+        "--- f\n+++ f\n", "--- a/f\n+++ b/f\n"
+    )
     subprocess.run(["git", "apply", "-"], cwd=folder, input=patch.encode(), check=True)
     assert (folder / "f").read_bytes() == after.encode()
 

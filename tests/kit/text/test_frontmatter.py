@@ -8,15 +8,23 @@ from codeloop.kit.text.frontmatter import Frontmatter, FrontmatterError, split_f
 
 
 def test_head_and_body_are_split() -> None:
-    page = split_frontmatter("---\nname: review\ntools:\n  bash: false\n---\nBe strict.\n\n---\nStill body.\n")
-    assert page == Frontmatter({"name": "review", "tools": {"bash": False}}, "Be strict.\n\n---\nStill body.\n")
+    page = split_frontmatter(
+        "---\nname: review\ntools:\n  bash: false\n---\nBe strict.\n\n---\nStill body.\n"
+    )
+    assert page == Frontmatter(
+        {"name": "review", "tools": {"bash": False}}, "Be strict.\n\n---\nStill body.\n"
+    )
 
 
 def test_a_text_without_a_head_is_all_body() -> None:
-    assert split_frontmatter("# Title\n---\nx: 1\n---\n") == Frontmatter({}, "# Title\n---\nx: 1\n---\n")
+    assert split_frontmatter("# Title\n---\nx: 1\n---\n") == Frontmatter(
+        {}, "# Title\n---\nx: 1\n---\n"
+    )
 
 
-@pytest.mark.parametrize("text", ["---\n---\nbody", "---\n# only a comment\n---\nbody", "\ufeff---\r\n---\r\nbody"])
+@pytest.mark.parametrize(
+    "text", ["---\n---\nbody", "---\n# only a comment\n---\nbody", "\ufeff---\r\n---\r\nbody"]
+)
 def test_an_empty_head_is_no_values(text: str) -> None:
     assert split_frontmatter(text) == Frontmatter({}, "body")
 

@@ -26,12 +26,21 @@ def expanded(text: str) -> str:
 
 CASES = {
     "colours": ("\x1b[1;31mFAILED\x1b[0m test_a\n", "FAILED test_a\n"),
-    "a title and a link": ("\x1b]0;make\x07see \x1b]8;;http://a.b\x1b\\docs\x1b]8;;\x1b\\\n", "see docs\n"),
-    "colours with erasing, as grep has them": ("\x1b[01;31m\x1b[Kneedle\x1b[m\x1b[K in a\n", "needle in a\n"),
+    "a title and a link": (
+        "\x1b]0;make\x07see \x1b]8;;http://a.b\x1b\\docs\x1b]8;;\x1b\\\n",
+        "see docs\n",
+    ),
+    "colours with erasing, as grep has them": (
+        "\x1b[01;31m\x1b[Kneedle\x1b[m\x1b[K in a\n",
+        "needle in a\n",
+    ),
     "carriage returns": ("  1%\r 50%\r100% done\nnext\n", "100% done\nnext\n"),
     "line ends of Windows": ("a\r\nb\r\n", "a\nb\n"),
     "a return at the end": ("working\r", "working"),
-    "a line begun again by a sequence": ("step 1\x1b[2K\x1b[1Gstep 2\x1b[2K\x1b[1Gstep 3\n", "step 3\n"),
+    "a line begun again by a sequence": (
+        "step 1\x1b[2K\x1b[1Gstep 2\x1b[2K\x1b[1Gstep 3\n",
+        "step 3\n",
+    ),
     "backspaces": ("Working /\b-\b\\\b|\bdone\n", "Working done\n"),
     "rows written over, as docker has them": (
         "a: 1%\nb: 1%\n\x1b[2A\x1b[2K\ra: 50%\x1b[1B\x1b[2K\rb: 40%\x1b[1B\r\x1b[2A\ra: done\n\x1b[2K\rb: done\nend\n",
@@ -63,16 +72,24 @@ def test_it_reads_as_the_terminal_shows_it(name: str) -> None:
 
 
 def test_rows_of_progress_become_the_first_and_the_last() -> None:
-    rows = [f"Downloading {n}% [{'=' * n}{' ' * (100 - n)}] {n * 1.5:.1f} MB/s eta 0:00:{100 - n}" for n in range(101)]
+    rows = [
+        f"Downloading {n}% [{'=' * n}{' ' * (100 - n)}] {n * 1.5:.1f} MB/s eta 0:00:{100 - n}"
+        for n in range(101)
+    ]
     found = to_plain_text("start\n" + "\n".join(rows) + "\nSuccess\n")
-    assert found.text == f"start\n{rows[0]}\n... 99 rows of progress in between\n{rows[-1]}\nSuccess\n"
+    assert (
+        found.text == f"start\n{rows[0]}\n... 99 rows of progress in between\n{rows[-1]}\nSuccess\n"
+    )
     assert found.is_reduced
 
 
 def test_rows_of_tests_that_passed_become_the_first_and_the_last() -> None:
     rows = [f"{'.' * 60}{'sxX'[n % 3]}{'.' * 11} [{n * 10:3}%]" for n in range(1, 11)]
     found = to_plain_text("\n".join([*rows, "510 passed, 3 skipped"]))
-    assert found.text == f"{rows[0]}\n... 8 rows of progress in between\n{rows[-1]}\n510 passed, 3 skipped"
+    assert (
+        found.text
+        == f"{rows[0]}\n... 8 rows of progress in between\n{rows[-1]}\n510 passed, 3 skipped"
+    )
     assert found.is_reduced
 
 
@@ -81,7 +98,9 @@ def test_rows_of_progress_that_are_shorter_than_what_says_so_stay() -> None:
     assert to_plain_text("\n".join(rows)) == PlainOutput("\n".join(rows))
     long = [f"building {'x' * 120} {n}/4" for n in range(1, 5)]
     found = to_plain_text("\n".join(long))
-    assert found == PlainOutput(f"{long[0]}\n... 2 rows of progress in between\n{long[3]}", is_reduced=True)
+    assert found == PlainOutput(
+        f"{long[0]}\n... 2 rows of progress in between\n{long[3]}", is_reduced=True
+    )
 
 
 def test_rows_written_over_are_said_to_be_reduced() -> None:
@@ -92,7 +111,10 @@ def test_rows_written_over_are_said_to_be_reduced() -> None:
 @pytest.mark.parametrize(
     "lines",
     [
-        [f"{letters} [{n * 10}%]" for n, letters in enumerate(["..F.", ".EE.", "F..F", "...E", "xFx."], 1)],
+        [
+            f"{letters} [{n * 10}%]"
+            for n, letters in enumerate(["..F.", ".EE.", "F..F", "...E", "xFx."], 1)
+        ],
         [f"tests/test_{n}.py .... [{n * 10}%]" for n in range(1, 11)],
         [f"[{n}/9] cc -c {name}.c" for n, name in enumerate("abcdefghi", 1)],
         [f"src/a{n}.py 100 {9 - n} {90 + n}%" for n in range(9)],
@@ -116,7 +138,9 @@ def test_plain_lines_can_be_restored_to_the_last_character(lines: list[str]) -> 
 
 
 @given(LINES, st.lists(st.tuples(st.integers(0, 400), st.sampled_from(SEQUENCES)), max_size=20))
-def test_control_sequences_change_nothing(lines: list[str], inserted: list[tuple[int, str]]) -> None:
+def test_control_sequences_change_nothing(
+    lines: list[str], inserted: list[tuple[int, str]]
+) -> None:
     text = printed = "\n".join(lines)
     for place, sequence in sorted(inserted, reverse=True):
         at = min(place, len(text))
@@ -131,7 +155,9 @@ def test_the_last_state_of_every_line_stays(states: list[list[str]]) -> None:
     last = [next((state for state in reversed(line) if state.strip()), line[0]) for line in states]
     assert found.text == to_plain_text("\n".join(last)).text
     rows = zip(states, last, strict=True)
-    others = {state.strip() for line, kept in rows for state in line if state.strip() != kept.strip()}
+    others = {
+        state.strip() for line, kept in rows for state in line if state.strip() != kept.strip()
+    }
     assert found.is_reduced or not others - {""}
 
 

@@ -27,7 +27,10 @@ def test_keys_of_known_forms_are_hidden_whatever_is_around_them(around: str) -> 
 @pytest.mark.parametrize(
     ("text", "secret"),
     [
-        ('{"auths": {"ghcr.io": {"auth": "dXNlcjpwYXNzd29yZDEyMw=="}}}', "dXNlcjpwYXNzd29yZDEyMw=="),
+        (
+            '{"auths": {"ghcr.io": {"auth": "dXNlcjpwYXNzd29yZDEyMw=="}}}',
+            "dXNlcjpwYXNzd29yZDEyMw==",
+        ),
         ("machine api.example.com login me password hunter2hunter", "hunter2hunter"),
         ("mysql -u root -pS3cretPass db", "S3cretPass"),
         ("mongodb+srv://me:passw0rd@host/db", "passw0rd"),
@@ -37,7 +40,9 @@ def test_what_programs_keep_or_take_as_a_password_is_hidden(text: str, secret: s
     assert secret not in SecretHider().hide(text)
 
 
-@pytest.mark.parametrize("text", ['"auth": "required"', "mysql -p -u root", "mysql --port 3306", "login me to it"])
+@pytest.mark.parametrize(
+    "text", ['"auth": "required"', "mysql -p -u root", "mysql --port 3306", "login me to it"]
+)
 def test_what_only_looks_like_a_password_of_a_program_stays(text: str) -> None:
     assert SecretHider().hide(text) == text
 
@@ -56,7 +61,12 @@ def test_a_secret_that_is_known_is_hidden_though_it_has_no_form() -> None:
 
 
 def test_a_member_that_is_a_secret_by_its_name_is_hidden() -> None:
-    value = {"apiKey": "abcd1234efgh", "rows": [{"password": "geheim!"}], "path": "/a/b1c2", "count": 3}
+    value = {
+        "apiKey": "abcd1234efgh",
+        "rows": [{"password": "geheim!"}],
+        "path": "/a/b1c2",
+        "count": 3,
+    }
     assert SecretHider().hide_in_json(value) == {
         "apiKey": REPLACEMENT,
         "rows": [{"password": REPLACEMENT}],
@@ -95,10 +105,17 @@ def test_ordinary_documents_are_hardly_touched() -> None:
     changed: list[str] = []
     for path in (ROOT / "docs").glob("*.md"):
         text = path.read_text()
-        changed += [a for a, b in zip(text.splitlines(), hider.hide(text).splitlines(), strict=True) if a != b]
+        changed += [
+            a
+            for a, b in zip(text.splitlines(), hider.hide(text).splitlines(), strict=True)
+            if a != b
+        ]
     # Placeholders of passwords look as passwords do.
     assert [line for line in changed if "PASSWORD" not in line and "password" not in line] == []
-    assert json.loads(hider.hide(json.dumps({"name": "x", "list": [1, 2]}))) == {"name": "x", "list": [1, 2]}
+    assert json.loads(hider.hide(json.dumps({"name": "x", "list": [1, 2]}))) == {
+        "name": "x",
+        "list": [1, 2],
+    }
 
 
 @contextmanager

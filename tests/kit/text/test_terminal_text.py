@@ -6,7 +6,12 @@ import unicodedata
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codeloop.kit.text.terminal_text import escape_answer_controls, escape_controls, escape_json_controls, one_line
+from codeloop.kit.text.terminal_text import (
+    escape_answer_controls,
+    escape_controls,
+    escape_json_controls,
+    one_line,
+)
 
 ANY = st.text(st.characters(codec=None))
 
@@ -38,11 +43,19 @@ INVISIBLE = (
     0x3164,
     0x10EEEE,
 )
-SELECTORS = (*range(0xFE00, 0xFE10), *range(0xFFF0, 0xFFFC), 0xFFA0, 0x1D173, *range(0xE0000, 0xE1000))
+SELECTORS = (
+    *range(0xFE00, 0xFE10),
+    *range(0xFFF0, 0xFFFC),
+    0xFFA0,
+    0x1D173,
+    *range(0xE0000, 0xE1000),
+)
 
 
 def test_every_format_and_invisible_character_is_named() -> None:
-    formats = (code for code in range(0x110000) if unicodedata.category(chr(code)) in {"Cf", "Zl", "Zp"})
+    formats = (
+        code for code in range(0x110000) if unicodedata.category(chr(code)) in {"Cf", "Zl", "Zp"}
+    )
     for code in {*INVISIBLE, *SELECTORS, *formats}:
         assert escape_controls(f"a{chr(code)}b") == f"a<U+{code:04X}>b"
 
@@ -57,10 +70,16 @@ def test_an_answer_keeps_pictures_and_letters_that_are_joined() -> None:
     words = "👨‍👩‍👧 👩🏽‍💻 ❤️ 1️⃣ ⚠️ 🏳️‍🌈 می‌خواهم क्‍ष"
     assert escape_answer_controls(words) == words
     assert "<U+200D>" in escape_controls(words)
-    assert escape_answer_controls("a\u200db \u200b \ufe0f 🏴\U000e0067") == "a<U+200D>b <U+200B> <U+FE0F> 🏴<U+E0067>"
+    assert (
+        escape_answer_controls("a\u200db \u200b \ufe0f 🏴\U000e0067")
+        == "a<U+200D>b <U+200B> <U+FE0F> 🏴<U+E0067>"
+    )
     pieces = [*words]
     assert (
-        "".join(escape_answer_controls(one, before) for one, before in zip(pieces, ["", *pieces], strict=False))
+        "".join(
+            escape_answer_controls(one, before)
+            for one, before in zip(pieces, ["", *pieces], strict=False)
+        )
         == words
     )
 
@@ -68,7 +87,11 @@ def test_an_answer_keeps_pictures_and_letters_that_are_joined() -> None:
 @given(text=ANY, before=ANY)
 def test_an_answer_holds_nothing_that_turns_text_around(text: str, before: str) -> None:
     shown = escape_answer_controls(text, before)
-    assert not [c for c in shown if unicodedata.category(c) in {"Cc", "Cs", "Cf"} and c not in "\n\t\u200c\u200d"]
+    assert not [
+        c
+        for c in shown
+        if unicodedata.category(c) in {"Cc", "Cs", "Cf"} and c not in "\n\t\u200c\u200d"
+    ]
 
 
 def test_marks_beyond_what_any_language_has_are_named() -> None:
@@ -89,7 +112,9 @@ def test_ordinary_text_stays_as_it_is() -> None:
 def test_nothing_inert_holds_a_control_or_a_surrogate(text: str) -> None:
     shown = escape_controls(text)
     assert not [c for c in shown if unicodedata.category(c) in {"Cc", "Cs"} and c not in "\n\t"]
-    assert not set(shown) & set("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u200b\u2028\u2029")
+    assert not set(shown) & set(
+        "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u200b\u2028\u2029"
+    )
     assert escape_controls(shown) == shown
     shown.encode()
 
@@ -108,5 +133,7 @@ def test_one_line_is_cut_with_an_ellipsis() -> None:
 
 
 def test_a_title_may_hold_a_picture_of_several_characters() -> None:
-    assert one_line("the 👩\u200d👧\n\u202e", 40, escape_answer_controls) == "the 👩\u200d👧 <U+202E>"
+    assert (
+        one_line("the 👩\u200d👧\n\u202e", 40, escape_answer_controls) == "the 👩\u200d👧 <U+202E>"
+    )
     assert one_line("the 👩\u200d👧", 40) == "the 👩<U+200D>👧"

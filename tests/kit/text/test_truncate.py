@@ -11,7 +11,9 @@ KEEPS = st.sampled_from(get_args(Keep))
 
 
 @given(TEXTS, st.integers(1, 20), st.integers(4, 100), KEEPS)
-def test_what_is_kept_fits_and_is_a_prefix_and_a_suffix(text: str, lines: int, size: int, keep: Keep) -> None:
+def test_what_is_kept_fits_and_is_a_prefix_and_a_suffix(
+    text: str, lines: int, size: int, keep: Keep
+) -> None:
     kept = cut_text(text, lines, size, keep)
     assert text.startswith(kept.head)
     assert text.endswith(kept.tail)
@@ -41,7 +43,9 @@ def test_each_end_keeps_something_of_an_overlong_text(text: str, lines: int, siz
         assert not text or kept.head or kept.tail
 
 
-@pytest.mark.parametrize(("text", "count"), [("", 0), ("a", 1), ("a\n", 1), ("a\nb", 2), ("\n\n", 2)])
+@pytest.mark.parametrize(
+    ("text", "count"), [("", 0), ("a", 1), ("a\n", 1), ("a\nb", 2), ("\n\n", 2)]
+)
 def test_lines_are_counted_as_editors_do(text: str, count: int) -> None:
     assert count_lines(text) == count
 

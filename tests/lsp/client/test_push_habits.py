@@ -25,9 +25,12 @@ def said(habits: PushHabits, ago: float) -> OpenDocument:
 
 
 @pytest.mark.parametrize(
-    ("silent", "sent_ago", "pause"), [(0.8, 1.0, 1.2), (0.1, 1.0, 0.3), (0.8, 0.5, 0.3), (30.0, 40.0, 0.3)]
+    ("silent", "sent_ago", "pause"),
+    [(0.8, 1.0, 1.2), (0.1, 1.0, 0.3), (0.8, 0.5, 0.3), (30.0, 40.0, 0.3)],
 )
-def test_a_longer_pause_is_learned_when_nothing_else_explains_it(silent: float, sent_ago: float, pause: float) -> None:
+def test_a_longer_pause_is_learned_when_nothing_else_explains_it(
+    silent: float, sent_ago: float, pause: float
+) -> None:
     habits = PushHabits(0.3)
     document = said(habits, silent)
     habits.sent_at = time.monotonic() - sent_ago
@@ -52,7 +55,9 @@ def test_what_may_be_about_an_older_text_is_not_believed() -> None:
     assert habits.has_all_diagnostics(document)
 
 
-def test_a_report_after_the_analysis_of_the_project_is_expected_and_teaches_no_pause(clock: list[float]) -> None:
+def test_a_report_after_the_analysis_of_the_project_is_expected_and_teaches_no_pause(
+    clock: list[float],
+) -> None:
     habits = PushHabits(0.3)
     document = said(habits, 1.0)
     habits.record_work(is_working=True)

@@ -10,8 +10,14 @@ from codeloop.schema.wire import JSON
 
 def register(watcher: JSON) -> Registrations:
     registrations = Registrations(lambda: None)
-    row = {"id": "1", "method": "workspace/didChangeWatchedFiles", "registerOptions": {"watchers": [watcher]}}
-    registrations.make_handlers([], lambda _: None)["client/registerCapability"]({"registrations": [row]})
+    row = {
+        "id": "1",
+        "method": "workspace/didChangeWatchedFiles",
+        "registerOptions": {"watchers": [watcher]},
+    }
+    registrations.make_handlers([], lambda _: None)["client/registerCapability"](
+        {"registrations": [row]}
+    )
     return registrations
 
 
@@ -25,4 +31,6 @@ def test_a_pattern_is_about_the_folder_that_it_is_relative_to(folder: str) -> No
 
 
 def test_a_pattern_without_a_valid_folder_is_left_out() -> None:
-    assert not register({"globPattern": {"baseUri": "untitled:1", "pattern": "**/*.x"}}).watches_files
+    assert not register(
+        {"globPattern": {"baseUri": "untitled:1", "pattern": "**/*.x"}}
+    ).watches_files

@@ -1,4 +1,6 @@
-"""Changes between texts, as the protocol has them: applied by a server, they lead from the one to the other."""
+"""Changes between texts, as the protocol has them: applied by a server,
+they lead from the one to the other.
+"""
 
 from typing import Any
 
@@ -7,9 +9,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codeloop.lsp.client.connection import InvalidStream, MessageReader, encode_message
-from codeloop.lsp.client.text_positions import Encoding, count_units, find_change, find_index, split_lines
+from codeloop.lsp.client.text_positions import (
+    Encoding,
+    count_units,
+    find_change,
+    find_index,
+    split_lines,
+)
 
-TEXTS = st.lists(st.sampled_from(["a", "bé", "😀", "\n", "\r\n", "\r", "x y", "\u2028"]), max_size=12).map("".join)
+TEXTS = st.lists(
+    st.sampled_from(["a", "bé", "😀", "\n", "\r\n", "\r", "x y", "\u2028"]), max_size=12
+).map("".join)
 ENCODINGS: list[Encoding] = ["utf-8", "utf-16", "utf-32"]
 
 
@@ -27,7 +37,9 @@ def applied(before: str, encoding: Encoding, event: dict[str, Any]) -> str:
 
 @pytest.mark.parametrize("encoding", ENCODINGS)
 @given(before=TEXTS, after=TEXTS)
-def test_a_change_leads_from_one_text_to_the_next(encoding: Encoding, before: str, after: str) -> None:
+def test_a_change_leads_from_one_text_to_the_next(
+    encoding: Encoding, before: str, after: str
+) -> None:
     assert applied(before, encoding, find_change(before, after, encoding).event) == after
 
 
@@ -46,7 +58,9 @@ def test_columns_are_counted_in_units(encoding: Encoding, columns: int) -> None:
 
 @given(st.lists(st.integers(1, 40), max_size=30))
 def test_messages_are_found_however_the_stream_is_cut(cuts: list[int]) -> None:
-    stream = b"hello\n" + b"".join(encode_message({"id": number, "text": "é" * number}) for number in range(5))
+    stream = b"hello\n" + b"".join(
+        encode_message({"id": number, "text": "é" * number}) for number in range(5)
+    )
     reader, found, at = MessageReader(), list[int](), 0
     for cut in [*cuts, len(stream)]:
         found += [message["id"] for message in reader.feed(stream[at : at + cut])]
@@ -55,7 +69,9 @@ def test_messages_are_found_however_the_stream_is_cut(cuts: list[int]) -> None:
 
 
 def test_the_fields_of_a_header_come_in_any_order() -> None:
-    message = b"Content-Type: application/vscode-jsonrpc; charset=utf-8\r\n" + encode_message({"id": 1})
+    message = b"Content-Type: application/vscode-jsonrpc; charset=utf-8\r\n" + encode_message(
+        {"id": 1}
+    )
     reader = MessageReader()
     assert sum(len(list(reader.feed(message))) for _ in range(3000)) == 3000
 

@@ -37,7 +37,13 @@ SOURCE = {
                 "family": "bigs",
                 "status": "beta",
                 "modalities": {"input": ["text", "image", "pdf"], "output": ["text"]},
-                "cost": {"input": 1.25, "output": 10, "cache_read": 0.125, "cache_write": 2, "unknown": []},
+                "cost": {
+                    "input": 1.25,
+                    "output": 10,
+                    "cache_read": 0.125,
+                    "cache_write": 2,
+                    "unknown": [],
+                },
                 "limit": {"context": 200000, "output": 64000, "input": 136000},
                 "interleaved": {"field": "reasoning_content"},
                 "provider": {"npm": "@ai-sdk/anthropic"},
@@ -63,7 +69,11 @@ def test_a_model_comes_back_with_everything_that_is_used(tmp_path: Path) -> None
     assert model.prices == Prices(1.25, 10, 0.125, 2, is_known=True)
     assert model.input == {"text", "image", "pdf"}
     assert (model.reasoning, model.attachment, model.temperature) == (True, True, False)
-    assert (model.reasoning_field, model.status, model.family) == ("reasoning_content", "beta", "bigs")
+    assert (model.reasoning_field, model.status, model.family) == (
+        "reasoning_content",
+        "beta",
+        "bigs",
+    )
 
 
 def test_models_without_tools_are_left_out_but_their_provider_stays(tmp_path: Path) -> None:
@@ -84,7 +94,13 @@ def test_the_newest_readable_file_counts(tmp_path: Path) -> None:
     assert Catalog(tmp_path, bundled=shipped).path == shipped
     write(fetched, built="2026-03-01")
     assert Catalog(tmp_path, bundled=shipped).path == fetched
-    for rubbish in (b"", b"CLC1", b"CLC1\x00\x00\x00\x04abcd", fetched.read_bytes()[:60], b"{}" * 99):
+    for rubbish in (
+        b"",
+        b"CLC1",
+        b"CLC1\x00\x00\x00\x04abcd",
+        fetched.read_bytes()[:60],
+        b"{}" * 99,
+    ):
         fetched.write_bytes(rubbish)
         assert Catalog(tmp_path, bundled=shipped).path == shipped
 
@@ -130,7 +146,10 @@ def test_the_shipped_catalog_is_small() -> None:
 
 def test_the_script_refuses_wrong_arguments() -> None:
     done = subprocess.run(
-        [sys.executable, ROOT / "scripts" / "build_catalog.py"], capture_output=True, text=True, check=False
+        [sys.executable, ROOT / "scripts" / "build_catalog.py"],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 2
     assert "usage" in done.stderr
@@ -150,7 +169,13 @@ PRICES = st.floats(min_value=0, max_value=1000, allow_nan=False)
 )
 def test_packing_loses_nothing(rows: list[tuple[str, float, int]]) -> None:
     models = {
-        name: {"id": name, "name": name, "tool_call": True, "cost": {"input": price}, "limit": {"context": context}}
+        name: {
+            "id": name,
+            "name": name,
+            "tool_call": True,
+            "cost": {"input": price},
+            "limit": {"context": context},
+        }
         for name, price, context in rows
     }
     source = parse_source(msgspec.json.encode({"p": {"id": "p", "name": "P", "models": models}}))

@@ -1,4 +1,6 @@
-"""Tests of discovering local servers: those that answer are found, all others cost at most the deadline."""
+"""Tests of discovering local servers: those that answer are found,
+all others cost at most the deadline.
+"""
 
 import asyncio
 import time
@@ -14,21 +16,36 @@ from codeloop.schema.limits import DISCOVER_TIME
 from codeloop.schema.wire import replace
 from tests.model.local_server import http, serving
 
-MODELS = msgspec.json.encode({"object": "list", "data": [{"id": "nomic-embed-text"}, {"id": "qwen3-coder:30b"}]})
+MODELS = msgspec.json.encode(
+    {"object": "list", "data": [{"id": "nomic-embed-text"}, {"id": "qwen3-coder:30b"}]}
+)
 
 
 async def test_a_server_that_lists_models_is_found_in_order() -> None:
     async with serving(http(MODELS)) as (one, heads), serving(http(b'{"data": null}')) as (two, _):
-        found = await discover_servers([LocalServer("a", "A", f"{one}/v1"), LocalServer("b", "B", f"{two}/v1")])
-    assert [(row.server.id, row.models) for row in found] == [("a", ("nomic-embed-text", "qwen3-coder:30b")), ("b", ())]
+        found = await discover_servers(
+            [LocalServer("a", "A", f"{one}/v1"), LocalServer("b", "B", f"{two}/v1")]
+        )
+    assert [(row.server.id, row.models) for row in found] == [
+        ("a", ("nomic-embed-text", "qwen3-coder:30b")),
+        ("b", ()),
+    ]
     assert heads[0].startswith(b"GET /v1/models HTTP/1.0\r\n")
     assert b"authorization" not in heads[0].lower()
 
 
-async def test_one_that_hangs_costs_the_deadline_and_hides_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_one_that_hangs_costs_the_deadline_and_hides_no_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(local_servers, "DISCOVER_TIME", replace(DISCOVER_TIME, value=500))
-    async with serving(b"", hang=True) as (slow, _), serving(http(MODELS)) as (quick, _), asyncio.timeout(30):
-        found = await discover_servers([LocalServer("slow", "", slow), LocalServer("quick", "", quick)])
+    async with (
+        serving(b"", hang=True) as (slow, _),
+        serving(http(MODELS)) as (quick, _),
+        asyncio.timeout(30),
+    ):
+        found = await discover_servers(
+            [LocalServer("slow", "", slow), LocalServer("quick", "", quick)]
+        )
     assert [row.server.id for row in found] == ["quick"]
 
 
@@ -57,7 +74,10 @@ async def test_nobody_listening_is_no_error() -> None:
 
 
 def test_the_model_that_writes_code_is_chosen_and_none_that_can_not_converse() -> None:
-    assert choose_local_model(["llama3:8b", "nomic-embed-text", "qwen3-coder:30b"]) == "qwen3-coder:30b"
+    assert (
+        choose_local_model(["llama3:8b", "nomic-embed-text", "qwen3-coder:30b"])
+        == "qwen3-coder:30b"
+    )
     assert choose_local_model(["nomic-embed-text", "my-own"]) == "my-own"
     assert choose_local_model(["nomic-embed-text", "bge-m3"]) is None
     assert choose_local_model([]) is None

@@ -1,4 +1,6 @@
-"""Tests of prices: the costs of requests by catalog and configuration, checked with the services' own examples."""
+"""Tests of prices: the costs of requests by catalog and configuration,
+checked with the services' own examples.
+"""
 
 from typing import Any
 
@@ -57,7 +59,10 @@ PRICES = Prices(2.0, 10.0, 0.2, 2.5, is_known=True)
                     "input_tokens": 50,
                     "cache_read_input_tokens": 100_000,
                     "cache_creation_input_tokens": 248,
-                    "cache_creation": {"ephemeral_5m_input_tokens": 248, "ephemeral_1h_input_tokens": 0},
+                    "cache_creation": {
+                        "ephemeral_5m_input_tokens": 248,
+                        "ephemeral_1h_input_tokens": 0,
+                    },
                     "output_tokens": 503,
                     "service_tier": "standard",
                 }
@@ -71,7 +76,10 @@ PRICES = Prices(2.0, 10.0, 0.2, 2.5, is_known=True)
                     "input_tokens": 2_048,
                     "cache_read_input_tokens": 1_800,
                     "cache_creation_input_tokens": 248,
-                    "cache_creation": {"ephemeral_5m_input_tokens": 148, "ephemeral_1h_input_tokens": 100},
+                    "cache_creation": {
+                        "ephemeral_5m_input_tokens": 148,
+                        "ephemeral_1h_input_tokens": 100,
+                    },
                     "output_tokens": 503,
                     "service_tier": "batch",
                 }
@@ -79,9 +87,16 @@ PRICES = Prices(2.0, 10.0, 0.2, 2.5, is_known=True)
             (2_048 * 2.0 + 503 * 10.0 + 1_800 * 0.2 + 148 * 2.5 + 100 * 4.0) / 2e6,
         ),
         # OpenAI's tiers: the one that waits costs half, the one that is quick twice as much.
-        (chat_tokens({"prompt_tokens": 100, "completion_tokens": 10}, "flex"), (100 * 2.0 + 10 * 10.0) / 2e6),
-        (responses_tokens({"input_tokens": 100, "output_tokens": 10}, "priority"), (100 * 2.0 + 10 * 10.0) / 0.5e6),
-        # The tokens of an image cost as those of text; thoughts of Gemini's cost as the answer does.
+        (
+            chat_tokens({"prompt_tokens": 100, "completion_tokens": 10}, "flex"),
+            (100 * 2.0 + 10 * 10.0) / 2e6,
+        ),
+        (
+            responses_tokens({"input_tokens": 100, "output_tokens": 10}, "priority"),
+            (100 * 2.0 + 10 * 10.0) / 0.5e6,
+        ),
+        # The tokens of an image cost as those of text;
+        # thoughts of Gemini's cost as the answer does.
         (
             google_tokens(
                 {
@@ -125,7 +140,9 @@ PRICES = Prices(2.0, 10.0, 0.2, 2.5, is_known=True)
         ),
         # DeepSeek's and Moonshot's own fields.
         (
-            chat_tokens({"prompt_tokens": 100, "completion_tokens": 1, "prompt_cache_hit_tokens": 64}),
+            chat_tokens(
+                {"prompt_tokens": 100, "completion_tokens": 1, "prompt_cache_hit_tokens": 64}
+            ),
             (36 * 2.0 + 10.0 + 64 * 0.2) / 1e6,
         ),
     ],
@@ -138,7 +155,9 @@ def prices_of(tmp_path: Any, **cost: Any) -> Prices:
     """Return the prices of a model by a catalog with this `cost`, stored and read again."""
     model = msgspec.convert({"id": "m", "tool_call": True, "cost": cost}, SourceModel)
     file = tmp_path / "catalog.bin"
-    file.write_bytes(pack_catalog({"p": SourceProvider(id="p", name="P", models={"m": model})}, "2026-01-01"))
+    file.write_bytes(
+        pack_catalog({"p": SourceProvider(id="p", name="P", models={"m": model})}, "2026-01-01")
+    )
     found = Catalog(bundled=file).find_model("p", "m")
     assert found is not None
     return found.prices
@@ -146,7 +165,9 @@ def prices_of(tmp_path: Any, **cost: Any) -> Prices:
 
 def test_cached_tokens_without_a_price_are_not_free(tmp_path: Any) -> None:
     prices = prices_of(tmp_path, input=3, output=5)
-    cached = Tokens(input=0, output=0, reasoning=0, cache=CacheTokens(read=1_000_000, write=1_000_000))
+    cached = Tokens(
+        input=0, output=0, reasoning=0, cache=CacheTokens(read=1_000_000, write=1_000_000)
+    )
     assert prices.compute_cost(cached) == 6.0
     assert prices_of(tmp_path, input=0, output=0).compute_cost(cached) == 0.0
 
@@ -163,7 +184,9 @@ def test_a_long_request_costs_what_the_service_asks_for_those(tmp_path: Any) -> 
 
 def request_of(size: int, reasoning: int = 0, output: int = 0) -> Tokens:
     """Return the tokens of a request of this size."""
-    return Tokens(input=size, output=output, reasoning=reasoning, cache=CacheTokens(read=0, write=0))
+    return Tokens(
+        input=size, output=output, reasoning=reasoning, cache=CacheTokens(read=0, write=0)
+    )
 
 
 def tier(size: Any, kind: str = "context", **prices: Any) -> dict[str, Any]:
@@ -171,16 +194,26 @@ def tier(size: Any, kind: str = "context", **prices: Any) -> dict[str, Any]:
 
 
 def test_prices_follow_all_lengths_that_the_catalog_names(tmp_path: Any) -> None:
-    tiers = [tier(272_000, input=10, output=40), tier(128_000, input=4, output=20), tier(1, "batch", input=0, output=0)]
-    prices = prices_of(tmp_path, input=2, output=12, tiers=tiers, context_over_200k={"input": 99, "output": 99})
+    tiers = [
+        tier(272_000, input=10, output=40),
+        tier(128_000, input=4, output=20),
+        tier(1, "batch", input=0, output=0),
+    ]
+    prices = prices_of(
+        tmp_path, input=2, output=12, tiers=tiers, context_over_200k={"input": 99, "output": 99}
+    )
     for size, dollars in [(128_000, 2), (128_001, 4), (200_001, 4), (272_000, 4), (272_001, 10)]:
         assert prices.compute_cost(request_of(size)) == pytest.approx(size * dollars / 1e6)
         assert prices.select_tier(request_of(size)).is_known
 
 
-@pytest.mark.parametrize("broken", ["free", [{"tier": None}], [tier("big", input=1, output=1)], {"tier": 1}])
+@pytest.mark.parametrize(
+    "broken", ["free", [{"tier": None}], [tier("big", input=1, output=1)], {"tier": 1}]
+)
 def test_tiers_of_another_shape_leave_the_prices_that_are_known(tmp_path: Any, broken: Any) -> None:
-    assert prices_of(tmp_path, input=2, output=12, tiers=broken) == Prices(2, 12, 2, 2, is_known=True)
+    assert prices_of(tmp_path, input=2, output=12, tiers=broken) == Prices(
+        2, 12, 2, 2, is_known=True
+    )
 
 
 def test_a_length_without_a_price_has_an_unknown_one(tmp_path: Any) -> None:
@@ -189,31 +222,45 @@ def test_a_length_without_a_price_has_an_unknown_one(tmp_path: Any) -> None:
     assert not prices.select_tier(request_of(128_001)).is_known
 
 
-@pytest.mark.parametrize(("said", "listed"), [(True, True), ({"supported": True}, True), ({"supported": False}, False)])
-def test_a_model_that_calls_tools_is_known_in_either_form(tmp_path: Any, said: Any, *, listed: bool) -> None:
+@pytest.mark.parametrize(
+    ("said", "listed"), [(True, True), ({"supported": True}, True), ({"supported": False}, False)]
+)
+def test_a_model_that_calls_tools_is_known_in_either_form(
+    tmp_path: Any, said: Any, *, listed: bool
+) -> None:
     model = msgspec.convert({"id": "m", "tool_call": said}, SourceModel)
     file = tmp_path / "catalog.bin"
-    file.write_bytes(pack_catalog({"p": SourceProvider(id="p", name="P", models={"m": model})}, "2026-01-01"))
+    file.write_bytes(
+        pack_catalog({"p": SourceProvider(id="p", name="P", models={"m": model})}, "2026-01-01")
+    )
     assert (Catalog(bundled=file).find_model("p", "m") is not None) == listed
 
 
 def test_thinking_can_have_a_price_of_its_own(tmp_path: Any) -> None:
     prices = prices_of(tmp_path, input=1, output=2, reasoning=8)
-    assert prices.compute_cost(request_of(0, reasoning=500_000, output=1_000_000)) == pytest.approx(5)
+    assert prices.compute_cost(request_of(0, reasoning=500_000, output=1_000_000)) == pytest.approx(
+        5
+    )
     assert prices_of(tmp_path, input=1, output=2, reasoning=2).reasoning is None
 
 
 def test_an_unknown_price_is_unknown(tmp_path: Any) -> None:
     model = msgspec.convert({"id": "m", "tool_call": True}, SourceModel)
     file = tmp_path / "catalog.bin"
-    file.write_bytes(pack_catalog({"p": SourceProvider(id="p", name="P", models={"m": model})}, "2026-01-01"))
+    file.write_bytes(
+        pack_catalog({"p": SourceProvider(id="p", name="P", models={"m": model})}, "2026-01-01")
+    )
     found = Catalog(bundled=file).find_model("p", "m")
     assert found is not None
     assert not found.prices.is_known
 
 
 def test_the_configuration_names_prices_of_long_requests() -> None:
-    cost: dict[str, Any] = {"input": 1, "output": 2, "context_over_200k": {"input": 2, "cache_read": 0.5}}
+    cost: dict[str, Any] = {
+        "input": 1,
+        "output": 2,
+        "context_over_200k": {"input": 2, "cache_read": 0.5},
+    }
     cost["tiers"] = [tier(300_000, output=9, reasoning=10)]
     config = msgspec.convert({"models": {"m": {"cost": cost}}}, ProviderConfig)
     prices = apply_overrides({}, config, "p", "@ai-sdk/openai-compatible")["m"].prices

@@ -1,4 +1,6 @@
-"""Tests of fetching the catalog: at most once a day, checked, stored whole; it never decides where a key is sent."""
+"""Tests of fetching the catalog: at most once a day, checked, stored whole;
+it never decides where a key is sent.
+"""
 
 import asyncio
 import os
@@ -11,7 +13,12 @@ import pytest
 from codeloop.app.project import open_project
 from codeloop.model.catalog.catalog import FETCHED_FILE_NAME, Catalog
 from codeloop.model.catalog.packer import pack_catalog, parse_source
-from codeloop.model.catalog.refresh import RefreshFailed, is_refresh_due, refresh_catalog, refresh_catalog_if_due
+from codeloop.model.catalog.refresh import (
+    RefreshFailed,
+    is_refresh_due,
+    refresh_catalog,
+    refresh_catalog_if_due,
+)
 from codeloop.schema.wire import JSON, replace
 from tests.model.local_server import http, serving
 from tests.support.scripted_project import make_startup
@@ -20,8 +27,15 @@ MODEL = {"id": "m", "name": "M", "tool_call": True}
 
 
 def document(**providers: JSON) -> bytes:
-    base: JSON = {"name": "P", "env": ["P_KEY"], "api": "https://p.example/v1", "models": {"m": MODEL}}
-    return msgspec.json.encode({name: {**base, "id": name, **row} for name, row in providers.items()})
+    base: JSON = {
+        "name": "P",
+        "env": ["P_KEY"],
+        "api": "https://p.example/v1",
+        "models": {"m": MODEL},
+    }
+    return msgspec.json.encode(
+        {name: {**base, "id": name, **row} for name, row in providers.items()}
+    )
 
 
 @pytest.fixture
@@ -38,7 +52,9 @@ def cache(tmp_path: Path) -> Path:
 
 async def test_a_good_catalog_is_stored_and_is_the_newest(cache: Path, shipped: Catalog) -> None:
     newer = {**MODEL, "id": "newer"}
-    async with serving(http(document(p={"models": {"newer": newer}}, q={}, fresh={"env": ["FRESH_KEY"]}))) as (url, _):
+    async with serving(
+        http(document(p={"models": {"newer": newer}}, q={}, fresh={"env": ["FRESH_KEY"]}))
+    ) as (url, _):
         count = await refresh_catalog(cache, {"CODELOOP_MODELS_URL": url}, shipped)
     assert count == 3
     catalog = Catalog(cache, bundled=shipped.path)
@@ -49,7 +65,9 @@ async def test_a_good_catalog_is_stored_and_is_the_newest(cache: Path, shipped: 
     assert sorted(path.name for path in cache.iterdir()) == ["models.bin", "models.bin.tried"]
 
 
-async def test_what_is_fetched_can_not_move_a_key_to_another_place(cache: Path, shipped: Catalog) -> None:
+async def test_what_is_fetched_can_not_move_a_key_to_another_place(
+    cache: Path, shipped: Catalog
+) -> None:
     evil = "https://evil.example/v1"
     answer = document(
         p={"api": evil, "env": ["HOME"], "npm": "@evil/npm"}, q={}, thief={"api": evil, "env": ["P_KEY", "T_KEY"]},
@@ -62,7 +80,11 @@ async def test_what_is_fetched_can_not_move_a_key_to_another_place(cache: Path, 
     row, thief = catalog.find_row("p"), catalog.find_row("thief")
     assert row is not None
     assert thief is not None
-    assert (row.api, row.env, row.npm) == ("https://p.example/v1", ("P_KEY",), "@ai-sdk/openai-compatible")
+    assert (row.api, row.env, row.npm) == (
+        "https://p.example/v1",
+        ("P_KEY",),
+        "@ai-sdk/openai-compatible",
+    )
     assert thief.env == ("T_KEY",)
     assert {catalog.find_row(name) for name in ("plain", "tricky", "template")} == {None}
 
@@ -93,7 +115,9 @@ async def test_bad_answers_change_nothing_and_are_not_tried_again_today(
 
 
 async def test_offline_is_silent_in_the_background(cache: Path, shipped: Catalog) -> None:
-    await refresh_catalog_if_due(cache, {"CODELOOP_MODELS_URL": "http://127.0.0.1:9/api.json"}, shipped)
+    await refresh_catalog_if_due(
+        cache, {"CODELOOP_MODELS_URL": "http://127.0.0.1:9/api.json"}, shipped
+    )
     assert not (cache / FETCHED_FILE_NAME).exists()
 
 
@@ -123,7 +147,9 @@ def test_a_fetch_is_due_once_a_day_and_can_be_switched_off(cache: Path) -> None:
     assert is_refresh_due(cache, {})
 
 
-async def test_a_cache_that_can_not_be_written_is_an_error_not_a_crash(tmp_path: Path, shipped: Catalog) -> None:
+async def test_a_cache_that_can_not_be_written_is_an_error_not_a_crash(
+    tmp_path: Path, shipped: Catalog
+) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(RefreshFailed, match="can't be used"):
         await refresh_catalog(tmp_path / "file" / "cache", {}, shipped)

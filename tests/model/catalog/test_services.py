@@ -1,4 +1,6 @@
-"""Tests of the protocol and address that serve a model, by the catalog's `npm` names and the configuration."""
+"""Tests of the protocol and address that serve a model,
+by the catalog's `npm` names and the configuration.
+"""
 
 import msgspec
 import pytest
@@ -41,7 +43,9 @@ def test_the_npm_name_says_the_protocol_and_an_unknown_one_none() -> None:
 
 
 def test_the_configuration_may_name_the_protocol() -> None:
-    said = configured("watsonx-ai-provider", options={"protocol": "anthropic-messages", "baseURL": "https://h/v1"})
+    said = configured(
+        "watsonx-ai-provider", options={"protocol": "anthropic-messages", "baseURL": "https://h/v1"}
+    )
     assert find_protocol(said) == "anthropic-messages"
     assert find_service(configured("@ai-sdk/groq", options={"protocol": "smoke-signals"})) is None
 
@@ -53,13 +57,17 @@ def test_one_model_may_be_served_otherwise_than_the_others() -> None:
 
 @pytest.mark.parametrize("url", ["https://gateway.example/v1", "http://127.0.0.1:4000/v1"])
 def test_the_package_of_openai_means_responses_at_an_address_of_its_own_too(url: str) -> None:
-    assert find_protocol(configured("@ai-sdk/openai", options={"baseURL": url})) == "openai-responses"
+    assert (
+        find_protocol(configured("@ai-sdk/openai", options={"baseURL": url})) == "openai-responses"
+    )
 
 
 def test_rows_of_one_provider_or_model_stand_above_those_of_all() -> None:
     for at, row in enumerate(SERVICE_ROWS):
         if row.provider == row.model == "*":
-            assert all(later.npm != row.npm for later in SERVICE_ROWS[at + 1 :]), f"{row.npm} hides a row below it"
+            assert all(later.npm != row.npm for later in SERVICE_ROWS[at + 1 :]), (
+                f"{row.npm} hides a row below it"
+            )
 
 
 def test_addresses_are_those_of_a_providers_rows() -> None:
@@ -83,12 +91,20 @@ def test_a_row_of_all_providers_is_about_those_of_its_package() -> None:
         ("@ai-sdk/azure", "azure", "gpt-5.4", "openai-responses", "openai.azure.com"),
         ("@ai-sdk/azure", "azure", "deepseek-v4", "openai-chat", "openai.azure.com"),
         ("@ai-sdk/anthropic", "azure", "claude-opus-5", "anthropic-messages", ""),
-        ("@ai-sdk/azure", "azure-cognitive-services", "gpt-5.4", "openai-responses", "cognitiveservices.azure.com"),
+        (
+            "@ai-sdk/azure",
+            "azure-cognitive-services",
+            "gpt-5.4",
+            "openai-responses",
+            "cognitiveservices.azure.com",
+        ),
         ("@ai-sdk/openai-compatible", "github-copilot", "gpt-5.4", "openai-responses", ""),
         ("@ai-sdk/openai-compatible", "github-copilot", "claude-opus-5", "openai-chat", ""),
     ],
 )
-def test_the_rows_of_services(npm: str, provider: str, model: str, protocol: str, host: str) -> None:
+def test_the_rows_of_services(
+    npm: str, provider: str, model: str, protocol: str, host: str
+) -> None:
     service = find_service(info(npm, provider, model))
     assert service is not None
     assert service.protocol == protocol
@@ -98,4 +114,6 @@ def test_the_rows_of_services(npm: str, provider: str, model: str, protocol: str
 
 @pytest.mark.parametrize("url", ["https://api.openai.com/v1", "https://eu.api.openai.com/v1"])
 def test_openais_own_addresses_speak_responses(url: str) -> None:
-    assert find_protocol(configured("@ai-sdk/openai", options={"baseURL": url})) == "openai-responses"
+    assert (
+        find_protocol(configured("@ai-sdk/openai", options={"baseURL": url})) == "openai-responses"
+    )

@@ -27,7 +27,13 @@ def shipped(ref: str) -> ModelInfo:
 
 def thinker(npm: str, *, output: int = 0, **variants: Any) -> ModelInfo:
     return ModelInfo(
-        provider_id="p", id="m", name="M", npm=npm, reasoning=True, limits=TokenLimits(output=output), variants=variants
+        provider_id="p",
+        id="m",
+        name="M",
+        npm=npm,
+        reasoning=True,
+        limits=TokenLimits(output=output),
+        variants=variants,
     )
 
 
@@ -94,9 +100,16 @@ def test_a_model_of_which_nothing_is_known_has_those_of_the_configuration() -> N
 
 
 def test_of_two_spellings_the_laid_over_one_comes_last() -> None:
-    over = merge_objects({"reasoningEffort": "low", "reasoning_effort": "low", "a": {"x": 1, "y": 1}}, {"a": {"y": 2}})
+    over = merge_objects(
+        {"reasoningEffort": "low", "reasoning_effort": "low", "a": {"x": 1, "y": 1}},
+        {"a": {"y": 2}},
+    )
     assert over == {"reasoningEffort": "low", "reasoning_effort": "low", "a": {"x": 1, "y": 2}}
-    assert list(merge_objects({"reasoningEffort": "low", "reasoning_effort": "low"}, {"reasoningEffort": "high"})) == [
+    assert list(
+        merge_objects(
+            {"reasoningEffort": "low", "reasoning_effort": "low"}, {"reasoningEffort": "high"}
+        )
+    ) == [
         "reasoning_effort",
         "reasoningEffort",
     ]
@@ -106,7 +119,9 @@ def test_an_unknown_one_is_an_error_that_names_those_there_are() -> None:
     info = thinker("@ai-sdk/openai-compatible")
     assert resolve_variant(info, "high") == "high"
     assert resolve_variant(info, "default") is None
-    with pytest.raises(UnknownModel, match=r"`p/m` has no variant `hihg`.* `high`.* It has low, medium, high"):
+    with pytest.raises(
+        UnknownModel, match=r"`p/m` has no variant `hihg`.* `high`.* It has low, medium, high"
+    ):
         resolve_variant(info, "hihg")
     with pytest.raises(UnknownModel, match="It has none: leave it out"):
         resolve_variant(replace(info, reasoning=False), "high")

@@ -1,4 +1,6 @@
-"""Tests of a child's environment: it contains no key of a provider, whatever the name of the variable."""
+"""Tests of a child's environment: it contains no key of a provider,
+whatever the name of the variable.
+"""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -8,11 +10,15 @@ from codeloop.model.credentials.environment import find_environment_key, remove_
 
 CATALOG = Catalog()
 NAMES = st.sampled_from(sorted(CATALOG.environment_names))
-KEYS = st.text(st.characters(codec="ascii", categories=("Lu", "Ll", "Nd")), min_size=20, max_size=60)
+KEYS = st.text(
+    st.characters(codec="ascii", categories=("Lu", "Ll", "Nd")), min_size=20, max_size=60
+)
 
 
 @given(st.dictionaries(NAMES, KEYS, max_size=6), KEYS)
-def test_no_providers_variable_and_no_copy_of_its_key_is_left(keys: dict[str, str], stored: str) -> None:
+def test_no_providers_variable_and_no_copy_of_its_key_is_left(
+    keys: dict[str, str], stored: str
+) -> None:
     plain = {"PATH": "/usr/bin:/bin", "HOME": "/home/me", "LANG": "C.UTF-8"}
     copies = {f"MY_{number}": f"--key={key}" for number, key in enumerate(keys.values())}
     cleaned = remove_keys({**plain, **keys, **copies, "STORED": stored}, CATALOG, [stored])
@@ -20,8 +26,12 @@ def test_no_providers_variable_and_no_copy_of_its_key_is_left(keys: dict[str, st
     assert "STORED" not in cleaned
     assert plain.items() <= cleaned.items()
     for name, value in keys.items():
-        if not name.endswith(("_ID", "_NAME", "_REGION", "_HOST", "_PROJECT", "_LOCATION", "_URL", "_ENDPOINT")):
-            assert not any(value in kept for kept in cleaned.values()) or name.endswith(("_ACCOUNT", "_CREDENTIALS"))
+        if not name.endswith(
+            ("_ID", "_NAME", "_REGION", "_HOST", "_PROJECT", "_LOCATION", "_URL", "_ENDPOINT")
+        ):
+            assert not any(value in kept for kept in cleaned.values()) or name.endswith(
+                ("_ACCOUNT", "_CREDENTIALS")
+            )
 
 
 def test_a_setting_of_a_provider_does_not_take_the_path_with_it() -> None:
@@ -58,4 +68,6 @@ def test_the_first_variable_with_a_key_counts_and_settings_are_no_keys() -> None
         "AZURE_API_KEY",
         "k",
     )
-    assert find_environment_key(names, {"AZURE_RESOURCE_NAME": "mine", "AZURE_API_KEY": "  "}) is None
+    assert (
+        find_environment_key(names, {"AZURE_RESOURCE_NAME": "mine", "AZURE_API_KEY": "  "}) is None
+    )

@@ -47,7 +47,9 @@ async def test_a_service_that_answers_everybody_proves_nothing() -> None:
 
 
 async def test_an_invalid_key_may_be_a_bad_request() -> None:
-    body = json.dumps({"error": {"message": "API key not valid. Please pass a valid API key.", "code": 400}}).encode()
+    body = json.dumps(
+        {"error": {"message": "API key not valid. Please pass a valid API key.", "code": 400}}
+    ).encode()
     async with serving(http(body, "400 Bad Request")) as (url, _):
         assert (await check_key("google", url, HEADERS)).state == "refused"
 
@@ -64,7 +66,9 @@ async def test_where_the_list_is_public_the_key_itself_is_asked_about() -> None:
     assert heads[0].startswith(b"GET /api/v1/key ")
 
 
-async def test_a_service_that_cannot_be_reached_proves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_service_that_cannot_be_reached_proves_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     assert (await check_key("acme", "http://127.0.0.1:9/v1", HEADERS)).state == "unknown"
     monkeypatch.setenv("CODELOOP_OFFLINE", "1")
     found = await check_key("acme", "https://api.example.com/v1", HEADERS)

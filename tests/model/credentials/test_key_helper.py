@@ -1,4 +1,6 @@
-"""Tests of `apiKeyHelper`: the headers of the key, how long it is used, and errors of the program."""
+"""Tests of `apiKeyHelper`: the headers of the key, how long it is used,
+and errors of the program.
+"""
 
 import asyncio
 from pathlib import Path
@@ -64,7 +66,9 @@ async def test_a_request_carries_the_key_or_is_not_sent(openai: Any, asking: Any
     async with ModelServer([Answer(text="ok")], key=API_KEY) as server:
         given: dict[str, Any] = {"key": None}
         assert make_endpoint(server, **given).key is None
-        assert (await asking(openai(server, **given, signer=helper(f"echo {API_KEY}")))).text == "ok"
+        assert (
+            await asking(openai(server, **given, signer=helper(f"echo {API_KEY}")))
+        ).text == "ok"
         got = await asking(openai(server, **given, signer=helper("exit 1")))
         assert len(server.requests) == 1
     assert isinstance(got.end.error, ProviderAuthError)

@@ -1,4 +1,6 @@
-"""Tests of the credentials file: keys are bound to their origin, private, never half-written, never shown."""
+"""Tests of the credentials file: keys are bound to their origin, private, never half-written,
+never shown.
+"""
 
 import os
 import stat
@@ -23,7 +25,9 @@ KEY = "sk-acme-0123456789abcd"
 URLS = st.builds(
     "{}://{}{}/v1".format,
     st.sampled_from(["http", "https"]),
-    st.sampled_from(["a.example", "b.example", "a.example.evil.example", "evil.example", "127.0.0.1"]),
+    st.sampled_from(
+        ["a.example", "b.example", "a.example.evil.example", "evil.example", "127.0.0.1"]
+    ),
     st.sampled_from(["", ":443", ":80", ":8443"]),
 )
 
@@ -67,7 +71,10 @@ def test_a_key_goes_to_its_origin_and_nowhere_else(
 def test_an_entry_of_the_reference_belongs_to_the_catalogs_origin(credentials: Credentials) -> None:
     credentials.path.parent.mkdir()
     credentials.path.write_text(f'{{"acme": {{"type": "api", "key": "{KEY}"}}}}')
-    assert credentials.find_key("acme", "https://api.acme.example/v1", ["https://api.acme.example/v1"]) == KEY
+    assert (
+        credentials.find_key("acme", "https://api.acme.example/v1", ["https://api.acme.example/v1"])
+        == KEY
+    )
     with pytest.raises(WrongKeyOrigin):
         credentials.find_key("acme", "https://evil.example/v1", ["https://api.acme.example/v1"])
     with pytest.raises(WrongKeyOrigin, match="no known address"):
@@ -86,7 +93,9 @@ def test_entries_of_other_types_survive_a_change(credentials: Credentials) -> No
     assert msgspec.json.decode(credentials.path.read_bytes()) == {"copilot": other}
 
 
-def test_the_file_and_its_folder_are_private_even_under_a_loose_umask(credentials: Credentials) -> None:
+def test_the_file_and_its_folder_are_private_even_under_a_loose_umask(
+    credentials: Credentials,
+) -> None:
     before = os.umask(0)
     try:
         credentials.store_key("acme", KEY, "https://api.acme.example")
@@ -104,8 +113,12 @@ def test_the_file_and_its_folder_are_private_even_under_a_loose_umask(credential
 BAD_TEXT = b'{"acme": {"type": "api", "key": "\xff"}}'
 
 
-@pytest.mark.parametrize("content", [b'{"acme": {"type"', b"[]", b"", b"\xff\xfe", b"null", BAD_TEXT, b" " * 2_000_000])
-def test_a_broken_file_is_reported_and_left_as_it_is(credentials: Credentials, content: bytes) -> None:
+@pytest.mark.parametrize(
+    "content", [b'{"acme": {"type"', b"[]", b"", b"\xff\xfe", b"null", BAD_TEXT, b" " * 2_000_000]
+)
+def test_a_broken_file_is_reported_and_left_as_it_is(
+    credentials: Credentials, content: bytes
+) -> None:
     credentials.path.parent.mkdir()
     credentials.path.write_bytes(content)
     with pytest.raises(ModelUnavailable, match="broken"):
@@ -141,18 +154,29 @@ except CodeloopError as error:
     print(error)
 """
     done = subprocess.run(
-        [sys.executable, "-c", program, str(credentials.path)], capture_output=True, text=True, check=True
+        [sys.executable, "-c", program, str(credentials.path)],
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert "can't be written" in done.stdout
     assert "Nothing was changed" in done.stdout
     assert credentials.path.read_bytes() == before
-    assert sorted(path.name for path in credentials.path.parent.iterdir()) == ["auth.json", "auth.json.lock"]
+    assert sorted(path.name for path in credentials.path.parent.iterdir()) == [
+        "auth.json",
+        "auth.json.lock",
+    ]
 
 
-def test_changes_at_the_same_time_are_all_kept(credentials: Credentials, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_changes_at_the_same_time_are_all_kept(
+    credentials: Credentials, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(store, "CREDENTIALS_LOCK", replace(store.CREDENTIALS_LOCK, value=60_000))
     names = [f"p{number}" for number in range(12)]
-    threads = [threading.Thread(target=credentials.store_key, args=(name, KEY, "https://a.example")) for name in names]
+    threads = [
+        threading.Thread(target=credentials.store_key, args=(name, KEY, "https://a.example"))
+        for name in names
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -52,13 +52,17 @@ def signer(credentials: Credentials) -> KeyringSigner:
 def test_the_file_names_the_origin_and_no_key(credentials: Credentials, ring: Path) -> None:
     credentials.store_key("acme", API_KEY, URL, in_keyring=True)
     assert held(ring) == {f"codeloop/acme {ORIGIN}": API_KEY}
-    assert msgspec.json.decode(credentials.path.read_bytes()) == {"acme": {"type": "keyring", "origin": ORIGIN}}
+    assert msgspec.json.decode(credentials.path.read_bytes()) == {
+        "acme": {"type": "keyring", "origin": ORIGIN}
+    }
     assert credentials.find_key("acme", URL) == KeyringKey(ORIGIN)
     with pytest.raises(WrongKeyOrigin):
         credentials.find_key("acme", "https://evil.example/v1")
 
 
-def test_a_new_key_goes_where_the_old_one_is_unless_said(credentials: Credentials, ring: Path) -> None:
+def test_a_new_key_goes_where_the_old_one_is_unless_said(
+    credentials: Credentials, ring: Path
+) -> None:
     credentials.store_key("acme", "old", URL, in_keyring=True)
     credentials.store_key("acme", API_KEY, "https://eu.acme.example")
     assert held(ring) == {"codeloop/acme https://eu.acme.example": API_KEY}
@@ -96,7 +100,9 @@ async def test_a_request_reads_the_key_once_and_takes_it_for_a_secret(
     assert reader.list_secrets() == {API_KEY}
 
 
-async def test_a_refused_key_is_not_shown(credentials: Credentials, openai: Any, asking: Any) -> None:
+async def test_a_refused_key_is_not_shown(
+    credentials: Credentials, openai: Any, asking: Any
+) -> None:
     credentials.store_key("acme", API_KEY, URL, in_keyring=True)
     refusal = Answer(status=401, body=f'{{"error": {{"message": "wrong key {API_KEY}"}}}}')
     async with ModelServer([refusal]) as server:
@@ -105,7 +111,9 @@ async def test_a_refused_key_is_not_shown(credentials: Credentials, openai: Any,
     assert API_KEY not in str(got.end.error)
 
 
-async def test_a_locked_keyring_is_named_and_may_be_unlocked(credentials: Credentials, ring: Path) -> None:
+async def test_a_locked_keyring_is_named_and_may_be_unlocked(
+    credentials: Credentials, ring: Path
+) -> None:
     credentials.store_key("acme", API_KEY, URL, in_keyring=True)
     lock = ring.with_name("ring.json.lock")
     lock.touch()
@@ -116,18 +124,26 @@ async def test_a_locked_keyring_is_named_and_may_be_unlocked(credentials: Creden
         credentials.remove_entry("acme")
     assert "acme" in credentials.read_entries()
     lock.unlink()
-    assert await asyncio.gather(*(keys.sign("", {}, b"") for _ in range(3))) == [bearer(API_KEY)] * 3
+    assert (
+        await asyncio.gather(*(keys.sign("", {}, b"") for _ in range(3))) == [bearer(API_KEY)] * 3
+    )
 
 
-async def test_a_key_that_is_gone_is_to_be_stored_again(credentials: Credentials, ring: Path) -> None:
+async def test_a_key_that_is_gone_is_to_be_stored_again(
+    credentials: Credentials, ring: Path
+) -> None:
     credentials.store_key("acme", API_KEY, URL, in_keyring=True)
     ring.unlink()
-    with pytest.raises(ModelUnavailable, match=r"has no key of acme .* `codeloop auth login acme --keyring`"):
+    with pytest.raises(
+        ModelUnavailable, match=r"has no key of acme .* `codeloop auth login acme --keyring`"
+    ):
         await signer(credentials).sign("", {}, b"")
     assert credentials.remove_entry("acme")
 
 
-def test_without_a_keyring_nothing_is_stored_there_but_in_the_file(credentials: Credentials) -> None:
+def test_without_a_keyring_nothing_is_stored_there_but_in_the_file(
+    credentials: Credentials,
+) -> None:
     credentials.store_key("acme", "old", URL, in_keyring=True)
     keyring.set_keyring(NoBackend())
     with pytest.raises(ModelUnavailable, match="--no-keyring"):

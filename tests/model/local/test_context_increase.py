@@ -43,13 +43,20 @@ async def opened(
 
 def notices(*answers: CollectedAnswer) -> list[str]:
     """Return the notice that precedes an answer."""
-    return [event.message for got in answers for event in got.events if isinstance(event, RetryScheduled)]
+    return [
+        event.message
+        for got in answers
+        for event in got.events
+        if isinstance(event, RetryScheduled)
+    ]
 
 
 async def test_ollama_gets_a_model_of_its_own_with_more_context(tmp_path: Path) -> None:
     server = OllamaServer()
     async with opened(tmp_path, server) as model:
-        one, two = await asyncio.gather(send_request(model, tools=TOOLS), send_request(model, tools=TOOLS))
+        one, two = await asyncio.gather(
+            send_request(model, tools=TOOLS), send_request(model, tools=TOOLS)
+        )
         assert (one.text, two.text) == ("ready", "ready")
         assert model.info.limits.context == 32_768
     assert server.models == {"qwen3:8b": None, "codeloop/qwen3:8b-32768": 32_768}
@@ -94,7 +101,9 @@ async def test_a_context_that_is_enough_or_wanted_stays_as_it_is(tmp_path: Path)
     assert wanted.asked == [(wanted.key, 4_096)]
 
 
-async def test_where_there_is_no_room_the_old_context_is_kept_and_the_remedy_said(tmp_path: Path) -> None:
+async def test_where_there_is_no_room_the_old_context_is_kept_and_the_remedy_said(
+    tmp_path: Path,
+) -> None:
     server = LmStudioServer(room=4_096)
     async with opened(tmp_path, server) as model:
         got = await send_request(model, tools=TOOLS)
@@ -108,7 +117,9 @@ async def test_where_there_is_no_room_the_old_context_is_kept_and_the_remedy_sai
 
 
 async def test_models_that_were_derived_are_not_offered(tmp_path: Path) -> None:
-    async with run_http_service(OllamaServer({"qwen3:8b": None, "codeloop/qwen3:8b-32768": 32_768}).answer) as cloud:
+    async with run_http_service(
+        OllamaServer({"qwen3:8b": None, "codeloop/qwen3:8b-32768": 32_768}).answer
+    ) as cloud:
         (found,) = await discover_servers([LocalServer("ollama", "Ollama", f"{cloud.url}/v1")])
     assert found.models == ("qwen3:8b",)
 

@@ -39,7 +39,14 @@ class Server:
 
     async def handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         head = (await reader.readuntil(b"\r\n\r\n")).decode()
-        length = next((line.split(":")[1] for line in head.split("\r\n") if line.startswith("Content-Length")), "0")
+        length = next(
+            (
+                line.split(":")[1]
+                for line in head.split("\r\n")
+                if line.startswith("Content-Length")
+            ),
+            "0",
+        )
         body = await reader.readexactly(int(length))
         path = head.split(" ")[1]
         self.asked.append((path, json.loads(body) if body else None))
@@ -69,10 +76,14 @@ async def context(provider: str, model: str, answers: dict[str, Any]) -> LocalCo
         return await read(server.url, model)
 
 
-@pytest.mark.parametrize("info", [[1], "x", {"a.context_length": "long"}, {"a.context_length": [2]}, {"b": 1}, None])
+@pytest.mark.parametrize(
+    "info", [[1], "x", {"a.context_length": "long"}, {"a.context_length": [2]}, {"b": 1}, None]
+)
 async def test_what_ollama_says_in_another_form_is_no_length(info: object) -> None:
     running = {"models": [{"name": "m:latest", "context_length": 4_096}]}
-    found = await context("ollama", "m", {"/api/show": {"model_info": info, "x": 1}, "/api/ps": running})
+    found = await context(
+        "ollama", "m", {"/api/show": {"model_info": info, "x": 1}, "/api/ps": running}
+    )
     assert (found.loaded_tokens, found.max_tokens) == (4_096, 0)
 
 
@@ -80,7 +91,12 @@ SHOWN: JSON = {"model_info": {"general.architecture": "qwen3", "qwen3.context_le
 
 
 async def test_ollama_says_what_it_has_loaded_a_model_with() -> None:
-    running = {"models": [{"name": "other", "context_length": 9}, {"name": "qwen3:latest", "context_length": 4_096}]}
+    running = {
+        "models": [
+            {"name": "other", "context_length": 9},
+            {"name": "qwen3:latest", "context_length": 4_096},
+        ]
+    }
     found = await context("ollama", "qwen3", {"/api/ps": running, "/api/show": SHOWN})
     assert (found.loaded_tokens, found.max_tokens) == (4_096, 40_960)
     assert "OLLAMA_CONTEXT_LENGTH=32768" in found.remedy
@@ -91,7 +107,9 @@ async def test_ollama_is_made_to_load_a_model_that_is_not_loaded() -> None:
         is_loaded = ("/api/generate", {"model": "qwen3:8b"}) in server.asked
         return {"models": [{"model": "qwen3:8b", "context_length": 8_192}] if is_loaded else []}
 
-    found = await context("ollama", "qwen3:8b", {"/api/ps": running, "/api/show": SHOWN, "/api/generate": {}})
+    found = await context(
+        "ollama", "qwen3:8b", {"/api/ps": running, "/api/show": SHOWN, "/api/generate": {}}
+    )
     assert found.loaded_tokens == 8_192
 
 
@@ -105,11 +123,23 @@ async def test_ollama_is_made_to_load_a_model_that_is_not_loaded() -> None:
             "lms load qwen3 --context-length 16384",
         ),
         ("llama.cpp", "/props", {"default_generation_settings": {"n_ctx": 4_096}}, "-c 32768"),
-        ("vllm", "/v1/models", {"data": [{"id": "qwen3", "max_model_len": 4_096}]}, "--max-model-len"),
-        ("sglang", "/v1/models", {"data": [{"id": "qwen3", "max_model_len": 4_096}]}, "--context-length"),
+        (
+            "vllm",
+            "/v1/models",
+            {"data": [{"id": "qwen3", "max_model_len": 4_096}]},
+            "--max-model-len",
+        ),
+        (
+            "sglang",
+            "/v1/models",
+            {"data": [{"id": "qwen3", "max_model_len": 4_096}]},
+            "--context-length",
+        ),
     ],
 )
-async def test_each_server_is_asked_in_its_own_way(provider: str, path: str, answer: JSON, remedy: str) -> None:
+async def test_each_server_is_asked_in_its_own_way(
+    provider: str, path: str, answer: JSON, remedy: str
+) -> None:
     found = await context(provider, "qwen3", {path: answer})
     assert found.loaded_tokens == 4_096
     assert remedy in found.remedy
@@ -118,7 +148,9 @@ async def test_each_server_is_asked_in_its_own_way(provider: str, path: str, ans
 async def test_the_query_of_a_base_url_is_part_of_the_request() -> None:
     read = find_context_reader("vllm", "")
     assert read is not None
-    async with serving({"/v1/models?tenant=a": {"data": [{"id": "qwen3", "max_model_len": 4_096}]}}) as server:
+    async with serving(
+        {"/v1/models?tenant=a": {"data": [{"id": "qwen3", "max_model_len": 4_096}]}}
+    ) as server:
         assert (await read(f"{server.url}?tenant=a", "qwen3")).loaded_tokens == 4_096
 
 
@@ -128,13 +160,20 @@ async def test_a_server_that_says_nothing_leaves_it_unknown(provider: str) -> No
 
 
 def test_a_server_under_another_name_is_known_by_its_port() -> None:
-    assert find_context_reader("mine", "http://127.0.0.1:11434/v1") is find_context_reader("ollama", "")
+    assert find_context_reader("mine", "http://127.0.0.1:11434/v1") is find_context_reader(
+        "ollama", ""
+    )
     assert find_context_reader("mine", "http://127.0.0.1:9999/v1") is None
 
 
 @pytest.mark.parametrize(
     ("name", "server"),
-    [("llamacpp", "llama.cpp"), ("my-llama-cpp", "llama.cpp"), ("lm-studio", "lmstudio"), ("vLLM-coder", "vllm")],
+    [
+        ("llamacpp", "llama.cpp"),
+        ("my-llama-cpp", "llama.cpp"),
+        ("lm-studio", "lmstudio"),
+        ("vLLM-coder", "vllm"),
+    ],
 )
 def test_a_server_is_known_by_the_users_own_name_for_it(name: str, server: str) -> None:
     assert find_context_reader(name, "http://127.0.0.1:9999/v1") is find_context_reader(server, "")
@@ -147,8 +186,12 @@ def local(loaded: int, known: int = 0, *answers: ScriptedAnswer) -> tuple[LocalM
         asked.append(f"{url} {model}")
         return LocalContext(loaded, 40_960, "Do this.")
 
-    info = ModelInfo(provider_id="ollama", id="qwen3", name="Qwen", limits=TokenLimits(context=known))
-    inner: ChatModel = ScriptedModel(answers or [ScriptedAnswer(text="one"), ScriptedAnswer(text="two")], info=info)
+    info = ModelInfo(
+        provider_id="ollama", id="qwen3", name="Qwen", limits=TokenLimits(context=known)
+    )
+    inner: ChatModel = ScriptedModel(
+        answers or [ScriptedAnswer(text="one"), ScriptedAnswer(text="two")], info=info
+    )
     return LocalModel(inner, read, "http://h/v1"), asked
 
 

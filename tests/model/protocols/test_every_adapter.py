@@ -26,7 +26,11 @@ from codeloop.model.chat import (
     UserModelMessage,
 )
 from codeloop.model.quirks import find_quirks
-from codeloop.model.wire.structured_output import make_answer_shape, make_forced_call_fields, make_format_fields
+from codeloop.model.wire.structured_output import (
+    make_answer_shape,
+    make_forced_call_fields,
+    make_format_fields,
+)
 from codeloop.model.wrappers.retrying_model import RetryingModel
 from codeloop.schema.errors import APIError, ContextOverflowError
 from codeloop.schema.message import CacheTokens, Tokens
@@ -38,7 +42,9 @@ from tests.support.models import HELLO, CollectedAnswer, send_request
 from tests.support.scripted_project import wait_until
 
 TOOL = ToolSpec(
-    "read", "Read a file.", {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
+    "read",
+    "Read a file.",
+    {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]},
 )
 CALLS = (Call("read", '{"path":"a"}', "c1"), Call("read", '{"path":"größe 漢字"}', "c2"))
 PNG = base64.b64encode(b"\x89PNG\r\n\x1a\n rest").decode()
@@ -67,7 +73,9 @@ async def opened() -> AsyncGenerator[Open]:
 
 def results(turn: Any) -> ToolModelMessage:
     calls = [piece for piece in turn.content if isinstance(piece, CallPiece)]
-    return ToolModelMessage(tuple(ResultPiece(call.id, call.name, f"result of {call.id}") for call in calls))
+    return ToolModelMessage(
+        tuple(ResultPiece(call.id, call.name, f"result of {call.id}") for call in calls)
+    )
 
 
 async def test_a_proxy_is_asked_unless_no_proxy_names_the_service(
@@ -107,8 +115,12 @@ async def test_an_answer_that_does_not_stream_is_read(row: AdapterRow, opened: O
 
 
 @pytest.mark.parametrize("is_streamed", [True, False])
-@pytest.mark.parametrize("value", [b'"\xff"', b"[" * 3000 + b"]" * 3000], ids=["not UTF-8", "nested deeply"])
-async def test_an_answer_that_can_not_be_decoded_is_an_error(row: AdapterRow, value: bytes, is_streamed: bool) -> None:
+@pytest.mark.parametrize(
+    "value", [b'"\xff"', b"[" * 3000 + b"]" * 3000], ids=["not UTF-8", "nested deeply"]
+)
+async def test_an_answer_that_can_not_be_decoded_is_an_error(
+    row: AdapterRow, value: bytes, is_streamed: bool
+) -> None:
     body = b'{"error":%b}' % value
     if is_streamed and row.info.provider_id == "amazon-bedrock":
         body = encode_message({":message-type": "event", ":event-type": "contentBlockStart"}, value)
@@ -126,7 +138,11 @@ async def test_reasoning_goes_back_over_three_steps(row: AdapterRow, opened: Ope
     signatures = ["c2lnMQ+/==", "c2lnMg==", "c2lnMw=="] if row.signs else ["", "", ""]
     answers = [
         Answer(reasoning="First, a.", signature=signatures[0], text="Reading.", calls=CALLS),
-        Answer(reasoning="Then, b.", signature=signatures[1], calls=(Call("read", '{"path":"b"}', "c3"),)),
+        Answer(
+            reasoning="Then, b.",
+            signature=signatures[1],
+            calls=(Call("read", '{"path":"b"}', "c3"),),
+        ),
         Answer(reasoning="So.", signature=signatures[2], text="Done."),
         Answer(text="Yes."),
     ]
@@ -138,7 +154,9 @@ async def test_reasoning_goes_back_over_three_steps(row: AdapterRow, opened: Ope
             assert got.end.error is None, got.message
             turn = fold_turn(got.events, row.info.ref)
             turns += [turn, results(turn)] if got.ready else [turn]
-        got = await send_request(model, *turns, UserModelMessage((TextPiece("Sure?"),)), tools=(TOOL,))
+        got = await send_request(
+            model, *turns, UserModelMessage((TextPiece("Sure?"),)), tools=(TOOL,)
+        )
     assert got.text == "Yes."
     last = server.requests[-1].body.decode()
     places = [last.find(signature) for signature in signatures]
@@ -148,9 +166,15 @@ async def test_reasoning_goes_back_over_three_steps(row: AdapterRow, opened: Ope
 
 
 @pytest.mark.parametrize(("mime", "data"), [("image/png", PNG), ("application/pdf", PDF)])
-async def test_attachments_are_sent_as_they_are(row: AdapterRow, opened: Open, mime: str, data: str) -> None:
+async def test_attachments_are_sent_as_they_are(
+    row: AdapterRow, opened: Open, mime: str, data: str
+) -> None:
     prompt = UserModelMessage(
-        (TextPiece("Look"), ImagePiece(mime, data, "my_file (1).x"), ImagePiece(mime, data, "my_file.x"))
+        (
+            TextPiece("Look"),
+            ImagePiece(mime, data, "my_file (1).x"),
+            ImagePiece(mime, data, "my_file.x"),
+        )
     )
     async with ModelServer([Answer(text="ok")]) as server:
         got = await send_request(opened(row, server), prompt)
@@ -178,7 +202,9 @@ async def test_one_request_too_many_is_sent_again(row: AdapterRow, opened: Open)
 async def test_a_cut_stream_makes_no_call_of_a_part(row: AdapterRow, opened: Open) -> None:
     answer = Answer(text="I read.", calls=CALLS, finish=None)
     for cut in range(1, 12):
-        async with ModelServer([Answer(text="I read.", calls=CALLS, finish=None, cut_after=cut)]) as server:
+        async with ModelServer(
+            [Answer(text="I read.", calls=CALLS, finish=None, cut_after=cut)]
+        ) as server:
             got = await send_request(opened(row, server), tools=(TOOL,))
         assert {call[2] for call in got.ready} <= {call.arguments for call in answer.calls}
         assert isinstance(got.end.error, APIError)
@@ -186,7 +212,9 @@ async def test_a_cut_stream_makes_no_call_of_a_part(row: AdapterRow, opened: Ope
 
 
 async def test_closing_the_stream_drops_the_connection(row: AdapterRow, opened: Open) -> None:
-    async with ModelServer([Answer(text="one " * 20, deltas=0, delay=0.01, stall_after=8)]) as server:
+    async with ModelServer(
+        [Answer(text="one " * 20, deltas=0, delay=0.01, stall_after=8)]
+    ) as server:
         stream = opened(row, server).stream(ModelRequest(system="s", messages=HELLO))
         async with aclosing(stream) as events:
             async for event in events:
@@ -196,7 +224,9 @@ async def test_closing_the_stream_drops_the_connection(row: AdapterRow, opened: 
 
 
 async def test_a_cancelled_task_drops_the_connection(row: AdapterRow, opened: Open) -> None:
-    async with ModelServer([Answer(text="one two three four five", deltas=0, stall_after=2)]) as server:
+    async with ModelServer(
+        [Answer(text="one two three four five", deltas=0, stall_after=2)]
+    ) as server:
         task = asyncio.create_task(send_request(opened(row, server)))
         await wait_until(lambda: bool(server.requests))
         task.cancel()
@@ -206,7 +236,9 @@ async def test_a_cancelled_task_drops_the_connection(row: AdapterRow, opened: Op
 
 
 async def test_tokens_are_counted_by_kind(row: AdapterRow, opened: Open) -> None:
-    counts = Counts(input=1_000, output=50, cached=800, written=100 if row.counts_written else 0, reasoning=30)
+    counts = Counts(
+        input=1_000, output=50, cached=800, written=100 if row.counts_written else 0, reasoning=30
+    )
     async with ModelServer([Answer(text="ok", counts=counts)]) as server:
         got = await send_request(opened(row, server))
     assert got.end.tokens == Tokens(
@@ -232,12 +264,18 @@ async def test_the_schema_of_an_answer_is_told(row: AdapterRow, opened: Open) ->
 
 
 @pytest.mark.parametrize(("one", "other"), PAIRS)
-async def test_the_model_can_be_switched_in_mid_turn_and_back(one: str, other: str, opened: Open) -> None:
+async def test_the_model_can_be_switched_in_mid_turn_and_back(
+    one: str, other: str, opened: Open
+) -> None:
     first, second = ADAPTER_ROWS[one], ADAPTER_ROWS[other]
     signature = "c2lnMQ+/=="
     answers = [
         Answer(reasoning="Hm.", signature=signature if first.signs else "", calls=CALLS),
-        Answer(reasoning="Well.", signature="c2lnMg==" if second.signs else "", calls=(Call("read", "{}", "d1"),)),
+        Answer(
+            reasoning="Well.",
+            signature="c2lnMg==" if second.signs else "",
+            calls=(Call("read", "{}", "d1"),),
+        ),
         Answer(text="Done."),
     ]
     turns: list[ModelMessage] = [*HELLO]
@@ -259,7 +297,11 @@ async def test_a_history_with_calls_is_sent_without_tools(row: AdapterRow, opene
     called = AssistantModelMessage((CallPiece("c1", "read", '{"path":"a"}'),), "acme/m1")
     async with ModelServer([Answer(text="ok")]) as server:
         got = await send_request(
-            opened(row, server), *HELLO, called, results(called), UserModelMessage((TextPiece("Summarise"),))
+            opened(row, server),
+            *HELLO,
+            called,
+            results(called),
+            UserModelMessage((TextPiece("Summarise"),)),
         )
     assert got.text == "ok", got.message
 
@@ -277,8 +319,12 @@ BREAKS: dict[str, Callable[[bytes], bytes]] = {
 
 
 @pytest.mark.parametrize("name", BREAKS)
-async def test_a_broken_event_ends_an_answer_and_nothing_else(row: AdapterRow, opened: Open, name: str) -> None:
-    answer = Answer(reasoning="Hm.", signature="c2ln" if row.signs else "", text="I read.", calls=CALLS)
+async def test_a_broken_event_ends_an_answer_and_nothing_else(
+    row: AdapterRow, opened: Open, name: str
+) -> None:
+    answer = Answer(
+        reasoning="Hm.", signature="c2ln" if row.signs else "", text="I read.", calls=CALLS
+    )
     async with ModelServer([answer]) as server:
         await send_request(opened(row, server), tools=(TOOL,))
         path = server.requests[0].path
@@ -292,6 +338,8 @@ async def test_a_broken_event_ends_an_answer_and_nothing_else(row: AdapterRow, o
             model = row.open(f"{url}/v1")
             got = await send_request(model, tools=(TOOL,))
             await model.aclose()
-        assert len(got.ready) <= len(CALLS) + 1, "what came twice may be taken for a call of its own"
+        assert len(got.ready) <= len(CALLS) + 1, (
+            "what came twice may be taken for a call of its own"
+        )
         assert all(isinstance(each, str) for call in got.ready for each in call)
         assert got.end.error is None or got.message

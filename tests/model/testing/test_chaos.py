@@ -1,4 +1,6 @@
-"""Tests of chaos: every fault occurs, the same seed makes the same faults, and a retry loses no answer."""
+"""Tests of chaos: every fault occurs, the same seed makes the same faults,
+and a retry loses no answer.
+"""
 
 import time
 
@@ -26,10 +28,16 @@ from codeloop.model.wrappers.retrying_model import RetryingModel
 from codeloop.schema.errors import APIError
 from tests.support.examples import scale_examples
 
-REQUEST = ModelRequest(system="s", messages=(UserModelMessage((TextPiece("go"),)),), tools=(ToolSpec("read", "", {}),))
+REQUEST = ModelRequest(
+    system="s", messages=(UserModelMessage((TextPiece("go"),)),), tools=(ToolSpec("read", "", {}),)
+)
 TEXT = ScriptedAnswer(text="some longer answer", deltas=8)
 CALLS = ScriptedAnswer(
-    text="look", calls=(ScriptedCall("read", {"filePath": "/a"}, "one"), ScriptedCall("bash", {"command": "ls"}, "two"))
+    text="look",
+    calls=(
+        ScriptedCall("read", {"filePath": "/a"}, "one"),
+        ScriptedCall("bash", {"command": "ls"}, "two"),
+    ),
 )
 
 
@@ -43,13 +51,19 @@ def ready(events: list[ModelEvent]) -> list[CallReady]:
 
 @settings(max_examples=scale_examples(40))
 @given(st.integers(), st.sampled_from(FAULTS))
-async def test_a_stream_always_ends_with_finished_and_deltas_tell_what_the_call_says(seed: int, fault: str) -> None:
+async def test_a_stream_always_ends_with_finished_and_deltas_tell_what_the_call_says(
+    seed: int, fault: str
+) -> None:
     events = await said(ChaosModel(ScriptedModel([CALLS]), seed, rates_of(fault)))
     assert [isinstance(event, Finished) for event in events].count(True) == 1
     assert isinstance(events[-1], Finished)
     if fault != "duplicate_id":
         for call in ready(events):
-            deltas = [event.text for event in events if isinstance(event, CallDelta) and event.id == call.id]
+            deltas = [
+                event.text
+                for event in events
+                if isinstance(event, CallDelta) and event.id == call.id
+            ]
             assert "".join(deltas) == call.arguments
 
 
@@ -79,7 +93,9 @@ async def test_the_same_seed_breaks_in_the_same_way_and_another_in_another() -> 
 
 
 async def test_without_rates_everything_is_passed_on() -> None:
-    assert await said(ChaosModel(ScriptedModel([CALLS]), 1, FaultRates())) == await said(ScriptedModel([CALLS]))
+    assert await said(ChaosModel(ScriptedModel([CALLS]), 1, FaultRates())) == await said(
+        ScriptedModel([CALLS])
+    )
 
 
 @pytest.mark.parametrize(("fault", "status"), [("rate_limit", 429), ("server_error", 500)])
@@ -101,7 +117,14 @@ async def test_broken_arguments_are_no_json_and_an_unknown_tool_is_unknown(seed:
 
 async def test_two_calls_get_one_id_and_a_single_one_comes_twice() -> None:
     assert (
-        len({call.id for call in ready(await said(ChaosModel(ScriptedModel([CALLS]), 5, rates_of("duplicate_id"))))})
+        len(
+            {
+                call.id
+                for call in ready(
+                    await said(ChaosModel(ScriptedModel([CALLS]), 5, rates_of("duplicate_id")))
+                )
+            }
+        )
         == 1
     )
     single = ScriptedAnswer(calls=(ScriptedCall("read", {}, "one"),))
@@ -133,7 +156,9 @@ async def test_under_a_retry_the_whole_script_comes_through() -> None:
     async def no_wait(_: float) -> None:
         return
 
-    chaos = ChaosModel(ScriptedModel([TEXT] * 10), 7, FaultRates(cut=0.3, rate_limit=0.2, server_error=0.2))
+    chaos = ChaosModel(
+        ScriptedModel([TEXT] * 10), 7, FaultRates(cut=0.3, rate_limit=0.2, server_error=0.2)
+    )
     model = RetryingModel(chaos, attempts=30, sleep=no_wait)
     for _ in range(10):
         text = ""

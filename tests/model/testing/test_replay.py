@@ -1,4 +1,6 @@
-"""Tests of recordings: they can be played in another folder, and a difference ends the replay with an error."""
+"""Tests of recordings: they can be played in another folder,
+and a difference ends the replay with an error.
+"""
 
 from pathlib import Path
 
@@ -28,13 +30,22 @@ from codeloop.model.chat import (
 )
 from codeloop.model.testing.answer_recorder import RecordingModel
 from codeloop.model.testing.replay import ReplayModel
-from codeloop.model.testing.script import ProjectPaths, ScriptedAnswer, ScriptedCall, TextBlock, read_answers
+from codeloop.model.testing.script import (
+    ProjectPaths,
+    ScriptedAnswer,
+    ScriptedCall,
+    TextBlock,
+    read_answers,
+)
 from codeloop.model.testing.scripted_model import ScriptedModel
 from codeloop.schema.errors import get_error_message
 from codeloop.schema.wire import replace
 from tests.support.examples import scale_examples
 
-HERE, THERE = ProjectPaths("/home/me/code/proj/sub", "/home/me/code/proj"), ProjectPaths("/tmp/x y", "/tmp/x y")
+HERE, THERE = (
+    ProjectPaths("/home/me/code/proj/sub", "/home/me/code/proj"),
+    ProjectPaths("/tmp/x y", "/tmp/x y"),
+)
 TOOLS = (ToolSpec("read", "", {}), ToolSpec("bash", "", {}))
 ASK = UserModelMessage((TextPiece("go"),))
 CALLED = (
@@ -43,7 +54,9 @@ CALLED = (
 )
 
 
-def request(*turns: ModelMessage, tools: tuple[ToolSpec, ...] = TOOLS, system: str = "s") -> ModelRequest:
+def request(
+    *turns: ModelMessage, tools: tuple[ToolSpec, ...] = TOOLS, system: str = "s"
+) -> ModelRequest:
     return ModelRequest(system=system, messages=(ASK, *turns), tools=tools)
 
 
@@ -60,7 +73,11 @@ def folded(events: list[ModelEvent]) -> list[object]:
                 told[-1] = ("text", before + text)
             case TextDelta(text=text), _:
                 told.append(("text", text))
-            case ReasoningDelta(text=text, metadata=metadata), ("reasoning", str(before), dict(known)):
+            case ReasoningDelta(text=text, metadata=metadata), (
+                "reasoning",
+                str(before),
+                dict(known),
+            ):
                 told[-1] = ("reasoning", before + text, {**known, **metadata})
             case ReasoningDelta(text=text, metadata=metadata), _:
                 told.append(("reasoning", text, metadata))
@@ -98,7 +115,11 @@ ANSWERS = st.builds(
     reasoning=WORDS,
     text=WORDS,
     calls=st.lists(
-        st.builds(ScriptedCall, st.sampled_from(["read", "bash"]), st.dictionaries(WORDS, WORDS, max_size=2) | WORDS),
+        st.builds(
+            ScriptedCall,
+            st.sampled_from(["read", "bash"]),
+            st.dictionaries(WORDS, WORDS, max_size=2) | WORDS,
+        ),
         max_size=2,
     ).map(tuple),
     deltas=st.integers(1, 7),
@@ -161,7 +182,9 @@ async def test_a_hand_written_script_is_a_recording(tmp_path: Path) -> None:
     assert folded(await said(ReplayModel(path, HERE), request()))[0] == ("text", f"In {HERE.root}.")
 
 
-async def test_titles_are_recorded_beside_the_conversation_and_found_by_their_system_prompt(tmp_path: Path) -> None:
+async def test_titles_are_recorded_beside_the_conversation_and_found_by_their_system_prompt(
+    tmp_path: Path,
+) -> None:
     path = tmp_path / "recording.jsonl"
     title, summary = request(tools=(), system="title"), request(tools=(), system="summary")
     script = [
@@ -174,7 +197,9 @@ async def test_titles_are_recorded_beside_the_conversation_and_found_by_their_sy
     for asked in (request(), title, summary, request()):
         await said(recorder, asked)
     player = ReplayModel(path)
-    played = [folded(await said(player, asked))[0] for asked in (summary, request(), request(), title)]
+    played = [
+        folded(await said(player, asked))[0] for asked in (summary, request(), request(), title)
+    ]
     assert played == [("text", "Summary"), ("text", "one"), ("text", "two"), ("text", "Title")]
 
 
@@ -187,7 +212,8 @@ async def test_the_end_of_a_recording_is_told(tmp_path: Path) -> None:
 async def test_a_request_of_another_shape_is_told_with_both_shapes(tmp_path: Path) -> None:
     path = tmp_path / "recording.jsonl"
     recorder = RecordingModel(
-        ScriptedModel([ScriptedAnswer(calls=(ScriptedCall("read"),)), ScriptedAnswer(text="done")]), path
+        ScriptedModel([ScriptedAnswer(calls=(ScriptedCall("read"),)), ScriptedAnswer(text="done")]),
+        path,
     )
     await said(recorder, request())
     await said(recorder, request(*CALLED))
@@ -198,19 +224,27 @@ async def test_a_request_of_another_shape_is_told_with_both_shapes(tmp_path: Pat
     await said(other, request())
     text = end_of(await said(other, request(*CALLED, ASK)))
     assert "at answer 2" in text
-    assert "calls of read, then 1 results, and now comes after calls of read, then 1 results, then a prompt" in text
+    assert (
+        "calls of read, then 1 results, and now comes after calls of read, then 1 results, then a prompt"
+        in text
+    )
 
 
 async def test_a_recording_of_a_resumed_session_plays_in_a_new_one(tmp_path: Path) -> None:
     path = tmp_path / "recording.jsonl"
-    await said(RecordingModel(ScriptedModel([ScriptedAnswer(text="hi")]), path), request(*CALLED, ASK))
+    await said(
+        RecordingModel(ScriptedModel([ScriptedAnswer(text="hi")]), path), request(*CALLED, ASK)
+    )
     assert end_of(await said(ReplayModel(path), request())) == "stop"
 
 
 async def test_a_tool_that_is_gone_is_named_before_anything_is_said(tmp_path: Path) -> None:
     path = tmp_path / "recording.jsonl"
     await said(
-        RecordingModel(ScriptedModel([ScriptedAnswer(text="x", calls=(ScriptedCall("bash"),))]), path), request()
+        RecordingModel(
+            ScriptedModel([ScriptedAnswer(text="x", calls=(ScriptedCall("bash"),))]), path
+        ),
+        request(),
     )
     events = await said(ReplayModel(path), request(tools=TOOLS[:1]))
     assert len(events) == 1
@@ -219,13 +253,18 @@ async def test_a_tool_that_is_gone_is_named_before_anything_is_said(tmp_path: Pa
 
 async def test_a_call_that_was_always_unknown_is_played(tmp_path: Path) -> None:
     path = tmp_path / "recording.jsonl"
-    await said(RecordingModel(ScriptedModel([ScriptedAnswer(calls=(ScriptedCall("nonsense"),))]), path), request())
+    await said(
+        RecordingModel(ScriptedModel([ScriptedAnswer(calls=(ScriptedCall("nonsense"),))]), path),
+        request(),
+    )
     assert end_of(await said(ReplayModel(path), request())) == "tool-calls"
 
 
 async def test_a_stream_closed_early_is_recorded_as_far_as_it_came(tmp_path: Path) -> None:
     path = tmp_path / "recording.jsonl"
-    stream = RecordingModel(ScriptedModel([ScriptedAnswer(text="abcdef", deltas=6)]), path).stream(request())
+    stream = RecordingModel(ScriptedModel([ScriptedAnswer(text="abcdef", deltas=6)]), path).stream(
+        request()
+    )
     assert await anext(stream) == TextDelta("a", 0)
     await stream.aclose()
     [answer] = read_answers(path)
@@ -233,7 +272,9 @@ async def test_a_stream_closed_early_is_recorded_as_far_as_it_came(tmp_path: Pat
 
 
 async def test_a_recording_that_can_not_be_written_does_not_stop_the_answer(tmp_path: Path) -> None:
-    recorder = RecordingModel(ScriptedModel([ScriptedAnswer(text="hi")]), tmp_path / "no" / "folder.jsonl")
+    recorder = RecordingModel(
+        ScriptedModel([ScriptedAnswer(text="hi")]), tmp_path / "no" / "folder.jsonl"
+    )
     assert end_of(await said(recorder, request())) == "stop"
     assert "folder.jsonl" in recorder.problem
 

@@ -29,7 +29,9 @@ from codeloop.model.testing.scripted_model import ScriptedModel, play_pieces
 from codeloop.schema.errors import get_error_message
 
 ASK = UserModelMessage((TextPiece("go"),))
-MAIN = ModelRequest(system="s", messages=(ASK,), tools=(ToolSpec("read", "", {}), ToolSpec("bash", "", {})))
+MAIN = ModelRequest(
+    system="s", messages=(ASK,), tools=(ToolSpec("read", "", {}), ToolSpec("bash", "", {}))
+)
 SIDE = ModelRequest(system="title", messages=(ASK,))
 
 
@@ -70,14 +72,18 @@ def test_cutting_into_pieces_loses_no_character(text: str, deltas: int) -> None:
     assert "".join(deltas_of_text) == text
     assert len(deltas_of_text) == min(deltas, len(text))
     ready = next(event for event in events if isinstance(event, CallReady))
-    assert "".join(event.text for event in events if isinstance(event, CallDelta)) == ready.arguments
+    assert (
+        "".join(event.text for event in events if isinstance(event, CallDelta)) == ready.arguments
+    )
     assert msgspec.json.decode(ready.arguments) == {"a": text}
 
 
 async def test_ids_of_calls_are_distinct_over_a_whole_script() -> None:
     line = '{"calls": [{"name": "read"}, {"name": "read"}]}'
     model = ScriptedModel(from_json(line, line, line))
-    ids = [event.id for _ in range(3) for event in await said(model) if isinstance(event, CallReady)]
+    ids = [
+        event.id for _ in range(3) for event in await said(model) if isinstance(event, CallReady)
+    ]
     assert len(set(ids)) == 6
 
 
@@ -92,7 +98,9 @@ async def test_a_request_too_many_ends_with_an_error_that_says_so() -> None:
 
 
 async def test_requests_without_tools_take_nothing_from_the_conversation() -> None:
-    model = ScriptedModel(from_json('{"text": "one"}', '{"kind": "side", "text": "Title"}', '{"text": "two"}'))
+    model = ScriptedModel(
+        from_json('{"text": "one"}', '{"kind": "side", "text": "Title"}', '{"text": "two"}')
+    )
     assert (await said(model, SIDE))[0] == TextDelta("Title", 0)
     assert (await said(model))[0] == TextDelta("one", 0)
     [end] = await said(model, SIDE)
@@ -119,14 +127,19 @@ async def test_places_are_filled_in_everywhere_and_only_there() -> None:
 
 async def test_a_script_can_choose_other_words_for_the_places() -> None:
     model = ScriptedModel(
-        from_json('{"text": "f\\"{directory}\\" @@", "directory": "@@"}'), paths=ProjectPaths("/w", "/w")
+        from_json('{"text": "f\\"{directory}\\" @@", "directory": "@@"}'),
+        paths=ProjectPaths("/w", "/w"),
     )
     assert (await said(model))[0] == TextDelta('f"{directory}" /w', 0)
 
 
 async def test_an_error_and_a_finish_reason_are_given_as_they_are() -> None:
-    error = '{"name": "APIError", "data": {"message": "busy", "isRetryable": true, "statusCode": 529}}'
-    model = ScriptedModel(from_json(f'{{"text": "a", "error": {error}}}', '{"text": "b", "finish": "length"}'))
+    error = (
+        '{"name": "APIError", "data": {"message": "busy", "isRetryable": true, "statusCode": 529}}'
+    )
+    model = ScriptedModel(
+        from_json(f'{{"text": "a", "error": {error}}}', '{"text": "b", "finish": "length"}')
+    )
     end = (await said(model))[-1]
     assert isinstance(end, Finished)
     assert end.reason == "error"
@@ -161,7 +174,9 @@ async def test_a_long_answer_lets_other_tasks_run() -> None:
     assert ticks > 20
 
 
-async def test_a_file_is_played_and_comments_and_blank_lines_are_passed_over(tmp_path: Path) -> None:
+async def test_a_file_is_played_and_comments_and_blank_lines_are_passed_over(
+    tmp_path: Path,
+) -> None:
     path = tmp_path / "script.jsonl"
     path.write_text('// a script\n\n{"text": "one"}\r\n{"text": "two"}\n')
     model = ScriptedModel(read_answers(path))
@@ -170,7 +185,8 @@ async def test_a_file_is_played_and_comments_and_blank_lines_are_passed_over(tmp
 
 
 @pytest.mark.parametrize(
-    "line", ['{"txt": "x"}', "{", "[]", '{"calls": [{"arguments": {}}]}', '{"finish": "now"}', "\udcff"]
+    "line",
+    ['{"txt": "x"}', "{", "[]", '{"calls": [{"arguments": {}}]}', '{"finish": "now"}', "\udcff"],
 )
 def test_a_wrong_line_is_named(tmp_path: Path, line: str) -> None:
     path = tmp_path / "script.jsonl"

@@ -1,4 +1,6 @@
-"""Tests of the messages for errors of Google, Amazon and Anthropic, with bodies of the real services."""
+"""Tests of the messages for errors of Google, Amazon and Anthropic,
+with bodies of the real services.
+"""
 
 import json
 from typing import Any
@@ -17,7 +19,9 @@ GOOGLE_KEY = {
         "code": 400,
         "message": "API key not valid. Please pass a valid API key.",
         "status": "INVALID_ARGUMENT",
-        "details": [{"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": "API_KEY_INVALID"}],
+        "details": [
+            {"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": "API_KEY_INVALID"}
+        ],
     }
 }
 GOOGLE_RATE = {
@@ -40,7 +44,9 @@ GOOGLE_DISABLED = {
         "code": 403,
         "message": "Generative Language API has not been used in project 1 before or it is disabled.",
         "status": "PERMISSION_DENIED",
-        "details": [{"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": "SERVICE_DISABLED"}],
+        "details": [
+            {"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": "SERVICE_DISABLED"}
+        ],
     }
 }
 GOOGLE_MODEL = {
@@ -72,9 +78,13 @@ BEDROCK_TOKEN = {"message": "The security token included in the request is expir
         ("bedrock", 403, BEDROCK_TOKEN, ProviderAuthError, "refused the key"),
     ],
 )
-async def test_a_refusal_says_what_to_do(row: str, status: int, body: Any, kind: Any, says: str) -> None:
+async def test_a_refusal_says_what_to_do(
+    row: str, status: int, body: Any, kind: Any, says: str
+) -> None:
     headers = {"x-amzn-requestid": "b0c1"}
-    async with ModelServer([Answer(status=status, body=json.dumps(body), headers=headers)]) as server:
+    async with ModelServer(
+        [Answer(status=status, body=json.dumps(body), headers=headers)]
+    ) as server:
         got = await send_request(ADAPTER_ROWS[row].open(server.url))
     assert isinstance(got.end.error, kind)
     assert says in got.message
@@ -94,12 +104,18 @@ async def test_a_rate_that_speaks_of_billing_is_tried_again_when_google_says_so(
     ("row", "events", "says"),
     [
         ("google", [{"promptFeedback": {"blockReason": "PROHIBITED_CONTENT"}}], "rules prohibit"),
-        ("google", [{"candidates": [{"finishReason": "SAFETY", "content": {"parts": []}}]}], "safety filter"),
+        (
+            "google",
+            [{"candidates": [{"finishReason": "SAFETY", "content": {"parts": []}}]}],
+            "safety filter",
+        ),
         ("google", [{"candidates": [{"finishReason": "RECITATION"}]}], "others own"),
         ("bedrock", [{"messageStop": {"stopReason": "guardrail_intervened"}}], "guardrail"),
     ],
 )
-async def test_a_filter_is_named_and_not_tried_again(row: str, events: list[Any], says: str) -> None:
+async def test_a_filter_is_named_and_not_tried_again(
+    row: str, events: list[Any], says: str
+) -> None:
     async with ModelServer([Answer(events=tuple(map(json.dumps, events)))]) as server:
         got = await send_request(ADAPTER_ROWS[row].open(server.url))
     assert isinstance(got.end.error, APIError)
@@ -112,14 +128,38 @@ async def test_a_filter_is_named_and_not_tried_again(row: str, events: list[Any]
     ("row", "event", "status"),
     [
         ("google", {"candidates": [{"finishReason": "MALFORMED_FUNCTION_CALL"}]}, 500),
-        ("google", {"error": {"code": 503, "message": "The model is overloaded.", "status": "UNAVAILABLE"}}, 503),
-        ("interactions", {"event_type": "error", "error": {"code": "503", "message": "overloaded"}}, 503),
-        ("bedrock", {"exception": {"type": "throttlingException", "message": "Too many tokens"}}, 429),
-        ("bedrock", {"exception": {"type": "modelStreamErrorException", "message": "Try again"}}, 500),
+        (
+            "google",
+            {
+                "error": {
+                    "code": 503,
+                    "message": "The model is overloaded.",
+                    "status": "UNAVAILABLE",
+                }
+            },
+            503,
+        ),
+        (
+            "interactions",
+            {"event_type": "error", "error": {"code": "503", "message": "overloaded"}},
+            503,
+        ),
+        (
+            "bedrock",
+            {"exception": {"type": "throttlingException", "message": "Too many tokens"}},
+            429,
+        ),
+        (
+            "bedrock",
+            {"exception": {"type": "modelStreamErrorException", "message": "Try again"}},
+            500,
+        ),
         ("bedrock", {"messageStop": {"stopReason": "malformed_tool_use"}}, 500),
     ],
 )
-async def test_what_another_try_may_avoid_can_be_tried_again(row: str, event: Any, status: int) -> None:
+async def test_what_another_try_may_avoid_can_be_tried_again(
+    row: str, event: Any, status: int
+) -> None:
     async with ModelServer([Answer(events=(json.dumps(event),))]) as server:
         got = await send_request(ADAPTER_ROWS[row].open(server.url))
     assert isinstance(got.end.error, APIError)

@@ -1,4 +1,6 @@
-"""Tests of tool schemas in all protocols, against the rules by which services refuse a whole request."""
+"""Tests of tool schemas in all protocols, against the rules by which services
+refuse a whole request.
+"""
 
 from typing import Any
 
@@ -17,7 +19,11 @@ TEXT: Schema = {"type": "string"}
 OTHERS: dict[str, Schema] = {
     "nothing": {"type": "object"},
     "no_type": {"properties": {"a": TEXT}},
-    "draft": {"$schema": "http://json-schema.org/draft-07/schema#", "type": "object", "properties": {"a": TEXT}},
+    "draft": {
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "type": "object",
+        "properties": {"a": TEXT},
+    },
     "either": {
         "type": "object",
         "properties": {"id": TEXT},
@@ -31,7 +37,10 @@ OTHERS: dict[str, Schema] = {
         "allOf": [{"$ref": "#/$defs/a"}, {"properties": {"b": TEXT}}],
         "$defs": {"a": {"properties": {"a": TEXT}}},
     },
-    "named": {"$ref": "#/definitions/Input", "definitions": {"Input": {"type": "object", "properties": {"q": TEXT}}}},
+    "named": {
+        "$ref": "#/definitions/Input",
+        "definitions": {"Input": {"type": "object", "properties": {"q": TEXT}}},
+    },
     "list": {
         "type": "object",
         "properties": {"rows": {"type": "array"}, "pair": {"type": "array", "items": [TEXT, TEXT]}},
@@ -42,7 +51,10 @@ OTHERS: dict[str, Schema] = {
         "$defs": {
             "node": {
                 "type": "object",
-                "properties": {"children": {"type": "array", "items": {"$ref": "#/$defs/node"}}, "value": TEXT},
+                "properties": {
+                    "children": {"type": "array", "items": {"$ref": "#/$defs/node"}},
+                    "value": TEXT,
+                },
                 "additionalProperties": False,
             }
         },
@@ -50,7 +62,11 @@ OTHERS: dict[str, Schema] = {
     "union": {
         "type": "object",
         "properties": {
-            "when": {"type": "string", "anyOf": [{"format": "date"}, {"enum": ["now"]}], "default": "now"},
+            "when": {
+                "type": "string",
+                "anyOf": [{"format": "date"}, {"enum": ["now"]}],
+                "default": "now",
+            },
             "size": {"type": ["integer", "null"], "exclusiveMinimum": 0},
             "mode": {"const": "fast"},
             "level": {"enum": [1, 2, 3]},
@@ -60,7 +76,11 @@ OTHERS: dict[str, Schema] = {
     "map": {
         "type": "object",
         "properties": {
-            "environment": {"type": "object", "additionalProperties": TEXT, "propertyNames": {"pattern": "^A"}}
+            "environment": {
+                "type": "object",
+                "additionalProperties": TEXT,
+                "propertyNames": {"pattern": "^A"},
+            }
         },
         "patternProperties": {"^x-": TEXT},
         "additionalProperties": True,
@@ -73,8 +93,16 @@ TOOLS = (
     *(ToolSpec(name, "Does it.", schema) for name, schema in OTHERS.items()),
     *(tool.spec for tool in list_builtin_tools()),
 )
-EMPTY = ["nothing", *(tool.name for tool in list_builtin_tools() if not tool.parameters.get("properties"))]
-KIMI = AdapterRow(make_model_info("openai-chat", "moonshotai", "@ai-sdk/moonshotai", "kimi-k2.6"), "", "", signs=False)
+EMPTY = [
+    "nothing",
+    *(tool.name for tool in list_builtin_tools() if not tool.parameters.get("properties")),
+]
+KIMI = AdapterRow(
+    make_model_info("openai-chat", "moonshotai", "@ai-sdk/moonshotai", "kimi-k2.6"),
+    "",
+    "",
+    signs=False,
+)
 
 
 def list_schemas(body: Schema) -> list[Schema]:
@@ -85,7 +113,9 @@ def list_schemas(body: Schema) -> list[Schema]:
         match tool:
             case {"functionDeclarations": declarations}:
                 found += [each["parameters"] for each in declarations if "parameters" in each]
-            case {"function": {"parameters": schema}} | {"toolSpec": {"inputSchema": {"json": schema}}}:
+            case {"function": {"parameters": schema}} | {
+                "toolSpec": {"inputSchema": {"json": schema}}
+            }:
                 found.append(schema)
             case {"input_schema": schema} | {"parameters": schema}:
                 found.append(schema)
@@ -98,13 +128,23 @@ def list_nodes(schema: Any) -> list[Schema]:
     """Return a schema and all within it."""
     if not isinstance(schema, dict):
         return []
-    inner = [*schema.get("properties", {}).values(), *schema.get("$defs", {}).values(), schema.get("items")]
-    inner += [*schema.get("anyOf", []), *schema.get("oneOf", []), schema.get("additionalProperties")]
+    inner = [
+        *schema.get("properties", {}).values(),
+        *schema.get("$defs", {}).values(),
+        schema.get("items"),
+    ]
+    inner += [
+        *schema.get("anyOf", []),
+        *schema.get("oneOf", []),
+        schema.get("additionalProperties"),
+    ]
     return [schema, *(node for each in inner for node in list_nodes(each))]
 
 
 async def send(row: AdapterRow) -> Schema:
-    """Send all tools to a server that refuses what the service refuses; return the request's body."""
+    """Send all tools to a server that refuses what the service refuses;
+    return the request's body.
+    """
     async with ModelServer([Answer(text="ok")]) as server:
         model = row.open(server.url)
         got = await send_request(model, tools=TOOLS)
@@ -117,11 +157,22 @@ async def send(row: AdapterRow) -> Schema:
 async def test_every_tool_is_told_as_the_service_takes_it(row: AdapterRow) -> None:
     body = await send(row)
     schemas = list_schemas(body)
-    assert len(schemas) >= len(TOOLS) - len(EMPTY) - 1, "but for those without parameters, and a patch by its grammar"
+    assert len(schemas) >= len(TOOLS) - len(EMPTY) - 1, (
+        "but for those without parameters, and a patch by its grammar"
+    )
     for schema in schemas:
         assert schema["type"] == "object"
         assert "properties" in schema
-        assert not schema.keys() & {"anyOf", "oneOf", "allOf", "enum", "not", "if", "$ref", "$schema"}
+        assert not schema.keys() & {
+            "anyOf",
+            "oneOf",
+            "allOf",
+            "enum",
+            "not",
+            "if",
+            "$ref",
+            "$schema",
+        }
         for node in list_nodes(schema):
             assert node.get("type") != "array" or "items" in node
 

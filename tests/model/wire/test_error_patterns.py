@@ -35,7 +35,9 @@ def test_a_full_context_is_recognised(text: str) -> None:
     assert not is_overflow(429, None, text)
 
 
-@pytest.mark.parametrize("text", ["too many tokens per minute", "invalid temperature", "no such tool: context"])
+@pytest.mark.parametrize(
+    "text", ["too many tokens per minute", "invalid temperature", "no such tool: context"]
+)
 def test_other_refusals_are_no_full_context(text: str) -> None:
     assert not is_overflow(400, None, text)
 

@@ -20,7 +20,11 @@ from tests.support.answers import Answer
 from tests.support.model_server import ModelServer
 from tests.support.models import send_request
 
-TOOL = ToolSpec("read", "Read a file.", {"type": "object", "properties": {"path": {"type": "string", "minLength": 1}}})
+TOOL = ToolSpec(
+    "read",
+    "Read a file.",
+    {"type": "object", "properties": {"path": {"type": "string", "minLength": 1}}},
+)
 BASES = {row.protocol: row.base for row in ADAPTER_ROWS.values()}
 MODELS = find_models()
 ASKED: dict[str, Any] = {"tools": (TOOL,), "max_tokens": 4_000, "session_id": "ses_1"}
@@ -29,7 +33,10 @@ ASKED: dict[str, Any] = {"tools": (TOOL,), "max_tokens": 4_000, "session_id": "s
 def keys_of(value: Any) -> set[str]:
     """Return the names of all fields in a JSON value."""
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return {*(value if isinstance(value, dict) else ()), *(name for each in inner for name in keys_of(each))}
+    return {
+        *(value if isinstance(value, dict) else ()),
+        *(name for each in inner for name in keys_of(each)),
+    }
 
 
 @pytest.mark.parametrize("info", MODELS, ids=[info.ref for info in MODELS])

@@ -34,7 +34,13 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC).timestamp()
             },
             9,
         ),
-        ({"anthropic-ratelimit-tokens-remaining": "0", "anthropic-ratelimit-tokens-reset": "2025-12-31T23:59:59Z"}, 0),
+        (
+            {
+                "anthropic-ratelimit-tokens-remaining": "0",
+                "anthropic-ratelimit-tokens-reset": "2025-12-31T23:59:59Z",
+            },
+            0,
+        ),
     ],
 )
 def test_the_headers_of_services_are_read(headers: dict[str, str], seconds: float) -> None:

@@ -1,4 +1,6 @@
-"""Tests of the messages for refusals, failures and unreachable services; none of them contains a key."""
+"""Tests of the messages for refusals, failures and unreachable services;
+none of them contains a key.
+"""
 
 import json
 import socket
@@ -18,18 +20,40 @@ def chunk(delta: dict[str, Any] | None = None, finish: str | None = None, **fiel
 
 
 def refused(status: int, body: Any, **headers: str) -> Answer:
-    return Answer(status=status, body=body if isinstance(body, str) else json.dumps(body), headers=headers)
+    return Answer(
+        status=status, body=body if isinstance(body, str) else json.dumps(body), headers=headers
+    )
 
 
 @pytest.mark.parametrize(
     ("answer", "kind", "says"),
     [
-        (refused(401, {"error": {"message": "bad key"}}), ProviderAuthError, ["bad key", "codeloop auth login acme"]),
+        (
+            refused(401, {"error": {"message": "bad key"}}),
+            ProviderAuthError,
+            ["bad key", "codeloop auth login acme"],
+        ),
         (refused(403, "Forbidden"), ProviderAuthError, ["Forbidden", "codeloop auth login acme"]),
-        (refused(404, {"error": "model not found"}), APIError, ["m1", "127.0.0.1", "codeloop models acme"]),
-        (refused(400, {"error": {"message": "The model `m1` does not exist"}}), APIError, ["codeloop models acme"]),
-        (refused(400, {"error": {"code": "context_length_exceeded"}}), ContextOverflowError, ["acme/m1"]),
-        (refused(400, {"error": {"message": "the maximum context length is 8192"}}), ContextOverflowError, []),
+        (
+            refused(404, {"error": "model not found"}),
+            APIError,
+            ["m1", "127.0.0.1", "codeloop models acme"],
+        ),
+        (
+            refused(400, {"error": {"message": "The model `m1` does not exist"}}),
+            APIError,
+            ["codeloop models acme"],
+        ),
+        (
+            refused(400, {"error": {"code": "context_length_exceeded"}}),
+            ContextOverflowError,
+            ["acme/m1"],
+        ),
+        (
+            refused(400, {"error": {"message": "the maximum context length is 8192"}}),
+            ContextOverflowError,
+            [],
+        ),
         (refused(413, "too big"), ContextOverflowError, []),
         (refused(302, "", location="http://127.0.0.1:1/"), APIError, ["not followed"]),
         (
@@ -42,9 +66,21 @@ def refused(status: int, body: Any, **headers: str) -> Answer:
             ["502 Bad Gateway"],
         ),
         (refused(402, {"detail": "payment required"}), APIError, ["no credit"]),
-        (refused(400, {"error": {"message": "x"}}, **{"x-request-id": "req_1"}), APIError, ["HTTP 400, request req_1"]),
-        (refused(500, {"error": {"message": "x"}, "request_id": "req_2"}), APIError, ["request req_2"]),
-        (Answer(stream=False, body="<!doctype html><title>Login</title>"), APIError, ["web page", "Login"]),
+        (
+            refused(400, {"error": {"message": "x"}}, **{"x-request-id": "req_1"}),
+            APIError,
+            ["HTTP 400, request req_1"],
+        ),
+        (
+            refused(500, {"error": {"message": "x"}, "request_id": "req_2"}),
+            APIError,
+            ["request req_2"],
+        ),
+        (
+            Answer(stream=False, body="<!doctype html><title>Login</title>"),
+            APIError,
+            ["web page", "Login"],
+        ),
         (Answer(stream=False, body='{"error":{"message":"boom","code":500}}'), APIError, ["boom"]),
         (Answer(events=('{"error":{"message":"boom","code":503}}',)), APIError, ["boom"]),
         (Answer(events=("not json",)), APIError, ["not what the protocol says"]),
@@ -52,7 +88,9 @@ def refused(status: int, body: Any, **headers: str) -> Answer:
         (Answer(events=()), APIError, ["before the answer was complete"]),
     ],
 )
-async def test_what_a_person_reads_of_a_failure(answer: Answer, kind: Any, says: Any, openai: Any, asking: Any) -> None:
+async def test_what_a_person_reads_of_a_failure(
+    answer: Answer, kind: Any, says: Any, openai: Any, asking: Any
+) -> None:
     async with ModelServer([answer]) as server:
         got = await asking(openai(server))
         assert len(server.requests) == 1
@@ -64,14 +102,21 @@ async def test_what_a_person_reads_of_a_failure(answer: Answer, kind: Any, says:
     assert len(got.message) < 900
 
 
-async def test_an_error_that_is_nested_too_deeply_is_shown_as_text(openai: Any, asking: Any) -> None:
-    async with ModelServer([Answer(status=400, body='{"error":' + "[" * 3000 + "]" * 3000 + "}")]) as server:
+async def test_an_error_that_is_nested_too_deeply_is_shown_as_text(
+    openai: Any, asking: Any
+) -> None:
+    async with ModelServer(
+        [Answer(status=400, body='{"error":' + "[" * 3000 + "]" * 3000 + "}")]
+    ) as server:
         got = await asking(openai(server))
     assert '{"error":[[[' in got.message
 
 
 async def test_what_came_before_an_error_in_the_stream_stays(openai: Any, asking: Any) -> None:
-    events = (chunk({"content": "one"}), json.dumps({"error": {"message": "overloaded", "code": 529}}))
+    events = (
+        chunk({"content": "one"}),
+        json.dumps({"error": {"message": "overloaded", "code": 529}}),
+    )
     async with ModelServer([Answer(events=events)]) as server:
         got = await asking(openai(server))
     assert got.text == "one"
@@ -82,10 +127,14 @@ async def test_what_came_before_an_error_in_the_stream_stays(openai: Any, asking
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 429, 500])
 async def test_no_key_is_in_any_failure(status: int, openai: Any, asking: Any) -> None:
     key = "sk-test-0123456789abcdef"
-    body = json.dumps({"error": {"message": f"Incorrect API key provided: {key}"}, "headers": f"Bearer {key}"})
+    body = json.dumps(
+        {"error": {"message": f"Incorrect API key provided: {key}"}, "headers": f"Bearer {key}"}
+    )
     headers = {"authorization": key, "set-cookie": key, "x-request-id": "r1"}
     async with ModelServer([refused(status, body, **headers)]) as server:
-        model = openai(server.url + "?token=secret-in-query", headers={"x-secret": "another-secret-1"})
+        model = openai(
+            server.url + "?token=secret-in-query", headers={"x-secret": "another-secret-1"}
+        )
         got = await asking(model)
     shown = repr(got.end)
     for secret in (key, "secret-in-query", "another-secret-1", "set-cookie"):
@@ -127,7 +176,9 @@ REFUSALS: list[tuple[int, JSON, str]] = [
 
 
 @pytest.mark.parametrize(("status", "body", "says"), REFUSALS)
-async def test_a_refusal_says_what_to_do(status: int, body: JSON, says: str, openai: Any, asking: Any) -> None:
+async def test_a_refusal_says_what_to_do(
+    status: int, body: JSON, says: str, openai: Any, asking: Any
+) -> None:
     async with ModelServer([refused(status, body)]) as server:
         got = await asking(openai(server))
     assert isinstance(got.end.error, APIError), "not the key is to blame"

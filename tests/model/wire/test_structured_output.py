@@ -1,4 +1,6 @@
-"""Tests of request fields for an answer of a schema: the service's own format, else a forced tool call."""
+"""Tests of request fields for an answer of a schema:
+the service's own format, else a forced tool call.
+"""
 
 from pathlib import Path
 from typing import Any
@@ -7,7 +9,11 @@ import pytest
 
 from codeloop.model.chat import ModelInfo, ToolSpec
 from codeloop.model.quirks import ANTHROPIC_QUIRKS, COMPATIBLE_QUIRKS, OPENAI_QUIRKS, find_quirks
-from codeloop.model.wire.structured_output import make_answer_shape, make_forced_call_fields, make_format_fields
+from codeloop.model.wire.structured_output import (
+    make_answer_shape,
+    make_forced_call_fields,
+    make_format_fields,
+)
 from codeloop.schema.part import STRUCTURED_OUTPUT_TOOL
 from codeloop.schema.wire import JSON
 from tests.cli.program import KEY, Desk, call, serving
@@ -15,7 +21,9 @@ from tests.support.answers import Answer
 from tests.support.model_server import ModelServer
 
 GPT = ModelInfo(provider_id="openai", id="gpt-6", name="GPT", npm="@ai-sdk/openai")
-CLAUDE = ModelInfo(provider_id="anthropic", id="claude-opus-5", name="Claude", npm="@ai-sdk/anthropic")
+CLAUDE = ModelInfo(
+    provider_id="anthropic", id="claude-opus-5", name="Claude", npm="@ai-sdk/anthropic"
+)
 TEXT: JSON = {"type": "string"}
 TOOL = ToolSpec("read", "Read a file.", {"type": "object", "properties": {"path": TEXT}})
 
@@ -50,12 +58,18 @@ BOTH: list[tuple[JSON, JSON]] = [
     (closed(a={"enum": ["x", "y"]}), closed(a={"enum": ["x", "y"], "type": "string"})),
     (closed(a={"const": 1}), closed(a={"const": 1, "type": "integer"})),
     (closed(a={"type": ["string", "null"]}), closed(a={"type": ["string", "null"]})),
-    (closed(a={"type": "array", "items": {"properties": {}}}), closed(a={"type": "array", "items": closed()})),
+    (
+        closed(a={"type": "array", "items": {"properties": {}}}),
+        closed(a={"type": "array", "items": closed()}),
+    ),
     ({"type": "array", "items": TEXT}, closed(result={"type": "array", "items": TEXT})),
     ({"enum": ["x"]}, closed(result={"enum": ["x"], "type": "string"})),
     (
         {"$ref": "#/$defs/a", "$defs": {"a": closed(b={"$ref": "#/$defs/c"}), "c": TEXT}},
-        {**closed(b={"$ref": "#/$defs/c"}), "$defs": {"a": closed(b={"$ref": "#/$defs/c"}), "c": TEXT}},
+        {
+            **closed(b={"$ref": "#/$defs/c"}),
+            "$defs": {"a": closed(b={"$ref": "#/$defs/c"}), "c": TEXT},
+        },
     ),
     (closed(title=TEXT, type=TEXT, format=TEXT), closed(title=TEXT, type=TEXT, format=TEXT)),
 ]
@@ -90,7 +104,9 @@ def test_what_both_services_keep_to_is_sent_with_closed_objects(schema: JSON, se
         ({}, False, False),
     ],
 )
-def test_other_schemas_are_advice_or_go_to_the_tool(schema: JSON, openai: bool, anthropic: bool) -> None:
+def test_other_schemas_are_advice_or_go_to_the_tool(
+    schema: JSON, openai: bool, anthropic: bool
+) -> None:
     sent, strict = openai_schema(schema)
     assert strict is openai
     assert strict or sent == make_answer_shape(schema).schema
@@ -107,7 +123,12 @@ def test_references_to_the_top_follow_it_into_the_result() -> None:
 
 def test_models_and_services_without_a_format_get_the_tool() -> None:
     shape = make_answer_shape(closed(a=TEXT))
-    for provider, model in (("openai", "gpt-4"), ("anthropic", "claude-3-5-haiku"), ("groq", "x"), ("somebody", "m")):
+    for provider, model in (
+        ("openai", "gpt-4"),
+        ("anthropic", "claude-3-5-haiku"),
+        ("groq", "x"),
+        ("somebody", "m"),
+    ):
         info = ModelInfo(provider_id=provider, id=model, name="M")
         assert make_format_fields(info, find_quirks(info), shape) is None, model
     assert make_format_fields(GPT, find_quirks(GPT), shape)
@@ -117,7 +138,9 @@ def test_models_and_services_without_a_format_get_the_tool() -> None:
 def test_a_call_is_forced_where_that_can_be_said() -> None:
     assert make_forced_call_fields(GPT, OPENAI_QUIRKS, {}) == {"tool_choice": "required"}
     assert make_forced_call_fields(CLAUDE, ANTHROPIC_QUIRKS, {}) == {"tool_choice": {"type": "any"}}
-    assert make_forced_call_fields(CLAUDE, ANTHROPIC_QUIRKS, {"thinking": {"type": "adaptive"}}) == {}
+    assert (
+        make_forced_call_fields(CLAUDE, ANTHROPIC_QUIRKS, {"thinking": {"type": "adaptive"}}) == {}
+    )
     assert make_forced_call_fields(GPT, COMPATIBLE_QUIRKS, {"toolChoice": "auto"}) == {}
     deepseek = ModelInfo(provider_id="deepseek", id="d", name="D")
     assert make_forced_call_fields(deepseek, find_quirks(deepseek), {}) == {}
@@ -126,15 +149,20 @@ def test_a_call_is_forced_where_that_can_be_said() -> None:
 async def test_the_bodies_are_exactly_these(openai: Any, anthropic: Any, asking: Any) -> None:
     shape = make_answer_shape({"properties": {"a": TEXT}, "required": ["a"]})
     async with ModelServer([Answer(text='{"a":"b"}')] * 2) as server:
-        await asking(openai(server, info=GPT), tools=(TOOL,), body=make_format_fields(GPT, OPENAI_QUIRKS, shape))
+        await asking(
+            openai(server, info=GPT),
+            tools=(TOOL,),
+            body=make_format_fields(GPT, OPENAI_QUIRKS, shape),
+        )
         effort = {"output_config": {"effort": "low"}}
         await asking(
-            anthropic(server, info=CLAUDE), options=effort, body=make_format_fields(CLAUDE, ANTHROPIC_QUIRKS, shape)
+            anthropic(server, info=CLAUDE),
+            options=effort,
+            body=make_format_fields(CLAUDE, ANTHROPIC_QUIRKS, shape),
         )
         first, second = server.requests
-    said = (
-        '"schema":{"type":"object","properties":{"a":{"type":"string"}},"required":["a"],"additionalProperties":false}'
-    )
+    schema = '{"type":"object","properties":{"a":{"type":"string"}},"required":["a"],'
+    said = f'"schema":{schema}"additionalProperties":false}}'
     head = '{"model":"gpt-6","stream":true,"stream_options":{"include_usage":true},'
     json_schema = f'{{"name":"{STRUCTURED_OUTPUT_TOOL}",{said},"strict":true}}'
     form = f'"response_format":{{"type":"json_schema","json_schema":{json_schema}}},"tools":['
@@ -147,9 +175,15 @@ async def test_the_bodies_are_exactly_these(openai: Any, anthropic: Any, asking:
 def test_a_run_has_its_answer_from_the_service_itself_after_a_tool(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     (desk.work / "schema.json").write_text('{"properties": {"a": {"type": "string"}}}')
-    with serving([call("glob", pattern="*"), Answer(text='{"a": "b"}'), Answer(text="T")]) as server:
+    with serving(
+        [call("glob", pattern="*"), Answer(text='{"a": "b"}'), Answer(text="T")]
+    ) as server:
         options = {"baseURL": server.url, "apiKey": KEY}
-        desk.configure(provider={"anthropic": {"options": options}}, model="anthropic/claude-opus-5", title="off")
+        desk.configure(
+            provider={"anthropic": {"options": options}},
+            model="anthropic/claude-opus-5",
+            title="off",
+        )
         done = desk.run("run", "--title", "T", "--schema", "schema.json", "go")
         bodies = [request.json for request in server.requests]
     assert (done.returncode, done.stdout) == (0, '{"a":"b"}\n'), done.stderr

@@ -49,7 +49,10 @@ def test_the_schema_itself_is_not_touched() -> None:
 def test_a_property_that_is_named_like_a_keyword_stays() -> None:
     properties = {name: {"type": "string"} for name in ("pattern", "default", "format", "minimum")}
     schema = {"type": "object", "properties": properties, "required": list(properties)}
-    assert adapt_parameters(schema, OPENAI_QUIRKS.refused_keywords)["properties"].keys() == properties.keys()
+    assert (
+        adapt_parameters(schema, OPENAI_QUIRKS.refused_keywords)["properties"].keys()
+        == properties.keys()
+    )
 
 
 def test_a_vendor_that_refuses_nothing_gets_the_schema_itself() -> None:
@@ -86,11 +89,17 @@ def test_unknown_services_are_not_sent_additional_properties() -> None:
 
 
 KINDS = st.recursive(
-    st.sampled_from([{"type": "string", "pattern": "a"}, {"type": "integer", "minimum": 0}, {"enum": ["x"]}]),
+    st.sampled_from(
+        [{"type": "string", "pattern": "a"}, {"type": "integer", "minimum": 0}, {"enum": ["x"]}]
+    ),
     lambda inner: st.one_of(
         st.builds(lambda items: {"type": "array", "items": items}, inner),
         st.builds(
-            lambda members, needed: {"type": "object", "properties": members, "required": sorted(members)[:needed]},
+            lambda members, needed: {
+                "type": "object",
+                "properties": members,
+                "required": sorted(members)[:needed],
+            },
             st.dictionaries(st.sampled_from("abcd"), inner, max_size=3),
             st.integers(0, 3),
         ),

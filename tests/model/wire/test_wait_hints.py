@@ -1,4 +1,6 @@
-"""What a service says about when to ask it again is understood in every form, in headers and in bodies."""
+"""What a service says about when to ask it again is understood in every form,
+in headers and in bodies.
+"""
 
 import json
 import time
@@ -16,7 +18,9 @@ SOON = 90
 def read_wait(headers: dict[str, str], body: Any = None) -> float | None:
     """Return the wait of an answer with the status 429."""
     text = json.dumps(body)
-    return parse_retry_after({**find_retry_after(body, extract_message(text, body)), **headers}, is_limited=True)
+    return parse_retry_after(
+        {**find_retry_after(body, extract_message(text, body)), **headers}, is_limited=True
+    )
 
 
 @pytest.mark.parametrize(
@@ -63,7 +67,14 @@ def test_headers_name_the_moment() -> None:
 @pytest.mark.parametrize(
     ("body", "seconds"),
     [
-        ({"error": {"message": "Rate limit reached. Please try again in 1m30.5s. Visit the page"}}, 90.5),
+        (
+            {
+                "error": {
+                    "message": "Rate limit reached. Please try again in 1m30.5s. Visit the page"
+                }
+            },
+            90.5,
+        ),
         ({"error": {"message": "Please try again in 20ms."}}, 0.02),
         ({"error": {"message": "Please retry after 12 seconds."}}, 12),
         ({"error": {"message": "Too many requests, wait 2 minutes"}}, 120),

@@ -51,22 +51,32 @@ async def test_further_requests_wait_for_a_slot_that_a_cancelled_one_gives_back(
     assert sum(isinstance(each, asyncio.CancelledError) for each in done) == 1
 
 
-async def test_the_configuration_bounds_the_requests_of_all_models_of_a_provider(tmp_path: Path) -> None:
+async def test_the_configuration_bounds_the_requests_of_all_models_of_a_provider(
+    tmp_path: Path,
+) -> None:
     world = World(tmp_path)
     async with ModelServer([Answer(text="one two three four", deltas=0, delay=0.01)]) as server:
         options = {"baseURL": server.url, "concurrency": 1}
         world.config = {"provider": {"mine": {"options": options, "models": {"a": {}, "b": {}}}}}
         providers = world.providers()
-        models = [providers.open_model("mine/a"), providers.open_model("mine/b"), providers.open_model("mine/a")]
+        models = [
+            providers.open_model("mine/a"),
+            providers.open_model("mine/b"),
+            providers.open_model("mine/a"),
+        ]
         got = await asyncio.gather(*(send_request(model) for model in models))
         assert [each.text for each in got] == ["one two three four"] * 3
         times = sorted(request.at for request in server.requests)
-    assert min(later - earlier for earlier, later in pairwise(times)) > 0.04, "an answer takes about 0.08 s"
+    assert min(later - earlier for earlier, later in pairwise(times)) > 0.04, (
+        "an answer takes about 0.08 s"
+    )
 
 
 @pytest.mark.parametrize("said", [0, -1, "two", True, 1.5])
 def test_what_is_no_number_of_requests_is_named(tmp_path: Path, said: object) -> None:
     world = World(tmp_path)
-    world.config = {"provider": {"mine": {"options": {"baseURL": "http://127.0.0.1:9", "concurrency": said}}}}
+    world.config = {
+        "provider": {"mine": {"options": {"baseURL": "http://127.0.0.1:9", "concurrency": said}}}
+    }
     with pytest.raises(ModelUnavailable, match=r"provider\.mine\.options\.concurrency is"):
         read_concurrency(world.row("mine"))

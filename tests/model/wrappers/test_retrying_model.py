@@ -34,11 +34,17 @@ class Sleeps:
 
 
 def failing(status: int, body: str = "no", **headers: str) -> Answer:
-    return Answer(status=status, body=body, headers={name.replace("_", "-"): value for name, value in headers.items()})
+    return Answer(
+        status=status,
+        body=body,
+        headers={name.replace("_", "-"): value for name, value in headers.items()},
+    )
 
 
 @pytest.mark.parametrize("status", [408, 409, 429, 500, 502, 503, 529])
-async def test_a_passing_failure_is_tried_again_and_shown(status: int, openai: Any, asking: Any) -> None:
+async def test_a_passing_failure_is_tried_again_and_shown(
+    status: int, openai: Any, asking: Any
+) -> None:
     sleeps, began = Sleeps(), time.time() * 1000
     async with ModelServer([failing(status), Answer(text="hi")]) as server:
         got = await asking(RetryingModel(openai(server), sleep=sleeps, random=lambda: 0.0))
@@ -120,16 +126,25 @@ async def test_a_key_without_credit_is_not_tried_again(body: str, openai: Any, a
     assert "no credit" in got.message
 
 
-async def test_a_cut_stream_is_tried_again_and_what_came_last_stays(openai: Any, asking: Any) -> None:
-    answers = [Answer(text="one two", deltas=2, cut_after=2), Answer(text="three four", deltas=2, cut_after=3)]
+async def test_a_cut_stream_is_tried_again_and_what_came_last_stays(
+    openai: Any, asking: Any
+) -> None:
+    answers = [
+        Answer(text="one two", deltas=2, cut_after=2),
+        Answer(text="three four", deltas=2, cut_after=3),
+    ]
     async with ModelServer(answers) as server:
         got = await asking(RetryingModel(openai(server), attempts=2, sleep=Sleeps()))
-    after = got.events[next(at for at, event in enumerate(got.events) if isinstance(event, RetryScheduled)) + 1 :]
+    after = got.events[
+        next(at for at, event in enumerate(got.events) if isinstance(event, RetryScheduled)) + 1 :
+    ]
     assert "".join(event.text for event in after if isinstance(event, TextDelta)) == "three four"
     assert got.end.reason == "error"
 
 
-async def test_after_a_complete_call_the_answer_ends_as_cut_and_is_not_repeated(openai: Any, asking: Any) -> None:
+async def test_after_a_complete_call_the_answer_ends_as_cut_and_is_not_repeated(
+    openai: Any, asking: Any
+) -> None:
     calls = (Call("read", '{"path":"a"}', "c1"), Call("read", '{"path":"a long name"}', "c2"))
     async with ModelServer([Answer(calls=calls, cut_after=4)]) as server:
         got = await asking(RetryingModel(openai(server), sleep=Sleeps()))
@@ -143,7 +158,9 @@ async def test_a_call_that_was_cut_is_asked_for_again(anthropic: Any, asking: An
     call = Call("read", '{"path":"a long name of a file"}', "c1")
     async with ModelServer([Answer(calls=(call,), cut_after=5), Answer(calls=(call,))]) as server:
         got = await asking(RetryingModel(anthropic(server), sleep=Sleeps()))
-    assert [event.arguments for event in got.events if isinstance(event, CallReady)] == [call.arguments]
+    assert [event.arguments for event in got.events if isinstance(event, CallReady)] == [
+        call.arguments
+    ]
     assert got.end.reason == "tool-calls"
 
 

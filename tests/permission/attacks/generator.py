@@ -1,4 +1,6 @@
-"""Lines drawn from the grammar of bash, bent towards what executes: quotes, newlines, expansions, assignments, git."""
+"""Lines drawn from the grammar of bash, bent towards what executes: quotes, newlines, expansions,
+assignments, git.
+"""
 
 import random
 from collections.abc import Callable, Sequence
@@ -24,7 +26,16 @@ ARGUMENTS = (
     "#",
     "",
 )
-SCRIPTS = ("rm a", "evil", "git push", "echo x; rm a", "$(evil)", "a[$(rm a)]", "`evil`", ": > CANARY")
+SCRIPTS = (
+    "rm a",
+    "evil",
+    "git push",
+    "echo x; rm a",
+    "$(evil)",
+    "a[$(rm a)]",
+    "`evil`",
+    ": > CANARY",
+)
 ASSIGNED = (
     "A",
     "LC_ALL",
@@ -41,7 +52,16 @@ ASSIGNED = (
     "NO_COLOR",
 )
 VALUES = ("1", "C", ".", "evil", "'a b'", '"$x"', "$(evil)", "'a[$(evil)]'", "$x", "a\\\nb", "")
-GIT = ("-C .", "-c alias.status=!evil", "--git-dir=.", "--no-pager", "-p", "--exec-path=.", "-c core.pager=evil", "")
+GIT = (
+    "-C .",
+    "-c alias.status=!evil",
+    "--git-dir=.",
+    "--no-pager",
+    "-p",
+    "--exec-path=.",
+    "-c core.pager=evil",
+    "",
+)
 _WRAPPERS = """
 env; env -i; env A=1; nice; timeout 9; command; builtin; exec; xargs; xargs -I{}; time; !; nohup; sh -c;
 bash -c; eval; find . -exec; setsid -w; stdbuf -o0; trap; coproc; jobs -x; compgen -C; hash -p; let; declare;
@@ -121,7 +141,12 @@ class LineGenerator:
     def _list(self, length: int, depth: int = 0) -> str:
         parts = [self._command(depth)]
         for _ in range(length - 1):
-            parts += [self._of(("", " ")), self._of(ENDS), self._of(("", " ")), self._command(depth)]
+            parts += [
+                self._of(("", " ")),
+                self._of(ENDS),
+                self._of(("", " ")),
+                self._command(depth),
+            ]
         return "".join(parts)
 
     def _command(self, depth: int) -> str:
@@ -130,7 +155,10 @@ class LineGenerator:
             return self._compound(depth)
         if roll < 0.2:
             return f"{self._of(WRAPPERS)} {self._wrapped(depth)}"
-        parts = [f"{self._of(ASSIGNED)}={self._of(VALUES)}" for _ in range(self._random.choice((0, 0, 0, 0, 1, 2)))]
+        parts = [
+            f"{self._of(ASSIGNED)}={self._of(VALUES)}"
+            for _ in range(self._random.choice((0, 0, 0, 0, 1, 2)))
+        ]
         name = self._of(NAMES)
         parts.append(self._quoted(name) if roll < 0.5 else name)
         if name == "git":
@@ -196,7 +224,21 @@ class LineGenerator:
                 )
             ),
             lambda: self._of(
-                ("{a,b}", "{a..c}", "~/a", "~+", "~root", "*.txt", "[ab]", "!(a)", "a=~", "a:b", "a\\ b", "\\a", "a\\")
+                (
+                    "{a,b}",
+                    "{a..c}",
+                    "~/a",
+                    "~+",
+                    "~root",
+                    "*.txt",
+                    "[ab]",
+                    "!(a)",
+                    "a=~",
+                    "a:b",
+                    "a\\ b",
+                    "\\a",
+                    "a\\",
+                )
             ),
             lambda: f"$({self._of(SCRIPTS)})" if depth < 3 else "a",
             lambda: f"`{self._of(SCRIPTS)}`" if "`" not in text else "a",
@@ -253,4 +295,6 @@ class LineGenerator:
                 "\r",
             )
         )
-        return self._of((text[:at] + text[end:], text[:end] + text[at:], text[:at] + piece + text[at:]))
+        return self._of(
+            (text[:at] + text[end:], text[:end] + text[at:], text[:at] + piece + text[at:])
+        )

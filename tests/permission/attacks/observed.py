@@ -1,4 +1,6 @@
-"""What bash really executes and changes when it is given a line: programs that record how they were called."""
+"""What bash really executes and changes when it is given a line: programs that
+record how they were called.
+"""
 
 import contextlib
 import json
@@ -27,7 +29,9 @@ done
 
 
 class Ran(Struct, frozen=True):
-    """A program that ran: its name and arguments; `is_changed`: in another environment than it was to have."""
+    """A program that ran: its name and arguments; `is_changed`: in another environment
+    than it was to have.
+    """
 
     argv: tuple[str, ...]
     is_changed: bool
@@ -63,7 +67,9 @@ class Stage:
         """Return what the work tree holds."""
         found: dict[str, str] = {}
         for folder, _, names in os.walk(self.work):
-            found |= {f"{folder}/{name}": Path(folder, name).read_text(errors="replace") for name in names}
+            found |= {
+                f"{folder}/{name}": Path(folder, name).read_text(errors="replace") for name in names
+            }
         return json.dumps(found, sort_keys=True)
 
     def run(self, lines: Sequence[str]) -> list[list[Ran]]:
@@ -71,7 +77,16 @@ class Stage:
         self._log.write_text("")
         fed = b"".join(line.encode("utf-8", "surrogateescape") + b"\0" for line in lines)
         driver = subprocess.Popen(
-            ["/bin/bash", "--noprofile", "--norc", "-c", DRIVER, "driver", str(self._log), str(self.work)],
+            [
+                "/bin/bash",
+                "--noprofile",
+                "--norc",
+                "-c",
+                DRIVER,
+                "driver",
+                str(self._log),
+                str(self.work),
+            ],
             stdin=subprocess.PIPE,
             env=self.environment,
             start_new_session=True,
@@ -91,8 +106,17 @@ class Stage:
             if field == "line":
                 current = int(next(fields))
             elif field == "run":
-                place, home, others, arguments = next(fields), next(fields), next(fields), int(next(fields))
+                place, home, others, arguments = (
+                    next(fields),
+                    next(fields),
+                    next(fields),
+                    int(next(fields)),
+                )
                 argv = tuple(next(fields) for _ in range(arguments + 1))
-                is_same = place == self.environment["PATH"] and home == self.environment["HOME"] and not others
+                is_same = (
+                    place == self.environment["PATH"]
+                    and home == self.environment["HOME"]
+                    and not others
+                )
                 found[current].append(Ran(argv, not is_same))
         return found

@@ -16,7 +16,9 @@ EXECUTES = f'[core]\n\tfsmonitor = "{DELETES}; :"\n'
 
 
 class Attack(Struct, frozen=True):
-    """A script and what it does: `rm` and `run` delete CANARY, `write` changes it, `read` prints what .env holds."""
+    """A script and what it does: `rm` and `run` delete CANARY, `write` changes it,
+    `read` prints what .env holds.
+    """
 
     kind: str
     script: str
@@ -31,7 +33,9 @@ def attacks() -> tuple[Attack, ...]:
 
 
 def build(root: Path) -> Path:
-    """Make the work tree: a repository of two commits, a planted `git`, an embedded bare repository that executes."""
+    """Make the work tree: a repository of two commits, a planted `git`,
+    an embedded bare repository that executes.
+    """
     work = root / "work"
     files = {
         "CANARY": "first\n",
@@ -66,12 +70,16 @@ def build(root: Path) -> Path:
     for folder in ("objects", "refs"):
         (bare / folder).mkdir(parents=True)
     (bare / "HEAD").write_text("ref: refs/heads/main\n")
-    (bare / "config").write_text(f"[core]\n\trepositoryformatversion = 0\n\tbare = false\n\tworktree = .\n{EXECUTES}")
+    (bare / "config").write_text(
+        f"[core]\n\trepositoryformatversion = 0\n\tbare = false\n\tworktree = .\n{EXECUTES}"
+    )
     return work
 
 
 def git(work: Path, *arguments: str) -> None:
-    """Run git as somebody without a configuration. Newer versions go on with upkeep after a commit: not here."""
+    """Run git as somebody without a configuration. Newer versions go on with upkeep
+    after a commit: not here.
+    """
     subprocess.run(
         ["git", "-c", "maintenance.auto=false", *arguments],
         cwd=work,
@@ -96,7 +104,9 @@ def environment(work: Path) -> dict[str, str]:
 
 
 def does(attack: Attack, template: Path, root: Path) -> bool:
-    """Run a script in a fresh copy of the work tree, in bash; return whether it did what it is there for."""
+    """Run a script in a fresh copy of the work tree, in bash;
+    return whether it did what it is there for.
+    """
     work = root / "work"
     shutil.copytree(template, work, symlinks=True)
     try:

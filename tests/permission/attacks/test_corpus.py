@@ -1,4 +1,6 @@
-"""Every script of the corpus, given to the bash tool under several sets of rules, does not do what it is there for."""
+"""Every script of the corpus, given to the bash tool under several sets of rules,
+does not do what it is there for.
+"""
 
 import shutil
 from concurrent.futures import ThreadPoolExecutor
@@ -26,7 +28,9 @@ ALLOWED: dict[str, Action] = {f"{name} *": "allow" for name in USUAL}
 
 def rules(permission: str, patterns: dict[str, Action]) -> Ruleset:
     """Return the rules of one permission."""
-    return tuple(PermissionRule(permission=permission, pattern=p, action=a) for p, a in patterns.items())
+    return tuple(
+        PermissionRule(permission=permission, pattern=p, action=a) for p, a in patterns.items()
+    )
 
 
 EVERYTHING = frozenset({"rm", "run", "write", "read"})
@@ -54,7 +58,9 @@ RULESETS: dict[str, tuple[Ruleset, frozenset[str]]] = {
     "all": (rules("bash", {"*": "allow"}), frozenset({"read"})),
 }
 OPAQUE = ("python3 ", "perl -e", "perl -pe", "awk ", "make ", "script ")
-"""Programs that are told in a language of their own what to do: a fence of rules does not see into them."""
+"""Programs that are told in a language of their own what to do: a fence of
+rules does not see into them.
+"""
 
 
 @dataclass
@@ -68,7 +74,10 @@ class RuledContext(TestContext):
         self.asked += needs
         for need in needs:
             verdict = find_strictest(
-                [decide(need, self.base, self.ruleset), decide(need, make_guard_rules(self.ruleset))]
+                [
+                    decide(need, self.base, self.ruleset),
+                    decide(need, make_guard_rules(self.ruleset)),
+                ]
             )
             if verdict.action != "allow":
                 raise Denied(need, verdict)
@@ -79,7 +88,9 @@ def ruled(root: Path, ruleset: Ruleset) -> RuledContext:
     """Return a context over the work tree of that folder."""
     plain = make_context(root)
     plain.workspace.environment = environment(root / "work")
-    it = RuledContext(plain.session_id, plain.message_id, plain.call_id, plain.workspace, plain.store)
+    it = RuledContext(
+        plain.session_id, plain.message_id, plain.call_id, plain.workspace, plain.store
+    )
     it.base, it.ruleset = make_base_rules("auto", plain.workspace.scratch), ruleset
     return it
 
@@ -99,7 +110,9 @@ async def run(attack: Attack, ctx: RuledContext) -> str | None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", RULESETS)
-async def test_nothing_of_the_corpus_gets_through(name: str, template: Path, tmp_path: Path) -> None:
+async def test_nothing_of_the_corpus_gets_through(
+    name: str, template: Path, tmp_path: Path
+) -> None:
     ruleset, kinds = RULESETS[name]
     work = tmp_path / "work"
     shutil.copytree(template, work, symlinks=True)

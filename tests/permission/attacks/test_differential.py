@@ -1,4 +1,6 @@
-"""What bash does with a line that was allowed is a part of what was allowed, for lines that nobody thought of."""
+"""What bash does with a line that was allowed is a part of what was allowed,
+for lines that nobody thought of.
+"""
 
 import os
 from pathlib import Path
@@ -12,11 +14,25 @@ from tests.permission.attacks.observed import Ran, Stage
 
 LINES = int(os.environ.get("CODELOOP_LINES", "1000"))
 PARTS = 4
-ALLOWED = ("echo *", "printf *", "ls *", "cat *", "git status *", "head *", ": *", "true *", "test *", "[ *", "cd *")
+ALLOWED = (
+    "echo *",
+    "printf *",
+    "ls *",
+    "cat *",
+    "git status *",
+    "head *",
+    ": *",
+    "true *",
+    "test *",
+    "[ *",
+    "cd *",
+)
 
 
 def is_allowed(ran: Ran) -> bool:
-    """Return whether a program that ran is one that the rules allow, in the environment that it was to have."""
+    """Return whether a program that ran is one that the rules allow,
+    in the environment that it was to have.
+    """
     match ran.argv:
         case ("ls" | "cat" | "head", *_):
             return not ran.is_changed

@@ -1,4 +1,6 @@
-"""The page is served to everybody, what it shows only to a browser that signed in, and nothing of it to other sites."""
+"""The page is served to everybody, what it shows only to a browser that signed in,
+and nothing of it to other sites.
+"""
 
 import gzip
 from collections.abc import AsyncGenerator
@@ -20,7 +22,9 @@ async def page(tmp_path: Path, **options: Any) -> AsyncGenerator[Served]:
     (folder / "index.html").write_text("<!doctype html><title>page</title>")
     (folder / "app.js").write_text("let x = 1;" * 100)
     (folder / "worker.js").write_text("0;")
-    async with served(tmp_path, listening=ListenOptions(password=PASSWORD, pages=folder, **options)) as it:
+    async with served(
+        tmp_path, listening=ListenOptions(password=PASSWORD, pages=folder, **options)
+    ) as it:
         yield it
 
 
@@ -63,7 +67,14 @@ async def test_a_file_is_packed_and_sent_once(tmp_path: Path) -> None:
 
 async def test_nothing_but_the_files_is_served_without_a_credential(tmp_path: Path) -> None:
     async with page(tmp_path) as it:
-        for path in ("/session", "/web/link", "/web/../session", "/web/%2e%2e/session", "/web/other.js", "/doc"):
+        for path in (
+            "/session",
+            "/web/link",
+            "/web/../session",
+            "/web/%2e%2e/session",
+            "/web/other.js",
+            "/doc",
+        ):
             assert await status(it, path) == 401
         assert await status(it, "/", method="POST") == 401
         assert await status(it, "/web/session", "content-length: 0", method="POST") == 401
@@ -103,7 +114,10 @@ async def test_a_web_socket_needs_more_than_the_cookie(tmp_path: Path) -> None:
     async with page(tmp_path) as it:
         cookie, _ = await signed_in(it)
         assert await status(it, "/pty/pty_1/connect", *UPGRADE, cookie, f"origin: {it.url}") == 401
-        assert await status(it, "/pty/pty_1/connect", *UPGRADE, cookie, "origin: https://evil.example") == 403
+        assert (
+            await status(it, "/pty/pty_1/connect", *UPGRADE, cookie, "origin: https://evil.example")
+            == 403
+        )
 
 
 async def test_frames_and_scripts_of_other_sites_are_refused(tmp_path: Path) -> None:

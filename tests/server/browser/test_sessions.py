@@ -1,4 +1,6 @@
-"""A link signs one browser in, once; its session needs the cookie and the key, for the host that it was made for."""
+"""A link signs one browser in, once; its session needs the cookie and the key,
+for the host that it was made for.
+"""
 
 import time
 
@@ -43,7 +45,9 @@ def test_a_session_needs_both_halves_and_its_host(sessions: BrowserSessions) -> 
     assert not sessions.is_valid(cookies, sessions.create_session(HOST).key, HOST)
 
 
-@pytest.mark.parametrize("cookie", ["", "x", ".", "..", "a.9999999999.", "a.99999999999999999999.b", "a.ä.b", "a.-1.b"])
+@pytest.mark.parametrize(
+    "cookie", ["", "x", ".", "..", "a.9999999999.", "a.99999999999999999999.b", "a.ä.b", "a.-1.b"]
+)
 def test_what_is_no_session_is_refused(sessions: BrowserSessions, cookie: str) -> None:
     made = sessions.create_session(HOST)
     assert not sessions.is_valid(f"codeloop_4096={cookie}", made.key, HOST)
@@ -55,7 +59,9 @@ def test_a_session_expires(sessions: BrowserSessions, monkeypatch: pytest.Monkey
     assert not sessions.is_valid(f"codeloop_4096={made.cookie}", made.key, HOST)
 
 
-def test_a_session_outlives_a_restart_but_not_a_change_of_the_password(sessions: BrowserSessions) -> None:
+def test_a_session_outlives_a_restart_but_not_a_change_of_the_password(
+    sessions: BrowserSessions,
+) -> None:
     made = sessions.create_session(HOST)
     cookies = f"codeloop_4096={made.cookie}"
     assert BrowserSessions("a password", 4096).is_valid(cookies, made.key, HOST)

@@ -40,7 +40,9 @@ def sizes(hub: Hub) -> tuple[int, int]:
     return len(hub._subscribers), len(hub._sources)
 
 
-async def test_a_stream_has_the_headers_of_the_contract_and_begins_with_connected(tmp_path: Path) -> None:
+async def test_a_stream_has_the_headers_of_the_contract_and_begins_with_connected(
+    tmp_path: Path,
+) -> None:
     async with served(tmp_path) as it:
         for path in ("/event", "/global/event"):
             async with following(it, path) as stream:
@@ -55,7 +57,11 @@ async def test_a_stream_has_the_headers_of_the_contract_and_begins_with_connecte
 
 
 async def test_a_turn_is_shown_in_order_on_both_streams(tmp_path: Path) -> None:
-    async with served(tmp_path, [LISTS, DONE]) as it, following(it) as own, following(it, "/global/event") as all_:
+    async with (
+        served(tmp_path, [LISTS, DONE]) as it,
+        following(it) as own,
+        following(it, "/global/event") as all_,
+    ):
         session_id = await it.session()
         await it.prompt(session_id)
         project = await it.project()
@@ -64,7 +70,9 @@ async def test_a_turn_is_shown_in_order_on_both_streams(tmp_path: Path) -> None:
         assert {frozenset(event) for event in seen} == {frozenset({"id", "type", "properties"})}
         assert [event["payload"] for event in wrapped[1:]] == seen[1:]
         assert {event["directory"] for event in wrapped[1:]} == {str(it.work)}
-        assert {event["project"] for event in wrapped[1:]} == {project.settings.project_root.project_id}
+        assert {event["project"] for event in wrapped[1:]} == {
+            project.settings.project_root.project_id
+        }
         shown = types(seen)
         for earlier, later in (
             ("server.connected", "session.created"),
@@ -77,7 +85,9 @@ async def test_a_turn_is_shown_in_order_on_both_streams(tmp_path: Path) -> None:
         for event in seen:
             mirror.apply(event)
         assert mirror.state == held(project.store).state
-        assert [int(place) for place in own.places] == list(range(project.store.read_last_seq() + 1))
+        assert [int(place) for place in own.places] == list(
+            range(project.store.read_last_seq() + 1)
+        )
 
 
 async def test_directories_of_one_repository_do_not_mix(tmp_path: Path) -> None:
@@ -104,7 +114,11 @@ async def test_directories_of_one_repository_do_not_mix(tmp_path: Path) -> None:
         assert named(await outer.turn()) == {mine}
         assert named(await inner.turn()) == {theirs}
         seen = [*await all_.turn(), *await all_.turn()]
-        assert {(event["directory"], session) for event in seen[1:] for session in named([event["payload"]])} == {
+        assert {
+            (event["directory"], session)
+            for event in seen[1:]
+            for session in named([event["payload"]])
+        } == {
             (str(it.work), mine),
             (str(other), theirs),
         }
@@ -119,7 +133,9 @@ def is_completed(event: Any) -> bool:
 
 def named(events: list[Any]) -> set[str]:
     """Return the sessions that events are of."""
-    return {event["properties"]["sessionID"] for event in events if "sessionID" in event["properties"]}
+    return {
+        event["properties"]["sessionID"] for event in events if "sessionID" in event["properties"]
+    }
 
 
 async def test_projects_opened_later_come_on_the_stream_of_all_directories(tmp_path: Path) -> None:
@@ -134,11 +150,15 @@ async def test_projects_opened_later_come_on_the_stream_of_all_directories(tmp_p
 
 async def test_what_another_process_stores_reaches_the_stream(tmp_path: Path) -> None:
     async with served(tmp_path) as it, following(it) as stream:
-        project = await open_project(make_startup(tmp_path / "home", it.work), SingleModel(ScriptedModel([DONE])))
+        project = await open_project(
+            make_startup(tmp_path / "home", it.work), SingleModel(ScriptedModel([DONE]))
+        )
         try:
             client = LocalClient(project)
             session = await client.call(SESSION_CREATE, CreateSession())
-            await client.call(PROMPT, Prompt(session_id=session.id, parts=[TextPartInput(text="go")]))
+            await client.call(
+                PROMPT, Prompt(session_id=session.id, parts=[TextPartInput(text="go")])
+            )
             seen = await stream.until(is_completed)
             assert named(seen) == {session.id}
         finally:
@@ -149,7 +169,10 @@ async def test_a_heartbeat_shows_that_the_stream_is_open(tmp_path: Path) -> None
     async with served(tmp_path) as it:
         it.server.hub.heartbeat_seconds = 0.05
         async with following(it) as own, following(it, "/global/event") as all_:
-            for event in (await own.until(is_heartbeat))[-1], (await all_.until(is_heartbeat))[-1]["payload"]:
+            for event in (
+                (await own.until(is_heartbeat))[-1],
+                (await all_.until(is_heartbeat))[-1]["payload"],
+            ):
                 assert event["properties"] == {}
             assert len(own.places) == 1
 
@@ -174,7 +197,11 @@ async def test_a_client_that_has_left_is_forgotten_with_what_it_followed(tmp_pat
 
 
 async def test_a_project_that_is_opened_anew_tells_its_readers_and_goes_on(tmp_path: Path) -> None:
-    async with served(tmp_path, [DONE]) as it, following(it) as own, following(it, "/global/event") as all_:
+    async with (
+        served(tmp_path, [DONE]) as it,
+        following(it) as own,
+        following(it, "/global/event") as all_,
+    ):
         await it.session()
         await it.post("/instance/dispose")
         assert (await own.until(is_disposed))[-1]["properties"] == {"directory": str(it.work)}
@@ -215,7 +242,10 @@ async def test_no_more_than_so_many_streams_are_open(tmp_path: Path) -> None:
         session_id = await it.session()
         for reader, writer in streams:
             async with asyncio.timeout(60):
-                assert session_id.encode() in await reader.readuntil(b"session.created") + await reader.readline()
+                assert (
+                    session_id.encode()
+                    in await reader.readuntil(b"session.created") + await reader.readline()
+                )
             writer.close()
         await wait_until(lambda: sizes(it.server.hub) == (0, 0) and not it.server.hub._tasks)
 
@@ -227,7 +257,9 @@ async def test_a_head_request_is_answered_without_a_stream(tmp_path: Path) -> No
         assert sizes(it.server.hub) == (0, 0)
 
 
-async def test_a_directory_that_can_not_be_used_is_refused_before_the_stream_begins(tmp_path: Path) -> None:
+async def test_a_directory_that_can_not_be_used_is_refused_before_the_stream_begins(
+    tmp_path: Path,
+) -> None:
     def locked() -> Path:
         file = tmp_path / "file"
         file.write_text("x")
@@ -244,7 +276,9 @@ def test_the_page_names_every_event_and_the_bounds() -> None:
     page = (Path(__file__).parents[3] / "docs" / "events.md").read_text(encoding="utf-8")
     stored, live = page.partition("The others are only live")[::2]
     for part, union in ((stored, StoredEvent), (live, LiveEvent)):
-        rows = re.findall(r"^\| (`[a-z]+\..*?) \|", part.partition("## The events")[2] or part, re.MULTILINE)
+        rows = re.findall(
+            r"^\| (`[a-z]+\..*?) \|", part.partition("## The events")[2] or part, re.MULTILINE
+        )
         shown = {name for row in rows for name in re.findall(r"`([^`]+)`", row)}
         assert shown == {each.__struct_config__.tag for each in get_args(union)}
     for shown in (

@@ -1,4 +1,6 @@
-"""F27: whatever happens to a client of the event streams, after it has come again its state is the store's."""
+"""F27: whatever happens to a client of the event streams,
+after it has come again its state is the store's.
+"""
 
 import asyncio
 import contextlib
@@ -17,7 +19,12 @@ from codeloop.model.chat import ModelEvent, ModelInfo, ModelRequest
 from codeloop.model.testing.script import ScriptedAnswer, ScriptedCall
 from codeloop.model.testing.scripted_model import SCRIPT_INFO, ScriptedModel
 from codeloop.schema.api.session_inputs import PROMPT, Prompt, TextPartInput
-from codeloop.schema.api.session_requests import SESSION_CREATE, SESSION_DELETE, CreateSession, SessionId
+from codeloop.schema.api.session_requests import (
+    SESSION_CREATE,
+    SESSION_DELETE,
+    CreateSession,
+    SessionId,
+)
 from codeloop.schema.bounds.server import SERVER_STREAM_EVENTS
 from codeloop.schema.limits import STORE_EVENTS
 from codeloop.schema.live_events import Delta, FileEdited, FilePath, PartDelta
@@ -92,7 +99,9 @@ def number(places: list[str]) -> int:
 
 
 @ROUTES
-async def test_a_client_that_sleeps_catches_up_with_what_other_processes_did_too(tmp_path: Path, path: str) -> None:
+async def test_a_client_that_sleeps_catches_up_with_what_other_processes_did_too(
+    tmp_path: Path, path: str
+) -> None:
     async with served(tmp_path, [LISTS, DONE, DONE]) as it:
         store = (await it.project()).store
         mirror = Mirror()
@@ -111,18 +120,25 @@ async def test_a_client_that_sleeps_catches_up_with_what_other_processes_did_too
 
 async def elsewhere(tmp_path: Path, work: Path) -> None:
     """Say something in another process's store; make a session and delete it."""
-    project = await open_project(make_startup(tmp_path / "home", work), SingleModel(ScriptedModel([DONE])))
+    project = await open_project(
+        make_startup(tmp_path / "home", work), SingleModel(ScriptedModel([DONE]))
+    )
     try:
         client = LocalClient(project)
         session = await client.call(SESSION_CREATE, CreateSession())
         await client.call(PROMPT, Prompt(session_id=session.id, parts=[TextPartInput(text="go")]))
-        await client.call(SESSION_DELETE, SessionId(session_id=(await client.call(SESSION_CREATE, CreateSession())).id))
+        await client.call(
+            SESSION_DELETE,
+            SessionId(session_id=(await client.call(SESSION_CREATE, CreateSession())).id),
+        )
     finally:
         await project.close()
 
 
 @ROUTES
-async def test_a_client_that_sees_the_server_start_anew_goes_on_where_it_was(tmp_path: Path, path: str) -> None:
+async def test_a_client_that_sees_the_server_start_anew_goes_on_where_it_was(
+    tmp_path: Path, path: str
+) -> None:
     mirror = Mirror()
     async with served(tmp_path, Slowly([LISTS, DONE])) as it:
         session_id = await it.session()
@@ -141,7 +157,9 @@ async def test_a_client_that_sees_the_server_start_anew_goes_on_where_it_was(tmp
         assert mirror.resyncs == 0
 
 
-async def test_a_project_opened_while_a_client_was_away_is_told_to_it_from_its_opening_on(tmp_path: Path) -> None:
+async def test_a_project_opened_while_a_client_was_away_is_told_to_it_from_its_opening_on(
+    tmp_path: Path,
+) -> None:
     other = tmp_path / "other"
     await asyncio.to_thread(other.mkdir)
     async with served(tmp_path) as it:
@@ -157,7 +175,9 @@ async def test_a_project_opened_while_a_client_was_away_is_told_to_it_from_its_o
 
 
 @pytest.mark.slow
-async def test_a_client_that_reads_nothing_is_dropped_and_nobody_else_notices(tmp_path: Path) -> None:
+async def test_a_client_that_reads_nothing_is_dropped_and_nobody_else_notices(
+    tmp_path: Path,
+) -> None:
     count = 25_000
     async with served(tmp_path, [DONE]) as it:
         session_id = await it.session()
@@ -165,7 +185,13 @@ async def test_a_client_that_reads_nothing_is_dropped_and_nobody_else_notices(tm
         _, slow_writer = await connected(it, "/event", receive=4096)
         quick, quick_writer = await connected(it, "/event")
         counting = asyncio.create_task(counted(quick))
-        delta = Delta(session_id=session_id, message_id="msg_1", part_id="prt_1", field="text", delta="word " * 100)
+        delta = Delta(
+            session_id=session_id,
+            message_id="msg_1",
+            part_id="prt_1",
+            field="text",
+            delta="word " * 100,
+        )
         most = 0
         for number_ in range(count):
             store.publish_live(PartDelta(properties=delta))
@@ -198,7 +224,9 @@ async def test_a_client_that_takes_nothing_of_a_replay_is_given_up(tmp_path: Pat
         writer.close()
 
 
-async def test_a_position_that_is_ahead_of_what_this_server_has_read_brings_nothing_twice(tmp_path: Path) -> None:
+async def test_a_position_that_is_ahead_of_what_this_server_has_read_brings_nothing_twice(
+    tmp_path: Path,
+) -> None:
     async with served(tmp_path) as one, following(one) as waiting_, served(tmp_path) as two:
         await waiting_.next()
         async with following(two) as stream:
@@ -208,7 +236,10 @@ async def test_a_position_that_is_ahead_of_what_this_server_has_read_brings_noth
         async with following(one, place=place) as stream:
             await waiting_.until(lambda event: event["type"] == "session.created")
             session_id = await one.session()
-            assert [(await stream.next())["type"], (await stream.next())["properties"]["sessionID"]] == [
+            assert [
+                (await stream.next())["type"],
+                (await stream.next())["properties"]["sessionID"],
+            ] == [
                 "server.connected",
                 session_id,
             ]
@@ -244,12 +275,16 @@ async def test_what_comes_before_a_stream_is_first_read_comes_once(tmp_path: Pat
             while f"id: {store.read_last_seq()}\n" not in text:
                 text += (await anext(chunks)).decode()
         hub.remove_subscriber(subscriber)
-        assert re.findall(r"id: (\d+)", text) == [str(seq) for seq in range(before, store.read_last_seq() + 1)]
+        assert re.findall(r"id: (\d+)", text) == [
+            str(seq) for seq in range(before, store.read_last_seq() + 1)
+        ]
 
 
 @pytest.mark.slow
 @ROUTES
-async def test_who_comes_too_late_is_told_to_read_the_state_again(tmp_path: Path, path: str) -> None:
+async def test_who_comes_too_late_is_told_to_read_the_state_again(
+    tmp_path: Path, path: str
+) -> None:
     async with served(tmp_path, [DONE]) as it:
         session_id = await it.session()
         store = (await it.project()).store
@@ -287,16 +322,23 @@ async def test_who_comes_too_late_is_told_to_read_the_state_again(tmp_path: Path
         "\xff",
     ],
 )
-async def test_a_position_that_is_none_begins_with_a_resync(tmp_path: Path, path: str, place: str) -> None:
+async def test_a_position_that_is_none_begins_with_a_resync(
+    tmp_path: Path, path: str, place: str
+) -> None:
     async with served(tmp_path) as it:
         await it.session()
         headers = [(b"last-event-id", place.encode("latin-1"))]
         async with it.http.stream("GET", path, headers=headers) as response:
             stream = Stream(response.aiter_lines(), response.headers)
             events = [await stream.next(), await stream.next()]
-            assert [event.get("payload", event)["type"] for event in events] == ["server.connected", "server.resync"]
+            assert [event.get("payload", event)["type"] for event in events] == [
+                "server.connected",
+                "server.resync",
+            ]
             await it.session()
-            assert (await stream.next()).get("payload", {}).get("type", "session.created") == "session.created"
+            assert (await stream.next()).get("payload", {}).get(
+                "type", "session.created"
+            ) == "session.created"
         folders = [path_.name for path_ in (tmp_path / "home" / "data" / "project").iterdir()]
         assert folders == ["global"]
 
@@ -321,7 +363,9 @@ async def test_a_store_that_fails_ends_the_streams_and_they_go_on_when_it_works_
             async with following(it, path, "0") as stream:
                 await converged(stream, mirror, store)
                 place = stream.place
-                seq = other.execute("INSERT INTO event (session_id, data) VALUES ('x', 'garbage')").lastrowid
+                seq = other.execute(
+                    "INSERT INTO event (session_id, data) VALUES ('x', 'garbage')"
+                ).lastrowid
                 with pytest.raises(EOFError):
                     await stream.until(lambda _: False)
             other.execute("DELETE FROM event WHERE seq = ?", (seq,))
@@ -344,7 +388,9 @@ async def test_text_that_is_not_unicode_does_not_end_the_stream(tmp_path: Path) 
 @pytest.mark.slow
 @pytest.mark.fuzz
 @pytest.mark.parametrize("seed", range(scale_examples(3)))
-async def test_clients_with_bad_connections_all_come_to_hold_what_the_store_holds(tmp_path: Path, seed: int) -> None:
+async def test_clients_with_bad_connections_all_come_to_hold_what_the_store_holds(
+    tmp_path: Path, seed: int
+) -> None:
     dice = random.Random(seed)
     async with served(tmp_path, Slowly([LISTS, DONE] * 10)) as it:
         store = (await it.project()).store
@@ -357,7 +403,9 @@ async def test_clients_with_bad_connections_all_come_to_hold_what_the_store_hold
         for _ in range(3):
             await asyncio.gather(*(it.prompt(session) for session in sessions[:2]))
             messages = await it.get(f"/session/{sessions[0]}/message")
-            await it.http.delete(f"/session/{sessions[0]}/message/{dice.choice(messages)['info']['id']}")
+            await it.http.delete(
+                f"/session/{sessions[0]}/message/{dice.choice(messages)['info']['id']}"
+            )
             await it.http.delete(f"/session/{sessions.pop()}")
             sessions.append(await it.session())
         over.set()
@@ -366,8 +414,12 @@ async def test_clients_with_bad_connections_all_come_to_hold_what_the_store_hold
             assert mirror.resyncs == 0
 
 
-async def unsteady(it: Served, path: str, dice: random.Random, over: asyncio.Event, store: Store) -> Mirror:
-    """Read events on a connection that breaks again and again; return the state when it is the store's."""
+async def unsteady(
+    it: Served, path: str, dice: random.Random, over: asyncio.Event, store: Store
+) -> Mirror:
+    """Read events on a connection that breaks again and again;
+    return the state when it is the store's.
+    """
     mirror, place = Mirror(), "0"
     while True:
         async with following(it, path, place) as stream:

@@ -21,7 +21,8 @@ linux = pytest.mark.skipif(sys.platform != "linux", reason="inotify exists on Li
 
 
 async def told(stream: Stream, change: Callable[[int], object], wanted: tuple[str, str]) -> None:
-    """Change something again and again until the followers are told of it; watching begins a bit late.
+    """Change something again and again until the followers are told of it;
+    watching begins a bit late.
 
     `wanted`: what happened, and how the name begins.
     """
@@ -32,7 +33,9 @@ async def told(stream: Stream, change: Callable[[int], object], wanted: tuple[st
             await asyncio.sleep(0.15)
 
     task = asyncio.create_task(go_on())
-    await stream.until(lambda event: (said := _said(event))[0] == wanted[0] and said[1].startswith(wanted[1]))
+    await stream.until(
+        lambda event: (said := _said(event))[0] == wanted[0] and said[1].startswith(wanted[1])
+    )
     task.cancel()
 
 
@@ -62,8 +65,14 @@ async def test_followers_are_told_of_files_and_of_the_branch(tmp_path: Path, pat
         project = await it.project()
         assert "watch" not in vars(project.services), "nothing is watched before"
         async with following(it, path) as stream:
-            await told(stream, lambda n: (it.work / "a.txt").write_text(str(n)), ("change", "a.txt"))
-            await told(stream, lambda n: head.write_text(f"ref: refs/heads/topic{n}\n"), ("branch", "topic"))
+            await told(
+                stream, lambda n: (it.work / "a.txt").write_text(str(n)), ("change", "a.txt")
+            )
+            await told(
+                stream,
+                lambda n: head.write_text(f"ref: refs/heads/topic{n}\n"),
+                ("branch", "topic"),
+            )
         await wait_until(lambda: project.services.watch._task is None)
 
 

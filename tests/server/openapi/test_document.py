@@ -1,4 +1,6 @@
-"""The document says what the server does: each operation, its fields, its answers, under the contract's names."""
+"""The document says what the server does: each operation, its fields, its answers,
+under the contract's names.
+"""
 
 import re
 from pathlib import Path
@@ -31,7 +33,9 @@ def answer(path: str, method: str = "get") -> dict[str, Any]:
 
 
 def names(path: str, method: str, place: str) -> set[str]:
-    return {each["name"] for each in operation(path, method)["parameters"] if each.get("in") == place}
+    return {
+        each["name"] for each in operation(path, method)["parameters"] if each.get("in") == place
+    }
 
 
 def test_every_operation_of_the_table_is_in_it_and_nothing_else() -> None:
@@ -69,9 +73,19 @@ def test_a_directory_can_be_named_once_wherever_a_project_answers() -> None:
     for path, methods in DOCUMENT["paths"].items():
         for method, each in methods.items():
             own = [parameter.get("name") for parameter in each["parameters"]]
-            shared = [parameter["$ref"].rpartition("/")[2] for parameter in each["parameters"] if "$ref" in parameter]
+            shared = [
+                parameter["$ref"].rpartition("/")[2]
+                for parameter in each["parameters"]
+                if "$ref" in parameter
+            ]
             places = own.count("directory") + shared.count("directory") + shared.count("location")
-            process = path in {"/global/health", "/global/event", "/global/dispose", "/instance/dispose", "/api/event"}
+            process = path in {
+                "/global/health",
+                "/global/event",
+                "/global/dispose",
+                "/instance/dispose",
+                "/api/event",
+            }
             assert places == (0 if process else 1), (method, path)
 
 
@@ -85,9 +99,17 @@ def test_absent_is_null_in_requests_only() -> None:
 def test_what_is_the_same_thing_has_the_contracts_name() -> None:
     assert answer("/project/current") == {"$ref": "#/components/schemas/Project"}
     assert answer("/path") == {"$ref": "#/components/schemas/Path"}
-    assert answer("/session/status")["additionalProperties"] == {"$ref": "#/components/schemas/SessionStatus"}
+    assert answer("/session/status")["additionalProperties"] == {
+        "$ref": "#/components/schemas/SessionStatus"
+    }
     assert SCHEMAS["ToolPart"]["properties"]["state"] == {"$ref": "#/components/schemas/ToolState"}
-    assert {"EventSessionIdle", "EventMessagePartDelta", "EventTuiToastShow", "Part", "Message"} <= SCHEMAS.keys()
+    assert {
+        "EventSessionIdle",
+        "EventMessagePartDelta",
+        "EventTuiToastShow",
+        "Part",
+        "Message",
+    } <= SCHEMAS.keys()
     assert [name for name in SCHEMAS if "." in name] == []
 
 
@@ -95,12 +117,16 @@ def test_errors_are_told_with_their_shapes() -> None:
     errors = operation("/session/{sessionID}/message/{messageID}", "delete")["responses"]
     assert {"200", "400", "401", "403", "404", "409", "421", "429", "500"} == set(errors)
     assert "413" in operation("/session", "post")["responses"]
-    missing = operation("/pty/{ptyID}", "get")["responses"]["404"]["content"]["application/json"]["schema"]
+    missing = operation("/pty/{ptyID}", "get")["responses"]["404"]["content"]["application/json"][
+        "schema"
+    ]
     assert missing == {"$ref": "#/components/schemas/PtyNotFoundError"}
 
 
 def test_no_operation_that_can_be_asked_for_is_without_a_description() -> None:
-    silent = [each["operationId"] for methods in DOCUMENT["paths"].values() for each in methods.values()]
+    silent = [
+        each["operationId"] for methods in DOCUMENT["paths"].values() for each in methods.values()
+    ]
     assert [each for each in silent if not each] == []
     for methods in DOCUMENT["paths"].values():
         assert all(each["description"] for each in methods.values())
@@ -128,4 +154,8 @@ async def test_real_answers_hold_what_it_calls_required(tmp_path: Path) -> None:
             ("AssistantMessage", message["info"]),
             ("TextPart", message["parts"][1]),
         ]:
-            assert set(SCHEMAS[schema]["required"]) <= value.keys() <= SCHEMAS[schema]["properties"].keys()
+            assert (
+                set(SCHEMAS[schema]["required"])
+                <= value.keys()
+                <= SCHEMAS[schema]["properties"].keys()
+            )

@@ -34,7 +34,11 @@ def test_what_answers_a_row_takes_its_arguments(row: AnyOperation) -> None:
     match ANSWERS[row.id]:
         case Forward(operation=operation, take=take):
             fields = set(row.takes.__struct_fields__)
-            needed = set(operation.takes.__struct_fields__[: -len(operation.takes.__struct_defaults__) or None])
+            needed = set(
+                operation.takes.__struct_fields__[
+                    : -len(operation.takes.__struct_defaults__) or None
+                ]
+            )
             assert take is not None or needed <= fields, "fields that no argument has"
         case str(handler):
             hints = get_type_hints(load_object(f"server.preview.{handler}"))
@@ -46,7 +50,11 @@ def test_what_answers_a_row_takes_its_arguments(row: AnyOperation) -> None:
 @pytest.mark.slow
 async def test_a_session_is_made_prompted_and_read(tmp_path: Path) -> None:
     async with served(tmp_path, [RUN, DONE], permission={"bash": "allow"}) as it:
-        session = (await it.post("/api/session", {"agent": "build", "location": {"directory": str(it.work)}}))["data"]
+        session = (
+            await it.post(
+                "/api/session", {"agent": "build", "location": {"directory": str(it.work)}}
+            )
+        )["data"]
         assert (session["agent"], session["location"]) == ("build", {"directory": str(it.work)})
         path = f"/api/session/{session['id']}"
         sent = await turn(it, session["id"], id="msg_mine")
@@ -75,7 +83,9 @@ async def test_the_rules_that_a_client_makes_a_session_with_are_enforced(tmp_pat
         assert "Permission denied by the rule bash *: deny" in messages
         child = (await it.post("/api/session", {"parentID": session["id"]}))["data"]
         assert child["id"] != session["id"]
-        wrong = await it.post("/api/session", {"permissions": [{**rules[0], "effect": "forbid"}]}, 400)
+        wrong = await it.post(
+            "/api/session", {"permissions": [{**rules[0], "effect": "forbid"}]}, 400
+        )
         assert "permissions" in str(wrong)
 
 
@@ -87,10 +97,15 @@ async def test_pages_follow_one_another_in_both_directions_and_orders(tmp_path: 
             seen = [each["id"] for each in page["data"]]
             assert "previous" not in page["cursor"]
             while "next" in page["cursor"]:
-                before, page = page, await it.get("/api/session", limit=2, cursor=page["cursor"]["next"])
+                before, page = (
+                    page,
+                    await it.get("/api/session", limit=2, cursor=page["cursor"]["next"]),
+                )
                 seen += [each["id"] for each in page["data"]]
                 again = await it.get("/api/session", limit=2, cursor=page["cursor"]["previous"])
-                assert [each["id"] for each in again["data"]] == [each["id"] for each in before["data"]]
+                assert [each["id"] for each in again["data"]] == [
+                    each["id"] for each in before["data"]
+                ]
             assert seen == ids
         assert (await it.get("/api/session", 400, cursor="x"))["_tag"] == "InvalidCursorError"
 
@@ -108,7 +123,9 @@ async def test_permissions_and_questions_are_answered(tmp_path: Path) -> None:
         assert (request["action"], request["resources"]) == ("bash", ["echo hi"])
         assert (await it.get("/api/permission/request"))["data"] == waiting
         assert (await it.get(f"{path}/{request['id']}"))["data"] == request
-        refused = await it.post(f"/api/session/{session}/prompt", {"prompt": {"text": "x"}, "delivery": "queue"}, 409)
+        refused = await it.post(
+            f"/api/session/{session}/prompt", {"prompt": {"text": "x"}, "delivery": "queue"}, 409
+        )
         assert refused["_tag"] == "ConflictError"
         assert await it.post(f"{path}/{request['id']}/reply", {"reply": "once"}, 204) is None
         await it.post(f"/api/session/{session}/wait", status=204)
@@ -133,10 +150,14 @@ async def test_a_revert_is_staged_cleared_and_committed(tmp_path: Path) -> None:
         await it.post(f"{path}/revert/commit", status=204)
         assert [each["id"] for each in (await it.get(f"{path}/message"))["data"]][-1] == "msg_one"
         assert len((await it.get(f"{path}/message"))["data"]) == 2
-        assert (await it.post(f"{path}/revert/stage", {"messageID": "msg_x"}, 404))["_tag"] == "MessageNotFoundError"
+        assert (await it.post(f"{path}/revert/stage", {"messageID": "msg_x"}, 404))[
+            "_tag"
+        ] == "MessageNotFoundError"
 
 
-@pytest.mark.parametrize("name", ["agent", "model", "provider", "integration", "command", "skill", "pty", "reference"])
+@pytest.mark.parametrize(
+    "name", ["agent", "model", "provider", "integration", "command", "skill", "pty", "reference"]
+)
 async def test_lists_stand_beside_their_location(name: str, tmp_path: Path) -> None:
     async with served(tmp_path) as it:
         found = await it.get(f"/api/{name}")
@@ -182,7 +203,10 @@ async def test_events_have_the_form_of_version_2(tmp_path: Path) -> None:
         await asyncio.gather(reading, return_exceptions=True)
         assert (events[0]["type"], events[0]["data"]) == ("server.connected", {})
         made = next(each for each in events if each["type"] == "session.created")
-        assert (made["data"]["sessionID"], made["location"]) == (session, {"directory": str(it.work)})
+        assert (made["data"]["sessionID"], made["location"]) == (
+            session,
+            {"directory": str(it.work)},
+        )
 
 
 @pytest.mark.parametrize(
@@ -196,7 +220,9 @@ async def test_events_have_the_form_of_version_2(tmp_path: Path) -> None:
         ("POST", "/api/session/{session}/permission", {"action": "bash", "resources": ["x"]}),
     ],
 )
-async def test_what_is_not_offered_says_so(method: str, path: str, body: Any, tmp_path: Path) -> None:
+async def test_what_is_not_offered_says_so(
+    method: str, path: str, body: Any, tmp_path: Path
+) -> None:
     async with served(tmp_path) as it:
         answer = await it.http.request(method, path.format(session=await it.session()), json=body)
         assert (answer.status_code, answer.json()["_tag"]) == (400, "InvalidRequestError")

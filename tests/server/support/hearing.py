@@ -1,4 +1,6 @@
-"""What a client hears of a session over `GET /event`, as short lines that a test can compare in order."""
+"""What a client hears of a session over `GET /event`,
+as short lines that a test can compare in order.
+"""
 
 import asyncio
 import json
@@ -12,7 +14,9 @@ Event = dict[str, Any]
 
 
 class Hearing:
-    """The events of a directory since it was entered. `lines` leaves out those of other sessions than `session`."""
+    """The events of a directory since it was entered.
+    `lines` leaves out those of other sessions than `session`.
+    """
 
     def __init__(self) -> None:
         self.events: list[Event] = []
@@ -90,7 +94,12 @@ def said(event: Event) -> str:
     match kind:
         case "session.status":
             status = properties["status"]
-            return " ".join(["status", *(str(status[key]) for key in ("type", "attempt", "message") if key in status)])
+            return " ".join(
+                [
+                    "status",
+                    *(str(status[key]) for key in ("type", "attempt", "message") if key in status),
+                ]
+            )
         case "message.updated":
             return _message(properties["info"])
         case "message.part.updated":
@@ -133,7 +142,9 @@ def _part(part: Event) -> str:
 
 
 def check(event: Event) -> None:
-    """Fail when an event lacks a field without which a reference client crashes or shows nothing."""
+    """Fail when an event lacks a field without which a reference client
+    crashes or shows nothing.
+    """
     properties = event["properties"]
     match event["type"]:
         case "session.created" | "session.updated":

@@ -1,4 +1,6 @@
-"""Requests as bytes on a socket, so that nothing between a test and the server makes them well-formed."""
+"""Requests as bytes on a socket, so that nothing between a test and the server
+makes them well-formed.
+"""
 
 import asyncio
 import base64

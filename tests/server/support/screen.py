@@ -60,14 +60,18 @@ async def connected(
     """Connect, and read the replay."""
     url = f"{it.url.replace('http', 'ws', 1)}/pty/{pty_id}/connect{query}"
     given = BASIC if headers is None else headers
-    async with connect(url, additional_headers=given, proxy=None, open_timeout=DEADLINE, **options) as socket:
+    async with connect(
+        url, additional_headers=given, proxy=None, open_timeout=DEADLINE, **options
+    ) as socket:
         screen = Screen(socket)
         while not screen.cursors:
             await screen.read()
         yield screen
 
 
-async def refused(it: Served, pty_id: str, query: str = "", headers: dict[str, str] | None = None) -> tuple[int, Any]:
+async def refused(
+    it: Served, pty_id: str, query: str = "", headers: dict[str, str] | None = None
+) -> tuple[int, Any]:
     """Return status and JSON with which a handshake is refused."""
     with pytest.raises(InvalidStatus) as caught:
         async with connected(it, pty_id, query, headers):

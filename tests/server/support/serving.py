@@ -1,4 +1,6 @@
-"""A server on a real socket, in the test's own loop; the model is a script, everything else is real."""
+"""A server on a real socket, in the test's own loop;
+the model is a script, everything else is real.
+"""
 
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
@@ -28,7 +30,8 @@ class Served:
         self.model = model
         self.work = work
         auth = (server.options.username, server.options.password or "")
-        # Without certificates, which nothing here has: to load those of the machine takes 25 ms each time.
+        # Without certificates, which nothing here has: to load those of the machine
+        # takes 25 ms each time.
         self.http = httpx2.AsyncClient(base_url=server.url, auth=auth, timeout=60, verify=False)
         self.anonymous = httpx2.AsyncClient(base_url=server.url, timeout=60, verify=False)
 
@@ -58,7 +61,9 @@ class Served:
 
     async def prompt(self, session_id: str, text: str = "go") -> Any:
         """Say something and wait for the end of the turn."""
-        return await self.post(f"/session/{session_id}/message", {"parts": [{"type": "text", "text": text}]})
+        return await self.post(
+            f"/session/{session_id}/message", {"parts": [{"type": "text", "text": text}]}
+        )
 
 
 def _json(response: httpx2.Response, status: int) -> Any:

@@ -1,4 +1,6 @@
-"""A client of the event streams, over a real connection, and what it makes of them: the state that it would show."""
+"""A client of the event streams, over a real connection,
+and what it makes of them: the state that it would show.
+"""
 
 import asyncio
 import json
@@ -59,7 +61,9 @@ class Stream:
 
 
 @asynccontextmanager
-async def following(it: Served, path: str = "/event", place: str | None = None, **query: str) -> AsyncGenerator[Stream]:
+async def following(
+    it: Served, path: str = "/event", place: str | None = None, **query: str
+) -> AsyncGenerator[Stream]:
     """Open a stream; `place` is sent as `Last-Event-ID`."""
     headers = {} if place is None else {"last-event-id": place}
     async with it.http.stream("GET", path, params=query, headers=headers) as response:
@@ -70,7 +74,9 @@ async def following(it: Served, path: str = "/event", place: str | None = None, 
 async def connected(
     it: Served, target: str, receive: int | None = None
 ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    """Open a stream on a bare connection, and read its first event. `receive`: bytes that the kernel takes in."""
+    """Open a stream on a bare connection, and read its first event.
+    `receive`: bytes that the kernel takes in.
+    """
     auth = it.http.auth
     assert auth is not None
     request = next(auth.auth_flow(it.http.build_request("GET", target)))
@@ -79,7 +85,9 @@ async def connected(
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive)
     connection.setblocking(False)
     await asyncio.get_running_loop().sock_connect(connection, (request.url.host, request.url.port))
-    reader, writer = await asyncio.open_connection(sock=connection, limit=4096 if receive else 2**20)
+    reader, writer = await asyncio.open_connection(
+        sock=connection, limit=4096 if receive else 2**20
+    )
     head = "".join(f"{name}: {value}\r\n" for name, value in request.headers.items())
     writer.write(f"GET {target} HTTP/1.1\r\n{head}\r\n".encode())
     await asyncio.wait_for(reader.readuntil(b"server.connected"), 60)
@@ -108,7 +116,9 @@ class Mirror:
                 self.messages[properties["info"]["id"]] = properties["info"]
             case "message.removed":
                 self.messages.pop(properties["messageID"], None)
-                self.parts = {k: v for k, v in self.parts.items() if v["messageID"] != properties["messageID"]}
+                self.parts = {
+                    k: v for k, v in self.parts.items() if v["messageID"] != properties["messageID"]
+                }
             case "message.part.updated":
                 self.parts[properties["part"]["id"]] = properties["part"]
             case "message.part.removed":

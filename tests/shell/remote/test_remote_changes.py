@@ -1,4 +1,6 @@
-"""What acts on other machines and services is asked about in `auto`, sandboxed or not, however it is spelled."""
+"""What acts on other machines and services is asked about in `auto`, sandboxed or not,
+however it is spelled.
+"""
 
 from pathlib import Path
 
@@ -11,14 +13,19 @@ from codeloop.schema.wire import replace
 from codeloop.shell.analysis import analyse, make_need
 
 _ACTING, _OTHERS = (Path(__file__).parent / "lines.txt").read_text().split("# These do not.\n")
-ACTING, OTHERS = _ACTING.strip().splitlines()[1:], [*_OTHERS.splitlines(), "cat <<'E'\ngit push\nE\n"]
+ACTING, OTHERS = (
+    _ACTING.strip().splitlines()[1:],
+    [*_OTHERS.splitlines(), "cat <<'E'\ngit push\nE\n"],
+)
 BASE = make_base_rules("auto", Path("/scratch"))
 
 
 def judge(line: str, *rules: tuple[str, Action]) -> Verdict:
     """Decide about a line that would run in a sandbox."""
     need = replace(make_need(line, analyse(line)), traits=("sandboxed",))
-    return decide(need, BASE, tuple(PermissionRule(permission="bash", pattern=p, action=a) for p, a in rules))
+    return decide(
+        need, BASE, tuple(PermissionRule(permission="bash", pattern=p, action=a) for p, a in rules)
+    )
 
 
 @pytest.mark.parametrize("line", ACTING)
@@ -34,11 +41,16 @@ def test_everyday_work_and_dry_runs_need_no_question(line: str) -> None:
 def test_the_rules_of_the_user_win() -> None:
     line = "git add . && git push origin main"
     asked = judge(line)
-    assert (asked.patterns, asked.rule and asked.rule.pattern) == (("git push origin main",), "<remote>")
+    assert (asked.patterns, asked.rule and asked.rule.pattern) == (
+        ("git push origin main",),
+        "<remote>",
+    )
     assert judge(line, ("git push *", "allow")).action == "allow"
     assert judge(line, ("*", "allow")).action == "allow"
     assert judge(line, ("<sandboxed>", "allow")).action == "allow"
-    assert judge("git push $x", ("git push *", "allow")).action == "ask", "what is allowed must be certain"
+    assert judge("git push $x", ("git push *", "allow")).action == "ask", (
+        "what is allowed must be certain"
+    )
     assert judge(line, ("git push *", "allow"), ("<remote>", "deny")).action == "deny"
     assert judge("echo a", ("<remote>", "deny")).action == "allow"
     assert judge("git log $x", ("<remote>", "deny")).action == "allow"

@@ -1,7 +1,9 @@
-"""Checks messages against the published schemas of the Agent Client Protocol, more strictly than these ask for.
+"""Checks messages against the published schemas of the Agent Client Protocol,
+more strictly than these ask for.
 
-`version1.json` and `version2.json` hold what an agent sends: the stable schemas as of 2026-11-02 (version 2 is a
-draft), without descriptions, and without the variants that stand for names of later versions and of extensions.
+`version1.json` and `version2.json` hold what an agent sends: the stable schemas as of 2026-11-02
+(version 2 is a draft), without descriptions, and without the variants that stand for names of later
+versions and of extensions.
 """
 
 import json
@@ -19,12 +21,16 @@ _UNSTABLE_FIELDS = frozenset(("fork",))
 
 @cache
 def _read_schema(version: int) -> dict[str, Any]:
-    return json.loads((Path(__file__).parent / f"version{version}.json").read_text(encoding="utf-8"))
+    return json.loads(
+        (Path(__file__).parent / f"version{version}.json").read_text(encoding="utf-8")
+    )
 
 
 @cache
 def _find_definitions(version: int) -> dict[tuple[str, str], str]:
-    """Return the names of definitions, by method and by `answer` or `ask` (a request or notification of the agent)."""
+    """Return the names of definitions, by method and by `answer` or `ask` (a request or
+    notification of the agent).
+    """
     found: dict[tuple[str, str], str] = {}
     for name, each in _read_schema(version)["$defs"].items():
         if method := each.get("x-method"):
@@ -50,7 +56,9 @@ def _find_field_names(version: int) -> frozenset[str]:
 
 
 def check_answer(version: int, method: str, result: Any) -> None:
-    """Fail if the result of a method does not fit the schema; a method that is not in the schema is not checked."""
+    """Fail if the result of a method does not fit the schema;
+    a method that is not in the schema is not checked.
+    """
     if name := _find_definitions(version).get((method, "answer")):
         _check(version, name, result)
 

@@ -21,7 +21,11 @@ async def run(ctx: TestContext, *lines: str) -> ToolResult:
 
 
 def tree(root: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(root)): path.read_bytes() for path in sorted(root.rglob("*")) if path.is_file()}
+    return {
+        str(path.relative_to(root)): path.read_bytes()
+        for path in sorted(root.rglob("*"))
+        if path.is_file()
+    }
 
 
 async def test_files_are_added_changed_moved_and_deleted(tmp_path: Path) -> None:
@@ -40,7 +44,13 @@ async def test_files_are_added_changed_moved_and_deleted(tmp_path: Path) -> None
     assert result.output.splitlines() == [
         "A sub/new: 1 line", "M change: line 2", "R move -> sub/moved: line 1", "D delete",
     ]  # fmt: skip
-    assert [file["type"] for file in result.metadata["files"]] == ["added", "modified", "deleted", "added", "deleted"]
+    assert [file["type"] for file in result.metadata["files"]] == [
+        "added",
+        "modified",
+        "deleted",
+        "added",
+        "deleted",
+    ]
     (need,) = ctx.asked
     assert need.patterns == ("sub/new", "change", "move", "sub/moved", "delete")
     assert need.metadata["diff"].count("Index: ") == 5
@@ -68,7 +78,16 @@ async def test_nothing_is_applied_when_one_operation_fails(tmp_path: Path, name:
         (root / file).write_text(f"{file}\n")
     before = tree(root)
     with pytest.raises(ToolFailure):
-        await run(ctx, "*** Update File: a", "@@", "-a", "+changed", "*** Add File: new/file", "+x", *FAILING[name])
+        await run(
+            ctx,
+            "*** Update File: a",
+            "@@",
+            "-a",
+            "+changed",
+            "*** Add File: new/file",
+            "+x",
+            *FAILING[name],
+        )
     assert tree(root) == before
     assert not (root / "new").exists()
     assert ctx.asked == []
@@ -92,19 +111,37 @@ async def test_a_patch_that_leads_out_is_refused_as_a_whole(tmp_path: Path, name
     (root / "link").symlink_to(outside)
     (root / "b").write_text("b\n")
     with pytest.raises(Denied):
-        await run(ctx, "*** Add File: fine", "+x", *(line.format(outside=outside) for line in OUTSIDE[name]))
+        await run(
+            ctx,
+            "*** Add File: fine",
+            "+x",
+            *(line.format(outside=outside) for line in OUTSIDE[name]),
+        )
     assert tree(root) == {"b": b"b\n"}
     assert tree(outside) == {"theirs": b"x"}
     assert not (tmp_path / "evil").exists()
 
 
-@pytest.mark.parametrize(("deny", "target"), [("edit:denied/*", "denied/x"), ("edit:.git/*", ".git/hooks/x")])
-async def test_a_move_to_a_denied_place_refuses_the_whole_patch(tmp_path: Path, deny: str, target: str) -> None:
+@pytest.mark.parametrize(
+    ("deny", "target"), [("edit:denied/*", "denied/x"), ("edit:.git/*", ".git/hooks/x")]
+)
+async def test_a_move_to_a_denied_place_refuses_the_whole_patch(
+    tmp_path: Path, deny: str, target: str
+) -> None:
     ctx = make_context(tmp_path, deny=[deny])
     root = ctx.workspace.root
     (root / "b").write_text("b\n")
     with pytest.raises(Denied):
-        await run(ctx, "*** Add File: fine", "+x", "*** Update File: b", f"*** Move to: {target}", "@@", "-b", "+x")
+        await run(
+            ctx,
+            "*** Add File: fine",
+            "+x",
+            "*** Update File: b",
+            f"*** Move to: {target}",
+            "@@",
+            "-b",
+            "+x",
+        )
     assert tree(root) == {"b": b"b\n"}
 
 
@@ -159,8 +196,12 @@ async def test_of_a_file_that_may_not_be_read_nothing_is_told(tmp_path: Path) ->
     assert (ctx.workspace.root / ".env").read_text() == "KEY=1f2e3d\n"
 
 
-@pytest.mark.parametrize("path", ["secrets/x", "src/../secrets/x", ".git/hooks/x", ".GIT/hooks/x", "codeloop.json"])
-async def test_a_patch_into_a_denied_or_protected_place_is_refused_as_a_whole(tmp_path: Path, path: str) -> None:
+@pytest.mark.parametrize(
+    "path", ["secrets/x", "src/../secrets/x", ".git/hooks/x", ".GIT/hooks/x", "codeloop.json"]
+)
+async def test_a_patch_into_a_denied_or_protected_place_is_refused_as_a_whole(
+    tmp_path: Path, path: str
+) -> None:
     ctx = make_context(tmp_path)
     ctx.rules = (PermissionRule(permission="edit", pattern="secrets/*", action="deny"),)
     patch = f"*** Begin Patch\n*** Add File: a.txt\n+x\n*** Add File: {path}\n+x\n*** End Patch"

@@ -1,11 +1,18 @@
-"""Files by which something runs later on are asked about once in a session, by whatever tool they are changed."""
+"""Files by which something runs later on are asked about once in a session,
+by whatever tool they are changed.
+"""
 
 import asyncio
 from pathlib import Path
 
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.permission.gate import KEPT_KEY
-from tests.support.scripted_project import make_answer, make_call, open_scripted_project, wait_for_result
+from tests.support.scripted_project import (
+    make_answer,
+    make_call,
+    open_scripted_project,
+    wait_for_result,
+)
 
 
 async def test_instructions_are_asked_about_once_in_a_session(tmp_path: Path) -> None:
@@ -20,7 +27,11 @@ async def test_instructions_are_asked_about_once_in_a_session(tmp_path: Path) ->
         turn = asyncio.create_task(it.prompt())
         for name in ("AGENTS.md", "CLAUDE.md"):
             asked = await it.question()
-            assert (asked.permission, asked.patterns, asked.metadata[KEPT_KEY]) == ("edit", [name], True)
+            assert (asked.permission, asked.patterns, asked.metadata[KEPT_KEY]) == (
+                "edit",
+                [name],
+                True,
+            )
             await it.answer(asked, "once")
         await wait_for_result(turn)
         assert (it.work / "AGENTS.md").read_text() == "two\nthree\n"

@@ -38,18 +38,29 @@ async def test_a_command_gives_its_output_and_metadata(tmp_path: Path) -> None:
     duration = result.metadata.pop("duration")
     assert 0 <= duration < 60_000
     assert result.metadata.pop("modelNotes") == told.removeprefix("hi")
-    expected = {"output": "hi\n", "exit": 3, "truncated": False, "lines": 1, "description": "Says hi"}
+    expected = {
+        "output": "hi\n",
+        "exit": 3,
+        "truncated": False,
+        "lines": 1,
+        "description": "Says hi",
+    }
     assert result.metadata == expected
 
 
 async def test_a_timeout_above_the_longest_is_lowered_and_that_is_said(tmp_path: Path) -> None:
     ctx = make_context(tmp_path)
     ctx.workspace.bounds = ToolBounds(timeout_ms=90_000, max_timeout_ms=100_000)
-    assert "Its timeout was lowered to 100000 ms, the longest." in (await run(ctx, "true", timeout=100_001)).output
+    assert (
+        "Its timeout was lowered to 100000 ms, the longest."
+        in (await run(ctx, "true", timeout=100_001)).output
+    )
     assert "lowered" not in (await run(ctx, "true", timeout=100_000)).output
 
 
-async def test_users_read_all_that_a_command_prints_and_no_notes_for_the_model(tmp_path: Path) -> None:
+async def test_users_read_all_that_a_command_prints_and_no_notes_for_the_model(
+    tmp_path: Path,
+) -> None:
     printed = "a\n\n<shell_metadata>\nprinted by the command\n</shell_metadata>"
     for ending, shown in (("", f"{printed}\n"), ("; exit 3", printed)):
         result = await run(make_context(tmp_path), f"printf '%s\\n' '{printed}'{ending}")
@@ -61,13 +72,19 @@ async def test_users_read_all_that_a_command_prints_and_no_notes_for_the_model(t
 def test_only_what_older_versions_stored_of_commands_is_cut_at_the_mark() -> None:
     output = "a\n\n<shell_metadata>\nexit code 3\n</shell_metadata>"
     assert stored(ToolResult("", output, {"exit": 3})).for_user == "a"
-    assert stored(ToolResult("", output, {"truncated": False})).for_user == output  # a file that was read
+    assert (
+        stored(ToolResult("", output, {"truncated": False})).for_user == output
+    )  # a file that was read
 
 
 def stored(result: ToolResult) -> ToolStateCompleted:
     """Return a result as it is stored."""
     return ToolStateCompleted(
-        input={}, output=result.output, title="", metadata=result.metadata, time=ToolTime(start=0, end=0)
+        input={},
+        output=result.output,
+        title="",
+        metadata=result.metadata,
+        time=ToolTime(start=0, end=0),
     )
 
 
@@ -79,7 +96,11 @@ async def test_each_simple_command_is_asked_for(tmp_path: Path) -> None:
     ctx = make_context(tmp_path)
     await run(ctx, "echo hi && exit 3")
     (need,) = ctx.asked
-    assert (need.permission, need.patterns, need.always) == ("bash", ("echo hi", "exit 3"), ("echo *", "exit *"))
+    assert (need.permission, need.patterns, need.always) == (
+        "bash",
+        ("echo hi", "exit 3"),
+        ("echo *", "exit *"),
+    )
     assert need.metadata == {"command": "echo hi && exit 3"}
 
 
@@ -92,9 +113,16 @@ async def test_a_denied_command_does_not_run(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("command", "more"),
-    [("cat {out}/file", {}), ("echo x > {out}/new", {}), ("pwd", {"workdir": "{out}"}), ("cat ../out/file", {})],
+    [
+        ("cat {out}/file", {}),
+        ("echo x > {out}/new", {}),
+        ("pwd", {"workdir": "{out}"}),
+        ("cat ../out/file", {}),
+    ],
 )
-async def test_folders_outside_are_asked_for_first(tmp_path: Path, command: str, more: dict[str, str]) -> None:
+async def test_folders_outside_are_asked_for_first(
+    tmp_path: Path, command: str, more: dict[str, str]
+) -> None:
     out = tmp_path / "out"
     out.mkdir()
     (out / "file").write_text("x")
@@ -104,7 +132,11 @@ async def test_folders_outside_are_asked_for_first(tmp_path: Path, command: str,
         await run(ctx, command, **{key: value.format(out=out) for key, value in more.items()})
     (need,) = ctx.asked
     assert need.patterns == (f"{out}/*",) == need.always
-    assert need.metadata == {"command": command, "directories": [str(out)], "patterns": [f"{out}/*"]}
+    assert need.metadata == {
+        "command": command,
+        "directories": [str(out)],
+        "patterns": [f"{out}/*"],
+    }
     assert not (out / "new").exists()
 
 
@@ -117,8 +149,12 @@ async def test_a_link_out_of_the_work_tree_names_its_real_target(tmp_path: Path)
     assert ctx.asked[0].patterns == (f"{tmp_path}/out/*",)
 
 
-@pytest.mark.parametrize("command", ["echo x > .git/hooks/pre-commit", "cd .git/hooks; cp ../../x pre-commit"])
-async def test_what_may_change_the_repository_data_is_asked_about_as_an_edit(tmp_path: Path, command: str) -> None:
+@pytest.mark.parametrize(
+    "command", ["echo x > .git/hooks/pre-commit", "cd .git/hooks; cp ../../x pre-commit"]
+)
+async def test_what_may_change_the_repository_data_is_asked_about_as_an_edit(
+    tmp_path: Path, command: str
+) -> None:
     ctx = make_context(tmp_path, deny=["edit:.git/*"])
     (ctx.workspace.root / ".git/hooks").mkdir(parents=True)
     assert (await run(ctx, "ls .git/hooks")).metadata["exit"] == 0
@@ -127,7 +163,9 @@ async def test_what_may_change_the_repository_data_is_asked_about_as_an_edit(tmp
     assert list((ctx.workspace.root / ".git/hooks").iterdir()) == []
 
 
-@pytest.mark.parametrize("command", ["cat ~nobody-here/x", "cat $'a\\x00b'", "cd ''", "ls " + "x" * 5000])
+@pytest.mark.parametrize(
+    "command", ["cat ~nobody-here/x", "cat $'a\\x00b'", "cd ''", "ls " + "x" * 5000]
+)
 async def test_paths_that_cannot_be_do_no_harm(tmp_path: Path, command: str) -> None:
     result = await run(make_context(tmp_path), command)
     assert result.metadata["exit"] in {0, 1, 2}
@@ -148,7 +186,9 @@ async def test_at_its_timeout_a_command_goes_on_in_the_background(tmp_path: Path
     ctx = make_context(tmp_path)
     for timeout in (150, 5_000, 60_000):  # a busy machine may start nothing within the first
         result = await run(
-            ctx, "echo before; until [ -e go ]; do sleep 0.02; done; echo after; exit 4", timeout=timeout
+            ctx,
+            "echo before; until [ -e go ]; do sleep 0.02; done; echo after; exit 4",
+            timeout=timeout,
         )
         name = result.metadata["id"]
         assert f"It goes on in the background as {name}." in result.output
@@ -164,11 +204,17 @@ async def test_at_its_timeout_a_command_goes_on_in_the_background(tmp_path: Path
     (ctx.workspace.root / "go").touch()
     await job.wait_for_end()
     rest = await bash_output.run(BashOutputParams(id=name), ctx)
-    assert (rest.metadata["status"], rest.metadata["exit"], rest.metadata["output"]) == ("exited", 4, "after\n")
+    assert (rest.metadata["status"], rest.metadata["exit"], rest.metadata["output"]) == (
+        "exited",
+        4,
+        "after\n",
+    )
     assert Path(rest.metadata["outputPath"]).read_text() == "before\nafter\n"
 
 
-async def test_a_build_has_more_time_than_other_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_build_has_more_time_than_other_commands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     ctx = make_context(tmp_path)
     monkeypatch.setattr(ctx.workspace.shells, "choose_timeout_ms", lambda *_: 1)
     ctx.services.takes_long = lambda line: "make" in line
@@ -192,7 +238,9 @@ async def test_a_shell_ended_by_a_signal_says_so(tmp_path: Path) -> None:
     assert (result.metadata["exit"], result.metadata["signal"]) == (None, "SIGKILL")
 
 
-async def test_the_model_reads_plain_text_in_the_order_written_and_the_person_sees_colours(tmp_path: Path) -> None:
+async def test_the_model_reads_plain_text_in_the_order_written_and_the_person_sees_colours(
+    tmp_path: Path,
+) -> None:
     command = r"printf '\e[32mone\e[0m\n'; echo two >&2; echo three; printf ' 10%%\r100%%\n'"
     result = await run(make_context(tmp_path), command)
     assert result.output.startswith(
@@ -235,7 +283,9 @@ async def test_long_output_is_cut_and_the_file_named(tmp_path: Path) -> None:
         (BashParams(command="ls", workdir="missing"), "not a folder"),
     ],
 )
-async def test_bad_input_is_refused_with_the_reason(tmp_path: Path, params: BashParams, reason: str) -> None:
+async def test_bad_input_is_refused_with_the_reason(
+    tmp_path: Path, params: BashParams, reason: str
+) -> None:
     with pytest.raises(ToolFailure, match=reason):
         await bash.run(params, make_context(tmp_path))
 
@@ -243,7 +293,9 @@ async def test_bad_input_is_refused_with_the_reason(tmp_path: Path, params: Bash
 async def test_the_folder_in_a_refusal_may_have_braces_in_its_name(tmp_path: Path) -> None:
     ctx = make_context(tmp_path)
     await run(ctx, "mkdir '{name}' && cd '{name}'")
-    with pytest.raises(ToolFailure, match=r"is not a folder\. Leave it out to run in .*/\{name\}\."):
+    with pytest.raises(
+        ToolFailure, match=r"is not a folder\. Leave it out to run in .*/\{name\}\."
+    ):
         await run(ctx, "ls", workdir="missing")
 
 
@@ -287,7 +339,9 @@ async def test_a_session_sees_its_own_jobs_and_those_of_its_subagents(tmp_path: 
                 await bash_kill.run(BashKillParams(id=given), stranger)
     below = (await run(grandchild, "exec sleep 60", run_in_background=True)).metadata["id"]
     for above in (ctx, child, grandchild):
-        assert (await bash_output.run(BashOutputParams(id=below), above)).metadata["status"] == "running"
+        assert (await bash_output.run(BashOutputParams(id=below), above)).metadata[
+            "status"
+        ] == "running"
     with pytest.raises(ToolFailure, match="Known: none"):
         await bash_kill.run(BashKillParams(id=below), other)
     assert "ended" in (await bash_kill.run(BashKillParams(id=below), ctx)).output
@@ -310,7 +364,9 @@ async def test_an_unknown_job_is_refused_with_those_there_are(tmp_path: Path) ->
     await ctx.workspace.shells.close()
 
 
-@pytest.mark.parametrize("command", ["cat .env", "cat < .env", "cp a/.env.local x", "cd a && cat .env"])
+@pytest.mark.parametrize(
+    "command", ["cat .env", "cat < .env", "cp a/.env.local x", "cd a && cat .env"]
+)
 async def test_reading_a_file_of_secrets_is_asked_about(command: str, tmp_path: Path) -> None:
     ctx = make_context(tmp_path, deny=("read",))
     with pytest.raises(Denied):
@@ -334,20 +390,27 @@ async def test_the_short_name_of_a_saved_output_works_in_every_tool(tmp_path: Pa
     assert found is not None
     name, saved = found[1], ctx.workspace.scratch / found[1]
     assert saved.is_file()
-    assert (await read.run(ReadParams(name, offset=9_999, limit=1), ctx)).output.startswith("9999: 9999\n")
+    assert (await read.run(ReadParams(name, offset=9_999, limit=1), ctx)).output.startswith(
+        "9999: 9999\n"
+    )
     assert (
         await grep.run(GrepParams(pattern="^1234$", path=name), ctx)
     ).output == f"1 match in 1 file\n{name}\n1234: 1234"
     told = await run(
-        ctx, f"tail -n 1 {name}; wc -l < '{name}'; python3 -c 'print(len(open(\"{name}\").read()))'; echo x{name}"
+        ctx,
+        f"tail -n 1 {name}; wc -l < '{name}'; python3 -c 'print(len(open(\"{name}\").read()))'; echo x{name}",
     )
     assert told.output == f"20000\n20000\n108894\nx{name}\n"
     (ctx.workspace.root / name).write_text("own\n")
-    assert (await run(ctx, f"cat {name}")).output == "own\n", "a file of that name in the folder is meant"
+    assert (await run(ctx, f"cat {name}")).output == "own\n", (
+        "a file of that name in the folder is meant"
+    )
     assert "1: own" in (await read.run(ReadParams(name), ctx)).output
 
 
-async def test_the_first_failing_test_run_names_what_tests_need_and_is_not_installed(tmp_path: Path) -> None:
+async def test_the_first_failing_test_run_names_what_tests_need_and_is_not_installed(
+    tmp_path: Path,
+) -> None:
     ctx = make_context(tmp_path)
     (ctx.workspace.root / "package.json").write_text('{"devDependencies": {"jest": "29"}}')
     note = "there is no node_modules. To install it: npm install"
@@ -356,7 +419,9 @@ async def test_the_first_failing_test_run_names_what_tests_need_and_is_not_insta
     assert note not in (await run(ctx, "sh -c 'exit 1 # npm test'")).output, "it is said once"
 
 
-async def test_a_folder_of_the_path_that_can_not_be_looked_at_is_passed_over(tmp_path: Path) -> None:
+async def test_a_folder_of_the_path_that_can_not_be_looked_at_is_passed_over(
+    tmp_path: Path,
+) -> None:
     ctx = make_context(tmp_path)
     ctx.workspace.environment["PATH"] = f"/usr/bin:/bin:/{'a' * 300}"
     assert "nosuchprogram is not installed." in (await run(ctx, "nosuchprogram")).output
@@ -364,7 +429,9 @@ async def test_a_folder_of_the_path_that_can_not_be_looked_at_is_passed_over(tmp
 
 async def test_a_missing_module_is_answered_with_the_group_that_has_it(tmp_path: Path) -> None:
     ctx = make_context(tmp_path)
-    (ctx.workspace.root / "pyproject.toml").write_text('[dependency-groups]\ntest = ["absent-tool>=1"]\n')
+    (ctx.workspace.root / "pyproject.toml").write_text(
+        '[dependency-groups]\ntest = ["absent-tool>=1"]\n'
+    )
     result = await run(ctx, "python3 -c 'import absent_tool'")
     assert result.output.endswith(
         "exit code 1\n`absent_tool` is in the group `test` of pyproject.toml; it is not installed."

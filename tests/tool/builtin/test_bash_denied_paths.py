@@ -1,4 +1,6 @@
-"""What rules deny by path, the kernel keeps from sandboxed commands, whatever name they have for it."""
+"""What rules deny by path, the kernel keeps from sandboxed commands,
+whatever name they have for it.
+"""
 
 import subprocess
 from collections.abc import AsyncIterator
@@ -14,7 +16,8 @@ from codeloop.workspace.sandbox.sandbox import SandboxUnavailable
 from tests.tool.context import TestContext, make_context
 
 ALLOWED = tuple(
-    PermissionRule(permission=name, pattern="*", action="allow") for name in ("bash", "edit", "read", "ex*")
+    PermissionRule(permission=name, pattern="*", action="allow")
+    for name in ("bash", "edit", "read", "ex*")
 )
 DENIED = tuple(
     PermissionRule(permission=permission, pattern=pattern, action="deny")
@@ -40,7 +43,11 @@ async def ctx(tmp_path: Path) -> AsyncIterator[TestContext]:
     (root / "secrets").mkdir()
     (root / "secrets/k.txt").write_text(KEY)
     (root / "keys.txt").write_text(KEY)
-    for words in (["init", "-q"], ["config", "user.email", "a@example.com"], ["config", "user.name", "A"]):
+    for words in (
+        ["init", "-q"],
+        ["config", "user.email", "a@example.com"],
+        ["config", "user.name", "A"],
+    ):
         subprocess.run(["git", *words], cwd=root, check=True)
     made.rules = (*ALLOWED, *DENIED)
     made.workspace.sandbox = SandboxConfig(mode="required", network="off")
@@ -79,7 +86,9 @@ async def test_a_denied_path_is_not_changed_by_any_name(ctx: TestContext) -> Non
         "    except OSError: pass\n"
     )
     (root / "Attack.mk").write_text("all:\n\t-@ln -s dist y; echo x > y/f; cp Attack.mk app.lock\n")
-    (root / "attack.sh").write_text("d=di; cd ${d}st && echo x > f; cd ..; echo x | tee app.lock deep/a.gen.py\n")
+    (root / "attack.sh").write_text(
+        "d=di; cd ${d}st && echo x > f; cd ..; echo x | tee app.lock deep/a.gen.py\n"
+    )
     for attack in ATTACKS:
         await run(ctx, attack)
         for name in ("dist/f", "app.lock", "deep/a.gen.py"):
@@ -109,7 +118,9 @@ async def test_what_may_not_be_read_is_not_there_by_any_name(ctx: TestContext) -
 
 async def test_what_appears_where_a_pattern_denies_it_is_set_aside(ctx: TestContext) -> None:
     root = ctx.workspace.root
-    (root / "attack.sh").write_text("echo x > deep/b.gen.py; mkdir -p more/sub; echo x > more/sub/c.gen.py\n")
+    (root / "attack.sh").write_text(
+        "echo x > deep/b.gen.py; mkdir -p more/sub; echo x > more/sub/c.gen.py\n"
+    )
     told = await run(ctx, "sh attack.sh")
     assert sorted(path.name for path in root.rglob("*.gen.py")) == ["a.gen.py"]
     assert "more/sub/c.gen.py" in told
@@ -117,7 +128,10 @@ async def test_what_appears_where_a_pattern_denies_it_is_set_aside(ctx: TestCont
 
 
 async def test_an_exception_of_a_denied_folder_stays_open(ctx: TestContext) -> None:
-    ctx.rules = (*(ctx.rules or ()), PermissionRule(permission="edit", pattern="dist/ok.txt", action="allow"))
+    ctx.rules = (
+        *(ctx.rules or ()),
+        PermissionRule(permission="edit", pattern="dist/ok.txt", action="allow"),
+    )
     (ctx.workspace.root / "dist/ok.txt").write_text("before")
     (ctx.workspace.root / "attack.sh").write_text("cd dist; echo x > f\n")
     await run(ctx, "echo after > dist/ok.txt; sh attack.sh")

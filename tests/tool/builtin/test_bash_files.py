@@ -1,4 +1,6 @@
-"""What a shell line reads and writes is judged by the rules for `read`, `edit` and `external_directory`."""
+"""What a shell line reads and writes is judged by the rules for `read`,
+`edit` and `external_directory`.
+"""
 
 import subprocess
 from pathlib import Path
@@ -21,7 +23,9 @@ BLANKET = (rule("*", "*", "allow"), rule("bash", "*", "allow"))
 
 
 def project(tmp_path: Path, *rules: PermissionRule) -> TestContext:
-    """A repository with files of keys, a denied folder and a file CANARY; a folder `out` beside it."""
+    """A repository with files of keys, a denied folder and a file CANARY;
+    a folder `out` beside it.
+    """
     ctx = make_context(tmp_path)
     root = ctx.workspace.root
     for name in (
@@ -83,7 +87,9 @@ SECRET_LINES = [
 
 
 @pytest.mark.parametrize("command", SECRET_LINES)
-async def test_secrets_are_asked_about_whatever_a_blanket_rule_allows(tmp_path: Path, command: str) -> None:
+async def test_secrets_are_asked_about_whatever_a_blanket_rule_allows(
+    tmp_path: Path, command: str
+) -> None:
     ctx = project(tmp_path, *BLANKET, rule("read", "*", "allow"))
     assert await tried(ctx, command) == "asked"
 
@@ -100,7 +106,10 @@ async def test_secrets_are_asked_about_whatever_a_blanket_rule_allows(tmp_path: 
      "git checkout -q -b other", "diff <(sort calc.py) <(sort src/a.py)", "tar cf src.tar src", "mv calc.py src/"],
 )  # fmt: skip
 async def test_ordinary_lines_need_no_question(tmp_path: Path, command: str) -> None:
-    assert await tried(project(tmp_path, rule("bash", "*", "allow")), command) not in {"asked", "denied"}
+    assert await tried(project(tmp_path, rule("bash", "*", "allow")), command) not in {
+        "asked",
+        "denied",
+    }
 
 
 @pytest.mark.parametrize(
@@ -119,7 +128,12 @@ async def test_a_deny_of_read_binds_the_shell(tmp_path: Path, command: str) -> N
 
 async def test_a_deny_of_read_binds_nothing_else(tmp_path: Path) -> None:
     ctx = project(tmp_path, *BLANKET, rule("read", "secrets/*", "deny"))
-    for command in ("cat calc.py", "grep -r x src", 'for f in src/*; do cat "$f"; done', "ls secrets"):
+    for command in (
+        "cat calc.py",
+        "grep -r x src",
+        'for f in src/*; do cat "$f"; done',
+        "ls secrets",
+    ):
         assert await tried(ctx, command) not in {"asked", "denied"}, command
 
 
@@ -169,7 +183,9 @@ UNSEEN = [
 
 
 @pytest.mark.parametrize("command", UNSEEN)
-async def test_unpacking_what_can_not_be_known_asks_where_no_sandbox_holds(tmp_path: Path, command: str) -> None:
+async def test_unpacking_what_can_not_be_known_asks_where_no_sandbox_holds(
+    tmp_path: Path, command: str
+) -> None:
     ctx = project(tmp_path, *BLANKET, rule("edit", "*", "allow"))
     (ctx.workspace.root / "vendor/.codeloop").mkdir(parents=True)
     assert await tried(ctx, command) == "asked"
@@ -221,7 +237,9 @@ async def test_places_outside_are_asked_about(tmp_path: Path, command: str) -> N
      "ln -s /bin/sh .git/hooks/x", "cd .git && echo x > hooks/y", "printf x > .husky/pre-commit",
      "echo x >> ~/.bashrc"],
 )  # fmt: skip
-async def test_protected_files_are_asked_about_whatever_a_blanket_rule_allows(tmp_path: Path, command: str) -> None:
+async def test_protected_files_are_asked_about_whatever_a_blanket_rule_allows(
+    tmp_path: Path, command: str
+) -> None:
     ctx = project(tmp_path, *BLANKET, rule("edit", "*", "allow"))
     assert await tried(ctx, command) == "asked"
 
@@ -245,19 +263,33 @@ async def test_guarded_files_are_asked_about_under_any_name_that_the_line_gives_
 
 
 @pytest.mark.parametrize(
-    "command", ["git fetch ../out", "cargo build --target-dir ../out/x", "pip install --target ../out x"]
+    "command",
+    ["git fetch ../out", "cargo build --target-dir ../out/x", "pip install --target ../out x"],
 )
-async def test_other_repositories_and_folders_of_output_are_asked_about(tmp_path: Path, command: str) -> None:
+async def test_other_repositories_and_folders_of_output_are_asked_about(
+    tmp_path: Path, command: str
+) -> None:
     ctx = project(tmp_path, rule("bash", "*", "allow"))
     assert await tried(ctx, command) == "asked"
 
 
 @pytest.mark.parametrize("name", ["*.pem", "AGENTS.md*/AGENTS.md", "?/.env"])
-async def test_no_always_is_offered_for_a_name_that_would_match_others(tmp_path: Path, name: str) -> None:
+async def test_no_always_is_offered_for_a_name_that_would_match_others(
+    tmp_path: Path, name: str
+) -> None:
     ctx = project(tmp_path, *BLANKET)
     file = ctx.workspace.root / name
     file.parent.mkdir(exist_ok=True)
     file.write_text(KEY)
-    for command in (f"cat '{name}'", f"echo > '{name}'", f"cat '{tmp_path}/out*/f'", f"touch '{tmp_path}/out?/f'"):
+    for command in (
+        f"cat '{name}'",
+        f"echo > '{name}'",
+        f"cat '{tmp_path}/out*/f'",
+        f"touch '{tmp_path}/out?/f'",
+    ):
         await tried(ctx, command)
-    assert [need.always for need in ctx.asked if any("*" in each[:-1] or "?" in each for each in need.always)] == []
+    assert [
+        need.always
+        for need in ctx.asked
+        if any("*" in each[:-1] or "?" in each for each in need.always)
+    ] == []

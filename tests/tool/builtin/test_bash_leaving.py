@@ -1,4 +1,6 @@
-"""A rule lets a command out of the sandbox only where it takes nothing along that sandboxed commands may write."""
+"""A rule lets a command out of the sandbox only where it takes nothing along that
+sandboxed commands may write.
+"""
 
 import subprocess
 from pathlib import Path
@@ -110,7 +112,9 @@ def test_what_could_run_something_of_the_project_does_not(root: Path, line: str)
         ("url.ext::sh -c evil .insteadOf", "https://example.com/"),
     ],
 )
-def test_settings_that_lead_into_the_project_hold_them_back(root: Path, name: str, value: str) -> None:
+def test_settings_that_lead_into_the_project_hold_them_back(
+    root: Path, name: str, value: str
+) -> None:
     for place in (".husky/_/pre-push", ".gitconfig", "tools/ssh.sh"):
         (root / place).parent.mkdir(parents=True, exist_ok=True)
         (root / place).write_text("#!/bin/sh\n")
@@ -119,7 +123,9 @@ def test_settings_that_lead_into_the_project_hold_them_back(root: Path, name: st
     assert doubt(root, "git push origin main")
 
 
-@pytest.mark.parametrize("urls", [("/tmp/other/evil.git", "https://example.com/a"), ("ext::sh", "git@a.example:b")])
+@pytest.mark.parametrize(
+    "urls", [("/tmp/other/evil.git", "https://example.com/a"), ("ext::sh", "git@a.example:b")]
+)
 def test_each_address_of_a_remote_counts(root: Path, urls: tuple[str, str]) -> None:
     for url in urls:
         git(root, "config", "--add", "remote.origin.pushurl", url)
@@ -129,9 +135,13 @@ def test_each_address_of_a_remote_counts(root: Path, urls: tuple[str, str]) -> N
     assert doubt(root, "git push origin main") == ""
 
 
-@pytest.mark.parametrize("name", ["branch.main.remote", "branch.main.pushRemote", "remote.pushDefault"])
+@pytest.mark.parametrize(
+    "name", ["branch.main.remote", "branch.main.pushRemote", "remote.pushDefault"]
+)
 @pytest.mark.parametrize("value", ["/tmp/other/evil.git", "./evil.git", ".", "upstream"])
-def test_a_default_remote_that_may_be_a_folder_holds_a_push_back(root: Path, name: str, value: str) -> None:
+def test_a_default_remote_that_may_be_a_folder_holds_a_push_back(
+    root: Path, name: str, value: str
+) -> None:
     git(root, "config", name, value)
     assert doubt(root, "git push")
     assert doubt(root, "git push origin main") == ""
@@ -225,11 +235,21 @@ def test_a_file_of_settings_in_the_project_holds_a_push_back(root: Path) -> None
         {"GIT_DIR": "/tmp/other/.git"},
         {"GIT_COMMON_DIR": "/tmp/other/.git"},
         {"GIT_CONFIG_PARAMETERS": "'core.sshcommand'='./evil'"},
-        {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "core.sshCommand", "GIT_CONFIG_VALUE_0": "./evil"},
-        {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "include.path", "GIT_CONFIG_VALUE_0": "/tmp/other/extra"},
+        {
+            "GIT_CONFIG_COUNT": "1",
+            "GIT_CONFIG_KEY_0": "core.sshCommand",
+            "GIT_CONFIG_VALUE_0": "./evil",
+        },
+        {
+            "GIT_CONFIG_COUNT": "1",
+            "GIT_CONFIG_KEY_0": "include.path",
+            "GIT_CONFIG_VALUE_0": "/tmp/other/extra",
+        },
     ],
 )
-def test_variables_that_lead_git_to_other_settings_hold_a_push_back(root: Path, variables: dict[str, str]) -> None:
+def test_variables_that_lead_git_to_other_settings_hold_a_push_back(
+    root: Path, variables: dict[str, str]
+) -> None:
     assert doubt(root, "git push", **variables)
 
 
@@ -250,7 +270,13 @@ def test_hooks_count_wherever_an_include_may_set_their_folder(root: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    "line", ["cd web && git push; cd ..", "cd web > /dev/null && git push", "cd -- web && git push", "git push"]
+    "line",
+    [
+        "cd web && git push; cd ..",
+        "cd web > /dev/null && git push",
+        "cd -- web && git push",
+        "git push",
+    ],
 )
 def test_a_push_may_leave_from_a_folder_of_the_project(root: Path, line: str) -> None:
     (root / "web").mkdir()
@@ -271,7 +297,9 @@ def test_another_repository_holds_a_push_back(root: Path, name: str) -> None:
     assert analyse_in(root, "git push", name).proof.unproven
 
 
-def test_a_repository_that_git_uses_if_a_command_breaks_the_projects_holds_a_push_back(root: Path) -> None:
+def test_a_repository_that_git_uses_if_a_command_breaks_the_projects_holds_a_push_back(
+    root: Path,
+) -> None:
     assert doubt(root, "git push") == ""
     git(root, "init", "-q", "--bare", ".")
     (root / ".git/HEAD").write_text("broken")
@@ -282,11 +310,15 @@ def test_a_repository_that_git_uses_if_a_command_breaks_the_projects_holds_a_pus
     git(parent.parent, "init", "-q", str(parent / "app"))
     git(parent / "app", "remote", "add", "origin", "https://example.com/a/b.git")
     (parent / ".git").mkdir()
-    assert str(parent) in UnsandboxedLineCheck(parent / "app", {}, (parent,)).find_doubt(["git push"])
+    assert str(parent) in UnsandboxedLineCheck(parent / "app", {}, (parent,)).find_doubt(
+        ["git push"]
+    )
 
 
 def test_git_lfs_sends_files_nowhere_that_the_project_says(root: Path) -> None:
-    """Its settings count where they lie in the project, else where they are staged, else where they are committed."""
+    """Its settings count where they lie in the project, else where they are staged,
+    else where they are committed.
+    """
     hook = root / ".git/hooks/pre-push"
     settings = root / ".lfsconfig"
     settings.write_text("[lfs]\n\turl = https://evil.example\n")

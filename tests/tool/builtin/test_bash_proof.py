@@ -1,4 +1,6 @@
-"""The tool `bash` under rules that allow some commands: what is known of the place decides, not the text alone."""
+"""The tool `bash` under rules that allow some commands: what is known of the place decides,
+not the text alone.
+"""
 
 import subprocess
 from pathlib import Path
@@ -14,10 +16,18 @@ from tests.tool.context import TestContext, make_context
 def allowing(*patterns: str) -> Ruleset:
     """Return rules that ask for everything but these."""
     asked = PermissionRule(permission="bash", pattern="*", action="ask")
-    return (asked, *(PermissionRule(permission="bash", pattern=pattern, action="allow") for pattern in patterns))
+    return (
+        asked,
+        *(
+            PermissionRule(permission="bash", pattern=pattern, action="allow")
+            for pattern in patterns
+        ),
+    )
 
 
-async def decided(ctx: TestContext, rules: Ruleset, command: str, workdir: str | None = None) -> tuple[str, str]:
+async def decided(
+    ctx: TestContext, rules: Ruleset, command: str, workdir: str | None = None
+) -> tuple[str, str]:
     """Return what the rules make of a call's need for the shell, and why it is not proved."""
     ctx.asked.clear()
     await bash.run(BashParams(command=command, workdir=workdir), ctx)
@@ -32,9 +42,14 @@ def ctx(tmp_path: Path) -> TestContext:
     return made
 
 
-async def test_usual_lines_are_allowed_by_their_rules_and_looking_by_the_preset(ctx: TestContext) -> None:
+async def test_usual_lines_are_allowed_by_their_rules_and_looking_by_the_preset(
+    ctx: TestContext,
+) -> None:
     assert await decided(ctx, allowing("git status *"), "git status --short") == ("allow", "")
-    assert await decided(ctx, allowing("<read-only>"), "git status && ls -la | head -3") == ("allow", "")
+    assert await decided(ctx, allowing("<read-only>"), "git status && ls -la | head -3") == (
+        "allow",
+        "",
+    )
     assert await decided(ctx, allowing("<read-only>"), "echo x > made") == ("ask", "")
 
 
@@ -57,7 +72,9 @@ async def test_what_an_earlier_command_changed_is_remembered(ctx: TestContext) -
     assert await decided(ctx, rules, "git status") == ("allow", "")
 
 
-async def test_a_path_that_leads_into_the_project_makes_the_names_there_uncertain(ctx: TestContext) -> None:
+async def test_a_path_that_leads_into_the_project_makes_the_names_there_uncertain(
+    ctx: TestContext,
+) -> None:
     ctx.workspace.environment["PATH"] = f"{ctx.workspace.root}/node_modules/.bin:/usr/bin:/bin"
     assert await decided(ctx, allowing("git status *"), "git status") == ("allow", "")
     planted = ctx.workspace.root / "node_modules" / ".bin" / "git"
@@ -68,7 +85,9 @@ async def test_a_path_that_leads_into_the_project_makes_the_names_there_uncertai
     assert await decided(ctx, allowing("<read-only>"), "echo x; pwd; ls") == ("allow", "")
 
 
-async def test_the_repositorys_configuration_can_keep_looking_from_being_free(ctx: TestContext) -> None:
+async def test_the_repositorys_configuration_can_keep_looking_from_being_free(
+    ctx: TestContext,
+) -> None:
     subprocess.run(["git", "config", "core.fsmonitor", "./x"], cwd=ctx.workspace.root, check=True)
     assert (await decided(ctx, allowing("<read-only>"), "git status"))[0] == "ask"
 

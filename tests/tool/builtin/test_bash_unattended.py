@@ -1,4 +1,6 @@
-"""Commands that ask a person end by themselves, and the model reads what waited and what to use instead."""
+"""Commands that ask a person end by themselves,
+and the model reads what waited and what to use instead.
+"""
 
 import asyncio
 import subprocess
@@ -19,7 +21,12 @@ PERSONAL = {
     "TERM": "xterm-256color",
     "GPG_TTY": "/dev/tty",
 }
-WHO = {"GIT_AUTHOR_NAME": "t", "GIT_AUTHOR_EMAIL": "t@e", "GIT_COMMITTER_NAME": "t", "GIT_COMMITTER_EMAIL": "t@e"}
+WHO = {
+    "GIT_AUTHOR_NAME": "t",
+    "GIT_AUTHOR_EMAIL": "t@e",
+    "GIT_COMMITTER_NAME": "t",
+    "GIT_COMMITTER_EMAIL": "t@e",
+}
 # Waits as vi does: without a terminal it takes its output for its keyboard.
 EDITOR = "import os, select\nos.dup2(2, 0)\nselect.select([0], [], [])\n"
 
@@ -45,9 +52,16 @@ def make_repository(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "line", ["python3 ../editor.py", "sh -c 'python3 ../editor.py 2>&1 | cat'", "env python3 ../editor.py 2>&1"]
+    "line",
+    [
+        "python3 ../editor.py",
+        "sh -c 'python3 ../editor.py 2>&1 | cat'",
+        "env python3 ../editor.py 2>&1",
+    ],
 )
-async def test_what_waits_for_keys_that_nobody_can_press_is_ended(tmp_path: Path, line: str) -> None:
+async def test_what_waits_for_keys_that_nobody_can_press_is_ended(
+    tmp_path: Path, line: str
+) -> None:
     (tmp_path / "editor.py").write_text(EDITOR)
     output = await run(tmp_path, f"{line}; echo after it")
     assert "after it" in output
@@ -101,7 +115,7 @@ async def test_programs_find_no_editor_and_no_pager_of_the_person(tmp_path: Path
         ("git add -p", "(1/1) Stage this hunk [y,n,q,a,d,e,?]? \n"),
         ("npm init", "Press ^C at any time to quit.\npackage name: (work) \n"),
         ("npm login", "npm notice Log in on https://registry.npmjs.org/\nUsername: "),
-        ("ssh-keygen", "Enter file in which to save the key (/root/.ssh/id_rsa): "),
+        ("ssh-keygen", "Enter file in which to save the key (/home/you/.ssh/id_rsa): "),
         ("read -p 'Name: ' x; echo got $x", "got \n"),
         ("for i in 1; do read -r -p 'Go on? ' x; done", ""),
     ],
@@ -115,9 +129,18 @@ def test_a_question_that_got_no_answer_is_named(command: str, printed: str) -> N
     [
         ("EOFError: EOF when reading a line\n", "pipe it in"),
         ("Do you want to continue? [Y/n] Abort.\n", "--yes"),
-        ("Host key verification failed.\nfatal: Could not read from remote repository.\n", "accept-new"),
-        ("sudo: a terminal is required to read the password; either use the -S option\n", "ask the user"),
-        ("fatal: could not read Username for 'https://h': terminal prompts disabled\n", "The user has to sign in"),
+        (
+            "Host key verification failed.\nfatal: Could not read from remote repository.\n",
+            "accept-new",
+        ),
+        (
+            "sudo: a terminal is required to read the password; either use the -S option\n",
+            "ask the user",
+        ),
+        (
+            "fatal: could not read Username for 'https://h': terminal prompts disabled\n",
+            "The user has to sign in",
+        ),
         ('crontab: "false" exited with status 1\n', "EDITOR=PROGRAM"),
         ("open terminal failed: not a terminal\n", "needs a terminal"),
         ("top: failed tty get\n", "needs a terminal"),

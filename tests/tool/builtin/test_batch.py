@@ -10,7 +10,13 @@ import pytest
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.limits import BATCH_CALLS
 from codeloop.schema.part import ToolStateCompleted, ToolStateError
-from tests.support.scripted_project import make_answer, make_call, open_scripted_project, wait_for_result, wait_until
+from tests.support.scripted_project import (
+    make_answer,
+    make_call,
+    open_scripted_project,
+    wait_for_result,
+    wait_until,
+)
 
 DONE = ScriptedAnswer(text="Done.")
 
@@ -43,7 +49,9 @@ async def test_the_full_number_of_calls_runs_and_each_has_its_result(tmp_path: P
 
 
 async def test_one_call_more_is_refused_and_none_runs(tmp_path: Path) -> None:
-    made = [one("write", filePath=f"{number}", content="x") for number in range(BATCH_CALLS.value + 1)]
+    made = [
+        one("write", filePath=f"{number}", content="x") for number in range(BATCH_CALLS.value + 1)
+    ]
     async with open_scripted_project(tmp_path, script(*made), permission=ALLOWED) as it:
         await it.prompt()
         assert "tool_calls" in it.results()[0]
@@ -64,13 +72,24 @@ async def test_a_call_that_fails_does_not_touch_the_others(tmp_path: Path) -> No
         assert isinstance(part.state, ToolStateCompleted)
         assert (part.state.metadata["successful"], part.state.metadata["failed"]) == (1, 4)
         assert (it.work / "a").read_text() == "x"
-        for reason in ("File not found", "no tool named nonsense", "pattern", "no tool named batch"):
+        for reason in (
+            "File not found",
+            "no tool named nonsense",
+            "pattern",
+            "no tool named batch",
+        ):
             assert reason in part.state.output
 
 
 @pytest.mark.slow
-async def test_each_call_is_asked_for_by_itself_and_a_refusal_with_words_is_its_result(tmp_path: Path) -> None:
-    made = [one("bash", command="touch a"), one("bash", command="touch b"), one("bash", command="touch c")]
+async def test_each_call_is_asked_for_by_itself_and_a_refusal_with_words_is_its_result(
+    tmp_path: Path,
+) -> None:
+    made = [
+        one("bash", command="touch a"),
+        one("bash", command="touch b"),
+        one("bash", command="touch c"),
+    ]
     rules = {**ALLOWED, "bash": {"*": "ask", "touch c*": "deny"}}
     async with open_scripted_project(tmp_path, script(*made), permission=rules) as it:
         turn = asyncio.create_task(it.prompt())
@@ -103,7 +122,9 @@ def _commands() -> list[str]:
     found: list[str] = []
     for folder in Path("/proc").glob("[0-9]*"):
         try:
-            found.append((folder / "cmdline").read_bytes().replace(b"\0", b" ").decode("utf-8", "replace"))
+            found.append(
+                (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode("utf-8", "replace")
+            )
         except OSError:
             continue
     return [line for line in found if line.startswith(SLEEP)]

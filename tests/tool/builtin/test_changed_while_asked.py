@@ -45,7 +45,9 @@ async def test_a_file_that_became_a_link_is_asked_about_anew(tmp_path: Path) -> 
 
 async def test_what_did_not_change_is_not_asked_about_twice(tmp_path: Path) -> None:
     async with open_scripted_project(
-        tmp_path, [make_answer(make_call("bash", command="cat notes > copy")), DONE], permission=ASKING
+        tmp_path,
+        [make_answer(make_call("bash", command="cat notes > copy")), DONE],
+        permission=ASKING,
     ) as it:
         (it.work / "notes").write_text("harmless\n")
         turn = asyncio.create_task(it.prompt())
@@ -83,7 +85,9 @@ async def test_a_rule_needs_its_proof_when_the_line_runs(tmp_path: Path) -> None
     ],
     ids=lambda made: str(made.name),
 )
-async def test_a_link_that_leads_elsewhere_by_then_is_not_followed(tmp_path: Path, made: ScriptedCall) -> None:
+async def test_a_link_that_leads_elsewhere_by_then_is_not_followed(
+    tmp_path: Path, made: ScriptedCall
+) -> None:
     async with open_scripted_project(tmp_path, [make_answer(made), DONE], permission=ASKING) as it:
         for name in ("shown", "hidden"):
             (tmp_path / name).mkdir()

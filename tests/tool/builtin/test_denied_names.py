@@ -1,4 +1,6 @@
-"""Names of files that rules deny by path are not listed; a deny to read one keeps its content alone."""
+"""Names of files that rules deny by path are not listed;
+a deny to read one keeps its content alone.
+"""
 
 from pathlib import Path
 
@@ -20,7 +22,10 @@ def make(tmp_path: Path, *denied: str) -> TestContext:
         file = ctx.workspace.root / name
         file.parent.mkdir(exist_ok=True)
         file.write_text("needle\n")
-    ctx.rules = (ALLOW, *(PermissionRule(permission=each, pattern="secret/*", action="deny") for each in denied))
+    ctx.rules = (
+        ALLOW,
+        *(PermissionRule(permission=each, pattern="secret/*", action="deny") for each in denied),
+    )
     return ctx
 
 
@@ -31,7 +36,9 @@ async def show(ctx: TestContext, name: str) -> str:
         case "list":
             return (await list_.run(ListParams(), ctx)).output
         case "read":
-            return (await read.run(ReadParams(file_path=str(ctx.workspace.root / "secret")), ctx)).output
+            return (
+                await read.run(ReadParams(file_path=str(ctx.workspace.root / "secret")), ctx)
+            ).output
         case _:
             return (await grep.run(GrepParams(pattern="needle", mode="files"), ctx)).output
 
@@ -39,7 +46,9 @@ async def show(ctx: TestContext, name: str) -> str:
 @pytest.mark.parametrize(
     ("tool", "permission"), [("glob", "glob"), ("list", "list"), ("read", "list"), ("grep", "grep")]
 )
-async def test_a_deny_by_path_hides_the_name_and_that_is_told(tmp_path: Path, tool: str, permission: str) -> None:
+async def test_a_deny_by_path_hides_the_name_and_that_is_told(
+    tmp_path: Path, tool: str, permission: str
+) -> None:
     shown = await show(make(tmp_path, permission), tool)
     assert "plan.txt" not in shown
     assert "left out" in shown
@@ -48,6 +57,8 @@ async def test_a_deny_by_path_hides_the_name_and_that_is_told(tmp_path: Path, to
 
 
 @pytest.mark.parametrize(("tool", "is_named"), [("glob", True), ("list", True), ("grep", False)])
-async def test_a_deny_to_read_keeps_the_content_alone(tmp_path: Path, tool: str, *, is_named: bool) -> None:
+async def test_a_deny_to_read_keeps_the_content_alone(
+    tmp_path: Path, tool: str, *, is_named: bool
+) -> None:
     shown = await show(make(tmp_path, "read"), tool)
     assert ("plan.txt" in shown) == is_named

@@ -18,7 +18,9 @@ from codeloop.tool.tool import ToolFailure, ToolResult, format_for_model
 from tests.tool.context import TestContext, make_context
 
 
-async def run(ctx: TestContext, path: str | Path, old: str, new: str, *, every: bool = False) -> ToolResult:
+async def run(
+    ctx: TestContext, path: str | Path, old: str, new: str, *, every: bool = False
+) -> ToolResult:
     return await edit.run(EditParams(str(path), old, new, every), ctx)
 
 
@@ -35,12 +37,21 @@ async def test_an_edit_changes_the_file_and_shows_the_diff(tmp_path: Path) -> No
     assert result.title == "calc.py"
     assert result.output == "Edited calc.py: line 2"
     patch = result.metadata["diff"]
-    assert patch.startswith(f"Index: {file}\n" + "=" * 67 + f"\n--- {file}\n+++ {file}\n@@ -1,2 +1,2 @@\n")
-    assert result.metadata["filediff"] == {"file": str(file), "patch": patch, "additions": 1, "deletions": 1}
+    assert patch.startswith(
+        f"Index: {file}\n" + "=" * 67 + f"\n--- {file}\n+++ {file}\n@@ -1,2 +1,2 @@\n"
+    )
+    assert result.metadata["filediff"] == {
+        "file": str(file),
+        "patch": patch,
+        "additions": 1,
+        "deletions": 1,
+    }
     assert result.metadata["diagnostics"] == {}
 
 
-async def test_the_answer_names_the_changed_lines_of_the_new_file_and_how_the_text_was_matched(tmp_path: Path) -> None:
+async def test_the_answer_names_the_changed_lines_of_the_new_file_and_how_the_text_was_matched(
+    tmp_path: Path,
+) -> None:
     ctx = make_context(tmp_path)
     file = ctx.workspace.root / "sub" / "a.py"
     file.parent.mkdir()
@@ -48,7 +59,9 @@ async def test_the_answer_names_the_changed_lines_of_the_new_file_and_how_the_te
     await see(ctx, file)
     everywhere = await run(ctx, file, "7\n", "seven\nand a half\n", every=True)
     assert everywhere.output == "Edited sub/a.py: lines 7-8, 18-19, 29-30"
-    assert (await run(ctx, file, "13\n14\n", "")).output == "Edited sub/a.py: lines removed after 13"
+    assert (
+        await run(ctx, file, "13\n14\n", "")
+    ).output == "Edited sub/a.py: lines removed after 13"
     assert (await run(ctx, "sub/a.py", "x = 1\ny = 2", "x = 1\ny = 3")).output == (
         "Edited sub/a.py: line 33 (oldString was matched ignoring indentation)\n"
         "What was replaced:\n-    y = 2\n+    y = 3"
@@ -89,9 +102,13 @@ async def test_a_text_that_stands_once_in_a_file_that_changed_since_is_replaced_
 
 
 @pytest.mark.parametrize(
-    ("old", "every"), [("x  =  1", False), ("zz", False), ("y", True)], ids=["resembles", "missing", "every place"]
+    ("old", "every"),
+    [("x  =  1", False), ("zz", False), ("y", True)],
+    ids=["resembles", "missing", "every place"],
 )
-async def test_another_edit_of_a_file_that_changed_since_is_refused(tmp_path: Path, old: str, *, every: bool) -> None:
+async def test_another_edit_of_a_file_that_changed_since_is_refused(
+    tmp_path: Path, old: str, *, every: bool
+) -> None:
     ctx = make_context(tmp_path)
     file = ctx.workspace.root / "a.txt"
     file.write_text("x = 1\ny\n")
@@ -102,7 +119,9 @@ async def test_another_edit_of_a_file_that_changed_since_is_refused(tmp_path: Pa
     assert file.read_text() == "x = 1\ny\ny\n"
 
 
-async def test_lines_that_a_search_has_shown_whole_may_be_edited_as_if_they_were_read(tmp_path: Path) -> None:
+async def test_lines_that_a_search_has_shown_whole_may_be_edited_as_if_they_were_read(
+    tmp_path: Path,
+) -> None:
     ctx = make_context(tmp_path)
     (ctx.workspace.root / "a.py").write_text(
         "def one():\n    x = 1\n    return x\n\n\ndef two():\n    y = 2\n    return y\n"
@@ -111,14 +130,21 @@ async def test_lines_that_a_search_has_shown_whole_may_be_edited_as_if_they_were
     with pytest.raises(ToolFailure, match="was not read in this session"):
         await run(ctx, "a.py", "y = 2\nreturn y", "y = 3\nreturn y")
     result = await run(ctx, "a.py", "x = 1\nreturn x", "x = 2\nreturn x")
-    assert result.output.startswith("Edited a.py: line 2 (oldString was matched ignoring indentation)")
+    assert result.output.startswith(
+        "Edited a.py: line 2 (oldString was matched ignoring indentation)"
+    )
     with pytest.raises(ToolFailure, match="was not read in this session"):
         await run(make_context(tmp_path), "a.py", "x = 2\nreturn x", "x = 3\nreturn x")
 
 
 @pytest.mark.parametrize(
     "line",
-    ["// ... rest of the code", "# ... existing code ...", "    ...rest unchanged", "<!-- rest of the file ... -->"],
+    [
+        "// ... rest of the code",
+        "# ... existing code ...",
+        "    ...rest unchanged",
+        "<!-- rest of the file ... -->",
+    ],
 )
 async def test_a_line_that_stands_for_others_is_asked_about_once(tmp_path: Path, line: str) -> None:
     ctx = make_context(tmp_path)
@@ -132,7 +158,9 @@ async def test_a_line_that_stands_for_others_is_asked_about_once(tmp_path: Path,
     assert line in file.read_text()
 
 
-@pytest.mark.parametrize("line", ["...rest,", "const {a, ...rest} = b", "    ...", "# The rest of it", "f(...args)"])
+@pytest.mark.parametrize(
+    "line", ["...rest,", "const {a, ...rest} = b", "    ...", "# The rest of it", "f(...args)"]
+)
 async def test_dots_of_a_language_are_no_question(tmp_path: Path, line: str) -> None:
     ctx = make_context(tmp_path)
     await run(ctx, "a.js", "", f"{line}\n")
@@ -141,11 +169,20 @@ async def test_dots_of_a_language_are_no_question(tmp_path: Path, line: str) -> 
 
 @pytest.mark.parametrize(
     ("new", "line"),
-    [("return total(amount)", 0), ("    return total(amount)", 3), ("a = 1", 0), ("def f(amount):\n    b = 2\n", 1)],
+    [
+        ("return total(amount)", 0),
+        ("    return total(amount)", 3),
+        ("a = 1", 0),
+        ("def f(amount):\n    b = 2\n", 1),
+    ],
 )
-async def test_a_new_text_is_there_already_when_its_whole_lines_are(tmp_path: Path, new: str, line: int) -> None:
+async def test_a_new_text_is_there_already_when_its_whole_lines_are(
+    tmp_path: Path, new: str, line: int
+) -> None:
     ctx = make_context(tmp_path)
-    (ctx.workspace.root / "a.py").write_text("def f(amount):\n    b = 2\n    return total(amount)\na = 1\n")
+    (ctx.workspace.root / "a.py").write_text(
+        "def f(amount):\n    b = 2\n    return total(amount)\na = 1\n"
+    )
     with pytest.raises(ToolFailure) as error:
         await run(ctx, "a.py", "zzzzzzzz", new)
     assert ("newString is already there" in format_for_model(error.value)) == bool(line)
@@ -175,7 +212,9 @@ async def test_a_place_that_only_resembles_needs_a_file_that_was_read(tmp_path: 
     ctx = make_context(tmp_path)
     file = ctx.workspace.root / "a.py"
     file.write_text("if x:\n        y = 1\n")
-    with pytest.raises(ToolFailure, match=r"oldString is not in a\.py as given, only a text like it.* was not read"):
+    with pytest.raises(
+        ToolFailure, match=r"oldString is not in a\.py as given, only a text like it.* was not read"
+    ):
         await run(ctx, file, "y  =  1", "y = 2")
     await see(ctx, file)
     await run(ctx, file, "y  =  1", "y = 2")
@@ -234,8 +273,12 @@ async def test_a_binary_file_is_refused_untouched(tmp_path: Path) -> None:
     assert file.read_bytes() == b"one\0two"
 
 
-@pytest.mark.parametrize("route", ["chain", "relative", "directory", "dangling", "proc", "dots", "sibling", "slashes"])
-async def test_a_path_that_leads_out_is_asked_by_its_real_target(tmp_path: Path, route: str) -> None:
+@pytest.mark.parametrize(
+    "route", ["chain", "relative", "directory", "dangling", "proc", "dots", "sibling", "slashes"]
+)
+async def test_a_path_that_leads_out_is_asked_by_its_real_target(
+    tmp_path: Path, route: str
+) -> None:
     ctx = make_context(tmp_path, deny=["external_directory"], root=tmp_path / "app")
     root, outside = ctx.workspace.root, tmp_path / "app-evil"
     outside.mkdir()
@@ -257,7 +300,11 @@ async def test_a_path_that_leads_out_is_asked_by_its_real_target(tmp_path: Path,
     (need,) = ctx.asked
     assert need.permission == "external_directory"
     assert need.patterns == need.always == (f"{outside}/*",)
-    assert need.metadata | {"diff": ""} == {"filepath": str(secret), "parentDir": str(outside), "diff": ""}
+    assert need.metadata | {"diff": ""} == {
+        "filepath": str(secret),
+        "parentDir": str(outside),
+        "diff": "",
+    }
     assert "+mine" in need.metadata["diff"]
     assert secret.exists() == (route != "dangling")
     assert route == "dangling" or secret.read_text() == "secret\n"
@@ -319,7 +366,9 @@ async def test_equal_texts_are_refused(tmp_path: Path) -> None:
 
 
 def test_the_parameters_have_the_wires_names() -> None:
-    params = msgspec.convert({"filePath": "a", "oldString": "b", "newString": "c", "replaceAll": True}, EditParams)
+    params = msgspec.convert(
+        {"filePath": "a", "oldString": "b", "newString": "c", "replaceAll": True}, EditParams
+    )
     assert params == EditParams("a", "b", "c", replace_all=True)
 
 
@@ -352,7 +401,9 @@ async def test_a_new_file_of_secrets_is_made(tmp_path: Path) -> None:
     assert (ctx.workspace.root / ".env").read_text() == "KEY=1\n"
 
 
-async def test_a_failure_quotes_nothing_of_a_file_that_is_asked_about_and_was_not_read(tmp_path: Path) -> None:
+async def test_a_failure_quotes_nothing_of_a_file_that_is_asked_about_and_was_not_read(
+    tmp_path: Path,
+) -> None:
     ctx = make_context(tmp_path)
     ctx.rules = (PermissionRule(permission="read", pattern="notes/*", action="ask"),)
     (ctx.workspace.root / "notes").mkdir()

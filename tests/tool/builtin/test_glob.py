@@ -78,7 +78,9 @@ async def test_a_pattern_with_a_folder_does_not_reach_below_it(tmp_path: Path) -
         assert (await run(ctx, pattern)).output == "src/b.py"
 
 
-@pytest.mark.parametrize(("pattern", "path"), [("*", "/etc"), ("/etc/*", None), ("../*", None), ("*", "link")])
+@pytest.mark.parametrize(
+    ("pattern", "path"), [("*", "/etc"), ("/etc/*", None), ("../*", None), ("*", "link")]
+)
 async def test_outside_is_asked_about_first(tmp_path: Path, pattern: str, path: str | None) -> None:
     ctx = make_context(tmp_path, deny=["external_directory"])
     (ctx.workspace.root / "link").symlink_to("/etc")

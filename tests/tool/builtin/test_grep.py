@@ -13,7 +13,9 @@ from tests.tool.context import TestContext, make_context
 @pytest.fixture
 def ctx(tmp_path: Path) -> TestContext:
     made = make_context(tmp_path)
-    for age, (name, text) in enumerate({"old.py": "x = 1\nneedle\n", "new.py": "needle a\nb\nneedle c\n"}.items()):
+    for age, (name, text) in enumerate(
+        {"old.py": "x = 1\nneedle\n", "new.py": "needle a\nb\nneedle c\n"}.items()
+    ):
         path = made.workspace.root / name
         path.write_text(text)
         os.utime(path, (1_000_000 + age, 1_000_000 + age))
@@ -26,7 +28,9 @@ async def run(ctx: TestContext, pattern: str, **more: Any) -> ToolResult:
 
 async def test_matches_are_shown_by_file_newest_first(ctx: TestContext) -> None:
     result = await run(ctx, "needle")
-    assert result.output == ("3 matches in 2 files\nnew.py\n1: needle a\n3: needle c\n\nold.py\n2: needle")
+    assert result.output == (
+        "3 matches in 2 files\nnew.py\n1: needle a\n3: needle c\n\nold.py\n2: needle"
+    )
     assert result.title == "needle"
     assert result.metadata == {
         "matches": 3,
@@ -48,7 +52,10 @@ async def test_the_pattern_is_asked_for(ctx: TestContext) -> None:
 
 async def test_nothing_found_is_a_fixed_line(ctx: TestContext) -> None:
     result = await run(ctx, "absent")
-    assert (result.output, result.metadata) == ("No matches found", {"matches": 0, "truncated": False})
+    assert (result.output, result.metadata) == (
+        "No matches found",
+        {"matches": 0, "truncated": False},
+    )
 
 
 async def test_context_lines_are_marked(ctx: TestContext) -> None:
@@ -56,7 +63,9 @@ async def test_context_lines_are_marked(ctx: TestContext) -> None:
     assert result.output.splitlines()[2:] == ["1: needle a", "2- b"]
 
 
-async def test_before_and_after_stand_beside_context_and_groups_are_parted(ctx: TestContext) -> None:
+async def test_before_and_after_stand_beside_context_and_groups_are_parted(
+    ctx: TestContext,
+) -> None:
     (ctx.workspace.root / "long.py").write_text("".join(f"{n}\n" for n in range(1, 31)))
     assert (await run(ctx, "^(5|7|20)$", path="long.py", before=1)).output == (
         "3 matches in 1 file\nlong.py\n4- 4\n5: 5\n6- 6\n7: 7\n--\n19- 19\n20: 20"
@@ -71,7 +80,10 @@ async def test_a_function_and_what_follows_it_fit_and_a_cut_is_said(ctx: TestCon
     whole = (await run(ctx, "^5$", path="long.py", after=90)).output.splitlines()
     assert (whole[0], whole[-1]) == ("1 match in 1 file", "95- 95")
     cut = (await run(ctx, "^5$", path="long.py", after=200)).output.splitlines()
-    assert (cut[0], cut[-1]) == ("1 match in 1 file (with 100 lines around a match, which is the most)", "105- 105")
+    assert (cut[0], cut[-1]) == (
+        "1 match in 1 file (with 100 lines around a match, which is the most)",
+        "105- 105",
+    )
 
 
 async def test_lock_files_are_left_out_beside_others_and_shown_by_name(ctx: TestContext) -> None:
@@ -101,7 +113,9 @@ async def test_what_lies_outside_of_the_directory_has_an_absolute_path(tmp_path:
 
 async def test_files_and_count_modes(ctx: TestContext) -> None:
     assert (await run(ctx, "needle", mode="files")).output == "2 files\nnew.py\nold.py"
-    assert (await run(ctx, "needle", mode="count")).output == "3 matches in 2 files\nnew.py: 2\nold.py: 1"
+    assert (
+        await run(ctx, "needle", mode="count")
+    ).output == "3 matches in 2 files\nnew.py: 2\nold.py: 1"
 
 
 async def test_at_most_a_hundred_matches_are_shown(ctx: TestContext) -> None:
@@ -112,7 +126,9 @@ async def test_at_most_a_hundred_matches_are_shown(ctx: TestContext) -> None:
     assert {"matches": 503, "files": 3, "truncated": True}.items() <= result.metadata.items()
 
 
-async def test_what_is_no_expression_is_searched_for_as_plain_text_and_that_is_said(ctx: TestContext) -> None:
+async def test_what_is_no_expression_is_searched_for_as_plain_text_and_that_is_said(
+    ctx: TestContext,
+) -> None:
     (ctx.workspace.root / "call.py").write_text("a(b)\n")
     found = await run(ctx, "a(")
     assert found.output == (
@@ -149,10 +165,16 @@ async def test_env_files_are_left_out_of_a_folder_and_asked_about_by_name(ctx: T
     assert "\na.env.example\n1: " in result.output
     assert "2 files that match are left out" in result.output
     assert "env.local" not in result.output
-    assert "No matches found (2 files" in (await run(ctx, "needle KEY", include="{.env,.env.*}")).output
+    assert (
+        "No matches found (2 files"
+        in (await run(ctx, "needle KEY", include="{.env,.env.*}")).output
+    )
     ctx.asked.clear()
     await run(ctx, "needle KEY", path="link")
-    assert [(need.permission, need.patterns) for need in ctx.asked] == [("grep", ("needle KEY",)), ("read", (".env",))]
+    assert [(need.permission, need.patterns) for need in ctx.asked] == [
+        ("grep", ("needle KEY",)),
+        ("read", (".env",)),
+    ]
 
 
 CART = """\
@@ -193,6 +215,19 @@ async def test_the_functions_around_matches_are_shown_whole(ctx: TestContext) ->
     assert (await run(ctx, r"total|TOTAL|end\(", block=True)).output == WHOLE
 
 
+async def test_of_a_function_of_over_forty_lines_its_head_and_what_is_near_are_shown(
+    ctx: TestContext,
+) -> None:
+    body = "".join(f"    value_{n} = {n}\n" for n in range(1, 81))
+    (ctx.workspace.root / "sums.py").write_text(f"@cached\ndef sums():\n{body}\nsums()\n")
+    near = (await run(ctx, "value_30 =", block=True)).output.splitlines()[2:]
+    assert near[0].endswith(" @cached")
+    assert [line.split("= ")[-1] for line in near[2:]] == [str(n) for n in range(22, 39)]
+    whole = (await run(ctx, "sums", block=True)).output
+    assert "value_80 = 80" in whole, "the definition is shown whole"
+    assert len((await run(ctx, "value_1 =|value_80 =", block=True)).output.splitlines()) < 30
+
+
 async def test_searches_of_one_step_show_a_block_once(ctx: TestContext) -> None:
     body = "".join(f"    value_{n} = {n}\n" for n in range(1, 31))
     (ctx.workspace.root / "sums.py").write_text(f"def sums():\n{body}")
@@ -206,7 +241,9 @@ async def test_searches_of_one_step_show_a_block_once(ctx: TestContext) -> None:
         "(14-31 as shown by the search for `value_9 =` of this step)",
     ]
     ctx.message_id = "msg_next"
-    assert "value_30 = 30" in (await run(ctx, "value_12 =", block=True)).output, "it may have been compacted away"
+    assert "value_30 = 30" in (await run(ctx, "value_12 =", block=True)).output, (
+        "it may have been compacted away"
+    )
 
 
 async def test_what_is_shown_is_shared_between_files(ctx: TestContext) -> None:
@@ -222,19 +259,36 @@ async def test_what_is_shown_is_shared_between_files(ctx: TestContext) -> None:
     assert result.output.count(" more)\n") + result.output.endswith(" more)") == 2
 
 
-async def test_a_match_in_a_long_function_or_in_a_comment_above_one_names_the_function(ctx: TestContext) -> None:
+async def test_a_match_in_a_long_function_or_in_a_comment_above_one_names_the_function(
+    ctx: TestContext,
+) -> None:
     rows = ["/**", " * Reads.", " *", " * @param goal what is read", " */", "function long(goal) {"]
     rows += [f"  step({number});" for number in range(7, 200)]
     rows[99] = "  use(goal);"
     (ctx.workspace.root / "long.js").write_text("\n".join([*rows, "}", "", "goal();", ""]))
     result = await run(ctx, "goal$|goal what|use.goal|^goal", block=True, path="long.js")
     assert result.output.splitlines()[2:] == [
-        *("  2-  * Reads.", "      *", "  4:  * @param goal what is read", "      */", "     function long(goal) {"),
-        *("--", " 98-   step(98);", "       step(99);", "100:   use(goal);", "       step(101);", "       step(102);"),
+        *(
+            "  2-  * Reads.",
+            "      *",
+            "  4:  * @param goal what is read",
+            "      */",
+            "     function long(goal) {",
+        ),
+        *(
+            "--",
+            " 98-   step(98);",
+            "       step(99);",
+            "100:   use(goal);",
+            "       step(101);",
+            "       step(102);",
+        ),
         *("--", "202: goal();"),
     ]
     many = await run(ctx, "step", block=True, path="long.js")
-    assert many.output.splitlines()[2:4] == ["  7:   step(7);", "  8:   step(8);"], "many matches stay alone"
+    assert many.output.splitlines()[2:4] == ["  7:   step(7);", "  8:   step(8);"], (
+        "many matches stay alone"
+    )
 
 
 @pytest.mark.parametrize("line_end", ["\n", "\r\n", ""])
@@ -253,7 +307,9 @@ async def test_a_match_is_in_its_line_however_long_that_is(ctx: TestContext, lin
     assert lines[3] == f"2: {'d' * 490}needle"
 
 
-async def test_a_match_far_into_a_text_of_another_encoding_is_told_of_without_it(ctx: TestContext) -> None:
+async def test_a_match_far_into_a_text_of_another_encoding_is_told_of_without_it(
+    ctx: TestContext,
+) -> None:
     (ctx.workspace.root / "wide.txt").write_bytes(f"{'a' * 700}needle\n".encode("utf-16"))
     found = await run(ctx, "needle", path="wide.txt")
     assert found.output.splitlines()[2] == f"1: {'a' * 500} [... omitted end of long line]"

@@ -1,4 +1,6 @@
-"""Searches in files of Windows, over lines, for paths with backslashes, and in folders called `[id]`."""
+"""Searches in files of Windows, over lines, for paths with backslashes,
+and in folders called `[id]`.
+"""
 
 from pathlib import Path
 
@@ -13,7 +15,9 @@ from tests.tool.context import TestContext, make_context
 def ctx(tmp_path: Path) -> TestContext:
     made = make_context(tmp_path)
     root = made.workspace.root
-    (root / "windows.txt").write_bytes(b"one\r\nTARGET\r\nstart {\r\n x\r\n} end\r\npath C:\\new\\x\r\n")
+    (root / "windows.txt").write_bytes(
+        b"one\r\nTARGET\r\nstart {\r\n x\r\n} end\r\npath C:\\new\\x\r\n"
+    )
     folder = root / "app/(private)/[lang]"
     folder.mkdir(parents=True)
     (folder / "page.{id}.tsx").write_text("needle\n")
@@ -35,7 +39,9 @@ def ctx(tmp_path: Path) -> TestContext:
         (r"TARGET[^\n]*$", "2: TARGET"),
     ],
 )
-async def test_patterns_mean_the_same_whatever_ends_a_line(ctx: TestContext, pattern: str, lines: str) -> None:
+async def test_patterns_mean_the_same_whatever_ends_a_line(
+    ctx: TestContext, pattern: str, lines: str
+) -> None:
     assert f"windows.txt\n{lines}" in (await grep.run(GrepParams(pattern=pattern), ctx)).output
 
 
@@ -50,10 +56,14 @@ async def test_patterns_mean_the_same_whatever_ends_a_line(ctx: TestContext, pat
         ("app/**/oth[e]r.ts", ["other.ts"]),
     ],
 )
-async def test_folders_with_brackets_are_found_by_their_names(ctx: TestContext, pattern: str, names: list[str]) -> None:
+async def test_folders_with_brackets_are_found_by_their_names(
+    ctx: TestContext, pattern: str, names: list[str]
+) -> None:
     for output in (
         (await glob.run(GlobParams(pattern=pattern), ctx)).output,
-        (await grep.run(GrepParams(pattern="needle", include=pattern, mode="files"), ctx)).output.partition("\n")[2],
+        (
+            await grep.run(GrepParams(pattern="needle", include=pattern, mode="files"), ctx)
+        ).output.partition("\n")[2],
     ):
         assert sorted(output.splitlines()) == [f"app/(private)/[lang]/{name}" for name in names]
 

@@ -1,4 +1,6 @@
-"""Every file tool refuses what is no regular file at once, by its kind: pipes, sockets, devices, link loops."""
+"""Every file tool refuses what is no regular file at once, by its kind: pipes, sockets, devices,
+link loops.
+"""
 
 import asyncio
 import os
@@ -45,7 +47,10 @@ def list_calls(name: str) -> list[tuple[Any, Any]]:
         (write, WriteParams(file_path=name, content="new\n")),
         (edit, EditParams(file_path=name, old_string="old", new_string="new")),
         (edit, EditParams(file_path=name, old_string="", new_string="new")),
-        *((apply_patch, PatchParams(patch_text=text.format(name))) for text in (UPDATE, ADD, DELETE)),
+        *(
+            (apply_patch, PatchParams(patch_text=text.format(name)))
+            for text in (UPDATE, ADD, DELETE)
+        ),
         (grep, GrepParams(pattern="old", path=name)),
     ]
 

@@ -1,4 +1,6 @@
-"""A command with `unchanged: true` sees the last commit, at the project's path, and writes nothing to the project."""
+"""A command with `unchanged: true` sees the last commit, at the project's path,
+and writes nothing to the project.
+"""
 
 import asyncio
 import os
@@ -29,14 +31,29 @@ LOOK = (
 def git(folder: Path, *words: str) -> None:
     """Run git, without the upkeep that newer versions go on with after a commit."""
     settings = ("user.email=a@example.com", "user.name=A", "maintenance.auto=false")
-    subprocess.run(["git", *(word for each in settings for word in ("-c", each)), *words], cwd=folder, check=True)
+    subprocess.run(
+        ["git", *(word for each in settings for word in ("-c", each)), *words],
+        cwd=folder,
+        check=True,
+    )
 
 
 def commit_and_change(root: Path) -> None:
-    """Make a repository with one commit, and changes since: edited, removed, new and ignored files, and a secret."""
+    """Make a repository with one commit, and changes since: edited, removed, new and ignored files,
+    and a secret.
+    """
     git(root, "init", "-q")
-    files = {".gitignore": "node_modules/\n__pycache__/\n.env\n", "src/a.txt": "before\n", "src/gone.txt": "there\n"}
-    ignored = {"node_modules/dep.txt": "dep\n", ".venv/dep.txt": "venv\n", "__pycache__/a.pyc": "", ".env": "KEY=1\n"}
+    files = {
+        ".gitignore": "node_modules/\n__pycache__/\n.env\n",
+        "src/a.txt": "before\n",
+        "src/gone.txt": "there\n",
+    }
+    ignored = {
+        "node_modules/dep.txt": "dep\n",
+        ".venv/dep.txt": "venv\n",
+        "__pycache__/a.pyc": "",
+        ".env": "KEY=1\n",
+    }
     for name, text in {**files, ".gitattributes": "*.txt filter=evil\n"}.items():
         (root / name).parent.mkdir(exist_ok=True)
         (root / name).write_text(text)
@@ -54,7 +71,11 @@ def commit_and_change(root: Path) -> None:
 
 def read_all(root: Path) -> dict[str, bytes]:
     """Return every file below a folder, by its path."""
-    return {str(path.relative_to(root)): path.read_bytes() for path in sorted(root.rglob("*")) if path.is_file()}
+    return {
+        str(path.relative_to(root)): path.read_bytes()
+        for path in sorted(root.rglob("*"))
+        if path.is_file()
+    }
 
 
 def list_copies(ctx: TestContext) -> list[Path]:
@@ -77,7 +98,9 @@ async def ctx(tmp_path: Path) -> AsyncIterator[TestContext]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["namespaces", "bubblewrap", "landlock"])
-async def test_the_command_sees_the_last_commit_and_what_is_ignored(ctx: TestContext, kind: Backend) -> None:
+async def test_the_command_sees_the_last_commit_and_what_is_ignored(
+    ctx: TestContext, kind: Backend
+) -> None:
     root, shells = ctx.workspace.root, ctx.workspace.shells
     shells.sandboxes = Sandboxes(shells.launcher, (kind,))
     ctx.workspace.sandbox = SandboxConfig(mode="required", network="off")
@@ -127,13 +150,19 @@ async def test_no_link_of_the_commit_and_no_secret_leads_out_of_the_copy(
     git(root, "commit", "-qm", "one")
     (root / "cfg").unlink()
     (root / "cfg").mkdir()
-    files = {"cfg/.env": "KEY=1\n", "cfg/.bashrc": "touch evil\n", "src/.env": "KEY=2\n", "src/a.txt": "after\n"}
+    files = {
+        "cfg/.env": "KEY=1\n",
+        "cfg/.bashrc": "touch evil\n",
+        "src/.env": "KEY=2\n",
+        "src/a.txt": "after\n",
+    }
     for name, text in files.items():
         (root / name).write_text(text)
     before = read_all(root)
     try:
         told = await run(
-            ctx, "cat src/a.txt; (echo made > src/a.txt; git update-ref refs/heads/x HEAD) 2>/dev/null; true"
+            ctx,
+            "cat src/a.txt; (echo made > src/a.txt; git update-ref refs/heads/x HEAD) 2>/dev/null; true",
         )
     except ToolFailure as error:
         if not isinstance(error.__cause__, SandboxUnavailable):
@@ -174,11 +203,15 @@ async def test_the_folder_and_the_variables_of_the_session_stay(ctx: TestContext
     await bash.run(BashParams(command="cd src"), ctx)
     assert (await run(ctx, "cat a.txt; cd ..; export LEFT=1")).startswith("before\n")
     assert (await bash.run(BashParams(command="cat a.txt; echo $LEFT"), ctx)).output == "after\n\n"
-    assert (await run(ctx, "ls src/a.txt", workdir=str(ctx.workspace.root / "later"))).startswith("src/a.txt\n")
+    assert (await run(ctx, "ls src/a.txt", workdir=str(ctx.workspace.root / "later"))).startswith(
+        "src/a.txt\n"
+    )
 
 
 @pytest.mark.slow
-async def test_a_copy_is_removed_when_the_command_is_aborted_or_was_killed(ctx: TestContext) -> None:
+async def test_a_copy_is_removed_when_the_command_is_aborted_or_was_killed(
+    ctx: TestContext,
+) -> None:
     commit_and_change(ctx.workspace.root)
     await run(ctx, "true")
     folder = ctx.workspace.scratch.with_name(f"{ctx.workspace.scratch.name}.commit")
@@ -192,7 +225,9 @@ async def test_a_copy_is_removed_when_the_command_is_aborted_or_was_killed(ctx: 
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert list_copies(ctx) == [folder / "fresh"], f"copies older than {COMMIT_LEFT.seconds} s were left by somebody"
+    assert list_copies(ctx) == [folder / "fresh"], (
+        f"copies older than {COMMIT_LEFT.seconds} s were left by somebody"
+    )
 
 
 @pytest.mark.slow
@@ -200,7 +235,9 @@ async def test_a_copy_that_fails_leaves_running_commands_alone(ctx: TestContext)
     root = ctx.workspace.root
     commit_and_change(root)
     started = await bash.run(BashParams(command="sleep 60", run_in_background=True), ctx)
-    blob = subprocess.run(["git", "rev-parse", "HEAD:src/a.txt"], cwd=root, check=True, capture_output=True, text=True)
+    blob = subprocess.run(
+        ["git", "rev-parse", "HEAD:src/a.txt"], cwd=root, check=True, capture_output=True, text=True
+    )
     (root / ".git/objects" / blob.stdout[:2] / blob.stdout.strip()[2:]).unlink()
     with pytest.raises(ToolFailure, match="git"):
         await run(ctx, "true")
@@ -238,6 +275,13 @@ def test_a_check_on_the_last_commit_says_nothing_about_the_changes() -> None:
             metadata={"exit": 1},
             time=ToolTime(start=1, end=2),
         )
-        return ToolPart(id="prt_1", session_id="ses_1", message_id="msg_1", call_id="c", tool="bash", state=state)
+        return ToolPart(
+            id="prt_1",
+            session_id="ses_1",
+            message_id="msg_1",
+            call_id="c",
+            tool="bash",
+            state=state,
+        )
 
     assert len(list_checks([call(), call(unchanged=True)])) == 1

@@ -1,4 +1,6 @@
-"""Symbolic links in `glob`, `list` and `grep`: shown, followed within the project, and never out of it."""
+"""Symbolic links in `glob`, `list` and `grep`: shown, followed within the project,
+and never out of it.
+"""
 
 from pathlib import Path
 
@@ -13,7 +15,9 @@ from tests.tool.context import TestContext, make_context
 
 @pytest.fixture
 def ctx(tmp_path: Path) -> TestContext:
-    """A project whose folder `app` links to a file beside it, to folders in and out of it, to itself and to nothing."""
+    """A project whose folder `app` links to a file beside it, to folders in and out of it,
+    to itself and to nothing.
+    """
     made = make_context(tmp_path)
     root = made.workspace.root
     for name in ("AGENTS.md", "app/own.py", "shared/lib.py", "app/build/ignored.py"):
@@ -41,7 +45,9 @@ async def find(ctx: TestContext, pattern: str, path: str = "app") -> set[str]:
     return set(result.output.partition("\n\n")[0].splitlines())
 
 
-async def test_glob_shows_links_with_their_targets_and_enters_folders_of_the_project(ctx: TestContext) -> None:
+async def test_glob_shows_links_with_their_targets_and_enters_folders_of_the_project(
+    ctx: TestContext,
+) -> None:
     assert await find(ctx, "*.md") == {"app/CLAUDE.md -> ../AGENTS.md"}
     assert await find(ctx, "*.py") == {
         "app/own.py",
@@ -61,7 +67,13 @@ async def test_a_pattern_by_way_of_a_link_that_leads_out_is_asked_about(ctx: Tes
 
 async def test_list_shows_links(ctx: TestContext) -> None:
     output = (await list_.run(ListParams(path="app"), ctx)).output
-    for line in ("CLAUDE.md -> ../AGENTS.md", "out -> ../../elsewhere", "loop -> ..", "dead.py -> gone.py", "own.py"):
+    for line in (
+        "CLAUDE.md -> ../AGENTS.md",
+        "out -> ../../elsewhere",
+        "loop -> ..",
+        "dead.py -> gone.py",
+        "own.py",
+    ):
         assert f"  {line}\n" in output
     assert "skipped" not in output
     assert "(the link out leads out of the project and was not followed)" in output
@@ -73,7 +85,9 @@ async def test_grep_follows_links_to_what_it_does_not_reach_otherwise(ctx: TestC
     assert heading == "3 files"
     assert set(rest[:3]) == {"app/own.py", "app/CLAUDE.md", "app/shared/lib.py"}
     assert rest[3:] == ["", "(The link out leads out of the project and was not followed.)"]
-    output = (await grep.run(GrepParams(pattern="needle", path="app", mode="files", include="*.md"), ctx)).output
+    output = (
+        await grep.run(GrepParams(pattern="needle", path="app", mode="files", include="*.md"), ctx)
+    ).output
     assert output.splitlines()[:2] == ["1 file", "app/CLAUDE.md"]
     output = (await grep.run(GrepParams(pattern="needle", mode="files"), ctx)).output
     assert "3 files" in output, "each once: what the links lead to is found in its own place"

@@ -25,7 +25,11 @@ async def test_a_folder_is_shown_as_a_tree(tmp_path: Path) -> None:
     assert result.output == ("./\n  src/\n    deep/\n      x.py\n    a.py\n  .gitignore\n  b.py")
     assert (result.title, result.metadata) == ("", {"count": 4, "truncated": False})
     (need,) = ctx.asked
-    assert (need.permission, need.patterns, need.always) == ("list", (str(ctx.workspace.root),), ("*",))
+    assert (need.permission, need.patterns, need.always) == (
+        "list",
+        (str(ctx.workspace.root),),
+        ("*",),
+    )
 
 
 async def test_patterns_leave_files_and_folders_out(tmp_path: Path) -> None:
@@ -50,7 +54,9 @@ async def test_what_does_not_fit_is_shown_as_a_count(tmp_path: Path) -> None:
 
 
 async def test_an_empty_folder_says_so(tmp_path: Path) -> None:
-    assert (await list_.run(ListParams(), make_context(tmp_path))).output.endswith("/\n  (no files)")
+    assert (await list_.run(ListParams(), make_context(tmp_path))).output.endswith(
+        "/\n  (no files)"
+    )
 
 
 async def test_a_bad_pattern_a_file_and_outside_are_refused(tmp_path: Path) -> None:
@@ -64,7 +70,9 @@ async def test_a_bad_pattern_a_file_and_outside_are_refused(tmp_path: Path) -> N
         await list_.run(ListParams(path="/"), ctx)
 
 
-PATHS = st.lists(st.lists(st.sampled_from(["a", "b", "c", "d"]), min_size=1, max_size=4), max_size=60)
+PATHS = st.lists(
+    st.lists(st.sampled_from(["a", "b", "c", "d"]), min_size=1, max_size=4), max_size=60
+)
 
 
 @pytest.mark.slow

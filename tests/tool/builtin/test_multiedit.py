@@ -26,7 +26,10 @@ async def test_nothing_is_written_when_one_edit_fails(tmp_path: Path) -> None:
     file = ctx.workspace.root / "a"
     file.write_text("one\ntwo\n")
     with pytest.raises(ToolFailure, match=r"edit 2 of 3: The text to replace was not found"):
-        await multiedit.run(MultieditParams("a", [OneEdit("one", "x"), OneEdit("zzz", "y"), OneEdit("two", "z")]), ctx)
+        await multiedit.run(
+            MultieditParams("a", [OneEdit("one", "x"), OneEdit("zzz", "y"), OneEdit("two", "z")]),
+            ctx,
+        )
     assert file.read_text() == "one\ntwo\n"
     assert ctx.asked == []
 

@@ -12,12 +12,18 @@ from tests.tool.context import make_context
     ("printed", "note"),
     [
         ("Could not find '{root}/tests/t/a.test.js'", "Similar paths: t/a.test.js."),
-        ("python: can't open file '{root}/a.test.js': [Errno 2] No such file or directory", "t/a.test.js"),
+        (
+            "python: can't open file '{root}/a.test.js': [Errno 2] No such file or directory",
+            "t/a.test.js",
+        ),
         ('Error: No test files found: "tests/a.test.js"', "t/a.test.js"),
         ("No files matching the pattern 'a.test.js' were found.", "t/a.test.js"),
         ("sh: 0: cannot open a.test.js: No such file", "t/a.test.js"),
         ("npm error Could not read package.json: Error: ENOENT", "There is a package.json in web."),
-        ("make: *** No targets specified and no makefile found.  Stop.", "There is a Makefile in build."),
+        (
+            "make: *** No targets specified and no makefile found.  Stop.",
+            "There is a Makefile in build.",
+        ),
     ],
 )
 async def test_what_is_near_is_named(tmp_path: Path, printed: str, note: str) -> None:

@@ -9,7 +9,13 @@ from typing import Any
 import pytest
 
 from codeloop.model.testing.script import ScriptedAnswer
-from codeloop.schema.api.answers import QUESTION_LIST, QUESTION_REJECT, QUESTION_REPLY, AnswerQuestion, RejectQuestion
+from codeloop.schema.api.answers import (
+    QUESTION_LIST,
+    QUESTION_REJECT,
+    QUESTION_REPLY,
+    AnswerQuestion,
+    RejectQuestion,
+)
 from codeloop.schema.api.session_inputs import ABORT
 from codeloop.schema.api.session_requests import SessionId
 from codeloop.schema.errors import OperationError
@@ -72,15 +78,21 @@ async def test_the_answers_of_several_questions_come_back_in_order(tmp_path: Pat
         assert request.tool.call_id == it.calls()[0].call_id
         assert await it.client.call(QUESTION_LIST, NoArguments()) == [request]
         with pytest.raises(OperationError, match="2 answers"):
-            await it.client.call(QUESTION_REPLY, AnswerQuestion(request_id=request.id, answers=[["red"]]))
+            await it.client.call(
+                QUESTION_REPLY, AnswerQuestion(request_id=request.id, answers=[["red"]])
+            )
         assert await it.client.call(
-            QUESTION_REPLY, AnswerQuestion(request_id=request.id, answers=[["red"], ["red", "of my own"]])
+            QUESTION_REPLY,
+            AnswerQuestion(request_id=request.id, answers=[["red"], ["red", "of my own"]]),
         )
         await wait_for_result(turn)
         state = it.calls()[0].state
         assert isinstance(state, ToolStateCompleted)
         assert state.title == "Asked 2 questions"
-        assert state.output == 'The user answered:\n"Which colour?" = "red"\n"Which sizes?" = "red, of my own"'
+        assert (
+            state.output
+            == 'The user answered:\n"Which colour?" = "red"\n"Which sizes?" = "red, of my own"'
+        )
         assert state.metadata["answers"] == [["red"], ["red", "of my own"]]
         assert it.project.store.list_pending_questions() == []
 
@@ -88,12 +100,16 @@ async def test_the_answers_of_several_questions_come_back_in_order(tmp_path: Pat
 async def test_an_answer_that_chooses_nothing_is_told_as_such(tmp_path: Path) -> None:
     async with open_scripted_project(tmp_path, script(COLOUR)) as it:
         turn = asyncio.create_task(it.prompt())
-        await it.client.call(QUESTION_REPLY, AnswerQuestion(request_id=(await asked(it)).id, answers=[[]]))
+        await it.client.call(
+            QUESTION_REPLY, AnswerQuestion(request_id=(await asked(it)).id, answers=[[]])
+        )
         await wait_for_result(turn)
         assert it.results() == ['The user answered:\n"Which colour?" was left without an answer']
 
 
-@pytest.mark.parametrize(("how", "told"), [("reply", '"Which colour?" = "blue"'), ("reject", "ask me later")])
+@pytest.mark.parametrize(
+    ("how", "told"), [("reply", '"Which colour?" = "blue"'), ("reject", "ask me later")]
+)
 async def test_another_process_may_answer_or_refuse(tmp_path: Path, how: str, told: str) -> None:
     async with open_scripted_project(tmp_path, script(COLOUR)) as it:
         command = [sys.executable, "-c", ANSWERER, str(it.project.store.path), how]
@@ -122,7 +138,9 @@ async def test_a_question_is_withdrawn_when_its_call_is_cancelled(tmp_path: Path
         await wait_for_result(turn)
         assert it.project.store.list_pending_questions() == []
         with pytest.raises(OperationError) as late:
-            await it.client.call(QUESTION_REPLY, AnswerQuestion(request_id=request.id, answers=[["red"]]))
+            await it.client.call(
+                QUESTION_REPLY, AnswerQuestion(request_id=request.id, answers=[["red"]])
+            )
         assert late.value.kind == "QuestionNotFoundError"
 
 

@@ -35,7 +35,9 @@ def make(tmp_path: Path, data: bytes, name: str = "f") -> TestContext:
 
 def png(width: int, height: int) -> bytes:
     def chunk(kind: bytes, body: bytes) -> bytes:
-        return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
+        return (
+            struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
+        )
 
     rows = zlib.compress(b"".join(b"\0" + bytes(3 * width) for _ in range(min(height, 4))))
     head = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
@@ -60,17 +62,28 @@ async def test_the_output_and_metadata_are_as_on_the_wire(tmp_path: Path) -> Non
     }
     assert result.metadata == {"preview": text, "truncated": False, "loaded": [], "display": shown}
     (need,) = ctx.asked
-    assert (need.permission, need.patterns, need.always, need.metadata) == ("read", ("calc.py",), ("*",), {})
+    assert (need.permission, need.patterns, need.always, need.metadata) == (
+        "read",
+        ("calc.py",),
+        ("*",),
+        {},
+    )
 
 
-async def test_offset_and_limit_choose_lines_and_the_last_line_says_of_how_many(tmp_path: Path) -> None:
+async def test_offset_and_limit_choose_lines_and_the_last_line_says_of_how_many(
+    tmp_path: Path,
+) -> None:
     ctx = make(tmp_path, "".join(f"line {n}\n" for n in range(1, 101)).encode())
     result = await run(ctx, offset=10, limit=3)
     assert result.output == "10: line 10\n11: line 11\n12: line 12\n\n(lines 10-12 of 100)"
     assert result.metadata["truncated"] is True
     assert (await run(ctx, offset=1, limit=2)).output.endswith("2: line 2\n\n(lines 1-2 of 100)")
-    assert (await run(ctx, limit=3)).output.endswith("(lines 1-3 of 100; offset=4 goes on)"), "a start may go on"
-    assert (await run(ctx, offset=99, limit=3)).output == "99: line 99\n100: line 100\n\n(lines 99-100 of 100)"
+    assert (await run(ctx, limit=3)).output.endswith("(lines 1-3 of 100; offset=4 goes on)"), (
+        "a start may go on"
+    )
+    assert (
+        await run(ctx, offset=99, limit=3)
+    ).output == "99: line 99\n100: line 100\n\n(lines 99-100 of 100)"
 
 
 async def test_two_thousand_lines_are_the_default(tmp_path: Path) -> None:
@@ -89,10 +102,15 @@ async def test_fifty_kilobytes_are_the_most(tmp_path: Path) -> None:
 
 async def test_long_lines_are_cut_and_marked(tmp_path: Path) -> None:
     result = await run(make(tmp_path, b"x" * 2001 + b"\nshort\n" + b"y" * 2000))
-    assert result.output == "1: " + "x" * 2000 + "... (line cut after 2000 characters)\n2: short\n3: " + "y" * 2000
+    assert (
+        result.output
+        == "1: " + "x" * 2000 + "... (line cut after 2000 characters)\n2: short\n3: " + "y" * 2000
+    )
 
 
-@pytest.mark.parametrize(("data", "lines"), [(b"a", 1), (b"a\n", 1), (b"a\n\n", 2), (b"a\r\nb\r\n", 2), (b"\n", 1)])
+@pytest.mark.parametrize(
+    ("data", "lines"), [(b"a", 1), (b"a\n", 1), (b"a\n\n", 2), (b"a\r\nb\r\n", 2), (b"\n", 1)]
+)
 async def test_lines_are_counted_as_people_do(tmp_path: Path, data: bytes, lines: int) -> None:
     result = await run(make(tmp_path, data))
     assert len(result.output.split("\n")) == result.metadata["display"]["totalLines"] == lines
@@ -149,8 +167,14 @@ async def test_a_directory_is_listed(tmp_path: Path) -> None:
     assert result.output == "a/\nb.txt\nnew\\nline"
     assert result.title == ""
     display = result.metadata["display"]
-    assert (display["entries"], display["totalEntries"], display["offset"]) == (["a/", "b.txt", "new\\nline"], 3, 1)
-    assert "(entries 2-2 of 3; go on with offset=3)" in (await run(ctx, ".", offset=2, limit=1)).output
+    assert (display["entries"], display["totalEntries"], display["offset"]) == (
+        ["a/", "b.txt", "new\\nline"],
+        3,
+        1,
+    )
+    assert (
+        "(entries 2-2 of 3; go on with offset=3)" in (await run(ctx, ".", offset=2, limit=1)).output
+    )
 
 
 async def test_names_that_are_no_utf8_are_listed(tmp_path: Path) -> None:
@@ -195,7 +219,9 @@ async def test_an_image_that_is_too_large_is_scaled_down(tmp_path: Path) -> None
     assert part.mime == "image/jpeg"
     data = base64.b64decode(part.url.removeprefix("data:image/jpeg;base64,"))
     assert len(data) <= READ_IMAGE.value
-    assert f"({len(data):,} bytes, 2000 x 1000 pixels, scaled down from 2600 x 1300)" in result.output
+    assert (
+        f"({len(data):,} bytes, 2000 x 1000 pixels, scaled down from 2600 x 1300)" in result.output
+    )
 
 
 @pytest.mark.parametrize(
@@ -207,7 +233,9 @@ async def test_an_image_that_is_too_large_is_scaled_down(tmp_path: Path) -> None
         (b"\x89PNG\r\n\x1a\n" + bytes(4_000_000), "broken"),
     ],
 )
-async def test_an_image_that_no_service_takes_is_refused(tmp_path: Path, data: bytes, reason: str) -> None:
+async def test_an_image_that_no_service_takes_is_refused(
+    tmp_path: Path, data: bytes, reason: str
+) -> None:
     with pytest.raises(ToolFailure, match=reason):
         await run(make(tmp_path, data))
 
@@ -227,7 +255,9 @@ async def test_a_notebook_is_read_as_cells(tmp_path: Path) -> None:
         {"cell_type": "markdown", "source": ["# Title\n", "text"]},
         {"cell_type": "code", "source": "print(2 + 2)", "outputs": outputs},
     ]
-    result = await run(make(tmp_path, msgspec.json.encode({"cells": cells, "nbformat": 4}), "n.ipynb"), "n.ipynb")
+    result = await run(
+        make(tmp_path, msgspec.json.encode({"cells": cells, "nbformat": 4}), "n.ipynb"), "n.ipynb"
+    )
     assert result.metadata["display"]["text"] == (
         "[cell 1: markdown]\n# Title\ntext\n\n[cell 2: code]\nprint(2 + 2)\n[output of cell 2]\n4\n"
         "[output of cell 2]\n<Figure>\n(PNG picture, not shown)\n[output of cell 2]\nValueError: no"
@@ -235,7 +265,9 @@ async def test_a_notebook_is_read_as_cells(tmp_path: Path) -> None:
 
 
 async def test_a_broken_notebook_is_read_as_text(tmp_path: Path) -> None:
-    assert '1: {"cells": [' in (await run(make(tmp_path, b'{"cells": [', "n.ipynb"), "n.ipynb")).output
+    assert (
+        '1: {"cells": [' in (await run(make(tmp_path, b'{"cells": [', "n.ipynb"), "n.ipynb")).output
+    )
 
 
 async def test_instructions_of_the_folder_are_loaded_once(tmp_path: Path) -> None:
@@ -329,7 +361,9 @@ class Rule{}:
 LONG = "import os\n" + "".join(RULE.format(n, n) for n in range(120))
 
 
-async def test_a_long_file_is_its_start_and_an_outline_with_the_end_of_each_block(tmp_path: Path) -> None:
+async def test_a_long_file_is_its_start_and_an_outline_with_the_end_of_each_block(
+    tmp_path: Path,
+) -> None:
     ctx = make_context(tmp_path)
     (ctx.workspace.root / "rules.py").write_text(LONG)
     result = await read.run(ReadParams("rules.py"), ctx)
@@ -339,9 +373,13 @@ async def test_a_long_file_is_its_start_and_an_outline_with_the_end_of_each_bloc
     assert lines.splitlines()[-1].startswith("100: ")
     rows = outline.splitlines()
     assert rows[:3] == ["Rule0 4-10", "Rule0.size 8-10", "Rule1 13-19"]
-    assert rows[-2:] == ["Rule119 1075-1081", "(210 more)"], "the smallest methods are left out where all are too many"
+    assert rows[-2:] == ["Rule119 1075-1081", "(210 more)"], (
+        "the smallest methods are left out where all are too many"
+    )
     assert len(result.output) < 6_000
-    assert (await read.run(ReadParams("rules.py", offset=1), ctx)).output.count("\n") > 1_000, "named lines are given"
+    assert (await read.run(ReadParams("rules.py", offset=1), ctx)).output.count("\n") > 1_000, (
+        "named lines are given"
+    )
 
 
 async def test_a_symbol_is_read_by_its_name(tmp_path: Path) -> None:
@@ -353,7 +391,12 @@ async def test_a_symbol_is_read_by_its_name(tmp_path: Path) -> None:
     )
     several = await read.run(ReadParams("rules.py", symbol="compile()"), ctx)
     assert several.output.startswith("5:     def compile(self):\n6:         return 0\n")
-    assert several.output.endswith("\n\n(`compile()` is also at lines 14-15, 23-24, 32-33 and 116 more)")
+    assert "\n\n14:     def compile(self):\n15:         return 1\n" in several.output, (
+        "short ones are shown"
+    )
+    assert several.output.endswith(
+        "\n\n(`compile()` is also at lines 59-60, 68-69, 77-78 and 111 more)"
+    )
 
 
 async def test_a_symbol_is_found_in_a_folder(tmp_path: Path) -> None:
@@ -365,11 +408,19 @@ async def test_a_symbol_is_found_in_a_folder(tmp_path: Path) -> None:
         (ctx.workspace.root / name).parent.mkdir(exist_ok=True)
         (ctx.workspace.root / name).write_text(text)
     one = await read.run(ReadParams(".", symbol="Rule.Match"), ctx)
-    assert one.output == "a/rule.go\n3: func (r *Rule) Match() int {\n4: \treturn 1\n5: }\n\n(lines 3-5 of 5)"
+    assert (
+        one.output
+        == "a/rule.go\n3: func (r *Rule) Match() int {\n4: \treturn 1\n5: }\n\n(lines 3-5 of 5)"
+    )
     (ctx.workspace.root / "c.py").write_text("def Match(): ...\n")
     several = await read.run(ReadParams(".", symbol="Match"), ctx)
     assert several.output.startswith("c.py\n1: def Match(): ...")
-    assert several.output.endswith("\n\n(also defined in a/rule.go)")
+    assert several.output.endswith(
+        "\n\na/rule.go\n3: func (r *Rule) Match() int {\n4: \treturn 1\n5: }\n\n(lines 3-5 of 5)"
+    )
+    (ctx.workspace.root / "d.py").write_text("def Match():\n" + "    pass\n" * 60)
+    long = await read.run(ReadParams(".", symbol="Match"), ctx)
+    assert long.output.endswith("\n\n(also defined in d.py, a/rule.go)")
     with pytest.raises(ToolFailure, match=r"^No file in a defines `match`\.$"):
         await read.run(ReadParams("a", symbol="match"), ctx)
 
@@ -378,7 +429,13 @@ async def test_the_outlines_of_a_folder_share_its_bytes_fairly(tmp_path: Path) -
     ctx = make_context(tmp_path)
     ctx.rules = (PermissionRule(permission="read", pattern="secret.py", action="ask"),)
     one = "class Small:\n    def run(self): ...\n"
-    files = {"a.py": one, "lib/b.js": "function run() {\n}\n", "secret.py": one, "notes.txt": "run", "built.py": one}
+    files = {
+        "a.py": one,
+        "lib/b.js": "function run() {\n}\n",
+        "secret.py": one,
+        "notes.txt": "run",
+        "built.py": one,
+    }
     for name, text in {**files, ".gitignore": "built.py\n", "broken.py": "\xff\x00"}.items():
         (ctx.workspace.root / name).parent.mkdir(exist_ok=True)
         (ctx.workspace.root / name).write_text(text, "latin-1")
@@ -412,7 +469,9 @@ async def test_a_folder_of_many_files_names_how_many_are_not_outlined(tmp_path: 
     assert result.output.endswith("\n\n(4 more files are not shown; name a folder below lib)")
 
 
-async def test_a_symbol_of_a_file_that_may_not_be_read_unasked_is_not_found_in_its_folder(tmp_path: Path) -> None:
+async def test_a_symbol_of_a_file_that_may_not_be_read_unasked_is_not_found_in_its_folder(
+    tmp_path: Path,
+) -> None:
     ctx = make_context(tmp_path)
     ctx.rules = (PermissionRule(permission="read", pattern="secret.py", action="ask"),)
     (ctx.workspace.root / "secret.py").write_text("def find(): ...\n")

@@ -1,4 +1,6 @@
-"""What appeared while a sandboxed command ran is asked about with its contents, and stays when the user says so."""
+"""What appeared while a sandboxed command ran is asked about with its contents,
+and stays when the user says so.
+"""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,7 +22,9 @@ def ctx(tmp_path: Path) -> Iterator[TestContext]:
     made.store.close()
 
 
-async def ask_about(ctx: TestContext, moved: Path, name: str, columns: int = 80) -> tuple[str, list[str]]:
+async def ask_about(
+    ctx: TestContext, moved: Path, name: str, columns: int = 80
+) -> tuple[str, list[str]]:
     """Return the title and the rows of the question; the answer is yes."""
     path = ctx.workspace.root / name
     path.parent.mkdir(exist_ok=True, parents=True)
@@ -43,14 +47,18 @@ async def test_a_file_is_shown_as_it_would_be_kept(ctx: TestContext, tmp_path: P
     assert (ctx.workspace.root / ".git/hooks/pre-commit").read_text().endswith("| sh\n")
 
 
-async def test_of_a_folder_every_file_is_shown_and_what_is_no_text_is_named(ctx: TestContext, tmp_path: Path) -> None:
+async def test_of_a_folder_every_file_is_shown_and_what_is_no_text_is_named(
+    ctx: TestContext, tmp_path: Path
+) -> None:
     moved = tmp_path / "moved"
     (moved / "agents").mkdir(parents=True)
     (moved / "agents/a.md").write_text("Do as I say.\n")
     (moved / "tool").write_bytes(b"\x7fELF\0")
     (moved / "way").symlink_to("/etc/passwd")
     _, rows = await ask_about(ctx, moved, ".codeloop")
-    shown = "\n".join(rows).replace("\n  ┆ ", "")  # the path of the test's folder may take more than a row
+    shown = "\n".join(rows).replace(
+        "\n  ┆ ", ""
+    )  # the path of the test's folder may take more than a row
     assert "+Do as I say." in shown
     assert "agents/a.md" in shown
     assert "+(its bytes are not text)" in shown
@@ -58,7 +66,9 @@ async def test_of_a_folder_every_file_is_shown_and_what_is_no_text_is_named(ctx:
     assert "root:" not in shown
 
 
-async def test_a_folder_with_one_file_is_named_by_that_file(ctx: TestContext, tmp_path: Path) -> None:
+async def test_a_folder_with_one_file_is_named_by_that_file(
+    ctx: TestContext, tmp_path: Path
+) -> None:
     (tmp_path / "moved/agents").mkdir(parents=True)
     (tmp_path / "moved/agents/a.md").write_text("Do as I say.\n")
     title, rows = await ask_about(ctx, tmp_path / "moved", ".codeloop")

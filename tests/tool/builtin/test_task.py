@@ -44,7 +44,9 @@ def children(it: ScriptedProject) -> list[Session]:
         ("See /check", "See /check"),
     ],
 )
-async def test_a_slash_command_is_the_prompt_of_a_subagent(tmp_path: Path, prompt: str, sent: str) -> None:
+async def test_a_slash_command_is_the_prompt_of_a_subagent(
+    tmp_path: Path, prompt: str, sent: str
+) -> None:
     script = [make_answer(make_call("task", **handed(prompt))), DONE, DONE]
     command = {"check": {"template": "Check $ARGUMENTS, after !`git status`."}}
     async with open_scripted_project(tmp_path, script, command=command) as it:
@@ -56,7 +58,9 @@ async def test_a_slash_command_is_the_prompt_of_a_subagent(tmp_path: Path, promp
 
 async def test_several_tasks_of_one_step_run_and_each_gives_its_last_words(tmp_path: Path) -> None:
     script = [
-        make_answer(make_call("task", "a", **handed("One.")), make_call("task", "b", **handed("Two."))),
+        make_answer(
+            make_call("task", "a", **handed("One.")), make_call("task", "b", **handed("Two."))
+        ),
         answer("x"),
         answer("y"),
         DONE,
@@ -70,14 +74,22 @@ async def test_several_tasks_of_one_step_run_and_each_gives_its_last_words(tmp_p
         assert ids == {child.id for child in children(it)}
         assert {"x", "y"} == {state.output.split("\n")[2] for state in (first.state, second.state)}
         assert all('state="completed"' in text for text in it.results())
-        own = sum(entry.info.cost for entry in it.view().entries if isinstance(entry.info, AssistantMessage))
+        own = sum(
+            entry.info.cost
+            for entry in it.view().entries
+            if isinstance(entry.info, AssistantMessage)
+        )
         assert own > 0
         theirs = sum(one.cost or 0 for one in children(it))
         assert it.project.store.get_session(it.session_id).cost == pytest.approx(own + theirs)
 
 
 async def test_a_task_is_taken_up_again_by_its_id(tmp_path: Path) -> None:
-    script: list[ScriptedAnswer] = [make_answer(make_call("task", **handed("One."))), answer("x"), DONE]
+    script: list[ScriptedAnswer] = [
+        make_answer(make_call("task", **handed("One."))),
+        answer("x"),
+        DONE,
+    ]
     async with open_scripted_project(tmp_path, script, info=INFO) as it:
         await it.prompt()
         (child,) = children(it)
@@ -100,7 +112,10 @@ async def test_before_more_than_four_start_their_number_and_model_are_shown(tmp_
         turn = asyncio.ensure_future(it.prompt())
         request = await it.question()
         model = f"{INFO.provider_id}/{INFO.id}"
-        assert {key: request.metadata[key] for key in ("more", "models")} == {"more": 2, "models": [model]}
+        assert {key: request.metadata[key] for key in ("more", "models")} == {
+            "more": 2,
+            "models": [model],
+        }
         turn.cancel()
         await asyncio.wait([turn])
 
@@ -108,7 +123,8 @@ async def test_before_more_than_four_start_their_number_and_model_are_shown(tmp_
 async def test_a_task_of_another_session_is_not_taken_up(tmp_path: Path) -> None:
     script = [
         make_answer(
-            make_call("task", **handed("One.", task_id="ses_none")), make_call("task_output", task_id="ses_none")
+            make_call("task", **handed("One.", task_id="ses_none")),
+            make_call("task_output", task_id="ses_none"),
         ),
         DONE,
     ]
@@ -121,7 +137,12 @@ async def test_a_task_of_another_session_is_not_taken_up(tmp_path: Path) -> None
 
 async def test_an_unknown_or_primary_agent_is_refused_with_those_there_are(tmp_path: Path) -> None:
     script = [
-        make_answer(*(make_call("task", **{**handed("x"), "subagent_type": name}) for name in ("build", "nobody"))),
+        make_answer(
+            *(
+                make_call("task", **{**handed("x"), "subagent_type": name})
+                for name in ("build", "nobody")
+            )
+        ),
         DONE,
     ]
     async with open_scripted_project(tmp_path, script, info=INFO, permission={"task": "ask"}) as it:
@@ -130,10 +151,14 @@ async def test_an_unknown_or_primary_agent_is_refused_with_those_there_are(tmp_p
         assert all(isinstance(part.state, ToolStateError) for part in it.calls())
 
 
-async def test_a_task_in_the_background_returns_at_once_and_is_asked_about_later(tmp_path: Path) -> None:
+async def test_a_task_in_the_background_returns_at_once_and_is_asked_about_later(
+    tmp_path: Path,
+) -> None:
     slow = make_answer(make_call("bash", command="while [ ! -e go ]; do sleep 0.02; done"))
     script = [make_answer(make_call("task", **handed("One.", run_in_background=True))), slow]
-    async with open_scripted_project(tmp_path, [*script, DONE, answer("late words")], info=INFO) as it:
+    async with open_scripted_project(
+        tmp_path, [*script, DONE, answer("late words")], info=INFO
+    ) as it:
         await it.prompt()
         (child,) = children(it)
         assert f'<task id="{child.id}" state="running">' in it.results()[0]
@@ -150,7 +175,9 @@ async def test_a_task_in_the_background_returns_at_once_and_is_asked_about_later
 async def test_a_task_that_is_still_running_says_what_it_said_so_far(tmp_path: Path) -> None:
     slow = make_answer(make_call("bash", command="sleep 600"), text="Looking.")
     async with open_scripted_project(
-        tmp_path, [make_answer(make_call("task", **handed("One.", run_in_background=True))), slow, DONE], info=INFO
+        tmp_path,
+        [make_answer(make_call("task", **handed("One.", run_in_background=True))), slow, DONE],
+        info=INFO,
     ) as it:
         await it.prompt()
         (child,) = children(it)
@@ -163,7 +190,9 @@ async def test_a_task_that_is_still_running_says_what_it_said_so_far(tmp_path: P
 
 async def test_each_kind_of_subagent_can_be_denied(tmp_path: Path) -> None:
     script = [make_answer(make_call("task", **handed("x"))), DONE]
-    async with open_scripted_project(tmp_path, script, info=INFO, permission={"task": {"general": "deny"}}) as it:
+    async with open_scripted_project(
+        tmp_path, script, info=INFO, permission={"task": {"general": "deny"}}
+    ) as it:
         await it.prompt()
         assert isinstance(it.calls()[0].state, ToolStateError)
         assert children(it) == []

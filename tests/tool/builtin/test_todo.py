@@ -14,14 +14,19 @@ from tests.tool.context import make_context
 
 
 def params(*todos: tuple[str, str, str]) -> TodoWriteParams:
-    items = [{"content": content, "status": status, "priority": priority} for content, status, priority in todos]
+    items = [
+        {"content": content, "status": status, "priority": priority}
+        for content, status, priority in todos
+    ]
     return msgspec.convert({"todos": items}, TodoWriteParams)
 
 
 async def test_a_list_is_stored_shown_and_read_back(tmp_path: Path) -> None:
     ctx = make_context(tmp_path)
     seq = ctx.store.read_last_seq()
-    wanted = params(("a", "completed", "high"), ("b", "in_progress", "low"), ("c", "pending", "medium"))
+    wanted = params(
+        ("a", "completed", "high"), ("b", "in_progress", "low"), ("c", "pending", "medium")
+    )
     result = await todowrite.run(wanted, ctx)
     assert result.title == "2 todos"
     assert result.output == "3 todos: 1 done, 1 in progress, 1 pending"
@@ -65,7 +70,11 @@ async def test_permission_comes_first(tmp_path: Path) -> None:
     with pytest.raises(Denied):
         await todowrite.run(params(("a", "pending", "high")), ctx)
     assert ctx.store.list_todos(ctx.session_id) == []
-    assert (ctx.asked[0].permission, ctx.asked[0].patterns, ctx.asked[0].always) == ("todowrite", ("*",), ("*",))
+    assert (ctx.asked[0].permission, ctx.asked[0].patterns, ctx.asked[0].always) == (
+        "todowrite",
+        ("*",),
+        ("*",),
+    )
 
 
 @pytest.mark.parametrize(("status", "priority"), [("done", "high"), ("pending", "urgent")])

@@ -1,4 +1,6 @@
-"""The tool webfetch, through the toolbox, against a real server on loopback (which the context's answers allow)."""
+"""The tool webfetch, through the toolbox, against a real server on loopback (which
+the context's answers allow).
+"""
 
 import base64
 from pathlib import Path
@@ -44,10 +46,18 @@ async def test_the_questions_name_the_url_and_the_private_host(tmp_path: Path) -
     async with serving({"/": answer("x", "text/plain")}) as server:
         await call(ctx, f'{{"url": "{server.url}/", "format": "text", "timeout": 60}}')
     private, public = ctx.asked
-    assert (public.permission, public.patterns, public.always) == ("webfetch", (f"{server.url}/",), ("*",))
+    assert (public.permission, public.patterns, public.always) == (
+        "webfetch",
+        (f"{server.url}/",),
+        ("*",),
+    )
     assert public.metadata == {"url": f"{server.url}/", "format": "text", "timeout": 60}
     target = (f"127.0.0.1:{server.port}",)
-    assert (private.permission, private.patterns, private.always) == ("webfetch_private", target, target)
+    assert (private.permission, private.patterns, private.always) == (
+        "webfetch_private",
+        target,
+        target,
+    )
     assert private.metadata == {"url": f"{server.url}/", "address": "127.0.0.1 (loopback)"}
 
 
@@ -63,7 +73,9 @@ async def test_text_html_and_json_are_given_as_asked(tmp_path: Path) -> None:
     ctx = make_context(tmp_path)
     async with serving({"/": answer(HTML), "/json": json_answer({"a": 1})}) as server:
         assert (await call(ctx, f'{{"url": "{server.url}/", "format": "html"}}')).output == HTML
-        assert (await call(ctx, f'{{"url": "{server.url}/", "format": "text"}}')).output == "Hi\n\na b"
+        assert (
+            await call(ctx, f'{{"url": "{server.url}/", "format": "text"}}')
+        ).output == "Hi\n\na b"
         assert (await call(ctx, f'{{"url": "{server.url}/json"}}')).output == '{"a": 1}'
     assert server.requests[0].headers["accept"].startswith("text/html")
 
@@ -87,7 +99,10 @@ async def test_a_pdf_is_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("raw", "said"),
     [
-        (answer("<h1>No such page</h1>", status="404 Not Found"), "status 404 Not Found. Check the address"),
+        (
+            answer("<h1>No such page</h1>", status="404 Not Found"),
+            "status 404 Not Found. Check the address",
+        ),
         (answer("<h1>No such page</h1>", status="404 Not Found"), "It says: No such page"),
         (answer("", status="500 Internal Server Error"), "status 500 Internal Server Error."),
         (answer("", status="503 "), "status 503 Service Unavailable."),
@@ -97,7 +112,9 @@ async def test_a_pdf_is_read(tmp_path: Path) -> None:
         (answer("", status="304 Not Modified"), "status 304 Not Modified."),
     ],
 )
-async def test_an_error_status_is_a_failure_that_says_it(tmp_path: Path, raw: bytes, said: str) -> None:
+async def test_an_error_status_is_a_failure_that_says_it(
+    tmp_path: Path, raw: bytes, said: str
+) -> None:
     async with serving({"/x": raw}) as server:
         with pytest.raises(ToolFailure) as caught:
             await call(make_context(tmp_path), f'{{"url": "{server.url}/x"}}')
@@ -109,7 +126,9 @@ async def test_an_error_status_is_a_failure_that_says_it(tmp_path: Path, raw: by
 async def test_an_empty_page_and_a_cut_one_say_so(tmp_path: Path) -> None:
     big = answer("y" * 6_000_000, "text/plain")
     async with serving({"/": answer("", status="204 No Content"), "/big": big}) as server:
-        assert (await call(make_context(tmp_path), f'{{"url": "{server.url}/"}}')).output == "(The page is empty)"
+        assert (
+            await call(make_context(tmp_path), f'{{"url": "{server.url}/"}}')
+        ).output == "(The page is empty)"
         cut = await call(make_context(tmp_path), f'{{"url": "{server.url}/big"}}')
     assert cut.output.startswith("[Note: only the first 5 MB were read]\nyyy")
     assert (cut.metadata["truncated"], cut.metadata["bytes"]) == (True, 5 * 1024 * 1024)
@@ -123,8 +142,12 @@ async def test_binary_is_refused_with_its_type_in_the_metadata(tmp_path: Path) -
     assert caught.value.metadata["contentType"] == "application/zip"
 
 
-@pytest.mark.parametrize("url", ["file:///etc/passwd", "ftp://x/", "no url", "http://a:b@example.com/"])
-async def test_what_is_no_web_address_is_refused_before_anybody_is_asked(tmp_path: Path, url: str) -> None:
+@pytest.mark.parametrize(
+    "url", ["file:///etc/passwd", "ftp://x/", "no url", "http://a:b@example.com/"]
+)
+async def test_what_is_no_web_address_is_refused_before_anybody_is_asked(
+    tmp_path: Path, url: str
+) -> None:
     ctx = make_context(tmp_path)
     with pytest.raises(ToolFailure, match="can't be fetched"):
         await call(ctx, f'{{"url": "{url}"}}')

@@ -122,7 +122,9 @@ while True:
 
 
 @pytest.mark.parametrize("count", [100, pytest.param(10_000, marks=pytest.mark.slow)])
-async def test_a_link_that_flips_while_files_are_written_lets_no_byte_out(tmp_path: Path, count: int) -> None:
+async def test_a_link_that_flips_while_files_are_written_lets_no_byte_out(
+    tmp_path: Path, count: int
+) -> None:
     ctx = make_context(tmp_path, deny=["external_directory"])
     root, outside = ctx.workspace.root, tmp_path / "outside"
     (root / "inside").mkdir()
@@ -134,8 +136,11 @@ async def test_a_link_that_flips_while_files_are_written_lets_no_byte_out(tmp_pa
             end = time.monotonic() + 600
             while not (root / "link").is_symlink():
                 await asyncio.sleep(0.01)
-            # Both outcomes are wanted: a program that is held up leaves the link as it is for many tries.
-            while (tries < count or not any((root / "inside").iterdir())) and time.monotonic() < end:
+            # Both outcomes are wanted: a program that is held up leaves the link
+            # as it is for many tries.
+            while (
+                tries < count or not any((root / "inside").iterdir())
+            ) and time.monotonic() < end:
                 with suppress(Denied, ToolFailure):
                     await run(ctx, f"link/{tries}", "data")
                 tries += 1

@@ -29,7 +29,9 @@ def pdf(*pages: str) -> bytes:
     start = out.tell()
     out.write(f"xref\n0 {len(objects) + 1}\n0000000000 65535 f \n".encode())
     out.write("".join(f"{place:010} 00000 n \n" for place in places).encode())
-    out.write(f"trailer << /Size {len(objects) + 1} /Root 1 0 R >>\nstartxref\n{start}\n%%EOF\n".encode())
+    out.write(
+        f"trailer << /Size {len(objects) + 1} /Root 1 0 R >>\nstartxref\n{start}\n%%EOF\n".encode()
+    )
     return out.getvalue()
 
 
@@ -50,5 +52,7 @@ def png(width: int = 2, height: int = 1) -> bytes:
         (b"IDAT", zlib.compress(rows)),
         (b"IEND", b""),
     ]
-    parts = (struct.pack(">I", len(d)) + k + d + struct.pack(">I", zlib.crc32(k + d)) for k, d in chunks)
+    parts = (
+        struct.pack(">I", len(d)) + k + d + struct.pack(">I", zlib.crc32(k + d)) for k, d in chunks
+    )
     return b"\x89PNG\r\n\x1a\n" + b"".join(parts)

@@ -38,10 +38,22 @@ TEXT = b"some text " * 500
         ("deflate", zlib.compress(TEXT)),
         ("deflate", bare(TEXT)),
     ],
-    # A packed text holds the second in which it was packed: no name for a test, which each worker makes anew.
-    ids=["plain", "identity", "gzip", "x-gzip", "two gzips", "padded gzip", "deflate", "bare deflate"],
+    # A packed text holds the second in which it was packed: no name for a test,
+    # which each worker makes anew.
+    ids=[
+        "plain",
+        "identity",
+        "gzip",
+        "x-gzip",
+        "two gzips",
+        "padded gzip",
+        "deflate",
+        "bare deflate",
+    ],
 )
-async def test_every_packing_is_undone_however_it_is_split(encoding: str, data: bytes, size: int) -> None:
+async def test_every_packing_is_undone_however_it_is_split(
+    encoding: str, data: bytes, size: int
+) -> None:
     assert await read_body(chunks(data, size), encoding, 10_000) == Body(TEXT)
 
 
@@ -73,7 +85,9 @@ async def test_members_without_content_do_not_go_on_for_ever() -> None:
     assert await read_body(endless(), "gzip", 100_000) == Body(b"", is_cut=True)
 
 
-@pytest.mark.parametrize(("encoding", "data"), [("br", b"xx"), ("zstd", b"xx"), ("gzip, gzip", b"xx")])
+@pytest.mark.parametrize(
+    ("encoding", "data"), [("br", b"xx"), ("zstd", b"xx"), ("gzip, gzip", b"xx")]
+)
 async def test_a_packing_that_was_not_asked_for_is_named(encoding: str, data: bytes) -> None:
     with pytest.raises(ToolFailure, match=encoding):
         await read_body(chunks(data), encoding, 100)

@@ -24,18 +24,45 @@ from codeloop.tool.web.charset import decode_page
         ("中文".encode("gb18030"), "text/html; charset=gb2312", "中文", "gb18030"),
         ("한국".encode("euc-kr"), "text/html; charset=euc-kr", "한국", "cp949"),
         ("日本①".encode("cp932"), "text/html; charset=Windows-31J", "日本①", "cp932"),
-        ("привет".encode("mac-cyrillic"), "text/html; charset=x-mac-cyrillic", "привет", "mac-cyrillic"),
+        (
+            "привет".encode("mac-cyrillic"),
+            "text/html; charset=x-mac-cyrillic",
+            "привет",
+            "mac-cyrillic",
+        ),
         ("שלום".encode("iso-8859-8"), "text/html; charset=iso-8859-8-i", "שלום", "iso8859-8"),
         ("é".encode("utf-16-le"), "text/plain; charset=utf-16", "é", "utf-16-le"),
         (codecs.BOM_UTF8 + "é".encode(), "text/html; charset=cp1251", "é", "utf-8"),
-        (codecs.BOM_UTF16_LE + "é".encode("utf-16-le"), "text/html; charset=utf-8", "é", "utf-16-le"),
+        (
+            codecs.BOM_UTF16_LE + "é".encode("utf-16-le"),
+            "text/html; charset=utf-8",
+            "é",
+            "utf-16-le",
+        ),
         (codecs.BOM_UTF16_BE + "é".encode("utf-16-be"), "text/html", "é", "utf-16-be"),
         (codecs.BOM_UTF32_LE + "é".encode("utf-32-le"), "text/html", "é", "utf-32-le"),
-        ('<meta charset="koi8-r">д'.encode("koi8-r"), "text/html", '<meta charset="koi8-r">д', "koi8-r"),
-        ("<meta charset=utf-8>д".encode(), "text/html; charset=utf-8", "<meta charset=utf-8>д", "utf-8"),
-        ("<meta charset=koi8-r>д".encode(), "text/html; charset=utf-8", "<meta charset=koi8-r>д", "utf-8"),
         (
-            '<META HTTP-EQUIV="Content-Type" CONTENT="text/html; charset=windows-1251">д'.encode("cp1251"),
+            '<meta charset="koi8-r">д'.encode("koi8-r"),
+            "text/html",
+            '<meta charset="koi8-r">д',
+            "koi8-r",
+        ),
+        (
+            "<meta charset=utf-8>д".encode(),
+            "text/html; charset=utf-8",
+            "<meta charset=utf-8>д",
+            "utf-8",
+        ),
+        (
+            "<meta charset=koi8-r>д".encode(),
+            "text/html; charset=utf-8",
+            "<meta charset=koi8-r>д",
+            "utf-8",
+        ),
+        (
+            '<META HTTP-EQUIV="Content-Type" CONTENT="text/html; charset=windows-1251">д'.encode(
+                "cp1251"
+            ),
             "text/html",
             '<META HTTP-EQUIV="Content-Type" CONTENT="text/html; charset=windows-1251">д',
             "cp1251",
@@ -54,9 +81,14 @@ def test_a_page_is_read_in_its_charset(data: bytes, header: str, text: str, name
     assert decode_page(data, header) == (text, name)
 
 
-@pytest.mark.parametrize("label", ["hex", "zlib", "base64", "rot13", "utf-7", "unicode_escape", "punycode", "idna"])
+@pytest.mark.parametrize(
+    "label", ["hex", "zlib", "base64", "rot13", "utf-7", "unicode_escape", "punycode", "idna"]
+)
 def test_a_codec_that_is_no_charset_is_not_used(label: str) -> None:
-    assert decode_page(b"+ADw-41\\u0041", f"text/html; charset={label}") == ("+ADw-41\\u0041", "utf-8")
+    assert decode_page(b"+ADw-41\\u0041", f"text/html; charset={label}") == (
+        "+ADw-41\\u0041",
+        "utf-8",
+    )
 
 
 def test_a_cut_last_character_does_not_make_utf8_something_else() -> None:

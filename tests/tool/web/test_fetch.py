@@ -1,4 +1,6 @@
-"""The guarded client against real servers: what is asked, where it connects, what it never sends on."""
+"""The guarded client against real servers: what is asked, where it connects,
+what it never sends on.
+"""
 
 import asyncio
 import gzip
@@ -29,7 +31,9 @@ PUBLIC, OTHER = "93.184.216.34", "151.101.1.69"
 
 @pytest.fixture(autouse=True)
 def patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A busy machine may need longer to connect to a server of the same process than other hosts are given."""
+    """A busy machine may need longer to connect to a server of the same process
+    than other hosts are given.
+    """
     monkeypatch.setattr(fetch, "WEB_CONNECT", replace(WEB_CONNECT, value=60_000))
     monkeypatch.setattr(fetch, "WEB_UPGRADE", replace(WEB_UPGRADE, value=60_000))
 
@@ -84,16 +88,22 @@ async def get(
     url: str, internet: Internet | None = None, person: Person | None = None, *, seconds: float = 60
 ) -> FetchResponse:
     network = internet.network if internet is not None else Network()
-    return await fetch_url(FetchRequest(url, "*/*", seconds, {"url": url}), (person or Person()).ask, network)
+    return await fetch_url(
+        FetchRequest(url, "*/*", seconds, {"url": url}), (person or Person()).ask, network
+    )
 
 
 @pytest.mark.parametrize(("url", "address"), SPELLINGS)
-async def test_no_spelling_of_a_local_address_is_connected_to_without_leave(url: str, address: str) -> None:
+async def test_no_spelling_of_a_local_address_is_connected_to_without_leave(
+    url: str, address: str
+) -> None:
     person, internet = Person(refuses=("webfetch_private",)), Internet()
     with pytest.raises(Denied):
         await get(url, internet, person)
     need = person.asked[0]
-    assert (person.questions, len(person.asked)) == (1, 2), "no second question is about the same page"
+    assert (person.questions, len(person.asked)) == (1, 2), (
+        "no second question is about the same page"
+    )
     shown = f"[{address}]:80" if ":" in address else f"{address}:80"
     assert (need.patterns, need.always) == ((shown,), (shown,))
     assert address in need.metadata["address"]
@@ -102,9 +112,18 @@ async def test_no_spelling_of_a_local_address_is_connected_to_without_leave(url:
 
 @pytest.mark.parametrize(
     "addresses",
-    [["127.0.0.1"], [PUBLIC, "10.0.0.5"], ["::1"], ["fd00::1", PUBLIC], ["169.254.169.254"], ["::ffff:127.0.0.1"]],
+    [
+        ["127.0.0.1"],
+        [PUBLIC, "10.0.0.5"],
+        ["::1"],
+        ["fd00::1", PUBLIC],
+        ["169.254.169.254"],
+        ["::ffff:127.0.0.1"],
+    ],
 )
-async def test_a_name_with_any_address_that_is_not_public_is_asked_about(addresses: list[str]) -> None:
+async def test_a_name_with_any_address_that_is_not_public_is_asked_about(
+    addresses: list[str],
+) -> None:
     person, internet = Person(refuses=("webfetch_private",)), Internet({"rebind.test": addresses})
     with pytest.raises(Denied):
         await get("https://rebind.test/x", internet, person)
@@ -119,10 +138,15 @@ async def test_a_name_that_no_server_of_others_is_asked_for_is_one_question_with
 ) -> None:
     (tmp_path / "hosts").write_text("127.0.0.1 localhost\n10.0.0.5\tother App.example.com # mine\n")
     person, internet = Person(), Internet({host: ["10.0.0.5"]})
-    network = Network({}, internet.resolve, ssl.create_default_context, internet.dial, tmp_path / "hosts")
+    network = Network(
+        {}, internet.resolve, ssl.create_default_context, internet.dial, tmp_path / "hosts"
+    )
     with pytest.raises(ToolFailure, match="can't be reached"):
         await fetch_url(FetchRequest(f"http://{host}/", "*/*", 60, {}), person.ask, network)
-    assert (person.questions, [need.permission for need in person.asked]) == (1, ["webfetch_private", "webfetch"])
+    assert (person.questions, [need.permission for need in person.asked]) == (
+        1,
+        ["webfetch_private", "webfetch"],
+    )
     assert "10.0.0.5" in person.asked[0].metadata["address"]
     assert "agreed" not in person.asked[0].metadata
 
@@ -158,14 +182,18 @@ async def test_the_checked_address_is_dialled_whatever_a_second_look_up_would_sa
 
         network = Network({}, rebinding, ssl.create_default_context, internet.dial)
         person = Person()
-        fetched = await fetch_url(FetchRequest("http://rebind.test:8080/", "*/*", 60, {}), person.ask, network)
+        fetched = await fetch_url(
+            FetchRequest("http://rebind.test:8080/", "*/*", 60, {}), person.ask, network
+        )
     assert fetched.data == b"public"
     assert (internet.looked_up, internet.dialled) == (["rebind.test"], [(PUBLIC, 8080)])
     assert server.requests[0].headers["host"] == "rebind.test:8080"
     assert person.patterns("webfetch_private") == []
 
 
-async def test_a_name_that_was_allowed_with_one_private_address_is_asked_about_again_with_another() -> None:
+async def test_a_name_that_was_allowed_with_one_private_address_is_asked_about_again_with_another() -> (
+    None
+):
     async with serving({"/": redirect("/next")}) as server:
         internet = Internet(ports={("10.0.0.5", 8080): server.port})
         answers = iter([["10.0.0.5"], ["169.254.169.254"]])
@@ -176,8 +204,12 @@ async def test_a_name_that_was_allowed_with_one_private_address_is_asked_about_a
         network = Network({}, rebinding, ssl.create_default_context, internet.dial)
         person = Person()
         with pytest.raises(ToolFailure):
-            await fetch_url(FetchRequest("http://rebind.test:8080/", "*/*", 60, {}), person.ask, network)
-    shown = [need.metadata["address"] for need in person.asked if need.permission == "webfetch_private"]
+            await fetch_url(
+                FetchRequest("http://rebind.test:8080/", "*/*", 60, {}), person.ask, network
+            )
+    shown = [
+        need.metadata["address"] for need in person.asked if need.permission == "webfetch_private"
+    ]
     assert shown == ["10.0.0.5 (private)", "169.254.169.254 (a cloud's metadata service)"]
 
 
@@ -192,11 +224,16 @@ async def test_a_name_that_was_allowed_with_one_private_address_is_asked_about_a
         ("http://inside.test:9/", "inside.test:9"),
     ],
 )
-async def test_a_redirect_to_a_place_that_is_not_public_is_asked_about(location: str, pattern: str) -> None:
+async def test_a_redirect_to_a_place_that_is_not_public_is_asked_about(
+    location: str, pattern: str
+) -> None:
     location = location.replace("//inside.test/", "//inside.test:8080/")
     async with serving({"/": redirect(location)}) as server:
         names = {"out.test": [PUBLIC], "inside.test": ["10.1.1.1"]}
-        person, internet = Person(refuses=("webfetch_private",)), Internet(names, {(PUBLIC, 8080): server.port})
+        person, internet = (
+            Person(refuses=("webfetch_private",)),
+            Internet(names, {(PUBLIC, 8080): server.port}),
+        )
         with pytest.raises(Denied):
             await get("http://out.test:8080/", internet, person)
     assert person.patterns("webfetch_private") == [(pattern,)]
@@ -212,7 +249,9 @@ async def test_every_hop_is_asked_for_as_a_url_too() -> None:
     assert person.patterns("webfetch_private") == [(f"127.0.0.1:{server.port}",)]
 
 
-@pytest.mark.parametrize("location", ["file:///etc/passwd", "ftp://x.test/", "http://u:p@x.test/", "gopher://x/"])
+@pytest.mark.parametrize(
+    "location", ["file:///etc/passwd", "ftp://x.test/", "http://u:p@x.test/", "gopher://x/"]
+)
 async def test_a_redirect_to_anything_but_plain_http_is_refused(location: str) -> None:
     async with serving({"/": redirect(location)}) as server:
         with pytest.raises(ToolFailure, match="can't be fetched"):
@@ -227,14 +266,18 @@ async def test_ten_redirects_are_followed_and_eleven_are_not() -> None:
             await get(f"{server.url}/0")
 
 
-@pytest.mark.parametrize("status", ["301 Moved", "302 Found", "303 See", "307 Temporary", "308 Permanent"])
+@pytest.mark.parametrize(
+    "status", ["301 Moved", "302 Found", "303 See", "307 Temporary", "308 Permanent"]
+)
 async def test_every_kind_of_redirect_is_followed_by_get(status: str) -> None:
     async with serving({"/": redirect("/end", status), "/end": answer("end")}) as server:
         assert (await get(f"{server.url}/")).data == b"end"
     assert [request.method for request in server.requests] == ["GET", "GET"]
 
 
-async def test_nothing_of_the_person_is_sent_along(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_nothing_of_the_person_is_sent_along(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / ".netrc").write_text("machine 127.0.0.1 login me password hunter2\n")
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("NETRC", str(tmp_path / ".netrc"))
@@ -250,7 +293,9 @@ async def test_nothing_of_the_person_is_sent_along(tmp_path: Path, monkeypatch: 
 
 
 async def endless(_: Request, writer: asyncio.StreamWriter) -> None:
-    writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 10000000000\r\n\r\n")
+    writer.write(
+        b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 10000000000\r\n\r\n"
+    )
     while True:
         writer.write(b"x" * 65536)
         await writer.drain()
@@ -270,7 +315,12 @@ async def test_a_bomb_is_cut_at_five_megabytes() -> None:
 
 
 @pytest.mark.parametrize(
-    "head", [b"HTTP/1.1 200 OK\r\nContent-Length: 99999\r\n\r\n", b"HTTP/1.1 200 OK\r\nX-Endless: ", b"HTTP/1.1 302 "]
+    "head",
+    [
+        b"HTTP/1.1 200 OK\r\nContent-Length: 99999\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nX-Endless: ",
+        b"HTTP/1.1 302 ",
+    ],
 )
 async def test_a_server_that_drips_is_left_at_the_deadline(head: bytes) -> None:
     async def drip(_: Request, writer: asyncio.StreamWriter) -> None:
@@ -285,7 +335,9 @@ async def test_a_server_that_drips_is_left_at_the_deadline(head: bytes) -> None:
             await get(f"{server.url}/", seconds=0.2)
 
 
-async def test_the_deadline_holds_over_all_hops_but_not_while_a_person_thinks(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_deadline_holds_over_all_hops_but_not_while_a_person_thinks(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     clock, thought = time.monotonic, 0.0
 
     async def slow(request: Request, writer: asyncio.StreamWriter) -> None:
@@ -309,7 +361,13 @@ async def test_the_deadline_holds_over_all_hops_but_not_while_a_person_thinks(mo
 
 
 @pytest.mark.parametrize(
-    "raw", [b"", b"nonsense\r\n\r\n", b"HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\nshort", b"HTTP/9 999999\r\n\r\n"]
+    "raw",
+    [
+        b"",
+        b"nonsense\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\nshort",
+        b"HTTP/9 999999\r\n\r\n",
+    ],
 )
 async def test_a_broken_answer_is_a_clear_failure(raw: bytes) -> None:
     async with serving({"/": raw}) as server:
@@ -345,21 +403,44 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Certificate:
         pytest.skip("needs the program openssl to make a certificate")
     folder = tmp_path_factory.mktemp("tls")
     key, cert = folder / "key.pem", folder / "cert.pem"
-    command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
-    command += ["-subj", "/CN=x", "-addext", "subjectAltName=DNS:secure.test", "-keyout", str(key), "-out", str(cert)]
+    command = [
+        "openssl",
+        "req",
+        "-x509",
+        "-newkey",
+        "ec",
+        "-pkeyopt",
+        "ec_paramgen_curve:prime256v1",
+        "-nodes",
+    ]
+    command += [
+        "-subj",
+        "/CN=x",
+        "-addext",
+        "subjectAltName=DNS:secure.test",
+        "-keyout",
+        str(key),
+        "-out",
+        str(cert),
+    ]
     subprocess.run(command, check=True, capture_output=True, stdin=subprocess.DEVNULL)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(cert, key)
     return Certificate(context, ssl.create_default_context(cafile=str(cert)))
 
 
-async def test_tls_names_and_verifies_the_host_though_the_address_is_dialled(certificate: Certificate) -> None:
+async def test_tls_names_and_verifies_the_host_though_the_address_is_dialled(
+    certificate: Certificate,
+) -> None:
     async with serving({"/": answer("safe")}, certificate.serving) as server:
         names = {"secure.test": [PUBLIC], "wrong.test": [PUBLIC]}
         internet = Internet(names, {(PUBLIC, 443): server.port}, tls=certificate.trusting)
         fetched = await get("https://secure.test/", internet)
         assert (fetched.url, fetched.data) == ("https://secure.test/", b"safe")
-        assert (server.requests[0].headers["host"], server.requests[0].sni) == ("secure.test", "secure.test")
+        assert (server.requests[0].headers["host"], server.requests[0].sni) == (
+            "secure.test",
+            "secure.test",
+        )
         with pytest.raises(ToolFailure, match="certificate verify failed"):
             await get("https://wrong.test/", internet)
 
@@ -367,7 +448,10 @@ async def test_tls_names_and_verifies_the_host_though_the_address_is_dialled(cer
 async def test_http_becomes_https_for_a_public_host(certificate: Certificate) -> None:
     async with serving({"/x": answer("safe")}, certificate.serving) as secure, serving({}) as plain:
         ports = {(PUBLIC, 443): secure.port, (PUBLIC, 80): plain.port}
-        person, internet = Person(), Internet({"secure.test": [PUBLIC]}, ports, tls=certificate.trusting)
+        person, internet = (
+            Person(),
+            Internet({"secure.test": [PUBLIC]}, ports, tls=certificate.trusting),
+        )
         fetched = await get("http://secure.test/x", internet, person)
     assert (fetched.url, fetched.data) == ("https://secure.test/x", b"safe")
     assert plain.connections == 0
@@ -375,7 +459,9 @@ async def test_http_becomes_https_for_a_public_host(certificate: Certificate) ->
 
 
 @pytest.mark.parametrize("has_tls", [True, False])
-async def test_http_is_used_when_https_can_not_be_reached(certificate: Certificate, *, has_tls: bool) -> None:
+async def test_http_is_used_when_https_can_not_be_reached(
+    certificate: Certificate, *, has_tls: bool
+) -> None:
     async with serving({"/x": answer("plain")}) as plain, serving({}, certificate.serving) as wrong:
         ports = {(PUBLIC, 80): plain.port} | ({(PUBLIC, 443): wrong.port} if has_tls else {})
         internet = Internet({"other.test": [PUBLIC]}, ports, tls=certificate.trusting)
@@ -384,22 +470,39 @@ async def test_http_is_used_when_https_can_not_be_reached(certificate: Certifica
     assert internet.dialled == [(PUBLIC, 443), (PUBLIC, 80)]
 
 
-async def test_a_site_that_leads_from_https_to_http_is_followed_and_it_is_said(certificate: Certificate) -> None:
+async def test_a_site_that_leads_from_https_to_http_is_followed_and_it_is_said(
+    certificate: Certificate,
+) -> None:
     back: dict[str, bytes] = {"/x": redirect("http://secure.test/x")}
-    async with serving(back, certificate.serving) as secure, serving({"/x": answer("plain")}) as plain:
+    async with (
+        serving(back, certificate.serving) as secure,
+        serving({"/x": answer("plain")}) as plain,
+    ):
         ports = {(PUBLIC, 443): secure.port, (PUBLIC, 80): plain.port}
         fetched = await get(
-            "https://secure.test/x", Internet({"secure.test": [PUBLIC]}, ports, tls=certificate.trusting)
+            "https://secure.test/x",
+            Internet({"secure.test": [PUBLIC]}, ports, tls=certificate.trusting),
         )
     assert fetched.data == b"plain"
-    assert fetched.notes == ("https://secure.test/x redirected from HTTPS to plain HTTP: http://secure.test/x",)
+    assert fetched.notes == (
+        "https://secure.test/x redirected from HTTPS to plain HTTP: http://secure.test/x",
+    )
 
 
 async def test_private_hosts_and_named_ports_are_not_upgraded() -> None:
     async with serving({"/": answer("ok")}) as server:
-        ports = {("10.0.0.1", 80): server.port, (PUBLIC, 8080): server.port, (PUBLIC, 80): server.port}
+        ports = {
+            ("10.0.0.1", 80): server.port,
+            (PUBLIC, 8080): server.port,
+            (PUBLIC, 80): server.port,
+        }
         internet = Internet({"inside.test": ["10.0.0.1"], "out.test": [PUBLIC]}, ports)
-        for url in ("http://inside.test/", "http://out.test:8080/", "http://out.test:80/", f"http://{PUBLIC}/"):
+        for url in (
+            "http://inside.test/",
+            "http://out.test:8080/",
+            "http://out.test:80/",
+            f"http://{PUBLIC}/",
+        ):
             assert (await get(url, internet)).data == b"ok"
     assert 443 not in {port for _, port in internet.dialled}
 
@@ -407,7 +510,9 @@ async def test_private_hosts_and_named_ports_are_not_upgraded() -> None:
 async def test_a_proxy_of_the_environment_is_used_after_the_name_was_checked() -> None:
     async with serving({"http://out.test:8080/x": answer("by proxy")}) as proxy:
         environment = {"http_proxy": proxy.url, "no_proxy": "inside.test"}
-        internet = Internet({"out.test": [PUBLIC], "local.test": ["10.0.0.1"]}, environment=environment)
+        internet = Internet(
+            {"out.test": [PUBLIC], "local.test": ["10.0.0.1"]}, environment=environment
+        )
         person = Person()
         assert (await get("http://out.test:8080/x", internet, person)).data == b"by proxy"
         assert internet.looked_up == ["out.test"]
@@ -420,7 +525,9 @@ async def test_a_proxy_of_the_environment_is_used_after_the_name_was_checked() -
 async def test_a_name_that_only_the_proxy_knows_is_asked_about() -> None:
     person = Person(refuses=("webfetch_private",))
     with pytest.raises(Denied):
-        await get("https://hidden.test/", Internet(environment={"ALL_PROXY": "127.0.0.1:1"}), person)
+        await get(
+            "https://hidden.test/", Internet(environment={"ALL_PROXY": "127.0.0.1:1"}), person
+        )
     assert person.asked[-1].metadata["address"] == "unknown (only the proxy can look the name up)"
 
 

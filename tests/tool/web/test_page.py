@@ -33,7 +33,10 @@ async def shown(data: bytes | str, kind: str, page_format: PageFormat = "markdow
 async def test_html_becomes_markdown_with_absolute_links_and_without_scripts() -> None:
     text = (await shown(HTML, "text/html; charset=utf-8")).text
     assert "# Head & shoulders" in text
-    assert "A **bold** [link](https://example.com/docs/next.html), [other](https://other.org/x)." in text
+    assert (
+        "A **bold** [link](https://example.com/docs/next.html), [other](https://other.org/x)."
+        in text
+    )
     assert "![pic](https://example.com/docs/pic.png)" in text
     assert "```py\ndef f():\n    return 1 < 2\n```" in text
     assert "| 1 | 2 |" in text
@@ -182,7 +185,9 @@ async def test_an_error_page_is_converted_within_its_time_too() -> None:
 
 
 async def test_what_is_cut_is_said_for_text_and_refused_for_documents() -> None:
-    page = await convert_page(PageSource(URL, "text/plain", b"abc", is_cut=True), "text", ENVIRONMENT)
+    page = await convert_page(
+        PageSource(URL, "text/plain", b"abc", is_cut=True), "text", ENVIRONMENT
+    )
     assert page.note == "only the first 5 MB were read"
     for data in (pdf("x"), png()):
         with pytest.raises(ToolFailure, match="more than 5 MB"):
@@ -191,9 +196,16 @@ async def test_what_is_cut_is_said_for_text_and_refused_for_documents() -> None:
 
 async def test_the_text_of_an_error_page_is_one_line_and_never_bytes() -> None:
     assert (
-        await extract_error_text(PageSource(URL, "text/html", b"<h1>Not\nfound</h1><script>x()</script>"), ENVIRONMENT)
+        await extract_error_text(
+            PageSource(URL, "text/html", b"<h1>Not\nfound</h1><script>x()</script>"), ENVIRONMENT
+        )
         == "Not found"
     )
-    assert await extract_error_text(PageSource(URL, "application/json", b'{"a":\n 1}'), ENVIRONMENT) == '{"a": 1}'
+    assert (
+        await extract_error_text(PageSource(URL, "application/json", b'{"a":\n 1}'), ENVIRONMENT)
+        == '{"a": 1}'
+    )
     assert await extract_error_text(PageSource(URL, "image/png", png()), ENVIRONMENT) == ""
-    assert await extract_error_text(PageSource(URL, "application/zip", b"PK\0\0"), ENVIRONMENT) == ""
+    assert (
+        await extract_error_text(PageSource(URL, "application/zip", b"PK\0\0"), ENVIRONMENT) == ""
+    )

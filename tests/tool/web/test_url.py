@@ -51,14 +51,62 @@ SPELLINGS = [
     ("http://[ff02::1]/", "ff02::1"),
 ]
 REFUSED = [
-    *("file:///etc/passwd", "FILE:///etc/passwd", "ftp://example.com/", "gopher://127.0.0.1:70/", "data:text/html,x"),
-    *("javascript:alert(1)", "example.com", "//example.com/", "", "http://", "http:///path", "https://:443/"),
-    *("http://user@127.0.0.1/", "http://example.com@127.0.0.1/", "http://a:b@example.com/", "http://@example.com/"),
-    *("http://127.0.0.1\\@example.com/", "http://example.com\\.evil/", "http://exa\tmple.com/", "http://a\nb/"),
-    *("http://127%2e0.0.1/", "http://exa mple.com/", "http://a..b/", "http://127.0.0.1../", "http://256.1.1.1/"),
-    *("http://1.2.3.4.5/", "http://0x100000000/", "http://1.2.3.999/", "http://09.1.1.1/", "http://[fe80::1%25eth0]/"),
-    *("http://[::1/", "http://[::1]evil/", "http://[v1.x]/", "http://a:99999/", "http://a:0/", "http://a:b/"),
-    *("http://x\u202ey/", "http://a\u2100b/", f"http://{'a' * 64}.com/", f"http://example.com/{'a' * 9000}"),
+    *(
+        "file:///etc/passwd",
+        "FILE:///etc/passwd",
+        "ftp://example.com/",
+        "gopher://127.0.0.1:70/",
+        "data:text/html,x",
+    ),
+    *(
+        "javascript:alert(1)",
+        "example.com",
+        "//example.com/",
+        "",
+        "http://",
+        "http:///path",
+        "https://:443/",
+    ),
+    *(
+        "http://user@127.0.0.1/",
+        "http://example.com@127.0.0.1/",
+        "http://a:b@example.com/",
+        "http://@example.com/",
+    ),
+    *(
+        "http://127.0.0.1\\@example.com/",
+        "http://example.com\\.evil/",
+        "http://exa\tmple.com/",
+        "http://a\nb/",
+    ),
+    *(
+        "http://127%2e0.0.1/",
+        "http://exa mple.com/",
+        "http://a..b/",
+        "http://127.0.0.1../",
+        "http://256.1.1.1/",
+    ),
+    *(
+        "http://1.2.3.4.5/",
+        "http://0x100000000/",
+        "http://1.2.3.999/",
+        "http://09.1.1.1/",
+        "http://[fe80::1%25eth0]/",
+    ),
+    *(
+        "http://[::1/",
+        "http://[::1]evil/",
+        "http://[v1.x]/",
+        "http://a:99999/",
+        "http://a:0/",
+        "http://a:b/",
+    ),
+    *(
+        "http://x\u202ey/",
+        "http://a\u2100b/",
+        f"http://{'a' * 64}.com/",
+        f"http://example.com/{'a' * 9000}",
+    ),
 ]
 
 
@@ -81,7 +129,9 @@ def test_a_refusal_never_shows_the_password() -> None:
     assert "hunter2" not in str(caught.value)
 
 
-@pytest.mark.parametrize("url", ["http://0x08080808/", "http://134744072/", "http://8.8.2056/", "http://8.8.8.8./"])
+@pytest.mark.parametrize(
+    "url", ["http://0x08080808/", "http://134744072/", "http://8.8.2056/", "http://8.8.8.8./"]
+)
 def test_a_public_address_in_a_strange_spelling_is_disguised(url: str) -> None:
     assert parse_url(url).host == "8.8.8.8"
     assert parse_url(url).is_disguised
@@ -111,7 +161,10 @@ def test_any_text_is_read_or_refused(text: str) -> None:
         ("http://example.com:80", "http://example.com"),
         ("http://example.com:8080/x", "http://example.com:8080/x"),
         ("https://example.com./x", "https://example.com/x"),
-        ("https://bücher.example/ä ö?q=ü", "https://xn--bcher-kva.example/%C3%A4%20%C3%B6?q=%C3%BC"),
+        (
+            "https://bücher.example/ä ö?q=ü",
+            "https://xn--bcher-kva.example/%C3%A4%20%C3%B6?q=%C3%BC",
+        ),
         ("https://example.com/a%20b", "https://example.com/a%20b"),
         ("http://[2606:4700:0::1111]:81/", "http://[2606:4700::1111]:81/"),
         ("  https://example.com/  ", "https://example.com/"),

@@ -30,11 +30,20 @@ class Played:
     def screen(self) -> str:
         """Return the text on the screen, without blanks at the ends of its rows."""
         strips = self.ui.screen._compositor.render_strips()
-        return "\n".join("".join(segment.text for segment in strip).rstrip() for strip in strips).rstrip()
+        return "\n".join(
+            "".join(segment.text for segment in strip).rstrip() for strip in strips
+        ).rstrip()
 
     async def type(self, text: str, *keys: str) -> None:
         """Type a text, then press keys."""
-        names = {" ": "space", "/": "slash", ".": "full_stop", "\n": "ctrl+j", "!": "exclamation_mark", "-": "minus"}
+        names = {
+            " ": "space",
+            "/": "slash",
+            ".": "full_stop",
+            "\n": "ctrl+j",
+            "!": "exclamation_mark",
+            "-": "minus",
+        }
         await self.pilot.press(*(names.get(char, char) for char in text), *keys)
 
     async def click(self, words: str) -> None:
@@ -57,7 +66,9 @@ class Played:
         await self.until(lambda: all(text in self.screen() for text in texts))
 
     async def answered(self, *texts: str) -> None:
-        """Wait until texts are on the screen and their turn is over, which it is later: before, nothing is undone."""
+        """Wait until texts are on the screen and their turn is over, which it is later: before,
+        nothing is undone.
+        """
         await self.sees(*texts)
         await self.until(lambda: self.ui.tab.view is not None and not self.ui.tab.view.is_busy)
 
@@ -73,7 +84,9 @@ async def played(
     opening: asyncio.Event | None = None,
     **launch: Any,
 ) -> AsyncGenerator[Played]:
-    """Run the UI over a project; `session`: the one to resume, `opening`: what the project's opening waits for."""
+    """Run the UI over a project; `session`: the one to resume,
+    `opening`: what the project's opening waits for.
+    """
 
     def attachment(path: Path) -> FilePartInput:
         return FilePartInput(mime="text/plain", url=path.as_uri())

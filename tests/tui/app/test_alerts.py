@@ -32,7 +32,12 @@ async def test_a_subagents_question_calls_the_user_and_the_end_of_its_turn_does_
         child = replace(view.session, id="ses_child", parent_id=view.session.id)
         assert view.children.update(child)
         request = PermissionRequest(
-            id="per_1", session_id=child.id, permission="bash", patterns=["ls"], metadata={}, always=[]
+            id="per_1",
+            session_id=child.id,
+            permission="bash",
+            patterns=["ls"],
+            metadata={},
+            always=[],
         )
         asked = PermissionAsked(properties=request)
         view.apply_event(asked)

@@ -1,4 +1,6 @@
-"""What stands beside a conversation: changed files with their diffs, what is undone, the servers."""
+"""What stands beside a conversation: changed files with their diffs, what is undone,
+the servers.
+"""
 
 import asyncio
 from pathlib import Path
@@ -22,12 +24,17 @@ from tests.tui.stored.play import stored
 
 
 @pytest.mark.slow
-async def test_changed_files_are_listed_and_one_is_read_over_the_whole_screen(tmp_path: Path) -> None:
+async def test_changed_files_are_listed_and_one_is_read_over_the_whole_screen(
+    tmp_path: Path,
+) -> None:
     answers = [
         make_answer(make_call("write", filePath="new.txt", content="one\ntwo\n")),
         ScriptedAnswer(text="Written."),
     ]
-    async with open_scripted_project(tmp_path, answers) as desk, played(desk, tmp_path / "state", size=(120, 30)) as ui:
+    async with (
+        open_scripted_project(tmp_path, answers) as desk,
+        played(desk, tmp_path / "state", size=(120, 30)) as ui,
+    ):
         await ui.type("write it", "enter")
         await ui.answered("Written.", "Changed files (1)")
         await ui.type("/diff", "enter")
@@ -42,9 +49,14 @@ async def test_changed_files_are_listed_and_one_is_read_over_the_whole_screen(tm
 
 
 @pytest.mark.slow
-async def test_a_redo_that_is_typed_brings_back_the_prompt_that_is_still_undone(tmp_path: Path) -> None:
+async def test_a_redo_that_is_typed_brings_back_the_prompt_that_is_still_undone(
+    tmp_path: Path,
+) -> None:
     answers = [ScriptedAnswer(text=f"Answer {number}.") for number in (1, 2)]
-    async with open_scripted_project(tmp_path, answers) as desk, played(desk, tmp_path / "state") as ui:
+    async with (
+        open_scripted_project(tmp_path, answers) as desk,
+        played(desk, tmp_path / "state") as ui,
+    ):
         for number in (1, 2):
             await ui.type(f"prompt {number}", "enter")
             await ui.answered(f"Answer {number}.")
@@ -64,29 +76,44 @@ async def test_the_sidebar_hears_what_becomes_of_a_server_and_says_why(tmp_path:
     client.answers["mcp.status"] = {"tracker": {"status": "disabled", "state": "configured"}}
     async with stored(tmp_path, size=(140, 40), client=client) as it:
         await it.sees("tracker not looked at yet")
-        client.answers["mcp.status"] = {"tracker": {"status": "failed", "error": "no such program is installed"}}
+        client.answers["mcp.status"] = {
+            "tracker": {"status": "failed", "error": "no such program is installed"}
+        }
         it.say(McpToolsChanged(properties=McpServerName(server="tracker")))
         await it.sees("tracker failed", "  no such program is installed")
 
 
 async def test_a_message_for_the_person_is_shown(tmp_path: Path) -> None:
     async with stored(tmp_path, size=(140, 40), client=StoredClient()) as it:
-        it.say(ToastShown(properties=Toast(message="A plugin [failed] and was passed over.", variant="warning")))
+        it.say(
+            ToastShown(
+                properties=Toast(
+                    message="A plugin [failed] and was passed over.", variant="warning"
+                )
+            )
+        )
         await it.settle(lambda: it.ui._notifications)
         (note,) = it.ui._notifications
-        assert (note.message, note.severity) == ("A plugin [failed] and was passed over.", "warning")
+        assert (note.message, note.severity) == (
+            "A plugin [failed] and was passed over.",
+            "warning",
+        )
 
 
 async def test_what_can_be_chosen_follows_the_configuration(tmp_path: Path) -> None:
     client = StoredClient()
     async with stored(tmp_path, size=(80, 24), client=client) as it:
         await it.sees("build")
-        client.answers["app.agents"] = [each for each in client.answers["app.agents"] if each["name"] != "build"]
+        client.answers["app.agents"] = [
+            each for each in client.answers["app.agents"] if each["name"] != "build"
+        ]
         it.say(InstanceDisposed(properties=DirectoryRef(directory=PLACE)))
         await it.settle(lambda: [agent.name for agent in it.ui.choices.primary_agents] == ["plan"])
 
 
-async def test_an_answer_that_was_cut_off_says_so_when_its_session_is_opened(tmp_path: Path) -> None:
+async def test_an_answer_that_was_cut_off_says_so_when_its_session_is_opened(
+    tmp_path: Path,
+) -> None:
     client = StoredClient()
     last = client.answers[f"session.messages {client.main}"][-1]
     last["info"]["time"].pop("completed")

@@ -6,7 +6,12 @@ import pytest
 
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.api.session_inputs import FilePartInput
-from codeloop.schema.api.session_requests import SESSION_CREATE, SESSION_DELETE, CreateSession, SessionId
+from codeloop.schema.api.session_requests import (
+    SESSION_CREATE,
+    SESSION_DELETE,
+    CreateSession,
+    SessionId,
+)
 from codeloop.tui.widgets.prompt.prompt_messages import PromptSlashCommand
 from tests.support.scripted_project import open_scripted_project
 from tests.tui.app.running_ui import played
@@ -15,7 +20,10 @@ from tests.tui.app.running_ui import played
 @pytest.mark.slow
 async def test_words_after_a_command_are_understood_or_refused(tmp_path: Path) -> None:
     answers = [ScriptedAnswer(text="Hello."), ScriptedAnswer(text="Second session.")]
-    async with open_scripted_project(tmp_path, answers) as desk, played(desk, tmp_path / "state") as ui:
+    async with (
+        open_scripted_project(tmp_path, answers) as desk,
+        played(desk, tmp_path / "state") as ui,
+    ):
         await ui.type("hello", "enter")
         await ui.sees("Hello.")
         await ui.type("/undo it", "enter")
@@ -46,7 +54,10 @@ async def test_words_after_a_command_are_understood_or_refused(tmp_path: Path) -
 async def test_images_go_with_a_new_session_and_with_no_other_command(tmp_path: Path) -> None:
     answers = [ScriptedAnswer(text="Hello."), ScriptedAnswer(text="A red dot.")]
     image = FilePartInput(mime="image/png", url="data:image/png;base64,AAAA", filename="dot.png")
-    async with open_scripted_project(tmp_path, answers) as desk, played(desk, tmp_path / "state") as ui:
+    async with (
+        open_scripted_project(tmp_path, answers) as desk,
+        played(desk, tmp_path / "state") as ui,
+    ):
         await ui.type("hello", "enter")
         await ui.sees("Hello.")
         first = ui.ui.session.id
@@ -62,8 +73,14 @@ async def test_images_go_with_a_new_session_and_with_no_other_command(tmp_path: 
 
 @pytest.mark.slow
 async def test_the_tab_of_a_session_that_is_deleted_elsewhere_closes(tmp_path: Path) -> None:
-    async with open_scripted_project(tmp_path, []) as desk, played(desk, tmp_path / "state", size=(100, 24)) as ui:
-        made = [await desk.client.call(SESSION_CREATE, CreateSession(title=f"Title {n}")) for n in range(3)]
+    async with (
+        open_scripted_project(tmp_path, []) as desk,
+        played(desk, tmp_path / "state", size=(100, 24)) as ui,
+    ):
+        made = [
+            await desk.client.call(SESSION_CREATE, CreateSession(title=f"Title {n}"))
+            for n in range(3)
+        ]
         for session in made:
             await ui.ui.open_tab(session)
         await ui.ui.open_tab(made[1])

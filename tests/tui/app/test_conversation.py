@@ -11,7 +11,12 @@ from codeloop.schema.api.session_requests import SESSION_GET, SessionId
 from codeloop.schema.live_events import Idle, Retry
 from codeloop.tui.actions.program import QUIT_QUESTION
 from codeloop.tui.widgets.sidebar import Sidebar
-from tests.support.scripted_project import both_clients, make_answer, make_call, open_scripted_project
+from tests.support.scripted_project import (
+    both_clients,
+    make_answer,
+    make_call,
+    open_scripted_project,
+)
 from tests.tui.app.running_ui import played
 
 __all__ = ["both_clients"]
@@ -20,7 +25,10 @@ __all__ = ["both_clients"]
 @pytest.mark.slow
 async def test_a_prompt_is_answered_and_the_session_goes_on(tmp_path: Path) -> None:
     answers = [ScriptedAnswer(text="A **first** answer."), ScriptedAnswer(text="The second one.")]
-    async with open_scripted_project(tmp_path, answers) as desk, played(desk, tmp_path / "state") as ui:
+    async with (
+        open_scripted_project(tmp_path, answers) as desk,
+        played(desk, tmp_path / "state") as ui,
+    ):
         await ui.type("say something", "enter")
         await ui.sees("say something", "first", "build")
         await ui.type("and more", "enter")
@@ -29,7 +37,9 @@ async def test_a_prompt_is_answered_and_the_session_goes_on(tmp_path: Path) -> N
         assert len(desk.project.store.list_sessions()) == 2
         assert ui.ui.tab.view is not None
         reason = f"{'The service is busy, and says so at length. ' * 4}(why)"
-        ui.ui.tab.view.set_status(Retry(attempt=1, message=reason, next=round(time.time() * 1000) + 60_000))
+        ui.ui.tab.view.set_status(
+            Retry(attempt=1, message=reason, next=round(time.time() * 1000) + 60_000)
+        )
         ui.ui.tab.sync()
         await ui.sees("(why)")  # all of it, where the last row has room for its beginning
         ui.ui.tab.view.set_status(Idle())
@@ -60,8 +70,13 @@ async def test_a_session_that_is_resumed_is_shown_at_its_end(tmp_path: Path) -> 
 
 
 @pytest.mark.slow
-async def test_a_question_is_answered_on_the_screen_and_what_was_done_is_undone(tmp_path: Path) -> None:
-    answers = [make_answer(make_call("write", filePath="new.txt", content="one\n")), ScriptedAnswer(text="Written.")]
+async def test_a_question_is_answered_on_the_screen_and_what_was_done_is_undone(
+    tmp_path: Path,
+) -> None:
+    answers = [
+        make_answer(make_call("write", filePath="new.txt", content="one\n")),
+        ScriptedAnswer(text="Written."),
+    ]
     async with (
         open_scripted_project(tmp_path, answers, permission={"edit": "ask"}) as desk,
         played(desk, tmp_path / "state") as ui,
@@ -84,7 +99,9 @@ async def test_a_question_is_answered_on_the_screen_and_what_was_done_is_undone(
 
 
 @pytest.mark.slow
-async def test_a_wider_terminal_shows_the_sidebar_and_a_narrower_one_hides_it(tmp_path: Path) -> None:
+async def test_a_wider_terminal_shows_the_sidebar_and_a_narrower_one_hides_it(
+    tmp_path: Path,
+) -> None:
     async with (
         open_scripted_project(tmp_path, [ScriptedAnswer(text="An answer.")]) as desk,
         played(desk, tmp_path / "state") as ui,
@@ -96,7 +113,11 @@ async def test_a_wider_terminal_shows_the_sidebar_and_a_narrower_one_hides_it(tm
         side, prompt = ui.ui.query_one(Sidebar).region, ui.ui.tab.prompt.region
         assert (side.y, side.right) == (0, 140)
         assert prompt.right <= side.x
-        for words, shown in ((" commands", "Commands"), ("build scripted", "Agents"), ("scripted/", "Models")):
+        for words, shown in (
+            (" commands", "Commands"),
+            ("build scripted", "Agents"),
+            ("scripted/", "Models"),
+        ):
             await ui.click(words)
             await ui.sees("Type to filter", shown)
             await ui.pilot.press("escape")
@@ -135,14 +156,19 @@ async def test_a_session_is_renamed_in_a_dialog(tmp_path: Path) -> None:
         await ui.pilot.press("end", "ctrl+u")
         await ui.type("parser work")
         x, y = ui.ui.cursor_position
-        assert ui.screen().split("\n")[y][:x].endswith("parser work"), "where an input method writes"
+        assert ui.screen().split("\n")[y][:x].endswith("parser work"), (
+            "where an input method writes"
+        )
         await ui.pilot.press("enter")
         await ui.until(lambda: ui.ui.session.title == "parser work")
 
 
 @pytest.mark.slow
 async def test_what_is_typed_before_a_question_was_seen_stays_in_the_prompt(tmp_path: Path) -> None:
-    answers = [make_answer(make_call("write", filePath="new.txt", content="one\n")), ScriptedAnswer(text="Written.")]
+    answers = [
+        make_answer(make_call("write", filePath="new.txt", content="one\n")),
+        ScriptedAnswer(text="Written."),
+    ]
     async with (
         open_scripted_project(tmp_path, answers, permission={"edit": "ask"}) as desk,
         played(desk, tmp_path / "state") as ui,
@@ -161,7 +187,10 @@ async def test_what_is_typed_before_a_question_was_seen_stays_in_the_prompt(tmp_
 @pytest.mark.slow
 async def test_a_turn_is_stopped_with_the_key_pressed_twice(tmp_path: Path) -> None:
     slow = ScriptedAnswer(text="word " * 400, deltas=400, delay_ms=200)
-    async with open_scripted_project(tmp_path, [slow]) as desk, played(desk, tmp_path / "state") as ui:
+    async with (
+        open_scripted_project(tmp_path, [slow]) as desk,
+        played(desk, tmp_path / "state") as ui,
+    ):
         await ui.type("go on", "enter")
         await ui.sees("word word")
         await ui.pilot.press("escape")
@@ -173,8 +202,14 @@ async def test_a_turn_is_stopped_with_the_key_pressed_twice(tmp_path: Path) -> N
 
 @pytest.mark.slow
 async def test_two_sessions_work_at_once_in_two_tabs(tmp_path: Path) -> None:
-    answers = [ScriptedAnswer(text="slow " * 200, deltas=200, delay_ms=200), ScriptedAnswer(text="From the second.")]
-    async with open_scripted_project(tmp_path, answers) as desk, played(desk, tmp_path / "state") as ui:
+    answers = [
+        ScriptedAnswer(text="slow " * 200, deltas=200, delay_ms=200),
+        ScriptedAnswer(text="From the second."),
+    ]
+    async with (
+        open_scripted_project(tmp_path, answers) as desk,
+        played(desk, tmp_path / "state") as ui,
+    ):
         await ui.type("first", "enter")
         await ui.sees("slow slow")
         await ui.pilot.press("ctrl+x", "n")
@@ -192,14 +227,20 @@ async def test_two_sessions_work_at_once_in_two_tabs(tmp_path: Path) -> None:
 @pytest.mark.slow
 async def test_a_first_prompt_from_the_command_line_is_sent(tmp_path: Path) -> None:
     answers = [ScriptedAnswer(text="At your service.")]
-    async with open_scripted_project(tmp_path, answers) as desk, played(desk, tmp_path / "state", prompt="hello") as ui:
+    async with (
+        open_scripted_project(tmp_path, answers) as desk,
+        played(desk, tmp_path / "state", prompt="hello") as ui,
+    ):
         await ui.sees("hello", "At your service.")
 
 
 @pytest.mark.slow
 async def test_leaving_while_a_turn_runs_asks_for_the_key_again(tmp_path: Path) -> None:
     slow = ScriptedAnswer(text="word " * 400, deltas=400, delay_ms=200)
-    async with open_scripted_project(tmp_path, [slow]) as desk, played(desk, tmp_path / "state") as ui:
+    async with (
+        open_scripted_project(tmp_path, [slow]) as desk,
+        played(desk, tmp_path / "state") as ui,
+    ):
         await ui.type("go on", "enter")
         await ui.sees("word word")
         await ui.pilot.press("ctrl+c")

@@ -1,4 +1,6 @@
-"""What is sent before the project and its session are open is not lost, and goes to that session."""
+"""What is sent before the project and its session are open is not lost,
+and goes to that session.
+"""
 
 import asyncio
 from pathlib import Path
@@ -13,7 +15,9 @@ from tests.tui.app.running_ui import played
 
 @pytest.mark.slow
 @pytest.mark.parametrize("line", ["go on", "/takeover go on"])
-async def test_an_early_line_goes_to_the_session_that_is_being_opened(tmp_path: Path, line: str) -> None:
+async def test_an_early_line_goes_to_the_session_that_is_being_opened(
+    tmp_path: Path, line: str
+) -> None:
     opening = asyncio.Event()
     async with open_scripted_project(tmp_path, [ScriptedAnswer(text="Going on.")]) as it:
         session = it.project.store.get_session(it.session_id)
@@ -24,7 +28,9 @@ async def test_an_early_line_goes_to_the_session_that_is_being_opened(tmp_path: 
         assert [each.id for each in it.project.store.list_sessions()] == [it.session_id]
 
 
-async def test_keys_that_come_while_the_early_ones_are_replayed_follow_those(tmp_path: Path) -> None:
+async def test_keys_that_come_while_the_early_ones_are_replayed_follow_those(
+    tmp_path: Path,
+) -> None:
     async with open_scripted_project(tmp_path, []) as it, played(it, tmp_path / "state") as ui:
         ui.ui.dispatcher._events_before_opening += [events.Key(letter, letter) for letter in "ab"]
         ui.ui.call_later(ui.ui.dispatcher.replay_events_before_opening)

@@ -25,11 +25,18 @@ async def test_an_effort_that_is_chosen_arrives_at_the_service(tmp_path: Path) -
     nothing: Any = None
     async with ModelServer([Answer(text="Hello.")]) as server:
         options = {"baseURL": server.url, "apiKey": "sk-0123456789"}
-        provider = {"options": options, "models": {"m": {"reasoning": True, "limit": {"context": 9_000}}}}
-        config.write_text(json.dumps({"model": "p/m", "provider": {"p": provider}, "snapshot": False}))
+        provider = {
+            "options": options,
+            "models": {"m": {"reasoning": True, "limit": {"context": 9_000}}},
+        }
+        config.write_text(
+            json.dumps({"model": "p/m", "provider": {"p": provider}, "snapshot": False})
+        )
         async with (
             open_in_process(make_startup(tmp_path / "home", work), None) as (project, client),
-            played(ScriptedProject(project, nothing, "", client), tmp_path / "state", prompt="one") as ui,
+            played(
+                ScriptedProject(project, nothing, "", client), tmp_path / "state", prompt="one"
+            ) as ui,
         ):
             await ui.answered("Hello.")
             for keys, shown in ((1, "p/m (low)"), (2, "p/m (high)"), (1, "p/m ")):
@@ -39,7 +46,12 @@ async def test_an_effort_that_is_chosen_arrives_at_the_service(tmp_path: Path) -
                 await ui.type("go", "enter")
                 await ui.until(lambda before=before: len(list_chats(server)) > before)
                 await ui.until(lambda: ui.ui.tab.view is not None and not ui.ui.tab.view.is_busy)
-    assert [each.get("reasoning_effort") for each in list_chats(server)] == [None, "low", "high", None]
+    assert [each.get("reasoning_effort") for each in list_chats(server)] == [
+        None,
+        "low",
+        "high",
+        None,
+    ]
 
 
 @pytest.mark.slow

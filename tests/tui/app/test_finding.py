@@ -1,4 +1,6 @@
-"""Finding a text in the conversation, also in folded output and in messages that are not loaded yet."""
+"""Finding a text in the conversation, also in folded output and in messages
+that are not loaded yet.
+"""
 
 from pathlib import Path
 
@@ -13,11 +15,19 @@ OUTPUT = "seq 1 40; echo 'here is a nee''dle'; seq 41 90"
 
 @pytest.mark.slow
 async def test_places_are_shown_opened_counted_and_left_again(tmp_path: Path) -> None:
-    answers = [make_answer(make_call("bash", command=OUTPUT)), ScriptedAnswer(text="It was the first.")]
-    async with open_scripted_project(tmp_path, answers) as desk, played(desk, tmp_path / "state", session=None) as ui:
+    answers = [
+        make_answer(make_call("bash", command=OUTPUT)),
+        ScriptedAnswer(text="It was the first."),
+    ]
+    async with (
+        open_scripted_project(tmp_path, answers) as desk,
+        played(desk, tmp_path / "state", session=None) as ui,
+    ):
         await desk.prompt("run it")
         for number in range(60):  # two pages
-            await desk.prompt(f"filler {number}, Needle" if number == 59 else f"filler {number}", no_reply=True)
+            await desk.prompt(
+                f"filler {number}, Needle" if number == 59 else f"filler {number}", no_reply=True
+            )
         session = desk.project.store.find_session(desk.session_id)
         await ui.ui.open_tab(session)
         await ui.sees("filler 59, Needle")
@@ -35,7 +45,12 @@ async def test_places_are_shown_opened_counted_and_left_again(tmp_path: Path) ->
         await ui.pilot.press("up")
         await ui.sees("here is a needle")
         await ui.pilot.press("escape")
-        await ui.until(lambda: ui.screen().split("\n")[:15] == before.split("\n")[1:16] or "filler 59" in ui.screen())
+        await ui.until(
+            lambda: (
+                ui.screen().split("\n")[:15] == before.split("\n")[1:16]
+                or "filler 59" in ui.screen()
+            )
+        )
         assert ui.ui.tab.transcript.follows
         assert not ui.ui.tab.view._toggled_keys
         await ui.type("/find nobody", "enter")

@@ -1,4 +1,6 @@
-"""The first start: without a model one is set up, no word that was typed is lost, and five keys are shown once."""
+"""The first start: without a model one is set up, no word that was typed is lost,
+and five keys are shown once.
+"""
 
 import re
 import socket
@@ -18,18 +20,31 @@ from codeloop.schema.message import ModelRef
 from codeloop.schema.wire import replace
 from tests.support.answers import Answer
 from tests.support.model_server import ModelServer
-from tests.support.scripted_project import ScriptedProject, make_startup, open_in_process, open_scripted_project
+from tests.support.scripted_project import (
+    ScriptedProject,
+    make_startup,
+    open_in_process,
+    open_scripted_project,
+)
 from tests.tui.app.running_ui import played
 
 ASKS = "Where do your models come from?"
 
 
 @asynccontextmanager
-async def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *local: LocalServer) -> AsyncGenerator[ScriptedProject]:
-    """Open a project on the real table of providers; `local` are the servers that are looked for here."""
-    monkeypatch.setattr("codeloop.app.models.open_models.Providers", partial(Providers, local=local))
+async def desk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *local: LocalServer
+) -> AsyncGenerator[ScriptedProject]:
+    """Open a project on the real table of providers;
+    `local` are the servers that are looked for here.
+    """
+    monkeypatch.setattr(
+        "codeloop.app.models.open_models.Providers", partial(Providers, local=local)
+    )
     # On a busy machine, a server may need longer than a start waits for one.
-    monkeypatch.setattr("codeloop.model.catalog.local_servers.DISCOVER_TIME", replace(DISCOVER_TIME, value=60_000))
+    monkeypatch.setattr(
+        "codeloop.model.catalog.local_servers.DISCOVER_TIME", replace(DISCOVER_TIME, value=60_000)
+    )
     work = tmp_path / "work"
     work.mkdir()
     nothing: Any = None
@@ -47,7 +62,10 @@ async def test_a_server_of_this_machine_is_used_without_a_question_and_can_be_tr
         desk(tmp_path, monkeypatch, LocalServer("ollama", "Ollama", server.url)) as it,
     ):
         async with played(it, state) as ui:
-            await ui.sees("Ollama answers on this machine, so qwen3-coder:30b is used", "Five keys to begin with")
+            await ui.sees(
+                "Ollama answers on this machine, so qwen3-coder:30b is used",
+                "Five keys to begin with",
+            )
             assert ASKS not in ui.screen()
             await ui.type("/connect", "enter")
             # The row of the list, not the notice behind the dialog.
@@ -55,7 +73,9 @@ async def test_a_server_of_this_machine_is_used_without_a_question_and_can_be_tr
             await ui.pilot.press("enter")
             await ui.sees("build ollama/qwen3-coder:30b")
             await ui.until(lambda: len(ui.ui.screen_stack) == 1)
-            chats = [request for request in server.requests if request.path.endswith("/chat/completions")]
+            chats = [
+                request for request in server.requests if request.path.endswith("/chat/completions")
+            ]
             assert len(chats) == 1
         async with played(it, state) as ui:
             await ui.sees("build ollama/qwen3-coder:30b")
@@ -144,7 +164,9 @@ async def test_the_model_chosen_before_is_one_key_away_and_the_next_session_begi
             await ui.sees("No other model was chosen lately")
             await ui.type("/models ollama/gpt-oss:20b", "enter")
             await ui.sees("build ollama/gpt-oss:20b")
-            ui.ui.choices.use_model(ui.ui.tab, ModelRef(provider_id="ollama", model_id="qwen3-coder:30b"))
+            ui.ui.choices.use_model(
+                ui.ui.tab, ModelRef(provider_id="ollama", model_id="qwen3-coder:30b")
+            )
             await ui.pilot.press("f2")
             await ui.sees("build ollama/gpt-oss:20b")
             await ui.pilot.press("shift+f2")
@@ -157,7 +179,10 @@ async def test_the_model_chosen_before_is_one_key_away_and_the_next_session_begi
 async def test_the_history_of_another_project_is_not_offered(tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     answers = [ScriptedAnswer(text="Yes.")]
-    async with open_scripted_project(tmp_path / "other", answers) as other, played(other, tmp_path / "state") as ui:
+    async with (
+        open_scripted_project(tmp_path / "other", answers) as other,
+        played(other, tmp_path / "state") as ui,
+    ):
         await ui.type("a secret plan", "enter")
         await ui.sees("Yes.")
     async with (

@@ -1,4 +1,6 @@
-"""Escape twice goes back to an earlier prompt, and once means what it meant; a key goes through the profiles."""
+"""Escape twice goes back to an earlier prompt, and once means what it meant;
+a key goes through the profiles.
+"""
 
 from pathlib import Path
 
@@ -43,7 +45,9 @@ async def test_escape_twice_in_an_empty_prompt_goes_back_to_one(tmp_path: Path) 
 
 
 @pytest.mark.slow
-async def test_a_key_goes_through_the_profiles_but_the_boldest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_key_goes_through_the_profiles_but_the_boldest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async with (
         open_scripted_project(tmp_path, [ScriptedAnswer(text="Hello.")]) as desk,
         played(desk, tmp_path / "state") as ui,

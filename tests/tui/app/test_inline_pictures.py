@@ -1,4 +1,6 @@
-"""Pictures within the conversation: asked for when the first one is in sight, drawn where nothing covers them."""
+"""Pictures within the conversation: asked for when the first one is in sight,
+drawn where nothing covers them.
+"""
 
 from pathlib import Path
 
@@ -46,14 +48,21 @@ async def test_a_picture_is_drawn_below_its_words_while_nothing_covers_it(
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("TERM", "xterm-256color")
     answers = [make_answer(make_call("read", filePath="red.png")), ScriptedAnswer(text="Red.")]
-    async with open_scripted_project(tmp_path, answers) as desk, played(desk, tmp_path / "state") as ui:
+    async with (
+        open_scripted_project(tmp_path, answers) as desk,
+        played(desk, tmp_path / "state") as ui,
+    ):
         shown = Shown(ui, monkeypatch)
         Image.new("RGB", (300, 100), (255, 0, 0)).save(desk.work / "red.png")
         await ui.type("look at it", "enter")
         await ui.answered("[image red.png 300x100", "Red.")
         await ui.until(lambda: ui.ui.inline_pictures is not None)
         assert shown.rows() == []
-        for question, text in (("version", "XTerm(379)"), ("cell", "20;10"), ("attributes", "64;4;22")):
+        for question, text in (
+            ("version", "XTerm(379)"),
+            ("cell", "20;10"),
+            ("attributes", "64;4;22"),
+        ):
             ui.ui.post_message(TerminalAnswered(question, text))
         await ui.until(lambda: len(shown.rows()) == 5)
         lines = ui.screen().split("\n")

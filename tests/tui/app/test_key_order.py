@@ -15,7 +15,9 @@ def burst(ui: Played, *keys: str) -> None:
     for key in keys:
         for each in [key] if key in {"enter", "escape", "f1"} or "+" in key else key:
             name = {" ": "space", "/": "slash"}.get(each, each)
-            ui.ui.post_message(events.Key(name, {"enter": "\r"}.get(each, each) if len(each) == 1 else None))
+            ui.ui.post_message(
+                events.Key(name, {"enter": "\r"}.get(each, each) if len(each) == 1 else None)
+            )
 
 
 @pytest.mark.slow
@@ -30,11 +32,17 @@ async def test_what_is_typed_right_after_a_command_goes_to_what_it_opens(tmp_pat
         burst(ui, "ctrl+p", "show the status", "enter")
         await ui.sees(f"{ui.ui.session.id}  ")
         burst(ui, "/themes", "enter", "nord", "enter")
-        await ui.until(lambda: ui.ui.appearance.theme_name == "nord" and len(ui.ui.screen_stack) == 1)
+        await ui.until(
+            lambda: ui.ui.appearance.theme_name == "nord" and len(ui.ui.screen_stack) == 1
+        )
         burst(ui, "ctrl+x", "n", "for the new one")
-        await ui.until(lambda: ui.ui.tab.session is None and ui.ui.tab.prompt.entry.text == "for the new one")
+        await ui.until(
+            lambda: ui.ui.tab.session is None and ui.ui.tab.prompt.entry.text == "for the new one"
+        )
         burst(ui, "f1", "previous tab", "enter", "back")
-        await ui.until(lambda: ui.ui.tab.session is not None and ui.ui.tab.prompt.entry.text == "back")
+        await ui.until(
+            lambda: ui.ui.tab.session is not None and ui.ui.tab.prompt.entry.text == "back"
+        )
         burst(ui, "ctrl+p", "settings", "enter", "vim", "enter", "true", "enter")
         await ui.until(lambda: ui.ui.tab.prompt.editor.vim is not None)
         assert ui.ui.tab.prompt.entry.text == "back"

@@ -1,4 +1,6 @@
-"""The end of the program may come at any moment: what still runs then looks for no widget, and says nothing."""
+"""The end of the program may come at any moment: what still runs then looks for no widget,
+and says nothing.
+"""
 
 import asyncio
 from pathlib import Path

@@ -13,7 +13,12 @@ from codeloop.permission.gate import Denied
 from codeloop.schema.api.session_messages import SESSION_MESSAGES, ListMessages
 from codeloop.schema.api.session_requests import SESSION_GET, SessionId
 from codeloop.schema.part import ToolPart
-from tests.support.scripted_project import make_answer, make_call, open_scripted_project, read_result
+from tests.support.scripted_project import (
+    make_answer,
+    make_call,
+    open_scripted_project,
+    read_result,
+)
 from tests.tui.app.running_ui import played
 
 FOR_THE_MODEL = (
@@ -41,12 +46,23 @@ async def test_words_for_the_model_are_shown_to_nobody(tmp_path: Path) -> None:
         make_call("bash", "c4", command="printf begun; sleep 9", timeout=1500),
         make_call("edit", "c9", filePath="odd.txt", oldString="x", newString="y"),
         make_call(
-            "todowrite", "c5", todos=[{"content": str(n), "status": "in_progress", "priority": "low"} for n in "12"]
+            "todowrite",
+            "c5",
+            todos=[{"content": str(n), "status": "in_progress", "priority": "low"} for n in "12"],
         ),
-        make_call("task", "c6", description="d", prompt="p", subagent_type="general", task_id="ses_nowhere"),
+        make_call(
+            "task",
+            "c6",
+            description="d",
+            prompt="p",
+            subagent_type="general",
+            task_id="ses_nowhere",
+        ),
     )
     rules = {"bash": {"*": "allow", "touch *": "deny"}}
-    async with open_scripted_project(tmp_path, [made, ScriptedAnswer(text="Done.")], permission=rules) as desk:
+    async with open_scripted_project(
+        tmp_path, [made, ScriptedAnswer(text="Done.")], permission=rules
+    ) as desk:
         (desk.work / "a.txt").write_text("one\ntwo\n")
         (desk.work / "odd.txt").write_bytes(b"\0\1\2" * 99)
         async with played(desk, tmp_path / "state", size=(140, 60)) as ui:
@@ -55,7 +71,9 @@ async def test_words_for_the_model_are_shown_to_nobody(tmp_path: Path) -> None:
             session = SessionId(session_id=ui.ui.session.id)
             screen = ui.screen()
         found = await desk.client.call(SESSION_GET, session)
-        messages = await desk.client.call(SESSION_MESSAGES, ListMessages(session_id=session.session_id))
+        messages = await desk.client.call(
+            SESSION_MESSAGES, ListMessages(session_id=session.session_id)
+        )
     parts = [part for message in messages for part in message.parts if isinstance(part, ToolPart)]
     for_model = " ".join(map(read_result, parts))
     run = "\n".join(line for part in parts for line in format_call(part, colour=False))

@@ -1,4 +1,6 @@
-"""That sandboxed commands reach no network is said where one of them fails: on the screen, in `run`, and over HTTP."""
+"""That sandboxed commands reach no network is said where one of them fails: on the screen,
+in `run`, and over HTTP.
+"""
 
 from pathlib import Path
 

@@ -1,4 +1,6 @@
-"""The UI's own settings in the dialog: what they are, where they are set, and a change that holds at once."""
+"""The UI's own settings in the dialog: what they are, where they are set,
+and a change that holds at once.
+"""
 
 from pathlib import Path
 from typing import Any
@@ -13,10 +15,15 @@ from tests.tui.app.running_ui import played
 async def test_a_setting_of_the_ui_is_changed_written_and_taken_back(tmp_path: Path) -> None:
     own = tmp_path / "config" / "tui.json"
     given: Any = {"size": (120, 40), "settings": (own,), "own_settings": own}
-    async with open_scripted_project(tmp_path, []) as desk, played(desk, tmp_path / "state", **given) as ui:
+    async with (
+        open_scripted_project(tmp_path, []) as desk,
+        played(desk, tmp_path / "state", **given) as ui,
+    ):
         await ui.until(lambda: ui.ui.opened_event.is_set())
         await ui.type("/settings", "enter")
-        await ui.sees("Terminal UI (tui.json)", "codeloop (default)", "vim", "false (default)", "This project")
+        await ui.sees(
+            "Terminal UI (tui.json)", "codeloop (default)", "vim", "false (default)", "This project"
+        )
         await ui.type("vim")
         await ui.sees("▸   vim")
         await ui.pilot.press("enter")

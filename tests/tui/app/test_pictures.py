@@ -20,12 +20,21 @@ from tests.tui.stored.stored_messages import Talk
 async def test_a_picture_that_was_read_is_shown_by_its_command_and_by_a_click(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("DISPLAY", "WAYLAND_DISPLAY", "KITTY_WINDOW_ID", "TERM_PROGRAM", "KONSOLE_VERSION"):
+    for name in (
+        "DISPLAY",
+        "WAYLAND_DISPLAY",
+        "KITTY_WINDOW_ID",
+        "TERM_PROGRAM",
+        "KONSOLE_VERSION",
+    ):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("TERM", "xterm-256color")
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     answers = [make_answer(make_call("read", filePath="dot.png")), ScriptedAnswer(text="A dot.")]
-    async with open_scripted_project(tmp_path, answers) as desk, played(desk, tmp_path / "state") as ui:
+    async with (
+        open_scripted_project(tmp_path, answers) as desk,
+        played(desk, tmp_path / "state") as ui,
+    ):
         await ui.type("/picture", "enter")
         await ui.sees("There is no picture in this conversation.")
         Image.new("RGB", (12, 34)).save(desk.work / "dot.png")
@@ -43,7 +52,9 @@ async def test_a_picture_that_was_read_is_shown_by_its_command_and_by_a_click(
 def test_the_latest_picture_is_the_last_one_also_after_older_messages_were_loaded() -> None:
     client = StoredClient()
     talk, view = Talk(client), SessionView(client.session())
-    picture = FilePart(id="", session_id="", message_id="", mime="image/png", url="data:image/png;base64,")
+    picture = FilePart(
+        id="", session_id="", message_id="", mime="image/png", url="data:image/png;base64,"
+    )
     older, newer = talk.prompt(picture), talk.prompt(picture)
     view.load([newer], "cursor")
     view.load_older([older], None)

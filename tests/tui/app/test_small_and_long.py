@@ -1,4 +1,6 @@
-"""Long sessions and small screens: the first message is there at once, and every choice can be seen and chosen."""
+"""Long sessions and small screens: the first message is there at once,
+and every choice can be seen and chosen.
+"""
 
 from pathlib import Path
 
@@ -10,14 +12,22 @@ from codeloop.schema.event import make_message_updated, make_part_updated
 from codeloop.schema.ids import new_id
 from codeloop.schema.message import ModelRef, UserMessage, UserTime
 from codeloop.schema.part import TextPart
-from tests.support.scripted_project import ScriptedProject, make_answer, make_call, open_scripted_project
+from tests.support.scripted_project import (
+    ScriptedProject,
+    make_answer,
+    make_call,
+    open_scripted_project,
+)
 from tests.tui.app.running_ui import played
 
 MESSAGES = 300
 QUESTION = {
     "question": "Which of these many colours is to be taken for the background of the page that comes first?",
     "header": "Colour",
-    "options": [{"label": f"Colour {n}", "description": "that is described at some length"} for n in range(6)],
+    "options": [
+        {"label": f"Colour {n}", "description": "that is described at some length"}
+        for n in range(6)
+    ],
 }
 
 
@@ -28,14 +38,25 @@ def fill(desk: ScriptedProject, count: int) -> None:
     for number in range(count):
         message_id, at = new_id("msg"), created - 7 * (count - number) ** 2
         info = UserMessage(
-            id=message_id, session_id=desk.session_id, time=UserTime(created=at), agent="build", model=model
+            id=message_id,
+            session_id=desk.session_id,
+            time=UserTime(created=at),
+            agent="build",
+            model=model,
         )
-        text = TextPart(id=new_id("prt"), session_id=desk.session_id, message_id=message_id, text=f"prompt {number}.")
+        text = TextPart(
+            id=new_id("prt"),
+            session_id=desk.session_id,
+            message_id=message_id,
+            text=f"prompt {number}.",
+        )
         desk.project.store.append(make_message_updated(info), make_part_updated(text))
 
 
 @pytest.mark.slow
-async def test_the_first_message_of_a_long_session_is_there_before_those_between(tmp_path: Path) -> None:
+async def test_the_first_message_of_a_long_session_is_there_before_those_between(
+    tmp_path: Path,
+) -> None:
     async with open_scripted_project(tmp_path, []) as desk:
         fill(desk, MESSAGES)
         session = await desk.client.call(SESSION_GET, SessionId(session_id=desk.session_id))
@@ -55,8 +76,14 @@ async def test_the_first_message_of_a_long_session_is_there_before_those_between
 
 @pytest.mark.slow
 async def test_each_choice_of_a_question_can_be_reached_on_a_small_screen(tmp_path: Path) -> None:
-    answers = [make_answer(make_call("question", questions=[QUESTION])), ScriptedAnswer(text="Taken.")]
-    async with open_scripted_project(tmp_path, answers) as desk, played(desk, tmp_path / "state", size=(40, 12)) as ui:
+    answers = [
+        make_answer(make_call("question", questions=[QUESTION])),
+        ScriptedAnswer(text="Taken."),
+    ]
+    async with (
+        open_scripted_project(tmp_path, answers) as desk,
+        played(desk, tmp_path / "state", size=(40, 12)) as ui,
+    ):
         await ui.type("ask me", "enter")
         await ui.until(lambda: ui.ui.tab.panel.is_ready)
         await ui.sees("Colour 0", "1 of 7 ↕", "esc esc reject")
@@ -69,7 +96,10 @@ async def test_each_choice_of_a_question_can_be_reached_on_a_small_screen(tmp_pa
 
 @pytest.mark.slow
 async def test_dialogs_show_their_rows_and_keys_on_a_small_screen(tmp_path: Path) -> None:
-    async with open_scripted_project(tmp_path, []) as desk, played(desk, tmp_path / "state", size=(40, 12)) as ui:
+    async with (
+        open_scripted_project(tmp_path, []) as desk,
+        played(desk, tmp_path / "state", size=(40, 12)) as ui,
+    ):
         await ui.type("/themes", "enter")
         await ui.sees("Themes", "codeloop", "enter use it")
         await ui.pilot.press("end", "ctrl+end")

@@ -24,7 +24,9 @@ async def test_prompts_put_aside_are_listed_taken_back_and_forgotten(tmp_path: P
         await ui.until(lambda: ui.ui.tab.prompt.entry.text == "first thought")
 
 
-async def test_the_editor_outside_is_opened_after_the_leader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_editor_outside_is_opened_after_the_leader(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("VISUAL", "")
     monkeypatch.setenv("EDITOR", "")
     async with open_scripted_project(tmp_path, []) as desk, played(desk, tmp_path / "state") as ui:
@@ -44,7 +46,9 @@ async def test_subagents_are_gone_through_and_left_by_key(tmp_path: Path) -> Non
         await ui.sees("Yes.")
         parent = ui.ui.session.id
         made = [
-            await desk.client.call(SESSION_CREATE, CreateSession(parent_id=parent, title=f"Child {name}"))
+            await desk.client.call(
+                SESSION_CREATE, CreateSession(parent_id=parent, title=f"Child {name}")
+            )
             for name in ("one", "two")
         ]
         seen = [parent]

@@ -12,7 +12,9 @@ from tests.tui.app.running_ui import played
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["system", "monochrome"])
-async def test_a_theme_of_the_terminals_colours_is_used_from_the_start(tmp_path: Path, name: str) -> None:
+async def test_a_theme_of_the_terminals_colours_is_used_from_the_start(
+    tmp_path: Path, name: str
+) -> None:
     settings = tmp_path / "tui.json"
     settings.write_text(f'{{"theme": "{name}"}}')
     answers = [ScriptedAnswer(text="An answer.")]

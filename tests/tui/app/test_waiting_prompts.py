@@ -11,7 +11,12 @@ from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.api.session_inputs import PROMPT
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.operation import AnyOperation
-from tests.support.scripted_project import both_clients, make_answer, make_call, open_scripted_project
+from tests.support.scripted_project import (
+    both_clients,
+    make_answer,
+    make_call,
+    open_scripted_project,
+)
 from tests.tui.app.running_ui import played
 
 __all__ = ["both_clients"]
@@ -19,7 +24,10 @@ __all__ = ["both_clients"]
 
 @pytest.mark.slow
 async def test_what_a_stopped_turn_had_not_read_yet_can_be_edited_and_sent(tmp_path: Path) -> None:
-    answers = [make_answer(make_call("write", filePath="new.txt", content="one\n")), ScriptedAnswer(text="Never said.")]
+    answers = [
+        make_answer(make_call("write", filePath="new.txt", content="one\n")),
+        ScriptedAnswer(text="Never said."),
+    ]
     async with (
         open_scripted_project(tmp_path, answers, permission={"edit": "ask"}) as desk,
         played(desk, tmp_path / "state") as ui,
@@ -31,13 +39,20 @@ async def test_what_a_stopped_turn_had_not_read_yet_can_be_edited_and_sent(tmp_p
         await ui.sees("at the next step  rather not")
         await ui.pilot.press("escape", "escape")
         await ui.until(lambda: ui.ui.tab.prompt.entry.text == "rather not")
-        assert "rather not" not in str(desk.project.store.read_conversation(ui.ui.session.id).entries)
+        assert "rather not" not in str(
+            desk.project.store.read_conversation(ui.ui.session.id).entries
+        )
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("key", ["enter", "ctrl+s"])
-async def test_what_waits_can_be_sent_at_once_in_place_of_the_turn(tmp_path: Path, key: str) -> None:
-    answers = [make_answer(make_call("write", filePath="new.txt", content="one\n")), ScriptedAnswer(text="Then this.")]
+async def test_what_waits_can_be_sent_at_once_in_place_of_the_turn(
+    tmp_path: Path, key: str
+) -> None:
+    answers = [
+        make_answer(make_call("write", filePath="new.txt", content="one\n")),
+        ScriptedAnswer(text="Then this."),
+    ]
     async with (
         open_scripted_project(tmp_path, answers, permission={"edit": "ask"}) as desk,
         played(desk, tmp_path / "state") as ui,
@@ -102,7 +117,9 @@ async def test_what_was_typed_for_a_new_session_is_back_after_a_crash(tmp_path: 
 
 
 @pytest.mark.slow
-async def test_a_prompt_that_could_not_be_stored_is_not_lost_even_if_nothing_can_be_written(tmp_path: Path) -> None:
+async def test_a_prompt_that_could_not_be_stored_is_not_lost_even_if_nothing_can_be_written(
+    tmp_path: Path,
+) -> None:
     async with open_scripted_project(tmp_path, []) as desk, played(desk, tmp_path / "state") as ui:
         call_of, goes_on = desk.client.call, asyncio.Event()
         goes_on.set()

@@ -4,7 +4,14 @@ import pytest
 
 from codeloop.tui.dialogs.parts.pick_list import FuzzyIndex, find_match
 
-NAMES = ["src/store/outbox.py", "src/out.py", "Outline of the store", "about", "gpt-4o mini", "İstanbul"]
+NAMES = [
+    "src/store/outbox.py",
+    "src/out.py",
+    "Outline of the store",
+    "about",
+    "gpt-4o mini",
+    "İstanbul",
+]
 
 
 @pytest.mark.parametrize(

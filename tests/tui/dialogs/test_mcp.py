@@ -22,7 +22,9 @@ def address(ui: Played) -> str:
 
 
 @pytest.mark.slow
-async def test_servers_are_listed_connected_and_signed_in_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_servers_are_listed_connected_and_signed_in_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for name in ("BROWSER", "DISPLAY", "WAYLAND_DISPLAY"):
         monkeypatch.delenv(name, raising=False)
     with serving("oauth", str(tmp_path)) as url:
@@ -51,5 +53,7 @@ async def test_servers_are_listed_connected_and_signed_in_at(tmp_path: Path, mon
             await ui.sees("remote  wants you to sign in")
             await ui.pilot.press("ctrl+k")
             await ui.sees("Sign in at remote")
-            await asyncio.to_thread(opened, address(ui))  # the browser of this machine: nothing has to be pasted
+            await asyncio.to_thread(
+                opened, address(ui)
+            )  # the browser of this machine: nothing has to be pasted
             await ui.sees("● remote  connected")

@@ -59,7 +59,10 @@ INFO = ModelInfo(provider_id="scripted", id="s1", name="The Script")
 @pytest.mark.slow
 async def test_models_show_what_they_cost_and_why_one_can_not_be_used(tmp_path: Path) -> None:
     app, memory = Stage(), ModelMemory(tmp_path / "state")
-    async with open_scripted_project(tmp_path, [], info=INFO, provider=ACME) as it, staged(app, WIDE) as pilot:
+    async with (
+        open_scripted_project(tmp_path, [], info=INFO, provider=ACME) as it,
+        staged(app, WIDE) as pilot,
+    ):
         app.open(ModelPicker(context(app, it), memory))
         await app.sees("The Script")
         await pilot.press("ctrl+f")
@@ -130,7 +133,9 @@ async def test_a_key_is_entered_and_tried_at_once(tmp_path: Path) -> None:
             await pilot.press(*"acme", "enter")
             await app.sees("Key for Acme")  # it was tried without one
             await pilot.press(*"sk-1", "enter")
-            await wait_until(lambda: any("refused the key" in each.message for each in app._notifications))
+            await wait_until(
+                lambda: any("refused the key" in each.message for each in app._notifications)
+            )
             await wait_until(lambda: "acme" not in project.providers.credentials.read_entries())
             await pilot.press("ctrl+k")
             await app.sees("Key for Acme")
@@ -150,7 +155,11 @@ async def test_a_server_of_ones_own_is_added_step_by_step(tmp_path: Path) -> Non
         ModelServer([Answer(text="ready")], models=("small", "coder"), key="sk-own") as server,
         staged(app, WIDE) as pilot,
     ):
-        app.open(ProviderPicker(DialogContext(DirectoryClient(served, tmp_path / "work"), app.colours, app.ask)))
+        app.open(
+            ProviderPicker(
+                DialogContext(DirectoryClient(served, tmp_path / "work"), app.colours, app.ask)
+            )
+        )
         await app.sees("Often used")
         await pilot.press(*"your own", "enter")
         await app.sees("chat completions protocol")
@@ -177,7 +186,10 @@ async def test_settings_tell_where_they_are_from_and_are_written(tmp_path: Path)
     (tmp_path / "work").mkdir()
     (tmp_path / "work" / "codeloop.json").write_text('{\n  "username": "ada"\n}\n')
     start = msgspec.structs.replace(make_startup(tmp_path / "home", tmp_path / "work"), trust=True)
-    async with open_over_http(start, SingleModel(ScriptedModel([], INFO))) as (_, client), staged(app, WIDE) as pilot:
+    async with (
+        open_over_http(start, SingleModel(ScriptedModel([], INFO))) as (_, client),
+        staged(app, WIDE) as pilot,
+    ):
         app.open(SettingsPicker(DialogContext(client, app.colours, app.ask)))
         await app.sees("codeloop.json:2")
         await pilot.press(*"username", "enter")

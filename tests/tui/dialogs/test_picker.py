@@ -21,7 +21,9 @@ from tests.tui.stage import Stage, staged
 PICKS = [
     Pick(1, "Fix the parser", "src", "2 min", group="Today"),
     Pick(2, "Write the docs", "docs", "1 h", group="Today", mark="●"),
-    Pick(3, "An old thing\x1b[2J\n\u202egnp", "src", "3 d", group="Older", search_text="hidden words"),
+    Pick(
+        3, "An old thing\x1b[2J\n\u202egnp", "src", "3 d", group="Older", search_text="hidden words"
+    ),
     Pick(4, "No key", group="Older", problem="needs a key"),
 ]
 
@@ -277,7 +279,9 @@ async def test_a_choice_that_fails_is_reported_and_the_list_stays() -> None:
         app.open(FailingPicker(Table().source(), app.colours))
         await app.sees("Fix the parser")
         await pilot.press("enter")
-        await wait_until(lambda: [note.message for note in app._notifications] == ["The server is gone."])
+        await wait_until(
+            lambda: [note.message for note in app._notifications] == ["The server is gone."]
+        )
         assert not app.results
         await pilot.press("escape")
         await wait_until(lambda: app.results == [None])
@@ -288,7 +292,9 @@ async def test_the_start_of_a_long_error_of_an_action_is_shown() -> None:
         raise CodeloopError("It failed.\n" + "<p>many words</p>\n" * 500)
 
     table = Table()
-    source = PickSource(title="Things", load=table.load, actions=(PickAction("ctrl+d", "delete", fail),))
+    source = PickSource(
+        title="Things", load=table.load, actions=(PickAction("ctrl+d", "delete", fail),)
+    )
     app = Stage()
     async with app.run_test(notifications=True) as pilot:
         app.open(Picker(source, app.colours))

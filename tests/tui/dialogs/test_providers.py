@@ -1,4 +1,6 @@
-"""Setting up a provider in its dialog: where its key is kept, which key counts, what is deployed there."""
+"""Setting up a provider in its dialog: where its key is kept, which key counts,
+what is deployed there.
+"""
 
 import json
 from collections.abc import AsyncGenerator, Generator
@@ -24,7 +26,10 @@ from tests.tui.dialogs.test_models import ACME
 from tests.tui.dialogs.test_sessions import WIDE
 from tests.tui.stage import Stage, staged
 
-NOT_DEPLOYED = {"code": "DeploymentNotFound", "message": "The API deployment for this resource does not exist."}
+NOT_DEPLOYED = {
+    "code": "DeploymentNotFound",
+    "message": "The API deployment for this resource does not exist.",
+}
 
 
 @pytest.fixture
@@ -56,13 +61,19 @@ async def picking(tmp_path: Path, provider: dict[str, Any]) -> AsyncGenerator[tu
 async def notes(app: Stage, *texts: str) -> None:
     """Wait until one of the notices has all of the texts."""
     try:
-        await wait_until(lambda: any(all(text in note.message for text in texts) for note in app._notifications))
+        await wait_until(
+            lambda: any(all(text in note.message for text in texts) for note in app._notifications)
+        )
     except TimeoutError:
-        raise AssertionError(f"{texts} not in {[note.message for note in app._notifications]}\n{app.shown()}") from None
+        raise AssertionError(
+            f"{texts} not in {[note.message for note in app._notifications]}\n{app.shown()}"
+        ) from None
 
 
 @pytest.mark.slow
-async def test_a_key_is_kept_where_the_user_says_and_a_refused_one_nowhere(tmp_path: Path, ring: Path) -> None:
+async def test_a_key_is_kept_where_the_user_says_and_a_refused_one_nowhere(
+    tmp_path: Path, ring: Path
+) -> None:
     async with ModelServer([Answer(text="ready")], key="sk-right") as server:
         acme = {"acme": {**ACME["acme"], "options": {"baseURL": server.url}}}
         async with picking(tmp_path, acme) as (app, pilot):
@@ -74,7 +85,9 @@ async def test_a_key_is_kept_where_the_user_says_and_a_refused_one_nowhere(tmp_p
                 await pilot.press("down", "enter")
                 await notes(app, "refused the key" if key == "wrong" else "Acme answers")
                 if key == "wrong":
-                    await wait_until(lambda: json.loads(ring.read_text() or "null") == {})  # after the notice
+                    await wait_until(
+                        lambda: json.loads(ring.read_text() or "null") == {}
+                    )  # after the notice
             await wait_until(lambda: app.results)
             assert app.results[0].provider_id == "acme"
             assert list(json.loads(ring.read_text()).values()) == ["sk-right"]
@@ -86,11 +99,20 @@ async def test_a_key_is_kept_where_the_user_says_and_a_refused_one_nowhere(tmp_p
 @pytest.mark.slow
 async def test_after_a_refusal_no_key_is_asked_for_where_another_one_counts(tmp_path: Path) -> None:
     async with ModelServer([Answer(text="ready")], key="sk-right") as server:
-        acme = {"acme": {**ACME["acme"], "options": {"baseURL": server.url, "apiKey": "sk-wrong-0123456789"}}}
+        acme = {
+            "acme": {
+                **ACME["acme"],
+                "options": {"baseURL": server.url, "apiKey": "sk-wrong-0123456789"},
+            }
+        }
         async with picking(tmp_path, acme) as (app, pilot):
             await pilot.press(*"acme", "enter")
             await notes(
-                app, "acme refused the key", "It comes from `apiKey` at", "codeloop.json:1:", "Correct it there."
+                app,
+                "acme refused the key",
+                "It comes from `apiKey` at",
+                "codeloop.json:1:",
+                "Correct it there.",
             )
             assert "Key for Acme" not in app.shown()
             assert not app.results
@@ -99,7 +121,9 @@ async def test_after_a_refusal_no_key_is_asked_for_where_another_one_counts(tmp_
 
 
 @pytest.mark.slow
-async def test_a_deployment_is_asked_for_where_the_model_tried_is_not_deployed(tmp_path: Path) -> None:
+async def test_a_deployment_is_asked_for_where_the_model_tried_is_not_deployed(
+    tmp_path: Path,
+) -> None:
     lost = Answer(status=404, body=json.dumps({"error": NOT_DEPLOYED}))
     async with ModelServer([lost, Answer(text="ready")], key="azure-key") as server:
         azure = {"azure": {"options": {"baseURL": server.url}}}
@@ -143,7 +167,9 @@ async def test_a_silent_server_keeps_a_key_only_if_one_was_entered(
 
 
 @pytest.mark.slow
-async def test_a_dialog_that_is_closed_while_a_provider_is_tried_leaves_no_session(tmp_path: Path) -> None:
+async def test_a_dialog_that_is_closed_while_a_provider_is_tried_leaves_no_session(
+    tmp_path: Path,
+) -> None:
     async with ModelServer([Answer(hang=60)]) as server:
         mine = {"options": {"baseURL": server.url}, "models": {"m": {"limit": {"context": 9_000}}}}
         async with picking(tmp_path, {"mine": mine}) as (app, pilot):

@@ -22,7 +22,13 @@ from codeloop.tui.dialogs.parts.dialog import DialogContext
 from codeloop.tui.dialogs.sessions import ChildPicker, ForkPicker, SessionPicker
 from codeloop.tui.dialogs.timeline import Timeline, TimelineStep, describe_outcome
 from codeloop.tui.settings.session_pins import SessionPins
-from tests.support.scripted_project import ScriptedProject, make_answer, make_call, open_scripted_project, wait_until
+from tests.support.scripted_project import (
+    ScriptedProject,
+    make_answer,
+    make_call,
+    open_scripted_project,
+    wait_until,
+)
 from tests.tui.stage import Stage, staged
 
 WIDE = (140, 45)
@@ -94,14 +100,18 @@ async def test_sessions_are_found_renamed_forked_and_deleted(tmp_path: Path) -> 
 async def test_a_fork_stands_below_what_it_was_made_from(tmp_path: Path) -> None:
     app = Stage()
     async with (
-        open_scripted_project(tmp_path, [ScriptedAnswer(text="One."), ScriptedAnswer(text="Two.")]) as it,
+        open_scripted_project(
+            tmp_path, [ScriptedAnswer(text="One."), ScriptedAnswer(text="Two.")]
+        ) as it,
         staged(app) as pilot,
     ):
         await it.prompt("the first thing")
         await it.prompt("the second thing")
         second = it.view().entries[2].info.id
         await it.client.call(SESSION_FORK, ForkSession(session_id=it.session_id))
-        part = await it.client.call(SESSION_FORK, ForkSession(session_id=it.session_id, message_id=second))
+        part = await it.client.call(
+            SESSION_FORK, ForkSession(session_id=it.session_id, message_id=second)
+        )
         below = await it.client.call(SESSION_FORK, ForkSession(session_id=part.id))
         app.open(ForkPicker(context(app, it), part))
         await app.sees("before “the second th")
@@ -117,7 +127,10 @@ async def test_a_fork_stands_below_what_it_was_made_from(tmp_path: Path) -> None
 async def test_which_session_waits_for_an_answer_is_told(tmp_path: Path) -> None:
     app = Stage()
     script = [make_answer(make_call("bash", command="touch x"))]
-    async with open_scripted_project(tmp_path, script, permission={"bash": "ask"}) as it, staged(app) as pilot:
+    async with (
+        open_scripted_project(tmp_path, script, permission={"bash": "ask"}) as it,
+        staged(app) as pilot,
+    ):
         turn = asyncio.create_task(it.prompt())
         request = await it.question()
         app.open(SessionPicker(context(app, it), SessionPins(tmp_path)))
@@ -135,7 +148,9 @@ async def test_subagents_are_listed_below_their_parents(tmp_path: Path) -> None:
         app.open(ChildPicker(context(app, it), it.session_id))
         await app.sees("No subagent was started here.")
         await pilot.press("escape")
-        child = await it.client.call(SESSION_CREATE, CreateSession(parent_id=it.session_id, title="Look around"))
+        child = await it.client.call(
+            SESSION_CREATE, CreateSession(parent_id=it.session_id, title="Look around")
+        )
         await it.client.call(SESSION_CREATE, CreateSession(parent_id=child.id, title="Look deeper"))
         app.open(ChildPicker(context(app, it), it.session_id))
         await app.sees("Look deeper")
@@ -144,12 +159,18 @@ async def test_subagents_are_listed_below_their_parents(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-async def test_a_subagent_of_a_subagent_stands_right_below_the_one_that_started_it(tmp_path: Path) -> None:
+async def test_a_subagent_of_a_subagent_stands_right_below_the_one_that_started_it(
+    tmp_path: Path,
+) -> None:
     app = Stage()
     async with stored(tmp_path) as (it, _), staged(app):
         for name in ("One", "Two"):
-            child = await it.client.call(SESSION_CREATE, CreateSession(parent_id=it.session_id, title=name))
-            await it.client.call(SESSION_CREATE, CreateSession(parent_id=child.id, title=f"Within {name}"))
+            child = await it.client.call(
+                SESSION_CREATE, CreateSession(parent_id=it.session_id, title=name)
+            )
+            await it.client.call(
+                SESSION_CREATE, CreateSession(parent_id=child.id, title=f"Within {name}")
+            )
         app.open(ChildPicker(context(app, it), it.session_id))
         await app.sees("Within Two")
         rows = [row for row in app.shown().splitlines() if "One" in row or "Two" in row]
@@ -173,12 +194,16 @@ def test_the_files_of_an_undo_are_told_in_the_words_of_the_command_line() -> Non
 async def test_the_timeline_jumps_copies_forks_and_undoes_with_the_files(tmp_path: Path) -> None:
     app = Stage()
     async with stored(tmp_path) as (it, _), staged(app, WIDE) as pilot:
-        where, write = [entry.info.id for entry in it.view().entries if isinstance(entry.info, UserMessage)]
+        where, write = [
+            entry.info.id for entry in it.view().entries if isinstance(entry.info, UserMessage)
+        ]
         app.open(Timeline(context(app, it), it.session_id))
         await app.sees("new.txt")
         assert "+1 -0" in app.shown()
         await pilot.press("down", "enter")
-        assert app.results.pop() == TimelineStep("jump", where, "where is the parser?", it.session_id)
+        assert app.results.pop() == TimelineStep(
+            "jump", where, "where is the parser?", it.session_id
+        )
         for key, what in (("ctrl+y", "copy"), ("ctrl+f", "fork")):
             app.open(Timeline(context(app, it), it.session_id))
             await app.sees("write a file")

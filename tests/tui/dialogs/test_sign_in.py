@@ -82,7 +82,10 @@ async def test_all_ways_to_sign_in_are_offered_and_each_leads_to_a_model(tmp_pat
         served = App(replace(start, environment={**start.environment, "PATH": os.environ["PATH"]}))
         client = DirectoryClient(served, tmp_path / "work")
         async with staged(app, WIDE) as pilot:
-            for keys, expected in ((["enter"], "Where?"), (["down", "enter"], "https://one.example")):
+            for keys, expected in (
+                (["enter"], "Where?"),
+                (["down", "enter"], "https://one.example"),
+            ):
                 app.results.clear()
                 app.open(ProviderPicker(DialogContext(client, app.colours, app.ask)))
                 await app.sees("Often used")
@@ -94,7 +97,9 @@ async def test_all_ways_to_sign_in_are_offered_and_each_leads_to_a_model(tmp_pat
                     await pilot.press("enter")
                     await app.sees("Which team?")
                     await pilot.press(*"red", "enter")
-                    await app.sees("https://here.example/red", "It takes a minute.", "paste the code")
+                    await app.sees(
+                        "https://here.example/red", "It takes a minute.", "paste the code"
+                    )
                     await pilot.press(*"right", "enter")
                 else:
                     (plugins / "go").touch()

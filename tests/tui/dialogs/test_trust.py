@@ -10,7 +10,9 @@ from tests.tui.stored.play import stored
 
 @pytest.mark.slow
 @pytest.mark.parametrize("size", [(40, 12), (30, 10), (80, 24)])
-async def test_its_keys_are_in_sight_and_its_text_can_be_reached(tmp_path: Path, size: tuple[int, int]) -> None:
+async def test_its_keys_are_in_sight_and_its_text_can_be_reached(
+    tmp_path: Path, size: tuple[int, int]
+) -> None:
     about = "".join(f"line {number}\n" for number in range(40))
     async with stored(tmp_path, size=size) as it:
         it.ui.push_screen(TrustScreen(about, lambda: it.ui.appearance.styles, silence=0))

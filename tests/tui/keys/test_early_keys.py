@@ -2,7 +2,12 @@
 
 import pytest
 
-from codeloop.tui.keys.early_keys import IDLE_PAUSE_SECONDS, MAX_PAUSE_SECONDS, MIN_PAUSE_SECONDS, TypingRhythm
+from codeloop.tui.keys.early_keys import (
+    IDLE_PAUSE_SECONDS,
+    MAX_PAUSE_SECONDS,
+    MIN_PAUSE_SECONDS,
+    TypingRhythm,
+)
 
 
 def typing(*, every: float, keys: int = 20) -> tuple[TypingRhythm, float]:

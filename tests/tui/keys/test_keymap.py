@@ -19,7 +19,10 @@ def test_every_default_key_is_one(keys: str) -> None:
     [
         ("ctrl++,Ctrl+Shift+Home,cmd+z,return,é,<leader>?,f12,none", []),
         ("ctrl+foo+n, crtl+p", ["ctrl+foo+n", "crtl+p"]),
-        ("<leader>,f25,ctrl,ctrl+,<leader>hello", ["<leader>", "f25", "ctrl", "ctrl+", "<leader>hello"]),
+        (
+            "<leader>,f25,ctrl,ctrl+,<leader>hello",
+            ["<leader>", "f25", "ctrl", "ctrl+", "<leader>hello"],
+        ),
     ],
 )
 def test_keys_that_no_keyboard_has_are_told(keys: str, wrong: list[str]) -> None:
@@ -28,7 +31,13 @@ def test_keys_that_no_keyboard_has_are_told(keys: str, wrong: list[str]) -> None
 
 
 def test_names_that_nothing_has_are_told() -> None:
-    chosen = {"sesion_list": "f9", "which_key_toggle": "f4", "input_undo": "super+foo", "help": "none", "leader": "f3"}
+    chosen = {
+        "sesion_list": "f9",
+        "which_key_toggle": "f4",
+        "input_undo": "super+foo",
+        "help": "none",
+        "leader": "f3",
+    }
     assert find_keybind_problems(chosen) == [
         "keybinds.input_undo: there is no key super+foo.",
         "keybinds.sesion_list: there is no such command. Did you mean `session_list`?",

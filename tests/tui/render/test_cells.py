@@ -1,4 +1,6 @@
-"""Text by cells: wrapped at words, folded anywhere, cut, and never within a character as readers know it."""
+"""Text by cells: wrapped at words, folded anywhere, cut,
+and never within a character as readers know it.
+"""
 
 import pytest
 from hypothesis import given
@@ -6,7 +8,14 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.segment import Segment
 
-from codeloop.tui.render.cells import cut_line, cut_path, expand_tabs, fold_line, truncate_text, wrap_line
+from codeloop.tui.render.cells import (
+    cut_line,
+    cut_path,
+    expand_tabs,
+    fold_line,
+    truncate_text,
+    wrap_line,
+)
 from codeloop.tui.render.graphemes import split_graphemes
 from tests.tui.drawing import plain
 
@@ -71,15 +80,24 @@ def test_nothing_is_lost_or_too_wide(chars: list[str], width: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["one three fifteen a-word-longer-than-a-row", "日本語 と english words é́ here", "  in  by two"]
+    "text",
+    [
+        "one three fifteen a-word-longer-than-a-row",
+        "日本語 と english words é́ here",
+        "  in  by two",
+    ],
 )
 def test_no_row_ends_within_a_word_that_a_row_holds(text: str) -> None:
     for break_rows in (wrap_line, fold_line):
         half = len(text) // 2
         rows = [
-            "".join(part.text for part in row) for row in break_rows([Segment(text[:half]), Segment(text[half:])], 12)
+            "".join(part.text for part in row)
+            for row in break_rows([Segment(text[:half]), Segment(text[half:])], 12)
         ]
         assert all(cell_len(row) <= 12 for row in rows)
         whole = [word for word in text.split() if word.isascii() and len(word) <= 12]
         assert all(any(word in row.split() for row in rows) for word in whole), rows
-    assert "".join("".join(part.text for part in row) for row in fold_line([Segment(text)], 12)) == text
+    assert (
+        "".join("".join(part.text for part in row) for row in fold_line([Segment(text)], 12))
+        == text
+    )

@@ -11,7 +11,9 @@ def coloured(language: str, *lines: str) -> str:
     """Return lines in colours; the names of colours without what they begin with."""
     code = CodeHighlighter(language, Styles(PROBE))
     return (
-        styled(code.highlight(line) for line in lines).replace("{syntax_", "{").replace("{markdown_code_block}", "{}")
+        styled(code.highlight(line) for line in lines)
+        .replace("{syntax_", "{")
+        .replace("{markdown_code_block}", "{}")
     )
 
 
@@ -19,7 +21,11 @@ def coloured(language: str, *lines: str) -> str:
     ("language", "lines", "shown"),
     [
         ("python", ["def f(): # x"], "{keyword}def {function}f{punctuation}(): {comment}# x"),
-        ("py", ['x = """a', 'b"""', "y"], '{variable}x {operator}= {string}"""a\n{string}b"""\n{variable}y'),
+        (
+            "py",
+            ['x = """a', 'b"""', "y"],
+            '{variable}x {operator}= {string}"""a\n{string}b"""\n{variable}y',
+        ),
         ("js", ["/* a", "b */ let c"], "{comment}/* a\n{comment}b */ {keyword}let {variable}c"),
         ("js", ['"/*"', "let a"], '{string}"/*"\n{keyword}let {variable}a'),
         ("c", ["// /*", "int a;"], "{comment}// /*\n{type}int {variable}a{punctuation};"),
@@ -35,7 +41,22 @@ def test_lines(language: str, lines: list[str], shown: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "language", ["yaml", "html", "markdown", "diff", "rust", "go", "toml", "sql", "css", "tsx", "make", "docker", "xml"]
+    "language",
+    [
+        "yaml",
+        "html",
+        "markdown",
+        "diff",
+        "rust",
+        "go",
+        "toml",
+        "sql",
+        "css",
+        "tsx",
+        "make",
+        "docker",
+        "xml",
+    ],
 )
 def test_no_text_is_lost_in_any_language(language: str) -> None:
     lines = [

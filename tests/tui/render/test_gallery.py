@@ -1,4 +1,5 @@
-"""Every item of the gallery looks as it is written down in `golden/`: text, and style where it changes.
+"""Every item of the gallery looks as it is written down in `golden/`: text,
+and style where it changes.
 
 `CODELOOP_GOLDEN=write` writes them anew: read the difference.
 """

@@ -1,4 +1,6 @@
-"""Where pictures stand in a conversation: below their words, within the room there is, or nowhere."""
+"""Where pictures stand in a conversation: below their words, within the room there is,
+or nowhere.
+"""
 
 import base64
 import io
@@ -27,7 +29,9 @@ class Store:
 def picture(width: int, height: int) -> FilePart:
     out = io.BytesIO()
     Image.new("1", (width, height)).save(out, "PNG")
-    return file("shot.png", url="data:image/png;base64," + base64.b64encode(out.getvalue()).decode())
+    return file(
+        "shot.png", url="data:image/png;base64," + base64.b64encode(out.getvalue()).decode()
+    )
 
 
 def places(*files: FilePart, width: int = 80, store: Store | None = None) -> list[PictureSpace]:
@@ -39,14 +43,22 @@ def places(*files: FilePart, width: int = 80, store: Store | None = None) -> lis
 def test_a_picture_of_a_call_has_the_rows_below_its_words() -> None:
     found = places(picture(300, 100))
     assert found == [PictureSpace("prt_file", 30, 5, line, 2) for line in range(5)]
-    shown = draw(done("read", {"filePath": "shot.png"}, attachments=[picture(300, 100)]), pictures=Store())
+    shown = draw(
+        done("read", {"filePath": "shot.png"}, attachments=[picture(300, 100)]), pictures=Store()
+    )
     assert plain(shown).split("\n")[1].startswith("  [image shot.png 300x100")
     assert "{image=prt_file}" + " " * 30 in styled(shown)
 
 
 def test_a_picture_of_a_prompt_stands_on_its_panel() -> None:
     rows = draw(prompt(text("Look."), picture(300, 100)), pictures=Store())
-    assert [row.space.line for row in rows if isinstance(row, PictureRow) and row.space] == [0, 1, 2, 3, 4]
+    assert [row.space.line for row in rows if isinstance(row, PictureRow) and row.space] == [
+        0,
+        1,
+        2,
+        3,
+        4,
+    ]
     assert all(line.startswith("▌") for line in plain(rows).split("\n"))
     assert {sum(segment.cell_length for segment in row) for row in rows} == {80}
     undone = draw(prompt(text("Look."), picture(300, 100), is_undone=True), pictures=Store())
@@ -56,7 +68,9 @@ def test_a_picture_of_a_prompt_stands_on_its_panel() -> None:
 def test_a_large_one_keeps_its_shape_within_the_width_and_the_height() -> None:
     assert {(place.columns, place.rows) for place in places(picture(4000, 400))} == {(78, 4)}
     assert {(place.columns, place.rows) for place in places(picture(400, 4000))} == {(2, 10)}
-    assert {(place.columns, place.rows) for place in places(picture(4000, 400), width=40)} == {(38, 2)}
+    assert {(place.columns, place.rows) for place in places(picture(4000, 400), width=40)} == {
+        (38, 2)
+    }
 
 
 def test_what_is_too_large_or_says_no_size_stays_words() -> None:

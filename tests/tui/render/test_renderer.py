@@ -2,7 +2,12 @@
 
 import pytest
 
-from codeloop.schema.errors import ErrorText, MessageAbortedError, ProviderAuthData, ProviderAuthError
+from codeloop.schema.errors import (
+    ErrorText,
+    MessageAbortedError,
+    ProviderAuthData,
+    ProviderAuthError,
+)
 from codeloop.schema.part import AgentPart
 from codeloop.schema.wire import replace
 from codeloop.tui.state.conversation_items import Item, NoticeItem, SummaryItem
@@ -23,7 +28,9 @@ def test_a_prompt_has_a_bar_and_hides_what_the_program_added() -> None:
 
 
 def test_a_prompt_is_filled_to_its_width_with_the_panel() -> None:
-    assert styled(draw(prompt(text("Hi")), 8)) == ("{primary on background_panel}▌{text on background_panel} Hi    ")
+    assert styled(draw(prompt(text("Hi")), 8)) == (
+        "{primary on background_panel}▌{text on background_panel} Hi    "
+    )
 
 
 def test_a_prompt_that_was_taken_back_is_struck_through() -> None:
@@ -45,7 +52,10 @@ def test_thinking_is_one_row_until_it_is_opened_and_none_when_it_is_not_wanted()
 
 
 def test_thinking_that_goes_on_shows_its_latest_line() -> None:
-    assert plain(draw(thought("First I look.\nThen I", seconds=None), 60)) == "▸ Thinking: Then I  2 lines"
+    assert (
+        plain(draw(thought("First I look.\nThen I", seconds=None), 60))
+        == "▸ Thinking: Then I  2 lines"
+    )
 
 
 def test_the_end_of_a_turn_tells_who_how_long_and_how_much() -> None:
@@ -57,7 +67,9 @@ def test_the_end_of_a_turn_tells_who_how_long_and_how_much() -> None:
 def test_an_error_is_shown_with_what_to_do_and_an_abort_as_a_word() -> None:
     def refused(message: str) -> str:
         error = ProviderAuthError(data=ProviderAuthData(provider_id="openai", message=message))
-        return plain(draw(end(error=error, tokens_in=0, cached_tokens=0, tokens_out=0, cost=0.0), 100))
+        return plain(
+            draw(end(error=error, tokens_in=0, cached_tokens=0, tokens_out=0, cost=0.0), 100)
+        )
 
     stored = refused("It is the stored key. Replace it: `codeloop auth login openai`.")
     assert stored.splitlines()[1] == "▌ Here /connect does that."
@@ -66,13 +78,18 @@ def test_an_error_is_shown_with_what_to_do_and_an_abort_as_a_word() -> None:
         "▌ It comes from the environment variable KEY. Set KEY to another key.",
         "  build · claude-sonnet · 34.0 s · 3 steps",
     ]
-    aborted = plain(draw(end(error=MessageAbortedError(data=ErrorText(message="Aborted by the user")))))
+    aborted = plain(
+        draw(end(error=MessageAbortedError(data=ErrorText(message="Aborted by the user"))))
+    )
     assert "· stopped ·" in aborted
     assert "Aborted by the user" not in aborted
 
 
 def test_a_summary_is_a_line_until_it_is_opened() -> None:
-    assert plain(draw(SummaryItem("k", "What was done."), 40)) == "─────── ▸ conversation compacted ───────"
+    assert (
+        plain(draw(SummaryItem("k", "What was done."), 40))
+        == "─────── ▸ conversation compacted ───────"
+    )
     assert "What was done." in plain(draw(SummaryItem("k", "What was done.", is_open=True)))
 
 
@@ -103,7 +120,9 @@ def test_a_long_prompt_shows_its_beginning_and_its_end_until_it_is_opened() -> N
     said = prompt(text("\n".join(f"line {number}" for number in range(1, 201))))
     folded = plain(draw(said))
     assert len(folded.split("\n")) == 21
-    assert "line 10\n▌ … 180 more rows; a click shows them\n▌ line 191" in folded.replace(" \n", "\n")
+    assert "line 10\n▌ … 180 more rows; a click shows them\n▌ line 191" in folded.replace(
+        " \n", "\n"
+    )
     assert f"toggle={said.key}" in styled(draw(said))
     opened = plain(draw(replace(said, is_open=True)))
     assert "line 100" in opened

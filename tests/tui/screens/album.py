@@ -1,6 +1,8 @@
-"""Snapshots of what the UI shows, at two sizes, in a dark and in a light theme, compared with those that are kept.
+"""Snapshots of what the UI shows, at two sizes, in a dark and in a light theme,
+compared with those that are kept.
 
-CODELOOP_GOLDEN=write renews the files: read the diff. CODELOOP_PICTURES=FOLDER draws each screen: look at them.
+CODELOOP_GOLDEN=write renews the files: read the diff.
+CODELOOP_PICTURES=FOLDER draws each screen: look at them.
 """
 
 import os
@@ -31,7 +33,13 @@ SERVERS = {
 }
 LANGUAGES = [
     {"id": "pyright", "name": "pyright", "root": ".", "status": "connected"},
-    {"id": "eslint", "name": "eslint", "root": ".", "status": "error", "error": "it ended three times"},
+    {
+        "id": "eslint",
+        "name": "eslint",
+        "root": ".",
+        "status": "error",
+        "error": "it ended three times",
+    },
 ]
 KEYS = {name: [{"type": "api", "label": "API key"}] for name in ("anthropic", "openai")}
 """The services that take a key."""
@@ -60,7 +68,8 @@ class Album:
         theme: str = "codeloop",
         is_at_rest: bool = True,
     ) -> None:
-        """Take one at each size and in each mode of a theme, once the texts are there; `beside`: where it is wide.
+        """Take one at each size and in each mode of a theme, once the texts are there;
+        `beside`: where it is wide.
 
         `is_at_rest`: nothing is being loaded, and no dialog waits for another.
         """
@@ -74,11 +83,17 @@ class Album:
                 it.ui.appearance.use_theme(theme)
                 it.ui.restyle()
                 await it.sees(*texts, beside if columns == WIDE else "")
-                await it.settle(lambda wide=columns == WIDE: not wide or it.ui.query_one(Sidebar).data.lsp)
-                await it.settle(lambda: not is_at_rest or all(worker.is_finished for worker in it.ui.workers))
+                await it.settle(
+                    lambda wide=columns == WIDE: not wide or it.ui.query_one(Sidebar).data.lsp
+                )
+                await it.settle(
+                    lambda: not is_at_rest or all(worker.is_finished for worker in it.ui.workers)
+                )
                 taken[mode] = await it.steady()
                 if folder := os.environ.get("CODELOOP_PICTURES"):
-                    picture = draw_svg([(taken[mode], 1)], it.ui.appearance.styles.theme.background, name)
+                    picture = draw_svg(
+                        [(taken[mode], 1)], it.ui.appearance.styles.theme.background, name
+                    )
                     (Path(folder) / f"{name}-{columns}-{mode}.svg").write_text(picture)
             self._compare(f"{name}-{columns}", written(taken["dark"], taken["light"]))
 
@@ -89,4 +104,6 @@ class Album:
             file.write_text(text)
         elif not file.exists() or file.read_text() != text:
             before = file.read_text() if file.exists() else ""
-            self.wrong += unified_diff(before.splitlines(), text.splitlines(), name, "now", lineterm="", n=1)
+            self.wrong += unified_diff(
+                before.splitlines(), text.splitlines(), name, "now", lineterm="", n=1
+            )

@@ -1,4 +1,6 @@
-"""Screens written down in a form that people can read and compare: their text, then the runs of their styles."""
+"""Screens written down in a form that people can read and compare: their text,
+then the runs of their styles.
+"""
 
 from collections.abc import Sequence
 from itertools import groupby, zip_longest
@@ -13,7 +15,9 @@ NAMES = [*ascii_letters, *(f"{first}{second}" for first in "abcdef" for second i
 
 
 def written(dark: Sequence[Line], light: Sequence[Line]) -> str:
-    """Return a screen in two themes: its text, which has to be the same, its runs of styles, and what those are."""
+    """Return a screen in two themes: its text, which has to be the same, its runs of styles,
+    and what those are.
+    """
     known: dict[tuple[str, str], str] = {}
     texts, runs = list[str](), list[str]()
     for one, other in zip_longest(dark, light, fillvalue=()):
@@ -27,7 +31,18 @@ def written(dark: Sequence[Line], light: Sequence[Line]) -> str:
             row.append(f"{name}{len(list(run))}")
         runs.append(" ".join(row))
     legend = [f"{name}: {dark} | {light}" for (dark, light), name in known.items()]
-    return "\n".join(["\n".join(texts).rstrip("\n"), "--- styles", *_counted(runs), "--- dark | light", *legend]) + "\n"
+    return (
+        "\n".join(
+            [
+                "\n".join(texts).rstrip("\n"),
+                "--- styles",
+                *_counted(runs),
+                "--- dark | light",
+                *legend,
+            ]
+        )
+        + "\n"
+    )
 
 
 def _counted(rows: Sequence[str]) -> list[str]:
@@ -43,4 +58,9 @@ def _name(style: Style | None) -> str:
     if style is None:
         return ""
     ink, ground = (None if each is None else each.name for each in (style.color, style.bgcolor))
-    return " ".join(filter(None, [ink, ground and f"on {ground}", *(each for each in LOOKS if getattr(style, each))]))
+    return " ".join(
+        filter(
+            None,
+            [ink, ground and f"on {ground}", *(each for each in LOOKS if getattr(style, each))],
+        )
+    )

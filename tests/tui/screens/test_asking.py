@@ -1,4 +1,6 @@
-"""What a user is asked: a change, a command, for a subagent; edited, refused with words; several questions."""
+"""What a user is asked: a change, a command, for a subagent; edited, refused with words;
+several questions.
+"""
 
 from pathlib import Path
 from typing import Any
@@ -34,7 +36,8 @@ QUESTIONS = [
             QuestionOption(label="EUR", description="for most of Europe"),
             QuestionOption(label="USD", description=""),
             QuestionOption(
-                label="JPY", description="which has no cents, so that amounts are whole numbers throughout the code"
+                label="JPY",
+                description="which has no cents, so that amounts are whole numbers throughout the code",
             ),
         ],
         multiple=True,
@@ -44,14 +47,22 @@ QUESTIONS = [
 
 def permission(it: Stored, number: int, **given: Any) -> PermissionRequest:
     """Return a request of the session."""
-    asked: dict[str, Any] = {"session_id": it.client.main, "always": [], "metadata": {}, "patterns": [], **given}
+    asked: dict[str, Any] = {
+        "session_id": it.client.main,
+        "always": [],
+        "metadata": {},
+        "patterns": [],
+        **given,
+    }
     return PermissionRequest(id=f"per_{number}", **asked)
 
 
 def a_command(it: Stored) -> PermissionRequest:
     """Return a request to run a command of several lines."""
     given = {"command": COMMAND}
-    return permission(it, 2, permission="bash", patterns=[COMMAND], always=["python3 -m venv *"], metadata=given)
+    return permission(
+        it, 2, permission="bash", patterns=[COMMAND], always=["python3 -m venv *"], metadata=given
+    )
 
 
 async def ask(it: Stored, *requests: PermissionRequest | QuestionRequest) -> None:
@@ -63,10 +74,16 @@ async def ask(it: Stored, *requests: PermissionRequest | QuestionRequest) -> Non
     await it.settle(lambda: it.ui.tab.panel.request is None)
     for request in requests:
         is_question = isinstance(request, QuestionRequest)
-        it.say(QuestionAsked(properties=request) if is_question else PermissionAsked(properties=request))
+        it.say(
+            QuestionAsked(properties=request)
+            if is_question
+            else PermissionAsked(properties=request)
+        )
     panel = it.ui.tab.panel
     # Until it shows the request, it is as ready as it was for the one before.
-    await it.settle(lambda: panel.request is not None and panel.is_ready and len(view.requests) == len(requests))
+    await it.settle(
+        lambda: panel.request is not None and panel.is_ready and len(view.requests) == len(requests)
+    )
 
 
 @pytest.mark.slow
@@ -75,7 +92,11 @@ async def test_permissions(tmp_path: Path) -> None:
         album = Album(it)
         it.is_busy(busy=True)
         child = replace(
-            it.client.session(), id=CHILD_ID, parent_id=it.client.main, title="Look for rounding", agent="explore"
+            it.client.session(),
+            id=CHILD_ID,
+            parent_id=it.client.main,
+            title="Look for rounding",
+            agent="explore",
         )
         it.say(SessionCreated(properties=SessionInfo(session_id=child.id, info=child)))
         given = {"permission": "edit", "patterns": ["src/cart.py"], "always": ["*"]}

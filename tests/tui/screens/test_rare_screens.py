@@ -1,4 +1,6 @@
-"""What is seldom seen: a full sidebar, forty columns, few colours, messages, lists without rows, the first start."""
+"""What is seldom seen: a full sidebar, forty columns, few colours, messages, lists without rows,
+the first start.
+"""
 
 from pathlib import Path
 from typing import Any
@@ -38,8 +40,17 @@ TODOS = [
 ]
 TOASTS = (
     Toast(message="The last answer is copied.", variant="info", duration=600_000),
-    Toast(message="It did not answer within 5 s.", variant="warning", title="Extension guard", duration=600_000),
-    Toast(message="Anthropic refused the key. Enter another one with /connect.", variant="error", duration=600_000),
+    Toast(
+        message="It did not answer within 5 s.",
+        variant="warning",
+        title="Extension guard",
+        duration=600_000,
+    ),
+    Toast(
+        message="Anthropic refused the key. Enter another one with /connect.",
+        variant="error",
+        duration=600_000,
+    ),
 )
 ABOUT = "The key is stored for OpenAI alone, and tried at once with one short request."
 PAGE = "https://tracker.example.com/oauth/authorize?response_type=code&client_id=codeloop&state=0123456789abcdef"
@@ -50,11 +61,14 @@ def full(client: StoredClient) -> None:
     one = client.answers[f"session.diff {client.main}"][0]
     names = [f"src/shop/{'orders/' * (number % 4)}module_{number}.py" for number in range(34)]
     client.answers[f"session.diff {client.main}"] = [
-        {**one, "file": name, "additions": 7 * number, "deletions": number % 5} for number, name in enumerate(names)
+        {**one, "file": name, "additions": 7 * number, "deletions": number % 5}
+        for number, name in enumerate(names)
     ]
 
 
-async def shown(it: Stored, screen: Screen[Any], album: Album, name: str, *texts: str, **given: Any) -> None:
+async def shown(
+    it: Stored, screen: Screen[Any], album: Album, name: str, *texts: str, **given: Any
+) -> None:
     """Take a snapshot of a dialog, and close it."""
     it.ui.push_screen(screen)
     await it.settle(lambda: len(it.ui.screen_stack) == 2)
@@ -79,7 +93,13 @@ async def test_other_dialogs(tmp_path: Path) -> None:
     async with stored(tmp_path, size=SIZES[0], client=client) as it:
         album, styles = Album(it), colours(it)
         await shown(it, create_profile_picker("auto", styles), album, "profiles", "yolo")
-        await shown(it, SignInScreen("tracker", PAGE, PASTE_HINT, styles), album, "sign-in", "Sign in at tracker")
+        await shown(
+            it,
+            SignInScreen("tracker", PAGE, PASTE_HINT, styles),
+            album,
+            "sign-in",
+            "Sign in at tracker",
+        )
         key = TextInput("Key for OpenAI", styles, "sk-0123", about=ABOUT, is_secret=True)
         await shown(it, key, album, "key", "Key for OpenAI")
         adding = it.ui.start_task(CustomServerSetup(make_context(it.ui), ()).add_server())
@@ -109,7 +129,9 @@ async def test_other_dialogs(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-async def test_messages_and_what_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_messages_and_what_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     # The pictures of the menu take a busy machine long.
     monkeypatch.setattr("codeloop.tui.keys.key_dispatcher.MENU_READING_SECONDS", 600.0)
     client = told()
@@ -135,7 +157,9 @@ async def test_messages_and_what_is_written(tmp_path: Path, monkeypatch: pytest.
         await album.take("vim", "VISUAL")
         editor.vim = None
         prompt.clear()
-        it.ui.keymap = Keymap({name: ",".join(keys) for name, keys in it.ui.keymap.keys.items()}, {}, 600.0)
+        it.ui.keymap = Keymap(
+            {name: ",".join(keys) for name, keys in it.ui.keymap.keys.items()}, {}, 600.0
+        )
         await it.pilot.press("ctrl+x")
         await album.take("leader", "ctrl+x …", "Show a subagent")
         await it.pilot.press("escape")

@@ -1,4 +1,6 @@
-"""Every screen at two sizes, in a dark and in a light theme, over a project that is always the same."""
+"""Every screen at two sizes, in a dark and in a light theme,
+over a project that is always the same.
+"""
 
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -87,7 +89,9 @@ async def conversation(it: Stored, album: Album) -> None:
 async def typing(it: Stored, album: Album) -> None:
     prompt = it.ui.tab.prompt
     prompt.set_entry(
-        PromptEntry("A first line, which is long enough to be wrapped where the terminal is narrow.\nAnd two.")
+        PromptEntry(
+            "A first line, which is long enough to be wrapped where the terminal is narrow.\nAnd two."
+        )
     )
     await album.take("prompt", "And two.")
     for name, text, shown in (
@@ -97,7 +101,10 @@ async def typing(it: Stored, album: Album) -> None:
     ):
         prompt.clear()
         await it.pilot.press(
-            *({"/": "slash", "@": "at", "!": "exclamation_mark", " ": "space"}.get(c, c) for c in text)
+            *(
+                {"/": "slash", "@": "at", "!": "exclamation_mark", " ": "space"}.get(c, c)
+                for c in text
+            )
         )
         await album.take(name, shown)
         await it.pilot.press("escape")
@@ -110,7 +117,12 @@ def a_subagent(client: StoredClient) -> None:
     answers = client.answers
     prompt, *_, answer = answers[f"session.messages {client.main}"]
     said = {**answer["parts"][1], "text": "`total` is called by **only cart.py**, and by its test."}
-    child = {"id": CHILD, "parentID": client.main, "agent": "explore", "title": "Look for other totals"}
+    child = {
+        "id": CHILD,
+        "parentID": client.main,
+        "agent": "explore",
+        "title": "Look for other totals",
+    }
     answers[f"session.get {CHILD}"] = {**answers[f"session.get {client.main}"], **child}
     answers[f"session.children {client.main}"] = [answers[f"session.get {CHILD}"]]
     answers |= {f"session.todo {CHILD}": [], f"session.diff {CHILD}": []}
@@ -121,16 +133,30 @@ def a_subagent(client: StoredClient) -> None:
 def a_fork(client: StoredClient) -> None:
     """Let there be a fork of the session, from before its last prompt."""
     answers, main = client.answers, client.main
-    prompt = next(each for each in reversed(answers[f"session.messages {main}"]) if each["info"]["role"] == "user")
+    prompt = next(
+        each
+        for each in reversed(answers[f"session.messages {main}"])
+        if each["info"]["role"] == "user"
+    )
     origin = {FORK_KEY: {"sessionID": main, "messageID": prompt["info"]["id"]}}
-    session = {**answers[f"session.get {main}"], "id": FORKED, "title": "Rounding half even", "metadata": origin}
+    session = {
+        **answers[f"session.get {main}"],
+        "id": FORKED,
+        "title": "Rounding half even",
+        "metadata": origin,
+    }
     answers["session.list"] = [*answers["session.list"], session]
-    answers |= {f"session.get {FORKED}": session, f"session.messages {FORKED}": [], "session.message": prompt}
+    answers |= {
+        f"session.get {FORKED}": session,
+        f"session.messages {FORKED}": [],
+        "session.message": prompt,
+    }
 
 
 async def dialogs(it: Stored, album: Album) -> None:
     it.client.answers |= {
-        name: it.client.answers[name.replace("list", "asked")] for name in ("permission.list", "question.list")
+        name: it.client.answers[name.replace("list", "asked")]
+        for name in ("permission.list", "question.list")
     }
     a_subagent(it.client)
     a_fork(it.client)
@@ -162,7 +188,11 @@ async def dialogs(it: Stored, album: Album) -> None:
 
     for name, screen, shown in (
         ("trust", TrustScreen(TRUST, colours), "tracker-mcp"),
-        ("confirm", Confirm("Overwrite the file?", "notes.md exists already.", "overwrite", colours), "overwrite"),
+        (
+            "confirm",
+            Confirm("Overwrite the file?", "notes.md exists already.", "overwrite", colours),
+            "overwrite",
+        ),
     ):
         it.ui.push_screen(screen)
         await it.settle(lambda: len(it.ui.screen_stack) == 2)
@@ -187,7 +217,10 @@ async def questions(it: Stored, album: Album) -> None:
         await it.settle(lambda: it.ui.tab.panel.request is None)
 
 
-PARTS = (*(pytest.param(part, marks=pytest.mark.slow) for part in (conversation, typing, dialogs)), questions)
+PARTS = (
+    *(pytest.param(part, marks=pytest.mark.slow) for part in (conversation, typing, dialogs)),
+    questions,
+)
 
 
 @pytest.mark.slow

@@ -1,4 +1,6 @@
-"""A turn on the screen: it thinks, writes, waits, is tried again, fails, is compacted, is taken back; every call."""
+"""A turn on the screen: it thinks, writes, waits, is tried again, fails, is compacted,
+is taken back; every call.
+"""
 
 import base64
 import time
@@ -49,17 +51,27 @@ PICTURE = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + SIZE + b"\x08\x02" + b"\0" * 1200
 
 def busy(client: StoredClient) -> None:
     """Let a turn run when the session is opened, which asks nothing."""
-    client.answers |= {"session.status": {client.main: {"type": "busy"}}, "permission.list": [], "question.list": []}
+    client.answers |= {
+        "session.status": {client.main: {"type": "busy"}},
+        "permission.list": [],
+        "question.list": [],
+    }
 
 
 async def waiting(it: Stored) -> None:
-    """Let a prompt wait for the next step, one for the end of the turn, and one be written, with chips."""
+    """Let a prompt wait for the next step, one for the end of the turn, and one be written,
+    with chips.
+    """
     prompt = it.ui.tab.prompt
     steered = it.client.messages()[0]
     queued = replace(steered, parts=[text("Leave the rounding as it is.")])
     it.client.answers["session.queued"] = msgspec.to_builtins([queued])
     await prompt.queue.reload()
-    prompt.queue.add(PromptEntry("Then write the release notes, in the style of the last ones, and say what is left."))
+    prompt.queue.add(
+        PromptEntry(
+            "Then write the release notes, in the style of the last ones, and say what is left."
+        )
+    )
     prompt.set_entry(PromptEntry("Here is the log: "))
     prompt.insert("\n".join(f"line {number} of a log" for number in range(120)))
 
@@ -69,8 +81,13 @@ async def test_a_turn_that_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     client = told()
     busy(client)
     talk = Talk(client)
-    talk.prompt(text(ASKED), file("receipt.png", url="data:image/png;base64," + base64.b64encode(PICTURE).decode()))
-    talk.answer(thought("I look at the test first, then at the code.", seconds=None).part, is_over=False)
+    talk.prompt(
+        text(ASKED),
+        file("receipt.png", url="data:image/png;base64," + base64.b64encode(PICTURE).decode()),
+    )
+    talk.answer(
+        thought("I look at the test first, then at the code.", seconds=None).part, is_over=False
+    )
     talk.keep()
     async with stored(tmp_path, size=SIZES[0], client=client) as it:
         assert it.ui.tab.view is not None
@@ -79,7 +96,9 @@ async def test_a_turn_that_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         monkeypatch.setattr("codeloop.tui.widgets.status_bar.time", clock)
         album = Album(it)
         await album.take("thinking", "Thinking")
-        test = running("bash", {"command": "pytest -q tests/test_cart.py"}, {"output": TEST_RUN}, seconds=4).part
+        test = running(
+            "bash", {"command": "pytest -q tests/test_cart.py"}, {"output": TEST_RUN}, seconds=4
+        ).part
         thoughts = thought("I look at the test first, then at the code.").part
         step = talk.answer(thoughts, test, is_over=False)
         it.message(step, step.parts)
@@ -109,7 +128,11 @@ async def test_a_turn_that_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 async def a_subagent_works(it: Stored, talk: Talk) -> None:
     """Let a call start a subagent, which works."""
     child = replace(
-        it.client.session(), id=CHILD_ID, parent_id=it.client.main, title="Look for rounding", agent="explore"
+        it.client.session(),
+        id=CHILD_ID,
+        parent_id=it.client.main,
+        title="Look for rounding",
+        agent="explore",
     )
     it.say(SessionCreated(properties=SessionInfo(session_id=child.id, info=child)))
     talk.messages.pop()
@@ -125,20 +148,30 @@ async def a_subagent_works(it: Stored, talk: Talk) -> None:
 async def test_how_turns_end(tmp_path: Path) -> None:
     client = told()
     talk = Talk(client)
-    overloaded = APIError(data=APIErrorData(message="Overloaded (529)", is_retryable=True, status_code=529))
-    key = ProviderAuthError(data=ProviderAuthData(provider_id="anthropic", message="The service refused the key."))
-    full = ContextOverflowError(data=OverflowData(message="The conversation is longer than the model can take."))
+    overloaded = APIError(
+        data=APIErrorData(message="Overloaded (529)", is_retryable=True, status_code=529)
+    )
+    key = ProviderAuthError(
+        data=ProviderAuthData(provider_id="anthropic", message="The service refused the key.")
+    )
+    full = ContextOverflowError(
+        data=OverflowData(message="The conversation is longer than the model can take.")
+    )
     for words, error in (("Mend it.", overloaded), ("Again.", key), ("Go on.", full)):
         talk.prompt(text(words))
         talk.answer(error=error)
     talk.prompt(text("Run the tests."))
-    stopped = failed("bash", {"command": "sleep 99"}, "Interrupted.", {"interrupted": True, "output": "1\n2"}).part
+    stopped = failed(
+        "bash", {"command": "sleep 99"}, "Interrupted.", {"interrupted": True, "output": "1\n2"}
+    ).part
     talk.answer(stopped, error=MessageAbortedError(data=ErrorText(message="Aborted")))
     talk.keep()
     async with stored(tmp_path, size=SIZES[0], client=client) as it:
         album = Album(it)
         await album.take("failed", "stopped")
-        summary = talk.answer(text("## Done\n\nThe cart's total was mended; `cart.py` multiplies each price."))
+        summary = talk.answer(
+            text("## Done\n\nThe cart's total was mended; `cart.py` multiplies each price.")
+        )
         it.message(replace(summary, info=replace(summary.info, summary=True)))
         await it.sees("conversation compacted")
         assert it.ui.tab.view is not None
@@ -152,13 +185,19 @@ async def test_how_turns_end(tmp_path: Path) -> None:
 
 
 def every_call(client: StoredClient) -> list[Part]:
-    """Let the session hold all that the gallery shows, but for what somebody is asked; return what is open there."""
+    """Let the session hold all that the gallery shows, but for what somebody is asked;
+    return what is open there.
+    """
     talk, opened = Talk(client), list[Part]()
     for item in ITEMS.values():
         match item:
             case PromptItem(is_undone=False):
                 talk.prompt(*item.parts)
-            case TextItem(part=part) | ReasoningItem(part=part) | ToolItem(part=part, is_asking=False):
+            case (
+                TextItem(part=part)
+                | ReasoningItem(part=part)
+                | ToolItem(part=part, is_asking=False)
+            ):
                 said = talk.answer(part, finish="tool-calls")
                 opened += said.parts if getattr(item, "is_open", False) else []
             case _:
@@ -195,6 +234,11 @@ async def test_every_kind_of_call(tmp_path: Path, size: tuple[int, int]) -> None
 def test_every_call_of_the_gallery_is_stored() -> None:
     client = told()
     every_call(client)
-    tools = {part.tool for message in client.messages() for part in message.parts if isinstance(part, ToolPart)}
+    tools = {
+        part.tool
+        for message in client.messages()
+        for part in message.parts
+        if isinstance(part, ToolPart)
+    }
     shown = {item.part.tool for item in ITEMS.values() if isinstance(item, ToolItem)}
     assert tools == shown

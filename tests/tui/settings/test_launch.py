@@ -13,7 +13,8 @@ from codeloop.tui.start import create_ui
 
 
 @pytest.mark.parametrize(
-    ("setting", "option", "is_shown"), [(False, True, True), (False, None, False), (True, None, True)]
+    ("setting", "option", "is_shown"),
+    [(False, True, True), (False, None, False), (True, None, True)],
 )
 def test_thinking_is_shown_with_the_option_whatever_the_settings_say(
     tmp_path: Path, setting: bool, option: bool | None, is_shown: bool

@@ -16,9 +16,12 @@ def code(keys: str) -> str:
 
 def test_every_command_stands_on_the_page_with_its_keys() -> None:
     wanted = {
-        f"| {row.title} | {code(row.keys)} | {typed(row.slash, row.arguments)} | `{row.id}` |" for row in COMMANDS
+        f"| {row.title} | {code(row.keys)} | {typed(row.slash, row.arguments)} | `{row.id}` |"
+        for row in COMMANDS
     }
-    assert wanted == set(re.findall(r"^\| [^|]+ \| [^|]* \| [^|]* \| `\w+` \|$", PAGE, re.MULTILINE))
+    assert wanted == set(
+        re.findall(r"^\| [^|]+ \| [^|]* \| [^|]* \| `\w+` \|$", PAGE, re.MULTILINE)
+    )
 
 
 def typed(slash: str, arguments: str) -> str:
@@ -27,11 +30,17 @@ def typed(slash: str, arguments: str) -> str:
 
 def test_every_action_of_the_prompt_stands_on_the_page_with_its_keys() -> None:
     missing = [
-        row.id for row in PROMPT_BINDINGS if f"| {row.description} | {code(row.keys)} | `{row.id}` |" not in PAGE
+        row.id
+        for row in PROMPT_BINDINGS
+        if f"| {row.description} | {code(row.keys)} | `{row.id}` |" not in PAGE
     ]
     assert missing == []
 
 
 def test_every_setting_stands_on_the_page() -> None:
-    rows = re.findall(r"^\| ((?:`\w+`(?:, )?)+) \| .* \| .* \|$", PAGE.partition("| key |")[2], re.MULTILINE)
-    assert {name for row in rows for name in re.findall(r"\w+", row)} == set(UiSettings.__struct_fields__)
+    rows = re.findall(
+        r"^\| ((?:`\w+`(?:, )?)+) \| .* \| .* \|$", PAGE.partition("| key |")[2], re.MULTILINE
+    )
+    assert {name for row in rows for name in re.findall(r"\w+", row)} == set(
+        UiSettings.__struct_fields__
+    )

@@ -48,7 +48,9 @@ def test_neither_comments_nor_strange_characters_are_taken_for_settings(tmp_path
         ("mouse", '{"theme": "nord"}', {"theme": "nord"}),
     ],
 )
-def test_a_setting_is_taken_out(tmp_path: Path, key: str, text: str, left: dict[str, object]) -> None:
+def test_a_setting_is_taken_out(
+    tmp_path: Path, key: str, text: str, left: dict[str, object]
+) -> None:
     file = tmp_path / "tui.json"
     file.write_text(text)
     unset_setting(file, key)
@@ -60,6 +62,12 @@ def test_a_setting_is_taken_out(tmp_path: Path, key: str, text: str, left: dict[
 
 def test_other_names_of_the_reference_for_a_command_are_known(tmp_path: Path) -> None:
     file = tmp_path / "tui.json"
-    file.write_text('{"keybinds": {"prompt_stash": "f9", "diff_open": "f10", "which_key_home": "f11"}}')
+    file.write_text(
+        '{"keybinds": {"prompt_stash": "f9", "diff_open": "f10", "which_key_home": "f11"}}'
+    )
     keys = Keymap({row.id: row.keys for row in COMMANDS}, read_settings([file]).settings.keybinds)
-    assert [keys.press(key).commands for key in ("f9", "f10", "f11")] == [("stash_push",), ("session_changes",), ()]
+    assert [keys.press(key).commands for key in ("f9", "f10", "f11")] == [
+        ("stash_push",),
+        ("session_changes",),
+        (),
+    ]

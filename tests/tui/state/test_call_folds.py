@@ -61,7 +61,12 @@ def test_calls_of_several_messages_are_one_line_that_opens() -> None:
     view, _ = open_view([read("a.py"), read("b.py")], [thought(), read("c.py"), grep("TODO")])
     line = "✓ read 3 files, searched 1 time  a.py, b.py, c.py, TODO"
     assert show(view)[1:] == [line]
-    fold = next(item for each in view.log.ids for item in view.list_items(each) if isinstance(item, FoldItem))
+    fold = next(
+        item
+        for each in view.log.ids
+        for item in view.list_items(each)
+        if isinstance(item, FoldItem)
+    )
     view.toggle(fold.key, view.log.ids[1])
     rows = show(view)
     assert rows[1:4] == ["✓ read 3 files, searched 1 time", "✓ read a.py", "✓ read b.py"]
@@ -73,7 +78,9 @@ def test_calls_of_several_messages_are_one_line_that_opens() -> None:
 
 
 def test_each_message_that_comes_joins_the_line() -> None:
-    whole, messages = open_view([read("a.py")], [read("b.py")], [thought()], [grep("x")], [edit()], [read("c.py")])
+    whole, messages = open_view(
+        [read("a.py")], [read("b.py")], [thought()], [grep("x")], [edit()], [read("c.py")]
+    )
     view = SessionView(whole.session)
     view.load(messages[:2], None)
     assert show(view)[1:] == ["✓ read a.py"]
@@ -81,7 +88,11 @@ def test_each_message_that_comes_joins_the_line() -> None:
         view.log.add([message])
         show(view)
     drawn = show(view)
-    assert drawn[1:] == ["✓ read 2 files, searched 1 time  a.py, b.py, x", "✓ edit a.py", "✓ read c.py"]
+    assert drawn[1:] == [
+        "✓ read 2 files, searched 1 time  a.py, b.py, x",
+        "✓ edit a.py",
+        "✓ read c.py",
+    ]
     assert drawn == show(whole)
 
 
@@ -115,7 +126,9 @@ def test_messages_that_are_removed_leave_the_rest_as_it_is() -> None:
 
 def test_everything_opens_and_closes_at_once() -> None:
     output = "\n".join(f"line {number}" for number in range(30))
-    view, _ = open_view([read("a.py"), read("b.py"), parts.done("bash", {"command": "x"}, output).part])
+    view, _ = open_view(
+        [read("a.py"), read("b.py"), parts.done("bash", {"command": "x"}, output).part]
+    )
     folded = show(view)
     assert "line 3" not in folded
     assert view.toggle_all()
@@ -126,17 +139,27 @@ def test_everything_opens_and_closes_at_once() -> None:
 
 def test_only_the_latest_list_of_tasks_is_shown() -> None:
     def write(status: str) -> Part:
-        todos = [{"content": "Find it", "status": "completed"}, {"content": "Mend it", "status": status}]
+        todos = [
+            {"content": "Find it", "status": "completed"},
+            {"content": "Mend it", "status": status},
+        ]
         return parts.done("todowrite", {"todos": todos}, "").part
 
     view, messages = open_view([write("in_progress")], [write("completed")])
-    assert show(view)[1:] == ["✓ todos 1 of 2 done, now: Mend it", "✓ todos 2 of 2 done", "[x] Find it", "[x] Mend it"]
+    assert show(view)[1:] == [
+        "✓ todos 1 of 2 done, now: Mend it",
+        "✓ todos 2 of 2 done",
+        "[x] Find it",
+        "[x] Mend it",
+    ]
     view.log.replace_newest(messages[:2], is_all=True)
     assert show(view)[1:] == ["✓ todos 1 of 2 done", "[x] Find it", "[>] Mend it"]
 
 
 def test_a_line_is_no_wider_than_the_screen() -> None:
-    calls = tuple(part for name in "abcdefgh" if (part := parts.done("grep", {"pattern": name * 30}, "").part))
+    calls = tuple(
+        part for name in "abcdefgh" if (part := parts.done("grep", {"pattern": name * 30}, "").part)
+    )
     (row,) = draw_fold(FoldItem("key", calls), canvas(40))
     assert plain([row]).startswith("✓ searched 8 times  aaaa")
     assert len(plain([row])) <= 40

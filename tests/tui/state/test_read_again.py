@@ -1,4 +1,6 @@
-"""What is known of a session is what is stored of it, also when events were missed, or came while it was read."""
+"""What is known of a session is what is stored of it, also when events were missed,
+or came while it was read.
+"""
 
 from pathlib import Path
 
@@ -8,7 +10,13 @@ from codeloop.app.prompt_parts import make_local_file_part
 from codeloop.client.target import Target
 from codeloop.schema.api.answers import PERMISSION_LIST, QUESTION_LIST
 from codeloop.schema.api.session_inputs import PROMPT_ASYNC, FilePartInput, Prompt, TextPartInput
-from codeloop.schema.api.session_requests import SESSION_CREATE, SESSION_GET, SESSION_STATUS, CreateSession, SessionId
+from codeloop.schema.api.session_requests import (
+    SESSION_CREATE,
+    SESSION_GET,
+    SESSION_STATUS,
+    CreateSession,
+    SessionId,
+)
 from codeloop.schema.event import (
     Event,
     MessageInfo,
@@ -84,10 +92,27 @@ def test_a_step_of_a_subagent_counts_once_however_often_its_event_comes() -> Non
 
 async def test_what_another_terminal_asks_in_a_session_is_asked_here_too() -> None:
     client = StoredClient()
-    asked = {"id": "per_1", "sessionID": client.main, "permission": "bash", "patterns": ["ls"], "metadata": {}}
-    client.answers |= {PERMISSION_LIST.id: [{**asked, "always": []}], QUESTION_LIST.id: [], SESSION_STATUS.id: {}}
-    target = Target(client, PLACE, lambda _session: client, lambda path: FilePartInput(mime="", url=path.as_uri()))
-    view = await OpenSessions(target, lambda _event: None, lambda _words: None).open(client.session())
+    asked = {
+        "id": "per_1",
+        "sessionID": client.main,
+        "permission": "bash",
+        "patterns": ["ls"],
+        "metadata": {},
+    }
+    client.answers |= {
+        PERMISSION_LIST.id: [{**asked, "always": []}],
+        QUESTION_LIST.id: [],
+        SESSION_STATUS.id: {},
+    }
+    target = Target(
+        client,
+        PLACE,
+        lambda _session: client,
+        lambda path: FilePartInput(mime="", url=path.as_uri()),
+    )
+    view = await OpenSessions(target, lambda _event: None, lambda _words: None).open(
+        client.session()
+    )
     assert not view.is_busy
     assert list(view.requests) == ["per_1"]
 
@@ -113,13 +138,31 @@ async def test_what_ended_and_was_answered_while_a_session_was_read_is_over() ->
     answer = PermissionAnswer(session_id=main, request_id="per_1", reply="once")
     client = SlowToTell(
         {
-            SESSION_STATUS.id: StatusChanged(properties=SessionState(session_id=main, status=Idle())),
+            SESSION_STATUS.id: StatusChanged(
+                properties=SessionState(session_id=main, status=Idle())
+            ),
             PERMISSION_LIST.id: PermissionReplied(properties=answer),
         }
     )
-    asked = {"id": "per_1", "sessionID": main, "permission": "bash", "patterns": ["ls"], "metadata": {}, "always": []}
-    client.answers |= {PERMISSION_LIST.id: [asked], QUESTION_LIST.id: [], SESSION_STATUS.id: {main: {"type": "busy"}}}
-    target = Target(client, PLACE, lambda _session: client, lambda path: FilePartInput(mime="", url=path.as_uri()))
+    asked = {
+        "id": "per_1",
+        "sessionID": main,
+        "permission": "bash",
+        "patterns": ["ls"],
+        "metadata": {},
+        "always": [],
+    }
+    client.answers |= {
+        PERMISSION_LIST.id: [asked],
+        QUESTION_LIST.id: [],
+        SESSION_STATUS.id: {main: {"type": "busy"}},
+    }
+    target = Target(
+        client,
+        PLACE,
+        lambda _session: client,
+        lambda path: FilePartInput(mime="", url=path.as_uri()),
+    )
     sessions = OpenSessions(target, client.heard.append, lambda _words: None)
     await sessions.start()
     view = await sessions.open(client.session())
@@ -128,12 +171,30 @@ async def test_what_ended_and_was_answered_while_a_session_was_read_is_over() ->
     await sessions.stop()
 
 
-async def test_a_title_and_an_answer_that_came_while_a_session_was_read_again_stay_though_the_reading_failed() -> None:
+async def test_a_title_and_an_answer_that_came_while_a_session_was_read_again_stay_though_the_reading_failed() -> (
+    None
+):
     client = SlowToTell({})
     main = client.main
-    asked = {"id": "per_1", "sessionID": main, "permission": "bash", "patterns": ["ls"], "metadata": {}, "always": []}
-    client.answers |= {PERMISSION_LIST.id: [asked], QUESTION_LIST.id: [], SESSION_STATUS.id: {main: {"type": "busy"}}}
-    target = Target(client, PLACE, lambda _session: client, lambda path: FilePartInput(mime="", url=path.as_uri()))
+    asked = {
+        "id": "per_1",
+        "sessionID": main,
+        "permission": "bash",
+        "patterns": ["ls"],
+        "metadata": {},
+        "always": [],
+    }
+    client.answers |= {
+        PERMISSION_LIST.id: [asked],
+        QUESTION_LIST.id: [],
+        SESSION_STATUS.id: {main: {"type": "busy"}},
+    }
+    target = Target(
+        client,
+        PLACE,
+        lambda _session: client,
+        lambda path: FilePartInput(mime="", url=path.as_uri()),
+    )
     sessions = OpenSessions(target, client.heard.append, lambda _words: None)
     await sessions.start()
     view = await sessions.open(client.session())
@@ -149,7 +210,9 @@ async def test_a_title_and_an_answer_that_came_while_a_session_was_read_again_st
     await sessions.stop()
 
 
-async def test_what_a_subagent_of_a_subagent_asked_before_its_session_was_opened_is_asked(tmp_path: Path) -> None:
+async def test_what_a_subagent_of_a_subagent_asked_before_its_session_was_opened_is_asked(
+    tmp_path: Path,
+) -> None:
     script = [make_answer(make_call("bash", command="touch a"))]
     async with open_scripted_project(tmp_path, script, permission={"bash": "ask"}) as it:
         child = await it.client.call(SESSION_CREATE, CreateSession(parent_id=it.session_id))
@@ -160,7 +223,11 @@ async def test_what_a_subagent_of_a_subagent_asked_before_its_session_was_opened
         request = await it.question()
         target = Target(it.client, str(it.work), lambda _session: it.client, make_local_file_part)
         sessions = OpenSessions(target, lambda _event: None, lambda _words: None)
-        for opened, shown in ((it.session_id, [request.id]), (child.id, [request.id]), (other.id, [])):
+        for opened, shown in (
+            (it.session_id, [request.id]),
+            (child.id, [request.id]),
+            (other.id, []),
+        ):
             session = await it.client.call(SESSION_GET, SessionId(session_id=opened))
             assert list((await sessions.open(session)).requests) == shown
 
@@ -172,7 +239,9 @@ def test_an_undo_is_not_called_done_before_all_files_are_restored() -> None:
 
     def shown(diff: str | None) -> str:
         view.update_session(replace(session, revert=Revert(message_id=IDS[0], diff=diff)))
-        return "\n".join(item.text for item in view.list_items(IDS[0]) if isinstance(item, NoticeItem))
+        return "\n".join(
+            item.text for item in view.list_items(IDS[0]) if isinstance(item, NoticeItem)
+        )
 
     assert "Undoing" in shown(None)
     assert shown("") == "Undone from here on; /redo brings it back."
@@ -181,12 +250,19 @@ def test_an_undo_is_not_called_done_before_all_files_are_restored() -> None:
 async def test_an_undo_that_was_missed_names_the_files_that_it_restored() -> None:
     client = StoredClient()
     client.answers |= {PERMISSION_LIST.id: [], QUESTION_LIST.id: [], SESSION_STATUS.id: {}}
-    target = Target(client, PLACE, lambda _session: client, lambda path: FilePartInput(mime="", url=path.as_uri()))
+    target = Target(
+        client,
+        PLACE,
+        lambda _session: client,
+        lambda path: FilePartInput(mime="", url=path.as_uri()),
+    )
     sessions = OpenSessions(target, lambda _event: None, lambda _words: None)
     await sessions.start()
     view = await sessions.open(client.session())
     revert = Revert(message_id=IDS[2], diff="Index: cart.py\n")
-    client.answers[f"{SESSION_GET.id} {client.main}"] = msgspec.to_builtins(replace(client.session(), revert=revert))
+    client.answers[f"{SESSION_GET.id} {client.main}"] = msgspec.to_builtins(
+        replace(client.session(), revert=revert)
+    )
     client.say(ServerConnected())
     await wait_until(lambda: view.display_state.undone_from == IDS[2])
     assert view.display_state.undone_files == ["cart.py"]

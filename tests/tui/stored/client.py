@@ -1,4 +1,6 @@
-"""A client that answers from a file: the screens of the UI over a project that is always the same."""
+"""A client that answers from a file: the screens of the UI over a project
+that is always the same.
+"""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
@@ -26,7 +28,9 @@ PLACE = "/home/ada/shop"
 
 
 class StoredClient:
-    """Answers an operation with what the file has under its id, and that of the session; `say` is an event."""
+    """Answers an operation with what the file has under its id, and that of the session;
+    `say` is an event.
+    """
 
     def __init__(self) -> None:
         self.answers: dict[str, Any] = msgspec.json.decode(FILE.read_bytes())
@@ -41,7 +45,9 @@ class StoredClient:
                 return msgspec.convert(self.answers[key], operation.gives)
         raise OperationError("NotFoundError", f"There is nothing stored for {name}.")
 
-    async def follow(self, after: int | None = None, root: str | None = None) -> AsyncIterator[StampedEvent]:
+    async def follow(
+        self, after: int | None = None, root: str | None = None
+    ) -> AsyncIterator[StampedEvent]:
         """Yield what is said from now on."""
         del after
         while True:
@@ -57,7 +63,9 @@ class StoredClient:
 
     def messages(self) -> list[MessageWithParts]:
         """Return what was said in it."""
-        return msgspec.convert(self.answers[f"{SESSION_MESSAGES.id} {self.main}"], list[MessageWithParts])
+        return msgspec.convert(
+            self.answers[f"{SESSION_MESSAGES.id} {self.main}"], list[MessageWithParts]
+        )
 
 
 def stored_ui(client: StoredClient, state: Path, *, resumed: bool) -> TerminalUI:

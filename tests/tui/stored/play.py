@@ -1,4 +1,6 @@
-"""Plays the stored session: its parts come one after the other, as they came from the model and the tools."""
+"""Plays the stored session: its parts come one after the other,
+as they came from the model and the tools.
+"""
 
 import time
 from collections.abc import AsyncGenerator, Callable, Sequence
@@ -24,7 +26,14 @@ from codeloop.schema.event import (
     Todos,
     TodoUpdated,
 )
-from codeloop.schema.live_events import Busy, Idle, SessionIdle, SessionRef, SessionState, StatusChanged
+from codeloop.schema.live_events import (
+    Busy,
+    Idle,
+    SessionIdle,
+    SessionRef,
+    SessionState,
+    StatusChanged,
+)
 from codeloop.schema.message import AssistantMessage
 from codeloop.schema.part import Part, ToolPart, ToolStart, ToolStateRunning
 from codeloop.schema.wire import replace
@@ -50,7 +59,9 @@ class Stored:
 
     def text(self) -> str:
         """Return the text on the screen."""
-        return "\n".join("".join(segment.text for segment in line).rstrip() for line in self.lines())
+        return "\n".join(
+            "".join(segment.text for segment in line).rstrip() for line in self.lines()
+        )
 
     async def settle(self, ready: Callable[[], object] | None = None) -> None:
         """Wait until something is ready and drawn."""
@@ -108,7 +119,9 @@ class Stored:
 def running(part: ToolPart, output: str | None = None) -> ToolPart:
     """Return a call as it was while it ran."""
     metadata = None if output is None else {"output": output}
-    state = ToolStateRunning(input=part.state.input, time=ToolStart(start=int(NOW * 1000) - 1200), metadata=metadata)
+    state = ToolStateRunning(
+        input=part.state.input, time=ToolStart(start=int(NOW * 1000) - 1200), metadata=metadata
+    )
     return msgspec.structs.replace(part, state=state)
 
 
@@ -130,7 +143,9 @@ async def stored(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(time, "time", lambda: NOW)
         patch.setattr(Renderer.__init__, "__defaults__", (time.time,))
-        patch.setattr(Input, "_toggle_cursor", lambda _input: None)  # it would be on some of the pictures
+        patch.setattr(
+            Input, "_toggle_cursor", lambda _input: None
+        )  # it would be on some of the pictures
         patch.setenv("TZ", "UTC")
         time.tzset()
         async with ui.run_test(size=size, notifications=toasts) as pilot:

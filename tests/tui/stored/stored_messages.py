@@ -17,24 +17,33 @@ Said = MessageWithParts
 
 
 class Talk:
-    """Turns like those of the stored session, whose parts and errors are given. `messages` are all so far."""
+    """Turns like those of the stored session, whose parts and errors are given.
+    `messages` are all so far.
+    """
 
     def __init__(self, client: StoredClient) -> None:
         known = client.messages()
         self._client = client
         self._prompt = next(each.info for each in known if isinstance(each.info, UserMessage))
-        self._answer = next(each.info for each in reversed(known) if isinstance(each.info, AssistantMessage))
+        self._answer = next(
+            each.info for each in reversed(known) if isinstance(each.info, AssistantMessage)
+        )
         self.messages: list[Said] = []
 
     def prompt(self, *given: Part, **changed: Any) -> Said:
         """Let a user say something."""
         name, at = self._next()
-        return self._add(replace(self._prompt, id=name, time=replace(self._prompt.time, created=at), **changed), given)
+        return self._add(
+            replace(self._prompt, id=name, time=replace(self._prompt.time, created=at), **changed),
+            given,
+        )
 
     def answer(self, *given: Part, is_over: bool = True, **changed: Any) -> Said:
         """Let the model say something to the last prompt; `is_over`: nothing follows it."""
         name, at = self._next()
-        parent = next(each.info.id for each in reversed(self.messages) if isinstance(each.info, UserMessage))
+        parent = next(
+            each.info.id for each in reversed(self.messages) if isinstance(each.info, UserMessage)
+        )
         time = replace(self._answer.time, created=at, completed=at + 900 if is_over else None)
         finish = "stop" if is_over else None
         info = {"id": name, "parent_id": parent, "time": time, "finish": finish, **changed}
@@ -42,7 +51,9 @@ class Talk:
 
     def keep(self) -> None:
         """Store them in place of what the session held."""
-        self._client.answers[f"session.messages {self._client.main}"] = msgspec.to_builtins(self.messages)
+        self._client.answers[f"session.messages {self._client.main}"] = msgspec.to_builtins(
+            self.messages
+        )
 
     def _next(self) -> tuple[str, int]:
         number = 20 + len(self.messages)
@@ -50,7 +61,10 @@ class Talk:
 
     def _add(self, info: Any, given: Sequence[Part]) -> Said:
         ids = {"session_id": self._client.main, "message_id": info.id}
-        own = [_now(replace(part, id=f"prt_{info.id[-6:]}{at:06}", **ids)) for at, part in enumerate(given)]
+        own = [
+            _now(replace(part, id=f"prt_{info.id[-6:]}{at:06}", **ids))
+            for at, part in enumerate(given)
+        ]
         self.messages.append(MessageWithParts(info=info, parts=own))
         return self.messages[-1]
 

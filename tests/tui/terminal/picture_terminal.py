@@ -62,7 +62,9 @@ class DrawingTerminal:
             at = found.end()
             self._take(found)
         self._rest = self._rest[at:]
-        assert not self._rest or self._rest[0] in "\x1b" + PLACEHOLDER, f"not understood: {self._rest[:80]!r}"
+        assert not self._rest or self._rest[0] in "\x1b" + PLACEHOLDER, (
+            f"not understood: {self._rest[:80]!r}"
+        )
         assert len(self._rest) < 2_000_000, f"never ends: {self._rest[:80]!r}"
 
     def screen(self) -> str:
@@ -79,7 +81,9 @@ class DrawingTerminal:
         return found
 
     def picture(self) -> Image.Image | None:
-        """Return the part of the screen with pictures, which must be one rectangle; None: there is none."""
+        """Return the part of the screen with pictures, which must be one rectangle;
+        None: there is none.
+        """
         tiles = self.tiles()
         if not tiles:
             return None
@@ -113,8 +117,12 @@ class DrawingTerminal:
             self._paint(found["csi"])
         elif found["final"] == "h" and found["csi"] == "?1049":
             self.grid = [[Cell() for _ in range(self.columns)] for _ in range(self.rows)]
-        elif found["final"] in set("CGXKJrST") and not found["csi"].startswith((">", "?", "=", "<")):
-            self._move_or_erase(found["final"], [int(each or 0) for each in found["csi"].split(";") if each])
+        elif found["final"] in set("CGXKJrST") and not found["csi"].startswith(
+            (">", "?", "=", "<")
+        ):
+            self._move_or_erase(
+                found["final"], [int(each or 0) for each in found["csi"].split(";") if each]
+            )
         elif found["dcs"]:
             self._sixel(found["dcs"])
         elif found["osc"] and found["osc"].startswith("1337;"):
@@ -141,7 +149,9 @@ class DrawingTerminal:
                 top, bottom = self._region
                 empty = [[Cell() for _ in range(self.columns)] for _ in range(count)]
                 rows = self.grid[top:bottom]
-                self.grid[top:bottom] = [*rows[count:], *empty] if kind == "S" else [*empty, *rows[:-count]]
+                self.grid[top:bottom] = (
+                    [*rows[count:], *empty] if kind == "S" else [*empty, *rows[:-count]]
+                )
 
     def _write(self, char: str) -> None:
         y, x = self._at
@@ -188,14 +198,18 @@ class DrawingTerminal:
         palette: dict[int, tuple[int, ...]] = {}
         at, x, top, colour = head.end(), 0, 0, -1
         while at < len(given):
-            token = re.compile(r"#(\d+)(?:;2;(\d+);(\d+);(\d+))?|!(\d+)([?-~])|([?-~])|(\$)|(-)").match(given, at)
+            token = re.compile(
+                r"#(\d+)(?:;2;(\d+);(\d+);(\d+))?|!(\d+)([?-~])|([?-~])|(\$)|(-)"
+            ).match(given, at)
             assert token is not None, given[at : at + 20]
             at = token.end()
             if token[1]:
                 colour = int(token[1])
                 assert colour < 256
                 if token[2]:
-                    palette[colour] = tuple(round(int(part) * 255 / 100) for part in token.group(2, 3, 4))
+                    palette[colour] = tuple(
+                        round(int(part) * 255 / 100) for part in token.group(2, 3, 4)
+                    )
                 else:
                     assert colour in palette, "a colour that is not defined"
             elif token[8] or token[9]:
@@ -251,6 +265,8 @@ class DrawingTerminal:
         row, column = (POSITION_MARKS.index(mark) for mark in cell.text[1:])
         assert row < uploaded.rows
         assert column < uploaded.columns
-        image = uploaded.image.resize((uploaded.columns * self.cell[0], uploaded.rows * self.cell[1]))
+        image = uploaded.image.resize(
+            (uploaded.columns * self.cell[0], uploaded.rows * self.cell[1])
+        )
         width, height = self.cell
         return image.crop((column * width, row * height, (column + 1) * width, (row + 1) * height))

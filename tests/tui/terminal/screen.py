@@ -1,4 +1,6 @@
-"""The real program on a pseudo-terminal that controls it, and what state it leaves the terminal in."""
+"""The real program on a pseudo-terminal that controls it,
+and what state it leaves the terminal in.
+"""
 
 import fcntl
 import os
@@ -87,16 +89,27 @@ class ScreenTerminal:
     def lost(self, seconds: float = 60) -> str:
         """Return what is not as it was before the program; "": the terminal is restored.
 
-        After the end of the program this waits for its watcher: that restores what the program had no time to write.
+        After the end of the program this waits for its watcher: that restores what the
+        program had no time to write.
         """
         until = time.monotonic() + seconds
-        while (wrong := self._find_lost()) and self.child.poll() is not None and time.monotonic() < until:
+        while (
+            (wrong := self._find_lost())
+            and self.child.poll() is not None
+            and time.monotonic() < until
+        ):
             self.read(0.05)
         return wrong
 
     def _find_lost(self) -> str:
-        wrong = [f"mode {number} is on" for number, is_on in self.modes.items() if is_on != (number in {7, 25})]
-        if re.findall(r">4;1m|>4m", self._all)[-1:] == [">4;1m"] or self._all.count("39s") != self._all.count("39r"):
+        wrong = [
+            f"mode {number} is on"
+            for number, is_on in self.modes.items()
+            if is_on != (number in {7, 25})
+        ]
+        if re.findall(r">4;1m|>4m", self._all)[-1:] == [">4;1m"] or self._all.count(
+            "39s"
+        ) != self._all.count("39r"):
             wrong.append("keys are written otherwise")
         if termios.tcgetattr(self.side) != self.before:
             wrong.append("echo or other attributes differ")
@@ -117,7 +130,9 @@ class ScreenTerminal:
     @property
     def modes(self) -> dict[int, bool]:
         """What was switched last, by number."""
-        return {int(number): how == "h" for number, how in re.findall(r"\x1b\[\?(\d+)([hl])", self._all)}
+        return {
+            int(number): how == "h" for number, how in re.findall(r"\x1b\[\?(\d+)([hl])", self._all)
+        }
 
 
 def _end(child: "subprocess.Popen[Any]") -> None:

@@ -15,7 +15,9 @@ TMUX = {"TMUX": "/tmp/tmux-0/default,1,0"}
 
 
 def test_the_terminal_is_told_what_to_copy() -> None:
-    assert make_copy_sequence("hé", {}) == f"\x1b]52;c;{base64.b64encode('hé'.encode()).decode()}\x07"
+    assert (
+        make_copy_sequence("hé", {}) == f"\x1b]52;c;{base64.b64encode('hé'.encode()).decode()}\x07"
+    )
 
 
 def test_tmux_gets_a_copy_for_itself_and_one_to_hand_on() -> None:
@@ -24,7 +26,9 @@ def test_tmux_gets_a_copy_for_itself_and_one_to_hand_on() -> None:
 
 
 def test_screen_hands_a_long_one_on_in_pieces() -> None:
-    assert pass_through("y" * 600, {"STY": "1.tty"}) == f"\x1bP{'y' * 512}\x1b\\\x1bP{'y' * 88}\x1b\\"
+    assert (
+        pass_through("y" * 600, {"STY": "1.tty"}) == f"\x1bP{'y' * 512}\x1b\\\x1bP{'y' * 88}\x1b\\"
+    )
 
 
 @pytest.mark.parametrize(
@@ -49,11 +53,15 @@ def test_programs_are_those_of_the_persons_desktop(
 @pytest.fixture
 def patience(monkeypatch: pytest.MonkeyPatch) -> None:
     """A program may need long on a busy machine, longer than a user waits."""
-    monkeypatch.setattr("codeloop.tui.terminal.clipboard.PROMPT_CLIPBOARD", replace(PROMPT_CLIPBOARD, value=60_000))
+    monkeypatch.setattr(
+        "codeloop.tui.terminal.clipboard.PROMPT_CLIPBOARD", replace(PROMPT_CLIPBOARD, value=60_000)
+    )
 
 
 @pytest.mark.usefixtures("patience")
-async def test_a_program_gets_the_text_and_one_that_fails_is_followed_by_the_next(tmp_path: Path) -> None:
+async def test_a_program_gets_the_text_and_one_that_fails_is_followed_by_the_next(
+    tmp_path: Path,
+) -> None:
     file = tmp_path / "copied"
     programs = [("false",), ("tee", str(file)), ("xsel", "never")]
     await write_clipboard("the text", programs)
@@ -61,7 +69,9 @@ async def test_a_program_gets_the_text_and_one_that_fails_is_followed_by_the_nex
 
 
 @pytest.mark.usefixtures("patience")
-async def test_what_tmux_has_taken_is_given_to_the_desktop_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_what_tmux_has_taken_is_given_to_the_desktop_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for name in ("tmux", "xsel"):
         program = tmp_path / name
         program.write_text(f"#!/bin/sh\nexec /bin/cat > {tmp_path}/{name}.copied\n")

@@ -31,10 +31,16 @@ def test_a_link_is_opened_on_the_desktop_or_not_at_all(
 @pytest.mark.parametrize(
     ("environment", "shown"),
     [
-        ({"TERM": "xterm-kitty"}, "\x1b]99;i=codeloop:d=0;A, B\x1b\\\x1b]99;i=codeloop:p=body;done?\x1b\\"),
+        (
+            {"TERM": "xterm-kitty"},
+            "\x1b]99;i=codeloop:d=0;A, B\x1b\\\x1b]99;i=codeloop:p=body;done?\x1b\\",
+        ),
         ({"TERM": "foot"}, "\x1b]777;notify;A, B;done?\x1b\\"),
         ({"TERM": "xterm-256color", "WEZTERM_PANE": "0"}, "\x1b]777;notify;A, B;done?\x1b\\"),
-        ({"TERM": "xterm-256color", "KONSOLE_VERSION": "221203"}, "\x1b]777;notify;A, B;done?\x1b\\"),
+        (
+            {"TERM": "xterm-256color", "KONSOLE_VERSION": "221203"},
+            "\x1b]777;notify;A, B;done?\x1b\\",
+        ),
         ({"TERM": "xterm-256color", "TERM_PROGRAM": "iTerm.app"}, "\x1b]9;A, B: done?\x07"),
         ({"TERM": "xterm-256color"}, ""),
     ],

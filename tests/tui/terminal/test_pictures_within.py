@@ -1,4 +1,6 @@
-"""The real program on terminals that draw pictures: a strict one takes what it writes, and its pixels are looked at."""
+"""The real program on terminals that draw pictures: a strict one takes what it writes,
+and its pixels are looked at.
+"""
 
 import os
 import signal
@@ -77,7 +79,9 @@ class Played:
 def gradient() -> Image.Image:
     image = Image.new("RGB", SIZE)
     width, height = SIZE
-    image.putdata([(x * 255 // width, y * 255 // height, 90) for y in range(height) for x in range(width)])
+    image.putdata(
+        [(x * 255 // width, y * 255 // height, 90) for y in range(height) for x in range(width)]
+    )
     return image
 
 

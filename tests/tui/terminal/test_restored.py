@@ -45,7 +45,9 @@ def until(ready: Callable[[], object], terminal: ScreenTerminal, seconds: float 
 
 @pytest.mark.slow
 def test_it_takes_the_terminal_only_in_the_foreground(desk: Desk) -> None:
-    terminal = ScreenTerminal(desk, command=["/bin/bash", "-c", BACKGROUND_JOB, "bash", *desk.command])
+    terminal = ScreenTerminal(
+        desk, command=["/bin/bash", "-c", BACKGROUND_JOB, "bash", *desk.command]
+    )
     terminal.wait_for("describe a task")
     terminal.type("¬")
     terminal.wait_for("¬")
@@ -75,7 +77,12 @@ def test_a_killed_one_is_cleaned_up_after_and_its_draft_comes_back(desk: Desk) -
     terminal.wait_for(READY)
     terminal.type("half a thou")
     state = desk.home / "state" / "tui"
-    until(lambda: any(b"half a thou" in path.read_bytes() for path in state.rglob("drafts/new.*.json")), terminal)
+    until(
+        lambda: any(
+            b"half a thou" in path.read_bytes() for path in state.rglob("drafts/new.*.json")
+        ),
+        terminal,
+    )
     terminal.child.kill()
     until(lambda: terminal.lost() == "", terminal)
     again = ScreenTerminal(desk)
@@ -117,13 +124,18 @@ def test_a_signal_stops_the_turn_which_is_stored(desk: Desk) -> None:
 
 
 @pytest.mark.slow
-def test_it_has_the_terminal_again_after_an_editor_that_fails_and_after_any_stop(desk: Desk) -> None:
+def test_it_has_the_terminal_again_after_an_editor_that_fails_and_after_any_stop(
+    desk: Desk,
+) -> None:
     wrapped = ["/bin/sh", "-c", JOB, "sh", "/bin/sh", "-c", '"$@"; exit 0', "sh", *desk.command]
     terminal = ScreenTerminal(desk, command=wrapped, VISUAL="/bin/false")
     terminal.wait_for("describe a task")
     terminal.type("\x18e")
     terminal.wait_for("ended with code 1")
-    for stop in (lambda: terminal.type("\x1a"), lambda: os.killpg(os.tcgetpgrp(terminal.main), signal.SIGSTOP)):
+    for stop in (
+        lambda: terminal.type("\x1a"),
+        lambda: os.killpg(os.tcgetpgrp(terminal.main), signal.SIGSTOP),
+    ):
         stop()
         terminal.wait_for("back in the shell")
         terminal.wait_for("describe a task")

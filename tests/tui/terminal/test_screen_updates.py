@@ -15,7 +15,9 @@ def strip(text: str) -> Strip:
 
 
 def written(x1: int, x2: int) -> str:
-    """Return what is written when columns `x1` to `x2` of a row with three parts changed; the second is hidden."""
+    """Return what is written when columns `x1` to `x2` of a row with three parts changed;
+    the second is hidden.
+    """
     chops = [{0: strip("never")}, {0: strip("left "), 5: None, 10: strip("right")}]
     return ChangedPartsUpdate(chops, [(1, x1, x2)], [[5], [5, 10, 15]]).render_segments(CONSOLE)
 
@@ -30,6 +32,11 @@ def test_only_parts_that_have_changed_are_written_each_at_its_place() -> None:
 
 def test_what_follows_a_character_of_an_uncertain_width_stands_where_it_belongs() -> None:
     assert render_strip(Strip([Segment("é 漢 ✅ x")]), 3, CONSOLE) == "é 漢 ✅ x"
-    assert render_strip(Strip([Segment("a"), Segment("👩‍👧 b")]), 3, CONSOLE) == "a  \x1b[5G👩‍👧\x1b[7G b"
-    whole = RectangleUpdate([[strip("left "), Strip([Segment("🇩🇪!")])], [strip("x")]], Region(2, 4, 8, 2))
+    assert (
+        render_strip(Strip([Segment("a"), Segment("👩‍👧 b")]), 3, CONSOLE)
+        == "a  \x1b[5G👩‍👧\x1b[7G b"
+    )
+    whole = RectangleUpdate(
+        [[strip("left "), Strip([Segment("🇩🇪!")])], [strip("x")]], Region(2, 4, 8, 2)
+    )
     assert whole.render_segments(CONSOLE) == "\x1b[5;3Hleft   \x1b[8G🇩🇪\x1b[10G!\x1b[6;3Hx"

@@ -37,7 +37,9 @@ class Cell(NamedTuple):
 
 
 class Emulator:
-    """A terminal that knows the sequences that are written; it erases in the current background if `erases`."""
+    """A terminal that knows the sequences that are written;
+    it erases in the current background if `erases`.
+    """
 
     def __init__(self, *, erases: bool) -> None:
         self.erases = erases
@@ -115,7 +117,11 @@ def _apply(codes: list[str], given: str) -> list[str]:
             codes = []
             continue
         kind: str = {"39": "38", "49": "48"}.get(code, code[:2] if len(code) > 2 else code)
-        codes = [each for each in codes if each != code and not (len(kind) == 2 and each.startswith(kind))]
+        codes = [
+            each
+            for each in codes
+            if each != code and not (len(kind) == 2 and each.startswith(kind))
+        ]
         codes += [] if code in {"39", "49"} else [code]
     return codes
 
@@ -132,7 +138,9 @@ def strip(text: str, style: Style) -> Strip:
 
 
 def draw_strip(chance: random.Random) -> Strip:
-    segments = [Segment(chance.choice(WORDS), chance.choice(STYLES)) for _ in range(chance.randrange(12))]
+    segments = [
+        Segment(chance.choice(WORDS), chance.choice(STYLES)) for _ in range(chance.randrange(12))
+    ]
     return Strip(segments).adjust_cell_length(WIDTH, PANEL)
 
 
@@ -159,7 +167,11 @@ def test_a_terminal_shows_each_frame(seed: int, erases: bool) -> None:
                 # Some rows within the screen move up or down, and new ones come.
                 top, bottom = sorted(chance.sample(range(HEIGHT + 1), 2))
                 new = [draw_strip(chance) for _ in range(chance.randrange(1, 3))]
-                inner = [*rows[top:bottom], *new] if chance.random() < 0.5 else [*new, *rows[top:bottom]]
+                inner = (
+                    [*rows[top:bottom], *new]
+                    if chance.random() < 0.5
+                    else [*new, *rows[top:bottom]]
+                )
                 inner = inner[-(bottom - top) :] if chance.random() < 0.5 else inner[: bottom - top]
                 rows[top:bottom] = inner
             case 1:
@@ -198,9 +210,13 @@ def test_rows_that_move_are_moved_by_the_terminal() -> None:
     screen = ShownScreen(erases=True)
     screen.resize(WIDTH, HEIGHT)
     rows = [strip(chr(ord("a") + number) * 30, STYLES[1]) for number in range(HEIGHT + 1)]
-    screen.change([ChangedPart(line, 0, WIDTH, each) for line, each in enumerate(rows[:HEIGHT])], CONSOLE)
+    screen.change(
+        [ChangedPart(line, 0, WIDTH, each) for line, each in enumerate(rows[:HEIGHT])], CONSOLE
+    )
     screen.write_changes()
-    screen.change([ChangedPart(line, 0, WIDTH, each) for line, each in enumerate(rows[1:])], CONSOLE)
+    screen.change(
+        [ChangedPart(line, 0, WIDTH, each) for line, each in enumerate(rows[1:])], CONSOLE
+    )
     output = screen.write_changes()
     assert output.startswith("\x1b[1;12r\x1b[1S\x1b[r\x1b[12;1H")
     assert len(output) < 150
@@ -210,4 +226,6 @@ def test_only_terminals_that_do_so_erase_in_colour() -> None:
     assert erases_in_colour({"TERM": "xterm-256color"})
     assert erases_in_colour({"TERM": "screen-256color", "TMUX": "/tmp/tmux-0/default,1,0"})
     assert not erases_in_colour({"TERM": "screen-256color"})
-    assert not erases_in_colour({"TERM": "screen", "TMUX": "/tmp/tmux-0/default,1,0", "STY": "1.pts-0.here"})
+    assert not erases_in_colour(
+        {"TERM": "screen", "TMUX": "/tmp/tmux-0/default,1,0", "STY": "1.pts-0.here"}
+    )

@@ -13,7 +13,8 @@ from tests.support.http_connection import ReceivedRequest
 from tests.tui.terminal.screen import ScreenTerminal
 
 QUESTION = (
-    '{"questions": [{"header": "Colour", "question": "Which?", "options": [{"label": "red", "description": "-"}]}]}'
+    '{"questions": [{"header": "Colour", "question": "Which?", "options": [{"label": '
+    '"red", "description": "-"}]}]}'
 )
 READY = "\x1b[?2004h"
 
@@ -67,7 +68,9 @@ def test_answers_of_the_terminal_are_no_keys_and_a_megabyte_is_pasted(desk: Desk
 
 
 @pytest.mark.slow
-def test_who_looks_elsewhere_is_called_by_the_desktop_and_the_bell(desk: Desk, looked_away: threading.Event) -> None:
+def test_who_looks_elsewhere_is_called_by_the_desktop_and_the_bell(
+    desk: Desk, looked_away: threading.Event
+) -> None:
     terminal = ScreenTerminal(desk, "ask me", TERM="foot")
     terminal.wait_for(READY)
     terminal.type("\x1b[O")
@@ -96,7 +99,8 @@ def test_an_editor_that_is_interrupted_and_fails_gives_the_terminal_back(desk: D
 
 @pytest.mark.slow
 def test_lines_without_the_marks_of_a_paste_are_one_and_a_flood_is_stopped(desk: Desk) -> None:
-    # Who types here may stand still in the middle of the lines: they end with another key, not with a pause.
+    # Who types here may stand still in the middle of the lines: they end with another key,
+    # not with a pause.
     code = "from codeloop.tui.terminal.input import paste_detector; paste_detector.PASTE_PAUSE_SECONDS = 60.0"
     patient = ["-c", f"{code}; from codeloop.cli.main import main; main()"]
     terminal = ScreenTerminal(desk, command=[desk.command[0], *patient])

@@ -36,8 +36,12 @@ from codeloop.tui.terminal.terminal_colours import (
         ({}, "standard"),
     ],
 )
-def test_the_environment_says_how_many_colours_there_are(environment: dict[str, str], depth: ColourDepth) -> None:
-    assert find_colour_depth(environment, lambda term: 256 if term.startswith("one-") else 8) == depth
+def test_the_environment_says_how_many_colours_there_are(
+    environment: dict[str, str], depth: ColourDepth
+) -> None:
+    assert (
+        find_colour_depth(environment, lambda term: 256 if term.startswith("one-") else 8) == depth
+    )
 
 
 def test_a_terminal_that_nobody_knows_has_few_colours() -> None:
@@ -75,7 +79,9 @@ def test_the_environment_may_tell_it() -> None:
         ("nord", "none", "monochrome"),
     ],
 )
-def test_a_theme_needs_no_more_colours_than_there_are(theme: str, depth: ColourDepth, used: str) -> None:
+def test_a_theme_needs_no_more_colours_than_there_are(
+    theme: str, depth: ColourDepth, used: str
+) -> None:
     assert Appearance(UiSettings(theme=theme), (), TerminalColours(depth)).theme_name == used
 
 

@@ -1,4 +1,6 @@
-"""What we use of textual that it does not promise to keep: a new version that changes one of these is seen here."""
+"""What we use of textual that it does not promise to keep: a new version that changes
+one of these is seen here.
+"""
 
 import ast
 import inspect

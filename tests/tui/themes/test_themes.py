@@ -27,14 +27,21 @@ def measure_contrast(first: str, second: str) -> float:
 def write(folder: Path, theme: object, defs: object = None, name: str = "mine") -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / f"{name}.json"
-    file.write_text(json.dumps({"defs": {"ink": "#222222"} if defs is None else defs, "theme": theme}))
+    file.write_text(
+        json.dumps({"defs": {"ink": "#222222"} if defs is None else defs, "theme": theme})
+    )
     return file
 
 
 def test_values_are_colours_numbers_references_and_one_for_each_mode(tmp_path: Path) -> None:
     write(tmp_path, SMALL)
     dark, light = load_theme("mine", "dark", [tmp_path]), load_theme("mine", "light", [tmp_path])
-    assert (dark.primary, dark.secondary, dark.accent, dark.text) == ("#111111", "ansi_blue", "", "#222222")
+    assert (dark.primary, dark.secondary, dark.accent, dark.text) == (
+        "#111111",
+        "ansi_blue",
+        "",
+        "#222222",
+    )
     assert (dark.text_muted, light.text_muted) == ("#ffffff", "#222222")
     assert dark.background == "#00000a"
 
@@ -63,7 +70,9 @@ def test_keys_that_mean_nothing_here_are_left_alone(tmp_path: Path) -> None:
         ({"error": "warning", "warning": "error"}, "theme.error"),
     ],
 )
-def test_a_broken_theme_is_refused_with_its_file_and_key(tmp_path: Path, change: dict[str, object], key: str) -> None:
+def test_a_broken_theme_is_refused_with_its_file_and_key(
+    tmp_path: Path, change: dict[str, object], key: str
+) -> None:
     file = write(tmp_path, SMALL | change)
     with pytest.raises(ThemeError) as caught:
         load_theme("mine", "light", [tmp_path])
@@ -98,7 +107,11 @@ def test_the_last_folder_wins(tmp_path: Path) -> None:
 
 
 def test_numbers_are_the_terminals_sixteen_and_then_the_cube_and_the_greys() -> None:
-    assert [name_colour(at) for at in (1, 8, 15)] == ["ansi_red", "ansi_bright_black", "ansi_bright_white"]
+    assert [name_colour(at) for at in (1, 8, 15)] == [
+        "ansi_red",
+        "ansi_bright_black",
+        "ansi_bright_white",
+    ]
     assert [name_colour(at) for at in (16, 21, 196, 231, 232, 255)] == [
         "#000000", "#0000ff", "#ff0000", "#ffffff", "#080808", "#eeeeee",
     ]  # fmt: skip
@@ -125,7 +138,15 @@ def test_without_colours_what_is_muted_is_dim() -> None:
 
 GROUNDS = ("background", "background_panel", "background_element")
 MUTED = ("text_muted", "markdown_block_quote", "syntax_comment", "markdown_horizontal_rule")
-NO_TEXT = ("background", "border", "_bg", "highlight", "diff_context", "diff_line_number", "diff_hunk_header")
+NO_TEXT = (
+    "background",
+    "border",
+    "_bg",
+    "highlight",
+    "diff_context",
+    "diff_line_number",
+    "diff_hunk_header",
+)
 
 
 @pytest.mark.parametrize("mode", ["dark", "light"])
@@ -137,16 +158,33 @@ def test_text_can_be_read_on_every_ground_of_every_theme(name: str, mode: str) -
     strong = 7.0 if name.startswith("high-contrast") else 4.5
     colours: dict[str, str] = msgspec.structs.asdict(theme)
     pairs = [
-        (colour, ground, 3.0 if colour in MUTED and strong == 4.5 else min(strong, 4.5) if colour in MUTED else strong)
+        (
+            colour,
+            ground,
+            3.0
+            if colour in MUTED and strong == 4.5
+            else min(strong, 4.5)
+            if colour in MUTED
+            else strong,
+        )
         for colour in colours
         if not any(word in colour for word in NO_TEXT)
         for ground in GROUNDS
     ]
-    pairs += [(colour, f"diff_{side}_bg", 4.5) for colour in ("text", "syntax_string") for side in ("added", "removed")]
+    pairs += [
+        (colour, f"diff_{side}_bg", 4.5)
+        for colour in ("text", "syntax_string")
+        for side in ("added", "removed")
+    ]
     pairs += [(f"diff_{side}", f"diff_{side}_bg", 4.5) for side in ("added", "removed")]
     pairs += [("text", f"diff_highlight_{side}", 4.5) for side in ("added", "removed")]
-    pairs += [("diff_line_number", f"diff_{side}_line_number_bg", 3.0) for side in ("added", "removed")]
-    pairs += [(colour, "background", 3.0) for colour in ("diff_context", "diff_line_number", "diff_hunk_header")]
+    pairs += [
+        ("diff_line_number", f"diff_{side}_line_number_bg", 3.0) for side in ("added", "removed")
+    ]
+    pairs += [
+        (colour, "background", 3.0)
+        for colour in ("diff_context", "diff_line_number", "diff_hunk_header")
+    ]
     poor = {
         f"{colour} on {ground}": round(found, 2)
         for colour, ground, least in pairs
@@ -175,9 +213,16 @@ def test_with_sixteen_colours_text_is_legible_on_white() -> None:
 
 @pytest.mark.parametrize("mode", ["dark", "light"])
 @pytest.mark.parametrize("name", ["codeloop", "github", "nord", "dracula", "gruvbox"])
-def test_with_256_colours_a_diff_is_legible_and_its_sides_differ(name: str, mode: Literal["dark", "light"]) -> None:
+def test_with_256_colours_a_diff_is_legible_and_its_sides_differ(
+    name: str, mode: Literal["dark", "light"]
+) -> None:
     theme = fit_to_palette(load_theme(name, mode), is_dark=mode == "dark")
-    grounds = [theme.diff_added_bg, theme.diff_removed_bg, theme.diff_highlight_added, theme.diff_highlight_removed]
+    grounds = [
+        theme.diff_added_bg,
+        theme.diff_removed_bg,
+        theme.diff_highlight_added,
+        theme.diff_highlight_removed,
+    ]
     assert len({*grounds, theme.background}) == 5
     for ground in grounds[:2]:
         assert measure_contrast(theme.text, ground) >= 4.5

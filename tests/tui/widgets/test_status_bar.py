@@ -27,7 +27,9 @@ async def test_a_long_reason_to_try_again_is_cut_and_a_little_use_is_not_none() 
         bar.show(view, StatusContent(context_window=10_000_000, hint="esc twice stops"), styles)
         await pilot.pause()
         row = bar.render_line(0).text
-        content = StatusContent(context_window=10_000_000, pending_key=QUIT_QUESTION, hint="esc twice stops")
+        content = StatusContent(
+            context_window=10_000_000, pending_key=QUIT_QUESTION, hint="esc twice stops"
+        )
         bar.show(view, content, styles)
         asked = bar.render_line(0).text
     assert row.startswith(" retry 2 in ")

@@ -1,4 +1,6 @@
-"""The table of drifted edits: (name, file, oldString, newString, expected file); None: the edit must be refused."""
+"""The table of drifted edits: (name, file, oldString, newString, expected file);
+None: the edit must be refused.
+"""
 
 from collections.abc import Iterator
 
@@ -40,9 +42,21 @@ EXACT: list[Case] = [
     ("a line added below", "a\nb\n", "a\n", "a\nx\n", "a\nx\nb\n"),
     ("CRLF in the file only", "a\r\nb\r\nc\r\n", "a\nb", "a\nx\nb", "a\r\nx\r\nb\r\nc\r\n"),
     ("CRLF in the call only", "a\nb\nc\n", "a\r\nb", "a\r\nx\r\nb", "a\nx\nb\nc\n"),
-    ("mixed line ends stay", "a\r\nb\nc\r\nd\n", "a\nb\nc\nd", "a\nb\nX\nc\nd", "a\r\nb\nX\r\nc\r\nd\n"),
+    (
+        "mixed line ends stay",
+        "a\r\nb\nc\r\nd\n",
+        "a\nb\nc\nd",
+        "a\nb\nX\nc\nd",
+        "a\r\nb\nX\r\nc\r\nd\n",
+    ),
     ("a new line takes the line end beside it", "a\nb\r\nc\r\n", "b", "b\nx", "a\nb\r\nx\r\nc\r\n"),
-    ("text with backslashes", 'print("a\\n")\n', 'print("a\\n")', 'print("b\\n")', 'print("b\\n")\n'),
+    (
+        "text with backslashes",
+        'print("a\\n")\n',
+        'print("a\\n")',
+        'print("b\\n")',
+        'print("b\\n")\n',
+    ),
     ("a regex's characters", "x = [a-z]+(.*)$\n", "[a-z]+(.*)$", "[0-9]*", "x = [0-9]*\n"),
     ("not ASCII", "grüße = '中文'\n", "'中文'", "'日本'", "grüße = '日本'\n"),
 ]
@@ -82,7 +96,11 @@ INDENTED: list[Case] = [
         PY,
         "def f(self, x):\n  if x:\n    return 1",
         "def f(self, x):\n  if x:\n    if y:\n      return 0\n    return 1",
-        swap(PY, "            return 1", "            if y:\n                return 0\n            return 1"),
+        swap(
+            PY,
+            "            return 1",
+            "            if y:\n                return 0\n            return 1",
+        ),
     ),
     (
         "blanks for tabs",
@@ -141,7 +159,13 @@ INDENTED: list[Case] = [
         "    if x:\n        return 1\n    z = 0",
         swap(PY, "            return 1\n", "            return 1\n        z = 0\n"),
     ),
-    ("one line, wrong indentation", PY, "  return 3", "  return 33", swap(PY, "return 3", "return 33")),
+    (
+        "one line, wrong indentation",
+        PY,
+        "  return 3",
+        "  return 33",
+        swap(PY, "return 3", "return 33"),
+    ),
 ]
 TRIMMED: list[Case] = [
     (
@@ -158,7 +182,13 @@ TRIMMED: list[Case] = [
         "a = 1\nb = 5\nc = 3",
         "a = 1  \nb = 5\nc = 3\n",
     ),
-    ("trailing blanks on unchanged lines stay", "a  \nb  \nc  \n", "a\nb\nc", "a\nx\nc", "a  \nx\nc  \n"),
+    (
+        "trailing blanks on unchanged lines stay",
+        "a  \nb  \nc  \n",
+        "a\nb\nc",
+        "a\nx\nc",
+        "a  \nx\nc  \n",
+    ),
     (
         "each line's indentation differs",
         "  a()\n    b()\n c()\n",
@@ -166,10 +196,28 @@ TRIMMED: list[Case] = [
         "a()\nb()\nd()",
         "  a()\n    b()\n d()\n",
     ),
-    ("a blank line before", PY, "\n\n        return 3\n", "\n\n        return 4\n", swap(PY, "return 3", "return 4")),
-    ("a blank line after", PY, "        return 3\n\n\n", "        return 4\n\n\n", swap(PY, "return 3", "return 4")),
+    (
+        "a blank line before",
+        PY,
+        "\n\n        return 3\n",
+        "\n\n        return 4\n",
+        swap(PY, "return 3", "return 4"),
+    ),
+    (
+        "a blank line after",
+        PY,
+        "        return 3\n\n\n",
+        "        return 4\n\n\n",
+        swap(PY, "return 3", "return 4"),
+    ),
     ("blanks around one line", JS, "   size: 10,   ", "   size: 12,   ", swap(JS, "10", "12")),
-    ("a newline around a word", "alpha beta gamma\n", "\nbeta\n", "\ndelta\n", "alpha delta gamma\n"),
+    (
+        "a newline around a word",
+        "alpha beta gamma\n",
+        "\nbeta\n",
+        "\ndelta\n",
+        "alpha delta gamma\n",
+    ),
     ("not inside a word", "foobar\n", " foo ", " x ", None),
     ("a final newline that is not there", "a\nb", "b\n", "c\n", "a\nc"),
     ("a form feed stays", "a\x0c\nb = 1\n", "b  =  1", "b = 2", "a\x0c\nb = 2\n"),
@@ -178,8 +226,20 @@ SPACED: list[Case] = [
     ("no blanks around operators", "x = a + b\n", "x=a+b", "x = a - b", "x = a - b\n"),
     ("blanks around operators", "x=a+b\n", "x = a + b", "x=a-b", "x=a-b\n"),
     ("blanks after commas", "f(a,b,c)\n", "f(a, b, c)", "f(a, b)", "f(a, b)\n"),
-    ("doubled blanks", "int   count   = 0;\n", "int count = 0;", "int count = 1;", "int count = 1;\n"),
-    ("inside a longer line", "if (a  &&  b) { go(); }\n", "a && b", "a || b", "if (a || b) { go(); }\n"),
+    (
+        "doubled blanks",
+        "int   count   = 0;\n",
+        "int count = 0;",
+        "int count = 1;",
+        "int count = 1;\n",
+    ),
+    (
+        "inside a longer line",
+        "if (a  &&  b) { go(); }\n",
+        "a && b",
+        "a || b",
+        "if (a || b) { go(); }\n",
+    ),
     (
         "several lines at once",
         JS,
@@ -196,9 +256,21 @@ SPACED: list[Case] = [
         "a = 1\nbb = 5\nccc = 3",
         "a   = 1\nbb = 5\nccc = 3\n",
     ),
-    ("curly double quotes", 'say("hi")\n', "say(\u201chi\u201d)", "say(\u201cho\u201d)", 'say("ho")\n'),
+    (
+        "curly double quotes",
+        'say("hi")\n',
+        "say(\u201chi\u201d)",
+        "say(\u201cho\u201d)",
+        'say("ho")\n',
+    ),
     ("curly single quotes", "it = 'a'\n", "it = \u2018a\u2019", "it = \u2018b\u2019", "it = 'b'\n"),
-    ("curly quotes in the file", "it\u2019s fine here\n", "it's fine here", "it's good here", "it's good here\n"),
+    (
+        "curly quotes in the file",
+        "it\u2019s fine here\n",
+        "it's fine here",
+        "it's good here",
+        "it's good here\n",
+    ),
     ("a dash", "# one - two\n", "# one \u2013 two", "# one \u2013 three", "# one - three\n"),
     ("no-break blanks", "x = 1\n", "x\u00a0=\u00a01", "x = 2", "x = 2\n"),
     (
@@ -220,9 +292,21 @@ ESCAPED: list[Case] = [
     ("escaped tabs", TABS, "\\tif x > 0 {", "\\tif x > 5 {", swap(TABS, "x > 0", "x > 5")),
     ("escaped quotes", 'a = "x"\n', 'a = \\"x\\"', 'a = \\"y\\"', 'a = "y"\n'),
     ("escaped single quotes", "a = 'x'\n", "a = \\'x\\'", "a = \\'y\\'", "a = 'y'\n"),
-    ("doubled backslashes", "p = 'C:\\dir'\n", "p = 'C:\\\\dir'", "p = 'C:\\\\new'", "p = 'C:\\new'\n"),
+    (
+        "doubled backslashes",
+        "p = 'C:\\dir'\n",
+        "p = 'C:\\\\dir'",
+        "p = 'C:\\\\new'",
+        "p = 'C:\\new'\n",
+    ),
     ("an escaped dollar", "echo $HOME\n", "echo \\$HOME", "echo \\$PATH", "echo $PATH\n"),
-    ("entities", "if a < b && c > d:\n", "if a &lt; b &amp;&amp; c &gt; d:", "if a &gt; b:", "if a > b:\n"),
+    (
+        "entities",
+        "if a < b && c > d:\n",
+        "if a &lt; b &amp;&amp; c &gt; d:",
+        "if a &gt; b:",
+        "if a > b:\n",
+    ),
     ("quoted entities", 'x = "1"\n', "x = &quot;1&quot;", "x = &quot;2&quot;", 'x = "2"\n'),
     (
         "line numbers of read",
@@ -231,7 +315,13 @@ ESCAPED: list[Case] = [
         "1: def f():\n2:     return 2",
         "def f():\n    return 2\n",
     ),
-    ("line numbers with a bar", "a = 1\nb = 2\n", "  1| a = 1\n  2| b = 2", "  1| a = 1\n  2| b = 3", "a = 1\nb = 3\n"),
+    (
+        "line numbers with a bar",
+        "a = 1\nb = 2\n",
+        "  1| a = 1\n  2| b = 2",
+        "  1| a = 1\n  2| b = 3",
+        "a = 1\nb = 3\n",
+    ),
     (
         "line numbers of grep, which has them on matches and where a block begins",
         "def f():\n    a = 1\n    return a\n",
@@ -239,7 +329,13 @@ ESCAPED: list[Case] = [
         "7- def f():\n    a = 1\n    b = 2\n9:     return b",
         "def f():\n    a = 1\n    b = 2\n    return b\n",
     ),
-    ("line numbers in old only", "a = 1\nb = 2\n", "1: a = 1\n2: b = 2", "a = 1\nb = 3", "a = 1\nb = 3\n"),
+    (
+        "line numbers in old only",
+        "a = 1\nb = 2\n",
+        "1: a = 1\n2: b = 2",
+        "a = 1\nb = 3",
+        "a = 1\nb = 3\n",
+    ),
 ]
 CHANGED: list[Case] = [
     (
@@ -320,8 +416,20 @@ EDGES: list[Case] = [
     ("an alike block removed with its end", BLOCK, DRIFT + "\n", "", "top\nbottom\n"),
     ("an alike block removed without its end", BLOCK, DRIFT, "", "top\n\nbottom\n"),
     ("an alike block replaced", BLOCK, DRIFT + "\n", "new\n", "top\nnew\nbottom\n"),
-    ("blank lines around an alike block", BLOCK, f"\n{DRIFT}\n\n", f"\n{DRIFT}!\n\n", BLOCK.replace("end", "end!")),
-    ("a blank line before a shifted block", "a\n    x\n    y\nb\n", "\nx\ny\n", "\nx\nz\n", "a\n    x\n    z\nb\n"),
+    (
+        "blank lines around an alike block",
+        BLOCK,
+        f"\n{DRIFT}\n\n",
+        f"\n{DRIFT}!\n\n",
+        BLOCK.replace("end", "end!"),
+    ),
+    (
+        "a blank line before a shifted block",
+        "a\n    x\n    y\nb\n",
+        "\nx\ny\n",
+        "\nx\nz\n",
+        "a\n    x\n    z\nb\n",
+    ),
     ("a shifted block removed", "a\n    x\n    y\nb\n", "x\ny\n", "", "a\nb\n"),
     ("the end of a file without a newline removed", "a\n    x\nb", "x\nb\n", "", "a\n"),
 ]

@@ -78,7 +78,9 @@ def test_no_other_byte_changes(data: st.DataObject) -> None:
     middle = "".join(text + eol for text, eol in lines[begin:end]) + lines[end][0]
     new = data.draw(st.lists(line, min_size=1, max_size=5))
     replacement = "\n".join(["changed_marker", *new])
-    edited = apply_edit(before + middle + after, Edit(middle.replace("\r\n", "\n"), replacement)).content
+    edited = apply_edit(
+        before + middle + after, Edit(middle.replace("\r\n", "\n"), replacement)
+    ).content
     assert edited.startswith(before + "changed_marker")
     assert edited.endswith(after)
     landed = edited[len(before) : len(edited) - len(after)]
@@ -103,9 +105,9 @@ def test_every_place_is_replaced_on_request() -> None:
 
 
 def test_every_place_that_differs_in_blanks_is_replaced_on_request() -> None:
-    assert apply_edit("  a()\n  b()\nx\n\ta()\n\tb()\n", Edit("a()\nb()", "a()\nc()", replaces_all=True)).content == (
-        "  a()\n  c()\nx\n\ta()\n\tc()\n"
-    )
+    assert apply_edit(
+        "  a()\n  b()\nx\n\ta()\n\tb()\n", Edit("a()\nb()", "a()\nc()", replaces_all=True)
+    ).content == ("  a()\n  c()\nx\n\ta()\n\tc()\n")
 
 
 def test_a_roughly_alike_place_is_never_replaced_everywhere() -> None:
@@ -115,7 +117,9 @@ def test_a_roughly_alike_place_is_never_replaced_everywhere() -> None:
 
 
 def test_not_found_shows_the_nearest_place_and_how_it_differs() -> None:
-    content = "".join(f"line {n}\n" for n in range(50)) + "def compute(alpha, beta):\n    return alpha\n"
+    content = (
+        "".join(f"line {n}\n" for n in range(50)) + "def compute(alpha, beta):\n    return alpha\n"
+    )
     with pytest.raises(EditRefused) as caught:
         apply_edit(content, Edit("def compute(alpha, gamma):\n    return alpha * 2", "x"))
     text = caught.value.advice
@@ -140,7 +144,9 @@ def test_more_than_one_place_shows_what_makes_each_unique() -> None:
 
 def test_of_many_long_places_only_the_ends_of_the_first_are_shown() -> None:
     block = "begin\n" + "same\n" * 50 + "end\n"
-    with pytest.raises(EditRefused, match=r"12 times, at lines 1, 54, 107, .*, 478 and 2 more") as caught:
+    with pytest.raises(
+        EditRefused, match=r"12 times, at lines 1, 54, 107, .*, 478 and 2 more"
+    ) as caught:
         apply_edit(f"{block}{'x' * 1000}\n" * 12, Edit(block, "x"))
     assert len(caught.value.advice) < 1500
     assert caught.value.advice.count(": begin") == 3
@@ -149,7 +155,8 @@ def test_of_many_long_places_only_the_ends_of_the_first_are_shown() -> None:
 def test_a_text_whose_other_lines_are_unknown_is_looked_for_by_the_line_that_is_there() -> None:
     with pytest.raises(EditRefused) as caught:
         apply_edit(
-            "## Added\n\n- x\n\n## Removed\n\n- the tips\n", Edit("## Removed\n\n- Something else altogether", "x")
+            "## Added\n\n- x\n\n## Removed\n\n- the tips\n",
+            Edit("## Removed\n\n- Something else altogether", "x"),
         )
     assert "5: ## Removed\n6: \n7: - the tips\nLine 7 is" in caught.value.advice
 
@@ -170,7 +177,9 @@ def count(items):
 def test_the_nearest_place_is_the_one_whose_code_is_alike_not_whose_docstring_is() -> None:
     doc = '    """Return the sum of the prices, as total(items) in whole cents."""'
     with pytest.raises(EditRefused) as caught:
-        apply_edit(FUNCTIONS, Edit(f"def number(items):\n{doc}\n    result = len(item)\n", "x"), ".py")
+        apply_edit(
+            FUNCTIONS, Edit(f"def number(items):\n{doc}\n    result = len(item)\n", "x"), ".py"
+        )
     assert caught.value.advice.splitlines()[1:4] == [
         "6: def count(items):",
         '7:     """Return the number of items."""',
@@ -179,7 +188,9 @@ def test_the_nearest_place_is_the_one_whose_code_is_alike_not_whose_docstring_is
 
 
 def test_where_several_places_are_nearly_as_close_each_is_named() -> None:
-    content = "".join(f"def f{n}(items):\n    x = {n}\n    return compute(items, x)\n\n\n" for n in range(1, 5))
+    content = "".join(
+        f"def f{n}(items):\n    x = {n}\n    return compute(items, x)\n\n\n" for n in range(1, 5)
+    )
     with pytest.raises(EditRefused) as caught:
         apply_edit(content, Edit("    x = 0\n    return compute(item, x)\n", "x"), ".py")
     assert caught.value.advice.startswith("The closest match is:\n2:     x = 1\n")
@@ -189,7 +200,8 @@ def test_where_several_places_are_nearly_as_close_each_is_named() -> None:
 def test_of_many_places_each_is_named_with_its_function_and_those_in_code_are_quoted() -> None:
     notes = "".join(f'def f{n}():\n    """Call reset() first."""\n\n\n' for n in range(1, 5))
     content = (
-        f"{notes}class Rule:\n    def run(self):\n        self.reset()\n        # reset() again\n        return 1\n"
+        f"{notes}class Rule:\n    def run(self):\n        self.reset()\n        # reset() "
+        f"again\n        return 1\n"
     )
     with pytest.raises(EditRefused) as caught:
         apply_edit(content, Edit("reset()", "x"), ".py")
@@ -206,7 +218,11 @@ def test_half_a_character_is_refused() -> None:
 
 @pytest.mark.parametrize(
     "old",
-    ["line 50000 of 100000", "   line  50000 of 100000\n line 50001 of   100000", "nowhere at all\nnot\nthere\nreally"],
+    [
+        "line 50000 of 100000",
+        "   line  50000 of 100000\n line 50001 of   100000",
+        "nowhere at all\nnot\nthere\nreally",
+    ],
 )
 def test_a_hundred_thousand_lines_are_no_quadratic_work(old: str) -> None:
     content = "".join(f"line {n} of 100000\n" for n in range(100_000))
@@ -215,4 +231,6 @@ def test_a_hundred_thousand_lines_are_no_quadratic_work(old: str) -> None:
         apply_edit(content, Edit(old, "new"))
     except EditRefused:
         assert "nowhere" in old
-    assert time.process_time() - begun < 10  # the budget of 300 ms is measured in bench; this finds what is quadratic
+    assert (
+        time.process_time() - begun < 10
+    )  # the budget of 300 ms is measured in bench; this finds what is quadratic

@@ -1,4 +1,6 @@
-"""What an edit does with backslashes of the new text when the old one matched without its escapes."""
+"""What an edit does with backslashes of the new text when the old one
+matched without its escapes.
+"""
 
 import pytest
 
@@ -9,7 +11,11 @@ FILE = 'alpha\nbeta\n\tgamma = "x"\n'
 
 CLEAR = {
     "a line break": (r"alpha\nbeta", r"one\ntwo", "one\ntwo"),
-    "a path without that escape": (r"alpha\nbeta", r"cd C:\temp\bin\release", r"cd C:\temp\bin\release"),
+    "a path without that escape": (
+        r"alpha\nbeta",
+        r"cd C:\temp\bin\release",
+        r"cd C:\temp\bin\release",
+    ),
     "no backslash": (r"alpha\nbeta", "one", "one"),
     "a regular expression": (r"alpha\nbeta", r"\d+\s", r"\d+\s"),
     "quotes": (r"gamma = \"x\"", r"gamma = \"y\"", 'gamma = "y"'),
@@ -28,7 +34,9 @@ UNCLEAR = {
 
 
 @pytest.mark.parametrize(("old", "new", "written"), CLEAR.values(), ids=CLEAR)
-def test_only_the_escapes_that_the_old_text_needed_are_resolved(old: str, new: str, written: str) -> None:
+def test_only_the_escapes_that_the_old_text_needed_are_resolved(
+    old: str, new: str, written: str
+) -> None:
     content = apply_edit(FILE, Edit(old, new)).content
     assert written in content
     assert content != FILE

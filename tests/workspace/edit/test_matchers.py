@@ -29,12 +29,19 @@ def test_whitespace_normalised_counts_blanks_only_between_words() -> None:
 
 
 def test_whitespace_normalised_folds_curly_quotes() -> None:
-    assert found(m.match_loose_whitespace, "a = 'b' + c\n", "a = \u2018b\u2019 + c") == ["a = 'b' + c"]
+    assert found(m.match_loose_whitespace, "a = 'b' + c\n", "a = \u2018b\u2019 + c") == [
+        "a = 'b' + c"
+    ]
 
 
 @pytest.mark.parametrize(
     ("content", "old"),
-    [("a\n\tb", "a\\n\\tb"), ('x = "y"', 'x = \\"y\\"'), ("a < b", "a &lt; b"), ("p\nq", "3: p\n4: q")],
+    [
+        ("a\n\tb", "a\\n\\tb"),
+        ('x = "y"', 'x = \\"y\\"'),
+        ("a < b", "a &lt; b"),
+        ("p\nq", "3: p\n4: q"),
+    ],
 )
 def test_escape_normalised_undoes_what_disfigured_the_text(content: str, old: str) -> None:
     assert found(m.match_unescaped, content, old) == [content]
@@ -52,14 +59,18 @@ def test_trimmed_boundary_finds_the_inner_text_but_not_within_words() -> None:
 
 def test_block_anchor_takes_equal_edges_and_an_alike_middle() -> None:
     content = "start\n  the quick brown fox\nstop\n"
-    assert found(m.match_block_edges, content, "start\n  the quick brown dog\nstop") == [content.rstrip("\n")]
+    assert found(m.match_block_edges, content, "start\n  the quick brown dog\nstop") == [
+        content.rstrip("\n")
+    ]
     assert found(m.match_block_edges, content, "start\n  something else altogether\nstop") == []
 
 
 def test_block_anchor_allows_a_line_more() -> None:
     body = [f"value_{n} = {n}" for n in range(8)]
     content = "\n".join(["start", *body, "stop"])
-    assert found(m.match_block_edges, content, "\n".join(["start", *body[:4], *body[5:], "stop"])) == [content]
+    assert found(
+        m.match_block_edges, content, "\n".join(["start", *body[:4], *body[5:], "stop"])
+    ) == [content]
 
 
 def test_block_anchor_yields_every_alike_block() -> None:
@@ -69,7 +80,9 @@ def test_block_anchor_yields_every_alike_block() -> None:
 
 def test_context_aware_lets_an_edge_line_drift() -> None:
     content = "# a remark here\na = 1\nb = 2\nc = 3\nd = 4\n"
-    assert found(m.match_most_lines, content, "# the remark here\na = 1\nb = 2\nc = 3\nd = 4") == [content.rstrip("\n")]
+    assert found(m.match_most_lines, content, "# the remark here\na = 1\nb = 2\nc = 3\nd = 4") == [
+        content.rstrip("\n")
+    ]
     assert found(m.match_most_lines, content, "x\ny\nb = 2\nc = 3\nd = 4") == []
 
 

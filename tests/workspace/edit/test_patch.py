@@ -4,7 +4,13 @@ import pytest
 
 from codeloop.workspace.edit.edit_errors import EditRefused
 from codeloop.workspace.edit.patch_apply import Hunk, apply_hunks
-from codeloop.workspace.edit.patch_parser import AddFile, BadPatch, DeleteFile, UpdateFile, parse_patch
+from codeloop.workspace.edit.patch_parser import (
+    AddFile,
+    BadPatch,
+    DeleteFile,
+    UpdateFile,
+    parse_patch,
+)
 
 
 def envelope(*lines: str) -> str:
@@ -80,12 +86,17 @@ def test_hunks_apply_in_order_each_after_the_one_before() -> None:
 def test_a_section_line_tells_twins_apart() -> None:
     content = "def a():\n    return 1\n\ndef b():\n    return 1\n"
     assert update(content, "@@ def b():", "-    return 1", "+    return 2") == content[:-2] + "2\n"
-    assert update(content, "@@ def b():", " def b():", "-    return 1", "+    return 2") == content[:-2] + "2\n"
+    assert (
+        update(content, "@@ def b():", " def b():", "-    return 1", "+    return 2")
+        == content[:-2] + "2\n"
+    )
 
 
 def test_nested_sections_narrow_down() -> None:
     content = "class A:\n    def f(self):\n        return 1\nclass B:\n    def f(self):\n        return 1\n"
-    edited = update(content, "@@ class B:", "@@ def f(self):", "-        return 1", "+        return 2")
+    edited = update(
+        content, "@@ class B:", "@@ def f(self):", "-        return 1", "+        return 2"
+    )
     assert edited == content[:-2] + "2\n"
 
 
@@ -105,19 +116,27 @@ def test_the_end_of_the_file_tells_twins_apart() -> None:
 
 def test_context_may_differ_in_blanks() -> None:
     assert (
-        update("\tif x {\n\t\ty()\n\t}\n", "@@", " if x {", "-    y()", "+    z()", " }") == "\tif x {\n\t\tz()\n\t}\n"
+        update("\tif x {\n\t\ty()\n\t}\n", "@@", " if x {", "-    y()", "+    z()", " }")
+        == "\tif x {\n\t\tz()\n\t}\n"
     )
 
 
 def test_a_refusal_names_no_parameters_of_other_tools() -> None:
     hunk = Hunk(("say(\u201chi\u201d)",), ('say("hi")',))
-    with pytest.raises(EditRefused, match="the file already has its new lines there; nothing would change"):
+    with pytest.raises(
+        EditRefused, match="the file already has its new lines there; nothing would change"
+    ):
         apply_hunks('greet()\nsay("hi")\n', (hunk,))
 
 
 def test_a_refusal_quotes_the_file_as_it_is() -> None:
     with pytest.raises(EditRefused) as caught:
-        update("def edit(oldString, newString):\n    pass\n", "@@", "-def edit(oldString, newText):", "+def edit():")
+        update(
+            "def edit(oldString, newString):\n    pass\n",
+            "@@",
+            "-def edit(oldString, newText):",
+            "+def edit():",
+        )
     assert "1: def edit(oldString, newString):\n" in caught.value.advice
     assert "the hunk has 'def edit(oldString, newText):'" in caught.value.advice
 
@@ -144,7 +163,9 @@ def test_a_unified_diff_finds_the_twin_nearest_to_its_line() -> None:
 
 def test_a_unified_diff_applies_though_its_numbers_are_wrong() -> None:
     content = "".join(f"{n}\n" for n in range(20))
-    assert unified(content, "@@ -1,9 +1,2 @@", " 10", "-11", "+eleven", " 12") == content.replace("11\n", "eleven\n")
+    assert unified(content, "@@ -1,9 +1,2 @@", " 10", "-11", "+eleven", " 12") == content.replace(
+        "11\n", "eleven\n"
+    )
 
 
 def test_a_removed_line_that_looks_like_a_header_is_a_line() -> None:
@@ -168,9 +189,17 @@ def test_git_diffs_add_delete_and_rename() -> None:
 def test_line_numbers_of_read_are_taken_off_a_hunk() -> None:
     content = "a = 1\nb = 2\nc = 3\n"
     changed = "a = 1\nb = 4\nd = 5\nc = 3\n"
-    assert update(content, "@@", " 1: a = 1", "-2: b = 2", "+2: b = 4", "+d = 5", " 3: c = 3") == changed
+    assert (
+        update(content, "@@", " 1: a = 1", "-2: b = 2", "+2: b = 4", "+d = 5", " 3: c = 3")
+        == changed
+    )
     (operation,) = parse_patch(envelope("*** Update File: f", "@@", "-2: b = 2", "+2: b = 4"))
     assert isinstance(operation, UpdateFile)
-    assert apply_hunks(content, operation.hunks).match_note == "hunk 1 was matched without its line numbers"
+    assert (
+        apply_hunks(content, operation.hunks).match_note
+        == "hunk 1 was matched without its line numbers"
+    )
     own = "1: a\n2: b\n"
-    assert update(own, "@@", "-2: b", "+2: c") == "1: a\n2: c\n", "a file may have such lines itself"
+    assert update(own, "@@", "-2: b", "+2: c") == "1: a\n2: c\n", (
+        "a file may have such lines itself"
+    )

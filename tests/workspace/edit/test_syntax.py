@@ -24,11 +24,29 @@ CLASS = "class A {\n  f() {\n    g()\n  }\n  h() {\n    g()\n  }\n}\n"
         ("a.py", "", "def f():\nreturn 1\n", 2, "expected an indented block"),
         ("a.pyi", "x = 1\n", "if x\n", 1, "expected ':'"),
         ("a.js", CLASS, CLASS.replace("g()\n  }\n", "g()\n", 1), 2, "`{` is never closed"),
-        ("a.ts", CLASS, CLASS.replace("g()\n  }\n", "g()\n    }\n  }\n", 1), 4, "`}` closes nothing"),
-        ("a.js", CLASS, CLASS.replace("g()", "g(", 1), 3, "`(` is not closed before the `}` of line 4"),
+        (
+            "a.ts",
+            CLASS,
+            CLASS.replace("g()\n  }\n", "g()\n    }\n  }\n", 1),
+            4,
+            "`}` closes nothing",
+        ),
+        (
+            "a.js",
+            CLASS,
+            CLASS.replace("g()", "g(", 1),
+            3,
+            "`(` is not closed before the `}` of line 4",
+        ),
         ("a.js", CLASS, CLASS.replace("g()", "g)", 1), 3, "`)` closes nothing"),
         ("a.tsx", "const a = <p>x</p>\n", "const a = <p>x<\n", 1, ""),
-        ("a.jsx", "", "const a = = 1\n", 1, "`=` was not expected (as tree-sitter's grammar of javascript reads it)"),
+        (
+            "a.jsx",
+            "",
+            "const a = = 1\n",
+            1,
+            "`=` was not expected (as tree-sitter's grammar of javascript reads it)",
+        ),
         (
             "a.go",
             "package a\n",
@@ -38,10 +56,22 @@ CLASS = "class A {\n  f() {\n    g()\n  }\n  h() {\n    g()\n  }\n}\n"
         ),
         ("a.rs", "fn f() {}\n", "<<<<<<< ours\nfn f() {}\n", 1, "`<<<<<<< ours` was not expected"),
         ("a.java", "class A {}\n", "class A { int x = 1 }\n", 1, "`;` is missing"),
-        ("a.c", "int f(void) { return 1; }\n", "int f(void) { return g(1; }\n", 1, "`(` is not closed before"),
+        (
+            "a.c",
+            "int f(void) { return 1; }\n",
+            "int f(void) { return g(1; }\n",
+            1,
+            "`(` is not closed before",
+        ),
         ("a.hpp", "class A {};\n", "class A {\n", 1, "`{` is never closed"),
         ("a.rb", "def f\n  1\nend\n", "def f\n  1\n", 1, "`def f` was not expected"),
-        ("a.php", "<?php\nf(1);\n", "<?php\nf([1);\n", 2, "`[` is not closed before the `)` of line 2"),
+        (
+            "a.php",
+            "<?php\nf(1);\n",
+            "<?php\nf([1);\n",
+            2,
+            "`[` is not closed before the `)` of line 2",
+        ),
         (
             "a.sh",
             "if a; then b; fi\n",
@@ -49,7 +79,13 @@ CLASS = "class A {\n  f() {\n    g()\n  }\n  h() {\n    g()\n  }\n}\n"
             1,
             "`fi` is missing (as tree-sitter's grammar of bash reads it)",
         ),
-        ("a.js", "const a = {x: {}}\n", "f({a: {{b: 1}})\n", 1, "`{` is not closed before the `)` of line 1"),
+        (
+            "a.js",
+            "const a = {x: {}}\n",
+            "f({a: {{b: 1}})\n",
+            1,
+            "`{` is not closed before the `)` of line 1",
+        ),
     ],
 )
 def test_what_a_grammar_does_not_take_any_more_is_named(
@@ -66,10 +102,16 @@ def test_what_a_grammar_does_not_take_any_more_is_named(
         ("a.js", "const o = {\n  a: 1\n  b: 2,\n};\nf(`${x}`);\nr[`a ${g[`b ${x}`]} (`];\n"),
         ("a.ts", "const o = {\n  a: 1\n  b: 2,\n};\nf([`a ${x} b`]);\ntype T = {| a: 1 |};\n"),
         ("a.tsx", "const o = {\n  a: 1\n  b: 2,\n};\nconst e = <a b={`${x}`}>{y}</a>;\n"),
-        ("a.rb", 'def a\n  1\n  x = = 1\nend\nf("a #{x} b", %w[a b], %i{c d}, /#{x}/)\ndef []=(x, y); end\n'),
+        (
+            "a.rb",
+            'def a\n  1\n  x = = 1\nend\nf("a #{x} b", %w[a b], %i{c d}, /#{x}/)\ndef []=(x, y); end\n',
+        ),
         ("a.java", 'class A {\n  int y;\n  int x = = 1;\n  String s = STR."a \\{x} b";\n}\n'),
         ("a.php", '<?php\n\n$x = = 1;\n#[B([1])]\nfunction f() { return "a {$x} ${x}"; }\n'),
-        ("a.rs", "fn f<'a>(x: &'a str) {\n  let c = '(';\n  let x = = 1;\n  let s = r#\"( {\"#;\n}\n"),
+        (
+            "a.rs",
+            "fn f<'a>(x: &'a str) {\n  let c = '(';\n  let x = = 1;\n  let s = r#\"( {\"#;\n}\n",
+        ),
         ("a.go", "package a\n\nvar x = = 1\nvar s = `( {`\n"),
         ("a.cpp", "[[nodiscard]]\nint f() {\n  return a[b[0]]; }\nint g() { f(; }\n"),
     ],
@@ -112,17 +154,23 @@ def test_a_bracket_in_an_interpolation_is_named(name: str, text: str, reason: st
         ("a.zsh", "", "{"),
     ],
 )
-def test_what_a_grammar_takes_or_can_not_know_is_no_news(name: str, before: str, after: str) -> None:
+def test_what_a_grammar_takes_or_can_not_know_is_no_news(
+    name: str, before: str, after: str
+) -> None:
     found = find_syntax_problem(Path(name), before, after)
     assert found is None or not found.is_new or name == "deep.js"
 
 
 @pytest.mark.slow
 def test_a_grammar_is_loaded_by_the_first_edit_of_its_language() -> None:
-    program = "import sys, pathlib; from codeloop.workspace.edit.syntax import find_syntax_problem as f; "
+    program = (
+        "import sys, pathlib; from codeloop.workspace.edit.syntax import find_syntax_problem as f; "
+    )
     program += "n = lambda: sorted(m for m in sys.modules if m.startswith('tree_sitter') and '.' not in m); "
     program += "f(pathlib.Path('a.py'), '', '1'); print(*n()); f(pathlib.Path('a.go'), '', '1'); print(*n())"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
     assert done.stdout == "\ntree_sitter tree_sitter_go\n"
 
 
@@ -143,13 +191,23 @@ def test_a_grammar_is_loaded_by_the_first_edit_of_its_language() -> None:
         ("a.py", "x = 1\n", "x = '\\d'\n"),
     ],
 )
-def test_what_is_right_or_was_wrong_before_or_is_not_known_is_not(name: str, before: str, after: str) -> None:
+def test_what_is_right_or_was_wrong_before_or_is_not_known_is_not(
+    name: str, before: str, after: str
+) -> None:
     found = find_syntax_problem(Path(name), before, after)
-    assert found is None or not found.is_new or (name.startswith("deep") and isinstance(found, SyntaxProblem))
+    assert (
+        found is None
+        or not found.is_new
+        or (name.startswith("deep") and isinstance(found, SyntaxProblem))
+    )
 
 
 def test_nothing_is_printed_of_warnings() -> None:
-    program = "import sys, pathlib; from codeloop.workspace.edit.syntax import find_syntax_problem as f; "
+    program = (
+        "import sys, pathlib; from codeloop.workspace.edit.syntax import find_syntax_problem as f; "
+    )
     program += r"print(f(pathlib.Path('a.py'), '', 'x = \'\\d\'; assert (1, 2)\n'))"
-    done = subprocess.run([sys.executable, "-W", "default", "-c", program], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-W", "default", "-c", program], capture_output=True, text=True, check=True
+    )
     assert (done.stdout, done.stderr) == ("None\n", "")

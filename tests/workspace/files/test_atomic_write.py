@@ -11,7 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.workspace.files.atomic_write import FileChanged, Replacement, replace_file, replace_files
+from codeloop.workspace.files.atomic_write import (
+    FileChanged,
+    Replacement,
+    replace_file,
+    replace_files,
+)
 from codeloop.workspace.files.safe_open import FileRefused, read_file
 
 
@@ -132,7 +137,9 @@ def test_a_full_disk_leaves_the_old_bytes(tmp_path: Path) -> None:
         "try: replace_file(Replacement(file, read_file(file), b'n' * 50_000))\n"
         "except OSError as error: print(error.errno)\n"
     )
-    done = subprocess.run([sys.executable, "-c", code, str(file)], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(file)], capture_output=True, text=True, check=True
+    )
     assert done.stdout.strip() == str(errno.EFBIG)
     assert file.read_bytes() == b"old" * 1000
     assert left_over(tmp_path) == []
@@ -153,7 +160,9 @@ def test_a_kill_leaves_every_file_old_or_new(tmp_path: Path, delay: float) -> No
         f"    new = str(turn % 10).encode() * {size}\n"
         "    replace_files([Replacement(f, read_file(f), new) for f in files])\n"
     )
-    with subprocess.Popen([sys.executable, "-c", code, str(tmp_path)], stdout=subprocess.PIPE) as process:
+    with subprocess.Popen(
+        [sys.executable, "-c", code, str(tmp_path)], stdout=subprocess.PIPE
+    ) as process:
         assert process.stdout is not None
         process.stdout.readline()
         time.sleep(0.05 + delay)
@@ -187,12 +196,17 @@ def test_the_cache_of_a_package_manager_is_not_written_through_a_hard_link(tmp_p
     assert (path.read_bytes(), cache.read_bytes()) == (b"new\n", b"old\n")
 
 
-def test_a_hard_link_has_its_old_bytes_when_another_file_can_not_be_replaced(tmp_path: Path) -> None:
+def test_a_hard_link_has_its_old_bytes_when_another_file_can_not_be_replaced(
+    tmp_path: Path,
+) -> None:
     path, other, third = tmp_path / "a.txt", tmp_path / "b.txt", tmp_path / "c.txt"
     path.write_bytes(b"old\n")
     third.write_bytes(b"third\n")
     os.link(path, other)
-    replacements = [Replacement(path, read_file(path), b"new\n"), Replacement(third, read_file(third), b"new\n")]
+    replacements = [
+        Replacement(path, read_file(path), b"new\n"),
+        Replacement(third, read_file(third), b"new\n"),
+    ]
     third.write_bytes(b"changed since\n")
     with pytest.raises(FileChanged):
         replace_files(replacements)

@@ -5,7 +5,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codeloop.workspace.edit.edit import Edit, apply_edit
-from codeloop.workspace.files.encoding import Encoding, NotText, decode_text, encode_text, find_main_line_end, is_binary
+from codeloop.workspace.files.encoding import (
+    Encoding,
+    NotText,
+    decode_text,
+    encode_text,
+    find_main_line_end,
+    is_binary,
+)
 
 GBK = "第一行是你好世界。\n第二行这是一个测试文件。\nold\n第三行结束。\n"
 LATIN = "première ligne: déjà vu\nold\nça va très bien, où êtes-vous\n"
@@ -21,7 +28,8 @@ FILES = {
     "gbk": GBK.encode("gbk"),
     "mixed line ends": b"a\r\nb\nold\r\nc\n\r\nd\r",
     "no final newline": b"a\nold",
-    "stray bytes in utf-8": "grüße und mehr, auch größere\n".encode() + b"\xff\xfe broken \x80\nold\nende",
+    "stray bytes in utf-8": "grüße und mehr, auch größere\n".encode()
+    + b"\xff\xfe broken \x80\nold\nende",
     "one stray byte": b"abc \xff\nold\nend\n",
     "form feeds and other separators": "a\x0cb\u2028c\x85d\x1ce\nold\n".encode(),
     "a lone carriage return": b"a\rb\nold\n",
@@ -71,7 +79,8 @@ def test_a_character_that_the_encoding_lacks_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    "data", [b"a\0b", b"\x7fELF\0\0\0", b"\xff\xfea\0b", b"\xff\xfe\x00\xd8a\x00", b"\xff\xfe\x00\x00abc"]
+    "data",
+    [b"a\0b", b"\x7fELF\0\0\0", b"\xff\xfea\0b", b"\xff\xfe\x00\xd8a\x00", b"\xff\xfe\x00\x00abc"],
 )
 def test_what_is_no_text_is_refused(data: bytes) -> None:
     with pytest.raises(NotText):

@@ -11,7 +11,9 @@ def list_one_by_one(paths: list[str]) -> list[str]:
 
 
 @pytest.mark.parametrize("others", [[], ["é"], [str(number) for number in range(300)]])
-def test_what_exists_is_found_as_if_each_path_was_looked_at(tmp_path: Path, others: list[str]) -> None:
+def test_what_exists_is_found_as_if_each_path_was_looked_at(
+    tmp_path: Path, others: list[str]
+) -> None:
     (tmp_path / "folder" / "below").mkdir(parents=True)
     (tmp_path / "folder" / "below" / "file").touch()
     (tmp_path / "link").symlink_to("nowhere")
@@ -19,8 +21,26 @@ def test_what_exists_is_found_as_if_each_path_was_looked_at(tmp_path: Path, othe
     (tmp_path / "plain").touch()
     for name in others:
         (tmp_path / name).touch()
-    names = ["folder", "missing", "link", "plain", "folder/below/file", "missing/file", "plain/file", "linked/below"]
-    names += ["linked/missing", "link/file", "missing/deep/file", "Plain", "FOLDER/below", "é", "É", "299"]
+    names = [
+        "folder",
+        "missing",
+        "link",
+        "plain",
+        "folder/below/file",
+        "missing/file",
+        "plain/file",
+        "linked/below",
+    ]
+    names += [
+        "linked/missing",
+        "link/file",
+        "missing/deep/file",
+        "Plain",
+        "FOLDER/below",
+        "é",
+        "É",
+        "299",
+    ]
     paths = [f"{tmp_path}/{name}" for name in names]
     for given in (paths, paths[::-1], ["/", "/proc", "/missing", *paths]):
         assert list_existing(given) == list_one_by_one(given)

@@ -49,7 +49,9 @@ def test_what_fits_is_given_byte_for_byte(form: str) -> None:
     assert picture.note == f"{SIDE} x 7 pixels"
 
 
-@pytest.mark.parametrize(("form", "mime"), [("PNG", "png"), ("JPEG", "jpeg"), ("WEBP", "webp"), ("GIF", "png")])
+@pytest.mark.parametrize(
+    ("form", "mime"), [("PNG", "png"), ("JPEG", "jpeg"), ("WEBP", "webp"), ("GIF", "png")]
+)
 def test_what_is_too_wide_is_scaled_down_and_keeps_its_proportions(form: str, mime: str) -> None:
     picture = fit_image(encoded(plain(400, 200), form), SIDE, SIZE)
     assert opened(picture).size == (100, 50)
@@ -106,7 +108,9 @@ def test_a_photograph_is_turned_as_the_camera_says(orientation: int) -> None:
     turned = opened(picture)
     assert turned.size == ((40, 20) if orientation < 5 else (20, 40))
     assert not turned.getexif()
-    right, low = {2: (1, 0), 3: (1, 1), 4: (0, 1), 5: (0, 0), 6: (1, 0), 7: (1, 1), 8: (0, 1)}[orientation]
+    right, low = {2: (1, 0), 3: (1, 1), 4: (0, 1), 5: (0, 0), 6: (1, 0), 7: (1, 1), 8: (0, 1)}[
+        orientation
+    ]
     pixel = turned.getpixel((3 + right * (turned.width - 7), 3 + low * (turned.height - 7)))
     assert isinstance(pixel, tuple)
     assert pixel[2] > 200 > 60 > pixel[0]
@@ -115,10 +119,17 @@ def test_a_photograph_is_turned_as_the_camera_says(orientation: int) -> None:
 
 def bomb(width: int, height: int) -> bytes:
     def chunk(kind: bytes, body: bytes) -> bytes:
-        return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
+        return (
+            struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
+        )
 
     head = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
-    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(b"")) + chunk(b"IEND", b"")
+    return (
+        b"\x89PNG\r\n\x1a\n"
+        + chunk(b"IHDR", head)
+        + chunk(b"IDAT", zlib.compress(b""))
+        + chunk(b"IEND", b"")
+    )
 
 
 def test_a_picture_that_would_unpack_to_too_much_is_refused_with_its_size() -> None:
@@ -157,7 +168,9 @@ def test_a_damaged_picture_is_refused_or_given_whole_and_never_breaks_anything(
 
 
 def with_chunk(image: bytes, kind: bytes, body: bytes, *, is_sound: bool = False) -> bytes:
-    """Return a PNG with one more chunk behind its header; its checksum is wrong unless it is sound."""
+    """Return a PNG with one more chunk behind its header;
+    its checksum is wrong unless it is sound.
+    """
     after_header = 8 + 25
     checksum = zlib.crc32(kind + body) ^ (0 if is_sound else 1)
     chunk = struct.pack(">I", len(body)) + kind + body + struct.pack(">I", checksum)
@@ -176,7 +189,9 @@ def with_chunk(image: bytes, kind: bytes, body: bytes, *, is_sound: bool = False
         (b"quIz", b"x" * 40, False),
     ],
 )
-def test_a_damaged_optional_chunk_does_not_keep_a_picture_back(kind: bytes, body: bytes, is_sound: bool) -> None:
+def test_a_damaged_optional_chunk_does_not_keep_a_picture_back(
+    kind: bytes, body: bytes, is_sound: bool
+) -> None:
     whole = encoded(plain(10, 8), "PNG")
     picture = fit_image(with_chunk(whole, kind, body, is_sound=is_sound))
     assert opened(picture).convert("RGB").getpixel((0, 0)) == RED

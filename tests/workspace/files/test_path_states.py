@@ -23,7 +23,9 @@ def test_a_folder_is_the_same_until_something_is_added_removed_or_renamed(tmp_pa
     assert not states.are_unchanged()
 
 
-def test_a_file_is_the_same_until_it_is_written_whatever_its_times_are_set_to(tmp_path: Path) -> None:
+def test_a_file_is_the_same_until_it_is_written_whatever_its_times_are_set_to(
+    tmp_path: Path,
+) -> None:
     file = tmp_path / "file"
     file.write_text("one")
     states, before = settled(file), file.stat()

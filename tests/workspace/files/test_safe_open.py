@@ -39,11 +39,17 @@ def test_a_link_is_never_followed_by_its_resolved_path(tmp_path: Path) -> None:
 
 
 class Flipping:
-    """A folder that becomes a link to one outside, and a folder again, between two operations on files."""
+    """A folder that becomes a link to one outside, and a folder again,
+    between two operations on files.
+    """
 
     def __init__(self, place: Path, flips: Sequence[int]) -> None:
         """`flips`: it flips just before the operations of these numbers."""
-        self.outside, self.folder, self._aside = place / "outside", place / "folder", place / "aside"
+        self.outside, self.folder, self._aside = (
+            place / "outside",
+            place / "folder",
+            place / "aside",
+        )
         self._flips = flips
         self._above = place.parts
         self.operations = 0
@@ -70,7 +76,9 @@ class Flipping:
     def kept(self) -> dict[str, bytes]:
         """Return what is in the folder itself, wherever it is now; empty when there is none."""
         real = self._aside if self._aside.exists() else self.folder
-        return {} if real.is_symlink() else {each.name: each.read_bytes() for each in real.glob("*")}
+        return (
+            {} if real.is_symlink() else {each.name: each.read_bytes() for each in real.glob("*")}
+        )
 
 
 def replaced(place: Path, kind: str, flips: Sequence[int]) -> tuple[bool, Flipping]:

@@ -55,7 +55,11 @@ def test_only_files_of_outputs_are_touched(tmp_path: Path) -> None:
     for name in ("tool_link", "tool_folder", "notes.txt"):
         os.utime(folder / name, (0, 0), follow_symlinks=False)
     assert prune_outputs(folder) == [goes]
-    assert sorted(path.name for path in folder.iterdir()) == ["notes.txt", "tool_folder", "tool_link"]
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "notes.txt",
+        "tool_folder",
+        "tool_link",
+    ]
     assert outside.read_text() == "mine"
 
 

@@ -11,7 +11,12 @@ import pytest
 
 from codeloop.kit.processes import read_pid_scope, read_start_time
 from codeloop.schema.limits import WRITE_RECORD_AGE
-from codeloop.workspace.files.atomic_write import FileChanged, Replacement, replace_file, replace_files
+from codeloop.workspace.files.atomic_write import (
+    FileChanged,
+    Replacement,
+    replace_file,
+    replace_files,
+)
 from codeloop.workspace.files.safe_open import read_file
 from codeloop.workspace.files.temp_files import record_temporary_files, remove_leftovers
 
@@ -37,13 +42,20 @@ def note(notes: Path, *paths: Path, place: str | None = None, name: str = DEAD) 
     notes.mkdir(exist_ok=True)
     file = notes / name
     file.write_bytes(
-        b"".join(os.fsencode(each) + b"\0" for each in (read_pid_scope() if place is None else place, *paths))
+        b"".join(
+            os.fsencode(each) + b"\0"
+            for each in (read_pid_scope() if place is None else place, *paths)
+        )
     )
     return file
 
 
-@pytest.mark.parametrize("point", ["files.write.before:1", "files.write.before:3", "files.write.after:2"])
-def test_what_a_real_kill_left_is_removed_and_every_file_is_old_or_new(tmp_path: Path, point: str) -> None:
+@pytest.mark.parametrize(
+    "point", ["files.write.before:1", "files.write.before:3", "files.write.after:2"]
+)
+def test_what_a_real_kill_left_is_removed_and_every_file_is_old_or_new(
+    tmp_path: Path, point: str
+) -> None:
     work, notes = tmp_path / "work", tmp_path / "notes"
     work.mkdir()
     for name in ("a", "b", "c"):
@@ -108,7 +120,13 @@ def test_only_names_of_our_own_kind_are_removed_and_no_link_is_followed(tmp_path
         path.write_text("theirs")
     kept[3].mkdir(parents=True)
     (work / "link").symlink_to(outside)
-    paths = (*kept[:2], work / "link" / name, kept[3], Path("relative") / name, work / "gone" / name)
+    paths = (
+        *kept[:2],
+        work / "link" / name,
+        kept[3],
+        Path("relative") / name,
+        work / "gone" / name,
+    )
     note(tmp_path / "notes", *paths)
     assert remove_leftovers(tmp_path / "notes") == []
     assert all(path.exists() for path in kept)

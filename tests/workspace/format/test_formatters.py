@@ -18,7 +18,9 @@ class Tree:
     def __init__(self, folder: Path) -> None:
         self.root = folder / "work"
         self.bin = folder / "bin"
-        self.workspace = Workspace(self.root, self.root, folder / "scratch", {"PATH": str(self.bin)})
+        self.workspace = Workspace(
+            self.root, self.root, folder / "scratch", {"PATH": str(self.bin)}
+        )
 
     def add(self, *names: str, text: str = "") -> None:
         for name in names:
@@ -33,7 +35,9 @@ class Tree:
             path.chmod(0o755)
 
     def formatters(self, configured: Any = None) -> Formatters:
-        return Formatters(self.workspace, msgspec.convert(configured, bool | dict[str, FormatterConfig] | None))
+        return Formatters(
+            self.workspace, msgspec.convert(configured, bool | dict[str, FormatterConfig] | None)
+        )
 
     def names(self, file: str, configured: Any = None) -> list[str]:
         return [each.name for each in self.formatters(configured).find_formatters(self.root / file)]
@@ -60,7 +64,9 @@ def test_each_formatter_is_found_by_each_of_its_files(tree: Tree, row: Any) -> N
 def test_a_project_that_says_nothing_has_no_formatter(tree: Tree) -> None:
     tree.add("pyproject.toml", text="[project]\nname = 'x'\n")
     tree.add("package.json", text='{"name": "x"}')
-    assert [name for row in FORMATTER_ROWS for end in row.extensions for name in tree.names(f"a{end}")] == []
+    assert [
+        name for row in FORMATTER_ROWS for end in row.extensions for name in tree.names(f"a{end}")
+    ] == []
 
 
 def test_one_of_several_that_a_project_names_formats_a_file(tree: Tree) -> None:
@@ -80,7 +86,10 @@ def test_the_nearest_environment_of_the_project_comes_before_the_path(tree: Tree
     tree.add(".prettierrc", "package.json")
     tree.install("prettier", where=tree.root / "node_modules" / ".bin")
     tree.install("prettier", where=tree.root / "web" / "node_modules" / ".bin")
-    commands = [tree.formatters().find_formatters(tree.root / name)[0].command for name in ("web/src/a.ts", "a.ts")]
+    commands = [
+        tree.formatters().find_formatters(tree.root / name)[0].command
+        for name in ("web/src/a.ts", "a.ts")
+    ]
     assert [command[0] for command in commands] == [
         str(tree.root / "web/node_modules/.bin/prettier"),
         str(tree.root / "node_modules/.bin/prettier"),
@@ -93,7 +102,11 @@ def test_the_configuration_of_the_reference_works(tree: Tree) -> None:
     configured = {
         "prettier": {"disabled": True},
         "gofmt": {},
-        "mine": {"command": ["my-fmt", "--fix", "$FILE"], "environment": {"A": "1"}, "extensions": [".md", ".txt"]},
+        "mine": {
+            "command": ["my-fmt", "--fix", "$FILE"],
+            "environment": {"A": "1"},
+            "extensions": [".md", ".txt"],
+        },
         "other": {"command": ["./fmt.sh", "$FILE"], "extensions": [".txt"]},
         "gone": {"command": ["no-such", "$FILE"], "extensions": [".x"]},
         "empty": {"extensions": [".x"]},
@@ -107,7 +120,9 @@ def test_the_configuration_of_the_reference_works(tree: Tree) -> None:
     assert mine.command == (str(tree.bin / "my-fmt"), "--fix", str(tree.root / "a.txt"))
     assert (mine.environment["A"], mine.is_filter, mine.folder) == ("1", False, tree.root)
     assert other.command[0] == str(tree.root / "fmt.sh")
-    assert [each.obstacle for each in tree.formatters(configured).find_formatters(tree.root / "a.x")] == [
+    assert [
+        each.obstacle for each in tree.formatters(configured).find_formatters(tree.root / "a.x")
+    ] == [
         "there is no no-such, neither in the project nor on the PATH",
         "the configuration has no command for it",
     ]
@@ -116,17 +131,17 @@ def test_the_configuration_of_the_reference_works(tree: Tree) -> None:
 def test_a_formatter_gets_no_variable_but_those_of_tools_and_its_own(tree: Tree) -> None:
     tree.add(".prettierrc")
     tree.workspace.environment |= {"MY_TOKEN": "secret", "GOPATH": "/go"}
-    (found,) = tree.formatters({"prettier": {"environment": {"A": "1"}, "sandbox": False}}).find_formatters(
-        tree.root / "a.ts"
-    )
+    (found,) = tree.formatters(
+        {"prettier": {"environment": {"A": "1"}, "sandbox": False}}
+    ).find_formatters(tree.root / "a.ts")
     assert found.environment == {"PATH": str(tree.bin), "GOPATH": "/go", "A": "1"}
     assert found.sandbox is False
 
 
 def test_a_known_one_with_a_command_of_its_own_changes_the_file_in_place(tree: Tree) -> None:
-    (found,) = tree.formatters({"ruff": {"command": ["ruff", "check", "--fix", "$FILE"]}}).find_formatters(
-        tree.root / "a.py"
-    )
+    (found,) = tree.formatters(
+        {"ruff": {"command": ["ruff", "check", "--fix", "$FILE"]}}
+    ).find_formatters(tree.root / "a.py")
     assert (found.is_filter, found.success_codes) == (False, (0, 1))
 
 
@@ -135,7 +150,8 @@ def test_the_edition_of_rust_is_that_of_the_nearest_manifest_that_names_one(tree
     tree.add("one/Cargo.toml", text="[package]\nedition.workspace = true\n")
     tree.add("two/Cargo.toml", text='[package]\nedition = "2018"\n')
     commands = [
-        tree.formatters().find_formatters(tree.root / name / "src/a.rs")[0].command[1:] for name in ("one", "two")
+        tree.formatters().find_formatters(tree.root / name / "src/a.rs")[0].command[1:]
+        for name in ("one", "two")
     ]
     assert commands == [("--edition", "2024"), ("--edition", "2018")]
 
@@ -148,7 +164,11 @@ def test_what_is_outside_or_protected_is_never_formatted(tree: Tree, name: str) 
 def test_the_states_say_which_would_format_a_file(tree: Tree) -> None:
     tree.add("ruff.toml", ".prettierrc", "go.mod")
     (tree.bin / "gofmt").unlink()
-    configured = {"prettier": {"disabled": True}, "mine": {"command": ["no-such"], "extensions": [".x"]}, "shfmt": {}}
+    configured = {
+        "prettier": {"disabled": True},
+        "mine": {"command": ["no-such"], "extensions": [".x"]},
+        "shfmt": {},
+    }
     states = {state.name: state for state in tree.formatters(configured).list_states()}
     assert [name for name, state in states.items() if state.is_enabled] == ["ruff", "shfmt"]
     assert states["mine"].extensions == (".x",)

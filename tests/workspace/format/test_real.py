@@ -1,4 +1,6 @@
-"""The formatters themselves, as far as they can be installed here: each changes what it should, by its row."""
+"""The formatters themselves, as far as they can be installed here: each changes what it should,
+by its row.
+"""
 
 import shutil
 import subprocess
@@ -22,7 +24,13 @@ RUST = "struct A;\nimpl A {\n    async fn f(&self) -> u8 {\n        1\n    }\n}\
 CASES = {
     "ruff": ("ruff.toml", "", "a.py", "x = { 'a':1 }\n", 'x = {"a": 1}\n'),
     "black": ("pyproject.toml", "[tool.black]\n", "a.py", "x = { 'a':1 }\n", 'x = {"a": 1}\n'),
-    "yapf": (".style.yapf", "[style]\nbased_on_style = pep8\n", "a.py", "x = { 'a':1 }\n", "x = {'a': 1}\n"),
+    "yapf": (
+        ".style.yapf",
+        "[style]\nbased_on_style = pep8\n",
+        "a.py",
+        "x = { 'a':1 }\n",
+        "x = {'a': 1}\n",
+    ),
     "prettier": (".prettierrc", "{}", "a.ts", "let a:  number=1\n", "let a: number = 1;\n"),
     "biome": ("biome.json", "{}", "a.ts", "let a:  number=1\n", "let a: number = 1;\n"),
     "clang-format": (".clang-format", "BasedOnStyle: LLVM\n", "a.c", "int  f( ){return 1;}\n", C),
@@ -34,10 +42,28 @@ CASES = {
         SHELL,
     ),
     "taplo": ("taplo.toml", "", "a.toml", "a   =  1\n", "a = 1\n"),
-    "gofmt": ("go.mod", "module a\n", "a.go", "package a\nfunc f( ) {}\n", "package a\n\nfunc f() {}\n"),
-    "rustfmt": ("Cargo.toml", '[package]\nedition = "2021"\n', "src/a.rs", RUST.replace("        1", "1"), RUST),
+    "gofmt": (
+        "go.mod",
+        "module a\n",
+        "a.go",
+        "package a\nfunc f( ) {}\n",
+        "package a\n\nfunc f() {}\n",
+    ),
+    "rustfmt": (
+        "Cargo.toml",
+        '[package]\nedition = "2021"\n',
+        "src/a.rs",
+        RUST.replace("        1", "1"),
+        RUST,
+    ),
 }
-PYTHON = {"black": "black", "yapf": "yapf", "clang-format": "clang-format", "shfmt": "shfmt-py", "taplo": "taplo"}
+PYTHON = {
+    "black": "black",
+    "yapf": "yapf",
+    "clang-format": "clang-format",
+    "shfmt": "shfmt-py",
+    "taplo": "taplo",
+}
 NPM = {"prettier": "prettier", "biome": "@biomejs/biome"}
 
 
@@ -48,7 +74,8 @@ async def workspace(tmp_path: Path) -> AsyncIterator[Workspace]:
     home = str(Path.home())
     environment = {"PATH": f"{home}/.cargo/bin:/usr/local/bin:/usr/bin:/bin", "HOME": home}
     work = tmp_path / "work"
-    # The programs are linked into the project, and the sandbox shows nothing through such a link by itself.
+    # The programs are linked into the project, and the sandbox shows nothing through
+    # such a link by itself.
     config = SandboxConfig(readable=[f"{home}/.cache", str(Path(sys.executable).parent.parent)])
     made = Workspace(work, work, tmp_path / "scratch", environment, config)
     yield made
@@ -70,20 +97,30 @@ async def formatted(workspace: Workspace, name: str, text: str) -> FormattedFile
 
 
 def program(name: str) -> str:
-    """Return where a formatter is; it is installed for the tests when it can be. Skips the test when it can't."""
+    """Return where a formatter is; it is installed for the tests when it can be.
+    Skips the test when it can't.
+    """
     folder: Path | None = Path(sys.executable).parent if name == "ruff" else None
     if name in PYTHON:
         folder = install_python_programs(PYTHON[name])
     if name in NPM:
         folder = install_npm_programs(NPM[name])
-    found = shutil.which(name, path=str(folder) if folder else f"{Path.home()}/.cargo/bin:/usr/local/bin:/usr/bin:/bin")
-    if not found or subprocess.run([found, "--help"], capture_output=True, check=False).returncode > 2:
+    found = shutil.which(
+        name,
+        path=str(folder) if folder else f"{Path.home()}/.cargo/bin:/usr/local/bin:/usr/bin:/bin",
+    )
+    if (
+        not found
+        or subprocess.run([found, "--help"], capture_output=True, check=False).returncode > 2
+    ):
         pytest.skip(f"{name} can't be had here")
     return found
 
 
 @pytest.mark.parametrize("name", CASES)
-async def test_a_formatter_formats_once_and_leaves_what_is_formatted(workspace: Workspace, name: str) -> None:
+async def test_a_formatter_formats_once_and_leaves_what_is_formatted(
+    workspace: Workspace, name: str
+) -> None:
     _, _, file, ugly, pretty = CASES[name]
     done = await formatted(workspace, name, ugly)
     assert (done.changed_by, done.problems) == ((name,), ())
@@ -93,7 +130,9 @@ async def test_a_formatter_formats_once_and_leaves_what_is_formatted(workspace: 
 
 
 @pytest.mark.parametrize("name", [name for name in CASES if name not in {"clang-format", "yapf"}])
-async def test_what_a_formatter_can_t_read_stays_as_written(workspace: Workspace, name: str) -> None:
+async def test_what_a_formatter_can_t_read_stays_as_written(
+    workspace: Workspace, name: str
+) -> None:
     broken = "def f(:\n let func ( {{{\n if then fi ]\n"
     done = await formatted(workspace, name, broken)
     assert done.changed_by == ()

@@ -22,13 +22,22 @@ SYSTEM = "/usr/local/bin:/usr/bin:/bin"
 async def workspace(tmp_path: Path) -> AsyncIterator[Workspace]:
     for name in ("work", "bin", "scratch"):
         (tmp_path / name).mkdir()
-    made = Workspace(tmp_path / "work", tmp_path / "work", tmp_path / "scratch", {"PATH": f"{tmp_path}/bin:{SYSTEM}"})
+    made = Workspace(
+        tmp_path / "work",
+        tmp_path / "work",
+        tmp_path / "scratch",
+        {"PATH": f"{tmp_path}/bin:{SYSTEM}"},
+    )
     yield made
     await made.shells.close()
 
 
-async def formatted(workspace: Workspace, script: str, *, in_place: bool, seconds: float = 60) -> FormattedFile:
-    """Format a file by a shell script: it changes `$1`, or it stands for `gofmt` and has the text on its stdin."""
+async def formatted(
+    workspace: Workspace, script: str, *, in_place: bool, seconds: float = 60
+) -> FormattedFile:
+    """Format a file by a shell script: it changes `$1`,
+    or it stands for `gofmt` and has the text on its stdin.
+    """
     real = workspace.root / "a.go"
     real.write_text(EDIT)
     program = workspace.root.parent / "bin" / "gofmt"
@@ -55,7 +64,9 @@ async def formatted(workspace: Workspace, script: str, *, in_place: bool, second
         ("rm $1; mkfifo $1", "gofmt took the file away"),
     ],
 )
-async def test_an_edit_survives_what_changes_it_in_place(workspace: Workspace, script: str, said: str) -> None:
+async def test_an_edit_survives_what_changes_it_in_place(
+    workspace: Workspace, script: str, said: str
+) -> None:
     done = await formatted(workspace, script, in_place=True)
     assert (done.changed_by, done.problems) == ((), (said,))
     assert read_file(workspace.root / "a.go").data == EDIT.encode()
@@ -73,20 +84,31 @@ async def test_an_edit_survives_what_changes_it_in_place(workspace: Workspace, s
         ("tr a-z A-Z; echo theirs > a.go", "gofmt came too late: the file was changed meanwhile"),
     ],
 )
-async def test_an_edit_survives_what_a_filter_returns(workspace: Workspace, script: str, said: str) -> None:
+async def test_an_edit_survives_what_a_filter_returns(
+    workspace: Workspace, script: str, said: str
+) -> None:
     done = await formatted(workspace, script, in_place=False)
     assert (done.changed_by, done.problems) == ((), (said,))
-    assert read_file(workspace.root / "a.go").data == (b"theirs\n" if "theirs" in script else EDIT.encode())
+    assert read_file(workspace.root / "a.go").data == (
+        b"theirs\n" if "theirs" in script else EDIT.encode()
+    )
     assert done.file.data == EDIT.encode(), "what somebody else wrote does not count as read"
 
 
 @pytest.mark.parametrize("in_place", [True, False])
-async def test_what_hangs_is_ended_with_all_that_it_started(workspace: Workspace, in_place: bool) -> None:
-    script = "sleep 300 & echo $! > pid; echo half > a.go.half; wait" + ("; echo half > $1" if in_place else "")
+async def test_what_hangs_is_ended_with_all_that_it_started(
+    workspace: Workspace, in_place: bool
+) -> None:
+    script = "sleep 300 & echo $! > pid; echo half > a.go.half; wait" + (
+        "; echo half > $1" if in_place else ""
+    )
     seconds, begun = 0.6, workspace.root / "pid"
     while True:
         done = await formatted(
-            workspace, f"{'echo half > $1; ' if in_place else ''}{script}", in_place=in_place, seconds=seconds
+            workspace,
+            f"{'echo half > $1; ' if in_place else ''}{script}",
+            in_place=in_place,
+            seconds=seconds,
         )
         if (begun.exists() and begun.read_text()) or seconds > 30:
             break
@@ -98,7 +120,9 @@ async def test_what_hangs_is_ended_with_all_that_it_started(workspace: Workspace
 
 
 async def test_a_cancelled_call_leaves_the_edit(workspace: Workspace) -> None:
-    work = asyncio.create_task(formatted(workspace, "echo half > $1; echo > began; sleep 300", in_place=True))
+    work = asyncio.create_task(
+        formatted(workspace, "echo half > $1; echo > began; sleep 300", in_place=True)
+    )
     while not (workspace.root / "began").exists():
         await asyncio.sleep(0.01)
     work.cancel()

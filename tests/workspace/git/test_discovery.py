@@ -12,7 +12,9 @@ ENVIRONMENT = {"PATH": os.environ["PATH"], "HOME": "/nowhere", "GIT_CONFIG_NOSYS
 
 
 def git(folder: Path, *words: str) -> str:
-    run = subprocess.run(["git", *words], cwd=folder, env=ENVIRONMENT, capture_output=True, text=True, check=False)
+    run = subprocess.run(
+        ["git", *words], cwd=folder, env=ENVIRONMENT, capture_output=True, text=True, check=False
+    )
     return run.stdout.strip()
 
 
@@ -27,14 +29,20 @@ def root(tmp_path: Path) -> Path:
 def test_the_projects_own_repository_is_found_from_everywhere_below(root: Path) -> None:
     for folder in (root, root / "src", root / "src" / "deep"):
         found = find_repository(str(folder), root, {})
-        assert (found.foreign_reason, found.program_reason, found.is_below_top) == ("", "", folder != root)
+        assert (found.foreign_reason, found.program_reason, found.is_below_top) == (
+            "",
+            "",
+            folder != root,
+        )
 
 
 def test_a_bare_repository_among_the_files_is_another_one(root: Path) -> None:
     evil = root / "vendor" / "evil"
     evil.mkdir(parents=True)
     git(root, "init", "-q", "--bare", str(evil))
-    assert git(evil, "rev-parse", "--absolute-git-dir") == os.path.realpath(evil), "git itself would take it"
+    assert git(evil, "rev-parse", "--absolute-git-dir") == os.path.realpath(evil), (
+        "git itself would take it"
+    )
     assert "bare" in find_repository(str(evil), root, {}).foreign_reason
     assert "bare" in find_repository(str(evil / "objects"), root, {}).foreign_reason
     assert find_repository(str(root / "vendor"), root, {}).foreign_reason == ""
@@ -57,15 +65,31 @@ def test_a_pointer_of_the_project_to_another_repository_may_run_programs(root: P
 def test_nested_outside_and_inside_are_not_the_projects(root: Path, tmp_path: Path) -> None:
     git(root / "src", "init", "-q")
     (root / "link").symlink_to(tmp_path)
-    assert "another repository" in find_repository(str(root / "src" / "deep"), root, {}).foreign_reason
-    assert find_repository(str(tmp_path), root, {}).foreign_reason == "git would run outside the project"
-    assert find_repository(str(root / "link"), root, {}).foreign_reason == "git would run outside the project"
-    assert find_repository(str(root / ".git" / "hooks"), root, {}).foreign_reason == "git would run inside .git"
-    assert find_repository(str(root), root, {"GIT_DIR": "x"}).foreign_reason == "the environment sets GIT_DIR"
+    assert (
+        "another repository" in find_repository(str(root / "src" / "deep"), root, {}).foreign_reason
+    )
+    assert (
+        find_repository(str(tmp_path), root, {}).foreign_reason
+        == "git would run outside the project"
+    )
+    assert (
+        find_repository(str(root / "link"), root, {}).foreign_reason
+        == "git would run outside the project"
+    )
+    assert (
+        find_repository(str(root / ".git" / "hooks"), root, {}).foreign_reason
+        == "git would run inside .git"
+    )
+    assert (
+        find_repository(str(root), root, {"GIT_DIR": "x"}).foreign_reason
+        == "the environment sets GIT_DIR"
+    )
 
 
 def test_a_repository_above_a_project_that_has_none_is_not_the_projects(root: Path) -> None:
-    assert "another repository" in find_repository(str(root / "src"), root / "src", {}).foreign_reason
+    assert (
+        "another repository" in find_repository(str(root / "src"), root / "src", {}).foreign_reason
+    )
 
 
 def test_a_pointer_to_a_repository_among_the_files_is_not_the_projects(tmp_path: Path) -> None:
@@ -113,7 +137,9 @@ def test_a_hook_that_looking_would_run_is_named(root: Path) -> None:
     assert "post-index-change" in find_repository(str(root), root, {}).program_reason
 
 
-@pytest.mark.parametrize("text", ["[core\n", "[core]\nx = a \\\n b\n", "= x\n", "[core] fsmonitor = ./x\n"])
+@pytest.mark.parametrize(
+    "text", ["[core\n", "[core]\nx = a \\\n b\n", "= x\n", "[core] fsmonitor = ./x\n"]
+)
 def test_what_is_not_understood_may_run_anything(root: Path, text: str) -> None:
     with (root / ".git" / "config").open("a") as config:
         config.write(text)

@@ -1,4 +1,6 @@
-"""The whole program, in repositories that a model or a stranger prepared: codeloop's own git starts nothing of them."""
+"""The whole program, in repositories that a model or a stranger prepared: codeloop's
+own git starts nothing of them.
+"""
 
 import os
 import subprocess
@@ -13,7 +15,8 @@ from tests.workspace.snapshot.trees_on_disk import git, repository, write
 
 pytestmark = pytest.mark.slow
 
-# What a command in the background writes: a second git directory with a filter, and the pointer to it.
+# What a command in the background writes: a second git directory with a filter,
+# and the pointer to it.
 PLANT = """\
 import os, pathlib, shutil, sys, time
 git, evil = pathlib.Path(".git"), pathlib.Path("evil")
@@ -36,13 +39,19 @@ time.sleep(float(sys.argv[1]))
 def prepare(desk: Desk) -> Path:
     """Make the project; return the file that the script of the attack makes."""
     sprung = desk.folder / "sprung"
-    files = {"calc.py": "print(1)\n", "plant.py": PLANT, "run.sh": f"#!/bin/sh\ntouch {sprung}\ncat\n"}
+    files = {
+        "calc.py": "print(1)\n",
+        "plant.py": PLANT,
+        "run.sh": f"#!/bin/sh\ntouch {sprung}\ncat\n",
+    }
     root = repository(desk.work, {**files, ".gitattributes": "*.py filter=a=b\n"})
     (root / "run.sh").chmod(0o755)
     return sprung
 
 
-def test_a_command_in_the_background_can_not_have_the_next_call_start_a_program(tmp_path: Path) -> None:
+def test_a_command_in_the_background_can_not_have_the_next_call_start_a_program(
+    tmp_path: Path,
+) -> None:
     desk = Desk(tmp_path)
     sprung = prepare(desk)
     answers = (
@@ -68,16 +77,24 @@ def by_plain_filter(root: Path) -> None:
 
 
 def by_branch(root: Path) -> None:
-    write(root, {"more": f'[filter "a=b"]\n\tsmudge = {root / "run.sh"}\n\tclean = {root / "run.sh"}\n'})
+    write(
+        root,
+        {"more": f'[filter "a=b"]\n\tsmudge = {root / "run.sh"}\n\tclean = {root / "run.sh"}\n'},
+    )
     git(root, "config", "includeIf.onbranch:**.path", str(root / "more"))
 
 
 @pytest.mark.parametrize("plant", [by_common_folder, by_plain_filter, by_branch])
-def test_a_prepared_repository_starts_nothing(tmp_path: Path, plant: Callable[[Path], None]) -> None:
+def test_a_prepared_repository_starts_nothing(
+    tmp_path: Path, plant: Callable[[Path], None]
+) -> None:
     desk = Desk(tmp_path)
     sprung = prepare(desk)
     plant(desk.work)
-    answers = (call("bash", call_id="c1", command="cat calc.py", unchanged=True), Answer(text="Done."))
+    answers = (
+        call("bash", call_id="c1", command="cat calc.py", unchanged=True),
+        Answer(text="Done."),
+    )
     with serving(steps(*answers)) as server:
         desk.use(server)
         words = (

@@ -1,4 +1,6 @@
-"""Our own calls of git in a repository that was made to run programs: none of them starts, whatever git's version."""
+"""Our own calls of git in a repository that was made to run programs: none of them starts,
+whatever git's version.
+"""
 
 import asyncio
 import os
@@ -18,12 +20,48 @@ from codeloop.workspace.snapshot.object_store import ObjectStore
 from tests.workspace.snapshot.trees_on_disk import git, repository, write
 
 PROGRAMS = (
-    *("core.fsmonitor", "core.sshCommand", "core.pager", "pager.diff", "core.editor", "diff.external", "core.gitProxy"),
-    *("diff.x.command", "diff.x.textconv", "filter.x.clean", "filter.x.smudge", "filter.x.process", "merge.x.driver"),
-    *("core.alternateRefsCommand", "core.askPass", "credential.helper", "gpg.program", "uploadpack.packObjectsHook"),
+    *(
+        "core.fsmonitor",
+        "core.sshCommand",
+        "core.pager",
+        "pager.diff",
+        "core.editor",
+        "diff.external",
+        "core.gitProxy",
+    ),
+    *(
+        "diff.x.command",
+        "diff.x.textconv",
+        "filter.x.clean",
+        "filter.x.smudge",
+        "filter.x.process",
+        "merge.x.driver",
+    ),
+    *(
+        "core.alternateRefsCommand",
+        "core.askPass",
+        "credential.helper",
+        "gpg.program",
+        "uploadpack.packObjectsHook",
+    ),
 )
-HOOKS = ("post-index-change", "reference-transaction", "fsmonitor-watchman", "post-checkout", "pre-auto-gc")
-ALIASES = ("rev-list", "rev-parse", "diff", "ls-files", "cat-file", "merge-base", "symbolic-ref", "for-each-ref")
+HOOKS = (
+    "post-index-change",
+    "reference-transaction",
+    "fsmonitor-watchman",
+    "post-checkout",
+    "pre-auto-gc",
+)
+ALIASES = (
+    "rev-list",
+    "rev-parse",
+    "diff",
+    "ls-files",
+    "cat-file",
+    "merge-base",
+    "symbolic-ref",
+    "for-each-ref",
+)
 
 
 class Hostile:
@@ -41,7 +79,9 @@ class Hostile:
         self._arm()
 
     def with_older_git(self) -> None:
-        """Put a git on the path that does not know how to leave missing objects alone, as those before 2.45 don't."""
+        """Put a git on the path that does not know how to leave missing objects alone,
+        as those before 2.45 don't.
+        """
         older = self.folder / "bin" / "git"
         older.parent.mkdir()
         older.write_text(f'#!/bin/sh\nunset GIT_NO_LAZY_FETCH\nexec {shutil.which("git")} "$@"\n')
@@ -55,7 +95,9 @@ class Hostile:
         for name in (*HOOKS, "pre-commit"):
             (self.root / ".git" / "hooks").mkdir(exist_ok=True)
             (self.root / ".git" / "hooks" / name).symlink_to(trap)
-        settings = {key: str(trap) for key in PROGRAMS} | {f"alias.{name}": f"!{trap}" for name in ALIASES}
+        settings = {key: str(trap) for key in PROGRAMS} | {
+            f"alias.{name}": f"!{trap}" for name in ALIASES
+        }
         settings |= {
             "core.hooksPath": str(self.root / ".git" / "hooks"),
             "core.attributesFile": str(self.folder / "attributes"),
@@ -75,14 +117,23 @@ class Hostile:
             command = ["git", "config", "--file", str(self.root / ".git" / "config"), key, value]
             subprocess.run(command, check=True, cwd=self.folder)
         (self.folder / "attributes").write_text("* filter=x diff=x merge=x\n")
-        write(self.root, {".gitattributes": "* filter=x diff=x merge=x\n", "a.txt": "changed\n", "new.txt": "n\n"})
+        write(
+            self.root,
+            {
+                ".gitattributes": "* filter=x diff=x merge=x\n",
+                "a.txt": "changed\n",
+                "new.txt": "n\n",
+            },
+        )
         others = self.folder / "others"
         subprocess.run(["git", "init", "-q", "--bare", str(others)], check=True)
         (self.root / ".git/objects/info").mkdir(exist_ok=True)
         (self.root / ".git/objects/info/alternates").write_text(f"{others / 'objects'}\n")
         embedded = self.root / "embedded"
         subprocess.run(["git", "init", "-q", "--bare", str(embedded)], check=True)
-        subprocess.run(["git", "-C", str(embedded), "config", "core.fsmonitor", str(trap)], check=True)
+        subprocess.run(
+            ["git", "-C", str(embedded), "config", "core.fsmonitor", str(trap)], check=True
+        )
 
     def lose(self, name: str) -> None:
         """Remove an object, so that git would fetch it from the promising remote."""
@@ -140,16 +191,29 @@ async def shared_objects(hostile: Hostile) -> None:
     hostile.lose(hostile.blob)
     objects = ObjectStore(hostile.folder / "snapshot")
     objects.share_objects([hostile.root / ".git" / "objects"])
-    await asyncio.to_thread(objects.copy_shared, [hostile.blob], hostile.environment, lambda _: None)
+    await asyncio.to_thread(
+        objects.copy_shared, [hostile.blob], hostile.environment, lambda _: None
+    )
     assert not objects.has(hostile.blob)
 
 
-CALLERS = (root_commit, branches, lost_commit, lost_base, lost_blob, list_differences, lost_differences, shared_objects)
+CALLERS = (
+    root_commit,
+    branches,
+    lost_commit,
+    lost_base,
+    lost_blob,
+    list_differences,
+    lost_differences,
+    shared_objects,
+)
 
 
 @pytest.mark.parametrize("version", ["this", "older"])
 @pytest.mark.parametrize("call", CALLERS)
-async def test_nothing_is_run(hostile: Hostile, call: Callable[[Hostile], Awaitable[None]], version: str) -> None:
+async def test_nothing_is_run(
+    hostile: Hostile, call: Callable[[Hostile], Awaitable[None]], version: str
+) -> None:
     if version == "older":
         hostile.with_older_git()
     await call(hostile)
@@ -159,8 +223,12 @@ async def test_nothing_is_run(hostile: Hostile, call: Callable[[Hostile], Awaita
 def test_the_traps_are_armed(hostile: Hostile) -> None:
     hostile.lose(hostile.blob)
     command = ["git", "-c", "protocol.allow=never", "cat-file", "blob", f"{hostile.second}:b.txt"]
-    subprocess.run(command, cwd=hostile.root, env=hostile.environment, capture_output=True, check=False)
+    subprocess.run(
+        command, cwd=hostile.root, env=hostile.environment, capture_output=True, check=False
+    )
     assert hostile.sprung.exists(), "the missing object is not fetched from the remote"
     hostile.sprung.unlink()
-    subprocess.run(["git", "diff"], cwd=hostile.root, env=hostile.environment, capture_output=True, check=False)
+    subprocess.run(
+        ["git", "diff"], cwd=hostile.root, env=hostile.environment, capture_output=True, check=False
+    )
     assert hostile.sprung.exists(), "no program of the configuration is run"

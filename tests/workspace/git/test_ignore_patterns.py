@@ -10,7 +10,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from codeloop.kit.paths import join_relative
-from codeloop.workspace.git.ignore_patterns import list_user_excludes, parse_attributes, parse_ignore_file
+from codeloop.workspace.git.ignore_patterns import (
+    list_user_excludes,
+    parse_attributes,
+    parse_ignore_file,
+)
 from tests.support.examples import scale_examples
 from tests.workspace.snapshot.trees_on_disk import git, names_in, snapshots_of, taken, write
 
@@ -65,7 +69,9 @@ def test_lines_that_say_nothing_are_passed_over() -> None:
 
 
 def test_only_attributes_that_convert_count() -> None:
-    found = parse_attributes(b"* text=auto\n*.bin filter=lfs diff=lfs -text\n*.bat eol=crlf\n", "", ("filter", "eol"))
+    found = parse_attributes(
+        b"* text=auto\n*.bin filter=lfs diff=lfs -text\n*.bat eol=crlf\n", "", ("filter", "eol")
+    )
     assert found.decide("x.bin", "x.bin", is_folder=False)
     assert found.decide("d/x.bat", "x.bat", is_folder=False)
     assert found.decide("x.txt", "x.txt", is_folder=False) is None
@@ -74,25 +80,38 @@ def test_only_attributes_that_convert_count() -> None:
 
 def test_a_mark_of_utf8_at_the_start_is_no_part_of_a_pattern() -> None:
     assert parse_ignore_file(b"\xef\xbb\xbfa.txt\n", "").decide("a.txt", "a.txt", is_folder=False)
-    assert parse_attributes(b"\xef\xbb\xbf*.a filter=x\n", "", ("filter",)).decide("b.a", "b.a", is_folder=False)
+    assert parse_attributes(b"\xef\xbb\xbf*.a filter=x\n", "", ("filter",)).decide(
+        "b.a", "b.a", is_folder=False
+    )
 
 
 @pytest.mark.parametrize(
-    ("setting", "other"), [("~/mine", ""), ('"~/mine"', ""), ("/etc/all", ""), ("~/late", "~/early"), ("", "~/early")]
+    ("setting", "other"),
+    [("~/mine", ""), ('"~/mine"', ""), ("/etc/all", ""), ("~/late", "~/early"), ("", "~/early")],
 )
-def test_the_users_file_of_patterns_is_the_one_that_git_takes(tmp_path: Path, setting: str, other: str) -> None:
+def test_the_users_file_of_patterns_is_the_one_that_git_takes(
+    tmp_path: Path, setting: str, other: str
+) -> None:
     (tmp_path / ".config/git").mkdir(parents=True)
     for file, value in ((".gitconfig", setting), (".config/git/config", other)):
         (tmp_path / file).write_text(f"[core]\n\texcludesFile = {value}\n" if value else "")
     environment = {"HOME": str(tmp_path), "PATH": os.environ["PATH"]}
     command = ["git", "config", "--global", "--type=path", "core.excludesfile"]
-    taken = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    taken = subprocess.run(
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+    )
     if setting:
         assert list_user_excludes(environment) == (Path(taken.stdout.strip()),)
-    assert list_user_excludes(environment) == (Path((setting or other).strip('"').replace("~", str(tmp_path))),)
+    assert list_user_excludes(environment) == (
+        Path((setting or other).strip('"').replace("~", str(tmp_path))),
+    )
 
 
-def test_without_a_setting_the_users_patterns_are_in_the_folder_of_gits_settings(tmp_path: Path) -> None:
+def test_without_a_setting_the_users_patterns_are_in_the_folder_of_gits_settings(
+    tmp_path: Path,
+) -> None:
     assert list_user_excludes({"HOME": str(tmp_path)}) == (tmp_path / ".config/git/ignore",)
-    assert list_user_excludes({"HOME": str(tmp_path), "XDG_CONFIG_HOME": "/x"}) == (Path("/x/git/ignore"),)
+    assert list_user_excludes({"HOME": str(tmp_path), "XDG_CONFIG_HOME": "/x"}) == (
+        Path("/x/git/ignore"),
+    )
     assert list_user_excludes({}) == ()

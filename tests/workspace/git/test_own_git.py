@@ -1,6 +1,8 @@
-"""What codeloop's own git does in a repository whose settings name programs: whatever it is, none of them starts.
+"""What codeloop's own git does in a repository whose settings name programs: whatever it is,
+none of them starts.
 
-Each feature that changes or reads a repository meets each way to name a program, in a trusted project, too.
+Each feature that changes or reads a repository meets each way to name a program,
+in a trusted project, too.
 """
 
 import asyncio
@@ -23,19 +25,23 @@ from codeloop.workspace.git.working_diff import list_changes
 from codeloop.workspace.git.worktrees import Worktrees
 from tests.workspace.snapshot.trees_on_disk import git, repository, write
 
-# Every attribute of a file that can name a driver, and by two names: `-c filter.a=b.clean=` sets another setting.
+# Every attribute of a file that can name a driver, and by two names: `-c filter.a=b.clean=`
+# sets another setting.
 ATTRIBUTES = "*.txt filter=a=b merge=a=b diff=a=b\n*.dat filter=x merge=x diff=x\n"
 
 
 class Trapped:
-    """A repository with a linked work tree and a submodule. `sprung`: the file that a program makes when it starts."""
+    """A repository with a linked work tree and a submodule.
+    `sprung`: the file that a program makes when it starts.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.sprung = folder / "sprung"
         module = repository(folder / "module", {"m.txt": "m\n", ".gitattributes": ATTRIBUTES})
         self.root = repository(
-            folder / "work", {"a.txt": "1\n2\n3\n", "b.dat": "b\n", ".gitattributes": ATTRIBUTES, "c.txt": "c\n"}
+            folder / "work",
+            {"a.txt": "1\n2\n3\n", "b.dat": "b\n", ".gitattributes": ATTRIBUTES, "c.txt": "c\n"},
         )
         git(self.root, "submodule", "--quiet", "add", str(module), "sub")
         git(self.root, "commit", "-q", "-m", "with a submodule")
@@ -55,9 +61,26 @@ class Trapped:
     @property
     def settings(self) -> dict[str, str]:
         """Every setting that names a program for what the features do."""
-        drivers = ("filter.{}.clean", "filter.{}.smudge", "filter.{}.process", "merge.{}.driver", "diff.{}.textconv")
-        named = {name.format(each): str(self.trap) for each in ("x", "a=b") for name in (*drivers, "diff.{}.command")}
-        plain = ("core.fsmonitor", "diff.external", "gpg.program", "core.sshCommand", "core.editor", "core.pager")
+        drivers = (
+            "filter.{}.clean",
+            "filter.{}.smudge",
+            "filter.{}.process",
+            "merge.{}.driver",
+            "diff.{}.textconv",
+        )
+        named = {
+            name.format(each): str(self.trap)
+            for each in ("x", "a=b")
+            for name in (*drivers, "diff.{}.command")
+        }
+        plain = (
+            "core.fsmonitor",
+            "diff.external",
+            "gpg.program",
+            "core.sshCommand",
+            "core.editor",
+            "core.pager",
+        )
         required = {f"filter.{each}.required": "true" for each in ("x", "a=b")}
         return named | required | dict.fromkeys(plain, str(self.trap)) | {"commit.gpgSign": "true"}
 
@@ -108,7 +131,9 @@ def by_submodule(it: Trapped) -> None:
 
 
 def by_common_folder(it: Trapped) -> None:
-    """The first steps of an attack by a command: another folder with the same objects, and a pointer to it."""
+    """The first steps of an attack by a command: another folder with the same objects,
+    and a pointer to it.
+    """
     evil = it.root / "evil"
     for name in ("objects", "refs", "info"):
         shutil.copytree(it.root / ".git" / name, evil / name)
@@ -122,13 +147,27 @@ def by_hooks(it: Trapped) -> None:
     git(it.root, "config", "core.hooksPath", str(it.folder / "hooks"))
     for folder in (it.folder / "hooks", it.root / ".git/hooks"):
         folder.mkdir(exist_ok=True)
-        for name in ("post-checkout", "reference-transaction", "pre-commit", "post-index-change", "post-rewrite"):
+        for name in (
+            "post-checkout",
+            "reference-transaction",
+            "pre-commit",
+            "post-index-change",
+            "post-rewrite",
+        ):
             (folder / name).unlink(missing_ok=True)
             (folder / name).symlink_to(it.trap)
 
 
 PLANTS = (
-    *(by_config, without_process, by_info_attributes, by_include, by_branch, by_folder, by_work_tree_config),
+    *(
+        by_config,
+        without_process,
+        by_info_attributes,
+        by_include,
+        by_branch,
+        by_folder,
+        by_work_tree_config,
+    ),
     *(by_submodule, by_common_folder, by_hooks),
 )
 
@@ -138,7 +177,10 @@ async def create(it: Trapped, trees: Worktrees) -> None:
     await check_out_submodules(Git(it.folder / "two", it.environment))
     assert (it.folder / "two/a.txt").read_text() == "1\n2\n3\n"
     assert (it.folder / "two/sub/m.txt").read_text() == "m\n"
-    assert git(it.folder / "two", "-c", "core.fsmonitor=false", "rev-parse", "--abbrev-ref", "HEAD") == "codeloop/two\n"
+    assert (
+        git(it.folder / "two", "-c", "core.fsmonitor=false", "rev-parse", "--abbrev-ref", "HEAD")
+        == "codeloop/two\n"
+    )
 
 
 async def create_sparse(it: Trapped, trees: Worktrees) -> None:
@@ -216,7 +258,18 @@ async def find_branches(it: Trapped, trees: Worktrees) -> None:
 
 
 FEATURES = (
-    *(create, create_sparse, remove, reset, merge, merge_both_sides, rebase, move, compare, apply_a_patch),
+    *(
+        create,
+        create_sparse,
+        remove,
+        reset,
+        merge,
+        merge_both_sides,
+        rebase,
+        move,
+        compare,
+        apply_a_patch,
+    ),
     find_branches,
 )
 Feature = Callable[[Trapped, Worktrees], Awaitable[None]]
@@ -267,7 +320,9 @@ def swapping(it: Trapped) -> Generator[None]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("feature", [create, merge, rebase, move, reset])
-async def test_settings_that_change_all_the_time_start_nothing(trapped: Trapped, feature: Feature) -> None:
+async def test_settings_that_change_all_the_time_start_nothing(
+    trapped: Trapped, feature: Feature
+) -> None:
     with swapping(trapped):
         await feature(trapped, Worktrees(Git(trapped.root, trapped.environment)))
     assert not trapped.sprung.exists()
@@ -275,10 +330,14 @@ async def test_settings_that_change_all_the_time_start_nothing(trapped: Trapped,
 
 @pytest.mark.slow
 @pytest.mark.parametrize("is_trusted", [False, True], ids=["untrusted", "trusted"])
-async def test_filters_of_the_users_own_settings_run_where_trusted(trapped: Trapped, *, is_trusted: bool) -> None:
+async def test_filters_of_the_users_own_settings_run_where_trusted(
+    trapped: Trapped, *, is_trusted: bool
+) -> None:
     condition = f'[includeIf "gitdir:{trapped.folder}/"]\n\tpath = filters\n'
     (trapped.folder / "home/.gitconfig").write_text(condition)
-    trapped.write_settings(trapped.folder / "home/filters", lambda name: name in {"filter.x.smudge", "filter.x.clean"})
+    trapped.write_settings(
+        trapped.folder / "home/filters", lambda name: name in {"filter.x.smudge", "filter.x.clean"}
+    )
     trees = Worktrees(Git(trapped.root, trapped.environment), is_trusted=is_trusted)
     await trees.add(trapped.folder / "two", "codeloop/two")
     assert (trapped.folder / "two/b.dat").read_text() == "b\n"

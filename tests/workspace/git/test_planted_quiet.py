@@ -1,4 +1,6 @@
-"""Commands that leave git alone are not looked through; what one plants after many of them is found all the same."""
+"""Commands that leave git alone are not looked through;
+what one plants after many of them is found all the same.
+"""
 
 import os
 import subprocess
@@ -51,13 +53,17 @@ def plant_nested(root: Path) -> None:
 
 PLANTS: dict[str, Callable[[Path], None]] = {
     "a submodule's program": lambda root: append(root / ".gitmodules", "\tupdate = !evil\n"),
-    "the same by another name": lambda root: append(root / "node_modules/other-name", "\tupdate = !evil\n"),
+    "the same by another name": lambda root: append(
+        root / "node_modules/other-name", "\tupdate = !evil\n"
+    ),
     "a repository": plant_nested,
 }
 
 
 @pytest.mark.parametrize("name", PLANTS)
-def test_what_is_planted_after_quiet_commands_is_set_aside(planted: ProjectRepositories, root: Path, name: str) -> None:
+def test_what_is_planted_after_quiet_commands_is_set_aside(
+    planted: ProjectRepositories, root: Path, name: str
+) -> None:
     assert planted.try_begin_command()
     assert planted.try_end_command()
     assert planted.try_begin_command()
@@ -66,7 +72,9 @@ def test_what_is_planted_after_quiet_commands_is_set_aside(planted: ProjectRepos
     assert "Set aside" in planted.end_command()
 
 
-def test_what_the_user_makes_between_two_commands_is_the_users(planted: ProjectRepositories, root: Path) -> None:
+def test_what_the_user_makes_between_two_commands_is_the_users(
+    planted: ProjectRepositories, root: Path
+) -> None:
     plant_nested(root)
     assert not planted.try_record_state()
     planted.record_state()
@@ -75,7 +83,9 @@ def test_what_the_user_makes_between_two_commands_is_the_users(planted: ProjectR
     assert planted.end_command() == ""
 
 
-def test_what_a_command_made_is_looked_at_after_each_one(planted: ProjectRepositories, root: Path) -> None:
+def test_what_a_command_made_is_looked_at_after_each_one(
+    planted: ProjectRepositories, root: Path
+) -> None:
     planted.begin_command()
     subprocess.run(["git", "init", "-q", str(root / "sub")], check=True)
     planted.end_command()

@@ -1,4 +1,6 @@
-"""What is staged, changed and new, as `git status` has it, from the files of the repository alone."""
+"""What is staged, changed and new, as `git status` has it,
+from the files of the repository alone.
+"""
 
 import hashlib
 import os
@@ -17,7 +19,9 @@ GIT = ("git", "-c", "user.name=t", "-c", "user.email=t@localhost", "-c", "init.d
 
 
 def git(folder: Path, *arguments: str) -> str:
-    done = subprocess.run([*GIT, *arguments], cwd=folder, check=True, capture_output=True, text=True)
+    done = subprocess.run(
+        [*GIT, *arguments], cwd=folder, check=True, capture_output=True, text=True
+    )
     return done.stdout
 
 
@@ -41,8 +45,14 @@ def tree(tmp_path: Path) -> Path:
 
 
 def told_by_git(folder: Path) -> TreeState:
-    """Return what `git status` says; a folder whose files are all staged, or all gone, is given as a folder."""
-    rows = [line for line in git(folder, "status", "--porcelain", "-z", "--no-renames").split("\0") if line]
+    """Return what `git status` says; a folder whose files are all staged, or all gone,
+    is given as a folder.
+    """
+    rows = [
+        line
+        for line in git(folder, "status", "--porcelain", "-z", "--no-renames").split("\0")
+        if line
+    ]
     found: dict[str, list[str]] = {"staged": [], "unstaged": [], "untracked": []}
     for row in rows:
         if row.startswith("??"):
@@ -71,7 +81,16 @@ def both(folder: Path) -> None:
 
 
 def ignored(folder: Path) -> None:
-    write(folder, "src/x.pyc", "build/out", "cache/y.pyc", "venv/lib/z.py", "docs/kept.pyc", "src/new.py", "n/e/w.py")
+    write(
+        folder,
+        "src/x.pyc",
+        "build/out",
+        "cache/y.pyc",
+        "venv/lib/z.py",
+        "docs/kept.pyc",
+        "src/new.py",
+        "n/e/w.py",
+    )
     write(folder, "venv/.gitignore", text="*\n")
     write(folder, "docs/.gitignore", text="!kept.pyc\n")
 
@@ -119,7 +138,9 @@ CHANGES: dict[str, Callable[[Path], object]] = {
 
 @pytest.mark.parametrize("kind", ["loose", "packed", "detached"])
 @pytest.mark.parametrize("name", CHANGES)
-def test_it_is_what_git_says(tree: Path, name: str, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_is_what_git_says(
+    tree: Path, name: str, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("HOME", str(tree.parent / "home"))
     monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
     if kind == "packed":
@@ -152,7 +173,9 @@ def test_trees_that_are_stored_as_changes_are_read(tree: Path) -> None:
         git(tree, "commit", "-qm", str(number))
     git(tree, "gc", "-q", "--aggressive")
     packs = git(tree, "verify-pack", "-v", *map(str, (tree / ".git/objects/pack").glob("*.idx")))
-    changed = [line.split() for line in packs.splitlines() if " tree " in line and len(line.split()) == 7]
+    changed = [
+        line.split() for line in packs.splitlines() if " tree " in line and len(line.split()) == 7
+    ]
     assert changed, "no tree is a change of another: this test would show nothing"
     objects = GitObjects(tree / ".git")
     for name, *_ in changed:
@@ -221,6 +244,13 @@ def test_an_object_that_is_a_change_of_itself_is_not_read(tmp_path: Path) -> Non
     packs.mkdir(parents=True)
     # Kind 7: a delta, which names its base.
     (packs / "a.pack").write_bytes(b"PACK" + bytes([0x73]) + name + zlib.compress(b"abc"))
-    index = b"\xfftOc\0\0\0\2" + bytes(4 * 255) + (1).to_bytes(4, "big") + name + bytes(4) + (4).to_bytes(4, "big")
+    index = (
+        b"\xfftOc\0\0\0\2"
+        + bytes(4 * 255)
+        + (1).to_bytes(4, "big")
+        + name
+        + bytes(4)
+        + (4).to_bytes(4, "big")
+    )
     (packs / "a.idx").write_bytes(index)
     assert GitObjects(tmp_path).read_tree(name) is None

@@ -1,4 +1,6 @@
-"""Of many alike messages the places stay, and the one that differs stays whole, whatever program prints them."""
+"""Of many alike messages the places stay, and the one that differs stays whole,
+whatever program prints them.
+"""
 
 import pytest
 

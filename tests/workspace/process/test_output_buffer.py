@@ -1,4 +1,6 @@
-"""Output kept in flat memory: what a model reads of it, what a screen shows, and the file with the whole."""
+"""Output kept in flat memory: what a model reads of it, what a screen shows,
+and the file with the whole.
+"""
 
 import itertools
 import tracemalloc
@@ -23,7 +25,12 @@ def taken(folder: Path, *chunks: bytes, bounds: ToolBounds = USUAL_BOUNDS) -> Ta
 
 def test_short_output_needs_no_file_and_colours_are_for_the_screen(tmp_path: Path) -> None:
     found = taken(tmp_path, b"\x1b[31mred\x1b[0m\n", b"b\n" * 50)
-    assert found == ("red\nb\n... the line above 49 times more\n", "\x1b[31mred\x1b[0m\n" + "b\n" * 50, False, None)
+    assert found == (
+        "red\nb\n... the line above 49 times more\n",
+        "\x1b[31mred\x1b[0m\n" + "b\n" * 50,
+        False,
+        None,
+    )
     assert not list(tmp_path.iterdir())
 
 
@@ -66,7 +73,9 @@ def test_memory_stays_flat(tmp_path: Path) -> None:
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50)
 @given(st.binary(max_size=400), st.lists(st.integers(0, 400), max_size=5))
-def test_how_the_output_comes_in_pieces_does_not_matter(tmp_path: Path, printed: bytes, cuts: list[int]) -> None:
+def test_how_the_output_comes_in_pieces_does_not_matter(
+    tmp_path: Path, printed: bytes, cuts: list[int]
+) -> None:
     edges = [0, *sorted(cuts), len(printed)]
     pieces = [printed[a:b] for a, b in itertools.pairwise(edges)]
     whole, parts = taken(tmp_path, printed), taken(tmp_path, *pieces)

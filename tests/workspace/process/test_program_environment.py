@@ -1,4 +1,6 @@
-"""The environments of helper programs lead into no folder that is excluded, unless it holds the home."""
+"""The environments of helper programs lead into no folder that is excluded,
+unless it holds the home.
+"""
 
 from pathlib import Path
 
@@ -17,4 +19,9 @@ def test_a_project_that_is_the_home_keeps_the_variables_of_its_tools(tmp_path: P
     for project in (home, tmp_path):
         assert make_tool_environment(environment, {}, (project,)) == environment
     made = make_tool_environment(environment, {}, (home / "go", home / "venv", home / "bin"))
-    assert made == {"HOME": str(home), "PATH": "/usr/bin", "GOPATH": "", "CARGO_HOME": f"{home}/cargo"}
+    assert made == {
+        "HOME": str(home),
+        "PATH": "/usr/bin",
+        "GOPATH": "",
+        "CARGO_HOME": f"{home}/cargo",
+    }

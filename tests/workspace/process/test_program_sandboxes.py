@@ -1,4 +1,6 @@
-"""Helper programs where no sandbox can be had: what is started, what is refused, and what the user is told."""
+"""Helper programs where no sandbox can be had: what is started, what is refused,
+and what the user is told.
+"""
 
 import asyncio
 from functools import partial
@@ -18,7 +20,10 @@ from codeloop.workspace.workspace import Workspace
 
 
 def make_sandboxes(
-    folder: Path, mode: Literal["auto", "required"], warnings: list[str], monkeypatch: pytest.MonkeyPatch
+    folder: Path,
+    mode: Literal["auto", "required"],
+    warnings: list[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> ProgramSandboxes:
     """Return the sandboxes of a machine that has none."""
     monkeypatch.setattr(program_sandboxes, "Sandboxes", partial(Sandboxes, backends=()))

@@ -1,4 +1,6 @@
-"""What binds commands binds every program in a sandbox: rules that deny files, and names that may not appear."""
+"""What binds commands binds every program in a sandbox: rules that deny files,
+and names that may not appear.
+"""
 
 import asyncio
 import subprocess
@@ -31,14 +33,19 @@ echo ours > written.txt
 class Rules:
     """Rules that deny some files."""
 
-    denied: Mapping[str, Sequence[str]] = {"read": ("secrets/*", "keys.txt"), "edit": ("*.lock", "dist/*")}
+    denied: Mapping[str, Sequence[str]] = {
+        "read": ("secrets/*", "keys.txt"),
+        "edit": ("*.lock", "dist/*"),
+    }
 
     def list_denials(self, permission: str, /) -> tuple[str, ...]:
         return (*self.denied.get(permission, ()),)
 
     def judge(self, permission: str, patterns: Sequence[str], /) -> Mapping[str, Action]:
         denied = self.denied.get(permission, ())
-        return {name: "deny" for name in patterns if any(matches(name, pattern) for pattern in denied)}
+        return {
+            name: "deny" for name in patterns if any(matches(name, pattern) for pattern in denied)
+        }
 
 
 class Place:
@@ -99,7 +106,9 @@ def _formatter_with_own_sandbox(place: Place) -> ProgramSandbox | None:
 
 
 def _entry_with_writable_project(place: Place) -> ProgramSandbox | None:
-    """As the documented entry of an MCP server, and a hook of the user: `"sandbox": {"writable": ["."]}`."""
+    """As the documented entry of an MCP server, and a hook of the user: `"sandbox":
+    {"writable": ["."]}`.
+    """
     own = ProgramProfile(place.root.parent / "own", readable=(place.root,), network="on")
     return ProgramSandbox(widen_profile(own, ProgramSandboxConfig(writable=["."]), place.root))
 
@@ -122,7 +131,9 @@ async def test_what_a_server_leaves_is_gone_while_it_runs(
     place: Place, row: Callable[[Place], ProgramSandbox | None]
 ) -> None:
     script = f"{SCRIPT}\necho answered; read line; echo $line; read line"
-    program = await place.workspace.program_sandboxes.open(place.make_launch(script), row(place), lambda _: None)
+    program = await place.workspace.program_sandboxes.open(
+        place.make_launch(script), row(place), lambda _: None
+    )
     output = b""
     while b"answered" not in output:
         output += await program.read()
@@ -137,8 +148,12 @@ async def test_what_a_server_leaves_is_gone_while_it_runs(
     await program.close()
 
 
-async def test_a_program_that_only_reads_the_project_does_not_read_what_is_denied(place: Place) -> None:
-    confinement = ProgramSandbox(ProgramProfile(place.root.parent / "own", readable=(place.root,), network="on"))
+async def test_a_program_that_only_reads_the_project_does_not_read_what_is_denied(
+    place: Place,
+) -> None:
+    confinement = ProgramSandbox(
+        ProgramProfile(place.root.parent / "own", readable=(place.root,), network="on")
+    )
     result = await place.workspace.program_sandboxes.run(
         place.make_launch("cat secrets/k.txt keys.txt dist/f 2>&1"), confinement
     )

@@ -14,7 +14,10 @@ def test_a_system_program_is_certain() -> None:
 
 
 def test_what_is_not_installed_is_not_certain() -> None:
-    assert SearchPath({"PATH": "/usr/bin"}, []).find("no-such-program").doubt == "`no-such-program` is not installed"
+    assert (
+        SearchPath({"PATH": "/usr/bin"}, []).find("no-such-program").doubt
+        == "`no-such-program` is not installed"
+    )
     assert SearchPath({}, []).find("sh").doubt
 
 
@@ -29,7 +32,9 @@ def test_no_folder_before_it_may_be_one_that_a_command_can_fill(tmp_path: Path, 
 
 
 @pytest.mark.parametrize("first", ["{root}/bin", "{root}", "{link}", "{root}/absent"])
-def test_a_folder_of_the_project_before_it_counts_for_the_names_that_are_there(tmp_path: Path, first: str) -> None:
+def test_a_folder_of_the_project_before_it_counts_for_the_names_that_are_there(
+    tmp_path: Path, first: str
+) -> None:
     root, link = tmp_path / "root", tmp_path / "link"
     (root / "bin").mkdir(parents=True)
     link.symlink_to(root / "bin")
@@ -49,7 +54,8 @@ def test_a_program_named_by_its_path_may_lie_in_the_project_too() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "variable"), [("rg", "RIPGREP_CONFIG_PATH"), ("git", "GIT_CONFIG_GLOBAL"), ("pip", "PYTHONPATH")]
+    ("name", "variable"),
+    [("rg", "RIPGREP_CONFIG_PATH"), ("git", "GIT_CONFIG_GLOBAL"), ("pip", "PYTHONPATH")],
 )
 @pytest.mark.parametrize("value", ["/project/.rc", "rc", "/etc:/project"])
 def test_a_variable_that_has_a_program_load_from_the_project_makes_it_uncertain(
@@ -58,7 +64,9 @@ def test_a_variable_that_has_a_program_load_from_the_project_makes_it_uncertain(
     environment = {"PATH": "/usr/bin:/bin", variable: value}
     assert variable in SearchPath(environment, ["/project"]).find(name).doubt
     assert SearchPath(environment, ["/project"]).find("sh").doubt == ""
-    assert variable not in SearchPath({**environment, variable: "/etc"}, ["/project"]).find(name).doubt
+    assert (
+        variable not in SearchPath({**environment, variable: "/etc"}, ["/project"]).find(name).doubt
+    )
 
 
 @pytest.mark.parametrize(
@@ -72,5 +80,10 @@ def test_a_variable_that_has_a_program_load_from_the_project_makes_it_uncertain(
         ("/usr/lib x.so", True),
     ],
 )
-def test_libraries_of_the_project_make_every_program_uncertain(value: str, is_loading: bool) -> None:
-    assert bool(find_loading_variable({"LD_LIBRARY_PATH": value, "PATH": "."}, ["/project"])) == is_loading
+def test_libraries_of_the_project_make_every_program_uncertain(
+    value: str, is_loading: bool
+) -> None:
+    assert (
+        bool(find_loading_variable({"LD_LIBRARY_PATH": value, "PATH": "."}, ["/project"]))
+        == is_loading
+    )

@@ -26,7 +26,10 @@ def test_a_folder_of_ours_in_a_sticky_one_is_ours(sticky: Path) -> None:
     assert SearchPath({"PATH": f"{sticky}/bin:/usr/bin:/bin"}, ["/project"]).find("sh").doubt == ""
     sticky.chmod(0o777)
     assert find_foreign_writer(str(sticky / "bin")) == "anybody"
-    assert "anybody can write" in SearchPath({"PATH": f"{sticky}/bin:/usr/bin"}, ["/project"]).find("sh").doubt
+    assert (
+        "anybody can write"
+        in SearchPath({"PATH": f"{sticky}/bin:/usr/bin"}, ["/project"]).find("sh").doubt
+    )
 
 
 def test_anybody_can_add_to_a_sticky_folder(sticky: Path) -> None:
@@ -53,14 +56,18 @@ def test_each_link_on_the_way_counts(tmp_path: Path, sticky: Path) -> None:
 
 @is_root
 @pytest.mark.parametrize("which", ["tmp", "tmp/bin"])
-def test_the_owner_of_a_folder_can_fill_it_whatever_its_mode(tmp_path: Path, sticky: Path, which: str) -> None:
+def test_the_owner_of_a_folder_can_fill_it_whatever_its_mode(
+    tmp_path: Path, sticky: Path, which: str
+) -> None:
     (sticky / "bin").mkdir()
     os.chown(tmp_path / which, OTHER, -1)
     assert find_foreign_writer(str(sticky / "bin")) == f"the user {OTHER}"
 
 
 @is_root
-def test_the_owner_of_a_link_in_a_sticky_folder_can_lead_it_elsewhere(tmp_path: Path, sticky: Path) -> None:
+def test_the_owner_of_a_link_in_a_sticky_folder_can_lead_it_elsewhere(
+    tmp_path: Path, sticky: Path
+) -> None:
     (tmp_path / "real").mkdir()
     (sticky / "link").symlink_to(tmp_path / "real")
     os.chown(sticky / "link", OTHER, -1, follow_symlinks=False)
@@ -85,9 +92,17 @@ def test_an_access_list_counts_as_far_as_its_mask_goes(tmp_path: Path) -> None:
     folder.mkdir()
 
     def allow(mask: int) -> None:
-        rows = ((1, 7, 2**32 - 1), (2, 7, OTHER), (4, 5, 2**32 - 1), (16, mask, 2**32 - 1), (32, 5, 2**32 - 1))
+        rows = (
+            (1, 7, 2**32 - 1),
+            (2, 7, OTHER),
+            (4, 5, 2**32 - 1),
+            (16, mask, 2**32 - 1),
+            (32, 5, 2**32 - 1),
+        )
         os.setxattr(
-            folder, "system.posix_acl_access", struct.pack("<I", 2) + b"".join(struct.pack("<HHI", *r) for r in rows)
+            folder,
+            "system.posix_acl_access",
+            struct.pack("<I", 2) + b"".join(struct.pack("<HHI", *r) for r in rows),
         )
 
     try:

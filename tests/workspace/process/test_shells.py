@@ -17,7 +17,13 @@ from codeloop.schema.limits import SHELL_FILE, SHELL_GRACE, SHELL_INTERRUPT, SHE
 from codeloop.schema.wire import replace
 from codeloop.workspace.process import running_command as commands
 from codeloop.workspace.process import shells as shells_module
-from codeloop.workspace.process.shells import CommandResult, ShellCommand, ShellContext, Shells, find_shell
+from codeloop.workspace.process.shells import (
+    CommandResult,
+    ShellCommand,
+    ShellContext,
+    Shells,
+    find_shell,
+)
 from codeloop.workspace.sandbox.launcher.descendants import MARK_VARIABLE
 from codeloop.workspace.tool_bounds import ToolBounds
 
@@ -25,13 +31,19 @@ ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": "/root", "GIVEN":
 
 
 async def run(
-    shells: Shells, place: ShellContext, text: str, timeout: float = 60, directory: Path | None = None
+    shells: Shells,
+    place: ShellContext,
+    text: str,
+    timeout: float = 60,
+    directory: Path | None = None,
 ) -> CommandResult:
     return await shells.run(place, ShellCommand(text, timeout, directory), lambda _: None)
 
 
 async def run_out_of_time(shells: Shells, place: ShellContext, text: str) -> CommandResult:
-    """Run a command that makes the file `begun` to its timeout: a longer one if it had not begun by then."""
+    """Run a command that makes the file `begun` to its timeout: a longer one if
+    it had not begun by then.
+    """
     for timeout in (1, 5, 25):
         outcome = await run(shells, place, text, timeout=timeout)
         if (place.directory / "begun").exists():
@@ -55,15 +67,27 @@ async def test_output_and_errors_come_together_in_their_order_with_the_code(
     assert (outcome.output, outcome.code, outcome.is_cut) == ("one\ntwo\nthree\n", 3, False)
 
 
-async def test_a_session_keeps_its_directory_and_its_exports(shells: Shells, place: ShellContext) -> None:
+async def test_a_session_keeps_its_directory_and_its_exports(
+    shells: Shells, place: ShellContext
+) -> None:
     await run(
-        shells, place, "mkdir -p 'a b'; cd 'a b'; export VALUE=$'x \"y\" $HOME\\n\\'z\\''; unset GIVEN; OWN=1; exit 7"
+        shells,
+        place,
+        "mkdir -p 'a b'; cd 'a b'; export VALUE=$'x \"y\" $HOME\\n\\'z\\''; unset GIVEN; OWN=1; exit 7",
     )
-    outcome = await run(shells, place, 'pwd; printf "%s|" "$VALUE" "${GIVEN-none}" "${OWN-none}"; cd - >/dev/null; pwd')
-    assert outcome.output == f"{place.directory}/a b\nx \"y\" $HOME\n'z'|none|none|{place.directory}\n"
+    outcome = await run(
+        shells,
+        place,
+        'pwd; printf "%s|" "$VALUE" "${GIVEN-none}" "${OWN-none}"; cd - >/dev/null; pwd',
+    )
+    assert (
+        outcome.output == f"{place.directory}/a b\nx \"y\" $HOME\n'z'|none|none|{place.directory}\n"
+    )
 
 
-async def test_what_a_command_leaves_in_place_of_its_exports_is_never_run(shells: Shells, place: ShellContext) -> None:
+async def test_what_a_command_leaves_in_place_of_its_exports_is_never_run(
+    shells: Shells, place: ShellContext
+) -> None:
     forged = (
         """printf '%s\\0touch planted; declare -x A="1"\\ntouch planted\\n"""
         """declare -x B="$(touch planted)"\\n\\0' """
@@ -74,30 +98,42 @@ async def test_what_a_command_leaves_in_place_of_its_exports_is_never_run(shells
     assert outcome.output == "|none|"
 
 
-async def test_no_program_writes_in_place_of_the_shell_what_it_exports(shells: Shells, place: ShellContext) -> None:
+async def test_no_program_writes_in_place_of_the_shell_what_it_exports(
+    shells: Shells, place: ShellContext
+) -> None:
     forge = (
         "import os\nfor fd in range(3, 200):\n try: os.write(fd, b'/\\0declare -x FORGED=\"1\"\\n\\0')\n"
         " except OSError: pass\n"
     )
     (place.directory / "forge.py").write_text(forge)
-    await run(shells, place, "export A=1; python3 forge.py; sh -c 'python3 forge.py'; python3 forge.py & wait; cd /usr")
+    await run(
+        shells,
+        place,
+        "export A=1; python3 forge.py; sh -c 'python3 forge.py'; python3 forge.py & wait; cd /usr",
+    )
     assert (await run(shells, place, "echo $A${FORGED-none}; pwd")).output == "1none\n/usr\n"
     await run(shells, place, "main() { cd /etc; export B=2; exit 1; }; main")
     assert (await run(shells, place, "echo $B; pwd")).output == "2\n/etc\n"
 
 
-async def test_what_changes_how_a_line_is_read_is_not_kept(shells: Shells, place: ShellContext) -> None:
+async def test_what_changes_how_a_line_is_read_is_not_kept(
+    shells: Shells, place: ShellContext
+) -> None:
     (place.directory / "sub").mkdir()
     await run(
         shells,
         place,
         "export CDPATH=/ GLOBIGNORE=* BASH_ENV=$PWD/x PS4=a; echo touch planted > x; f() { :; }; export -f f",
     )
-    outcome = await run(shells, place, "cd usr 2>/dev/null || echo *; echo $BASH_ENV$GLOBIGNORE; type f 2>/dev/null")
+    outcome = await run(
+        shells, place, "cd usr 2>/dev/null || echo *; echo $BASH_ENV$GLOBIGNORE; type f 2>/dev/null"
+    )
     assert outcome.output == "sub x\n\n"
 
 
-async def test_values_of_any_bytes_are_kept_in_any_shell(shells: Shells, place: ShellContext) -> None:
+async def test_values_of_any_bytes_are_kept_in_any_shell(
+    shells: Shells, place: ShellContext
+) -> None:
     await run(shells, place, r"""export A=$'\377 \\ \n`y"z' B="it's"; declare -ix D=2""")
     outcome = await run(shells, place, 'printf "%s" "$A" | od -An -tx1; echo "$B$D"')
     assert outcome.output == " ff 20 5c 20 0a 60 79 22 7a\nit's2\n"
@@ -112,40 +148,56 @@ async def test_sessions_do_not_share_their_state(shells: Shells, place: ShellCon
 async def test_reset_forgets_directory_and_exports(shells: Shells, place: ShellContext) -> None:
     await run(shells, place, "cd /; export A=1; unset GIVEN")
     shells.reset(place.session)
-    assert (await run(shells, place, "pwd; echo ${A-none} $GIVEN")).output == f"{place.directory}\nnone given\n"
+    assert (
+        await run(shells, place, "pwd; echo ${A-none} $GIVEN")
+    ).output == f"{place.directory}\nnone given\n"
 
 
-async def test_a_directory_for_one_call_is_not_kept_but_its_exports_are(shells: Shells, place: ShellContext) -> None:
+async def test_a_directory_for_one_call_is_not_kept_but_its_exports_are(
+    shells: Shells, place: ShellContext
+) -> None:
     assert (await run(shells, place, "export A=1; pwd", directory=Path("/"))).output == "/\n"
-    assert (await run(shells, place, "pwd; echo $A $PWD")).output == f"{place.directory}\n1 {place.directory}\n"
+    assert (
+        await run(shells, place, "pwd; echo $A $PWD")
+    ).output == f"{place.directory}\n1 {place.directory}\n"
 
 
-async def test_a_directory_that_is_gone_falls_back_to_the_projects(shells: Shells, place: ShellContext) -> None:
+async def test_a_directory_that_is_gone_falls_back_to_the_projects(
+    shells: Shells, place: ShellContext
+) -> None:
     await run(shells, place, "mkdir gone; cd gone; rmdir ../gone")
     assert (await run(shells, place, "pwd")).output == f"{place.directory}\n"
 
 
-async def test_the_state_survives_a_shell_that_was_killed(shells: Shells, place: ShellContext) -> None:
+async def test_the_state_survives_a_shell_that_was_killed(
+    shells: Shells, place: ShellContext
+) -> None:
     await run(shells, place, "cd /; export A=1")
     killed = await run(shells, place, "cd /tmp; kill -9 $$")
     assert (killed.code, killed.signal) == (None, "SIGKILL")
     assert (await run(shells, place, "pwd; echo $A")).output == "/\n1\n"
 
 
-async def test_a_syntax_error_is_reported_in_the_commands_own_words(shells: Shells, place: ShellContext) -> None:
+async def test_a_syntax_error_is_reported_in_the_commands_own_words(
+    shells: Shells, place: ShellContext
+) -> None:
     outcome = await run(shells, place, "true\necho )")
     assert outcome.code == 2
     assert "line 2" in outcome.output
     assert MARK_VARIABLE not in outcome.output
 
 
-async def test_a_command_longer_than_the_system_allows_runs(shells: Shells, place: ShellContext) -> None:
+async def test_a_command_longer_than_the_system_allows_runs(
+    shells: Shells, place: ShellContext
+) -> None:
     outcome = await run(shells, place, f"echo {'x' * 300_000} | wc -c; echo $0 $#")
     assert outcome.output.split() == ["300001", "bash", "0"]
     assert list(place.scratch.iterdir()) == []
 
 
-async def test_the_child_gets_the_given_environment_and_not_ours(shells: Shells, place: ShellContext) -> None:
+async def test_the_child_gets_the_given_environment_and_not_ours(
+    shells: Shells, place: ShellContext
+) -> None:
     os.environ["CODELOOP_TEST_KEY"] = "secret"
     try:
         outcome = await run(shells, place, "env")
@@ -165,7 +217,9 @@ async def test_the_child_gets_the_given_environment_and_not_ours(shells: Shells,
         (": nothing", ""),
     ],
 )
-async def test_odd_input_and_output(shells: Shells, place: ShellContext, command: str, output: str) -> None:
+async def test_odd_input_and_output(
+    shells: Shells, place: ShellContext, command: str, output: str
+) -> None:
     assert (await run(shells, place, command)).output == output
 
 
@@ -196,8 +250,12 @@ async def test_a_short_background_job_may_end_by_itself(
     assert (outcome.output, outcome.leftover_processes) == ("late\n", 0)
 
 
-async def test_a_timeout_ends_the_whole_tree_and_keeps_the_output(shells: Shells, place: ShellContext) -> None:
-    outcome = await run_out_of_time(shells, place, "echo $$; setsid sh -c 'echo $$; > begun; sleep 900' & sleep 900")
+async def test_a_timeout_ends_the_whole_tree_and_keeps_the_output(
+    shells: Shells, place: ShellContext
+) -> None:
+    outcome = await run_out_of_time(
+        shells, place, "echo $$; setsid sh -c 'echo $$; > begun; sleep 900' & sleep 900"
+    )
     assert (outcome.timed_out, outcome.code) == (True, None)
     assert len(outcome.output.split()) == 2
     assert not any(alive(int(pid)) for pid in outcome.output.split())
@@ -211,7 +269,9 @@ wait_for_answer()
 """
 
 
-@pytest.mark.parametrize("line", ["python3 hang.py", "cd . && python3 hang.py 2>&1 | tail -5", "exec python3 hang.py"])
+@pytest.mark.parametrize(
+    "line", ["python3 hang.py", "cd . && python3 hang.py 2>&1 | tail -5", "exec python3 hang.py"]
+)
 async def test_a_timeout_shows_where_a_program_hangs(
     shells: Shells, place: ShellContext, line: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -229,25 +289,35 @@ async def test_nothing_of_a_line_runs_after_its_timeout(
     monkeypatch.setattr(shells_module, "SHELL_INTERRUPT", replace(SHELL_INTERRUPT, value=60_000))
     sleep = 'open("begun", "w").close(); time.sleep(900)'
     caught = f"python3 -c 'import time\ntry: {sleep}\nexcept KeyboardInterrupt: print(1)'"
-    outcome = await run_out_of_time(shells, place, f"{caught}; touch next; ({caught}; :); touch last")
+    outcome = await run_out_of_time(
+        shells, place, f"{caught}; touch next; ({caught}; :); touch last"
+    )
     assert outcome.output == "1\n"
     assert not (place.directory / "next").exists()
 
 
-async def test_a_program_that_ignores_the_interrupt_is_killed_soon(shells: Shells, place: ShellContext) -> None:
-    outcome = await run_out_of_time(shells, place, "trap '' INT; echo $$; > begun; sleep 900; echo no")
+async def test_a_program_that_ignores_the_interrupt_is_killed_soon(
+    shells: Shells, place: ShellContext
+) -> None:
+    outcome = await run_out_of_time(
+        shells, place, "trap '' INT; echo $$; > begun; sleep 900; echo no"
+    )
     assert outcome.duration < 60
     assert not alive(int(outcome.output))
 
 
 async def test_a_shell_that_ignores_term_is_killed(shells: Shells, place: ShellContext) -> None:
-    outcome = await run_out_of_time(shells, place, "trap '' TERM; echo $$; > begun; while :; do sleep 900; done")
+    outcome = await run_out_of_time(
+        shells, place, "trap '' TERM; echo $$; > begun; while :; do sleep 900; done"
+    )
     assert outcome.timed_out
     assert not alive(int(outcome.output))
 
 
 @pytest.mark.parametrize("times", [1, 2])
-async def test_cancelling_ends_the_whole_tree_first(shells: Shells, place: ShellContext, times: int) -> None:
+async def test_cancelling_ends_the_whole_tree_first(
+    shells: Shells, place: ShellContext, times: int
+) -> None:
     heard: list[str] = []
     command = ShellCommand("echo $$; setsid sh -c 'echo $$; sleep 900' & sleep 900", 60)
     task = asyncio.create_task(shells.run(place, command, heard.append))
@@ -261,7 +331,9 @@ async def test_cancelling_ends_the_whole_tree_first(shells: Shells, place: Shell
     assert not any(alive(int(pid)) for pid in heard[-1].split())
 
 
-async def test_output_is_shown_while_it_comes_and_throttled(shells: Shells, place: ShellContext) -> None:
+async def test_output_is_shown_while_it_comes_and_throttled(
+    shells: Shells, place: ShellContext
+) -> None:
     heard: list[tuple[float, str]] = []
 
     def hear(text: str) -> None:
@@ -273,7 +345,9 @@ async def test_output_is_shown_while_it_comes_and_throttled(shells: Shells, plac
     outcome = await shells.run(place, ShellCommand(script, 60), hear)
     assert not outcome.timed_out
     assert heard[0][1].startswith("1\n")
-    assert all(later - earlier > SHELL_REPORT.seconds * 0.9 for (earlier, _), (later, _) in pairwise(heard))
+    assert all(
+        later - earlier > SHELL_REPORT.seconds * 0.9 for (earlier, _), (later, _) in pairwise(heard)
+    )
 
 
 @pytest.mark.slow
@@ -294,8 +368,12 @@ async def test_long_output_keeps_head_and_tail_and_a_private_file_with_the_whole
     assert len(outcome.screen_text) == 30_005
 
 
-@pytest.mark.parametrize("size", [29_999, 30_000, 30_001, 119_999, 120_000, 120_001, 360_001, 700_000])
-async def test_the_file_is_whole_at_every_size(shells: Shells, place: ShellContext, size: int) -> None:
+@pytest.mark.parametrize(
+    "size", [29_999, 30_000, 30_001, 119_999, 120_000, 120_001, 360_001, 700_000]
+)
+async def test_the_file_is_whole_at_every_size(
+    shells: Shells, place: ShellContext, size: int
+) -> None:
     # Lines that are neither alike nor long, so that none is shortened.
     outcome = await run(shells, place, f"seq -f %099.0f 1 10000 | head -c {size}")
     whole = "".join(f"{number:099}\n" for number in range(1, 10_001))[:size]
@@ -304,7 +382,9 @@ async def test_the_file_is_whole_at_every_size(shells: Shells, place: ShellConte
         assert outcome.output == whole
     else:
         assert outcome.output_file.read_text() == whole
-        head, missing, tail = re.split(r"\n\n\[\.\.\. (\d+) bytes left out; .*\]\n\n", outcome.output)
+        head, missing, tail = re.split(
+            r"\n\n\[\.\.\. (\d+) bytes left out; .*\]\n\n", outcome.output
+        )
         assert whole.startswith(head)
         assert whole.endswith(tail)
         # The line end before the note does not count as left out.
@@ -329,7 +409,9 @@ async def test_endless_output_is_ended_in_flat_memory_and_the_file_is_capped(
 ) -> None:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     for timeout in (4, 16, 64):  # a longer one where the machine was too busy for so much output
-        outcome = await run(shells, place, "head -c 1000000000 /dev/zero | tr '\\0' '\\n'; yes", timeout=timeout)
+        outcome = await run(
+            shells, place, "head -c 1000000000 /dev/zero | tr '\\0' '\\n'; yes", timeout=timeout
+        )
         assert outcome.timed_out
         assert outcome.output_file is not None
         if outcome.output_file.stat().st_size == SHELL_FILE.value:
@@ -353,7 +435,9 @@ async def test_a_directory_that_does_not_exist_is_an_error_and_leaks_nothing(
     assert descriptors() <= before, "fewer if something older was freed"
 
 
-@pytest.mark.parametrize("chosen", ["/bin/sh", "/usr/bin/zsh", "/usr/bin/fish", "", "/no/such/bash"])
+@pytest.mark.parametrize(
+    "chosen", ["/bin/sh", "/usr/bin/zsh", "/usr/bin/fish", "", "/no/such/bash"]
+)
 def test_lines_run_in_bash_whatever_the_users_shell_is(chosen: str) -> None:
     assert Path(find_shell({**ENVIRONMENT, "SHELL": chosen})[0]).name == "bash"
     assert Path(find_shell({"PATH": "/nowhere", "SHELL": chosen})[0]).name == "bash"
@@ -375,7 +459,9 @@ async def test_variables_that_change_how_bash_reads_a_line_do_not_reach_it(
         "PROMPT_COMMAND": "echo evil",
     }
     there = ShellContext("ses_5", place.directory, {**ENVIRONMENT, **changing}, place.scratch)
-    told = await run(shells, there, "true; bash -c true; echo ${!BASH_E*} $CDPATH; shopt -q extglob || echo $-")
+    told = await run(
+        shells, there, "true; bash -c true; echo ${!BASH_E*} $CDPATH; shopt -q extglob || echo $-"
+    )
     assert "evil" not in told.output
     assert "function" not in told.output
     assert told.output.split()[-1] in {"hBc", "hBsc"}
@@ -383,10 +469,16 @@ async def test_variables_that_change_how_bash_reads_a_line_do_not_reach_it(
 
 async def test_what_earlier_commands_changed_is_known(shells: Shells, place: ShellContext) -> None:
     odd = {"ODD": "\u00e9 \x1b[1m\n'q' \"$x\" \\ `y` \x01", "PS1": "\\u$ "}
-    place = ShellContext(place.session, place.directory, {**place.environment, **odd}, place.scratch)
+    place = ShellContext(
+        place.session, place.directory, {**place.environment, **odd}, place.scratch
+    )
     await run(shells, place, "cd /; ls >/dev/null; true 'a\tb'")
     assert shells.list_changed_variables(place, is_unsandboxed=False) == {}
-    await run(shells, place, """export A=$'it\\'s\na "$B" \\\\' PATH=/x:$PATH; unset LANG; export -n TERM""")
+    await run(
+        shells,
+        place,
+        """export A=$'it\\'s\na "$B" \\\\' PATH=/x:$PATH; unset LANG; export -n TERM""",
+    )
     changed = shells.list_changed_variables(place, is_unsandboxed=False)
     assert changed.pop("PATH").startswith("/x:")
     assert changed.pop("A") == 'it\'s\na "$B" \\'
@@ -495,7 +587,9 @@ async def test_a_command_that_took_long_has_a_longer_timeout_next_time(place: Sh
     line = "echo begun; until [ -e heard ]; do sleep 0.01; done"
     try:
         # Its output is heard a tenth of a second after its time began to be measured, or later.
-        await shells.run(place, ShellCommand(line, 60), lambda _: (place.directory / "heard").touch())
+        await shells.run(
+            place, ShellCommand(line, 60), lambda _: (place.directory / "heard").touch()
+        )
         assert shells.choose_timeout_ms(place, "echo short") == 100
         # Three times as long as it took.
         assert 200 <= shells.choose_timeout_ms(place, f"{line} | tail -3") < 3 * 60_000

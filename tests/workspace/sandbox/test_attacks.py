@@ -1,4 +1,6 @@
-"""Each kind of sandbox that works here, attacked by real programs: nothing outside changes, nothing hidden is read."""
+"""Each kind of sandbox that works here, attacked by real programs: nothing outside changes,
+nothing hidden is read.
+"""
 
 import asyncio
 import os
@@ -22,9 +24,13 @@ from tests.workspace.sandbox.conftest import SECRET, Attacked
 
 
 async def test_what_a_project_needs_works_and_its_state_is_carried_over(it: Attacked) -> None:
-    first = await it.run("echo one > a && git add a && git commit -qm one && mkdir sub && cd sub && export A=5")
+    first = await it.run(
+        "echo one > a && git add a && git commit -qm one && mkdir sub && cd sub && export A=5"
+    )
     assert first.code == 0, first.output
-    second = await it.run('pwd; echo "$A"; git log --oneline | wc -l; mktemp >/dev/null && echo made')
+    second = await it.run(
+        'pwd; echo "$A"; git log --oneline | wc -l; mktemp >/dev/null && echo made'
+    )
     assert second.output.split() == [str(it.root / "sub"), "5", "1", "made"]
     assert second.notes == ()
 
@@ -80,7 +86,9 @@ async def test_nothing_outside_is_changed(it: Attacked, attack: str) -> None:
     ],
 )
 async def test_nothing_hidden_is_read(it: Attacked, attack: str) -> None:
-    outcome = await it.run(f"({attack.format(home=it.home)}) 2>&1 < /dev/null | grep -a -o {SECRET[:12]}.* | head -5")
+    outcome = await it.run(
+        f"({attack.format(home=it.home)}) 2>&1 < /dev/null | grep -a -o {SECRET[:12]}.* | head -5"
+    )
     assert SECRET not in outcome.output
 
 
@@ -98,11 +106,16 @@ async def test_nothing_hidden_is_read(it: Attacked, attack: str) -> None:
     ],
 )
 async def test_what_decides_what_runs_later_stays_as_it_was(it: Attacked, attack: str) -> None:
-    config, hooks = (it.root / ".git/config").read_text(), sorted((it.root / ".git/hooks").iterdir())
+    config, hooks = (
+        (it.root / ".git/config").read_text(),
+        sorted((it.root / ".git/hooks").iterdir()),
+    )
     outcome = await it.run(attack)
     assert (it.root / ".git/config").read_text() == config
     assert sorted((it.root / ".git/hooks").iterdir()) == hooks
-    assert not any(os.path.lexists(it.root / name) for name in (".codeloop", ".opencode", "opencode.json"))
+    assert not any(
+        os.path.lexists(it.root / name) for name in (".codeloop", ".opencode", "opencode.json")
+    )
     assert outcome.notes or "busy" in outcome.output.lower() or outcome.code == 0
 
 
@@ -113,7 +126,9 @@ async def test_a_secret_of_the_project_is_hidden_unless_it_was_granted(it: Attac
         policy = it.shells.make_policy(it.place, SandboxConfig(network="off"))
         assert not (await it.shells.sandboxes.enter(policy)).is_protective, "it says so"
         return
-    outcome = await it.run("cat .env.example; cat .env; mv .env e; cat e; git add -f .env; git show :.env")
+    outcome = await it.run(
+        "cat .env.example; cat .env; mv .env e; cat e; git add -f .env; git show :.env"
+    )
     assert "plain" in outcome.output
     assert SECRET not in outcome.output
     granted = await it.run("cat .env", SandboxGrants(readable=(it.root / ".env",)))
@@ -125,12 +140,19 @@ async def test_a_secret_in_a_protected_folder_opens_none_of_it(it: Attacked) -> 
     folder.mkdir(parents=True)
     (folder / ".env").write_text(SECRET)
     (folder / "program.py").write_text("kept")
-    await it.run("cd .codeloop/plugins; echo x > program.py; echo x > new; rm -f program.py; cat .env > out")
-    assert {path.name: path.read_text() for path in folder.iterdir()} == {".env": SECRET, "program.py": "kept"}
+    await it.run(
+        "cd .codeloop/plugins; echo x > program.py; echo x > new; rm -f program.py; cat .env > out"
+    )
+    assert {path.name: path.read_text() for path in folder.iterdir()} == {
+        ".env": SECRET,
+        "program.py": "kept",
+    }
 
 
 @pytest.mark.parametrize("name", [".git/config", ".env"])
-async def test_what_a_person_replaces_meanwhile_is_kept_all_the_same(it: Attacked, name: str) -> None:
+async def test_what_a_person_replaces_meanwhile_is_kept_all_the_same(
+    it: Attacked, name: str
+) -> None:
     path = it.root / name
     path.write_text("before\n")
     await it.run("true")
@@ -154,7 +176,9 @@ async def test_a_policy_that_went_wrong_does_not_end_the_use_of_its_kind(it: Att
 
 async def test_processes_of_others_are_out_of_reach(it: Attacked) -> None:
     with subprocess.Popen(["sleep", "300"]) as other:
-        await it.run(f"kill -9 {other.pid}; kill -9 {os.getpid()}; gdb -p {other.pid} -batch; kill -9 -- -1")
+        await it.run(
+            f"kill -9 {other.pid}; kill -9 {os.getpid()}; gdb -p {other.pid} -batch; kill -9 -- -1"
+        )
         assert other.poll() is None
         other.kill()
 
@@ -243,9 +267,13 @@ async def test_a_linked_work_tree_commits(it: Attacked) -> None:
     other = it._replace(
         root=linked,
         context=ShellContext("ses_2", linked, it.context.environment, it.context.scratch),
-        place=PolicyInput(linked, linked, it.place.scratch, it.place.environment, it.place.own_folders),
+        place=PolicyInput(
+            linked, linked, it.place.scratch, it.place.environment, it.place.own_folders
+        ),
     )
-    outcome = await other.run("echo x > b && git add b && git commit -qm second && git log --oneline | wc -l")
+    outcome = await other.run(
+        "echo x > b && git add b && git commit -qm second && git log --oneline | wc -l"
+    )
     assert outcome.output.strip() == "2"
     before = (it.root / ".git/config").read_text()
     await other.run(f"echo '[core] x = y' >> {it.root}/.git/config")
@@ -256,8 +284,12 @@ async def test_bubblewrap_is_taken_where_namespaces_are_not_to_be_had(tmp_path: 
     shells = Shells()
     shells.sandboxes.refused["namespaces"] = "not on this machine"
     try:
-        place = PolicyInput(tmp_path, tmp_path, tmp_path, {"PATH": os.defpath, "HOME": "/nonexistent"})
-        sandbox = await shells.sandboxes.enter(shells.make_policy(place, SandboxConfig(network="off")))
+        place = PolicyInput(
+            tmp_path, tmp_path, tmp_path, {"PATH": os.defpath, "HOME": "/nonexistent"}
+        )
+        sandbox = await shells.sandboxes.enter(
+            shells.make_policy(place, SandboxConfig(network="off"))
+        )
         if reason := shells.sandboxes.refused.get("bubblewrap"):
             pytest.skip(reason)
         assert (sandbox.backend, sandbox.is_protective) == ("bubblewrap", True)

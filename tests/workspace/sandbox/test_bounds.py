@@ -1,4 +1,6 @@
-"""What a sandboxed command may use: one that takes more is ended, the model is told, and others go on."""
+"""What a sandboxed command may use: one that takes more is ended, the model is told,
+and others go on.
+"""
 
 import os
 import subprocess
@@ -50,16 +52,22 @@ class Bounded:
 
     @property
     def is_counted(self) -> bool:
-        """Return whether the kernel counts what is in a sandbox: for root since Linux 6.14, where we make it."""
+        """Return whether the kernel counts what is in a sandbox: for root since Linux 6.14,
+        where we make it.
+        """
         is_new = tuple(map(int, os.uname().release.split(".")[:2])) >= (6, 14)
-        return self.backend != "landlock" if os.getuid() else self.backend == "namespaces" and is_new
+        return (
+            self.backend != "landlock" if os.getuid() else self.backend == "namespaces" and is_new
+        )
 
     @property
     def policy(self) -> SandboxPolicy:
         return self.shells.make_policy(self.place, SandboxConfig(network="off"))
 
     async def run(self, text: str, timeout: float = 120) -> CommandResult:
-        return await self.shells.run(self.context, ShellCommand(text, timeout, None, self.policy), lambda _: None)
+        return await self.shells.run(
+            self.context, ShellCommand(text, timeout, None, self.policy), lambda _: None
+        )
 
 
 @pytest.fixture(params=list_sandbox_params(*BACKENDS))
@@ -79,7 +87,9 @@ async def it(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Bo
 @pytest.mark.slow
 async def test_a_fork_bomb_is_ended_and_other_commands_go_on(it: Bounded) -> None:
     (it.root / "bomb.py").write_text(BOMB)
-    server = await it.shells.start(it.context, ShellCommand("echo up; exec sleep 600", 600, None, it.policy))
+    server = await it.shells.start(
+        it.context, ShellCommand("echo up; exec sleep 600", 600, None, it.policy)
+    )
     assert (await server.read(60)).output == "up\n"
     outcome = await it.run(f"python3 {it.root}/bomb.py")
     assert outcome.notes == (
@@ -94,14 +104,18 @@ async def test_a_fork_bomb_is_ended_and_other_commands_go_on(it: Bounded) -> Non
 
 def _is_there(program: Path) -> bool:
     """Return whether a process of this machine runs a program."""
-    return not subprocess.run(["pgrep", "-f", program], stdout=subprocess.DEVNULL, check=False).returncode
+    return not subprocess.run(
+        ["pgrep", "-f", program], stdout=subprocess.DEVNULL, check=False
+    ).returncode
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("session", ["", "  os.setsid()\n"])
 async def test_a_bomb_whose_processes_come_and_go_is_ended(it: Bounded, session: str) -> None:
     if session and it.backend == "landlock":
-        pytest.skip("only a PID namespace of its own holds what leaves its session, and is gone before it is seen")
+        pytest.skip(
+            "only a PID namespace of its own holds what leaves its session, and is gone before it is seen"
+        )
     bomb = (
         "import os, time\nend = time.time() + 60\nfor i in range(3): os.fork()\n"
         f"while time.time() < end:\n try:\n  if os.fork(): os._exit(0)\n{session}"

@@ -1,4 +1,6 @@
-"""Ways out that have been found in sandboxes, tried by one program from inside each kind: none leads anywhere."""
+"""Ways out that have been found in sandboxes, tried by one program from inside each
+kind: none leads anywhere.
+"""
 
 import json
 import shlex
@@ -145,7 +147,13 @@ FILES = """
     /sys/kernel/debug/tracing/trace_marker /dev/kmsg /dev/mem /etc/ld.so.preload /etc/passwd /etc/crontab /usr/bin/env
 """
 PROGRAMS = (
-    *("at now -f /dev/null", "crontab /dev/null", "systemd-run --user true", "unshare -Ur true", "unshare -r true"),
+    *(
+        "at now -f /dev/null",
+        "crontab /dev/null",
+        "systemd-run --user true",
+        "unshare -Ur true",
+        "unshare -r true",
+    ),
     *("nsenter -t 1 -a true", "docker ps", "dbus-send --session / a.b"),
 )
 LANDLOCK = {
@@ -157,7 +165,9 @@ LANDLOCK = {
     "attributes outside",
     "syslog",
 }
-"""What Landlock alone does not keep a command from: files that are put back after it, names and modes."""
+"""What Landlock alone does not keep a command from: files that are put back after it,
+names and modes.
+"""
 
 
 @pytest.mark.slow
@@ -166,11 +176,21 @@ async def test_none_of_many_ways_out_leads_anywhere(it: Attacked) -> None:
     (it.root / "README").write_text("one")
     secret = it.home / ".ssh/id_ed25519"
     with subprocess.Popen(["sleep", "300"], env={"KEY": SECRET}) as victim, listening() as ports:
-        words = ("python3", "try.py", str(it.home), str(secret), str(victim.pid), FILES, ";".join(PROGRAMS))
+        words = (
+            "python3",
+            "try.py",
+            str(it.home),
+            str(secret),
+            str(victim.pid),
+            FILES,
+            ";".join(PROGRAMS),
+        )
         outcome = await it.run(f"{shlex.join(words)} {ports}")
         victim.kill()
     found = json.loads(outcome.output.splitlines()[-1])
-    assert [each for each in found if it.backend != "landlock" or each not in LANDLOCK] == [], outcome.output
+    assert [each for each in found if it.backend != "landlock" or each not in LANDLOCK] == [], (
+        outcome.output
+    )
     assert not Path("/codeloop-overlong").exists()
     assert "one" not in (it.root / ".git/config").read_text()
 
@@ -181,7 +201,9 @@ def listening() -> Generator[str, None, None]:
     with ExitStack() as stack:
         made = [stack.enter_context(socket.create_server(("127.0.0.1", 0)))]
         with suppress(OSError):
-            made.append(stack.enter_context(socket.create_server(("::1", 0), family=socket.AF_INET6)))
+            made.append(
+                stack.enter_context(socket.create_server(("::1", 0), family=socket.AF_INET6))
+            )
         yield " ".join(str(each.getsockname()[1]) for each in made)
 
 
@@ -193,7 +215,9 @@ async def test_a_link_that_comes_after_the_grant_leads_nowhere(it: Attacked, tar
     it.shells.make_policy(it.place, SandboxConfig(network="off"), grants)
     granted.rmdir() if target == "folder" else granted.unlink()
     granted.symlink_to(it.home if target == "folder" else it.home / ".bashrc")
-    await it.run(f"echo x > {granted}; echo x > {granted}/.bashrc; echo x > {it.home}/.bashrc", grants)
+    await it.run(
+        f"echo x > {granted}; echo x > {granted}/.bashrc; echo x > {it.home}/.bashrc", grants
+    )
     assert (it.home / ".bashrc").read_text() == "kept"
 
 
@@ -207,6 +231,8 @@ async def test_hooks_of_nested_repositories_and_submodules_stay_as_they_were(it:
     subprocess.run(["git", "init", "-q", "--bare"], cwd=module, check=True)
     it.shells._policy_makers.clear()
     before = (module / "config").read_text()
-    await it.run("echo x > .git/modules/lib/hooks/post-checkout; echo '[core] x = y' >> .git/modules/lib/config")
+    await it.run(
+        "echo x > .git/modules/lib/hooks/post-checkout; echo '[core] x = y' >> .git/modules/lib/config"
+    )
     assert (module / "config").read_text() == before
     assert not (module / "hooks/post-checkout").exists()

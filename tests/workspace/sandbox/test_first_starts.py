@@ -28,7 +28,9 @@ SECONDS = f"300.{os.getpid()}"
 
 
 @pytest.mark.slow
-async def test_commands_that_start_at_once_where_there_is_no_sandbox_yet_all_run(it: Attacked) -> None:
+async def test_commands_that_start_at_once_where_there_is_no_sandbox_yet_all_run(
+    it: Attacked,
+) -> None:
     for config in (SandboxConfig(), SandboxConfig(network="off")):
         await it.shells.sandboxes.close()
         it.shells.sandboxes = Sandboxes(it.shells.launcher, (it.backend,))
@@ -42,7 +44,9 @@ async def test_commands_that_start_at_once_where_there_is_no_sandbox_yet_all_run
 
 
 @pytest.mark.slow
-async def test_a_sandbox_is_not_ended_for_others_while_a_command_is_about_to_start_in_it(it: Attacked) -> None:
+async def test_a_sandbox_is_not_ended_for_others_while_a_command_is_about_to_start_in_it(
+    it: Attacked,
+) -> None:
     config = SandboxConfig(network="off")
     async with it.shells.sandboxes.hold_sandbox(it.shells.make_policy(it.place, config)) as sandbox:
         for number in range(SANDBOXES_KEPT.value + 1):
@@ -54,7 +58,9 @@ async def test_a_sandbox_is_not_ended_for_others_while_a_command_is_about_to_sta
         assert await started.exited == 3
 
 
-async def test_a_launcher_that_starts_slowly_is_waited_for(it: Attacked, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_launcher_that_starts_slowly_is_waited_for(
+    it: Attacked, monkeypatch: pytest.MonkeyPatch
+) -> None:
     shells = Shells()
     shells.sandboxes = Sandboxes(shells.launcher, (it.backend,))
     try:
@@ -78,7 +84,9 @@ async def test_a_start_that_takes_too_long_is_tried_again_and_nothing_weaker_tak
             with monkeypatch.context() as short:
                 short.setattr(process_launcher, "SANDBOX_START", replace(SANDBOX_START, value=0))
                 for number in range(attempts):
-                    with pytest.raises(OSError, match="longer than" if number < 2 else "No sandbox") as raised:
+                    with pytest.raises(
+                        OSError, match="longer than" if number < 2 else "No sandbox"
+                    ) as raised:
                         await shells.sandboxes.enter(policy)
                     assert isinstance(raised.value, SandboxUnavailable) == (number == 2)
             if attempts == 2:
@@ -91,7 +99,9 @@ async def test_a_start_that_takes_too_long_is_tried_again_and_nothing_weaker_tak
 
 @pytest.mark.skipif(sys.platform != "linux", reason="each command has a sandbox of its own there")
 async def test_a_sandbox_whose_process_was_killed_is_made_anew(it: Attacked) -> None:
-    sandbox = await it.shells.sandboxes.enter(it.shells.make_policy(it.place, SandboxConfig(network="off")))
+    sandbox = await it.shells.sandboxes.enter(
+        it.shells.make_policy(it.place, SandboxConfig(network="off"))
+    )
     running = asyncio.create_task(it.run(f"sleep {SECONDS}"))
     async with asyncio.timeout(60):
         while not (found := _sleeping()):

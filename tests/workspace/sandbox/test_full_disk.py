@@ -22,13 +22,19 @@ async def test_a_commit_made_on_a_full_disk_is_not_lost(tmp_path: Path) -> None:
     disk = tmp_path / "disk"
     root, own = disk / "work", disk / "home/data"
     disk.mkdir()
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=12m", "tmpfs", disk], check=False).returncode:
+    if subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=12m", "tmpfs", disk], check=False
+    ).returncode:
         pytest.skip("nothing can be mounted here")
     shells = Shells()
     try:
         root.mkdir()
         (own / "tool-output").mkdir(parents=True)
-        for words in (["init", "-q"], ["config", "user.email", "a@b"], ["config", "user.name", "A"]):
+        for words in (
+            ["init", "-q"],
+            ["config", "user.email", "a@b"],
+            ["config", "user.name", "A"],
+        ):
             git(root, *words)
         git(root, "commit", "-qm", "one", "--allow-empty")
         environment = {"PATH": os.defpath, "HOME": str(disk / "home")}

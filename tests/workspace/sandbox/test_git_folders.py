@@ -27,7 +27,12 @@ def git(folder: Path, *arguments: str, code: int = 0) -> str:
     """Run the user's git outside of the sandbox."""
     environment = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "GIT_CONFIG_NOSYSTEM": "1"}
     ended = subprocess.run(
-        ["git", *arguments], cwd=folder, env=environment, capture_output=True, text=True, check=False
+        ["git", *arguments],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert ended.returncode == code, ended.stderr
     return ended.stdout.strip()
@@ -60,7 +65,9 @@ SEEN = (
 )
 
 
-async def test_everyday_lines_leave_what_git_itself_would_have_left(repo: Attacked, tmp_path: Path) -> None:
+async def test_everyday_lines_leave_what_git_itself_would_have_left(
+    repo: Attacked, tmp_path: Path
+) -> None:
     twin = tmp_path / "twin"
     subprocess.run(["cp", "-a", repo.root, twin], check=True)
     # The same for both. Not an old one: `git gc` drops old lines of logs.
@@ -79,7 +86,11 @@ async def test_everyday_lines_leave_what_git_itself_would_have_left(repo: Attack
         assert inside.code == outside.returncode, (line, inside.output, outside.stderr)
         for words in SEEN:
             ours, theirs = (git(top, *words).splitlines() for top in (repo.root, twin))
-            assert [row for row in ours if "codeloop" not in row] == theirs, (line, words, inside.warnings)
+            assert [row for row in ours if "codeloop" not in row] == theirs, (
+                line,
+                words,
+                inside.warnings,
+            )
     git(repo.root, "fsck", "--strict", "--no-progress")
 
 
@@ -90,7 +101,8 @@ async def test_no_command_takes_anything_from_the_repository(repo: Attacked) -> 
     (repo.root / "a.txt").write_text("stashed\n")
     git(repo.root, "stash", "-q")
     places = {
-        name: git(repo.root, "rev-parse", name) for name in ("refs/heads/master", "refs/heads/side", "refs/stash")
+        name: git(repo.root, "rev-parse", name)
+        for name in ("refs/heads/master", "refs/heads/side", "refs/stash")
     }
     wrong: list[str] = []
     for line in DELETIONS:
@@ -98,7 +110,11 @@ async def test_no_command_takes_anything_from_the_repository(repo: Attacked) -> 
         git(repo.root, "fsck", "--no-progress")
         names = git(repo.root, "for-each-ref", "--format=%(objectname)").split()
         wrong += [f"{line}: {result.warnings}"] if not set(places.values()) <= set(names) else []
-        wrong += [f"{line}: no note"] if not result.warnings and not {"expire", "mv"} & set(line.split()) else []
+        wrong += (
+            [f"{line}: no note"]
+            if not result.warnings and not {"expire", "mv"} & set(line.split())
+            else []
+        )
         git(repo.root, "checkout", "-qf", "-B", "master", places["refs/heads/master"])
         git(repo.root, "update-ref", "refs/heads/side", places["refs/heads/side"])
     assert wrong == []
@@ -117,7 +133,9 @@ async def test_nothing_that_git_runs_gets_into_the_real_folder_even_for_a_moment
         # What is there while the command runs is what the user's git would see.
         running = asyncio.create_task(repo.run(f"{line.format(mark=mark)}; sleep 3"))
         while not running.done():
-            found = {str(path.relative_to(folder)) for path in (*folder.iterdir(), *folder.glob("*/*"))}
+            found = {
+                str(path.relative_to(folder)) for path in (*folder.iterdir(), *folder.glob("*/*"))
+            }
             wrong += [
                 f"{line}: {name}"
                 for name in (
@@ -132,16 +150,24 @@ async def test_nothing_that_git_runs_gets_into_the_real_folder_even_for_a_moment
             ]
             await asyncio.sleep(0.1)
         git(repo.root, "status")
-        now = {path: path.read_bytes() for path in (folder / "config", *(folder / "hooks").iterdir())}
+        now = {
+            path: path.read_bytes() for path in (folder / "config", *(folder / "hooks").iterdir())
+        }
         wrong += [line] if now != kept or mark.exists() else []
-        wrong += [f"{line}: {path}" for path in folder.iterdir() if path.is_symlink() or "root:" in path.name]
+        wrong += [
+            f"{line}: {path}"
+            for path in folder.iterdir()
+            if path.is_symlink() or "root:" in path.name
+        ]
         todo = folder / "rebase-merge/git-rebase-todo"
         wrong += [f"{line}: exec"] if todo.exists() and b"exec" in todo.read_bytes() else []
     assert wrong == []
 
 
 async def wait_for(is_there: Callable[[], bool]) -> None:
-    """Wait until something holds, which takes the carrying-over of a command that runs some seconds."""
+    """Wait until something holds, which takes the carrying-over of a command
+    that runs some seconds.
+    """
     for _ in range(600):
         if is_there():
             return
@@ -156,7 +182,9 @@ async def test_the_user_and_a_command_work_at_the_same_time(repo: Attacked) -> N
         "echo a > ours.txt; git add ours.txt; git commit -qm ours; "
         f'until [ "$(echo {tips})" = "mine moved" ]; do sleep 0.1; done'
     )
-    running = asyncio.create_task(repo.run(f"{script}; git log --format=%s -1; git tag late; git branch -f side HEAD"))
+    running = asyncio.create_task(
+        repo.run(f"{script}; git log --format=%s -1; git tag late; git branch -f side HEAD")
+    )
     root = repo.root
     await wait_for(lambda: git(root, "log", "--format=%s", "-1") == "ours")
     # The user goes on from the command's commit, while the command still runs.
@@ -183,7 +211,8 @@ async def test_what_cannot_be_carried_is_kept_under_a_name_and_said(repo: Attack
         repo.run(f"{wait}; echo x > x; git add x; git commit -qm theirs; git branch -f side HEAD")
     )
     await wait_for((root / "ready").exists)
-    # The command sees what was there before it began: nothing is taken over in the middle of this second.
+    # The command sees what was there before it began: nothing is taken over in
+    # the middle of this second.
     git(root, "commit", "-qm", "mine", "--allow-empty")
     git(root, "branch", "-f", "side", "HEAD")
     (root / "go").touch()
@@ -202,7 +231,9 @@ async def test_two_programs_at_once_and_one_that_was_killed_lose_nothing(repo: A
     try:
         for number in range(3):
             for each in (repo, second):
-                result = await each.run(f"echo {number} >> c.txt; git add c.txt; git commit -qm c{number}")
+                result = await each.run(
+                    f"echo {number} >> c.txt; git add c.txt; git commit -qm c{number}"
+                )
                 assert result.code == 0, result
         assert git(repo.root, "rev-list", "--count", "HEAD") == "8"
         # It is cut off before anything is carried over: only the folder is left.
@@ -214,21 +245,30 @@ async def test_two_programs_at_once_and_one_that_was_killed_lose_nothing(repo: A
     (private / "real").mkdir()
     (private / "real/objects").symlink_to(repo.root / ".git/objects")
     identity = ("-c", "user.name=A", "-c", "user.email=a@example.com")
-    subprocess.run(["git", *identity, "commit", "-qm", "cut off", "--allow-empty"], env=env, check=True, cwd=repo.root)
+    subprocess.run(
+        ["git", *identity, "commit", "-qm", "cut off", "--allow-empty"],
+        env=env,
+        check=True,
+        cwd=repo.root,
+    )
     (private / "hooks").mkdir(exist_ok=True)
     (private / "hooks/pre-commit").write_text("#!/bin/sh\nexit 1\n")
     (private / "hooks/pre-commit").chmod(0o755)
     third = Shells()
     third.sandboxes = Sandboxes(third.launcher, (repo.backend,))
     try:
-        result = await repo._replace(shells=third).run("git log --format=%s -1; git commit -qm next --allow-empty")
+        result = await repo._replace(shells=third).run(
+            "git log --format=%s -1; git commit -qm next --allow-empty"
+        )
         assert (result.code, result.output.strip()) == (0, "cut off"), result
     finally:
         await third.close()
     assert git(repo.root, "log", "--format=%s", "-2").split("\n") == ["next", "cut off"]
 
 
-async def test_submodules_and_linked_work_trees_in_the_project_are_carried(repo: Attacked, tmp_path: Path) -> None:
+async def test_submodules_and_linked_work_trees_in_the_project_are_carried(
+    repo: Attacked, tmp_path: Path
+) -> None:
     root, lib = repo.root, tmp_path / "lib"
     subprocess.run(["cp", "-a", root, lib], check=True)
     git(root, "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(lib), "sub")
@@ -243,13 +283,19 @@ async def test_submodules_and_linked_work_trees_in_the_project_are_carried(repo:
         assert result.code == 0, result
         assert git(root / folder, "log", "--format=%s", "-1") == folder
         assert git(root / folder, "status", "--porcelain") == ""
-    result = await repo.run(f"cd {root}; git add sub; git commit -qm bump; git submodule status; git worktree list")
+    result = await repo.run(
+        f"cd {root}; git add sub; git commit -qm bump; git submodule status; git worktree list"
+    )
     assert result.code == 0, result
     assert git(root, "status", "--porcelain") == ""
-    made = await repo.run(f"cd {root}; git worktree add -q made && cd made && git commit -q --allow-empty -m made")
+    made = await repo.run(
+        f"cd {root}; git worktree add -q made && cd made && git commit -q --allow-empty -m made"
+    )
     assert made.code == 0, made
     assert git(root / "made", "log", "--format=%s", "-1") == "made"
-    gone = await repo.run(f"cd {root}; git worktree remove --force made; rm -rf .git/modules/sub sub")
+    gone = await repo.run(
+        f"cd {root}; git worktree remove --force made; rm -rf .git/modules/sub sub"
+    )
     assert "made" not in git(root, "worktree", "list"), gone
     assert (root / ".git/modules/sub/HEAD").exists()
     assert "tried to delete" in "".join(gone.warnings)
@@ -257,7 +303,9 @@ async def test_submodules_and_linked_work_trees_in_the_project_are_carried(repo:
 
 
 @pytest.mark.parametrize("kind", ["sha256", "split", "shallow", "alternates", "packed", "odd"])
-async def test_repositories_of_every_kind_are_carried(repo: Attacked, tmp_path: Path, kind: str) -> None:
+async def test_repositories_of_every_kind_are_carried(
+    repo: Attacked, tmp_path: Path, kind: str
+) -> None:
     root, source = repo.root, tmp_path / "source"
     if kind == "split":
         git(root, "config", "core.splitIndex", "true")
@@ -323,7 +371,10 @@ async def test_files_of_git_lfs_are_carried_by_their_hash_alone(repo: Attacked) 
 
 
 async def test_what_cannot_be_read_of_a_private_folder_stops_no_command(repo: Attacked) -> None:
-    for line in ("rm .git/packed-refs; mkfifo .git/packed-refs", "rm .git/packed-refs; mkdir .git/packed-refs"):
+    for line in (
+        "rm .git/packed-refs; mkfifo .git/packed-refs",
+        "rm .git/packed-refs; mkdir .git/packed-refs",
+    ):
         await repo.run(line)
         assert (await repo.run("git log --oneline | wc -l")).output.strip() == "2", line
 
@@ -347,9 +398,15 @@ async def test_carrying_over_in_the_middle_of_everything_loses_nothing(
         await asyncio.sleep(0.05)
     result = await running
     assert result.code == 0, result
-    assert git(root, "log", "--format=%s", "-26").split("\n")[:25] == [f"c{number}" for number in range(25, 0, -1)]
+    assert git(root, "log", "--format=%s", "-26").split("\n")[:25] == [
+        f"c{number}" for number in range(25, 0, -1)
+    ]
     assert git(root, "status", "--porcelain") == ""
-    assert git(root, "rev-parse", "side") == git(root, "rev-parse", "t1") == git(root, "rev-parse", "HEAD")
+    assert (
+        git(root, "rev-parse", "side")
+        == git(root, "rev-parse", "t1")
+        == git(root, "rev-parse", "HEAD")
+    )
     assert git(root, "rev-parse", "mine") == mine[-1]
     assert git(root, "stash", "list") == ""
     logged = git(root, "reflog", "--format=%gs", "master").split("\n")
@@ -357,12 +414,15 @@ async def test_carrying_over_in_the_middle_of_everything_loses_nothing(
     git(root, "fsck", "--no-progress")
 
 
-async def test_a_process_that_ends_leaves_nothing_that_looks_like_a_command_that_deleted_all(repo: Attacked) -> None:
+async def test_a_process_that_ends_leaves_nothing_that_looks_like_a_command_that_deleted_all(
+    repo: Attacked,
+) -> None:
     for _ in range(2):
         shells = Shells()
         shells.sandboxes = Sandboxes(shells.launcher, (repo.backend,))
         try:
-            # Until nothing is left to carry over at the end: what has just changed counts as unknown.
+            # Until nothing is left to carry over at the end: what has just changed
+            # counts as unknown.
             for _ in range(3):
                 await asyncio.sleep(0.15)
                 result = await repo._replace(shells=shells).run("git log --oneline | wc -l")
@@ -384,7 +444,11 @@ async def test_settings_that_are_not_kept_are_told_also_when_git_succeeds(repo: 
     before = (repo.root / ".git/config").read_bytes()
     for line in UNKEPT:
         result = await repo.run(line)
-        told = [note for note in result.notes if note.startswith("Settings of git were not changed (.git/config)")]
+        told = [
+            note
+            for note in result.notes
+            if note.startswith("Settings of git were not changed (.git/config)")
+        ]
         assert len(told) == 1, (line, result)
         assert "it asks for the file" in told[0]
     assert (repo.root / ".git/config").read_bytes() == before
@@ -394,7 +458,9 @@ async def test_settings_that_are_not_kept_are_told_also_when_git_succeeds(repo: 
     assert "submodule sub" not in " ".join((await repo.run("true")).warnings)
 
 
-async def test_a_command_can_not_cut_the_history_nor_open_one_that_is_cut(repo: Attacked, tmp_path: Path) -> None:
+async def test_a_command_can_not_cut_the_history_nor_open_one_that_is_cut(
+    repo: Attacked, tmp_path: Path
+) -> None:
     outcome = await repo.run("git rev-parse HEAD > .git/shallow")
     assert not (repo.root / ".git/shallow").exists()
     assert "where the history ends" in " ".join(outcome.warnings)

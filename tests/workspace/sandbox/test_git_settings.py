@@ -1,4 +1,6 @@
-"""What the configuration of git names, wherever it stands, and what is not git: no command changes what they run."""
+"""What the configuration of git names, wherever it stands,
+and what is not git: no command changes what they run.
+"""
 
 import subprocess
 import time
@@ -58,7 +60,9 @@ def make_trees(it: Attacked) -> list[Path]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("is_there", [True, False])
-@pytest.mark.parametrize("name", [by_home, by_include_in_home, by_include, by_work_tree, by_repository])
+@pytest.mark.parametrize(
+    "name", [by_home, by_include_in_home, by_include, by_work_tree, by_repository]
+)
 async def test_hooks_lie_wherever_settings_say_and_no_command_makes_or_changes_one(
     it: Attacked, evil: Path, name: Callable[[Attacked, Path], None], *, is_there: bool
 ) -> None:
@@ -77,11 +81,15 @@ async def test_hooks_lie_wherever_settings_say_and_no_command_makes_or_changes_o
 
 
 @pytest.mark.slow
-async def test_a_program_that_a_setting_names_is_not_made_by_a_command(it: Attacked, evil: Path) -> None:
+async def test_a_program_that_a_setting_names_is_not_made_by_a_command(
+    it: Attacked, evil: Path
+) -> None:
     git(it, it.root, "config", "alias.st", "!./tools/status --short")
     git(it, it.root, "config", "filter.x.clean", "tools/clean %f")
     await it.shells.scan_work_tree(it.place, SandboxConfig(network="off"))
-    outcome = await it.run(f"mkdir tools; cp {evil} tools/status; cp {evil} tools/clean; cp {evil} tools/other")
+    outcome = await it.run(
+        f"mkdir tools; cp {evil} tools/status; cp {evil} tools/clean; cp {evil} tools/other"
+    )
     assert [path.name for path in (it.root / "tools").iterdir()] == ["other"]
     assert {each.path.name for each in outcome.moved_files} == {"status", "clean"}
 
@@ -89,7 +97,9 @@ async def test_a_program_that_a_setting_names_is_not_made_by_a_command(it: Attac
 async def test_a_setting_of_a_new_repository_that_runs_a_program_at_the_next_clean_up_is_set_aside(
     it: Attacked, evil: Path
 ) -> None:
-    await it.run(f"git init -q sub; git -C sub config gc.recentObjectsHook {evil}; git -C sub config gc.auto 5")
+    await it.run(
+        f"git init -q sub; git -C sub config gc.recentObjectsHook {evil}; git -C sub config gc.auto 5"
+    )
     settings = (it.root / "sub/.git/config").read_text()
     assert "hook" not in settings.lower()
     assert "auto = 5" in settings
@@ -97,7 +107,9 @@ async def test_a_setting_of_a_new_repository_that_runs_a_program_at_the_next_cle
 
 @pytest.mark.slow
 @pytest.mark.parametrize("is_below", [True, False])
-async def test_lines_for_a_rebase_of_the_user_run_nothing_more(it: Attacked, evil: Path, *, is_below: bool) -> None:
+async def test_lines_for_a_rebase_of_the_user_run_nothing_more(
+    it: Attacked, evil: Path, *, is_below: bool
+) -> None:
     tree = it.root / "inner" if is_below else it.home.parent / "tree"
     if is_below:
         git(it, it.root, "init", "-q", "inner")
@@ -107,21 +119,32 @@ async def test_lines_for_a_rebase_of_the_user_run_nothing_more(it: Attacked, evi
         write(tree / name, name)
         git(it, tree, "add", name)
         git(it, tree, *NAME.split(), "commit", "-qm", name)
-    environment = {**it.place.environment, "GIT_SEQUENCE_EDITOR": "sed -i '1s/pick/edit/; $a exec true'"}
+    environment = {
+        **it.place.environment,
+        "GIT_SEQUENCE_EDITOR": "sed -i '1s/pick/edit/; $a exec true'",
+    }
     words = ["git", *NAME.split(), "rebase", "-i", "HEAD~2"]
     subprocess.run(words, cwd=tree, env=environment, capture_output=True, check=False)
-    todo = next((it.root / "inner/.git" if is_below else it.root / ".git/worktrees").rglob("git-rebase-todo"))
+    todo = next(
+        (it.root / "inner/.git" if is_below else it.root / ".git/worktrees").rglob(
+            "git-rebase-todo"
+        )
+    )
     await it.shells.scan_work_tree(it.place, SandboxConfig(network="off"))
     outcome = await it.run(f"echo 'exec {evil}' >> {todo}")
     # Of a work tree elsewhere commands see no rebase at all, where folders can be mounted.
-    assert "git-rebase-todo" in "".join(outcome.warnings) or (not is_below and it.backend != "landlock")
+    assert "git-rebase-todo" in "".join(outcome.warnings) or (
+        not is_below and it.backend != "landlock"
+    )
     assert "exec true" in todo.read_text()
     git(it, tree, *NAME.split(), "rebase", "--continue")
     assert not (it.home / "planted").exists()
 
 
 @pytest.mark.slow
-async def test_a_link_in_a_repository_below_leads_the_users_git_nowhere(it: Attacked, evil: Path) -> None:
+async def test_a_link_in_a_repository_below_leads_the_users_git_nowhere(
+    it: Attacked, evil: Path
+) -> None:
     git(it, it.root, "init", "-q", "inner")
     inner = it.root / "inner"
     git(it, inner, *NAME.split(), "commit", "-qm", "a", "--allow-empty")
@@ -136,7 +159,9 @@ async def test_a_link_in_a_repository_below_leads_the_users_git_nowhere(it: Atta
 async def test_no_heap_of_repositories_hides_one_from_what_is_looked_at(
     it: Attacked, evil: Path, monkeypatch: pytest.MonkeyPatch, most: int
 ) -> None:
-    monkeypatch.setattr(repositories, "NESTED_REPOSITORIES", Limit("sandbox.repositories", most, "count", ""))
+    monkeypatch.setattr(
+        repositories, "NESTED_REPOSITORIES", Limit("sandbox.repositories", most, "count", "")
+    )
     for name in ("a/1", "a/2", "a/3", "b/inner"):
         git(it, it.root, "init", "-q", name)
     git(it, it.root, "init", "-q", "--bare", "a.git")
@@ -153,8 +178,12 @@ async def test_no_heap_of_repositories_hides_one_from_what_is_looked_at(
     assert not (it.home / "planted").exists()
 
 
-@pytest.mark.parametrize("name", [".hg/hgrc", ".sl/config", ".jj/repo/config.toml", "_darcs/prefs/defaults"])
-async def test_settings_of_other_version_control_are_not_left_for_its_next_use(it: Attacked, name: str) -> None:
+@pytest.mark.parametrize(
+    "name", [".hg/hgrc", ".sl/config", ".jj/repo/config.toml", "_darcs/prefs/defaults"]
+)
+async def test_settings_of_other_version_control_are_not_left_for_its_next_use(
+    it: Attacked, name: str
+) -> None:
     outcome = await it.run(f"mkdir -p $(dirname {name}); echo '[hooks]' > {name}; echo x > {name}2")
     assert not (it.root / name).exists()
     assert [each.path for each in outcome.moved_files] == [it.root / name]
@@ -162,7 +191,11 @@ async def test_settings_of_other_version_control_are_not_left_for_its_next_use(i
 
 @pytest.mark.parametrize(
     ("variable", "value"),
-    [("GIT_CONFIG_GLOBAL", "git/config"), ("GIT_CONFIG_SYSTEM", "git/config"), ("XDG_CONFIG_HOME", ".")],
+    [
+        ("GIT_CONFIG_GLOBAL", "git/config"),
+        ("GIT_CONFIG_SYSTEM", "git/config"),
+        ("XDG_CONFIG_HOME", "."),
+    ],
 )
 def test_settings_to_which_a_variable_leads_are_relative_to_the_work_tree(
     tmp_path: Path, variable: str, value: str
@@ -170,9 +203,13 @@ def test_settings_to_which_a_variable_leads_are_relative_to_the_work_tree(
     write(tmp_path / "git/config", "[core]\n\thooksPath = .githooks\n")
     given = {"HOME": str(tmp_path / "home"), variable: value}
     subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
-    path = subprocess.check_output(["git", "rev-parse", "--git-path", "hooks"], cwd=tmp_path, text=True, env=given)
+    path = subprocess.check_output(
+        ["git", "rev-parse", "--git-path", "hooks"], cwd=tmp_path, text=True, env=given
+    )
     assert path == ".githooks\n"
-    assert list(find_configured_files([tmp_path / ".git"], tmp_path, [tmp_path], given)) == [tmp_path / ".githooks"]
+    assert list(find_configured_files([tmp_path / ".git"], tmp_path, [tmp_path], given)) == [
+        tmp_path / ".githooks"
+    ]
 
 
 async def test_a_command_runs_in_a_repository_whose_settings_have_a_nul(it: Attacked) -> None:

@@ -1,4 +1,6 @@
-"""What a person allowed one command can be written by that command, replaced and removed as far as the kernel lets."""
+"""What a person allowed one command can be written by that command,
+replaced and removed as far as the kernel lets.
+"""
 
 from pathlib import Path
 
@@ -20,7 +22,9 @@ async def test_a_protected_file_that_was_granted_keeps_what_is_written(it: Attac
     hooks.mkdir(exist_ok=True)
     for name in ("one", "two"):
         (hooks / name).write_text("before\n")
-    await it.run("cd .git/hooks; echo 1 > one; echo 2 > two", SandboxGrants(writable=(hooks / "one",)))
+    await it.run(
+        "cd .git/hooks; echo 1 > one; echo 2 > two", SandboxGrants(writable=(hooks / "one",))
+    )
     assert [(hooks / name).read_text() for name in ("one", "two")] == ["1\n", "before\n"]
 
 
@@ -38,8 +42,14 @@ def notes(it: Attacked) -> Path:
 async def test_the_files_beside_a_new_one_stay_as_they_were(it: Attacked, notes: Path) -> None:
     attack = "cd {}; echo x > b; rm -f b; mv b z; mv a b; echo x > more/c; rm -rf more; ln -sf /etc/passwd b; mv more m"
     new = notes / "new"
-    await it.run(attack.format(notes) + "; mkdir new; echo x > new/file; ln -s a new/link", SandboxGrants((new,)))
-    assert [(notes / name).read_text() for name in ("a", "b", "more/c", "new/file")] == [*["before\n"] * 3, "x\n"]
+    await it.run(
+        attack.format(notes) + "; mkdir new; echo x > new/file; ln -s a new/link",
+        SandboxGrants((new,)),
+    )
+    assert [(notes / name).read_text() for name in ("a", "b", "more/c", "new/file")] == [
+        *["before\n"] * 3,
+        "x\n",
+    ]
 
 
 @pytest.mark.slow
@@ -47,7 +57,9 @@ async def test_a_project_beside_a_new_file_stays_writable(it: Attacked) -> None:
     place = it.place.environment
     it.shells._policy_makers.clear()
     environment = {**place, "HOME": str(it.root.parent.parent)}
-    other = it._replace(place=type(it.place)(it.root, it.root, it.place.scratch, environment, it.place.own_folders))
+    other = it._replace(
+        place=type(it.place)(it.root, it.root, it.place.scratch, environment, it.place.own_folders)
+    )
     new = it.root.parent / "new"
     outcome = await other.run(f"echo x > made && echo x > {new}", SandboxGrants(writable=(new,)))
     assert outcome.code == 0, outcome.output
@@ -74,8 +86,12 @@ async def test_a_granted_file_that_can_only_be_written_is_told(it: Attacked) -> 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("command", ["echo A=2 >> .env", "echo A=2 > .e && mv .e .env", "rm .env; echo A=2 > .env"])
-async def test_a_secret_that_was_granted_is_written_by_that_command_alone(it: Attacked, command: str) -> None:
+@pytest.mark.parametrize(
+    "command", ["echo A=2 >> .env", "echo A=2 > .e && mv .e .env", "rm .env; echo A=2 > .env"]
+)
+async def test_a_secret_that_was_granted_is_written_by_that_command_alone(
+    it: Attacked, command: str
+) -> None:
     secret = it.root / ".env"
     secret.write_text(f"A={SECRET}\n")
     outcome = await it.run(command, SandboxGrants(writable=(secret,)))
@@ -90,9 +106,13 @@ async def test_a_secret_that_was_granted_is_written_by_that_command_alone(it: At
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["codeloop.json", ".codeloop/codeloop.json", ".git/config", ".git/hooks/pre-commit"])
+@pytest.mark.parametrize(
+    "name", ["codeloop.json", ".codeloop/codeloop.json", ".git/config", ".git/hooks/pre-commit"]
+)
 @pytest.mark.parametrize("is_there", [True, False])
-async def test_a_protected_file_that_was_granted_is_written(it: Attacked, name: str, is_there: bool) -> None:
+async def test_a_protected_file_that_was_granted_is_written(
+    it: Attacked, name: str, is_there: bool
+) -> None:
     path = it.root / name
     path.parent.mkdir(exist_ok=True)
     path.unlink(missing_ok=True)

@@ -1,4 +1,6 @@
-"""Programs that are installed below a folder that sandboxes replace run there, with what belongs to them."""
+"""Programs that are installed below a folder that sandboxes replace run there,
+with what belongs to them.
+"""
 
 import subprocess
 import sys
@@ -10,7 +12,11 @@ from codeloop.schema.config import SandboxConfig
 from codeloop.schema.wire import replace
 from codeloop.workspace.process.shells import ShellCommand
 from codeloop.workspace.sandbox.policy import PolicyInput
-from codeloop.workspace.sandbox.program_profile import ProfilePolicyMaker, ProgramProfile, find_code_folders
+from codeloop.workspace.sandbox.program_profile import (
+    ProfilePolicyMaker,
+    ProgramProfile,
+    find_code_folders,
+)
 from tests.workspace.sandbox.conftest import SECRET, Attacked
 
 
@@ -35,8 +41,12 @@ def install(prefix: Path) -> Path:
 
 
 @pytest.mark.slow
-async def test_a_program_of_the_path_sees_what_it_was_installed_with(it: Attacked, tmp_path: Path) -> None:
-    outcome = await on_path(it, install(tmp_path / "installed")).run("greet; echo x > ../installed/lib/new")
+async def test_a_program_of_the_path_sees_what_it_was_installed_with(
+    it: Attacked, tmp_path: Path
+) -> None:
+    outcome = await on_path(it, install(tmp_path / "installed")).run(
+        "greet; echo x > ../installed/lib/new"
+    )
     assert outcome.output.startswith("hello\n"), outcome.output
     assert not (tmp_path / "installed/lib/new").exists()
 
@@ -50,7 +60,9 @@ async def test_a_project_may_change_the_environment_in_it_that_is_active(it: Att
 
 @pytest.mark.slow
 async def test_the_interpreter_that_codeloop_runs_on_is_there(it: Attacked) -> None:
-    outcome = await it.run(f"'{sys.executable}' -c 'import codeloop, msgspec; print(codeloop.__name__)'")
+    outcome = await it.run(
+        f"'{sys.executable}' -c 'import codeloop, msgspec; print(codeloop.__name__)'"
+    )
     assert outcome.output == "codeloop\n"
 
 
@@ -64,20 +76,44 @@ LAYOUTS = {
         "versions/3.2.1",
     ),
     "rbenv, apart": ("shims", {"shims/greet": CHOSEN}, "versions/3.2.1"),
-    "asdf, cloned": ("shims", {"shims/greet": GREET, "asdf.sh": "", ".git/config": SECRET}, "installs/ruby/3.2.1"),
+    "asdf, cloned": (
+        "shims",
+        {"shims/greet": GREET, "asdf.sh": "", ".git/config": SECRET},
+        "installs/ruby/3.2.1",
+    ),
     "mise": ("shims", {"shims/greet": GREET}, "installs/node/20"),
-    "a version of mise": ("installs/node/20/bin", {"installs/node/20/bin/greet": GREET}, "installs/node/20"),
-    "nvm, cloned": ("versions/node/20/bin", {"versions/node/20/bin/greet": GREET, ".git/x": ""}, "versions/node/20"),
+    "a version of mise": (
+        "installs/node/20/bin",
+        {"installs/node/20/bin/greet": GREET},
+        "installs/node/20",
+    ),
+    "nvm, cloned": (
+        "versions/node/20/bin",
+        {"versions/node/20/bin/greet": GREET, ".git/x": ""},
+        "versions/node/20",
+    ),
     "go from source": (
         "bin",
         {"bin/greet": GREET, "VERSION": "", "src/make.bash": "", ".git/config": SECRET},
         "src/fmt",
     ),
-    "flutter": ("bin", {"bin/greet": GREET, "bin/internal/engine.version": "", ".git/config": SECRET}, "packages/f"),
+    "flutter": (
+        "bin",
+        {"bin/greet": GREET, "bin/internal/engine.version": "", ".git/config": SECRET},
+        "packages/f",
+    ),
     "brew": ("bin", {"bin/greet": GREET, "Cellar/x": "", ".git/config": SECRET}, "opt/greet"),
     "gems": ("bin", {"bin/greet": GREET, "specifications/x": ""}, "gems/greet"),
-    "composer": ("vendor/bin", {"vendor/bin/greet": GREET, "vendor/autoload.php": ""}, "vendor/greet"),
-    "a nix profile": ("profile/bin", {"store/1/bin/greet": GREET, "profile": "@store/1"}, "store/1"),
+    "composer": (
+        "vendor/bin",
+        {"vendor/bin/greet": GREET, "vendor/autoload.php": ""},
+        "vendor/greet",
+    ),
+    "a nix profile": (
+        "profile/bin",
+        {"store/1/bin/greet": GREET, "profile": "@store/1"},
+        "store/1",
+    ),
     "conda": ("envs/a/bin", {"envs/a/bin/greet": GREET, "envs/a/conda-meta/x": ""}, "envs/a"),
 }
 
@@ -104,20 +140,29 @@ async def test_a_tool_that_is_installed_anywhere_runs(it: Attacked, name: str) -
 
 @pytest.mark.slow
 @pytest.mark.parametrize("named", ["PATH", "VIRTUAL_ENV"])
-async def test_a_virtual_environment_anywhere_is_the_one_that_runs(it: Attacked, tmp_path: Path, named: str) -> None:
+async def test_a_virtual_environment_anywhere_is_the_one_that_runs(
+    it: Attacked, tmp_path: Path, named: str
+) -> None:
     environment = tmp_path / "elsewhere/env"
     base = Path(sys.base_prefix, "bin", f"python3.{sys.version_info.minor}")
     subprocess.run([base, "-m", "venv", "--without-pip", environment], check=True)
-    where = {"PATH": f"{environment}/bin:{it.place.environment['PATH']}", "VIRTUAL_ENV": str(environment)}
+    where = {
+        "PATH": f"{environment}/bin:{it.place.environment['PATH']}",
+        "VIRTUAL_ENV": str(environment),
+    }
     found = {**it.place.environment, named: where[named]}
     place = replace(it.place, environment=found)
-    active = it._replace(place=place, context=replace(it.context, session="ses_2", environment=found))
+    active = it._replace(
+        place=place, context=replace(it.context, session="ses_2", environment=found)
+    )
     it.shells._policy_makers.clear()
     python = "python" if named == "PATH" else f"{environment}/bin/python"
     ask = "import sys, sysconfig; print(sys.prefix)"
     assert (await active.run(f"{python} -c '{ask}'")).output == f"{environment}\n"
     library = next(environment.glob("lib/python3*/site-packages"))
-    (library / "fresh.py").write_text("print('fresh')")  # as a command outside the sandbox installs it
+    (library / "fresh.py").write_text(
+        "print('fresh')"
+    )  # as a command outside the sandbox installs it
     assert (await active.run(f"{python} -m fresh")).output == "fresh\n"
 
 
@@ -139,9 +184,16 @@ async def test_no_link_of_the_project_shows_or_opens_what_it_leads_to(it: Attack
     (it.home / ".local/bin/tool").symlink_to(it.root / "e/tool")
     (it.home / ".gitconfig").symlink_to(it.root / "gitconfig")
     paths = f"{it.root}/active/bin:{it.root}/.venv/bin:{it.home}/.local/bin:{it.place.environment['PATH']}"
-    environment = {"VIRTUAL_ENV": f"{it.root}/active", "UV_CACHE_DIR": f"{it.root}/cache", "PATH": paths}
+    environment = {
+        "VIRTUAL_ENV": f"{it.root}/active",
+        "UV_CACHE_DIR": f"{it.root}/cache",
+        "PATH": paths,
+    }
     environment = {**it.place.environment, **environment}
-    place, context = replace(it.place, environment=environment), replace(it.context, environment=environment)
+    place, context = (
+        replace(it.place, environment=environment),
+        replace(it.context, environment=environment),
+    )
     config = SandboxConfig(network="off", writable=["out"], readable=["out"])
     for text in (
         f"D={documents}; {LEADING_OUT}",
@@ -149,7 +201,9 @@ async def test_no_link_of_the_project_shows_or_opens_what_it_leads_to(it: Attack
     ):
         it.shells._policy_makers.clear()
         policy = it.shells.make_policy(place, config)
-        outcome = await it.shells.run(context, ShellCommand(text, 120, None, policy), lambda _: None)
+        outcome = await it.shells.run(
+            context, ShellCommand(text, 120, None, policy), lambda _: None
+        )
         assert SECRET not in outcome.output
     assert not (documents / "new").exists()
 
@@ -159,7 +213,9 @@ def test_a_program_gets_nothing_by_a_link_of_the_project(tmp_path: Path) -> None
     root.mkdir()
     other.mkdir()
     (root / "data").symlink_to(other)
-    place = PolicyInput(root, root, tmp_path / "scratch", {"PATH": "/usr/bin", "HOME": str(tmp_path / "home")})
+    place = PolicyInput(
+        root, root, tmp_path / "scratch", {"PATH": "/usr/bin", "HOME": str(tmp_path / "home")}
+    )
     profile = ProgramProfile(tmp_path / "own", writable=(root / "data",), readable=(root / "data",))
     policy = ProfilePolicyMaker(profile, place, SandboxConfig()).make_policy()
     assert other not in (*policy.writable, *policy.visible)

@@ -1,4 +1,6 @@
-"""What git ignores and a command removes or overwrites is named at its end, if no snapshot has it."""
+"""What git ignores and a command removes or overwrites is named at its end,
+if no snapshot has it.
+"""
 
 import subprocess
 
@@ -16,12 +18,16 @@ LOST = {
     ): "1 ignored file or folder was removed and can't be brought back by undo: data.db.",
     PYTHON.format("os.remove('sub/local/x.conf')"): ": sub/local/x.conf.",
     PYTHON.format("shutil.rmtree('node_modules')"): ": node_modules/.",
-    PYTHON.format("[os.remove(f'many/{n}.db') for n in range(9)]"): "9 ignored files and folders were removed",
+    PYTHON.format(
+        "[os.remove(f'many/{n}.db') for n in range(9)]"
+    ): "9 ignored files and folders were removed",
     PYTHON.format("shutil.rmtree('sub')"): ": sub/local/",
     PYTHON.format(
         "open('over.db', 'w')"
     ): "1 ignored file or folder was changed and can't be brought back by undo: over.db.",
-    PYTHON.format("open('own/x.conf', 'a').write('1')"): "was changed and can't be brought back by undo: own/x.conf.",
+    PYTHON.format(
+        "open('own/x.conf', 'a').write('1')"
+    ): "was changed and can't be brought back by undo: own/x.conf.",
 }
 NOT_LOST = (
     "rm -rf build; rm -f a.pyc",
@@ -51,10 +57,19 @@ async def test_what_no_snapshot_has_is_named_when_a_command_removes_it(it: Attac
         "over.db",
     ]
     files += ["own/x.conf", "x.pyc", "x.db-wal", "kept2.txt"]
-    for name in (*files, "sub/local/x.conf", "sub/local/y.conf", *(f"many/{number}.db" for number in range(9))):
+    for name in (
+        *files,
+        "sub/local/x.conf",
+        "sub/local/y.conf",
+        *(f"many/{number}.db" for number in range(9)),
+    ):
         (it.root / name).parent.mkdir(parents=True, exist_ok=True)
         (it.root / name).write_text("x")
-    for words in (["add", "kept.txt", ".gitignore"], ["add", "-f", "forced.db"], ["commit", "-qm", "1"]):
+    for words in (
+        ["add", "kept.txt", ".gitignore"],
+        ["add", "-f", "forced.db"],
+        ["commit", "-qm", "1"],
+    ):
         subprocess.run(["git", *words], cwd=it.root, env=it.place.environment, check=True)
     await it.shells.scan_work_tree(it.place, SandboxConfig(network="off"))
     for line, text in LOST.items():

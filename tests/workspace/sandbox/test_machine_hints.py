@@ -12,7 +12,9 @@ from tests.support.sandbox_support import find_sandbox
 
 ASK = "from codeloop.workspace.sandbox.machine_hints import may_lack_sandbox; print(may_lack_sandbox())"
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="other systems have nothing to look at")
+pytestmark = pytest.mark.skipif(
+    sys.platform != "linux", reason="other systems have nothing to look at"
+)
 
 
 @pytest.mark.parametrize("weakness", ["no-namespaces", "no-mounts", "no-seccomp"])

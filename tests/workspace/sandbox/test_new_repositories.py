@@ -1,4 +1,6 @@
-"""What a command makes that git or codeloop would run goes while the command still runs, not at its end."""
+"""What a command makes that git or codeloop would run goes while the command still runs,
+not at its end.
+"""
 
 import asyncio
 import subprocess
@@ -21,18 +23,36 @@ hook() { mkdir -p $1; echo x > $1/pre-commit; chmod +x $1/pre-commit; }
 MADE = {
     "git init": ("git init -q r; evil r/.git/config", "r/.git/config"),
     "hooks": ("git init -q r; hook r/.git/hooks", "r/.git/hooks/pre-commit"),
-    "hooks in no template": ("git init -q --template= r; hook r/.git/hooks", "r/.git/hooks/pre-commit"),
-    "attributes": ("git init -q r; mkdir -p r/.git/info; echo '* filter=x' > r/.git/info/attributes", "r/.git/info"),
+    "hooks in no template": (
+        "git init -q --template= r; hook r/.git/hooks",
+        "r/.git/hooks/pre-commit",
+    ),
+    "attributes": (
+        "git init -q r; mkdir -p r/.git/info; echo '* filter=x' > r/.git/info/attributes",
+        "r/.git/info",
+    ),
     "a clone": ("git clone -q . a/b/r; evil a/b/r/.git/config", "a/b/r/.git/config"),
     "a copy": ("git init -q x; evil x/.git/config; cp -r x r", "r/.git/config"),
-    "a rename": ("mkdir x; cp -r .git x/g; evil x/g/config; mv x/g x/.git; mv x r", "r/.git/config"),
+    "a rename": (
+        "mkdir x; cp -r .git x/g; evil x/g/config; mv x/g x/.git; mv x r",
+        "r/.git/config",
+    ),
     "a bare one": ("git init -q --bare r; sleep 0.3; evil r/config", "r/config"),
     "written later": ("git init -q r; sleep 0.3; evil r/.git/config", "r/.git/config"),
     "replaced later": ("git init -q r; sleep 0.3; evil n; mv n r/.git/config", "r/.git/config"),
     "config.worktree": ("git init -q r; evil r/.git/config.worktree", "r/.git/config.worktree"),
-    "a commondir": ("git init -q x; evil x/.git/config; git init -q r; echo ../../x/.git > r/.git/commondir", "x/.git"),
-    "a .git file": ("git init -q --bare x; evil x/config; mkdir r; echo gitdir: ../x > r/.git", "x/config"),
-    "a module": ("git init -q r; git init -q --bare r/.git/modules/m; evil r/.git/modules/m/config", "r/.git/modules"),
+    "a commondir": (
+        "git init -q x; evil x/.git/config; git init -q r; echo ../../x/.git > r/.git/commondir",
+        "x/.git",
+    ),
+    "a .git file": (
+        "git init -q --bare x; evil x/config; mkdir r; echo gitdir: ../x > r/.git",
+        "x/config",
+    ),
+    "a module": (
+        "git init -q r; git init -q --bare r/.git/modules/m; evil r/.git/modules/m/config",
+        "r/.git/modules",
+    ),
 }
 
 
@@ -54,13 +74,22 @@ def is_clean(folder: Path) -> bool:
 async def start(it: Attacked, text: str) -> None:
     await it.shells.scan_work_tree(it.place, SandboxConfig(network="off"))
     policy = it.shells.make_policy(it.place, SandboxConfig(network="off"))
-    await it.shells.start(it.context, ShellCommand(f"{SETTINGS}{text}; touch done; sleep 600", 600, None, policy))
+    await it.shells.start(
+        it.context, ShellCommand(f"{SETTINGS}{text}; touch done; sleep 600", 600, None, policy)
+    )
     await wait_until((it.root / "done").exists)
 
 
 @pytest.mark.parametrize("name", MADE)
-async def test_a_new_repository_runs_nothing_while_the_command_runs(it: Attacked, name: str) -> None:
-    subprocess.run(["git", "commit", "-qm", "1", "--allow-empty"], cwd=it.root, env=it.place.environment, check=True)
+async def test_a_new_repository_runs_nothing_while_the_command_runs(
+    it: Attacked, name: str
+) -> None:
+    subprocess.run(
+        ["git", "commit", "-qm", "1", "--allow-empty"],
+        cwd=it.root,
+        env=it.place.environment,
+        check=True,
+    )
     line, place = MADE[name]
     await start(it, line)
     await wait_until(lambda: is_clean(it.root / place))
@@ -70,12 +99,21 @@ async def test_a_new_repository_runs_nothing_while_the_command_runs(it: Attacked
 
 
 async def test_one_that_is_written_again_and_again_is_set_aside_as_a_whole(it: Attacked) -> None:
-    await start(it, "git init -q r; while [ -e r/.git ]; do evil r/.git/config; sleep 0.1; done 2> /dev/null")
+    await start(
+        it,
+        "git init -q r; while [ -e r/.git ]; do evil r/.git/config; sleep 0.1; done 2> /dev/null",
+    )
     assert not (it.root / "r/.git").exists()
 
 
 async def test_names_that_may_not_appear_are_gone_at_once(it: Attacked) -> None:
-    names = ("codeloop.json", "opencode.jsonc", ".codeloop/plugins/x.py", ".opencode/tool/y.ts", ".hg/hgrc")
+    names = (
+        "codeloop.json",
+        "opencode.jsonc",
+        ".codeloop/plugins/x.py",
+        ".opencode/tool/y.ts",
+        ".hg/hgrc",
+    )
     lines = "; ".join(f"mkdir -p $(dirname {name}); echo x > {name}; sleep 0.1" for name in names)
     await start(it, lines)
     await wait_until(lambda: not any((it.root / name).exists() for name in names))
@@ -83,7 +121,10 @@ async def test_names_that_may_not_appear_are_gone_at_once(it: Attacked) -> None:
 
 async def test_what_the_user_makes_meanwhile_stays_where_it_runs_nothing(it: Attacked) -> None:
     await start(it, "true")
-    for words in (["init", "-q", "mine"], ["-C", "mine", "remote", "add", "origin", "https://example.com/x"]):
+    for words in (
+        ["init", "-q", "mine"],
+        ["-C", "mine", "remote", "add", "origin", "https://example.com/x"],
+    ):
         subprocess.run(["git", *words], cwd=it.root, check=True)
     before = (it.root / "mine/.git/config").read_text()
     await asyncio.sleep(0.3)
@@ -121,7 +162,9 @@ async def test_what_a_command_makes_is_gone_after_codeloop_was_killed(it: Attack
     subprocess.run(["git", "config", "alias.mine", "!true"], cwd=it.root / "mine", check=True)
     await asyncio.sleep(0.05)
     words = (line, it.root, it.context.scratch, it.home)
-    child = subprocess.Popen([sys.executable, "-c", KILLED, *map(str, words)], cwd=Path(__file__).parents[3])
+    child = subprocess.Popen(
+        [sys.executable, "-c", KILLED, *map(str, words)], cwd=Path(__file__).parents[3]
+    )
     try:
         await wait_until((it.root / "done").exists)
     finally:

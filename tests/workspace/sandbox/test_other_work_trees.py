@@ -38,14 +38,22 @@ async def trees(it: Attacked) -> AsyncIterator[Trees]:
 
 
 @pytest.mark.slow
-async def test_a_tree_commits_to_its_own_branch_and_writes_nothing_into_the_others(it: Attacked, trees: Trees) -> None:
+async def test_a_tree_commits_to_its_own_branch_and_writes_nothing_into_the_others(
+    it: Attacked, trees: Trees
+) -> None:
     main, (_, second, inside) = it.root, trees
     for folder in (main, second):
-        for line in (f"echo leak > {folder}/a.txt", f"echo leak > {folder}/new", f"rm -f {folder}/a.txt"):
+        for line in (
+            f"echo leak > {folder}/a.txt",
+            f"echo leak > {folder}/new",
+            f"rm -f {folder}/a.txt",
+        ):
             await inside.run(line)
         assert (folder / "a.txt").read_text() == "one\n"
         assert not (folder / "new").exists()
-    own = await inside.run("echo two > a.txt && git add -A && git commit -qm mine && git log --oneline | wc -l")
+    own = await inside.run(
+        "echo two > a.txt && git add -A && git commit -qm mine && git log --oneline | wc -l"
+    )
     assert own.output.strip() == "2", own.output
     if it.backend == "landlock":
         pytest.skip("Landlock knows no exceptions below a folder that may be written")
@@ -70,13 +78,20 @@ async def test_a_tree_commits_to_its_own_branch_and_writes_nothing_into_the_othe
 
 
 @pytest.mark.slow
-async def test_a_branch_of_another_tree_stays_where_it_is_when_git_has_packed_it(it: Attacked, trees: Trees) -> None:
+async def test_a_branch_of_another_tree_stays_where_it_is_when_git_has_packed_it(
+    it: Attacked, trees: Trees
+) -> None:
     if it.backend == "landlock":
         pytest.skip("Landlock knows no exceptions below a folder that may be written")
     main, (_, second, inside) = it.root, trees
-    commit, branch = git(it, main, "rev-parse", "HEAD"), git(it, main, "branch", "--show-current").strip()
+    commit, branch = (
+        git(it, main, "rev-parse", "HEAD"),
+        git(it, main, "branch", "--show-current").strip(),
+    )
     git(it, main, "pack-refs", "--all", "--prune")
-    own = await inside.run("echo two > a.txt && git add -A && git commit -qm mine && git log --oneline | wc -l")
+    own = await inside.run(
+        "echo two > a.txt && git add -A && git commit -qm mine && git log --oneline | wc -l"
+    )
     assert own.output.strip() == "2", own.output
     for name in (branch, "second"):
         for line in ("git update-ref refs/heads/{0} HEAD", "echo {1} > {2}/.git/refs/heads/{0}"):

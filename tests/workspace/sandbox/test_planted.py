@@ -1,4 +1,6 @@
-"""What a sandboxed command leaves for git is not run, or followed, by the git that the user runs next."""
+"""What a sandboxed command leaves for git is not run, or followed,
+by the git that the user runs next.
+"""
 
 import asyncio
 import subprocess
@@ -26,7 +28,9 @@ CHECKS = (
 
 @pytest.fixture
 async def evil(it: Attacked) -> Path:
-    """A program in the project that leaves a mark in the home; it does so only outside of the sandbox."""
+    """A program in the project that leaves a mark in the home;
+    it does so only outside of the sandbox.
+    """
     program = it.root / "evil.sh"
     program.write_text(f"#!/bin/sh\necho x > {it.home}/planted\ncat\n")
     program.chmod(0o755)
@@ -34,7 +38,8 @@ async def evil(it: Attacked) -> Path:
     git(it, it.root, "add", "first")
     git(it, it.root, "commit", "-qm", "first")
     await it.shells.scan_work_tree(it.place, SandboxConfig(network="off"))
-    # Linux stamps files by a clock that is some ms behind: what is changed now would seem older than the survey's end.
+    # Linux stamps files by a clock that is some ms behind: what is changed now would seem
+    # older than the survey's end.
     await asyncio.sleep(0.03)
     return program
 
@@ -42,14 +47,22 @@ async def evil(it: Attacked) -> Path:
 def git(it: Attacked, folder: Path, *words: str) -> str:
     environment = {**it.place.environment, "GIT_EDITOR": "true", "GIT_TERMINAL_PROMPT": "0"}
     done = subprocess.run(
-        ["git", *words], cwd=folder, env=environment, stdin=subprocess.DEVNULL, capture_output=True, check=False
+        ["git", *words],
+        cwd=folder,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        check=False,
     )
     return (done.stdout + done.stderr).decode(errors="replace")
 
 
 def use_git(it: Attacked) -> None:
     """Run git as its user would, in the project and in each repository below it."""
-    folders = [it.root, *(path.parent for path in it.root.rglob(".git") if path != it.root / ".git")]
+    folders = [
+        it.root,
+        *(path.parent for path in it.root.rglob(".git") if path != it.root / ".git"),
+    ]
     folders += [path.parent for path in it.root.rglob("HEAD") if ".git" not in path.parts]
     for folder in folders:
         for words in CHECKS:
@@ -168,7 +181,9 @@ async def test_the_users_own_repositories_stay_as_they_are(it: Attacked, evil: P
         " for f in commondir gitdir; do echo $PWD/inner > .git/worktrees/tree/$f; done;"
         " echo x > inner/.git/info/attributes"
     )
-    assert {path: path.read_bytes() for path in (inner / ".git").rglob("*") if path.is_file()} == before
+    assert {
+        path: path.read_bytes() for path in (inner / ".git").rglob("*") if path.is_file()
+    } == before
     assert [path.read_text().strip() for path in pointers] == ["../..", str(it.home / "tree/.git")]
 
 
@@ -178,7 +193,9 @@ async def test_a_repository_that_the_user_just_made_is_protected_from_the_next_c
 ) -> None:
     git(it, it.root, "init", "-q", "lib")
     await it.shells.scan_work_tree(it.place, SandboxConfig(network="off"))
-    await it.run(f"EVIL={evil}\n{BEFORE}\nevil lib/.git/config; mv lib l2; git init -q lib; evil lib/.git/config")
+    await it.run(
+        f"EVIL={evil}\n{BEFORE}\nevil lib/.git/config; mv lib l2; git init -q lib; evil lib/.git/config"
+    )
     use_git(it)
     assert not (it.home / "planted").exists()
 
@@ -205,7 +222,9 @@ async def test_what_stands_in_for_a_protected_file_that_was_moved_with_its_folde
 
 
 @pytest.mark.slow
-async def test_what_the_users_configuration_names_in_the_project_is_only_read(it: Attacked, evil: Path) -> None:
+async def test_what_the_users_configuration_names_in_the_project_is_only_read(
+    it: Attacked, evil: Path
+) -> None:
     for name in (
         ".githooks/pre-commit",
         ".husky/_/pre-commit",
@@ -227,7 +246,13 @@ async def test_what_the_users_configuration_names_in_the_project_is_only_read(it
         "for f in .husky/_/pre-commit .husky/pre-commit tools/clean.sh smudge.py; do echo x > $f; done;"
         " echo x > settings"
     )
-    for name in (".husky/_/pre-commit", ".husky/pre-commit", "tools/clean.sh", "smudge.py", "settings"):
+    for name in (
+        ".husky/_/pre-commit",
+        ".husky/pre-commit",
+        "tools/clean.sh",
+        "smudge.py",
+        "settings",
+    ):
         assert (it.root / name).read_text() == "# mine", name
 
 
@@ -241,11 +266,15 @@ async def test_everyday_git_works_and_is_left_alone(it: Attacked, evil: Path) ->
         " git worktree add -q v && cd v && echo 2 > c && git add c && git commit -qm c && git log --oneline | wc -l"
     )
     assert (outcome.code, outcome.warnings) == (0, ()), outcome.output
-    second = await it.run("cd .. && git worktree remove --force v && rm -rf sub lib && git status --short")
+    second = await it.run(
+        "cd .. && git worktree remove --force v && rm -rf sub lib && git status --short"
+    )
     assert (second.code, second.warnings) == (0, ()), second.output
 
 
 def moved(it: Attacked, root: Path) -> Attacked:
     """Return commands in another project."""
     context = replace(it.context, session="ses_2", directory=root)
-    return it._replace(root=root, place=replace(it.place, root=root, directory=root), context=context)
+    return it._replace(
+        root=root, place=replace(it.place, root=root, directory=root), context=context
+    )

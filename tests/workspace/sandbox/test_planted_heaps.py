@@ -1,4 +1,6 @@
-"""What a sandboxed command hides from a look at git's files: behind heaps, in two steps, in what git goes on with."""
+"""What a sandboxed command hides from a look at git's files: behind heaps, in two steps,
+in what git goes on with.
+"""
 
 import asyncio
 import itertools
@@ -42,7 +44,9 @@ def victim(it: Attacked) -> Path:
         "cd .git/logs; mkdir z; seq -f z/%.0f 5500 | xargs mkdir; ln -sf {victim} refs/heads/master",
     ],
 )
-async def test_a_heap_of_files_or_folders_hides_no_link(it: Attacked, evil: Path, victim: Path, attack: str) -> None:
+async def test_a_heap_of_files_or_folders_hides_no_link(
+    it: Attacked, evil: Path, victim: Path, attack: str
+) -> None:
     outcome = await it.run(attack.format(victim=victim))
     use_git(it)
     assert victim.read_text() == "kept"
@@ -50,7 +54,9 @@ async def test_a_heap_of_files_or_folders_hides_no_link(it: Attacked, evil: Path
 
 
 @pytest.mark.slow
-async def test_a_link_in_a_rebase_that_waits_takes_no_words_out(it: Attacked, evil: Path, victim: Path) -> None:
+async def test_a_link_in_a_rebase_that_waits_takes_no_words_out(
+    it: Attacked, evil: Path, victim: Path
+) -> None:
     todo = ".git/rebase-merge/git-rebase-todo"
     await it.run(f"{REBASE} sed -i 's/ c3/ ; evil/' {todo}; ln -sf {victim} .git/rebase-merge/done")
     git(it, it.root, "rebase", "--continue")
@@ -62,7 +68,9 @@ async def test_a_link_in_a_repository_that_an_earlier_command_made_is_found(
     it: Attacked, evil: Path, victim: Path
 ) -> None:
     await it.run(f"git init -q sub; cd sub; git {IDENTITY} commit -q --allow-empty -m a")
-    await it.run(f"cd sub; rm -f .git/logs/refs/heads/*; ln -s {victim} .git/logs/refs/heads/master")
+    await it.run(
+        f"cd sub; rm -f .git/logs/refs/heads/*; ln -s {victim} .git/logs/refs/heads/master"
+    )
     git(it, it.root / "sub", "commit", "--allow-empty", "-m", "b")
     assert victim.read_text() == "kept"
 
@@ -88,7 +96,9 @@ async def test_a_link_among_work_trees_or_submodules_has_nothing_removed(
         "printf '#%0100000d\\n' $(seq 50) >> $TODO; echo exec {evil} >> $TODO",
     ],
 )
-async def test_what_goes_on_with_a_rebase_runs_no_program(it: Attacked, evil: Path, attack: str) -> None:
+async def test_what_goes_on_with_a_rebase_runs_no_program(
+    it: Attacked, evil: Path, attack: str
+) -> None:
     await it.run(
         f"mkdir git-merge-x; cp {evil} git-merge-x/evil; TODO=.git/rebase-merge/git-rebase-todo"
         f" {REBASE} {attack.format(evil=evil)}"
@@ -115,7 +125,9 @@ async def test_what_is_made_behind_a_heap_of_folders_is_found_and_what_was_there
     it: Attacked, evil: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # So many events are lost, and all folders searched anew.
-    monkeypatch.setattr(repository_finder, "GIT_SEARCH_TIME", replace(GIT_SEARCH_TIME, value=120_000))
+    monkeypatch.setattr(
+        repository_finder, "GIT_SEARCH_TIME", replace(GIT_SEARCH_TIME, value=120_000)
+    )
     seen = it.root / "seen/deep"
     seen.mkdir(parents=True)
     git(it, seen, "init", "-q")
@@ -132,7 +144,9 @@ async def test_what_is_made_behind_a_heap_of_folders_is_found_and_what_was_there
     assert (seen / ".git/hooks/pre-commit").read_text() == "mine"
 
 
-def test_a_busy_machine_ends_no_search_for_repositories(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_busy_machine_ends_no_search_for_repositories(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for number in range(20):
         (tmp_path / f"{number}/deep/.git").mkdir(parents=True)
     hours = itertools.count(step=3600)
@@ -147,7 +161,9 @@ def test_a_busy_machine_ends_no_search_for_repositories(tmp_path: Path, monkeypa
 async def test_it_says_so_when_more_folders_come_than_are_looked_through(
     it: Attacked, evil: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(repository_finder, "GIT_SEARCH_NEW_FOLDERS", replace(GIT_SEARCH_NEW_FOLDERS, value=1))
+    monkeypatch.setattr(
+        repository_finder, "GIT_SEARCH_NEW_FOLDERS", replace(GIT_SEARCH_NEW_FOLDERS, value=1)
+    )
     outcome = await it.run("seq -f b%.0f 2000 | xargs mkdir; mkdir zz")
     assert any("look for `.git` in" in warning for warning in outcome.warnings), outcome
 
@@ -157,10 +173,16 @@ async def test_it_says_so_when_more_folders_come_than_are_looked_through(
 async def test_what_is_made_in_an_old_deep_folder_of_a_large_project_is_found(
     it: Attacked, evil: Path, monkeypatch: pytest.MonkeyPatch, watches: int
 ) -> None:
-    monkeypatch.setattr(repository_finder, "GIT_SEARCH_NEW_FOLDERS", replace(GIT_SEARCH_NEW_FOLDERS, value=30))
+    monkeypatch.setattr(
+        repository_finder, "GIT_SEARCH_NEW_FOLDERS", replace(GIT_SEARCH_NEW_FOLDERS, value=30)
+    )
     monkeypatch.setattr(repository_finder, "count_available_watches", lambda: watches)
     mine = it.root / "a99/mine"
-    for folder in (mine, it.root / "zz/old/deep", *(it.root / f"a{number}" for number in range(99))):
+    for folder in (
+        mine,
+        it.root / "zz/old/deep",
+        *(it.root / f"a{number}" for number in range(99)),
+    ):
         folder.mkdir(parents=True)
     git(it, mine, "init", "-q")
     (mine / ".git/hooks/pre-commit").write_text("mine")
@@ -188,10 +210,16 @@ ELSEWHERE = {
         "mkdir -p sub/.h; cp evil.sh sub/.h/$HOOK; echo gitdir: ../other/.git > sub/.git",
         "sub",
     ),
-    "a pointer to a bare one that came with the project": ("mkdir sub; echo gitdir: ../came > sub/.git", "sub"),
+    "a pointer to a bare one that came with the project": (
+        "mkdir sub; echo gitdir: ../came > sub/.git",
+        "sub",
+    ),
     "a link to it, in a new folder": ("mkdir sub; ln -s ../came sub/.git", "sub"),
     "a work tree of it": ("git -C came worktree add -q ../sub", "sub"),
-    "a work tree with hooks of its own": ("git worktree add -q sub; mkdir sub/.h; cp evil.sh sub/.h/$HOOK", "sub"),
+    "a work tree with hooks of its own": (
+        "git worktree add -q sub; mkdir sub/.h; cp evil.sh sub/.h/$HOOK",
+        "sub",
+    ),
     "hooks that come later": ("mkdir sub/.h; cp evil.sh sub/.h/$HOOK; touch sub/x", "sub"),
 }
 
@@ -230,17 +258,24 @@ READY_MADE = {
     "its files by hard links": ("mkdir old/.git; cp -rl ready/. old/.git", "old"),
     "a bare repository gets its HEAD": ("mv almost/_HEAD almost/HEAD", "almost"),
     "by a hard link": ("ln almost/_HEAD almost/HEAD", "almost"),
-    "below what looks like a bare one": ("cd old; touch HEAD; mkdir objects refs x; mv ../ready x/.git", "old/x"),
+    "below what looks like a bare one": (
+        "cd old; touch HEAD; mkdir objects refs x; mv ../ready x/.git",
+        "old/x",
+    ),
 }
 
 
 @pytest.mark.slow
-async def test_a_repository_put_together_from_files_of_the_project_runs_nothing(it: Attacked, evil: Path) -> None:
+async def test_a_repository_put_together_from_files_of_the_project_runs_nothing(
+    it: Attacked, evil: Path
+) -> None:
     for name, (attack, folder) in READY_MADE.items():
         await asyncio.sleep(TICK)
         git(it, it.root, "init", "-q", "x")
         with (it.root / "x/.git/config").open("a") as config:
-            config.write(f"[core]\n\tfsmonitor = {evil}\n\tbare = false\n\tworktree = {it.root}/old\n")
+            config.write(
+                f"[core]\n\tfsmonitor = {evil}\n\tbare = false\n\tworktree = {it.root}/old\n"
+            )
         for target in ("ready", "almost"):
             subprocess.run(["cp", "-r", "x/.git", target], cwd=it.root, check=True)
         subprocess.run(["rm", "-rf", "x"], cwd=it.root, check=True)

@@ -33,7 +33,9 @@ def test_a_descriptor_that_can_not_be_had_is_an_error() -> None:
         "try: print(open_child_signals())",
         "except OSError as error: print(error)",
     )
-    ended = subprocess.run([sys.executable, "-c", "\n".join(lines)], capture_output=True, text=True, check=True)
+    ended = subprocess.run(
+        [sys.executable, "-c", "\n".join(lines)], capture_output=True, text=True, check=True
+    )
     assert ended.stdout == "[Errno 24] signalfd: Too many open files\n"
 
 
@@ -59,7 +61,9 @@ def test_the_launcher_needs_the_standard_library_alone() -> None:
             names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
             for name in names:
                 is_own = name.startswith("codeloop.workspace.sandbox.launcher.")
-                assert is_own or name.partition(".")[0] in sys.stdlib_module_names, f"{path.name}: {name}"
+                assert is_own or name.partition(".")[0] in sys.stdlib_module_names, (
+                    f"{path.name}: {name}"
+                )
 
 
 async def test_a_program_gets_its_own_descriptors_alone_and_default_signals(
@@ -67,7 +71,9 @@ async def test_a_program_gets_its_own_descriptors_alone_and_default_signals(
 ) -> None:
     outcome = await run(shells, place, "ls /proc/self/fd; yes | head -1; echo ${PIPESTATUS[0]}")
     assert outcome.output.split() == ["0", "1", "2", "3", "99", "y", "141"]
-    assert (await run(shells, place, "grep -E 'Sig(Blk|Ign)' /proc/self/status")).output.count("0000000000000000") >= 1
+    assert (await run(shells, place, "grep -E 'Sig(Blk|Ign)' /proc/self/status")).output.count(
+        "0000000000000000"
+    ) >= 1
 
 
 async def test_a_daemon_that_closed_everything_goes_on_until_the_shells_are_closed(
@@ -83,7 +89,9 @@ async def test_a_daemon_that_closed_everything_goes_on_until_the_shells_are_clos
     assert not alive(pid)
 
 
-async def test_what_a_killed_supervisor_watched_over_is_ended(shells: Shells, place: ShellContext) -> None:
+async def test_what_a_killed_supervisor_watched_over_is_ended(
+    shells: Shells, place: ShellContext
+) -> None:
     job = await shells.start(place, ShellCommand("setsid -f sleep 900; echo $PPID; sleep 901", 0))
     supervisor = int((await job.read(60)).output)
     below = [row.pid for row in list_processes() if row.parent == supervisor]
@@ -101,7 +109,9 @@ async def test_a_killed_launcher_is_started_again(shells: Shells, place: ShellCo
 
 
 @pytest.mark.slow
-async def test_what_is_stopped_and_what_keeps_forking_is_ended_too(shells: Shells, place: ShellContext) -> None:
+async def test_what_is_stopped_and_what_keeps_forking_is_ended_too(
+    shells: Shells, place: ShellContext
+) -> None:
     bomb = "bomb() { [ $1 -gt 5 ] || { bomb $(($1+1)) & bomb $(($1+1)) & }; sleep 900; }; trap '' TERM; "
     stopped = "sh -c 'kill -STOP $$' & "
     outcome = await run(shells, place, f"{bomb}{stopped}bomb 1", timeout=1)
@@ -176,7 +186,10 @@ asyncio.run(main())
     names = [tmp_path / each for each in ("emptied", "again", "closed")]
     with subprocess.Popen([sys.executable, "-c", script]) as ours:
         until = time.monotonic() + 60
-        while not all(each.exists() and each.read_text().strip() for each in names) and time.monotonic() < until:
+        while (
+            not all(each.exists() and each.read_text().strip() for each in names)
+            and time.monotonic() < until
+        ):
             await asyncio.sleep(0.02)
         ours.send_signal(number)
     for each in names:

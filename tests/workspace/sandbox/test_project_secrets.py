@@ -1,4 +1,6 @@
-"""The secret files of a project are found again as soon as it changes, and only what changed is read."""
+"""The secret files of a project are found again as soon as it changes,
+and only what changed is read.
+"""
 
 import subprocess
 import time
@@ -59,7 +61,9 @@ def project(tmp_path: Path) -> Path:
     ],
 )
 @pytest.mark.parametrize("is_settled", [True, False])
-def test_a_secret_that_appears_is_found(project: Path, make: Callable[[Path], Path], *, is_settled: bool) -> None:
+def test_a_secret_that_appears_is_found(
+    project: Path, make: Callable[[Path], Path], *, is_settled: bool
+) -> None:
     secrets = ProjectSecrets(project)
     if is_settled:
         time.sleep(0.15)
@@ -76,7 +80,9 @@ def test_a_tests_file_that_git_has_is_none_until_it_differs(project: Path) -> No
     assert secrets.find_secrets() == {fixture, other}, "nothing is tracked"
     for words in (("init", "--quiet"), ("add", "tests", "deploy")):
         subprocess.run(("git", *words), cwd=project, check=True)
-    assert secrets.find_secrets() == {other}, "a tracked file elsewhere may be meant for one machine"
+    assert secrets.find_secrets() == {other}, (
+        "a tracked file elsewhere may be meant for one machine"
+    )
     fixture.write_text("machine example.com password mine")
     assert secrets.find_secrets() == {fixture, other}
     subprocess.run(("git", "update-index", "--assume-unchanged", fixture), cwd=project, check=True)

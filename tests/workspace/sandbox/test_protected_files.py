@@ -11,9 +11,17 @@ from codeloop.workspace.sandbox.sandbox import Sandbox
 def protect(root: Path, *paths: Path, absent: tuple[Path, ...] = ()) -> ProtectedFiles:
     """Return the state of files that no kernel protects."""
     policy = SandboxPolicy(
-        writable=(root,), protected=paths, visible=(), hidden=(), absent=absent, network="off", hosts=()
+        writable=(root,),
+        protected=paths,
+        visible=(),
+        hidden=(),
+        absent=absent,
+        network="off",
+        hosts=(),
     )
-    return ProtectedFiles(Sandbox("landlock", policy, ProcessStarter(""), ()), root.parent / "set-aside", None)
+    return ProtectedFiles(
+        Sandbox("landlock", policy, ProcessStarter(""), ()), root.parent / "set-aside", None
+    )
 
 
 def test_a_changed_file_is_as_it_was_before(tmp_path: Path) -> None:
@@ -44,7 +52,9 @@ def test_a_file_that_can_not_be_put_back_is_not_said_to_be_as_before(tmp_path: P
     assert failed.startswith(f"{settings} could not be put back")
 
 
-def test_a_new_file_is_moved_away_beside_itself_where_the_set_aside_folder_can_not_be_made(tmp_path: Path) -> None:
+def test_a_new_file_is_moved_away_beside_itself_where_the_set_aside_folder_can_not_be_made(
+    tmp_path: Path,
+) -> None:
     root = tmp_path / "project"
     root.mkdir()
     (tmp_path / "set-aside").write_text("no folder")
@@ -71,7 +81,9 @@ def test_a_new_file_that_can_not_be_moved_away_is_told(tmp_path: Path) -> None:
     assert not protected.moved_files
 
 
-def test_a_folder_without_files_stays_until_the_end_and_one_with_a_link_does_not(tmp_path: Path) -> None:
+def test_a_folder_without_files_stays_until_the_end_and_one_with_a_link_does_not(
+    tmp_path: Path,
+) -> None:
     root = tmp_path / "project"
     root.mkdir()
     planted = root / ".codeloop"

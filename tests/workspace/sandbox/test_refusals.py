@@ -1,4 +1,6 @@
-"""What the model is told of what the sandbox kept a command from, by what common tools print then."""
+"""What the model is told of what the sandbox kept a command from,
+by what common tools print then.
+"""
 
 import os
 import socket
@@ -19,7 +21,9 @@ from codeloop.workspace.sandbox.refusals import (
 from tests.workspace.sandbox.conftest import Attacked
 
 NO_GIT = "fatal: could not read Username for 'https://github.com': terminal prompts disabled"
-NO_SSH = "git@github.com: Permission denied (publickey).\nfatal: Could not read from remote repository."
+NO_SSH = (
+    "git@github.com: Permission denied (publickey).\nfatal: Could not read from remote repository."
+)
 NO_DOCKER = "Cannot connect to the Docker daemon at unix:///var/run/docker.sock. Is the docker daemon running?"
 
 
@@ -31,7 +35,9 @@ def policy(tmp_path: Path) -> SandboxPolicy:
     (tmp_path / "project/.git/config").touch()
     (tmp_path / ".npmrc").touch()
     project = tmp_path / "project"
-    return SandboxPolicy((project,), (project / ".git/config",), (), (tmp_path / ".ssh",), (), "hosts", ())
+    return SandboxPolicy(
+        (project,), (project / ".git/config",), (), (tmp_path / ".ssh",), (), "hosts", ()
+    )
 
 
 @pytest.mark.parametrize(
@@ -43,11 +49,17 @@ def policy(tmp_path: Path) -> SandboxPolicy:
             "write to ~/project/.git/config, which",
         ),
         ("cat: ~/.ssh/id_rsa: Permission denied", "read of ~/.ssh/id_rsa, which is hidden"),
-        ("error: gpg failed to sign the data\nfatal: failed to write commit object", "signing with your keys"),
+        (
+            "error: gpg failed to sign the data\nfatal: failed to write commit object",
+            "signing with your keys",
+        ),
         (NO_SSH, "your SSH keys and their agent"),
         (NO_GIT, "your passwords for git"),
         (NO_DOCKER, "the service that runs containers"),
-        ("ssh: Could not resolve hostname github.com: Name or service not known", "a direct connection"),
+        (
+            "ssh: Could not resolve hostname github.com: Name or service not known",
+            "a direct connection",
+        ),
         ("cp: cannot create 'file': No space left on device", ""),
         ("rm: cannot remove 'mnt': Device or resource busy", ""),
     ],
@@ -66,7 +78,11 @@ def test_what_tools_print_is_told_as_what_was_blocked(
 @pytest.mark.parametrize(
     ("command", "printed", "is_told"),
     [
-        ("pytest tests/test_rc.py", "FIXTURE = HERE / 'data/.netrc'\nE   KeyError: 'example.com'", True),
+        (
+            "pytest tests/test_rc.py",
+            "FIXTURE = HERE / 'data/.netrc'\nE   KeyError: 'example.com'",
+            True,
+        ),
         ("python load.py data/.netrc", "nothing to load", True),
         ("pytest", "E   assert 1 == 2", False),
         ("pytest", "E   no file .netrc.bak, nor my.netrc", False),
@@ -84,7 +100,9 @@ def test_a_failure_that_names_a_hidden_file_of_the_project_says_that_it_looks_em
     assert not find_refusals(printed, 0, policy, tmp_path / "project", tmp_path, [], command)
 
 
-@pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="which ports are served can't be seen here")
+@pytest.mark.skipif(
+    not Path("/proc/net/tcp").exists(), reason="which ports are served can't be seen here"
+)
 @pytest.mark.parametrize(
     "printed",
     [
@@ -103,17 +121,27 @@ def test_a_service_of_this_machine_is_told_as_blocked_if_it_is_there(
         port = server.getsockname()[1]
         line = printed.format(port)
         for network in ("off", "hosts"):
-            (note,) = find_refusals(line, 1, replace(policy, network=network), tmp_path / "project", tmp_path, [])
-            assert note == f"blocked: connection to localhost:{port}, a service outside the sandbox. {ASK_OUTSIDE}"
+            (note,) = find_refusals(
+                line, 1, replace(policy, network=network), tmp_path / "project", tmp_path, []
+            )
+            assert (
+                note
+                == f"blocked: connection to localhost:{port}, a service outside the sandbox. {ASK_OUTSIDE}"
+            )
         for other in (replace(policy, network="on"), replace(policy, hosts=(f"localhost:{port}",))):
             assert find_refusals(line, 1, other, tmp_path / "project", tmp_path, []) == []
-    assert find_refusals(line, 1, policy, tmp_path / "project", tmp_path, []) == [], "nothing is served there"
+    assert find_refusals(line, 1, policy, tmp_path / "project", tmp_path, []) == [], (
+        "nothing is served there"
+    )
 
 
 def test_what_was_written_into_the_home_is_named_wherever_it_lies(tmp_path: Path) -> None:
     (tmp_path / "work/app").mkdir(parents=True)  # where the project is put
     (tmp_path / "old.txt").touch()
-    since = max(path.stat().st_mtime_ns for path in (tmp_path / "old.txt", tmp_path / "work", tmp_path / "work/app"))
+    since = max(
+        path.stat().st_mtime_ns
+        for path in (tmp_path / "old.txt", tmp_path / "work", tmp_path / "work/app")
+    )
     (tmp_path / "go/pkg/mod/cache").mkdir(parents=True)
     (tmp_path / "go/pkg/mod/cache/lock").touch()
     assert find_strayed_writes(tmp_path, since) == []
@@ -126,7 +154,9 @@ def test_what_was_written_into_the_home_is_named_wherever_it_lies(tmp_path: Path
 
 
 FAILURES = Path(__file__).with_name("ordinary_failures")
-"""What compilers, test runners and package managers print where nothing was refused, a file a language."""
+"""What compilers, test runners and package managers print where nothing was refused,
+a file a language.
+"""
 
 
 def failures() -> list[pytest.ParameterSet]:
@@ -145,24 +175,49 @@ def test_the_samples_are_of_ten_languages_and_more() -> None:
 
 
 @pytest.mark.parametrize("printed", failures())
-def test_an_ordinary_failure_is_not_called_blocked(tmp_path: Path, policy: SandboxPolicy, printed: str) -> None:
+def test_an_ordinary_failure_is_not_called_blocked(
+    tmp_path: Path, policy: SandboxPolicy, printed: str
+) -> None:
     for network in ("off", "hosts"):
-        assert not find_refusals(printed, 1, replace(policy, network=network), tmp_path / "project", tmp_path, [])
+        assert not find_refusals(
+            printed, 1, replace(policy, network=network), tmp_path / "project", tmp_path, []
+        )
 
 
 REFUSALS = [
-    ("PermissionError: [Errno 13] Permission denied: '{home}/notes.txt'", "write to ~/notes.txt, outside"),
-    ("OSError: [Errno 30] Read-only file system: '{home}/notes.txt'", "write to ~/notes.txt, outside"),
+    (
+        "PermissionError: [Errno 13] Permission denied: '{home}/notes.txt'",
+        "write to ~/notes.txt, outside",
+    ),
+    (
+        "OSError: [Errno 30] Read-only file system: '{home}/notes.txt'",
+        "write to ~/notes.txt, outside",
+    ),
     ("Error: EACCES: permission denied, open '{home}/notes.txt'", "write to ~/notes.txt, outside"),
     ("Error: EROFS: read-only file system, mkdir '{home}/out'", "write to ~/out, outside"),
     ("panic: open {home}/notes.txt: read-only file system", "write to ~/notes.txt, outside"),
-    ('Exception in thread "main" java.io.FileNotFoundException: {home}/notes.txt (Permission denied)', "write to ~/n"),
+    (
+        'Exception in thread "main" java.io.FileNotFoundException: {home}/notes.txt (Permission denied)',
+        "write to ~/n",
+    ),
     ("java.nio.file.AccessDeniedException: {home}/notes.txt", "write to ~/notes.txt, outside"),
-    ("a.rb:1:in `initialize': Permission denied @ rb_sysopen - {home}/notes.txt (Errno::EACCES)", "write to ~/notes"),
-    ("PHP Warning:  fopen({home}/notes.txt): Failed to open stream: Permission denied in a.php", "write to ~/notes"),
-    ("System.UnauthorizedAccessException: Access to the path '{home}/notes.txt' is denied.", "write to ~/notes.txt"),
+    (
+        "a.rb:1:in `initialize': Permission denied @ rb_sysopen - {home}/notes.txt (Errno::EACCES)",
+        "write to ~/notes",
+    ),
+    (
+        "PHP Warning:  fopen({home}/notes.txt): Failed to open stream: Permission denied in a.php",
+        "write to ~/notes",
+    ),
+    (
+        "System.UnauthorizedAccessException: Access to the path '{home}/notes.txt' is denied.",
+        "write to ~/notes.txt",
+    ),
     ('couldn\'t open "{home}/notes.txt": read-only file system', "write to ~/notes.txt, outside"),
-    ("touch: cannot touch '{home}/notes.txt': Read-only file system", "write to ~/notes.txt, outside"),
+    (
+        "touch: cannot touch '{home}/notes.txt': Read-only file system",
+        "write to ~/notes.txt, outside",
+    ),
     (
         "requests.exceptions.ConnectionError: NameResolutionError: Failed to resolve 'example.com'",
         "a direct connection",
@@ -174,8 +229,14 @@ REFUSALS = [
     ("dial tcp: lookup example.com: no such host", "a direct connection"),
     ("curl: (6) Could not resolve host: example.com", "a direct connection"),
     ("java.net.UnknownHostException: example.com", "a direct connection"),
-    ("dns error: failed to lookup address information: Name or service not known", "a direct connection"),
-    ("W: Failed to fetch http://deb.debian.org/  Could not resolve 'deb.debian.org'", "a direct connection"),
+    (
+        "dns error: failed to lookup address information: Name or service not known",
+        "a direct connection",
+    ),
+    (
+        "W: Failed to fetch http://deb.debian.org/  Could not resolve 'deb.debian.org'",
+        "a direct connection",
+    ),
     ("OSError: [Errno 101] Network is unreachable", "a direct connection"),
     ("gpg: signing failed: No secret key", "signing with your keys"),
     ("Host key verification failed.", "your SSH keys"),
@@ -275,9 +336,18 @@ def test_a_command_that_was_refused_the_network_and_may_have_failed_for_it_is_to
 ) -> None:
     (note,) = find_refused_network(printed, code, [])
     assert note.endswith(ASK_OUTSIDE)
-    assert find_refused_network(printed, code, ["blocked: the network, which is off for sandboxed commands."]) == []
+    assert (
+        find_refused_network(
+            printed, code, ["blocked: the network, which is off for sandboxed commands."]
+        )
+        == []
+    )
 
 
-@pytest.mark.parametrize("printed", ["works", "3 passed", "EXTRA lines of evidence\nending: all good"])
-def test_a_command_that_was_refused_the_network_and_worked_all_the_same_is_not_told(printed: str) -> None:
+@pytest.mark.parametrize(
+    "printed", ["works", "3 passed", "EXTRA lines of evidence\nending: all good"]
+)
+def test_a_command_that_was_refused_the_network_and_worked_all_the_same_is_not_told(
+    printed: str,
+) -> None:
     assert find_refused_network(printed, 0, []) == []

@@ -1,4 +1,6 @@
-"""A sandbox is made although other programs replace files of it meanwhile, as editors, direnv and installers do."""
+"""A sandbox is made although other programs replace files of it meanwhile, as editors,
+direnv and installers do.
+"""
 
 import subprocess
 import sys

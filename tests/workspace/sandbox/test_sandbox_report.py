@@ -38,17 +38,26 @@ async def test_every_attempt_is_kept_from_what_it_wants(tmp_path: Path) -> None:
 async def test_there_is_none_around_the_whole_file_system_and_that_is_told(tmp_path: Path) -> None:
     given = place(tmp_path)
     shells = Shells()
-    policy = shells.make_policy(replace(given, root=Path("/"), directory=Path("/")), SandboxConfig())
+    policy = shells.make_policy(
+        replace(given, root=Path("/"), directory=Path("/")), SandboxConfig()
+    )
     try:
-        with pytest.raises(SandboxUnavailable, match=r"around /, the whole file system; start codeloop in a project"):
+        with pytest.raises(
+            SandboxUnavailable,
+            match=r"around /, the whole file system; start codeloop in a project",
+        ):
             await shells.sandboxes.enter(policy)
     finally:
         await shells.close()
     assert "sandbox can't be made around /" in describe_for_user(None, SandboxConfig(), Path("/"))
-    assert "No sandbox can be had on this machine" in describe_for_user(None, SandboxConfig(), tmp_path)
+    assert "No sandbox can be had on this machine" in describe_for_user(
+        None, SandboxConfig(), tmp_path
+    )
 
 
-async def test_a_machine_without_any_sandbox_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_machine_without_any_sandbox_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(sandboxes.Sandboxes.__init__, "__defaults__", ((), None))
     report = await make_report(place(tmp_path), SandboxConfig())
     assert (report.backend, report.attempts, report.holds) == ("", [], False)

@@ -91,7 +91,10 @@ def test_what_holds_a_rule_can_not_be_renamed_and_other_things_can() -> None:
 
 def test_the_deeper_place_decides_in_whatever_order_they_come() -> None:
     deep = policy(
-        writable=(ROOT / "a/b/c", ROOT), protected=(ROOT / "a/b/c/d", ROOT / "a"), hidden=(ROOT / "a/b/c/e",), absent=()
+        writable=(ROOT / "a/b/c", ROOT),
+        protected=(ROOT / "a/b/c/d", ROOT / "a"),
+        hidden=(ROOT / "a/b/c/e",),
+        absent=(),
     )
     text = write_profile(deep, TEMPORARY)
     wanted = {"x": True, "a/x": False, "a/b/c/x": True, "a/b/c/d/x": False, "a/b/c/e": False}
@@ -120,10 +123,14 @@ def test_what_was_granted_may_appear_and_nothing_beside_it() -> None:
 def test_no_name_ends_its_string(name: str, quoted: str) -> None:
     text = write_profile(policy(hidden=(ROOT / name,)), TEMPORARY)
     assert f'(deny file-read* file-write* network-outbound (subpath "{ROOT}/{quoted}"))\n' in text
-    assert len(text.splitlines()) == len(write_profile(policy(hidden=(ROOT / "plain",)), TEMPORARY).splitlines())
+    assert len(text.splitlines()) == len(
+        write_profile(policy(hidden=(ROOT / "plain",)), TEMPORARY).splitlines()
+    )
 
 
-@pytest.mark.parametrize(("network", "reached"), [("off", []), ("hosts", ["localhost:7"]), ("on", ["*:*"])])
+@pytest.mark.parametrize(
+    ("network", "reached"), [("off", []), ("hosts", ["localhost:7"]), ("on", ["*:*"])]
+)
 def test_the_network_is_none_the_proxy_or_all(network: str, reached: list[str]) -> None:
     text = write_profile(policy(network=network), TEMPORARY, {7} if network == "hosts" else ())
     assert re.findall(r'remote ip "([^"]+)"', text) == reached
@@ -166,7 +173,9 @@ async def test_where_the_program_is_missing_no_sandbox_is_claimed(
         await entered(tmp_path)
 
 
-async def test_a_program_that_does_not_hold_is_found_out(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+async def test_a_program_that_does_not_hold_is_found_out(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     false = tmp_path / "sandbox-exec"
     false.write_text('#!/bin/sh\nshift 2\nexec "$@"\n')
     false.chmod(0o755)
@@ -176,7 +185,9 @@ async def test_a_program_that_does_not_hold_is_found_out(monkeypatch: pytest.Mon
     assert not list((tmp_path / "home").iterdir())
 
 
-async def test_each_command_is_started_under_the_profile(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+async def test_each_command_is_started_under_the_profile(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     seen = tmp_path / "seen"
     kept = tmp_path / "sandbox-exec"
     kept.write_text(f'#!/bin/sh\nprintf "%s %s" "$1" "$2" > {seen}\nshift 2\nexec "$@"\n')
@@ -214,7 +225,9 @@ async def entered(folder: Path) -> None:
     launcher = ProcessLauncher()
     sandboxes = Sandboxes(launcher, ("sandbox-exec",))
     try:
-        await sandboxes.enter(policy(writable=(root,), protected=(), visible=(home,), hidden=(), absent=()))
+        await sandboxes.enter(
+            policy(writable=(root,), protected=(), visible=(home,), hidden=(), absent=())
+        )
     finally:
         await sandboxes.close()
         await launcher.close()

@@ -1,4 +1,6 @@
-"""Keys, what browsers know, and sockets of others: nothing of it is read or reached by a command, wherever it lies."""
+"""Keys, what browsers know, and sockets of others: nothing of it is read or reached by a command,
+wherever it lies.
+"""
 
 import os
 import shutil
@@ -20,17 +22,59 @@ from codeloop.workspace.sandbox.policy import PolicyInput
 from tests.workspace.sandbox.conftest import SECRET, Attacked
 
 IN_HOME = (
-    *(".aws/credentials", ".config/gcloud/credentials.db", ".kube/config", ".azure/msal_token_cache.json", ".netrc"),
-    *(".config/gh/hosts.yml", ".pypirc", ".docker/config.json", ".gnupg/private-keys-v1.d/key", ".git-credentials"),
-    *(".password-store/mail.gpg", ".local/share/keyrings/login.keyring", ".mozilla/firefox/p/logins.json", ".pgpass"),
-    *(".config/google-chrome/Default/Cookies", ".ssh/id_rsa", ".bash_history", ".vault-token", ".Xauthority", ".env"),
-    *(".cargo/credentials.toml", "service-account.json", "snap/firefox/common/logins.json", ".oci/oci_api_key.pem"),
+    *(
+        ".aws/credentials",
+        ".config/gcloud/credentials.db",
+        ".kube/config",
+        ".azure/msal_token_cache.json",
+        ".netrc",
+    ),
+    *(
+        ".config/gh/hosts.yml",
+        ".pypirc",
+        ".docker/config.json",
+        ".gnupg/private-keys-v1.d/key",
+        ".git-credentials",
+    ),
+    *(
+        ".password-store/mail.gpg",
+        ".local/share/keyrings/login.keyring",
+        ".mozilla/firefox/p/logins.json",
+        ".pgpass",
+    ),
+    *(
+        ".config/google-chrome/Default/Cookies",
+        ".ssh/id_rsa",
+        ".bash_history",
+        ".vault-token",
+        ".Xauthority",
+        ".env",
+    ),
+    *(
+        ".cargo/credentials.toml",
+        "service-account.json",
+        "snap/firefox/common/logins.json",
+        ".oci/oci_api_key.pem",
+    ),
 )
 SEARCH = f"grep -rsaoh {SECRET[:14]}.* . {{home}} | head -3"
 PLACES = (
-    *("{home}/.docker/run/docker.sock", "{home}/.gnupg/S.gpg-agent", "{home}/.1password/agent.sock"),
-    *("{home}/.ssh/agent/s", "{home}/.emacs.d/server/server", "{home}/anywhere/else.sock", "{home}/.screen/1.tty"),
-    *("/run/{name}/docker.sock", "/run/{name}/podman/podman.sock", "/run/{name}/containerd/containerd.sock"),
+    *(
+        "{home}/.docker/run/docker.sock",
+        "{home}/.gnupg/S.gpg-agent",
+        "{home}/.1password/agent.sock",
+    ),
+    *(
+        "{home}/.ssh/agent/s",
+        "{home}/.emacs.d/server/server",
+        "{home}/anywhere/else.sock",
+        "{home}/.screen/1.tty",
+    ),
+    *(
+        "/run/{name}/docker.sock",
+        "/run/{name}/podman/podman.sock",
+        "/run/{name}/containerd/containerd.sock",
+    ),
     *("/run/{name}/user/bus", "/run/{name}/user/wayland-0", "/run/{name}/user/gnupg/S.gpg-agent"),
     *("/tmp/{name}/tmux-0/default", "/tmp/{name}/.X11-unix/X7", "/tmp/{name}/ssh-agent/agent.1"),
     *("/opt/{name}/service.sock", "\0{name}/dbus", "\0{name}/.X11-unix/X7"),
@@ -64,14 +108,22 @@ async def test_no_key_in_the_home_is_read(it: Attacked) -> None:
     (it.home / ".npmrc").write_text(f"//registry.npmjs.org/:_authToken={SECRET}")
     (it.home / ".gitconfig").write_text("plain")
     it.shells._policy_makers.clear()
-    outcome = await it.run(f"{SEARCH}; cat {{home}}/.gitconfig {{home}}/.npmrc".format(home=it.home))
+    outcome = await it.run(
+        f"{SEARCH}; cat {{home}}/.gitconfig {{home}}/.npmrc".format(home=it.home)
+    )
     assert SECRET not in outcome.output
     assert "plain" in outcome.output
 
 
 PLACED = (
-    *((name, SECRET, True) for name in (".env", ".env.local", "sub/.env", "credentials.json", ".pypirc")),
-    *((name, SECRET, True) for name in ("id_ed25519", "my-service-account.json", "release.jks", ".netrc", ".ENV")),
+    *(
+        (name, SECRET, True)
+        for name in (".env", ".env.local", "sub/.env", "credentials.json", ".pypirc")
+    ),
+    *(
+        (name, SECRET, True)
+        for name in ("id_ed25519", "my-service-account.json", "release.jks", ".netrc", ".ENV")
+    ),
     ("server.key", f"-----BEGIN PRIVATE KEY-----{SECRET}", True),
     (".npmrc", f"//registry.npmjs.org/:_authToken={SECRET}", True),
     ("a/.npmrc", f"//registry.npmjs.org/:_authToken=${{TOKEN}}\n# {SECRET}", False),
@@ -92,9 +144,13 @@ async def test_a_secret_of_a_project_is_hidden_and_what_its_tools_need_is_not(it
         path = it.root / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
-    outcome = await it.run("; ".join(f"printf '\\n@@ {name}\\n'; cat {name} 2>&1" for name, *_ in PLACED))
+    outcome = await it.run(
+        "; ".join(f"printf '\\n@@ {name}\\n'; cat {name} 2>&1" for name, *_ in PLACED)
+    )
     shown = dict(each.split("\n", 1) for each in outcome.output.split("\n@@ ")[1:])
-    assert {name: SECRET not in shown[name] for name, *_ in PLACED} == {name: hidden for name, _, hidden in PLACED}
+    assert {name: SECRET not in shown[name] for name, *_ in PLACED} == {
+        name: hidden for name, _, hidden in PLACED
+    }
 
 
 @pytest.fixture
@@ -110,7 +166,9 @@ def short(it: Attacked) -> Iterator[Attacked]:
 
 @pytest.fixture
 def served(short: Attacked) -> Iterator[list[str]]:
-    """Serve at each place where sockets of others lie, as far as this machine lets us; yield where."""
+    """Serve at each place where sockets of others lie, as far as this machine lets us;
+    yield where.
+    """
     name = f"codeloop-test-{os.getpid()}"
     places: list[str] = []
     with ExitStack() as stack:
@@ -133,12 +191,16 @@ async def test_no_socket_of_others_is_reached(short: Attacked, served: list[str]
     (short.root / "connect.py").write_text(CONNECT)
     (short.root / "places").write_text("\n".join(place.replace("\0", "@", 1) for place in served))
     plain = ShellCommand("python3 connect.py < places", 120)
-    assert (await short.shells.run(short.context, plain, lambda _: None)).output.count("reached") == len(served)
+    assert (await short.shells.run(short.context, plain, lambda _: None)).output.count(
+        "reached"
+    ) == len(served)
     outcome = await short.run("python3 connect.py < places")
     assert outcome.output.splitlines() == [f"{number} kept" for number in range(len(served))]
 
 
-async def test_a_socket_that_is_made_or_made_again_is_kept_from_the_next_command(short: Attacked) -> None:
+async def test_a_socket_that_is_made_or_made_again_is_kept_from_the_next_command(
+    short: Attacked,
+) -> None:
     if short.backend == "landlock":
         pytest.skip("Landlock lets no command open sockets")
     place = short.home / ".local/lib/tool/run/service.sock"
@@ -150,7 +212,9 @@ async def test_a_socket_that_is_made_or_made_again_is_kept_from_the_next_command
         with socket.socket(socket.AF_UNIX) as listener:
             listener.bind(str(place))
             listener.listen()
-            assert (await short.run("python3 connect.py < places")).output.splitlines() == ["0 kept"]
+            assert (await short.run("python3 connect.py < places")).output.splitlines() == [
+                "0 kept"
+            ]
         place.unlink()
 
 
@@ -158,11 +222,15 @@ async def test_no_variable_leads_to_a_socket(short: Attacked) -> None:
     given = {name: f"/tmp/{name}" for name in SOCKET_VARIABLES}
     context = replace(short.context, environment={**short.context.environment, **given})
     policy = short.shells.make_policy(short.place, SandboxConfig(network="off"))
-    outcome = await short.shells.run(context, ShellCommand("env", 120, None, policy), lambda _: None)
+    outcome = await short.shells.run(
+        context, ShellCommand("env", 120, None, policy), lambda _: None
+    )
     assert not given.keys() & {line.partition("=")[0] for line in outcome.output.splitlines()}
 
 
-async def test_a_secret_stays_out_of_sight_whatever_is_done_to_the_folders_around_it(it: Attacked) -> None:
+async def test_a_secret_stays_out_of_sight_whatever_is_done_to_the_folders_around_it(
+    it: Attacked,
+) -> None:
     if it.backend == "landlock":
         pytest.skip("commands are asked about there, since it can't hide what is in the project")
     for name in ("sub/.env", "keys/deploy.pem", "cfg/.aws/credentials", "deep/a/b/.env"):

@@ -1,4 +1,6 @@
-"""Variables that hold secrets don't reach sandboxed programs, unless the user's configuration lets them through."""
+"""Variables that hold secrets don't reach sandboxed programs,
+unless the user's configuration lets them through.
+"""
 
 from pathlib import Path
 
@@ -7,7 +9,11 @@ import pytest
 from codeloop.schema.config import SandboxConfig
 from codeloop.schema.wire import replace
 from codeloop.workspace.process.shells import ShellCommand, ShellContext
-from codeloop.workspace.sandbox.secret_variables import find_secret_variables, find_wanted_variables, hide_variables
+from codeloop.workspace.sandbox.secret_variables import (
+    find_secret_variables,
+    find_wanted_variables,
+    hide_variables,
+)
 from tests.workspace.sandbox.conftest import Attacked
 
 VALUE = "Zq8vN3rT6yK1"
@@ -27,16 +33,46 @@ SECRET_VALUES = {
     "ASSERTION": "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N",
 }
 KEPT = {
-    **dict.fromkeys(("PATH", "HOME", "USER", "SHELL", "TERM", "LANG", "PWD", "OLDPWD", "EDITOR", "VIRTUAL_ENV"), VALUE),
     **dict.fromkeys(
-        ("GPG_TTY", "GPG_KEY", "KEYMAP", "KEYBOARD", "KEYBOARD_LAYOUT", "KEYTIMEOUT", "MONKEY", "TURKEY"), VALUE
+        ("PATH", "HOME", "USER", "SHELL", "TERM", "LANG", "PWD", "OLDPWD", "EDITOR", "VIRTUAL_ENV"),
+        VALUE,
     ),
     **dict.fromkeys(
-        ("HOTKEYS_CONFIG", "AUTHOR", "GIT_AUTHOR_NAME", "AUTHORITY", "XAUTHORITY", "PATTERN", "PATCH"), VALUE
+        (
+            "GPG_TTY",
+            "GPG_KEY",
+            "KEYMAP",
+            "KEYBOARD",
+            "KEYBOARD_LAYOUT",
+            "KEYTIMEOUT",
+            "MONKEY",
+            "TURKEY",
+        ),
+        VALUE,
     ),
-    **dict.fromkeys(("COMPASS", "BYPASS", "PASSENGER", "TOKENIZER", "SECRETARY", "CREDIT", "SESSION_MANAGER"), VALUE),
-    **dict.fromkeys(("GIT_CONFIG_KEY_0", "GIT_CONFIG_COUNT", "SSH_ASKPASS", "GIT_ASKPASS", "SUDO_ASKPASS"), VALUE),
-    **dict.fromkeys(("AWS_REGION", "AWS_PROFILE", "OAUTH_CLIENT_NAME", "PUBLIC_KEY", "SSH_PUBLIC_KEY"), VALUE),
+    **dict.fromkeys(
+        (
+            "HOTKEYS_CONFIG",
+            "AUTHOR",
+            "GIT_AUTHOR_NAME",
+            "AUTHORITY",
+            "XAUTHORITY",
+            "PATTERN",
+            "PATCH",
+        ),
+        VALUE,
+    ),
+    **dict.fromkeys(
+        ("COMPASS", "BYPASS", "PASSENGER", "TOKENIZER", "SECRETARY", "CREDIT", "SESSION_MANAGER"),
+        VALUE,
+    ),
+    **dict.fromkeys(
+        ("GIT_CONFIG_KEY_0", "GIT_CONFIG_COUNT", "SSH_ASKPASS", "GIT_ASKPASS", "SUDO_ASKPASS"),
+        VALUE,
+    ),
+    **dict.fromkeys(
+        ("AWS_REGION", "AWS_PROFILE", "OAUTH_CLIENT_NAME", "PUBLIC_KEY", "SSH_PUBLIC_KEY"), VALUE
+    ),
     "TOKENIZERS_PARALLELISM": "false",
     "MAX_TOKENS": "4096",
     "MAX_OUTPUT_TOKENS": "32000",
@@ -58,7 +94,11 @@ KEPT = {
 
 def test_one_hundred_secrets_are_known_by_name_or_value_and_harmless_variables_are_kept() -> None:
     assert len(SECRET_NAMES) + len(SECRET_VALUES) >= 100
-    environment = {**{name: f"{name[:3]}-{VALUE}-{name}" for name in SECRET_NAMES}, **SECRET_VALUES, **KEPT}
+    environment = {
+        **{name: f"{name[:3]}-{VALUE}-{name}" for name in SECRET_NAMES},
+        **SECRET_VALUES,
+        **KEPT,
+    }
     assert find_secret_variables(environment).keys() == {*SECRET_NAMES, *SECRET_VALUES}
 
 
@@ -71,11 +111,18 @@ def test_a_copy_of_a_secret_under_another_name_is_hidden() -> None:
     }
     hidden = find_secret_variables(environment)
     assert hidden.keys() == {"GH_TOKEN", "COPY", "SHORT_TOKEN"}
-    assert hide_variables({"OTHER": "abcd", "LATER": "abcdefghijkl-1234"}, hidden) == {"OTHER": "abcd"}
+    assert hide_variables({"OTHER": "abcd", "LATER": "abcdefghijkl-1234"}, hidden) == {
+        "OTHER": "abcd"
+    }
 
 
 def test_what_the_configuration_names_is_let_through() -> None:
-    environment = {"NPM_TOKEN": VALUE, "APP_KEY": VALUE[:8], "APP_SECRET": VALUE[:9], "OTHER_SECRET": VALUE[:10]}
+    environment = {
+        "NPM_TOKEN": VALUE,
+        "APP_KEY": VALUE[:8],
+        "APP_SECRET": VALUE[:9],
+        "OTHER_SECRET": VALUE[:10],
+    }
     assert find_secret_variables(environment, ["NPM_TOKEN", "APP_*"]).keys() == {"OTHER_SECRET"}
 
 
@@ -90,21 +137,34 @@ def test_a_secret_setting_of_git_is_emptied_since_git_fails_without_it() -> None
     ("command", "output", "code", "wanted"),
     [
         ('curl -H "Authorization: Bearer $GH_TOKEN" https://api.github.com', "", 0, ["GH_TOKEN"]),
-        ("python3 -c 'import os; print(os.environ[\"GH_TOKEN\"])'", "KeyError: 'GH_TOKEN'", 1, ["GH_TOKEN"]),
+        (
+            "python3 -c 'import os; print(os.environ[\"GH_TOKEN\"])'",
+            "KeyError: 'GH_TOKEN'",
+            1,
+            ["GH_TOKEN"],
+        ),
         ("GH_TOKEN=x ./ask.sh", "", 0, []),
         ("echo $GH_TOKENS", "", 0, []),
         ("make release", "Failed to replace env in config: ${NPM_TOKEN}", 1, ["NPM_TOKEN"]),
         ("make release", "NPM_TOKEN is fine", 0, []),
         ("psql -h db", "psql: error: fe_sendauth: no password supplied", 2, ["PGPASSWORD"]),
         ("npm publish", "npm error code ENEEDAUTH\nnpm error need auth", 1, ["NPM_TOKEN"]),
-        ("gh pr list", "To get started with GitHub CLI, please run:  gh auth login", 4, ["GH_TOKEN"]),
+        (
+            "gh pr list",
+            "To get started with GitHub CLI, please run:  gh auth login",
+            4,
+            ["GH_TOKEN"],
+        ),
         ("pytest", "AssertionError", 1, []),
     ],
 )
 def test_a_line_or_a_failure_that_wants_a_hidden_variable_is_recognised(
     command: str, output: str, code: int, wanted: list[str]
 ) -> None:
-    assert find_wanted_variables(command, output, code, ["GH_TOKEN", "NPM_TOKEN", "PGPASSWORD"]) == wanted
+    assert (
+        find_wanted_variables(command, output, code, ["GH_TOKEN", "NPM_TOKEN", "PGPASSWORD"])
+        == wanted
+    )
 
 
 def _set(it: Attacked, **variables: str) -> ShellContext:
@@ -117,8 +177,15 @@ async def _run(it: Attacked, context: ShellContext, text: str, config: SandboxCo
     return "\n".join((result.output, *result.notes, *result.warnings))
 
 
-async def test_a_sandboxed_command_gets_no_secret_and_is_told_what_lets_it_through(it: Attacked) -> None:
-    context = _set(it, GH_TOKEN=VALUE, DATABASE_URL=SECRET_VALUES["DATABASE_URL"], HTTPS_PROXY="http://me:pw@proxy:1")
+async def test_a_sandboxed_command_gets_no_secret_and_is_told_what_lets_it_through(
+    it: Attacked,
+) -> None:
+    context = _set(
+        it,
+        GH_TOKEN=VALUE,
+        DATABASE_URL=SECRET_VALUES["DATABASE_URL"],
+        HTTPS_PROXY="http://me:pw@proxy:1",
+    )
     config = SandboxConfig(network="off")
     shown = await _run(it, context, "env; tr '\\0' '\\n' < /proc/$PPID/environ", config)
     assert VALUE not in shown
@@ -130,14 +197,18 @@ async def test_a_sandboxed_command_gets_no_secret_and_is_told_what_lets_it_throu
     assert '"sandbox": {"variables": ["GH_TOKEN"]}' in shown
     # The user is told once.
     assert '"variables"' not in await _run(it, context, 'echo "<$GH_TOKEN>"', config)
-    shown = await _run(it, context, 'echo "<$GH_TOKEN>"', SandboxConfig(network="off", variables=["GH_TOKEN"]))
+    shown = await _run(
+        it, context, 'echo "<$GH_TOKEN>"', SandboxConfig(network="off", variables=["GH_TOKEN"])
+    )
     assert shown == f"<{VALUE}>\n"
 
 
 async def test_what_a_command_outside_had_does_not_follow_into_the_sandbox(it: Attacked) -> None:
     context = _set(it, GH_TOKEN=VALUE)
     outside = await it.shells.run(
-        context, ShellCommand('export COPY="$GH_TOKEN" OWN=1; echo "<$GH_TOKEN>"', 60), lambda _: None
+        context,
+        ShellCommand('export COPY="$GH_TOKEN" OWN=1; echo "<$GH_TOKEN>"', 60),
+        lambda _: None,
     )
     assert outside.output == f"<{VALUE}>\n"
     shown = await _run(it, context, "env", SandboxConfig(network="off"))
@@ -147,6 +218,11 @@ async def test_what_a_command_outside_had_does_not_follow_into_the_sandbox(it: A
     assert again.output == f"<{VALUE}>\n"
 
 
-async def test_a_variable_that_an_extension_sets_reaches_the_command(it: Attacked, tmp_path: Path) -> None:
+async def test_a_variable_that_an_extension_sets_reaches_the_command(
+    it: Attacked, tmp_path: Path
+) -> None:
     context = replace(_set(it, APP_TOKEN=VALUE), pinned_variables=frozenset({"APP_TOKEN"}))
-    assert await _run(it, context, 'echo "<$APP_TOKEN>"', SandboxConfig(network="off")) == f"<{VALUE}>\n"
+    assert (
+        await _run(it, context, 'echo "<$APP_TOKEN>"', SandboxConfig(network="off"))
+        == f"<{VALUE}>\n"
+    )

@@ -1,4 +1,6 @@
-"""The git directory that work trees share: commands in one of them destroy nothing in it that the others need."""
+"""The git directory that work trees share: commands in one of them destroy nothing
+in it that the others need.
+"""
 
 from pathlib import Path
 
@@ -64,7 +66,9 @@ EVERYDAY = (
 
 @pytest.fixture
 def shared(it: Attacked, trees: Trees) -> Path:
-    """The git directory of the three work trees, packed, with a merge that is under way and a submodule's directory."""
+    """The git directory of the three work trees, packed,
+    with a merge that is under way and a submodule's directory.
+    """
     main, shared = it.root, it.root / ".git"
     git(it, main, "switch", "-qc", "side")
     (main / "s.txt").write_text("side\n")
@@ -94,7 +98,9 @@ def read_kept(shared: Path) -> dict[str, bytes]:
     return {str(path.relative_to(shared)): path.read_bytes() for path in files}
 
 
-async def test_no_attack_in_one_tree_destroys_what_the_others_need(it: Attacked, trees: Trees, shared: Path) -> None:
+async def test_no_attack_in_one_tree_destroys_what_the_others_need(
+    it: Attacked, trees: Trees, shared: Path
+) -> None:
     if it.backend == "landlock":
         pytest.skip("Landlock knows no exceptions below a folder that may be written")
     (shared / "shallow").write_text(git(it, it.root, "rev-list", "--max-parents=0", "HEAD"))
@@ -108,7 +114,11 @@ async def test_no_attack_in_one_tree_destroys_what_the_others_need(it: Attacked,
     assert wrong == []
     assert git(it, it.root, "rev-parse", "second") == second
     git(it, it.root, "fsck", "--no-progress")
-    assert git(it, it.root, "status", "--porcelain") == git(it, trees.second, "status", "--porcelain") == ""
+    assert (
+        git(it, it.root, "status", "--porcelain")
+        == git(it, trees.second, "status", "--porcelain")
+        == ""
+    )
 
 
 async def test_everyday_git_works_in_a_tree(it: Attacked, trees: Trees, shared: Path) -> None:
@@ -119,7 +129,9 @@ async def test_everyday_git_works_in_a_tree(it: Attacked, trees: Trees, shared: 
     assert git(it, it.root, "log", "--format=%s", "-1", "side").strip() == "side"
 
 
-async def test_what_the_main_tree_packs_meanwhile_is_kept_from_the_next_command(it: Attacked, trees: Trees) -> None:
+async def test_what_the_main_tree_packs_meanwhile_is_kept_from_the_next_command(
+    it: Attacked, trees: Trees
+) -> None:
     if it.backend == "landlock":
         pytest.skip("Landlock knows no exceptions below a folder that may be written")
     await trees.inside.run("true")
@@ -127,6 +139,8 @@ async def test_what_the_main_tree_packs_meanwhile_is_kept_from_the_next_command(
     third = it.home.parent / "third"
     git(it, it.root, "worktree", "add", "-q", "-b", "third", str(third))
     shared = it.root / ".git"
-    await trees.inside.run(f"rm -f {shared}/objects/pack/*.pack; rm -rf {shared}/worktrees/third; git branch -D third")
+    await trees.inside.run(
+        f"rm -f {shared}/objects/pack/*.pack; rm -rf {shared}/worktrees/third; git branch -D third"
+    )
     git(it, third, "fsck", "--no-progress")
     assert git(it, third, "status", "--porcelain") == ""

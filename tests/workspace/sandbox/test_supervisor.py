@@ -19,7 +19,9 @@ from tests.workspace.sandbox.conftest import Attacked
 
 ENDLESS = f"sleep {7_000_000 + os.getpid()}"
 """Of this process alone: tests that run beside it have their own."""
-LIMIT = "import os, resource; resource.prlimit(int(os.environ['PARENT']), resource.RLIMIT_{}, ({}, {}))"
+LIMIT = (
+    "import os, resource; resource.prlimit(int(os.environ['PARENT']), resource.RLIMIT_{}, ({}, {}))"
+)
 
 
 def limit(name: str, value: int = 0) -> str:
@@ -50,11 +52,19 @@ def still_running() -> list[str]:
         limit("CPU"),
     ],
 )
-async def test_a_command_that_stops_its_supervisor_ends_at_its_timeout(it: Attacked, attack: str) -> None:
-    if it.backend == "landlock" and read_landlock_version() < 6 and ("-1" in attack or "/proc" in attack):
+async def test_a_command_that_stops_its_supervisor_ends_at_its_timeout(
+    it: Attacked, attack: str
+) -> None:
+    if (
+        it.backend == "landlock"
+        and read_landlock_version() < 6
+        and ("-1" in attack or "/proc" in attack)
+    ):
         pytest.skip("it would stop this test")
     policy = it.shells.make_policy(it.place, SandboxConfig(network="off"))
-    command = ShellCommand(f"export PARENT=$PPID; {ENDLESS} & {attack}\n{ENDLESS}", 0.5, None, policy)
+    command = ShellCommand(
+        f"export PARENT=$PPID; {ENDLESS} & {attack}\n{ENDLESS}", 0.5, None, policy
+    )
     async with asyncio.timeout(60):
         with suppress(OSError):  # it was so quick that its start was not reported yet
             await it.shells.run(it.context, command, lambda _: None)
@@ -65,8 +75,12 @@ async def test_a_command_that_stops_its_supervisor_ends_at_its_timeout(it: Attac
     assert (await it.run("echo works")).output == "works\n"
 
 
-@pytest.mark.parametrize("attack", [limit("NOFILE", 4), limit("FSIZE"), limit("AS", 1000), "renice -n 19 $PARENT"])
-async def test_what_a_command_does_to_its_supervisor_is_not_handed_to_the_next(it: Attacked, attack: str) -> None:
+@pytest.mark.parametrize(
+    "attack", [limit("NOFILE", 4), limit("FSIZE"), limit("AS", 1000), "renice -n 19 $PARENT"]
+)
+async def test_what_a_command_does_to_its_supervisor_is_not_handed_to_the_next(
+    it: Attacked, attack: str
+) -> None:
     look = "ulimit -n -f -v; nice; echo x > y"
     before = (await it.run(look)).output
     await it.run(f"export PARENT=$PPID; {attack} >/dev/null 2>&1; true")
@@ -75,7 +89,8 @@ async def test_what_a_command_does_to_its_supervisor_is_not_handed_to_the_next(i
 
 async def test_a_supervisor_serves_again_when_nothing_is_left_of_its_command(it: Attacked) -> None:
     seen: set[str] = set()
-    # They take turns: one is ready while the other serves, and more while these get no processor time.
+    # They take turns: one is ready while the other serves,
+    # and more while these get no processor time.
     while (supervisor := (await it.run("echo $PPID")).output) not in seen:
         seen.add(supervisor)
         assert len(seen) < 20, "none serves again"
@@ -84,7 +99,9 @@ async def test_a_supervisor_serves_again_when_nothing_is_left_of_its_command(it:
     assert kept not in later, "one that had to end something is not used again"
 
 
-async def test_what_sandboxed_commands_export_does_not_steer_those_outside_or_with_grants(it: Attacked) -> None:
+async def test_what_sandboxed_commands_export_does_not_steer_those_outside_or_with_grants(
+    it: Attacked,
+) -> None:
     async def outside(text: str) -> str:
         return (await it.shells.run(it.context, ShellCommand(text, 60), lambda _: None)).output
 
@@ -109,5 +126,7 @@ def test_the_launcher_loads_only_the_core_of_the_standard_library() -> None:
         f"import sys; sys.path.insert(0, {str(root)!r}); import codeloop.workspace.sandbox.launcher.main; "
         "print(*{'pathlib', 'typing', 'contextlib', 'collections', 're', 'enum'} & set(sys.modules))"
     )
-    done = subprocess.run([sys.executable, "-I", "-S", "-c", look], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", look], capture_output=True, text=True, check=True
+    )
     assert done.stdout.split() == []

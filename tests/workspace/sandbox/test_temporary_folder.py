@@ -25,20 +25,32 @@ def parent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_the_folder_of_a_running_process_stays_and_that_of_a_killed_one_is_removed(parent: Path) -> None:
+def test_the_folder_of_a_running_process_stays_and_that_of_a_killed_one_is_removed(
+    parent: Path,
+) -> None:
     (parent / "codeloop-other").mkdir()
     (parent / "codeloop-sandboxes-file").touch()
     kept = {"codeloop-other", "codeloop-sandboxes-file"}
     pipe = subprocess.PIPE
-    with subprocess.Popen([sys.executable, "-c", HELD], stdin=pipe, stdout=pipe, text=True) as other:
+    with subprocess.Popen(
+        [sys.executable, "-c", HELD], stdin=pipe, stdout=pipe, text=True
+    ) as other:
         assert other.stdout is not None
         its_folder = Path(other.stdout.readline().strip())
         first = make_temporary_folder()
-        assert {each.name for each in parent.iterdir()} == {*kept, its_folder.parent.name, first.path.parent.name}
+        assert {each.name for each in parent.iterdir()} == {
+            *kept,
+            its_folder.parent.name,
+            first.path.parent.name,
+        }
         other.kill()
         other.wait()
         second = make_temporary_folder()
-    assert {each.name for each in parent.iterdir()} == {*kept, first.path.parent.name, second.path.parent.name}
+    assert {each.name for each in parent.iterdir()} == {
+        *kept,
+        first.path.parent.name,
+        second.path.parent.name,
+    }
     for each in (first, second):
         each.path.chmod(0o1777)  # a command can do so
         assert each.path.parent.stat().st_mode & 0o777 == 0o700

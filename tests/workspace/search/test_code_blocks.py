@@ -214,7 +214,11 @@ def after():
         (C, ".c", "helper 3-10, point 12-14, name_of 16-22"),
         (GO, ".go", "Server 3-5, Server.Run 7-14, main 16-18"),
         (RUBY, ".rb", "Shop 1-15, Shop.Cart 2-14, Shop.Cart.self.build 3-5, Shop.Cart.total? 7-13"),
-        (RUST, ".rs", "Rule 3-5, Rule 7-18, Rule.new 8-10, Rule.run 12-17, tests 21-26, tests.works 23-25"),
+        (
+            RUST,
+            ".rs",
+            "Rule 3-5, Rule 7-18, Rule.new 8-10, Rule.run 12-17, tests 21-26, tests.works 23-25",
+        ),
         (SHELL, ".sh", "main 1-3, other 5-7"),
         (
             TYPESCRIPT,
@@ -227,9 +231,13 @@ def after():
         ("hello\nworld\n", ".txt", ""),
     ],
 )
-def test_each_definition_has_its_name_its_first_and_its_last_line(text: str, suffix: str, expected: str) -> None:
+def test_each_definition_has_its_name_its_first_and_its_last_line(
+    text: str, suffix: str, expected: str
+) -> None:
     found = list_blocks(text, suffix)
-    assert ", ".join(f"{each.name} {each.first_line}-{each.last_line}" for each in found) == expected
+    assert (
+        ", ".join(f"{each.name} {each.first_line}-{each.last_line}" for each in found) == expected
+    )
 
 
 def test_a_block_is_found_by_its_last_names_and_a_line_is_in_the_innermost() -> None:
@@ -240,7 +248,10 @@ def test_a_block_is_found_by_its_last_names_and_a_line_is_in_the_innermost() -> 
         each.first_line for each in find_blocks(blocks, "Shop.find")
     ]
     assert find_blocks(blocks, "ner") == []
-    assert [each.name for each in match_blocks(blocks, "Shop.f*")] == ["Shop.find", "Shop.find.inner"]
+    assert [each.name for each in match_blocks(blocks, "Shop.f*")] == [
+        "Shop.find",
+        "Shop.find.inner",
+    ]
     assert match_blocks(blocks, "*") == blocks
     enclosing = find_enclosing_block(blocks, 13, 100)
     assert enclosing is not None
@@ -249,11 +260,18 @@ def test_a_block_is_found_by_its_last_names_and_a_line_is_in_the_innermost() -> 
 
 
 def test_an_outline_that_is_too_long_loses_the_smallest_nested_blocks() -> None:
-    assert format_outline(list_blocks(PYTHON, ".py"), 3) == ["Shop 1-13", "Shop.find 9-13", "late 15-15", "(1 more)"]
+    assert format_outline(list_blocks(PYTHON, ".py"), 3) == [
+        "Shop 1-13",
+        "Shop.find 9-13",
+        "late 15-15",
+        "(1 more)",
+    ]
 
 
 @pytest.mark.parametrize("suffix", [".ts", ".java", ".c", ".rs", ".go", ".sh", ".rb"])
-@pytest.mark.parametrize("unit", ["** ", "a ", "a(", "export ", "<", "a::", "const a = (", "'", "*&", "pub("])
+@pytest.mark.parametrize(
+    "unit", ["** ", "a ", "a(", "export ", "<", "a::", "const a = (", "'", "*&", "pub("]
+)
 def test_no_line_takes_long(suffix: str, unit: str) -> None:
     start = time.process_time()
     list_blocks((unit * 2_000 + "\n") * 50, suffix)

@@ -19,7 +19,9 @@ ENVIRONMENT = {"PATH": "/usr/bin:/bin"}
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    """Five files of different ages, the last of the list the newest; two that are ignored; a git folder."""
+    """Five files of different ages, the last of the list the newest; two that are ignored;
+    a git folder.
+    """
     files = {
         "old.py": "needle old\n",
         "src/a.py": "one\nneedle two\nthree\nneedle four\n",
@@ -78,7 +80,10 @@ async def test_newest_files_come_first(tree: Path) -> None:
 async def test_lines_that_match_are_found_with_their_numbers_newest_file_first(tree: Path) -> None:
     found = await Ripgrep().grep(tree, GrepQuery("needle"), ENVIRONMENT)
     assert [hits.path.name for hits in found.files] == ["c.py", "b.ts", "a.py", "old.py"]
-    assert [(line.number, line.text) for line in found.files[2].lines] == [(2, "needle two"), (4, "needle four")]
+    assert [(line.number, line.text) for line in found.files[2].lines] == [
+        (2, "needle two"),
+        (4, "needle four"),
+    ]
     assert found.matches == 5
 
 
@@ -86,8 +91,13 @@ async def test_include_narrows_and_context_is_marked(tree: Path) -> None:
     found = await Ripgrep().grep(
         tree, GrepQuery("four", include="src/**/*.py", lines_before=1, lines_after=1), ENVIRONMENT
     )
-    assert [(line.number, line.is_match) for line in found.files[0].lines] == [(3, False), (4, True)]
-    assert (await Ripgrep().grep(tree, GrepQuery("needle", include="!*.py"), ENVIRONMENT)).matches == 1
+    assert [(line.number, line.is_match) for line in found.files[0].lines] == [
+        (3, False),
+        (4, True),
+    ]
+    assert (
+        await Ripgrep().grep(tree, GrepQuery("needle", include="!*.py"), ENVIRONMENT)
+    ).matches == 1
 
 
 async def test_files_and_count_modes(tree: Path) -> None:
@@ -107,15 +117,19 @@ async def test_case_lines_look_around_and_single_files(tree: Path) -> None:
     rg = Ripgrep()
     assert (await rg.grep(tree, GrepQuery("NEEDLE"), ENVIRONMENT)).matches == 0
     assert (await rg.grep(tree, GrepQuery("NEEDLE", ignore_case=True), ENVIRONMENT)).matches == 5
-    assert (await rg.grep(tree, GrepQuery(r"two\nthree", multiline=True), ENVIRONMENT)).files[0].lines[
-        1
-    ].text == "three"
+    assert (await rg.grep(tree, GrepQuery(r"two\nthree", multiline=True), ENVIRONMENT)).files[
+        0
+    ].lines[1].text == "three"
     assert (await rg.grep(tree, GrepQuery(r"needle (?=two)"), ENVIRONMENT)).matches == 1
     assert (await rg.grep(tree / "skipped.log", GrepQuery("needle"), ENVIRONMENT)).matches == 1
 
 
-@pytest.mark.parametrize(("pattern", "reason"), [("a(", "unclosed group"), ("[z-a]", "invalid"), ("*a", "repetition")])
-async def test_a_bad_expression_gives_ripgreps_reason(tree: Path, pattern: str, reason: str) -> None:
+@pytest.mark.parametrize(
+    ("pattern", "reason"), [("a(", "unclosed group"), ("[z-a]", "invalid"), ("*a", "repetition")]
+)
+async def test_a_bad_expression_gives_ripgreps_reason(
+    tree: Path, pattern: str, reason: str
+) -> None:
     with pytest.raises(SearchFailed, match=reason):
         await Ripgrep().grep(tree, GrepQuery(pattern), ENVIRONMENT)
 
@@ -138,7 +152,9 @@ async def test_names_with_line_ends_and_bytes_that_are_not_utf8(tree: Path) -> N
     odd = [b"new\nline.txt", b"bad\xff.txt", b"colon:12:x.txt", b"--\nx.txt"]
     for name in odd:
         Path(os.fsdecode(os.fsencode(tree) + b"/" + name)).write_text("oddity\n")
-    found = await Ripgrep().grep(tree, GrepQuery("oddity", lines_before=2, lines_after=2), ENVIRONMENT)
+    found = await Ripgrep().grep(
+        tree, GrepQuery("oddity", lines_before=2, lines_after=2), ENVIRONMENT
+    )
     assert {os.fsencode(hits.path.name) for hits in found.files} == set(odd)
     assert all([line.text for line in hits.lines] == ["oddity"] for hits in found.files)
     listed = await Ripgrep().list_files(tree, "*.txt", ENVIRONMENT)
@@ -197,7 +213,9 @@ async def test_a_binary_file_says_that_it_matches(tree: Path) -> None:
     (tree / "data.bin").write_bytes(b"needle\0more\n")
     found = await Ripgrep().grep(tree / "data.bin", GrepQuery("needle"), ENVIRONMENT)
     assert "binary" in found.files[0].lines[0].text
-    assert (await Ripgrep().grep(tree, GrepQuery("needle", include="data.bin"), ENVIRONMENT)).matches == 0
+    assert (
+        await Ripgrep().grep(tree, GrepQuery("needle", include="data.bin"), ENVIRONMENT)
+    ).matches == 0
 
 
 async def test_the_users_ripgrep_configuration_does_not_apply(tree: Path) -> None:
@@ -206,7 +224,9 @@ async def test_the_users_ripgrep_configuration_does_not_apply(tree: Path) -> Non
     assert (await Ripgrep().grep(tree, GrepQuery("needle"), environment)).matches == 5
 
 
-async def test_an_old_ripgrep_on_the_path_is_passed_over_a_recent_one_is_taken(tmp_path: Path) -> None:
+async def test_an_old_ripgrep_on_the_path_is_passed_over_a_recent_one_is_taken(
+    tmp_path: Path,
+) -> None:
     fake = tmp_path / "rg"
     fake.write_text("#!/bin/sh\necho 'ripgrep 11.0.2 (rev abc)'\n")
     fake.chmod(fake.stat().st_mode | stat.S_IXUSR)
@@ -221,9 +241,15 @@ async def test_a_search_that_takes_too_long_is_ended_and_gives_what_it_found(
     tree: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     slow = tmp_path_factory.mktemp("bin") / "rg"
-    slow.write_text("#!/bin/sh\n[ $1 = --version ] && exec echo ripgrep 14.1\nprintf './old.py\\0'\nexec sleep 900\n")
+    slow.write_text(
+        "#!/bin/sh\n[ $1 = --version ] && exec echo ripgrep 14.1\nprintf './old.py\\0'\nexec sleep 900\n"
+    )
     slow.chmod(0o755)
-    for seconds in (0.2, 2, 20):  # a longer time if the machine was too busy for it to find something
+    for seconds in (
+        0.2,
+        2,
+        20,
+    ):  # a longer time if the machine was too busy for it to find something
         search = Ripgrep(seconds)
         search._path = str(slow)
         found = await search.list_files(tree, None, {"PATH": "/usr/bin:/bin"})
@@ -242,7 +268,10 @@ def test_results_read_the_same_however_the_stream_is_cut(sizes: list[int]) -> No
     for size in [*sizes, len(stream)]:
         reader.feed(rest[:size])
         rest = rest[size:]
-    shown = [(str(hits.path), [(line.number, line.text) for line in hits.lines]) for hits in reader.list_files()]
+    shown = [
+        (str(hits.path), [(line.number, line.text) for line in hits.lines])
+        for hits in reader.list_files()
+    ]
     assert shown == [
         ("/w/a\n.py", [(1, "x"), (2, "y")]),
         ("/w/b", [(10, "z:")]),

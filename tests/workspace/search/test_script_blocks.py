@@ -1,4 +1,6 @@
-"""Blocks of JavaScript and TypeScript in the forms in which people write them: how each is named, and where it ends."""
+"""Blocks of JavaScript and TypeScript in the forms in which people write them: how each is named,
+and where it ends.
+"""
 
 import time
 
@@ -176,9 +178,30 @@ test.each`
         (
             FUNCTIONS,
             ".ts",
-            ["make 1-3", "long 4-9", "Card 10-14", "foo 15-17", "parse 18-20", "Store.bar 21-23", "B 24-26", "C 27-29"],
+            [
+                "make 1-3",
+                "long 4-9",
+                "Card 10-14",
+                "foo 15-17",
+                "parse 18-20",
+                "Store.bar 21-23",
+                "B 24-26",
+                "C 27-29",
+            ],
         ),
-        (OBJECTS, ".js", ["main 1-3", "list 5-7", "get 8-10", "put-it 11-13", "Props 15-17", "one 18-18", "get 20-22"]),
+        (
+            OBJECTS,
+            ".js",
+            [
+                "main 1-3",
+                "list 5-7",
+                "get 8-10",
+                "put-it 11-13",
+                "Props 15-17",
+                "one 18-18",
+                "get 20-22",
+            ],
+        ),
         (
             TESTS,
             ".ts",
@@ -211,8 +234,12 @@ test.each`
         ("test(`a 'b' \"c\"`, () => {\n});\n", ".ts", ["a 'b' \"c\" 1-2"]),
     ],
 )
-def test_each_form_of_a_definition_is_found_below_what_holds_it(text: str, suffix: str, expected: list[str]) -> None:
-    assert [f"{each.name} {each.first_line}-{each.last_line}" for each in list_blocks(text, suffix)] == expected
+def test_each_form_of_a_definition_is_found_below_what_holds_it(
+    text: str, suffix: str, expected: list[str]
+) -> None:
+    assert [
+        f"{each.name} {each.first_line}-{each.last_line}" for each in list_blocks(text, suffix)
+    ] == expected
 
 
 @pytest.mark.parametrize(
@@ -233,7 +260,9 @@ def test_a_name_is_found_as_the_outline_writes_it(text: str, name: str, first: i
     assert [each.first_line for each in find_blocks(list_blocks(text, ".ts"), name)] == [first]
 
 
-@pytest.mark.parametrize("unit", ["a.", "a = (", "a: (", "=>", "a(()", "'", "`", "<a ", "memo(", "each(", "\\", "get "])
+@pytest.mark.parametrize(
+    "unit", ["a.", "a = (", "a: (", "=>", "a(()", "'", "`", "<a ", "memo(", "each(", "\\", "get "]
+)
 def test_no_line_of_a_script_takes_long(unit: str) -> None:
     start = time.process_time()
     list_blocks((unit * 2_000 + "\n") * 5 + ("a(\n" + "\n" * 50) * 20, ".ts")

@@ -17,7 +17,12 @@ from hypothesis import strategies as st
 
 from codeloop.schema.limits import SNAPSHOT_COPY
 from codeloop.workspace.snapshot.object_store import TreeEntry
-from codeloop.workspace.snapshot.restore import Restoration, RestoreResult, find_restorable_entry, restore_entries
+from codeloop.workspace.snapshot.restore import (
+    Restoration,
+    RestoreResult,
+    find_restorable_entry,
+    restore_entries,
+)
 from codeloop.workspace.snapshot.snapshots import Snapshots
 from codeloop.workspace.snapshot.step_recorder import StepChanges, StepRecorder
 from codeloop.workspace.snapshot.stored_trees import TreeChange, list_differences, make_file_diffs
@@ -75,12 +80,17 @@ class Agent:
         return restore_entries(self.snapshots.objects, self.snapshots.root, moves, dry_run=dry_run)
 
     def redo(self) -> RestoreResult:
-        moves = [Restoration(path, changes[0].before, changes[-1].after) for path, changes in self.changes().items()]
+        moves = [
+            Restoration(path, changes[0].before, changes[-1].after)
+            for path, changes in self.changes().items()
+        ]
         return restore_entries(self.snapshots.objects, self.snapshots.root, moves)
 
 
 async def test_undo_and_redo_restore_every_kind_of_change(tmp_path: Path) -> None:
-    root = repository(tmp_path / "work", {**FILES, "run.sh": "x\n", "big": "b" * 3_000_000, "lib/old.py": "old\n"})
+    root = repository(
+        tmp_path / "work", {**FILES, "run.sh": "x\n", "big": "b" * 3_000_000, "lib/old.py": "old\n"}
+    )
     (root / "link").symlink_to("a.txt")
     (root / "secret").write_text("s")
     (root / "secret").chmod(0o600)
@@ -166,7 +176,9 @@ async def test_undo_in_a_folder_of_a_monorepo_and_in_a_submodule(tmp_path: Path)
     before, in_git = visible(root), git_state(root)
     for place in (root, root / "vendor", root / "deep"):
         agent = Agent(place, tmp_path)
-        await agent.shell(f"echo 'int y;' > {root}/vendor/lib.c; rm -rf {root}/deep/er; echo n > {root}/deep/n")
+        await agent.shell(
+            f"echo 'int y;' > {root}/vendor/lib.c; rm -rf {root}/deep/er; echo n > {root}/deep/n"
+        )
         agent.undo()
         if place == root:
             assert visible(root) == before
@@ -175,7 +187,9 @@ async def test_undo_in_a_folder_of_a_monorepo_and_in_a_submodule(tmp_path: Path)
     assert git_state(root) == in_git
 
 
-async def test_steps_of_named_files_do_not_claim_what_the_user_did_meanwhile(tmp_path: Path) -> None:
+async def test_steps_of_named_files_do_not_claim_what_the_user_did_meanwhile(
+    tmp_path: Path,
+) -> None:
     root = repository(tmp_path / "work", FILES)
     agent = Agent(root, tmp_path)
     await agent.shell("true")
@@ -201,7 +215,9 @@ async def test_what_the_user_did_before_a_shell_command_is_not_the_agents(tmp_pa
     assert step.files == (f"{root}/deep/c.txt",)
 
 
-async def test_an_ignored_file_that_a_tool_names_can_be_undone_beside_a_shell_command(tmp_path: Path) -> None:
+async def test_an_ignored_file_that_a_tool_names_can_be_undone_beside_a_shell_command(
+    tmp_path: Path,
+) -> None:
     root = repository(tmp_path / "work", {**FILES, ".gitignore": ".env\n"})
     write(root, {".env": "KEY=1\n"})
     agent = Agent(root, tmp_path)
@@ -220,10 +236,17 @@ async def test_an_ignored_file_that_a_tool_names_can_be_undone_beside_a_shell_co
         assert (root / ".env").read_text() == "KEY=1\n"
 
 
-@pytest.mark.parametrize("command", ["git clean -fdxq", "git reset -q --hard", "rm -rf data a.txt", "> data/x"])
-async def test_a_destructive_command_can_be_undone_with_ignored_files(tmp_path: Path, command: str) -> None:
+@pytest.mark.parametrize(
+    "command", ["git clean -fdxq", "git reset -q --hard", "rm -rf data a.txt", "> data/x"]
+)
+async def test_a_destructive_command_can_be_undone_with_ignored_files(
+    tmp_path: Path, command: str
+) -> None:
     root = repository(tmp_path / "work", {**FILES, ".gitignore": "data\n*.log\n"})
-    write(root, {"data/x": "1", "data/deep/y": "2", "n.log": "3", "untracked": "4", "a.txt": "dirty\n"})
+    write(
+        root,
+        {"data/x": "1", "data/deep/y": "2", "n.log": "3", "untracked": "4", "a.txt": "dirty\n"},
+    )
     before = visible(root)
     agent = Agent(root, tmp_path)
     await agent.shell(command, include_ignored=True)
@@ -244,15 +267,22 @@ open("made.local", "w")
 END"""
 
 
-async def test_small_ignored_files_that_a_script_overwrites_or_removes_can_be_undone(tmp_path: Path) -> None:
+async def test_small_ignored_files_that_a_script_overwrites_or_removes_can_be_undone(
+    tmp_path: Path,
+) -> None:
     root = repository(tmp_path / "work", {**FILES, ".gitignore": "*.db\n*.local\n*.log\n.env\n"})
     small = {name: f"old {name}" for name in ("data.db", "x.local", "y.local", "z.local")}
-    write(root, {**small, ".env": "KEY=1", "n.log": "old", "big.local": "x" * (SNAPSHOT_COPY.value + 1)})
+    write(
+        root,
+        {**small, ".env": "KEY=1", "n.log": "old", "big.local": "x" * (SNAPSHOT_COPY.value + 1)},
+    )
     agent = Agent(root, tmp_path)
     recorder = StepRecorder(agent.snapshots)
     assert not recorder.keeps(root / "data.db"), "nothing was read yet"
     await recorder.record_before()
-    assert {name for name in (*small, ".env", "n.log", "big.local") if recorder.keeps(root / name)} == small.keys()
+    assert {
+        name for name in (*small, ".env", "n.log", "big.local") if recorder.keeps(root / name)
+    } == small.keys()
     await agent.shell(OVERWRITE)
     assert agent.undo().conflicts == ()
     assert {name: (root / name).read_text() for name in small} == small
@@ -263,7 +293,9 @@ async def test_small_ignored_files_that_a_script_overwrites_or_removes_can_be_un
     assert (root / "data.db").read_text() == "the user's"
 
 
-async def test_ignored_trees_that_are_rebuilt_are_left_out_but_for_what_a_tool_writes(tmp_path: Path) -> None:
+async def test_ignored_trees_that_are_rebuilt_are_left_out_but_for_what_a_tool_writes(
+    tmp_path: Path,
+) -> None:
     root = repository(tmp_path / "work", {**FILES, ".gitignore": "node_modules\n*.local\nbuild/\n"})
     write(root, {f"node_modules/p{number}/index.js": "1" for number in range(50)})
     write(root, {"build/x": "1", ".env.local": "KEY=1\n", "node_modules/p1/index.js": "1"})
@@ -271,7 +303,10 @@ async def test_ignored_trees_that_are_rebuilt_are_left_out_but_for_what_a_tool_w
     recorder = StepRecorder(agent.snapshots)
     await recorder.record_before(include_ignored=True)
     await recorder.record_before([root / "node_modules", root / "node_modules/p1/index.js"])
-    write(root, {"node_modules/p1/index.js": "2", ".env.local": "KEY=2\n", "node_modules/p2/index.js": "2"})
+    write(
+        root,
+        {"node_modules/p1/index.js": "2", ".env.local": "KEY=2\n", "node_modules/p2/index.js": "2"},
+    )
     shutil.rmtree(root / "build")
     agent.steps = [await recorded(recorder)]
     assert not agent.steps[0].notes
@@ -282,11 +317,15 @@ async def test_ignored_trees_that_are_rebuilt_are_left_out_but_for_what_a_tool_w
     assert not (root / "build").exists()
 
 
-async def test_without_snapshots_of_the_whole_what_the_file_tools_wrote_can_be_undone(tmp_path: Path) -> None:
+async def test_without_snapshots_of_the_whole_what_the_file_tools_wrote_can_be_undone(
+    tmp_path: Path,
+) -> None:
     root = tmp_path / "home"
     write(root, FILES)
     agent = Agent(root, tmp_path)
-    agent.snapshots = Snapshots(root, tmp_path / "snapshot", {"HOME": str(root), "PATH": os.environ["PATH"]})
+    agent.snapshots = Snapshots(
+        root, tmp_path / "snapshot", {"HOME": str(root), "PATH": os.environ["PATH"]}
+    )
     recorder = StepRecorder(agent.snapshots)
     await recorder.record_before()
     await recorder.record_before([root / "a.txt", root / "new"])
@@ -310,7 +349,9 @@ async def test_contents_that_git_converted_are_not_put_back_as_git_has_them(tmp_
     agent = Agent(root, tmp_path)
     step = await agent.shell("echo agent > b.bat")
     assert any("can't restore them" in note for note in step.notes)
-    assert [each.reason for each in agent.undo().conflicts] == ["its previous content is no longer kept"]
+    assert [each.reason for each in agent.undo().conflicts] == [
+        "its previous content is no longer kept"
+    ]
     assert (root / "b.bat").read_bytes() == b"agent\n"
 
 
@@ -401,7 +442,9 @@ async def _play(root: Path, home: Path, seed: int, actors: Sequence[str]) -> Non
         now = visible(root).get(name, nothing)
         assert now in theirs[name], f"{name} holds {now}, which no user wrote"
     back = restore_entries(
-        agent.snapshots.objects, agent.snapshots.root, [Restoration(m.path, m.desired, m.expected) for m in moves]
+        agent.snapshots.objects,
+        agent.snapshots.root,
+        [Restoration(m.path, m.desired, m.expected) for m in moves],
     )
     assert back.conflicts == ()
     assert visible(root) == state
@@ -409,7 +452,10 @@ async def _play(root: Path, home: Path, seed: int, actors: Sequence[str]) -> Non
 
 @pytest.mark.slow
 @settings(max_examples=scale_examples(12), suppress_health_check=SHARED_FIXTURE_CHECKS)
-@given(seed=st.integers(0, 2**32), actors=st.lists(st.sampled_from(["agent", "user"]), min_size=1, max_size=8))
+@given(
+    seed=st.integers(0, 2**32),
+    actors=st.lists(st.sampled_from(["agent", "user"]), min_size=1, max_size=8),
+)
 async def test_undo_leaves_every_byte_the_agent_did_not_write(seed: int, actors: list[str]) -> None:
     with tempfile.TemporaryDirectory() as name:
         root = repository(Path(name) / "work", {"a": "0\n", "d/a": "1\n"})

@@ -64,7 +64,9 @@ async def test_each_version_of_the_index_is_read(tmp_path: Path, version: str) -
         ("replace", "HEAD^{tree}", "HEAD:deep"),
     ],
 )
-async def test_a_change_that_git_is_told_not_to_show_is_seen(tmp_path: Path, hide: tuple[str, ...]) -> None:
+async def test_a_change_that_git_is_told_not_to_show_is_seen(
+    tmp_path: Path, hide: tuple[str, ...]
+) -> None:
     root = repository(tmp_path / "work", FILES)
     snapshots = snapshots_of(root, tmp_path)
     before = (await taken(snapshots)).tree
@@ -102,7 +104,9 @@ async def test_an_unchanged_state_is_not_looked_at_again(tmp_path: Path) -> None
 
 
 async def test_every_kind_of_change_is_found(tmp_path: Path) -> None:
-    root = repository(tmp_path / "work", {**FILES, "run.sh": "x", "gone": "x", "was/file": "x", "link": "x"})
+    root = repository(
+        tmp_path / "work", {**FILES, "run.sh": "x", "gone": "x", "was/file": "x", "link": "x"}
+    )
     snapshots = snapshots_of(root, tmp_path)
     await taken(snapshots)
     write(root, {"a.txt": "A\n", "new/file": "new"})
@@ -130,12 +134,28 @@ async def test_a_change_of_the_same_size_in_the_same_instant_is_found(tmp_path: 
 
 async def test_ignored_files_are_left_out_as_git_does(tmp_path: Path) -> None:
     root = repository(
-        tmp_path / "work", {".gitignore": "*.log\n/out/\n!keep.log\n", "kept.log": "tracked", "sub/.gitignore": "own\n"}
+        tmp_path / "work",
+        {
+            ".gitignore": "*.log\n/out/\n!keep.log\n",
+            "kept.log": "tracked",
+            "sub/.gitignore": "own\n",
+        },
     )
     git(root, "add", "-f", "kept.log")
     git(root, "commit", "-q", "-m", "forced")
     (root / ".git/info/exclude").write_text("private\n")
-    write(root, {"x.log": "", "keep.log": "", "out/x": "", "sub/own": "", "own": "", "private": "", "sub/out/x": ""})
+    write(
+        root,
+        {
+            "x.log": "",
+            "keep.log": "",
+            "out/x": "",
+            "sub/own": "",
+            "own": "",
+            "private": "",
+            "sub/out/x": "",
+        },
+    )
     snapshots = snapshots_of(root, tmp_path)
     found = names_in(snapshots, (await taken(snapshots)).tree)
     git(root, "add", "-A")
@@ -149,11 +169,23 @@ async def test_ignored_files_are_left_out_as_git_does(tmp_path: Path) -> None:
 async def test_folders_of_packages_are_left_out_where_nothing_ignores_them(tmp_path: Path) -> None:
     root = repository(tmp_path / "work", {"a.txt": "a", "node_modules/own/index.js": "tracked"})
     write(
-        root, {"node_modules/p/index.js": "", "app/.venv/lib/x.py": "", "src/__pycache__/a.pyc": "", "dist/new.js": ""}
+        root,
+        {
+            "node_modules/p/index.js": "",
+            "app/.venv/lib/x.py": "",
+            "src/__pycache__/a.pyc": "",
+            "dist/new.js": "",
+        },
     )
     snapshots = snapshots_of(root, tmp_path)
-    assert names_in(snapshots, (await taken(snapshots)).tree) == ["a.txt", "dist/new.js", "node_modules/own/index.js"]
-    write(root, {"node_modules/own/index.js": "changed", "node_modules/q/index.js": "", "b.txt": ""})
+    assert names_in(snapshots, (await taken(snapshots)).tree) == [
+        "a.txt",
+        "dist/new.js",
+        "node_modules/own/index.js",
+    ]
+    write(
+        root, {"node_modules/own/index.js": "changed", "node_modules/q/index.js": "", "b.txt": ""}
+    )
     found = names_in(snapshots, (await taken(snapshots)).tree)
     assert found == ["a.txt", "b.txt", "dist/new.js", "node_modules/own/index.js"]
 
@@ -207,7 +239,9 @@ async def test_the_repository_and_its_work_tree_are_not_touched(tmp_path: Path) 
     assert everything(root) == before
 
 
-async def test_pipes_sockets_loops_and_large_files_are_listed_and_do_not_block(tmp_path: Path) -> None:
+async def test_pipes_sockets_loops_and_large_files_are_listed_and_do_not_block(
+    tmp_path: Path,
+) -> None:
     root = repository(tmp_path / "work", FILES)
     os.mkfifo(root / "pipe")
     with socket.socket(socket.AF_UNIX) as sock:
@@ -222,7 +256,9 @@ async def test_pipes_sockets_loops_and_large_files_are_listed_and_do_not_block(t
         state = await taken(snapshots)
     assert {each.path for each in state.omitted} == {"pipe", "socket", "huge"}
     assert {"loop", "up"} < set(names_in(snapshots, state.tree))
-    size = sum(path.stat().st_size for path in snapshots.objects.folder.rglob("*") if path.is_file())
+    size = sum(
+        path.stat().st_size for path in snapshots.objects.folder.rglob("*") if path.is_file()
+    )
     assert size < 100_000
 
 
@@ -238,7 +274,9 @@ async def test_an_unreadable_folder_is_listed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("place", ["/", "home", "above"])
-async def test_a_home_or_everything_is_not_taken_and_that_is_said_once(tmp_path: Path, place: str) -> None:
+async def test_a_home_or_everything_is_not_taken_and_that_is_said_once(
+    tmp_path: Path, place: str
+) -> None:
     home = tmp_path / "users" / "me"
     home.mkdir(parents=True)
     root = {"/": Path("/"), "home": home, "above": home.parent}[place]
@@ -250,7 +288,9 @@ async def test_a_home_or_everything_is_not_taken_and_that_is_said_once(tmp_path:
     assert str(root) in first.reason
 
 
-async def test_a_scan_is_waited_for_unless_the_disk_is_stuck(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_scan_is_waited_for_unless_the_disk_is_stuck(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     root = repository(tmp_path / "work", FILES)
     snapshots = snapshots_of(root, tmp_path)
     stuck_disk = threading.Event()
@@ -261,7 +301,11 @@ async def test_a_scan_is_waited_for_unless_the_disk_is_stuck(tmp_path: Path, mon
 
     try:
         with add_audit(hold), monkeypatch.context() as short:
-            short.setattr(file_jobs, "SNAPSHOT_STALLED", Limit("snapshot.stalled", 3, "count", "for this test"))
+            short.setattr(
+                file_jobs,
+                "SNAPSHOT_STALLED",
+                Limit("snapshot.stalled", 3, "count", "for this test"),
+            )
             short.setattr(file_jobs, "_POLL_SECONDS", 0.001)
             for _ in range(2):
                 skipped = await snapshots.take()
@@ -278,7 +322,9 @@ async def test_a_scan_is_waited_for_unless_the_disk_is_stuck(tmp_path: Path, mon
     assert (await taken(snapshots)).tree == git(root, "rev-parse", "HEAD^{tree}").strip()
 
 
-async def test_a_scan_that_the_end_of_the_program_stops_is_continued_by_the_next(tmp_path: Path) -> None:
+async def test_a_scan_that_the_end_of_the_program_stops_is_continued_by_the_next(
+    tmp_path: Path,
+) -> None:
     root = repository(tmp_path / "work", {f"d{number}/f": str(number) for number in range(40)})
     past = time.time() - 100
     for path in root.rglob("f"):
@@ -295,11 +341,17 @@ async def test_a_scan_that_the_end_of_the_program_stops_is_continued_by_the_next
 
     def close_half_way(event: str, arguments: tuple[Any, ...]) -> None:
         nonlocal count
-        if event == "os.scandir" and threading.current_thread().name == "snapshot" and str(root) in str(arguments):
+        if (
+            event == "os.scandir"
+            and threading.current_thread().name == "snapshot"
+            and str(root) in str(arguments)
+        ):
             count += 1
             if count == 20:
                 started = threading.Event()
-                loop.call_soon_threadsafe(lambda: (closing.append(loop.create_task(first.close())), started.set()))
+                loop.call_soon_threadsafe(
+                    lambda: (closing.append(loop.create_task(first.close())), started.set())
+                )
                 # The task sets the mark in its first step.
                 started.wait()
                 while not first.is_closing:
@@ -319,7 +371,8 @@ async def test_a_scan_that_the_end_of_the_program_stops_is_continued_by_the_next
 
     with add_audit(record_read):
         state = await taken(again)
-    # Files of the repository are clean by its index; of the new ones only those are read again that were young then.
+    # Files of the repository are clean by its index; of the new ones only those are read
+    # again that were young then.
     assert not [name for name in read if "/d" in name.removeprefix(str(root))]
     assert len(read) < 100
     git(root, "add", "-A")
@@ -329,7 +382,9 @@ async def test_a_scan_that_the_end_of_the_program_stops_is_continued_by_the_next
 async def test_a_tree_without_bounds_is_refused_once_with_what_can_be_done(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(scanner, "SNAPSHOT_FILES", Limit("snapshot.files", 10, "count", "for this test"))
+    monkeypatch.setattr(
+        scanner, "SNAPSHOT_FILES", Limit("snapshot.files", 10, "count", "for this test")
+    )
     root = repository(tmp_path / "work", {**FILES, **{f"e{number}/x": "" for number in range(5)}})
     snapshots = snapshots_of(root, tmp_path)
     first, second = await snapshots.take(), await snapshots.take()
@@ -378,7 +433,13 @@ async def test_nothing_of_the_repository_is_executed(tmp_path: Path) -> None:
     script = tmp_path / "trap.sh"
     script.write_text(f"#!/bin/sh\ntouch {trap}\ncat\n")
     script.chmod(0o755)
-    for key in ("core.fsmonitor", "filter.x.clean", "filter.x.smudge", "filter.x.process", "diff.external"):
+    for key in (
+        "core.fsmonitor",
+        "filter.x.clean",
+        "filter.x.smudge",
+        "filter.x.process",
+        "diff.external",
+    ):
         git(root, "config", key, str(script))
     git(root, "config", "core.hooksPath", str(tmp_path))
     git(root, "config", "core.sshCommand", str(script))
@@ -387,7 +448,9 @@ async def test_nothing_of_the_repository_is_executed(tmp_path: Path) -> None:
     snapshots = snapshots_of(root, tmp_path)
     state = await taken(snapshots)
     deep = git(root, "rev-parse", "HEAD:deep/c.txt").strip()
-    snapshots.objects.copy_shared([deep], {**ENVIRONMENT, "GIT_EXTERNAL_DIFF": str(script)}, lambda _: None)
+    snapshots.objects.copy_shared(
+        [deep], {**ENVIRONMENT, "GIT_EXTERNAL_DIFF": str(script)}, lambda _: None
+    )
     await snapshots.close()
     assert snapshots.objects.read_blob(deep) == b"c\n"
     assert "embedded/HEAD" in names_in(snapshots, state.tree)
@@ -430,7 +493,9 @@ async def test_a_broken_table_is_made_anew(tmp_path: Path) -> None:
     assert (await taken(snapshots_of(root, tmp_path))).tree == state.tree
 
 
-async def test_a_watched_work_tree_gives_the_same_trees(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_watched_work_tree_gives_the_same_trees(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     few = scanner.SNAPSHOT_WATCH.__class__("snapshot.watch", 2, "count", "for this test")
     monkeypatch.setattr(scanner, "SNAPSHOT_WATCH", few)
     root = repository(tmp_path / "work", {**FILES, "m/n/o": "1", "q/r": "2"})
@@ -480,6 +545,8 @@ async def test_the_store_is_private_and_a_real_git_directory(tmp_path: Path) -> 
     await taken(snapshots)
     folder = snapshots.objects.folder
     assert folder.stat().st_mode & 0o077 == 0
-    assert not any(path.stat().st_mode & 0o077 for path in (folder / "objects").rglob("*") if path.is_file())
+    assert not any(
+        path.stat().st_mode & 0o077 for path in (folder / "objects").rglob("*") if path.is_file()
+    )
     git(root, f"--git-dir={folder}", "fsck", "--no-dangling")
     assert git_state(root) == before

@@ -88,5 +88,13 @@ async def recorded(recorder: StepRecorder) -> StepChanges:
 
 def names_in(snapshots: Snapshots, tree: str) -> list[str]:
     """Return the paths in a tree, as git itself reads it."""
-    shown = git(snapshots.root, f"--git-dir={snapshots.objects.folder}", "ls-tree", "-r", "-z", "--name-only", tree)
+    shown = git(
+        snapshots.root,
+        f"--git-dir={snapshots.objects.folder}",
+        "ls-tree",
+        "-r",
+        "-z",
+        "--name-only",
+        tree,
+    )
     return sorted(name for name in shown.split("\0") if name)

@@ -32,9 +32,13 @@ def test_what_can_not_be_run_is_refused(tmp_path: Path, asked: CreatePty, messag
         choose_program(asked, tmp_path, ENVIRONMENT)
 
 
-def test_a_shell_is_a_login_shell_and_another_program_gets_its_arguments_as_they_are(tmp_path: Path) -> None:
+def test_a_shell_is_a_login_shell_and_another_program_gets_its_arguments_as_they_are(
+    tmp_path: Path,
+) -> None:
     def run(command: str | None, *args: str) -> tuple[str, ...]:
-        return choose_program(CreatePty(command=command, args=list(args)), tmp_path, ENVIRONMENT).args
+        return choose_program(
+            CreatePty(command=command, args=list(args)), tmp_path, ENVIRONMENT
+        ).args
 
     assert run(None) == ("-l",)
     assert run("/bin/sh") == run("sh") == ("-l",)
@@ -45,7 +49,11 @@ def test_a_shell_is_a_login_shell_and_another_program_gets_its_arguments_as_they
 def test_the_size_of_our_own_terminal_is_not_handed_on(tmp_path: Path) -> None:
     inherited = {**ENVIRONMENT, "COLUMNS": "40", "LINES": "10", "TERM": "dumb"}
     environment = choose_program(CreatePty(env={"LINES": "3"}), tmp_path, inherited).environment
-    assert (environment.get("COLUMNS"), environment["LINES"], environment["TERM"]) == (None, "3", "xterm-256color")
+    assert (environment.get("COLUMNS"), environment["LINES"], environment["TERM"]) == (
+        None,
+        "3",
+        "xterm-256color",
+    )
 
 
 def executable(path: Path) -> str:

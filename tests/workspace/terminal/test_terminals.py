@@ -11,7 +11,13 @@ import pytest
 
 from codeloop.kit.processes import list_processes
 from codeloop.schema.api.pty import CreatePty
-from codeloop.schema.bounds.server import PTY_AHEAD, PTY_CLIENT_WAIT, PTY_COUNT, PTY_KEPT, PTY_WATCHERS
+from codeloop.schema.bounds.server import (
+    PTY_AHEAD,
+    PTY_CLIENT_WAIT,
+    PTY_COUNT,
+    PTY_KEPT,
+    PTY_WATCHERS,
+)
 from codeloop.schema.wire import replace
 from codeloop.workspace.terminal import terminal_output
 from codeloop.workspace.terminal.shell_choice import choose_program
@@ -32,7 +38,9 @@ class Table:
 
     async def open(self, *command: str, **environment: str) -> Terminal:
         asked = CreatePty(command=command[0], args=list(command[1:]), env=environment)
-        return await self.terminals.open(choose_program(asked, self.folder, ENVIRONMENT), self._exited)
+        return await self.terminals.open(
+            choose_program(asked, self.folder, ENVIRONMENT), self._exited
+        )
 
     async def script(self, text: str) -> Terminal:
         return await self.open("/usr/bin/env", "sh", "-c", text)
@@ -97,7 +105,9 @@ def numbers(path: Path) -> list[int]:
     return [int(word) for word in path.read_text().split()] if path.exists() else []
 
 
-async def test_what_is_typed_reaches_the_program_and_what_it_prints_the_client(tmp_path: Path) -> None:
+async def test_what_is_typed_reaches_the_program_and_what_it_prints_the_client(
+    tmp_path: Path,
+) -> None:
     async with table(tmp_path) as desk:
         terminal = await desk.open("cat")
         seen = Seen(terminal.watch())
@@ -112,7 +122,11 @@ async def test_the_program_stands_in_the_directory_with_the_environment(tmp_path
         seen = Seen(
             (
                 await desk.open(
-                    "/usr/bin/env", "sh", "-c", 'pwd; echo "$TERM $MINE"; tty; cut -d" " -f8 /proc/$$/stat', MINE="x"
+                    "/usr/bin/env",
+                    "sh",
+                    "-c",
+                    'pwd; echo "$TERM $MINE"; tty; cut -d" " -f8 /proc/$$/stat',
+                    MINE="x",
                 )
             ).watch()
         )
@@ -124,7 +138,9 @@ async def test_the_program_stands_in_the_directory_with_the_environment(tmp_path
 
 async def test_a_size_reaches_the_program(tmp_path: Path) -> None:
     async with table(tmp_path) as desk:
-        terminal = await desk.script("trap 'stty size' WINCH; stty size; while sleep 0.02; do :; done")
+        terminal = await desk.script(
+            "trap 'stty size' WINCH; stty size; while sleep 0.02; do :; done"
+        )
         seen = Seen(terminal.watch())
         await seen.until("24 80")
         terminal.resize(50, 132)
@@ -168,7 +184,9 @@ async def test_a_signal_counts_as_128_more(tmp_path: Path) -> None:
 
 async def test_a_program_that_lets_go_of_its_terminal_can_take_it_up_again(tmp_path: Path) -> None:
     async with table(tmp_path) as desk:
-        terminal = await desk.script("exec <&- >&- 2>&-; sleep 0.2; echo again >/dev/tty; sleep 0.1")
+        terminal = await desk.script(
+            "exec <&- >&- 2>&-; sleep 0.2; echo again >/dev/tty; sleep 0.1"
+        )
         assert await Seen(terminal.watch()).rest() == "again\r\n"
         assert await desk.exit(terminal) == 0
 
@@ -239,7 +257,13 @@ async def test_a_late_client_gets_what_was_printed_from_its_cursor_on(tmp_path: 
         await terminal.send_input(b"one\n")
         await first.until("one\r\none\r\n")
         assert first.watcher.position == 10
-        for cursor, replay in ((None, "one\r\none\r\n"), (0, "one\r\none\r\n"), (5, "one\r\n"), (-1, ""), (99, "")):
+        for cursor, replay in (
+            (None, "one\r\none\r\n"),
+            (0, "one\r\none\r\n"),
+            (5, "one\r\n"),
+            (-1, ""),
+            (99, ""),
+        ):
             late = terminal.watch(cursor)
             assert "".join(late.replay()) == replay
             assert late.position == 10
@@ -266,7 +290,9 @@ async def test_half_a_character_at_the_end_is_shown_as_one_that_is_wrong(tmp_pat
 
 async def test_a_megabyte_is_typed_without_loss(tmp_path: Path) -> None:
     async with table(tmp_path) as desk:
-        terminal = await desk.script("stty raw -echo; echo ready; head -c 1048576 | cksum; sleep 0.05")
+        terminal = await desk.script(
+            "stty raw -echo; echo ready; head -c 1048576 | cksum; sleep 0.05"
+        )
         seen = Seen(terminal.watch())
         await seen.until("ready")
         data = bytes(index * 7 % 251 for index in range(1024)) * 1024
@@ -310,7 +336,9 @@ async def test_a_flood_leaves_time_for_others_and_keeps_only_the_newest(tmp_path
 
 
 @pytest.mark.slow
-async def test_a_program_waits_for_its_quickest_client_and_the_slow_one_is_dropped(tmp_path: Path) -> None:
+async def test_a_program_waits_for_its_quickest_client_and_the_slow_one_is_dropped(
+    tmp_path: Path,
+) -> None:
     async with table(tmp_path) as desk:
         terminal = await desk.script("read -r go; yes | head -c 2000000; echo done; read -r go")
         slow, quick = terminal.watch(), terminal.watch()
@@ -325,7 +353,9 @@ async def test_a_program_waits_for_its_quickest_client_and_the_slow_one_is_dropp
 
 
 @pytest.mark.slow
-async def test_a_program_waits_for_a_client_only_for_a_while(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_program_waits_for_a_client_only_for_a_while(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(terminal_output, "PTY_CLIENT_WAIT", replace(PTY_CLIENT_WAIT, value=600_000))
     async with table(tmp_path) as desk:
         terminal = await desk.script("read -r go; yes | head -c 4000000; touch done; read -r go")

@@ -35,7 +35,10 @@ async def tree(tmp_path: Path) -> AsyncIterator[TreeWatch]:
 
 async def told(tree: TreeWatch) -> set[tuple[str, str]]:
     async with asyncio.timeout(60):
-        return {(str(event.path.relative_to(tree._root)), event.kind) for event in await tree.wait_for_changes()}
+        return {
+            (str(event.path.relative_to(tree._root)), event.kind)
+            for event in await tree.wait_for_changes()
+        }
 
 
 async def test_files_that_appear_change_and_go_are_told_each_once(tree: TreeWatch) -> None:
@@ -56,7 +59,15 @@ async def test_a_file_that_is_replaced_has_changed(tree: TreeWatch) -> None:
 
 
 async def test_what_is_ignored_is_not_told(tree: TreeWatch) -> None:
-    for name in ("build/x", "node_modules/x/y", "own/x", "a.log", "a.tmp", "src/made.c", ".git/index"):
+    for name in (
+        "build/x",
+        "node_modules/x/y",
+        "own/x",
+        "a.log",
+        "a.tmp",
+        "src/made.c",
+        ".git/index",
+    ):
         (tree._root / name).write_text("x")
     (tree._root / "keep.log").write_text("x")
     assert await told(tree) == {("keep.log", "add")}
@@ -87,7 +98,9 @@ async def test_the_branch_is_told(tree: TreeWatch) -> None:
 
 
 def make_deep_folders(parent: Path, *, names: int) -> None:
-    """Make folders in each other whose names have 200 characters, of which the innermost paths are too long to open."""
+    """Make folders in each other whose names have 200 characters,
+    of which the innermost paths are too long to open.
+    """
     folder = os.open(parent, os.O_RDONLY)
     for _ in range(names):
         os.mkdir("d" * 200, dir_fd=folder)
@@ -106,7 +119,9 @@ async def test_a_folder_whose_path_is_too_long_leaves_the_others_watched(tree: T
     other.close()
 
 
-async def test_a_new_folder_whose_path_is_too_long_leaves_the_others_watched(tree: TreeWatch) -> None:
+async def test_a_new_folder_whose_path_is_too_long_leaves_the_others_watched(
+    tree: TreeWatch,
+) -> None:
     make_deep_folders(tree._root, names=30)
     (tree._root / "src" / "new.py").write_text("x")
     assert await told(tree) == {("src/new.py", "add")}

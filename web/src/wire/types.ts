@@ -49,6 +49,7 @@ export interface TurnFacts {
   lostFiles?: string[];
   lostCount?: number;
   unrecorded?: string[];
+  falseClaims?: string[];
 }
 
 export interface Message {

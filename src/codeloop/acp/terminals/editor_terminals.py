@@ -1,4 +1,6 @@
-"""`EditorTerminals`: runs commands outside the sandbox in the editor's own terminals, with `--editor-terminal`."""
+"""`EditorTerminals`: runs commands outside the sandbox in the editor's own terminals,
+with `--editor-terminal`.
+"""
 
 import asyncio
 from contextlib import suppress
@@ -25,8 +27,13 @@ class EditorTerminals:
         self._buffers = buffers
 
     async def run(self, command: EditorCommand) -> EditorCommandResult | None:
-        """Run a command until it ends or times out; None: the editor offers none. Raises RpcError."""
-        connection, session_id = self._buffers.connection, self._buffers.choose_session_id(command.session_id)
+        """Run a command until it ends or times out; None: the editor offers none.
+        Raises RpcError.
+        """
+        connection, session_id = (
+            self._buffers.connection,
+            self._buffers.choose_session_id(command.session_id),
+        )
         if connection is None or session_id is None or not self.is_offered:
             return None
         program, *arguments = command.arguments
@@ -36,7 +43,9 @@ class EditorTerminals:
                 "sessionId": session_id,
                 "command": program,
                 "args": arguments,
-                "env": [{"name": name, "value": value} for name, value in command.variables.items()],
+                "env": [
+                    {"name": name, "value": value} for name, value in command.variables.items()
+                ],
                 "cwd": str(command.directory),
                 "outputByteLimit": EDITOR_OUTPUT.value,
             },
@@ -55,7 +64,9 @@ class EditorTerminals:
             try:
                 async with asyncio.timeout(command.timeout):
                     # The protocol does not report new output, so it is polled.
-                    while not (await asyncio.wait({exit_task}, timeout=EDITOR_OUTPUT_POLL.seconds))[0]:
+                    while not (await asyncio.wait({exit_task}, timeout=EDITOR_OUTPUT_POLL.seconds))[
+                        0
+                    ]:
                         command.show(terminal_id, await _read_output(connection, terminal))
                 exit_status = exit_task.result()
             except TimeoutError:
@@ -65,7 +76,8 @@ class EditorTerminals:
             output = await _read_output(connection, terminal)
             # The editor keeps showing a terminal after its release.
             await _request(connection, "terminal/release", terminal)
-        # A cancelled task can't wait for answers any more; and of an editor that refuses to wait, none matters.
+        # A cancelled task can't wait for answers any more;
+        # and of an editor that refuses to wait, none matters.
         except (asyncio.CancelledError, RpcError):
             connection.post("terminal/kill", terminal)
             connection.post("terminal/release", terminal)
@@ -85,7 +97,9 @@ class EditorTerminals:
 
 
 async def _request(connection: EditorConnection, method: str, terminal: JSON) -> Any:
-    """Return the answer to a request about a terminal; None: the editor refuses it, or does not answer in time."""
+    """Return the answer to a request about a terminal;
+    None: the editor refuses it, or does not answer in time.
+    """
     with suppress(RpcError, TimeoutError):
         async with asyncio.timeout(EDITOR_ANSWER.seconds):
             return await connection.request(method, terminal)

@@ -1,4 +1,6 @@
-"""`ProtocolVersion`: the interface of the classes that convert messages to a version of the protocol."""
+"""`ProtocolVersion`: the interface of the classes that convert messages to
+a version of the protocol.
+"""
 
 from typing import Protocol
 
@@ -10,14 +12,17 @@ class ProtocolVersion(Protocol):
 
     number: int
     is_prompt_answered_at_once: bool
-    """True: `session/prompt` is answered when the prompt is stored. False: when the turn has ended."""
+    """True: `session/prompt` is answered when the prompt is stored.
+    False: when the turn has ended.
+    """
     shows_terminals: bool
     """Whether the editor shows the output of commands in terminals."""
 
     def build_initialize_result(self, sign_in: JSON | None, info: JSON) -> JSON:
         """Build the result of `initialize`.
 
-        `sign_in`: the method to sign in with; None: the editor supports none. `info`: the name and version of codeloop.
+        `sign_in`: the method to sign in with; None: the editor supports none.
+        `info`: the name and version of codeloop.
         """
         ...
 
@@ -30,7 +35,9 @@ class ProtocolVersion(Protocol):
         ...
 
     def make_diff_content(self, metadata: JSON, directory: str) -> list[JSON]:
-        """Convert the file changes of a call to content. `directory`: the base of relative paths."""
+        """Convert the file changes of a call to content.
+        `directory`: the base of relative paths.
+        """
         ...
 
     def build_permission_request(
@@ -38,13 +45,18 @@ class ProtocolVersion(Protocol):
     ) -> JSON:
         """Build the fields of a permission request, without its options.
 
-        `title`: the question. `details`: further text. `diffs`: the changes of files, as `make_diff_content` returns
-        them. `call`: the tool call without content. `directory`: where the call works.
+        `title`: the question. `details`: further text. `diffs`: the changes of files, as
+        `make_diff_content` returns them. `call`: the tool call without content.
+        `directory`: where the call works.
         """
         ...
 
-    def begin_terminal(self, terminal_id: str, command: str, directory: str, /) -> tuple[list[JSON], JSON]:
-        """Return the updates that create a call's terminal, to send before the call, and fields to add to the call."""
+    def begin_terminal(
+        self, terminal_id: str, command: str, directory: str, /
+    ) -> tuple[list[JSON], JSON]:
+        """Return the updates that create a call's terminal, to send before the call,
+        and fields to add to the call.
+        """
         ...
 
     def extend_terminal(self, terminal_id: str, text: str, *, is_whole: bool) -> JSON:

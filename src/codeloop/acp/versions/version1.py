@@ -13,8 +13,9 @@ _SESSION_FEATURES = ("list", "delete", "resume", "close", "fork", "additionalDir
 class Version1:
     """Writes messages in version 1.
 
-    A terminal of version 1 runs its command itself, outside the sandbox. So the output of our commands is shown with
-    `terminal_output`, an extension of the protocol by Zed and others, if the editor's capabilities name it in `_meta`.
+    A terminal of version 1 runs its command itself, outside the sandbox. So the output of our
+    commands is shown with `terminal_output`, an extension of the protocol by Zed and others, if the
+    editor's capabilities name it in `_meta`.
     """
 
     number = 1
@@ -39,10 +40,15 @@ class Version1:
         }
 
     def convert_update(self, update: JSON) -> JSON | None:
-        """Return the update unchanged; a plan without its cancelled entries, which version 1 does not know."""
+        """Return the update unchanged; a plan without its cancelled entries,
+        which version 1 does not know.
+        """
         if update["sessionUpdate"] == "plan":
             entries: list[JSON] = update["entries"]
-            return {**update, "entries": [entry for entry in entries if entry["status"] != "cancelled"]}
+            return {
+                **update,
+                "entries": [entry for entry in entries if entry["status"] != "cancelled"],
+            }
         return update
 
     def convert_session_state(self, state: JSON) -> JSON:
@@ -64,16 +70,28 @@ class Version1:
         del directory
         # A request has no text of its own in version 1.
         details_content = [make_code_content(details)] if details.strip() else []
-        return {"toolCall": {"title": title, **call, "content": [make_text_content(title), *diffs, *details_content]}}
+        return {
+            "toolCall": {
+                "title": title,
+                **call,
+                "content": [make_text_content(title), *diffs, *details_content],
+            }
+        }
 
-    def begin_terminal(self, terminal_id: str, _command: str, directory: str, /) -> tuple[list[JSON], JSON]:
+    def begin_terminal(
+        self, terminal_id: str, _command: str, directory: str, /
+    ) -> tuple[list[JSON], JSON]:
         """Return no update, and the field of the call that makes the editor show a terminal."""
         return [], {"_meta": {"terminal_info": {"terminal_id": terminal_id, "cwd": directory}}}
 
     def extend_terminal(self, terminal_id: str, text: str, *, is_whole: bool) -> JSON:
-        """Return an update of the call. Sent output can't be replaced: `is_whole` adds a gap line before the text."""
+        """Return an update of the call. Sent output can't be replaced: `is_whole` adds
+        a gap line before the text.
+        """
         data = _GAP_MARK + text if is_whole else text
-        return _make_call_update(terminal_id, {"terminal_output": {"terminal_id": terminal_id, "data": data}})
+        return _make_call_update(
+            terminal_id, {"terminal_output": {"terminal_id": terminal_id, "data": data}}
+        )
 
     def end_terminal(self, terminal_id: str, code: int | None, signal: str | None) -> JSON:
         """Return an update of the call with the exit code or the signal."""

@@ -1,4 +1,6 @@
-"""`Version2`: converts messages to the draft of version 2, which `codeloop acp --protocol 2` allows."""
+"""`Version2`: converts messages to the draft of version 2,
+which `codeloop acp --protocol 2` allows.
+"""
 
 from base64 import b64encode
 from typing import Any, cast
@@ -15,9 +17,14 @@ _NO_FILE = "/dev/null"
 def convert_capabilities(draft: DraftCapabilities) -> ClientCapabilities:
     """Convert capabilities to version 1's form.
 
-    Updates that are optional in version 1 alone are set. `fs` and `terminal` are not: the draft has nothing like them.
+    Updates that are optional in version 1 alone are set.
+    `fs` and `terminal` are not: the draft has nothing like them.
     """
-    auth = AuthSupport(terminal=True) if draft.auth is not None and draft.auth.terminal is not None else None
+    auth = (
+        AuthSupport(terminal=True)
+        if draft.auth is not None and draft.auth.terminal is not None
+        else None
+    )
     return ClientCapabilities(
         auth=auth, elicitation=draft.elicitation, session=SessionSupport(notices={}, compaction={})
     )
@@ -51,7 +58,9 @@ class Version2:
         }
 
     def convert_update(self, update: JSON) -> JSON | None:
-        """Return the update in version 2's form. Mode updates are omitted: modes are options in version 2."""
+        """Return the update in version 2's form. Mode updates are omitted: modes
+        are options in version 2.
+        """
         match update["sessionUpdate"]:
             case "tool_call":
                 return {**update, "sessionUpdate": "tool_call_update"}
@@ -59,9 +68,17 @@ class Version2:
                 plan = {"type": "items", "planId": _PLAN_ID, "entries": update["entries"]}
                 return {"sessionUpdate": "plan_update", "plan": plan}
             case "config_option_update":
-                return {**update, **self.convert_session_state({"configOptions": update["configOptions"]})}
+                return {
+                    **update,
+                    **self.convert_session_state({"configOptions": update["configOptions"]}),
+                }
             case "available_commands_update":
-                return {**update, "availableCommands": [_convert_command(each) for each in update["availableCommands"]]}
+                return {
+                    **update,
+                    "availableCommands": [
+                        _convert_command(each) for each in update["availableCommands"]
+                    ],
+                }
             case "current_mode_update":
                 return None
             case _:
@@ -81,7 +98,13 @@ class Version2:
             git_patches.append(_make_git_patch(path, operation, hunks))
         if not changes:
             return []
-        return [{"type": "diff", "changes": changes, "patch": {"format": "git_patch", "text": "".join(git_patches)}}]
+        return [
+            {
+                "type": "diff",
+                "changes": changes,
+                "patch": {"format": "git_patch", "text": "".join(git_patches)},
+            }
+        ]
 
     def build_permission_request(
         self, *, title: str, details: str, diffs: list[JSON], call: JSON, directory: str
@@ -90,24 +113,51 @@ class Version2:
         arguments = cast("JSON", call.get("rawInput") or {})
         command = arguments.get("command")
         if isinstance(command, str) and command and call.get("kind") == "execute":
-            subject: JSON = {"type": "command", "command": command, "cwd": directory, "toolCallId": call["toolCallId"]}
+            subject: JSON = {
+                "type": "command",
+                "command": command,
+                "cwd": directory,
+                "toolCallId": call["toolCallId"],
+            }
         else:
-            call_fields = {key: call[key] for key in ("toolCallId", "title", "kind", "rawInput") if key in call}
-            subject = {"type": "tool_call", "toolCall": {**call_fields, **({"content": diffs} if diffs else {})}}
-        return {"title": title, **({"description": details} if details.strip() else {}), "subject": subject}
+            call_fields = {
+                key: call[key] for key in ("toolCallId", "title", "kind", "rawInput") if key in call
+            }
+            subject = {
+                "type": "tool_call",
+                "toolCall": {**call_fields, **({"content": diffs} if diffs else {})},
+            }
+        return {
+            "title": title,
+            **({"description": details} if details.strip() else {}),
+            "subject": subject,
+        }
 
-    def begin_terminal(self, terminal_id: str, command: str, directory: str, /) -> tuple[list[JSON], JSON]:
+    def begin_terminal(
+        self, terminal_id: str, command: str, directory: str, /
+    ) -> tuple[list[JSON], JSON]:
         """Return the update that creates the terminal, and no further field of the call."""
         return [
-            {"sessionUpdate": "terminal_update", "terminalId": terminal_id, "command": command, "cwd": directory}
+            {
+                "sessionUpdate": "terminal_update",
+                "terminalId": terminal_id,
+                "command": command,
+                "cwd": directory,
+            }
         ], {}
 
     def extend_terminal(self, terminal_id: str, text: str, *, is_whole: bool) -> JSON:
-        """Return the update with one more chunk; `is_whole`: the update that replaces the terminal's output."""
+        """Return the update with one more chunk; `is_whole`: the update that replaces
+        the terminal's output.
+        """
         # Output is base64, as it may hold bytes that are not text.
         data = b64encode(text.encode()).decode()
         if is_whole:
-            return {"sessionUpdate": "terminal_update", "terminalId": terminal_id, "output": {"data": data}}
+            return {
+                "sessionUpdate": "terminal_update",
+                "terminalId": terminal_id,
+                "output": {"data": data},
+            }
         return {"sessionUpdate": "terminal_output_chunk", "terminalId": terminal_id, "data": data}
 
     def end_terminal(self, terminal_id: str, code: int | None, signal: str | None) -> JSON:
@@ -128,26 +178,33 @@ def _find_operation(hunks: str) -> str:
 def _make_git_patch(path: str, operation: str, hunks: str) -> str:
     """Make the patch of one file, with the headers that git writes."""
     name = _quote_path(path)
-    mode = {"add": "new file mode 100644\n", "delete": "deleted file mode 100644\n"}.get(operation, "")
+    mode = {"add": "new file mode 100644\n", "delete": "deleted file mode 100644\n"}.get(
+        operation, ""
+    )
     old_name = _NO_FILE if operation == "add" else name
     new_name = _NO_FILE if operation == "delete" else name
     return f"diff --git {name} {name}\n{mode}--- {old_name}\n+++ {new_name}\n{hunks}"
 
 
 def _quote_path(path: str) -> str:
-    """Return a path as git writes it in patches: quoted and escaped if it has unusual characters."""
+    """Return a path as git writes it in patches: quoted and escaped if it
+    has unusual characters.
+    """
     if path.isascii() and path.isprintable() and not set(path) & {'"', "\\"}:
         return path
     # git escapes bytes, not characters, by three octal digits: `é` is written `\303\251`.
     characters = (
-        chr(byte) if 0x20 <= byte < 0x7F and byte not in b'"\\' else f"\\{byte:03o}" for byte in path.encode()
+        chr(byte) if 0x20 <= byte < 0x7F and byte not in b'"\\' else f"\\{byte:03o}"
+        for byte in path.encode()
     )
     return f'"{"".join(characters)}"'
 
 
 def _convert_option(option: JSON) -> JSON:
     # The entries are values, or groups of values.
-    entries = [_rename_key(entry, "group", "groupId") for entry in cast("list[Any]", option["options"])]
+    entries = [
+        _rename_key(entry, "group", "groupId") for entry in cast("list[Any]", option["options"])
+    ]
     return {**_rename_key(option, "id", "configId"), "options": entries}
 
 

@@ -1,4 +1,6 @@
-"""The text and reasoning of a streaming answer: shown at once, checkpointed now and then, stored when complete."""
+"""The text and reasoning of a streaming answer: shown at once, checkpointed now and then,
+stored when complete.
+"""
 
 import time
 
@@ -13,7 +15,9 @@ from codeloop.store.store import Store
 
 
 class AnswerDraft:
-    """Folds deltas into parts. At most one part is open; a new block or type closes it and opens the next."""
+    """Folds deltas into parts. At most one part is open;
+    a new block or type closes it and opens the next.
+    """
 
     def __init__(self, store: Store, session_id: str, message_id: str) -> None:
         self._store = store
@@ -50,12 +54,16 @@ class AnswerDraft:
             self._add(delta)
 
     def adopt_part(self, part_id: str) -> None:
-        """Add a part made elsewhere (a started call) to this attempt, so that a restart removes it."""
+        """Add a part made elsewhere (a started call) to this attempt,
+        so that a restart removes it.
+        """
         self._drop_stale()
         self._part_ids.append(part_id)
 
     def restart(self) -> None:
-        """Start a new attempt: earlier parts are removed as soon as something new comes, and stay if nothing does."""
+        """Start a new attempt: earlier parts are removed as soon as something new comes,
+        and stay if nothing does.
+        """
         self.close()
         self._stale_part_ids += self._part_ids
         self._part_ids = []
@@ -66,7 +74,9 @@ class AnswerDraft:
             return
         part = self._build_part()
         start = part.time.start if part.time else now_ms()
-        self._store.append(make_part_updated(replace(part, time=Span(start=start, end=max(now_ms(), start)))))
+        self._store.append(
+            make_part_updated(replace(part, time=Span(start=start, end=max(now_ms(), start))))
+        )
         self._open_part = None
 
     def _start(self, part_type: type[TextPart] | type[ReasoningPart], block: int) -> None:
@@ -85,7 +95,9 @@ class AnswerDraft:
         self._stored_at = time.monotonic()
 
     def _add(self, delta: str) -> None:
-        """Show a piece of the open part at once; store the part now and then, for the case of a crash."""
+        """Show a piece of the open part at once; store the part now and then,
+        for the case of a crash.
+        """
         part = self._open_part
         if part is None:
             return

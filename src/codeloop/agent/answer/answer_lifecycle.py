@@ -39,11 +39,15 @@ def make_answer(engine: Engine, session_id: str, prompt: UserMessage) -> Assista
         path=MessagePath(cwd=str(engine.workspace.directory), root=str(engine.workspace.root)),
         cost=0,
         tokens=NO_TOKENS,
-        time=AssistantTime(created=choose_creation_time(engine.store.read_context(session_id), now_ms())),
+        time=AssistantTime(
+            created=choose_creation_time(engine.store.read_context(session_id), now_ms())
+        ),
     )
 
 
-def make_finish_part(info: AssistantMessage, reason: str, changes: StepChanges | None) -> StepFinishPart:
+def make_finish_part(
+    info: AssistantMessage, reason: str, changes: StepChanges | None
+) -> StepFinishPart:
     """Return the part that ends a step. `changes`: of files; None: none were recorded."""
     return StepFinishPart(
         id=new_id("prt"),
@@ -69,8 +73,8 @@ def store_finish(
 ) -> None:
     """Store how the step ended, the session's new sums, and `extra_events`, in one transaction.
 
-    `continues`: another step follows, as after calls. The stored reason is made to fit it: the loop decides by that
-    reason, and the service's may contradict it.
+    `continues`: another step follows, as after calls. The stored reason is made to fit it: the loop
+    decides by that reason, and the service's may contradict it.
     """
     info = usage.add_to(info)
     reason = finished.reason
@@ -89,14 +93,19 @@ def store_finish(
     )
     finish = make_finish_part(info, reason, changes)
     usage.store_sums(
-        engine.store, info.session_id, make_part_updated(finish), make_message_updated(info), *extra_events
+        engine.store,
+        info.session_id,
+        make_part_updated(finish),
+        make_message_updated(info),
+        *extra_events,
     )
     if finished.error is not None:
         show_error(engine, info.session_id, finished.error)
 
 
 class InterruptionGuard:
-    """Guards the block that writes an answer: when it raises, the answer is closed as interrupted, with the error.
+    """Guards the block that writes an answer: when it raises, the answer is closed as interrupted,
+    with the error.
 
     `usage`: what the request has used until then.
     """
@@ -110,7 +119,10 @@ class InterruptionGuard:
         """Do nothing: only the end of the block counts."""
 
     def __exit__(
-        self, error_type: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
+        self,
+        error_type: type[BaseException] | None,
+        error: BaseException | None,
+        _: TracebackType | None,
     ) -> None:
         """Store the end, if the block raised."""
         if error is None:
@@ -125,6 +137,8 @@ class InterruptionGuard:
             store.append(*make_closing_events(info, parts, reason))
         else:
             self._usage.store_sums(
-                store, info.session_id, *make_closing_events(self._usage.add_to(info), parts, reason)
+                store,
+                info.session_id,
+                *make_closing_events(self._usage.add_to(info), parts, reason),
             )
         show_error(self._engine, info.session_id, reason)

@@ -32,9 +32,9 @@ _MAX_CHANGES = 2_000
 
 
 async def collect_facts(
-    engine: Engine, session_id: str, turn: Sequence[Entry], earlier: Sequence[Entry]
+    engine: Engine, session_id: str, turn: Sequence[Entry], earlier: Sequence[Entry], answer: str
 ) -> TurnFacts:
-    """Return the facts of a turn. `earlier`: the entries before it."""
+    """Return the facts of a turn. `earlier`: the entries before it. `answer`: its last text."""
     entries = add_subagents(engine, session_id, turn)
     parts = [part for entry in entries for part in entry.parts]
     start = engine.services.ref_states.pop(session_id, None)
@@ -47,7 +47,11 @@ async def collect_facts(
         git = describe_ref_changes(start, end)
         states = [start, *([end] if end is not None else [])]
     checks = _judge_checks(parts, str(engine.workspace.directory))
-    facts = TurnFacts(files=0, additions=0, deletions=0, checks=checks, git=git)
+    earlier_parts = [part for entry in earlier for part in entry.parts]
+    claims = _list_false_claims(parts, earlier_parts, str(engine.workspace.directory), answer)
+    facts = TurnFacts(
+        files=0, additions=0, deletions=0, checks=checks, git=git, false_claims=claims
+    )
     snapshots = engine.snapshots
     if snapshots is None or not any(isinstance(part, PatchPart) for part in parts):
         has_commands = any(
@@ -62,7 +66,7 @@ async def collect_facts(
         )
         return replace(facts, files=len(_list_edited(parts)), unrecorded=unknown)
     # What the model wrote in earlier turns is not the user's own work.
-    patches = (part for entry in earlier for part in entry.parts if isinstance(part, PatchPart))
+    patches = (part for part in earlier_parts if isinstance(part, PatchPart))
     names = {file.removeprefix(f"{snapshots.root}/") for part in patches for file in part.files}
     compared = await snapshots.jobs.run_job(
         lambda: _compare(snapshots, entries, states, names), SNAPSHOT_COMPARE
@@ -75,6 +79,7 @@ async def collect_facts(
         compared,
         checks=facts.checks,
         git=facts.git,
+        false_claims=claims,
         lost_files=tuple(_name_some(compared.lost_files)),
     )
 
@@ -124,8 +129,8 @@ def _compare(
 def _find_lost_files(
     changes: Sequence[TreeChange], states: "Sequence[RefState]", own_files: Collection[str]
 ) -> list[str]:
-    """Return the files whose uncommitted content is gone:
-    removed, or put back to what a commit has.
+    """Return the files whose uncommitted content is gone: removed,
+    or put back to what a commit has.
 
     `states`: before the turn, and after it.
     """
@@ -182,3 +187,11 @@ def _judge_checks(parts: Iterable[Part], root: str) -> CheckState:
     from codeloop.agent.checks.check_runs import describe_state
 
     return describe_state(parts, root)
+
+
+def _list_false_claims(
+    parts: Sequence[Part], earlier: Sequence[Part], root: str, answer: str
+) -> tuple[str, ...]:
+    from codeloop.agent.checks.unfinished import list_contradictions
+
+    return list_contradictions(parts, earlier, root, answer)

@@ -15,4 +15,6 @@ def fall_back(engine: Engine, move: FallBack) -> None:
     model = ModelRef(provider_id=provider_id, model_id=model_id)
     engine.store.append(make_message_updated(replace(move.user, model=model)))
     text = f"{move.model} takes over from {format_model_ref(move.user.model)}, which failed: {move.reason}"
-    engine.store.publish_live(ToastShown(properties=Toast(message=text, variant="warning", title="Another model")))
+    engine.store.publish_live(
+        ToastShown(properties=Toast(message=text, variant="warning", title="Another model"))
+    )

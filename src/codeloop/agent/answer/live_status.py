@@ -1,4 +1,6 @@
-"""Shows clients the live status of a turn: working, waiting to try again, or failed with an error."""
+"""Shows clients the live status of a turn: working, waiting to try again,
+or failed with an error.
+"""
 
 import asyncio
 import logging
@@ -22,7 +24,9 @@ _LOG = logging.getLogger("codeloop.agent")
 
 def show_status(engine: Engine, session_id: str, status: Status) -> None:
     """Show every client what a session is doing."""
-    engine.store.publish_live(StatusChanged(properties=SessionState(session_id=session_id, status=status)))
+    engine.store.publish_live(
+        StatusChanged(properties=SessionState(session_id=session_id, status=status))
+    )
 
 
 def show_error(engine: Engine, session_id: str, error: MessageError) -> None:
@@ -30,11 +34,15 @@ def show_error(engine: Engine, session_id: str, error: MessageError) -> None:
     if _LOG.hasHandlers():
         level = logging.INFO if isinstance(error, MessageAbortedError) else logging.ERROR
         _LOG.log(level, "%s: turn failed: %s", session_id, describe_failure(error))
-    engine.store.publish_live(SessionErrored(properties=SessionFailure(session_id=session_id, error=error)))
+    engine.store.publish_live(
+        SessionErrored(properties=SessionFailure(session_id=session_id, error=error))
+    )
 
 
 class RetryStatus:
-    """Shows that a request waits to be sent again, until its time has come or an event of its answer arrives."""
+    """Shows that a request waits to be sent again, until its time has come or an
+    event of its answer arrives.
+    """
 
     def __init__(self, engine: Engine, session_id: str) -> None:
         self._engine = engine
@@ -45,8 +53,17 @@ class RetryStatus:
     def begin(self, event: RetryScheduled) -> None:
         """Show the wait, and log what went wrong."""
         if _LOG.hasHandlers():
-            _LOG.warning("%s: request failed, attempt %d follows: %s", self._session_id, event.attempt, event.message)
-        show_status(self._engine, self._session_id, Retry(attempt=event.attempt, message=event.message, next=event.at))
+            _LOG.warning(
+                "%s: request failed, attempt %d follows: %s",
+                self._session_id,
+                event.attempt,
+                event.message,
+            )
+        show_status(
+            self._engine,
+            self._session_id,
+            Retry(attempt=event.attempt, message=event.message, next=event.at),
+        )
         self._is_waiting = True
         delay = event.at - now_ms()
         if delay > 0:

@@ -1,4 +1,6 @@
-"""Reminders for turns that end too early: the model is asked to continue, or to say why it stops."""
+"""Reminders for turns that end too early: the model is asked to continue,
+or to say why it stops.
+"""
 
 import itertools
 import re
@@ -37,7 +39,9 @@ QUESTION_REMINDER = (
     "is, and go on.</system-reminder>"
 )
 UNANSWERED_MESSAGE = "The answer is a question, and nobody was there to answer it. Reply with: codeloop run -c MESSAGE"
-UNFINISHED_WORK_REMINDER = "<system-reminder>You ended, but {problem}. Go on, or say why you stop.</system-reminder>"
+UNFINISHED_WORK_REMINDER = (
+    "<system-reminder>You ended, but {problem}. Go on, or say why you stop.</system-reminder>"
+)
 ENDED_REMINDER = "<system-reminder>{ends}</system-reminder>"
 """Tells how commands in the background ended."""
 _ENDED_START = "<system-reminder>bash_"
@@ -46,7 +50,10 @@ _UNFINISHED_WORK_START = UNFINISHED_WORK_REMINDER.partition("{")[0]
 _MAX_CHECK_REMINDERS = 3
 # The length of the end of an answer in which an announcement is searched for.
 _ANSWER_END_CHARS = 300
-# Matches a last sentence that announces a next step ("Now I'll run the tests."). Weak models end with one.
+# A shorter answer claims nothing.
+_MIN_CLAIM_CHARS = 12
+# Matches a last sentence that announces a next step ("Now I'll run the tests.").
+# Weak models end with one.
 _ANNOUNCED = (
     r"(?i)(?:^|[.!:\n]\s*)(?:(?:first|next|now|then|so)\b[, ]*)?"
     r"(?:i['\u2019]?ll|i will|i['\u2019]m going to|i am going to|let me)\s+"
@@ -63,7 +70,8 @@ _TEXT_CALL = (
 
 
 async def stop_or_remind(engine: Engine, session_id: str, stop: Stop) -> Stop | None:
-    """Return how a turn ends, with what it did to tests; None: it continues, after a reminder or a prompt that came.
+    """Return how a turn ends, with what it did to tests;
+    None: it continues, after a reminder or a prompt that came.
 
     Where a user is there, who saw what the turn did, only an empty answer is worth a reminder.
     """
@@ -87,19 +95,31 @@ async def stop_or_remind(engine: Engine, session_id: str, stop: Stop) -> Stop | 
     if stop.reason == "done":
         root = str(engine.workspace.directory)
         todos = engine.store.list_todos(session_id)
-        reminder = find_reminder(entries, todos, review, root, is_attended=is_attended, has_user=has_user)
+        reminder = find_reminder(
+            entries, todos, review, root, is_attended=is_attended, has_user=has_user
+        )
         if reminder is not None:
             store_reminder(engine, session_id, reminder)
             return None
         stop = _refuse_empty(engine, entries[-1]) or stop
-        if stop.reason == "done" and has_user and not is_attended and _ends_with_question(entries, turn):
+        if (
+            stop.reason == "done"
+            and has_user
+            and not is_attended
+            and _ends_with_question(entries, turn)
+        ):
             stop = replace(stop, reason="question", message=UNANSWERED_MESSAGE)
-    if not has_calls:
+    answer = _read_answer(entries[-1])
+    if not has_calls and not _claims_change(answer):
         return stop
-    # Imported late: a turn without calls has no facts.
+    # Imported late: a turn without calls has no facts, unless it claims something.
     from codeloop.agent.answer.end_facts import collect_facts, store_facts
 
-    facts = await collect_facts(engine, session_id, turn, entries[: len(entries) - len(turn)])
+    facts = await collect_facts(
+        engine, session_id, turn, entries[: len(entries) - len(turn)], answer
+    )
+    if not has_calls and not facts.false_claims:
+        return stop
     if stop.has_unchecked_edits and facts.checks == "none":
         facts = replace(facts, checks="not run")
     store_facts(engine, turn, facts)
@@ -110,8 +130,20 @@ def _read_answer(entry: Entry) -> str:
     return next((part.text for part in reversed(entry.parts) if isinstance(part, TextPart)), "")
 
 
+def _claims_change(answer: str) -> bool:
+    """Return whether an answer says that something was changed."""
+    if len(answer) < _MIN_CLAIM_CHARS:
+        return False
+    # Imported late: its patterns take long to compile.
+    from codeloop.agent.checks.claims import claims_change
+
+    return claims_change(answer)
+
+
 def _is_question(text: str, turn: Sequence[Entry]) -> bool:
-    """Return whether an answer only asks the user how to go on, in a turn that has changed nothing."""
+    """Return whether an answer only asks the user how to go on,
+    in a turn that has changed nothing.
+    """
     if "?" not in text and "\uff1f" not in text:
         return False
     # Imported late: its patterns take long to compile.
@@ -133,16 +165,26 @@ def _ends_with_question(entries: Sequence[Entry], turn: Sequence[Entry]) -> bool
     was_told = not {QUESTION_REMINDER, ANNOUNCED_STEP_REMINDER}.isdisjoint(reminders)
     has_called = any(isinstance(part, ToolPart) for entry in turn for part in entry.parts)
     is_offer = not has_called and re.search(_OFFER, text[-_ANSWER_END_CHARS:]) is not None
-    return was_told and isinstance(last.info, AssistantMessage) and (_is_question(text, turn) or is_offer)
+    return (
+        was_told
+        and isinstance(last.info, AssistantMessage)
+        and (_is_question(text, turn) or is_offer)
+    )
 
 
 def _refuse_empty(engine: Engine, last: Entry) -> Stop | None:
-    """Store an error in an answer that is empty again after its reminder, and return the stop; None: it says something.
+    """Store an error in an answer that is empty again after its reminder, and return the stop;
+    None: it says something.
 
     Nobody who waits for an answer must take this for a turn that is done.
     """
     info = last.info
-    if not isinstance(info, AssistantMessage) or info.summary or info.finish != "stop" or not _is_empty(last):
+    if (
+        not isinstance(info, AssistantMessage)
+        or info.summary
+        or info.finish != "stop"
+        or not _is_empty(last)
+    ):
         return None
     message = f"{info.provider_id}/{info.model_id} answered twice with nothing. Try again, or choose another model."
     error = APIError(data=APIErrorData(message=message, is_retryable=False))
@@ -152,7 +194,9 @@ def _refuse_empty(engine: Engine, last: Entry) -> Stop | None:
 
 def _is_empty(entry: Entry) -> bool:
     """Return whether an answer has neither text nor calls."""
-    return not any(isinstance(p, ToolPart) or (isinstance(p, TextPart) and p.text.strip()) for p in entry.parts)
+    return not any(
+        isinstance(p, ToolPart) or (isinstance(p, TextPart) and p.text.strip()) for p in entry.parts
+    )
 
 
 def store_reminder(engine: Engine, session_id: str, reminder: str) -> None:
@@ -178,15 +222,22 @@ def find_reminder(
     is_attended: bool,
     has_user: bool,
 ) -> str | None:
-    """Return the reminder that follows the last answer; None if nothing is unfinished, or a reminder said so already.
+    """Return the reminder that follows the last answer; None if nothing is unfinished, or a
+    reminder said so already.
 
-    `review`: of the turn; None: the turn has no calls, or a user attends it. `root`: the session's directory.
+    `review`: of the turn; None: the turn has no calls, or a user attends it.
+    `root`: the session's directory.
     `has_user`: whether its prompts are a user's, not those of an agent to its subagent.
 
-    A check that did not pass is the exception: its reminder comes again after new calls, up to `_MAX_CHECK_REMINDERS`.
+    A check that did not pass is the exception: its reminder comes again after new calls,
+    up to `_MAX_CHECK_REMINDERS`.
     """
     last = entries[-1]
-    if not isinstance(last.info, AssistantMessage) or last.info.summary or last.info.finish != "stop":
+    if (
+        not isinstance(last.info, AssistantMessage)
+        or last.info.summary
+        or last.info.finish != "stop"
+    ):
         return None
     turn, reminders = find_turn(entries)
     if _is_empty(last):
@@ -203,24 +254,52 @@ def find_reminder(
         return ANNOUNCED_STEP_REMINDER
     if has_user and QUESTION_REMINDER not in reminders and _is_question(text, turn):
         return QUESTION_REMINDER
-    other_reminders = {EMPTY_ANSWER_REMINDER, ANNOUNCED_STEP_REMINDER, TEXT_CALL_REMINDER, QUESTION_REMINDER}
-    earlier = [each for each in reminders if each not in other_reminders and not each.startswith(_ENDED_START)]
+    other_reminders = {
+        EMPTY_ANSWER_REMINDER,
+        ANNOUNCED_STEP_REMINDER,
+        TEXT_CALL_REMINDER,
+        QUESTION_REMINDER,
+    }
+    earlier = [
+        each
+        for each in reminders
+        if each not in other_reminders and not each.startswith(_ENDED_START)
+    ]
     if earlier:
-        # A reminder of another kind, such as that a goal is not reached: whoever sent it decides how the turn goes on.
+        # A reminder of another kind, such as that a goal is not reached: whoever sent it
+        # decides how the turn goes on.
         has_other_kind = any(not each.startswith(_UNFINISHED_WORK_START) for each in earlier)
         if has_other_kind or len(earlier) >= _MAX_CHECK_REMINDERS or not _has_new_calls(turn):
             return None
+    parts_before = [part for entry in entries[: len(entries) - len(turn)] for part in entry.parts]
     if review is None:
-        return None
+        return _find_empty_claim(text, parts_before, reminders) if _claims_change(text) else None
     from codeloop.agent.checks.unfinished import list_unfinished
 
-    parts_before = [part for entry in entries[: len(entries) - len(turn)] for part in entry.parts]
-    unfinished = list_unfinished(review, parts_before, root, [] if earlier else todos, text, reminders)
+    unfinished = list_unfinished(
+        review, parts_before, root, [] if earlier else todos, text, reminders
+    )
     return UNFINISHED_WORK_REMINDER.format(problem="; ".join(unfinished)) if unfinished else None
 
 
+def _find_empty_claim(text: str, earlier: Sequence[Part], reminders: Sequence[str]) -> str | None:
+    """Return the reminder for an answer without any call that says that something was changed;
+    None: it had one.
+    """
+    from codeloop.agent.checks.unfinished import list_false_claims
+
+    problems = [
+        each
+        for each in list_false_claims([], earlier, [], text)
+        if not any(each in old for old in reminders)
+    ]
+    return UNFINISHED_WORK_REMINDER.format(problem="; ".join(problems)) if problems else None
+
+
 def read_turn_entries(engine: Engine, session_id: str) -> Sequence[Entry]:
-    """Return the entries of a session that hold those of its turn whole, also where a summary stands in the turn."""
+    """Return the entries of a session that hold those of its turn whole,
+    also where a summary stands in the turn.
+    """
     entries = engine.store.read_context(session_id).entries
     turn, _ = find_turn(entries)
     if any(isinstance(part, CompactionPart) for entry in turn for part in entry.parts):
@@ -230,7 +309,8 @@ def read_turn_entries(engine: Engine, session_id: str) -> Sequence[Entry]:
 
 
 def find_turn(entries: Sequence[Entry]) -> tuple[list[Entry], list[str]]:
-    """Return the entries of the turn, from the user's last prompt on, and the texts of the reminders among them.
+    """Return the entries of the turn, from the user's last prompt on,
+    and the texts of the reminders among them.
 
     Reminders, summaries and other prompts of the program do not begin a turn.
     """
@@ -241,13 +321,17 @@ def find_turn(entries: Sequence[Entry]) -> tuple[list[Entry], list[str]]:
         if isinstance(entry.info, UserMessage):
             if begins_turn(entry.info, entry.parts):
                 break
-            reminders += [text for part in entry.parts if (text := _find_reminder_text(part)) is not None]
+            reminders += [
+                text for part in entry.parts if (text := _find_reminder_text(part)) is not None
+            ]
     return turn[::-1], reminders
 
 
 def _has_new_calls(turn: Sequence[Entry]) -> bool:
     """Return whether calls were made since the last reminder."""
-    since = itertools.takewhile(lambda entry: not isinstance(entry.info, UserMessage), reversed(turn))
+    since = itertools.takewhile(
+        lambda entry: not isinstance(entry.info, UserMessage), reversed(turn)
+    )
     return any(isinstance(part, ToolPart) for entry in since for part in entry.parts)
 
 

@@ -1,6 +1,7 @@
 """Counts a request's tokens and cost: as its service reports, else estimated from bytes and images.
 
-What is counted goes to the ledger of the store: an estimate when the request is sent, then what is known of it.
+What is counted goes to the ledger of the store: an estimate when the request is sent,
+then what is known of it.
 """
 
 import time
@@ -46,7 +47,9 @@ TOKENS_PER_IMAGE = 1_500
 
 
 class TokenEstimate:
-    """Estimates how many tokens the requests of a conversation hold; each time, only what is new is counted."""
+    """Estimates how many tokens the requests of a conversation hold;
+    each time, only what is new is counted.
+    """
 
     def __init__(self) -> None:
         self._messages = GrowingSum(_count_message_bytes)
@@ -55,13 +58,16 @@ class TokenEstimate:
     def estimate(self, request: ModelRequest) -> int:
         """Estimate how many tokens a request holds, from its bytes and images."""
         size = (
-            _count_bytes(request.system) + self._tools.update(request.tools) + self._messages.update(request.messages)
+            _count_bytes(request.system)
+            + self._tools.update(request.tools)
+            + self._messages.update(request.messages)
         )
         return size // BYTES_PER_TOKEN
 
 
 class Usage:
-    """Counts one request while its answer streams, and adds what it used to the session's sums, never twice.
+    """Counts one request while its answer streams, and adds what it used to the session's sums,
+    never twice.
 
     An attempt that is made again after an error counts as well: its tokens are paid for.
     """
@@ -102,14 +108,25 @@ class Usage:
         tokens = replace(NO_TOKENS, input=self._estimated_input)
         tokens = replace(tokens, estimated=tokens.input or None)
         cost = self._prices.compute_cost(tokens)
-        self._entry, self._updated_at = ledger.begin(replace(request, cost=cost, tokens=tokens)), time.monotonic()
+        self._entry, self._updated_at = (
+            ledger.begin(replace(request, cost=cost, tokens=tokens)),
+            time.monotonic(),
+        )
 
     def count_event(self, event: ModelEvent) -> None:
         """Count an event of the answer."""
         match event:
-            case TextDelta(text=text) | ReasoningDelta(text=text) | CallDelta(text=text) | CallStarted(name=text):
+            case (
+                TextDelta(text=text)
+                | ReasoningDelta(text=text)
+                | CallDelta(text=text)
+                | CallStarted(name=text)
+            ):
                 self._streamed_bytes += len(text) if text.isascii() else _count_bytes(text)
-                if self._entry is not None and time.monotonic() - self._updated_at >= CHECKPOINT_INTERVAL.seconds:
+                if (
+                    self._entry is not None
+                    and time.monotonic() - self._updated_at >= CHECKPOINT_INTERVAL.seconds
+                ):
                     self._update_entry(self._entry)
             case UsageUpdate(tokens=tokens):
                 is_first = not self._reported.all
@@ -129,7 +146,8 @@ class Usage:
                 # A request that failed before it cost anything does not show what a request costs.
                 if self._budget is not None and self._request.session_id:
                     self._budget.end_call(
-                        self._request.session_id, self.cost if self._is_complete or self.cost else None
+                        self._request.session_id,
+                        self.cost if self._is_complete or self.cost else None,
                     )
             case _:
                 pass
@@ -157,7 +175,9 @@ class Usage:
     @property
     def cost(self) -> float:
         """Dollars for all attempts."""
-        return self._prices.compute_cost(self.tokens) + self._prices.compute_cost(self._earlier_attempts)
+        return self._prices.compute_cost(self.tokens) + self._prices.compute_cost(
+            self._earlier_attempts
+        )
 
     @property
     def total_tokens(self) -> Tokens:
@@ -170,7 +190,8 @@ class Usage:
         return replace(info, cost=self.cost, tokens=self.tokens, retried=earlier_attempts)
 
     def store_sums(self, store: Store, session_id: str, *events: StoredEvent) -> None:
-        """Add what was used since the last call to the sums of the session and its parents, and settle the ledger.
+        """Add what was used since the last call to the sums of the session and its parents,
+        and settle the ledger.
 
         The answer has ended, or is given up. `events` are stored in the same transaction.
         """
@@ -179,9 +200,14 @@ class Usage:
         new_cost, new_tokens = cost - self._stored_cost, tokens.plus(self._stored_tokens, -1)
 
         def make_events() -> list[StoredEvent]:
-            # Within the transaction, so that what is paid for and what was paid are stored together.
+            # Within the transaction, so that what is paid for and what was paid
+            # are stored together.
             self._settle(cost, tokens)
-            sums = make_sum_events(store, session_id, new_cost, new_tokens) if new_cost or new_tokens.all else []
+            sums = (
+                make_sum_events(store, session_id, new_cost, new_tokens)
+                if new_cost or new_tokens.all
+                else []
+            )
             return [*events, *sums]
 
         store.append_made_events(make_events)
@@ -189,7 +215,9 @@ class Usage:
         self._stored_cost, self._stored_tokens = cost, tokens
 
     def settle_entry(self) -> None:
-        """Store in the ledger what the request has cost in all, where no session has sums to add it to."""
+        """Store in the ledger what the request has cost in all,
+        where no session has sums to add it to.
+        """
         self._settle(self.cost, self.total_tokens)
         self._entry = None
 
@@ -220,11 +248,15 @@ def start_usage(
 ) -> Usage:
     """Start to count a request of a session that is about to be sent, and add it to the ledger.
 
-    `message_id`: the message that its answer becomes; "": it becomes none. `estimate`: see `Usage`. Raises StoreError
-    if the ledger can't be written: then nothing may be spent.
+    `message_id`: the message that its answer becomes; "": it becomes none. `estimate`: see `Usage`.
+    Raises StoreError if the ledger can't be written: then nothing may be spent.
     """
     usage = Usage(info.prices, request, engine.turn_settings.shared_budget, estimate)
-    session = engine.store.read_context(session_id).session if message_id else engine.store.find_session(session_id)
+    session = (
+        engine.store.read_context(session_id).session
+        if message_id
+        else engine.store.find_session(session_id)
+    )
     root_id = session_id
     if session is not None and session.parent_id is not None:
         *_, root = engine.store.walk_ancestors(session.id)
@@ -242,8 +274,12 @@ def start_usage(
     return usage
 
 
-def make_sum_events(store: Store, session_id: str | None, cost: float, tokens: Tokens) -> list[StoredEvent]:
-    """Return the events that add dollars and tokens to the sums of a session and its parents; None: of no session."""
+def make_sum_events(
+    store: Store, session_id: str | None, cost: float, tokens: Tokens
+) -> list[StoredEvent]:
+    """Return the events that add dollars and tokens to the sums of a session and its parents;
+    None: of no session.
+    """
     events: list[StoredEvent] = []
     while session_id is not None and (session := store.find_session(session_id)) is not None:
         time = replace(session.time, updated=now_ms())
@@ -265,7 +301,10 @@ def _count_message_bytes(message: ModelMessage) -> int:
             case ImagePiece():
                 size += TOKENS_PER_IMAGE * BYTES_PER_TOKEN
             case (
-                TextPiece(text=text) | ReasoningPiece(text=text) | ResultPiece(output=text) | CallPiece(arguments=text)
+                TextPiece(text=text)
+                | ReasoningPiece(text=text)
+                | ResultPiece(output=text)
+                | CallPiece(arguments=text)
             ):
                 size += _count_bytes(text)
     return size

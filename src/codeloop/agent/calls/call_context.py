@@ -1,4 +1,6 @@
-"""The context of a running call: how a tool asks for permission, reports progress, and starts subagents."""
+"""The context of a running call: how a tool asks for permission, reports progress,
+and starts subagents.
+"""
 
 import asyncio
 from collections.abc import Sequence
@@ -25,8 +27,9 @@ from codeloop.workspace.snapshot.step_recorder import Recorder
 class FirstQuestion(Struct):
     """The first permission question of a call.
 
-    `is_waiting`: it waits for the answer, so nothing has been done yet; None: it has not asked. `repeat_need`: the need
-    of a call that repeats earlier ones, asked together with the first of its own needs.
+    `is_waiting`: it waits for the answer, so nothing has been done yet; None: it has not asked.
+    `repeat_need`: the need of a call that repeats earlier ones,
+    asked together with the first of its own needs.
     """
 
     is_waiting: bool | None = None
@@ -56,16 +59,26 @@ class CachedRules:
 
 
 class CallContext:
-    """The ToolContext of one call. `recorder`: records what it is about to change; None: that is not recorded."""
+    """The ToolContext of one call. `recorder`: records what it is about to change;
+    None: that is not recorded.
+    """
 
-    def __init__(self, engine: Engine, agent: Agent, part: ToolPart, recorder: Recorder | None = None) -> None:
+    def __init__(
+        self, engine: Engine, agent: Agent, part: ToolPart, recorder: Recorder | None = None
+    ) -> None:
         self.session_id = part.session_id
         self.message_id = part.message_id
         self.call_id = part.call_id
         self.workspace = engine.workspace
         call = QuestionTool(message_id=part.message_id, call_id=part.call_id)
         self.session = CallSession(
-            engine.store, part.session_id, call, self._judge, engine.hooks, self._list_denials, self._find_tool_denial
+            engine.store,
+            part.session_id,
+            call,
+            self._judge,
+            engine.hooks,
+            self._list_denials,
+            self._find_tool_denial,
         )
         self._engine = engine
         self._rules = CachedRules(engine, part.session_id, agent)
@@ -83,9 +96,11 @@ class CallContext:
         return self._engine.services
 
     async def ask(self, *needs: Need) -> bool:
-        """Wait until all needs are allowed, with one question for all of them. Raises Denied, Rejected.
+        """Wait until all needs are allowed, with one question for all of them.
+        Raises Denied, Rejected.
 
-        Returns whether a user was asked: then the files behind the needs may have changed meanwhile.
+        Returns whether a user was asked: then the files behind the needs may
+        have changed meanwhile.
         """
         if (repeat_need := self.first_question.repeat_need) is not None:
             # It comes first and shows what the call would do: one question covers all needs.
@@ -109,17 +124,22 @@ class CallContext:
             # The answer may have taken days, and the rules may have changed meanwhile.
             self._rules.forget()
         self.first_question.is_waiting = False
-        # A need that names no files may write any: what it changes must not be reported as changed by others.
+        # A need that names no files may write any: what it changes must not be reported
+        # as changed by others.
         if any(need.writes is not None and need.writes.files is None for need in needs):
             self.workspace.read_log.begin_own_change(self.session_id)
             self._record_references()
         for need in needs:
             if self._recorder is not None and need.writes is not None:
-                await self._recorder.record_before(need.writes.files, include_ignored=need.writes.ignored)
+                await self._recorder.record_before(
+                    need.writes.files, include_ignored=need.writes.ignored
+                )
         return was_asked
 
     def _record_references(self) -> None:
-        """Record the repository's references before the turn's first command: its end tells what moved."""
+        """Record the repository's references before the turn's first command:
+        its end tells what moved.
+        """
         if self.session_id not in self.services.ref_states:
             # Imported late: many turns run no command.
             from codeloop.workspace.git.ref_state import read_ref_state
@@ -127,10 +147,14 @@ class CallContext:
             self.services.ref_states[self.session_id] = read_ref_state(self.workspace.root)
 
     def _judge(self, permission: str, patterns: Sequence[str]) -> dict[str, Action]:
-        """Return the action of the rules on each pattern, judged alone; allowed patterns are left out."""
+        """Return the action of the rules on each pattern, judged alone;
+        allowed patterns are left out.
+        """
         rules = self._rules.current
         barred: dict[str, Action] = {
-            each: "deny" for each in patterns if rules.find_barrier(Need(permission=permission, patterns=(each,)))
+            each: "deny"
+            for each in patterns
+            if rules.find_barrier(Need(permission=permission, patterns=(each,)))
         }
         return judge_patterns(permission, patterns, rules.lists) | barred
 
@@ -143,12 +167,16 @@ class CallContext:
         return find_tool_denial(tool, self._rules.current.lists, traits)
 
     def report(self, *, title: str | None = None, metadata: JSON | None = None) -> None:
-        """Show progress to every client, once in PROGRESS_INTERVAL: of the reports in between only the last one."""
+        """Show progress to every client, once in PROGRESS_INTERVAL: of the reports in
+        between only the last one.
+        """
         state = self._part.state
         if not isinstance(state, ToolStateRunning):
             return
         all_metadata = {**(state.metadata or {}), **(metadata or {})}
-        self._part = replace(self._part, state=replace(state, title=title or state.title, metadata=all_metadata))
+        self._part = replace(
+            self._part, state=replace(state, title=title or state.title, metadata=all_metadata)
+        )
         self._has_unsent_report = True
         # While the timer runs, `_show` sends the newest report when it fires.
         if self._timer is None:
@@ -175,7 +203,9 @@ class CallContext:
         return self._part
 
     def close(self) -> None:
-        """End the call: nothing more is reported, and files that change from now on are changed by others."""
+        """End the call: nothing more is reported, and files that change from now
+        on are changed by others.
+        """
         self.workspace.read_log.end_own_change(self.session_id)
         if self._timer is not None:
             self._timer.cancel()

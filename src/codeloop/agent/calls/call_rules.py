@@ -1,11 +1,14 @@
-"""Composes the permission rules that a tool call must pass: those of its session, agent, profile and parents.
+"""Composes the permission rules that a tool call must pass: those of its session, agent,
+profile and parents.
 
-A *layer* is the rules of one origin. A *list* is layers of which the last matching rule decides. A call must pass each
-of its lists; the strictest verdict counts. The first list is that of its own agent and session, the others are:
+A *layer* is the rules of one origin. A *list* is layers of which the last matching rule decides. A
+call must pass each of its lists; the strictest verdict counts. The first list is that of its own
+agent and session, the others are:
 
 - the guards: built-in rules that no blanket permission lifts;
 - the fixed rules of the profile and of a built-in agent;
-- for each ceiling (a parent, or the session that a session was copied from) the same lists of that session.
+- for each ceiling (a parent, or the session that a session was copied from) the
+  same lists of that session.
 """
 
 import os
@@ -40,9 +43,11 @@ CEILINGS_KEY = "within"
 
 
 class Ceiling(Wire):
-    """An agent with the rules of a session: a call below the ceiling is never allowed more than they allow.
+    """An agent with the rules of a session: a call below the ceiling is never
+    allowed more than they allow.
 
-    `agent` None: no agent was chosen. `profile` None: the profile of the session that the ceiling is for.
+    `agent` None: no agent was chosen. `profile` None: the profile of the session
+    that the ceiling is for.
     """
 
     agent: str | None = None
@@ -54,7 +59,9 @@ DENY_ALL = Ceiling(permission=(PermissionRule(permission="*", pattern="*", actio
 
 
 def read_ceilings(session: Session) -> tuple[Ceiling, ...]:
-    """Return a session's stored ceilings: of the agent that called it, and of the session that it was copied from."""
+    """Return a session's stored ceilings: of the agent that called it,
+    and of the session that it was copied from.
+    """
     try:
         return msgspec.convert((session.metadata or {}).get(CEILINGS_KEY, []), tuple[Ceiling, ...])
     except msgspec.ValidationError:
@@ -64,8 +71,14 @@ def read_ceilings(session: Session) -> tuple[Ceiling, ...]:
 
 def set_ceilings(metadata: JSON | None, ceilings: tuple[Ceiling, ...]) -> JSON | None:
     """Return a session's metadata with these ceilings."""
-    other_metadata = {name: value for name, value in (metadata or {}).items() if name != CEILINGS_KEY}
-    return {**other_metadata, CEILINGS_KEY: msgspec.to_builtins([*ceilings])} if ceilings else other_metadata or None
+    other_metadata = {
+        name: value for name, value in (metadata or {}).items() if name != CEILINGS_KEY
+    }
+    return (
+        {**other_metadata, CEILINGS_KEY: msgspec.to_builtins([*ceilings])}
+        if ceilings
+        else other_metadata or None
+    )
 
 
 def collect_ceilings(
@@ -73,28 +86,34 @@ def collect_ceilings(
 ) -> Iterator[Ceiling]:
     """Yield every ceiling of a session: its own, and its parents with theirs.
 
-    `lineage`: the session and its parents, the nearest first. `find_profile`: returns the profile of the first session
-    of a lineage.
+    `lineage`: the session and its parents, the nearest first. `find_profile`: returns the profile
+    of the first session of a lineage.
     """
     for number, session in enumerate(lineage):
         if number:
             rules = tuple(session.permission or ())
-            yield Ceiling(agent=session.agent, permission=rules, profile=find_profile(lineage[number:]))
+            yield Ceiling(
+                agent=session.agent, permission=rules, profile=find_profile(lineage[number:])
+            )
         yield from read_ceilings(session)
 
 
 def make_call_rules(engine: Engine, session_id: str, agent: Agent) -> CallRules:
     """Make the rules that decide a call of a session.
 
-    A child is never allowed more than its parents are. The agent's rules are the current ones, even if they changed
-    during the step. Raises SessionNotFound.
+    A child is never allowed more than its parents are. The agent's rules are the current ones, even
+    if they changed during the step. Raises SessionNotFound.
     """
     lineage = tuple(engine.store.walk_ancestors(session_id))
     if not lineage:
         raise SessionNotFound(session_id)
     profile = _find_lineage_profile(engine, lineage)
-    # The directories of the turn belong to nobody else: neither later turns nor copies of the session have them.
-    rules = (*(lineage[0].permission or ()), *_make_directory_rules(engine.turn_settings.directories))
+    # The directories of the turn belong to nobody else: neither later turns nor copies
+    # of the session have them.
+    rules = (
+        *(lineage[0].permission or ()),
+        *_make_directory_rules(engine.turn_settings.directories),
+    )
     session_layer = RuleLayer(f"session {session_id}", rules)
     lists = _make_lists(engine, session_layer, agent, profile)
     ceilings = _collect_lineage_ceilings(engine, lineage)
@@ -102,9 +121,13 @@ def make_call_rules(engine: Engine, session_id: str, agent: Agent) -> CallRules:
         lists += _make_ceiling_lists(engine, ceiling, profile)
     lists_with_rules = tuple(layers for layers in lists if any(layer.rules for layer in layers))
     # The profile `yolo` answers every question, but a child of a stricter session still asks.
-    approves_questions = profile == "yolo" and all(each.profile in {None, "yolo"} for each in ceilings)
+    approves_questions = profile == "yolo" and all(
+        each.profile in {None, "yolo"} for each in ceilings
+    )
     find_barrier = partial(_find_tree_barrier, engine.workspace)
-    return CallRules(lists_with_rules, approves_questions=approves_questions, find_barrier=find_barrier)
+    return CallRules(
+        lists_with_rules, approves_questions=approves_questions, find_barrier=find_barrier
+    )
 
 
 def _make_directory_rules(directories: Sequence[str]) -> Iterator[PermissionRule]:
@@ -120,12 +143,16 @@ def list_rulesets(engine: Engine, session_id: str, agent: Agent) -> tuple[tuple[
 
 
 def make_lists_of_new_session(engine: Engine, agent: Agent) -> list[RuleLayers]:
-    """Return the lists that decide a call in a new session, which has no rules or ceilings of its own."""
+    """Return the lists that decide a call in a new session,
+    which has no rules or ceilings of its own.
+    """
     return _make_lists(engine, RuleLayer("session", ()), agent, engine.rulebook.profile)
 
 
 class ProjectRules:
-    """The rules of a new session with an agent: they bind the programs that serve all sessions (a `DenyRules`)."""
+    """The rules of a new session with an agent: they bind the programs that serve all
+    sessions (a `DenyRules`).
+    """
 
     def __init__(self, engine: Engine, agent: str) -> None:
         self._engine = engine
@@ -136,13 +163,17 @@ class ProjectRules:
         return list_denied_patterns(permission, self._list_rules())
 
     def judge(self, permission: str, patterns: Sequence[str], /) -> dict[str, Action]:
-        """Return the action of the rules on each pattern, judged alone; allowed patterns are left out."""
+        """Return the action of the rules on each pattern, judged alone;
+        allowed patterns are left out.
+        """
         return judge_patterns(permission, patterns, self._list_rules())
 
     def _list_rules(self) -> list[RuleLayers]:
         agents = self._engine.agents
         # A default agent that does not exist is reported where a session begins.
-        return make_lists_of_new_session(self._engine, agents.get(self._agent) or next(iter(agents.values())))
+        return make_lists_of_new_session(
+            self._engine, agents.get(self._agent) or next(iter(agents.values()))
+        )
 
 
 def list_rulesets_of_new_session(engine: Engine, agent: Agent) -> tuple[tuple[Ruleset, ...], ...]:
@@ -169,7 +200,9 @@ def find_profile(engine: Engine, session_id: str) -> Profile:
 
 
 def _find_lineage_profile(engine: Engine, lineage: Iterable[Session]) -> Profile:
-    """Return the profile of the first session with one in `lineage`: a session, then its parents, nearest first."""
+    """Return the profile of the first session with one in `lineage`: a session, then its parents,
+    nearest first.
+    """
     for session in lineage:
         profile = parse_profile((session.metadata or {}).get(PROFILE_KEY))
         if profile is not None:
@@ -189,7 +222,9 @@ def _make_ceiling_lists(engine: Engine, ceiling: Ceiling, profile: Profile) -> l
     return _make_lists(engine, ceiling_layer, agent, profile)
 
 
-def _make_lists(engine: Engine, session_layer: RuleLayer, agent: Agent, profile: Profile) -> list[RuleLayers]:
+def _make_lists(
+    engine: Engine, session_layer: RuleLayer, agent: Agent, profile: Profile
+) -> list[RuleLayers]:
     """Return the list of an agent in a session, the guards, and the fixed rules."""
     profile_layer, *agent_layers = engine.rulebook.get_layers(agent.name, profile)
     # The configuration names no such agent (any more): the rules that it came with apply.
@@ -198,18 +233,25 @@ def _make_lists(engine: Engine, session_layer: RuleLayer, agent: Agent, profile:
     own_layers = (*agent_layers, session_layer)
     # A profile's rules can't lift a guard; those of the user, the agent and the session can.
     guards = RuleLayer("built-in", make_guard_rules(*(layer.rules for layer in own_layers)))
-    return [(profile_layer, *own_layers), (guards,), *engine.rulebook.list_fixed_rules(agent.name, profile)]
+    return [
+        (profile_layer, *own_layers),
+        (guards,),
+        *engine.rulebook.list_fixed_rules(agent.name, profile),
+    ]
 
 
 def _find_tree_barrier(workspace: Workspace, need: Need) -> str:
-    """Return why a need that would change another work tree is denied; "": it changes none, or this is the main tree.
+    """Return why a need that would change another work tree is denied;
+    "": it changes none, or this is the main tree.
 
-    The names of files are those that rules match: relative to the work tree, absolute outside of it.
+    The names of files are those that rules match: relative to the work tree,
+    absolute outside of it.
     """
     if need.permission != "edit" or not workspace.other_trees.exist:
         return ""
     for name in (*need.patterns, *need.possible):
-        # An unknown part of a name has a mark in it, which leaves the folders before it as they are.
+        # An unknown part of a name has a mark in it,
+        # which leaves the folders before it as they are.
         tree = workspace.other_trees.find_tree(Path(os.path.normpath(workspace.root / name)))
         if tree is not None:
             return (

@@ -1,4 +1,6 @@
-"""Imports what commands and edits need while a model is waited for, so that the first call waits for no import."""
+"""Imports what commands and edits need while a model is waited for,
+so that the first call waits for no import.
+"""
 
 import asyncio
 import threading
@@ -7,7 +9,8 @@ from contextlib import suppress
 
 from codeloop.schema.installation import InstallationChanged
 
-# Seconds until it begins: a model that answers sooner is not slowed down by it, and a text then needs none of this.
+# Seconds until it begins: a model that answers sooner is not slowed down by it,
+# and a text then needs none of this.
 _DELAY = 0.2
 _TOOLS = frozenset({"bash", "edit"})
 """The tools whose imports take longest."""
@@ -16,7 +19,8 @@ _imported: set[str] = set()
 
 
 def import_while_waiting(tools: Collection[str]) -> asyncio.TimerHandle | None:
-    """Import what the dearest of the offered tools need in a thread, unless the timer that is returned is cancelled.
+    """Import what the dearest of the offered tools need in a thread,
+    unless the timer that is returned is cancelled.
 
     None: there is nothing to import.
     """

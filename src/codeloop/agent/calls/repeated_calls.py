@@ -1,7 +1,8 @@
 """Detects calls that repeat earlier ones, with which weak models run in circles. Pure.
 
-Before a call runs, only its arguments are known: `is_repeated` compares those, and the user is asked. Afterwards
-`count_equal_calls` compares results, too: the result gets a note for the model, and after too many the turn is ended.
+Before a call runs, only its arguments are known: `is_repeated` compares those, and the user is
+asked. Afterwards `count_equal_calls` compares results, too: the result gets a note for the model,
+and after too many the turn is ended.
 """
 
 import re
@@ -31,35 +32,45 @@ _MAX_COMPARED_CALLS = 24
 _IDLE_ROUNDS = 2
 # Parts in which equal results differ: durations and addresses.
 _VARYING_TEXT = r"\b\d+(?:\.\d+)? ?(?:[mnµ]?s|secs?|seconds?)\b|\b0x[0-9a-f]+\b"
-# The first item of the key of an edit that changed something; the second is its diff, with the lines' numbers.
+# The first item of the key of an edit that changed something;
+# the second is its diff, with the lines' numbers.
 _CHANGE_KEY = "change"
 
 
 class EqualCalls(NamedTuple):
-    """How many calls had equal results: `recent` of the latest `_RECENT_CALLS`, `total` since the last progress."""
+    """How many calls had equal results: `recent` of the latest `_RECENT_CALLS`,
+    `total` since the last progress.
+    """
 
     recent: int
     total: int
 
 
 def is_repeated(entries: Sequence[Entry], part: ToolPart) -> bool:
-    """Return whether the calls right before `part` have its tool and arguments, so often that the user is asked."""
+    """Return whether the calls right before `part` have its tool and arguments,
+    so often that the user is asked.
+    """
     # After a reminder or the note of a check, the same call is to be expected.
     calls = _list_calls_before(entries, part, over_notes=False)
     earlier = list(islice(calls, REPEATED_CALLS.value - 1))
-    return len(earlier) == REPEATED_CALLS.value - 1 and all(_has_same_arguments(call, part) for call in earlier)
+    return len(earlier) == REPEATED_CALLS.value - 1 and all(
+        _has_same_arguments(call, part) for call in earlier
+    )
 
 
 def _has_same_arguments(call: ToolPart, part: ToolPart) -> bool:
     return call.tool == part.tool and call.state.input == part.state.input
 
 
-def count_equal_calls(entries: Sequence[Entry], part: ToolPart, output: str, metadata: JSON) -> EqualCalls:
+def count_equal_calls(
+    entries: Sequence[Entry], part: ToolPart, output: str, metadata: JSON
+) -> EqualCalls:
     """Count how often the call `part` gave this output, itself included.
 
-    Progress is a new prompt of the user, and, unless `part` is itself an edit, an edit that was made only once among
-    the compared calls: what came before it is ignored. Edits that made the same change are equal, however the change
-    was written; they are counted among edits alone, whatever was called in between.
+    Progress is a new prompt of the user, and, unless `part` is itself an edit, an edit that was
+    made only once among the compared calls: what came before it is ignored. Edits that made the
+    same change are equal, however the change was written; they are counted among edits alone,
+    whatever was called in between.
     """
     own_key = _make_result_key(part, output, metadata)
     is_change = own_key[0] == _CHANGE_KEY
@@ -96,11 +107,13 @@ def ends_turn(total: int) -> bool:
     return total >= LOOPED_CALLS.value
 
 
-def _list_calls_before(entries: Sequence[Entry], part: ToolPart, *, over_notes: bool = True) -> Iterator[ToolPart]:
+def _list_calls_before(
+    entries: Sequence[Entry], part: ToolPart, *, over_notes: bool = True
+) -> Iterator[ToolPart]:
     """Yield the calls that were made before `part` since the user's last prompt, the last first.
 
-    A summary of the conversation begins nothing new. `over_notes`: neither does what else the program says in the
-    user's name, such as reminders and notes on checks.
+    A summary of the conversation begins nothing new. `over_notes`: neither does what else the
+    program says in the user's name, such as reminders and notes on checks.
     """
     for index in range(len(entries) - 1, -1, -1):
         entry = entries[index]
@@ -108,18 +121,25 @@ def _list_calls_before(entries: Sequence[Entry], part: ToolPart, *, over_notes: 
             may_pass = over_notes or _is_of_summary(entries, index)
             if not may_pass or begins_turn(entry.info, entry.parts):
                 return
-        yield from (each for each in reversed(entry.parts) if isinstance(each, ToolPart) and each.id < part.id)
+        yield from (
+            each
+            for each in reversed(entry.parts)
+            if isinstance(each, ToolPart) and each.id < part.id
+        )
 
 
 def _is_of_summary(entries: Sequence[Entry], index: int) -> bool:
-    """Return whether a message of the program asks for a summary, or has the model go on after one."""
+    """Return whether a message of the program asks for a summary,
+    or has the model go on after one.
+    """
     before = entries[index - 1].info if index else None
     is_after = isinstance(before, AssistantMessage) and bool(before.summary)
     return is_after or any(isinstance(part, CompactionPart) for part in entries[index].parts)
 
 
 def has_stopped_progressing(entries: Sequence[Entry]) -> bool:
-    """Return whether all calls since the last but one summary of a turn had been made before it, with equal results.
+    """Return whether all calls since the last but one summary of a turn had been made before it,
+    with equal results.
 
     Then a further summary gains nothing: the model does over and over what it has forgotten.
     """
@@ -130,7 +150,9 @@ def has_stopped_progressing(entries: Sequence[Entry]) -> bool:
             break
         if isinstance(entry.info, AssistantMessage) and entry.info.summary:
             rounds.append(set())
-        rounds[-1] |= {repr(_make_call_key(part)) for part in entry.parts if isinstance(part, ToolPart)}
+        rounds[-1] |= {
+            repr(_make_call_key(part)) for part in entry.parts if isinstance(part, ToolPart)
+        }
     if len(rounds) <= _IDLE_ROUNDS:
         return False
     earlier = set[str]().union(*rounds[_IDLE_ROUNDS:])
@@ -149,7 +171,13 @@ def _make_call_key(part: ToolPart) -> tuple[object, ...]:
 
 
 def _make_result_key(part: ToolPart, output: str, metadata: JSON) -> tuple[object, ...]:
-    """Return a key that is equal for two calls with equal arguments and results, and for edits of equal effect."""
+    """Return a key that is equal for two calls with equal arguments and results,
+    and for edits of equal effect.
+    """
     if part.tool in EDIT_TOOLS and (diff := metadata.get("diff")):
         return (_CHANGE_KEY, diff)
-    return (part.tool, part.state.input, re.sub(_VARYING_TEXT, "", output.partition(_REPEAT_NOTE_START)[0]).rstrip())
+    return (
+        part.tool,
+        part.state.input,
+        re.sub(_VARYING_TEXT, "", output.partition(_REPEAT_NOTE_START)[0]).rstrip(),
+    )

@@ -28,8 +28,8 @@ _JSON_FORMS = (
     r"|```(?:json|tool_call|tool_code)?\s*\n\s*(?=[\[{])"
     r"|\A\s*(?=[\[{])"
 )
-# Matches a call's name, with what precedes its arguments, a JSON object: `<function=read>{"filePath": "a.py"}`. A group
-# is named after the model family.
+# Matches a call's name, with what precedes its arguments, a JSON object:
+# `<function=read>{"filePath": "a.py"}`. A group is named after the model family.
 _NAMED_FORMS = (
     r"(?m)<function=(?P<llama>[\w.-]+)>\s*(?=\{)"
     r"|\[TOOL_CALLS\]\s*(?P<mistral>[\w.-]+)\s*(?:\[CALL_ID\]\w+)?\[ARGS\]\s*(?=\{)"
@@ -54,7 +54,8 @@ _ARGUMENT_TAG = (
     r"|<(?:\W?DSML\W?)?parameter name=\"([\w.-]+)\"[^>]*>(.*?)</(?:\W?DSML\W?)?parameter>"
     r"|<(?P<tag>[A-Za-z_]\w*)>\n?(.*?)\n?</(?P=tag)>"
 )
-# Matches Python code at the end of an answer: fenced, as Gemma writes calls, or its last lines, as Llama does.
+# Matches Python code at the end of an answer: fenced, as Gemma writes calls, or its last lines,
+# as Llama does.
 _PYTHON_FORMS = (
     r"(?m)```(?:tool_code|tool_call|python|py)?[ \t]*\n(?P<fenced>[^`]+?)\n?```\s*\Z"
     r"|^(?P<plain>\[?[A-Za-z_][\w.]*\((?:[^\n]|\n(?!\n))*\)\]?)\s*\Z"
@@ -92,8 +93,8 @@ class CallGroup(NamedTuple):
 def find_text_calls(text: str, tools: frozenset[str]) -> tuple[list[TextToolCall], str]:
     """Return the calls of `tools` at the end of a text, and the text before them.
 
-    A call that other text follows counts as an example, and is not returned. What a model made up as the result of a
-    call is dropped.
+    A call that other text follows counts as an example, and is not returned. What a model made up
+    as the result of a call is dropped.
     """
     if not re.search(_FORMAT_MARKER, text):
         return [], text
@@ -101,9 +102,13 @@ def find_text_calls(text: str, tools: frozenset[str]) -> tuple[list[TextToolCall
     text = re.sub(_INVENTED_RESULT, "", text)
     sorted_tools = sorted(tools)
     groups: list[CallGroup] = []
-    # Several forms may match the same call: of groups that overlap, the one that begins first counts.
+    # Several forms may match the same call: of groups that overlap,
+    # the one that begins first counts.
     for group in sorted(_find_groups(text, tools)):
-        is_offered = all(call.name in tools or match_tool(call.name, sorted_tools) is not None for call in group.calls)
+        is_offered = all(
+            call.name in tools or match_tool(call.name, sorted_tools) is not None
+            for call in group.calls
+        )
         if is_offered and (not groups or group.start >= groups[-1].end):
             groups.append(group)
     end = len(text)
@@ -125,7 +130,9 @@ def _find_groups(text: str, tools: frozenset[str]) -> Iterator[CallGroup]:
     for match in re.finditer(rf"<({names})>\s*(<\w+>.*?)</\1>", text, re.DOTALL):
         call = TextToolCall(match[1], _read_argument_tags(match[2]))
         yield CallGroup(match.start(), match.end(), (call,))
-    if (match := compile_once(_PYTHON_FORMS).search(text, max(0, len(text) - _PYTHON_CHARS))) is not None:
+    if (
+        match := compile_once(_PYTHON_FORMS).search(text, max(0, len(text) - _PYTHON_CHARS))
+    ) is not None:
         calls = _read_python(match["fenced"] or match["plain"])
         if calls:
             yield CallGroup(match.start(), match.end(), tuple(calls))
@@ -157,7 +164,9 @@ def _read_argument_tags(text: str) -> str:
 
 
 def _read_python(code: str) -> list[TextToolCall]:
-    """Return the calls in lines of Python such as `read(filePath="a.py")`; empty if the lines do anything else."""
+    """Return the calls in lines of Python such as `read(filePath="a.py")`;
+    empty if the lines do anything else.
+    """
     calls: list[TextToolCall] = []
     try:
         for statement in parse_python(code.strip()).body:
@@ -166,7 +175,11 @@ def _read_python(code: str) -> list[TextToolCall]:
             value = statement.value
             for node in value.elts if isinstance(value, ast.List | ast.Tuple) else [value]:
                 call = _unwrap_print(node)
-                if not isinstance(call, ast.Call) or call.args or any(word.arg is None for word in call.keywords):
+                if (
+                    not isinstance(call, ast.Call)
+                    or call.args
+                    or any(word.arg is None for word in call.keywords)
+                ):
                     return []
                 # Gemma writes `default_api.read(...)`.
                 name = ast.unparse(call.func).rpartition(".")[2]
@@ -178,7 +191,9 @@ def _read_python(code: str) -> list[TextToolCall]:
 
 
 def _unwrap_print(node: ast.expr) -> ast.expr:
-    """Return the argument of a `print(...)`: Gemma prints the results of its calls. Others stay as they are."""
+    """Return the argument of a `print(...)`: Gemma prints the results of its calls.
+    Others stay as they are.
+    """
     match node:
         case ast.Call(func=ast.Name(id="print"), args=[printed]):
             return printed
@@ -200,4 +215,8 @@ def _read_json_call(value: Any) -> TextToolCall | None:
     arguments = next((fields[key] for key in _ARGUMENTS_KEYS if key in fields), None)
     if isinstance(arguments, dict):
         arguments = encode_arguments(cast("JSON", arguments))
-    return TextToolCall(str(name), arguments) if name is not None and isinstance(arguments, str) else None
+    return (
+        TextToolCall(str(name), arguments)
+        if name is not None and isinstance(arguments, str)
+        else None
+    )

@@ -9,6 +9,7 @@ import logging
 from functools import partial
 from typing import TYPE_CHECKING
 
+import msgspec
 from msgspec import Struct
 
 from codeloop.agent.engine import Engine
@@ -29,6 +30,7 @@ from codeloop.schema.errors import MAX_LOGGED_CHARACTERS, HookRefused
 from codeloop.schema.event import make_part_updated
 from codeloop.schema.ids import new_id, now_ms
 from codeloop.schema.installation import InstallationChanged, find_change
+from codeloop.schema.limits import STEP_MIN_BYTES, STEP_OUTPUT_BYTES
 from codeloop.schema.message import AssistantMessage
 from codeloop.schema.part import (
     ADVICE_KEY,
@@ -45,6 +47,7 @@ from codeloop.schema.part import (
 )
 from codeloop.schema.permission import NOBODY_MESSAGE, Need
 from codeloop.schema.wire import JSON, replace
+from codeloop.tool.superseded_outputs import REPEATABLE_TOOLS, UNCHANGED_KEY
 from codeloop.tool.tool import TURN_ENDED_KEY, HasAdvice, ToolFailure, ToolResult
 from codeloop.tool.toolbox import InvalidToolCall, PreparedCall, Toolbox
 from codeloop.workspace.snapshot.step_recorder import Recorder
@@ -70,6 +73,9 @@ _TEXT_CALL_NOTE = "the call came as text and was run; make calls as the service 
 _LOOP_MESSAGE = "The same call of {tool} gave the same result {count} times, so the turn was ended."
 # Tools that are called again and again while something runs: equal results are not a loop.
 _POLLING_TOOLS = frozenset({"bash_output", "task_output"})
+_SAME_LOOK = ToolResult(
+    "", "The same call stands above in this step, with its result.", {UNCHANGED_KEY: True}
+)
 _DUPLICATE_REASON = "Not run: the same call, with the same id, was sent before it in this answer."
 _REJECTED_REASON = "Not run: the user rejected an earlier call of the same step."
 _TURN_ENDED_REASON = "Not run: a hook ended the turn with an earlier call of the same step."
@@ -116,19 +122,25 @@ class ToolCalls:
         self._started_calls: list[StartedCall] = []
         """Those that have ended, too."""
         self._skip_reason = ""
-        """Why the calls that have not started yet are not run, as their result; "":
-        they are run.
+        """Why the calls that have not started yet are not run, as their result;
+        "": they are run.
         """
         self._is_paid: asyncio.Event | None = (
             asyncio.Event() if engine.turn_settings.is_spending_limited else None
         )
-        """Set when the cost of the answer is known, and its calls may run; None:
-        what it costs does not matter.
+        """Set when the cost of the answer is known, and its calls may run;
+        None: what it costs does not matter.
         """
         self.offered_tools: frozenset[str] | None = None
         """The names of the tools that the model was offered; None: unknown."""
         self._has_tool_calls = False
         self._ready_calls: list[CallReady] = []
+        self._output_bytes = 0
+        """Of the results so far."""
+        self._looks: set[tuple[str, bytes]] = set()
+        """Names and arguments of the calls that only look at something,
+        since the last call that may change it.
+        """
 
     @property
     def has_tool_calls(self) -> bool:
@@ -180,8 +192,8 @@ class ToolCalls:
             self.start(CallReady(new_id("tool"), call.name, call.arguments), note=_TEXT_CALL_NOTE)
 
     def start(self, call: CallReady, *, note: str = "") -> None:
-        """Start a complete call; a call that was sent twice runs once. `note`:
-        is added to the result for the model.
+        """Start a complete call; a call that was sent twice runs once.
+        `note`: is added to the result for the model.
         """
         if call.id and call in self._ready_calls:
             duplicates = self._incomplete_parts.get(call.id)
@@ -202,12 +214,29 @@ class ToolCalls:
         if note:
             prepared = replace(prepared, note="; ".join(filter(None, (prepared.note, note))))
         is_concurrent = prepared.tool.traits.concurrent
+        if self._is_look_again(prepared):
+            state = ToolStateRunning(input=prepared.input, time=ToolStart(start=now_ms()))
+            self._store_result(replace(part, state=state), state.time.start, _SAME_LOOK)
+            return
         predecessors = [
             call.task for call in self._started_calls if not (is_concurrent and call.is_concurrent)
         ]
         part = replace(part, tool=prepared.tool.name)
         task = asyncio.create_task(self._run(part, prepared, predecessors))
         self._started_calls.append(StartedCall(task, is_concurrent))
+
+    def _is_look_again(self, prepared: PreparedCall) -> bool:
+        """Record a call; return whether the step has an equal one already,
+        after which nothing can have changed.
+        """
+        if not prepared.tool.traits.concurrent:
+            self._looks.clear()
+        if prepared.tool.name not in REPEATABLE_TOOLS:
+            return False
+        look = (prepared.tool.name, msgspec.json.encode(prepared.input, order="sorted"))
+        is_known = look in self._looks
+        self._looks.add(look)
+        return is_known
 
     def drop_incomplete(self) -> None:
         """Forget the calls whose arguments are incomplete,
@@ -338,9 +367,13 @@ class ToolCalls:
 
         bounds = self._engine.workspace.bounds
         scratch, keep = self._engine.workspace.scratch, prepared_call.tool.traits.keep
-        result = truncate_output(
-            result, scratch, keep, lines=bounds.output_lines, size=bounds.output_bytes
-        )
+        # Many large outputs at once would fill the model's window.
+        size = max(STEP_OUTPUT_BYTES.value, 2 * bounds.output_bytes) - self._output_bytes
+        if size < bounds.output_bytes:
+            result = replace(result, is_bounded=False)
+        size = min(bounds.output_bytes, max(size, STEP_MIN_BYTES.value))
+        result = truncate_output(result, scratch, keep, lines=bounds.output_lines, size=size)
+        self._output_bytes += len(result.output.encode(errors="replace"))
         notices = self._engine.services.notices.take(session_id)
         if not notices:
             return result
@@ -380,8 +413,8 @@ class ToolCalls:
             )
 
     def _judge_repeats(self, part: ToolPart, output: str, metadata: JSON) -> tuple[str, JSON]:
-        """Return a note for the model if a result repeats ("":
-        none), and the metadata by which it ends the turn.
+        """Return a note for the model if a result repeats ("": none),
+        and the metadata by which it ends the turn.
         """
         if part.tool in _POLLING_TOOLS:
             return "", {}
@@ -446,8 +479,8 @@ def _make_error_state(reason: str, metadata: JSON | None = None) -> ToolStateErr
 
 
 def _find_skip_reason(error: Exception) -> str:
-    """Return why the later calls of a step are not run after this failure of one; "":
-    they are run.
+    """Return why the later calls of a step are not run after this failure of one;
+    "": they are run.
     """
     match error:
         case HookRefused(ends=True):

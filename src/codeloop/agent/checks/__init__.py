@@ -1,1 +1,3 @@
-"""What a turn checked: the checks that it ran, the tests that it changed, and what its answer admits."""
+"""What a turn checked: the checks that it ran, the tests that it changed,
+and what its answer admits.
+"""

@@ -1,6 +1,8 @@
-"""Finds admissions in the text of an answer: that a check fails, that something is not done, that tests changed. Pure.
+"""Finds admissions in the text of an answer: that a check fails, that something is not done,
+that tests changed. Pure.
 
-Patterns, not a model: they run after every unattended turn. An answer that admits a problem needs no reminder of it.
+Patterns, not a model: they run after every unattended turn.
+An answer that admits a problem needs no reminder of it.
 """
 
 import re
@@ -8,9 +10,11 @@ import re
 # Matches the end of a sentence.
 _SENTENCE_END = r"(?<=[.!?;])\s+|\n"
 _CHECK_NOUNS = (
-    r"\b(?:tests?|checks?|suite|builds?|lint\w*|types?|cases?|specs?|test_\w+|pytest|jest|tsc|it|they|[1-9]\d*)\b"
+    r"\b(?:tests?|checks?|suite|builds?|lint\w*|types?|cases?|specs?|test_\w+|pytest"
+    r"|jest|tsc|it|they|[1-9]\d*)\b"
 )
-# Matches "2 tests still fail", "3 failed", "the build does not pass", "I could not fix it", "is not yet done".
+# Matches "2 tests still fail", "3 failed", "the build does not pass", "I could not fix it",
+# "is not yet done".
 _ADMISSION = (
     rf"(?i){_CHECK_NOUNS}[^.\n]{{0,60}}"
     r"\b(?:fails?|(?:is|are|still|remains?) (?:still )?(?:failing|red|broken|unfixed))\b"
@@ -22,7 +26,8 @@ _ADMISSION = (
     r"|\b(?:is|are|was) not (?:yet )?(?:done|finished|fixed|solved|complete|verified|tested)\b"
     r"|^\W*not (?:done|finished|fixed)\b"
 )
-# Matches a denial of a failure, or that it is over: "no test fails", "fixes the failing test", "passes now".
+# Matches a denial of a failure, or that it is over: "no test fails", "fixes the failing test",
+# "passes now".
 _DENIAL = (
     r"(?i)\b(?:no|not|never|none|nothing|without|zero|0)(?: \w+){0,2} (?:longer|fail\w*)"
     r"|\b(?:fixe[sd]|solve[sd]|used to|previously|earlier|before|would|should|if|when) (?:\w+ ){0,6}fail"
@@ -35,7 +40,8 @@ _UNRUN_CHECKS = (
     r"|\b(?:tests|checks|suite|rest|others)\b[^.\n]{0,40}\b(?:was|were|have|has) not (?:yet |been ){0,2}(?:re-?)?run\b"
     r"|\bonly (?:ran|reran|re-ran)\b[^.\n]{0,40}\b(?:tests?|checks?|failed)\b"
 )
-# Matches "eslint did not end within two minutes", "the suite timed out", "it takes too long here", "still runs".
+# Matches "eslint did not end within two minutes", "the suite timed out", "it takes too long here",
+# "still runs".
 _UNENDED_CHECKS = (
     r"(?i)\b(?:did|does|do|has|have)(?: not|n['\u2019]t)(?: yet)? (?:end|finish|complete|return)"
     r"|\btim(?:ed|es?|ing)[ -]?outs?\b|\btakes? (?:too|very|so) long\b|\bstill (?:runs|running)\b|\b(?:hangs|hung)\b"
@@ -43,7 +49,8 @@ _UNENDED_CHECKS = (
 _CHANGE_VERBS = r"(?:remov|delet|skip|disabl|chang|edit|updat|adapt|adjust|weaken|renam|replac|dropp?|rewr[io]t)"
 _TEST_NOUNS = r"\b(?:tests?|specs?|assert\w*|expectations?|test_\w+)\b"
 _ARTICLES = (
-    r"(?: (?:the|that|this|these|an?|its|some|one|two|of|in|old|failing|broken|existing|outdated|obsolete|\w+ing))"
+    r"(?: (?:the|that|this|these|an?|its|some|one|two|of|in|old|failing|broken|existing"
+    r"|outdated|obsolete|\w+ing))"
 )
 # Matches "removed the outdated test", "the spec is skipped", "tests were adapted".
 _TEST_CHANGE = (

@@ -1,4 +1,6 @@
-"""The changes of test files as far as a turn's calls show them: edits, and commands that remove or restore files."""
+"""The changes of test files as far as a turn's calls show them: edits,
+and commands that remove or restore files.
+"""
 
 from collections.abc import Iterable, Sequence
 from typing import Literal
@@ -12,14 +14,17 @@ from codeloop.shell.line_steps import split_line
 _REMOVING_PROGRAMS = frozenset(("rm", "unlink", "mv", "truncate"))
 # Subcommands of git that bring files back.
 _RESTORING_SUBCOMMANDS = frozenset(("checkout", "restore", "reset"))
-# Words with which git restores every file. Without them and without a file it only looks, or changes the branch.
+# Words with which git restores every file. Without them and without a file it only looks,
+# or changes the branch.
 _WHOLE_TREE_WORDS = frozenset((".", "./", ":/", "--hard"))
 
 
 def list_call_diffs(calls: Iterable[tuple[ToolPart, ToolStateCompleted]]) -> list[SnapshotFileDiff]:
-    """Return the changes that calls made, oldest first: of files that they edited, and of tests that commands removed.
+    """Return the changes that calls made, oldest first: of files that they edited,
+    and of tests that commands removed.
 
-    `calls`: of edits and of `bash`. It is less than snapshots show, and serves where there are none.
+    `calls`: of edits and of `bash`. It is less than snapshots show,
+    and serves where there are none.
     """
     diffs: list[SnapshotFileDiff] = []
     for part, state in calls:
@@ -48,9 +53,14 @@ def _moves_commit(words: Sequence[str]) -> bool:
         case ["switch" | "pull" | "merge" | "rebase" | "revert" | "cherry-pick" | "bisect", *rest]:
             return not {"-c", "-C", "--create"} & set(rest)
         case ["checkout", *rest]:
-            # `git checkout main` moves; `git checkout -- tests/test_a.py` and `git checkout .` only restore files.
+            # `git checkout main` moves; `git checkout -- tests/test_a.py` and `git checkout
+            # .` only restore files.
             targets = [word for word in rest if word != "-q"]
-            return len(targets) == 1 and not is_test_code(targets[0]) and targets[0] not in _WHOLE_TREE_WORDS
+            return (
+                len(targets) == 1
+                and not is_test_code(targets[0])
+                and targets[0] not in _WHOLE_TREE_WORDS
+            )
         case _:
             return False
 
@@ -74,7 +84,10 @@ def _apply_command(diffs: list[SnapshotFileDiff], words: Sequence[str]) -> list[
     removed = [path for path in paths if path not in created]
     return [
         *diffs,
-        *(SnapshotFileDiff(file=path, patch="", additions=0, deletions=0, status="deleted") for path in removed),
+        *(
+            SnapshotFileDiff(file=path, patch="", additions=0, deletions=0, status="deleted")
+            for path in removed
+        ),
     ]
 
 
@@ -90,13 +103,17 @@ def _list_edits(state: ToolStateCompleted) -> list[SnapshotFileDiff]:
         # A tool that edits one file names it in the title.
         patches = [(state.title, str(state.metadata.get("diff") or ""))]
     return [
-        SnapshotFileDiff(file=path, patch=patch, additions=0, deletions=0, status=_read_status(patch))
+        SnapshotFileDiff(
+            file=path, patch=patch, additions=0, deletions=0, status=_read_status(patch)
+        )
         for path, patch in patches
     ]
 
 
 def _read_status(patch: str) -> Literal["added", "deleted", "modified"]:
-    """Read from the header of a patch's first hunk (`@@ -0,0 +1,9 @@`) what happened to the file."""
+    """Read from the header of a patch's first hunk (`@@ -0,0 +1,9 @@`) what
+    happened to the file.
+    """
     header = patch.partition("\n@@")[2].partition("@@")[0]
     if header.startswith(" -0,0 "):
         return "added"

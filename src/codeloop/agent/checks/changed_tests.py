@@ -16,22 +16,27 @@ from codeloop.agent.checks.file_kinds import CODE_FILE, is_collected, is_setting
 from codeloop.schema.message import SnapshotFileDiff
 from codeloop.shell.line_steps import split_line
 
-# Matches the line that begins a test: `def test_a`, `it("adds")`, `func TestAdd`, `public void addTest`.
+# Matches the line that begins a test: `def test_a`, `it("adds")`, `func TestAdd`,
+# `public void addTest`.
 _TEST_START = (
     r"^\s*(?:async\s+)?def\s+(test\w*)"
     r"|^\s*(?:it|test|specify|scenario)(?:\.\w+)*\s*[( ]\s*(['\"`])(?P<title>.+?)\2"
     r"|^func\s+(Test\w+)"
-    r"|^\s*(?:(?:public|private|internal|async|static|suspend|pub)\s+)*(?:fun|func|void|function|fn|Task)\s+(\w*[Tt]est\w*)"
+    r"|^\s*(?:(?:public|private|internal|async|static|suspend|pub)\s+)*(?:fun|func|void|function"
+    r"|fn|Task)\s+(\w*[Tt]est\w*)"
 )
-# Matches a line that keeps a test from running: `@pytest.mark.skip`, `it.only(`, `t.Skip(`, a bare `return`.
+# Matches a line that keeps a test from running: `@pytest.mark.skip`, `it.only(`, `t.Skip(`,
+# a bare `return`.
 _SKIP_LINE = (
     r"@(?:pytest\.mark|unittest)\.(?:skip|xfail|expectedFailure)|\bpytest\.(?:skip|xfail|importorskip)\(|\.skipTest\("
     r"|\bSkipTest\(|\b(?:it|test|describe|context|suite)\.(?:skip|todo|failing|fixme|only)\b"
-    r"|\bx(?:it|describe|test|context)\(|\bf(?:it|describe)\(|\b[tb]\.Skip\w*\(|#\[ignore|@(?:Disabled|Ignore)\b|\[Ignore"
+    r"|\bx(?:it|describe|test|context)\(|\bf(?:it|describe)\(|\b[tb]\.Skip\w*\(|#\[ignore"
+    r"|@(?:Disabled|Ignore)\b|\[Ignore"
     r"|\(Skip ?=|markTestSkipped|collect_ignore|^\s*skip\b"
     r"|^    return\s*(?:#.*)?$|\bpytestmark\s*=.*\.(?:skip|xfail)|\b__test__ *= *False"
 )
-# Matches a line of settings that leaves tests out (`--ignore=tests/slow`), or makes a failed run pass (`|| true`).
+# Matches a line of settings that leaves tests out (`--ignore=tests/slow`),
+# or makes a failed run pass (`|| true`).
 _SELECTION_LINE = (
     r"collect_ignore|\bdef pytest_(?:collection_modifyitems|ignore_collect|collect_file|runtest_\w+|pyfunc_call)\b"
     r"|\bexitstatus *=|--(?:deselect|ignore(?:-glob)?|collect-only|co|passWithNoTests)\b"
@@ -42,6 +47,12 @@ _SELECTION_LINE = (
 )
 # Matches the name of a test runner, which settings that no longer have it may not call any more.
 _RUNNER_NAME = r"\b(?:pytest|unittest|tox|nox|jest|vitest|mocha|rspec|phpunit|ctest|(?:go|cargo|npm|make) test)\b"
+# Matches a line that does nothing where a runner stood: `true` in a Makefile,
+# `"test": "echo none"` in a package.json.
+_IDLE_LINE = (
+    r"^\s*(?:[\w -]+: *;? *)?[@-]*(?:true|:|exit 0|echo\b.*)\s*;?$"
+    r"|^\s*['\"]?[\w:.-]*['\"]?\s*[:=]\s*\[?['\"](?:true|:|exit 0|echo\b.*|)['\"]\]?,?\s*$"
+)
 # Files that Python runs at every start: code in them can change how tests run.
 _STARTUP_FILES = frozenset(("sitecustomize.py", "usercustomize.py"))
 # Matches a file name that speaks of tests.
@@ -55,22 +66,30 @@ _MAX_DECORATOR_LINES = 8
 # Matches a line that checks something, in the words of most frameworks.
 _ASSERTION = r"(?i)assert|expect|should|require|verify|raises|\bt\.(?:Error|Fatal)|\beq"
 
-Effect = Literal["removed", "skipped", "edited", "replaced", "changed", "deleted", "changes which tests run"]
+Effect = Literal[
+    "removed", "skipped", "edited", "replaced", "changed", "deleted", "changes which tests run"
+]
 """What happened.
 
-- removed: a test, or a file of tests, is gone; deleted: another file in a folder of tests, or one of settings, is.
-- replaced: the first line of a test is gone, but at least as many tests came; it may have been renamed.
+- removed: a test, or a file of tests, is gone; deleted: another file in a folder of tests,
+  or one of settings, is.
+- replaced: the first line of a test is gone, but at least as many tests came;
+  it may have been renamed.
 - skipped: a line came that keeps a test from running.
-- edited: lines of a test were removed or changed, or an assertion outside of the tests that the patch names.
-- changed: other lines were, or data of tests, or a file too large for a patch, or settings that named a test runner.
+- edited: lines of a test were removed or changed,
+  or an assertion outside of the tests that the patch names.
+- changed: other lines were, or data of tests, or a file too large for a patch,
+  or settings that named a test runner.
 - changes which tests run: settings leave tests out, or let failures pass.
 """
 
 
 class ChangedTest(Struct, frozen=True):
-    """A change of a test, of a file of tests (`name` is ""), or of settings that decide which tests run.
+    """A change of a test, of a file of tests (`name` is ""),
+    or of settings that decide which tests run.
 
-    `needs_reason`: fewer tests run than before, or one that failed was edited, so an answer has to say why.
+    `needs_reason`: fewer tests run than before, or one that failed was edited,
+    so an answer has to say why.
     """
 
     file: str
@@ -83,10 +102,13 @@ class ChangedTest(Struct, frozen=True):
         return f"{self.file}{self.name and f'::{self.name}'} {self.effect}"
 
 
-def find_test_changes(diffs: Iterable[SnapshotFileDiff], failures: str | None = None) -> list[ChangedTest]:
+def find_test_changes(
+    diffs: Iterable[SnapshotFileDiff], failures: str | None = None
+) -> list[ChangedTest]:
     """Return the changes of tests that existed before the turn.
 
-    `diffs`: of the turn, oldest first. `failures`: the lines of failed checks that may name tests; None: none failed.
+    `diffs`: of the turn, oldest first. `failures`: the lines of failed checks that may name tests;
+    None: none failed.
     """
     reader = _ChangeReader(failures)
     for diff in diffs:
@@ -95,7 +117,8 @@ def find_test_changes(diffs: Iterable[SnapshotFileDiff], failures: str | None = 
 
 
 def find_exported_options(commands: Iterable[str]) -> list[ChangedTest]:
-    """Return one change if a command exports options with which pytest runs fewer tests; else an empty list.
+    """Return one change if a command exports options with which pytest runs fewer tests;
+    else an empty list.
 
     For example `export PYTEST_ADDOPTS="-k fast"`, which holds for all later commands of the shell.
     """
@@ -110,11 +133,17 @@ def find_exported_options(commands: Iterable[str]) -> list[ChangedTest]:
         if word.startswith(prefix)
     ]
     has_filters = any(
-        check.filters for value in values for check in find_checks(f"{prefix}{shlex.quote(value)} pytest")
+        check.filters
+        for value in values
+        for check in find_checks(f"{prefix}{shlex.quote(value)} pytest")
     )
     if not has_filters:
         return []
-    return [ChangedTest(file="PYTEST_ADDOPTS", name="", effect="changes which tests run", needs_reason=True)]
+    return [
+        ChangedTest(
+            file="PYTEST_ADDOPTS", name="", effect="changes which tests run", needs_reason=True
+        )
+    ]
 
 
 class _ChangeReader:
@@ -123,7 +152,9 @@ class _ChangeReader:
     def __init__(self, failures: str | None) -> None:
         self._failures = failures
         self._created: set[tuple[str, str]] = set()
-        """File and name of each new test, and file and "" of each new file: later changes of these don't count."""
+        """File and name of each new test, and file and "" of each new file: later
+        changes of these don't count.
+        """
         self._deleted: dict[str, set[str]] = {}
         """The names of the tests in each file that was deleted."""
         self._changes: dict[tuple[str, str], Effect] = {}
@@ -138,7 +169,8 @@ class _ChangeReader:
             has_moved_whole = bool(names_in_deleted_file) and names_in_deleted_file <= moved
             if effect != "removed" or not (name in moved or has_moved_whole):
                 changes[file, name] = effect
-        # An edit of an unnamed part of a file adds nothing where the file's changed tests are named.
+        # An edit of an unnamed part of a file adds nothing where the file's
+        # changed tests are named.
         named_files = {file for file, name in changes if name}
         return [
             ChangedTest(file, name, effect, self._needs_reason(file, name, effect))
@@ -176,7 +208,9 @@ class _ChangeReader:
             self._add_edit(file, lines, before, after)
 
     def _add_edit(self, file: str, lines: Sequence[str], before: set[str], after: set[str]) -> None:
-        """Add the changes of an edited file. `before`, `after`: the tests whose first lines were removed and added."""
+        """Add the changes of an edited file. `before`, `after`: the tests whose first
+        lines were removed and added.
+        """
         for name in sorted(before - after):
             is_rename = len(after) >= len(before) and not self._has_failed(file, name)
             self._record(file, name, "replaced" if is_rename else "removed")
@@ -186,12 +220,16 @@ class _ChangeReader:
     def _add_settings(self, file: str, diff: SnapshotFileDiff, lines: Sequence[str]) -> None:
         added = [line[1:] for line in lines if line.startswith("+")]
         removed = [line[1:] for line in lines if line.startswith("-")]
-        if PurePath(file).name in _STARTUP_FILES or any(re.search(_SELECTION_LINE, line) for line in added):
+        if PurePath(file).name in _STARTUP_FILES or any(
+            re.search(_SELECTION_LINE, line) for line in added
+        ):
             self._record(file, "", "changes which tests run")
         elif diff.status == "deleted":
             self._record(file, "", "deleted")
         elif any(re.search(_RUNNER_NAME, line) for line in removed):
-            self._record(file, "", "changed")
+            runs_still = any(re.search(_RUNNER_NAME, line) for line in added)
+            is_idle = not runs_still and any(re.search(_IDLE_LINE, line) for line in added)
+            self._record(file, "", "changes which tests run" if is_idle else "changed")
 
     def _needs_reason(self, file: str, name: str, effect: Effect) -> bool:
         if effect == "edited":
@@ -208,7 +246,9 @@ class _ChangeReader:
         return (is_named and not name) or not self._failures.strip()
 
     def _record(self, file: str, name: str, effect: Effect) -> None:
-        """Record a change, unless the test or its file is new. A mere edit doesn't replace what is known already."""
+        """Record a change, unless the test or its file is new.
+        A mere edit doesn't replace what is known already.
+        """
         if {(file, name), (file, "")} & self._created:
             return
         if effect in {"edited", "changed"}:
@@ -218,7 +258,9 @@ class _ChangeReader:
 
 
 def _list_test_names(lines: Sequence[str], sign: str) -> set[str]:
-    """Return the names of the tests that begin in a patch's removed (`sign` "-") or added ("+") lines."""
+    """Return the names of the tests that begin in a patch's removed (`sign`
+    "-") or added ("+") lines.
+    """
     return {name for line in lines if line.startswith(sign) and (name := _find_test_name(line[1:]))}
 
 
@@ -231,7 +273,9 @@ def _find_test_name(line: str) -> str:
 
 
 def _find_changed_bodies(lines: Sequence[str]) -> Iterator[tuple[str, Effect]]:
-    """Yield the name of each test whose body a patch changes, with what happened to it; "" where no name is shown."""
+    """Yield the name of each test whose body a patch changes, with what happened to it;
+    "" where no name is shown.
+    """
     name = ""
     for index, line in enumerate(lines):
         code = line[1:]
@@ -243,9 +287,17 @@ def _find_changed_bodies(lines: Sequence[str]) -> Iterator[tuple[str, Effect]]:
         if line.startswith("+") and re.search(_SKIP_LINE, code):
             if code.lstrip().startswith(("@", "#[", "[")):
                 # A decorator or an attribute: the test that it skips begins a few lines below.
-                names_below = (_find_test_name(each[1:]) for each in lines[index : index + _MAX_DECORATOR_LINES])
+                names_below = (
+                    _find_test_name(each[1:])
+                    for each in lines[index : index + _MAX_DECORATOR_LINES]
+                )
                 yield next(filter(None, names_below), name), "skipped"
             else:
                 yield name, "skipped"
-        elif line.startswith("-") and code.strip() and not own_name and not re.match(_IMPORT_LINE, code):
+        elif (
+            line.startswith("-")
+            and code.strip()
+            and not own_name
+            and not re.match(_IMPORT_LINE, code)
+        ):
             yield name, "edited" if name or re.search(_ASSERTION, line) else "changed"

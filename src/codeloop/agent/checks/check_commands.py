@@ -1,4 +1,6 @@
-"""Finds the checks in command lines (tests, linters, type checkers, builds), and how much each of them checks. Pure."""
+"""Finds the checks in command lines (tests, linters, type checkers, builds),
+and how much each of them checks. Pure.
+"""
 
 import os
 import re
@@ -29,9 +31,24 @@ _MAX_NESTING = 3
 _ASSIGNMENT = r"[A-Za-z_]\w*\+?="
 # Words that may stand before a command.
 _KEYWORDS = frozenset(
-    ("!", "if", "then", "elif", "else", "do", "while", "until", "time", "{", "exec", "command", "eval")
+    (
+        "!",
+        "if",
+        "then",
+        "elif",
+        "else",
+        "do",
+        "while",
+        "until",
+        "time",
+        "{",
+        "exec",
+        "command",
+        "eval",
+    )
 )
-# Matches the name of a task that checks, after an optional prefix: `test`, `unit-tests`, `web:lint`, `check/all`.
+# Matches the name of a task that checks, after an optional prefix: `test`, `unit-tests`,
+# `web:lint`, `check/all`.
 _TASK_NAME = (
     r"(?:[\w./+-]+:)??(?:(?P<test>tests?|specs?|unit|e2e|integration)|(?P<lint>lint|style)"
     r"|(?P<types>types?|typecheck|type-check|typing|mypy|pyright|tsc)|(?P<build>build|compile|package)"
@@ -54,7 +71,8 @@ _SCRIPT_NAME = (
     r"(?:run[_-]?|all[_-]?)?(?:(?:unit|integration|e2e|smoke)[_-]?)?(?:(?P<test>tests?|specs?)|(?P<lint>lint)"
     r"|(?P<all>checks?|verify|ci))(?:[_-][\w-]+)?(?:\.(?:sh|bash|zsh|py|js|mjs|cjs|ts|rb|pl|php|lua|jl|R))?"
 )
-# Matches the name of a file that may run tests when it is run itself: `test_a.py`, `a.spec.js`, `runtests.rb`, `a.t`.
+# Matches the name of a file that may run tests when it is run itself: `test_a.py`, `a.spec.js`,
+# `runtests.rb`, `a.t`.
 _TEST_FILE = r"(?:test_[\w-]+|[\w-]+[_.-](?:test|spec)|runtests|run|all|index|main)\.\w+|[\w-]+\.t"
 # With `t`, the folder of Perl's tests, which those of `file_kinds.py` are without.
 _TEST_FOLDERS = frozenset(("test", "tests", "spec", "specs", "__tests__", "t"))
@@ -64,14 +82,17 @@ _QUOTED_TEXT = r"['\"]([^'\"]+)['\"]"
 
 
 def is_check(line: str) -> bool:
-    """Return whether a command tests, lints, type-checks or builds, and does not only look at such a file."""
+    """Return whether a command tests, lints, type-checks or builds,
+    and does not only look at such a file.
+    """
     return bool(find_checks(line))
 
 
 def find_checks(line: str, folder: str = "", root: str = "") -> list[CheckCommand]:
     """Return the checks that a command line runs, in order.
 
-    `folder`: where the line begins, as in `CheckCommand`; `root`: the session's directory, "" if it is not known.
+    `folder`: where the line begins, as in `CheckCommand`;
+    `root`: the session's directory, "" if it is not known.
     """
     return [*_find_checks(line.replace(_TOP_EXPRESSION, root or "."), _MAX_NESTING, folder, root)]
 
@@ -101,7 +122,9 @@ def join_folder(folder: str, target: str, root: str) -> str:
 
 
 def is_outside(folder: str, root: str) -> bool:
-    """Return whether a folder, as in `CheckCommand`, is neither below nor above the session's directory."""
+    """Return whether a folder, as in `CheckCommand`,
+    is neither below nor above the session's directory.
+    """
     return bool(root) and folder.startswith("/") and not root.startswith(f"{folder.rstrip('/')}/")
 
 
@@ -135,7 +158,11 @@ def inverts_check(line: str) -> bool:
 
 def hides_exit_code(line: str) -> bool:
     """Return whether a line may exit with 0 although a check in it failed."""
-    commands = [(words, operator) for words, operator in split_line(line) if words or operator in {"&", "`", "("}]
+    commands = [
+        (words, operator)
+        for words, operator in split_line(line)
+        if words or operator in {"&", "`", "("}
+    ]
     for index, (words, _) in enumerate(commands):
         if not runs_check(words):
             continue
@@ -157,7 +184,11 @@ def _is_exit_code_lost(commands: Sequence[tuple[list[str], str]], *, has_pipefai
         if next_words is None:
             return False
         # `pytest || exit 1`
-        if operator == "||" and next_words[0] in {"exit", "return", "false"} and next_words[-1] != "0":
+        if (
+            operator == "||"
+            and next_words[0] in {"exit", "return", "false"}
+            and next_words[-1] != "0"
+        ):
             continue
         if operator in {"||", ";", "\n"} or (operator == "|" and not has_pipefail):
             return True
@@ -165,7 +196,9 @@ def _is_exit_code_lost(commands: Sequence[tuple[list[str], str]], *, has_pipefai
 
 
 def _hides_inside(word: str) -> bool:
-    """Return whether a word is code (`python -c`) or a line (`bash -c`) that runs a check and drops its exit code."""
+    """Return whether a word is code (`python -c`) or a line (`bash -c`) that runs a
+    check and drops its exit code.
+    """
     # `sys.exit(pytest.main())` and `raise SystemExit(pytest.main())` pass it on.
     if re.search(_CODE_RUN, word) is not None and "xit(" not in word:
         return True
@@ -175,9 +208,16 @@ def _hides_inside(word: str) -> bool:
 def _read_command(words: Sequence[str], depth: int) -> Iterator[CheckCommand]:
     """Yield the check of a simple command; several, where it runs lines of its own."""
     start = next(
-        (n for n, word in enumerate(words) if word not in _KEYWORDS and not re.match(_ASSIGNMENT, word)), len(words)
+        (
+            n
+            for n, word in enumerate(words)
+            if word not in _KEYWORDS and not re.match(_ASSIGNMENT, word)
+        ),
+        len(words),
     )
-    assigned_options = [word.partition("=")[2] for word in words[:start] if word.startswith("PYTEST_ADDOPTS=")]
+    assigned_options = [
+        word.partition("=")[2] for word in words[:start] if word.startswith("PYTEST_ADDOPTS=")
+    ]
     words = words[start:]
     if assigned_options:
         options = [word for text in assigned_options for word in text.split()]
@@ -192,7 +232,8 @@ def _read_command(words: Sequence[str], depth: int) -> Iterator[CheckCommand]:
         yield check
         return
     inner_words = _list_inner_words(name, words)
-    # The wrapper's own options come first, and it is not known which have values: each word is tried as the start.
+    # The wrapper's own options come first, and it is not known which have values: each
+    # word is tried as the start.
     for index, word in enumerate(inner_words):
         if " " in word and depth:
             yield from _find_checks(word, depth - 1, folder="", root="")
@@ -205,13 +246,17 @@ def _read_command(words: Sequence[str], depth: int) -> Iterator[CheckCommand]:
 
 
 def _list_inner_words(name: str, words: Sequence[str]) -> Sequence[str]:
-    """Return the words among which a wrapper's command begins; empty: the program is not a wrapper."""
+    """Return the words among which a wrapper's command begins;
+    empty: the program is not a wrapper.
+    """
     row = find_program_row(name)
     is_wrapper = row.wraps is not None or row.runs_words == "command" or row.runs_after == "*"
     if is_wrapper or row.unwrap in COMMAND_UNWRAPPERS:
         return words[1:]
     # git runs commands by subcommands, too, but does not end as they do.
-    subcommands = {each.split()[-1] for each in row.runs_after.split(";") if each and row.unwrap is None}
+    subcommands = {
+        each.split()[-1] for each in row.runs_after.split(";") if each and row.unwrap is None
+    }
     for index, word in enumerate(words):
         if word in subcommands:
             return words[index + 1 :]
@@ -230,7 +275,9 @@ def _parse_kinds(text: str) -> dict[str, CheckKind]:
 
 
 def _read_program(name: str, words: Sequence[str]) -> CheckCommand | None:
-    """Return the check of a known program, or of a script with a check's name; None: it is not a check."""
+    """Return the check of a known program, or of a script with a check's name;
+    None: it is not a check.
+    """
     unversioned_name = strip_version(name)
     row = find_program_row(name)
     # `cargo +nightly test`: the toolchain stands before the subcommand.
@@ -243,7 +290,12 @@ def _read_program(name: str, words: Sequence[str]) -> CheckCommand | None:
             index = rest.index(needed_words[-1])
             # `npm --prefix web test`: of what comes before, only where it works counts.
             places = {*row.enters.split(), *row.picks.split()}
-            options = [word for option, value in pairwise(rest[:index]) if option in places for word in (option, value)]
+            options = [
+                word
+                for option, value in pairwise(rest[:index])
+                if option in places
+                for word in (option, value)
+            ]
             arguments = [*options, *rest[index + 1 :]]
             return make_check(f"{unversioned_name} {subcommand}", kind, arguments)
     if row.tasks == "jvm":
@@ -264,7 +316,9 @@ def _read_program(name: str, words: Sequence[str]) -> CheckCommand | None:
 
 
 def _has_subcommand(words: Sequence[str], wanted: str) -> bool:
-    """Return whether a program's first plain word, after options and their values, is the wanted one."""
+    """Return whether a program's first plain word, after options and their values,
+    is the wanted one.
+    """
     if wanted.startswith("-"):
         return wanted in words
     may_be_value = False
@@ -280,8 +334,14 @@ def _has_subcommand(words: Sequence[str], wanted: str) -> bool:
 
 
 def _read_jvm(name: str, words: Sequence[str]) -> CheckCommand | None:
-    """Return the check of Maven or Gradle. Tasks of one module are its targets, options that pick tests its filters."""
-    matches = [match for word in words if not word.startswith("-") and (match := re.fullmatch(_JVM_TASK, word))]
+    """Return the check of Maven or Gradle. Tasks of one module are its targets,
+    options that pick tests its filters.
+    """
+    matches = [
+        match
+        for word in words
+        if not word.startswith("-") and (match := re.fullmatch(_JVM_TASK, word))
+    ]
     if not matches:
         return None
     kinds = {match.lastgroup for match in matches}
@@ -291,12 +351,16 @@ def _read_jvm(name: str, words: Sequence[str]) -> CheckCommand | None:
     elif "all" in kinds:
         kind = "all"
     modules = tuple(match[0].rpartition(":")[0] for match in matches if ":" in match[0].lstrip(":"))
-    filters = tuple(word.replace("=", " ", 1) for word in words if word.startswith(("-Dtest", "--tests", "-pl")))
+    filters = tuple(
+        word.replace("=", " ", 1) for word in words if word.startswith(("-Dtest", "--tests", "-pl"))
+    )
     return CheckCommand(f"{name} {kind}", kind, modules, filters, is_task=True, language="jvm")
 
 
 def _read_script(path: str, *, is_run_by_name: bool) -> CheckCommand | None:
-    """Return the check of a script with a check's name, or in a folder of tests; None: it is neither."""
+    """Return the check of a script with a check's name, or in a folder of tests;
+    None: it is neither.
+    """
     folder, _, name = path.removeprefix("./").rpartition("/")
     if (is_run_by_name and "/" not in path) or re.search(_OTHER_TASK_PART, name):
         return None
@@ -313,16 +377,24 @@ def _read_script(path: str, *, is_run_by_name: bool) -> CheckCommand | None:
 
 
 def _read_task(name: str, words: Sequence[str]) -> CheckCommand | None:
-    """Return the check that a task runner is asked for, by the task's name; None: no task runner, or no check."""
+    """Return the check that a task runner is asked for, by the task's name;
+    None: no task runner, or no check.
+    """
     row = find_row(name)
     if row.tasks is None:
         return None
     task_words = row.tasks.split()
-    values = {value for option, value in pairwise(words) if option in (*row.enters.split(), *row.picks.split())}
+    values = {
+        value
+        for option, value in pairwise(words)
+        if option in (*row.enters.split(), *row.picks.split())
+    }
     tasks = [
         word
         for word in words
-        if word not in values and not word.startswith(("-", "+")) and not re.match(_ASSIGNMENT, word)
+        if word not in values
+        and not word.startswith(("-", "+"))
+        and not re.match(_ASSIGNMENT, word)
     ]
     # `npm run test`: one task, after the word. `make lint test`: any number of tasks.
     if task_words != ["*"]:
@@ -335,10 +407,15 @@ def _read_task(name: str, words: Sequence[str]) -> CheckCommand | None:
         match = re.fullmatch(_TASK_NAME, task)
         if match is None or re.search(_OTHER_TASK_PART, task):
             continue
-        kind: CheckKind = next(kind for kind in ("test", "lint", "types", "build", "all") if match[kind])
+        kind: CheckKind = next(
+            kind for kind in ("test", "lint", "types", "build", "all") if match[kind]
+        )
         family = "npm" if name in {"pnpm", "yarn", "bun"} else name
         # Further words are those of its program (`npm run test -- a.test.js`), or more tasks.
-        options = [*words[: words.index(task)], *(words[words.index(task) + 1 :] if task_words != ["*"] else ())]
+        options = [
+            *words[: words.index(task)],
+            *(words[words.index(task) + 1 :] if task_words != ["*"] else ()),
+        ]
         check = make_check(name, kind, [word for word in options if word not in task_words])
         # `npm run test:unit` checks a part of `npm run test`, and `test:ci` all of it.
         part = match["rest"].lstrip(":._/-")

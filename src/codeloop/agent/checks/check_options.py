@@ -1,4 +1,6 @@
-"""Options and targets that all check programs share, and names of the same check. Which program checks: `shell`."""
+"""Options and targets that all check programs share, and names of the same check.
+Which program checks: `shell`.
+"""
 
 from typing import Literal
 
@@ -20,19 +22,62 @@ INFORMATION_OPTIONS = frozenset(
         "--fixtures",
     )
 )
-"""Options with which a program only prints something about itself or its tests, and checks nothing."""
+"""Options with which a program only prints something about itself or its tests,
+and checks nothing.
+"""
 FILTER_OPTIONS = frozenset(
     (
-        *("-k", "-m", "-t", "-g", "-e", "--grep", "-run", "--run", "--testNamePattern", "--filter", "--only"),
-        *("--select", "--deselect", "--ignore", "--exclude", "--test", "--example", "--package", "--tests", "-Dtest"),
-        *("--testPathPattern", "--testPathPatterns", "--shard", "--test-name-pattern", "--env", "--example-matches"),
+        *(
+            "-k",
+            "-m",
+            "-t",
+            "-g",
+            "-e",
+            "--grep",
+            "-run",
+            "--run",
+            "--testNamePattern",
+            "--filter",
+            "--only",
+        ),
+        *(
+            "--select",
+            "--deselect",
+            "--ignore",
+            "--exclude",
+            "--test",
+            "--example",
+            "--package",
+            "--tests",
+            "-Dtest",
+        ),
+        *(
+            "--testPathPattern",
+            "--testPathPatterns",
+            "--shard",
+            "--test-name-pattern",
+            "--env",
+            "--example-matches",
+        ),
         *("--ignore-glob", "--testPathIgnorePatterns", "--findRelatedTests", "--exclude-task"),
     )
 )
 """Options that narrow what is checked by their value, the word after them."""
 NAME_FILTERS = frozenset(
     (
-        *("-k", "-t", "-g", "--grep", "-run", "--run", "--testNamePattern", "--filter", "--tests", "-Dtest", "-R"),
+        *(
+            "-k",
+            "-t",
+            "-g",
+            "--grep",
+            "-run",
+            "--run",
+            "--testNamePattern",
+            "--filter",
+            "--tests",
+            "-Dtest",
+            "-R",
+        ),
         *("--test-name-pattern", "--example", "-e"),
     )
 )
@@ -43,18 +88,58 @@ NARROWING_FLAGS = frozenset(
 """Options without a value that narrow what is checked."""
 VALUE_OPTIONS = frozenset(
     (
-        *("-n", "-c", "-o", "-W", "-p", "-r", "-j", "-C", "-f", "-R", "-S", "--tb", "--cov", "--cov-report", "--color"),
-        *("--reporter", "--config", "--rootdir", "--jobs", "--maxfail", "--log-level", "--project", "--format"),
+        *(
+            "-n",
+            "-c",
+            "-o",
+            "-W",
+            "-p",
+            "-r",
+            "-j",
+            "-C",
+            "-f",
+            "-R",
+            "-S",
+            "--tb",
+            "--cov",
+            "--cov-report",
+            "--color",
+        ),
+        *(
+            "--reporter",
+            "--config",
+            "--rootdir",
+            "--jobs",
+            "--maxfail",
+            "--log-level",
+            "--project",
+            "--format",
+        ),
         *("--timeout", "--durations"),
     )
 )
 """Options whose next word is neither a target nor a filter."""
 WHOLE_PROJECT_TARGETS = frozenset(
-    (".", "./...", "...", "test", "tests", "spec", "specs", "src", "all", "//...", "--all", "--workspace")
+    (
+        ".",
+        "./...",
+        "...",
+        "test",
+        "tests",
+        "spec",
+        "specs",
+        "src",
+        "all",
+        "//...",
+        "--all",
+        "--workspace",
+    )
 )
 """Targets that stand for all of a project: with one of them a check counts as one of everything."""
 CANONICAL_NAMES = {
-    f"{manager} {word}": "npm test" for manager in ("npm", "pnpm", "yarn") for word in ("test", "t", "tst")
+    f"{manager} {word}": "npm test"
+    for manager in ("npm", "pnpm", "yarn")
+    for word in ("test", "t", "tst")
 } | {
     **dict.fromkeys(("py.test",), "pytest"),
     **dict.fromkeys(("cargo t", "cargo nextest run"), "cargo test"),

@@ -1,4 +1,6 @@
-"""Judges a run of a check by its command, exit code and output: did it fail or pass, and with which error? Pure."""
+"""Judges a run of a check by its command, exit code and output: did it fail or pass,
+and with which error? Pure.
+"""
 
 import re
 from collections import Counter
@@ -13,7 +15,8 @@ from codeloop.agent.checks.runner_summaries import TestCounts, read_test_counts
 from codeloop.schema.part import SHELL_NOTES_SEPARATOR
 from codeloop.shell.line_steps import split_line
 
-# A line by which a known program says that something failed, or by which it is known that it didn't start.
+# A line by which a known program says that something failed,
+# or by which it is known that it didn't start.
 _FAILURE_LINE = (
     r"(?m)^=+ .*\b[1-9]\d* (?:failed|errors?)\b.* =+$|^[1-9]\d* failed\b|^(?:FAILED|ERROR) \S+\.py"
     r"|^(?:\d+ \w+, )*[1-9]\d* errors? in [\d.]+s|\bInterrupted: \d+ error|^ERROR: .*not found|^E {3,}\S"
@@ -73,7 +76,8 @@ _MAX_ERROR_CHARS = 200
 _COLOUR_ESCAPE = r"\x1b\[[\d;]*m"
 # A line in the output of a failed check that may name a test.
 _FAILED_TEST_LINE = (
-    r"(?m)FAIL|ERROR|Failure|^_{3,} |^\s*(?:\u25cf|\u2715|\u2716|\u2717|\u00d7) |\bnot ok\b|^\s+\d+\) |^\d+\) "
+    r"(?m)FAIL|ERROR|Failure|^_{3,} |^\s*(?:\u25cf|\u2715|\u2716|\u2717|\u00d7) "
+    r"|\bnot ok\b|^\s+\d+\) |^\d+\) "
 )
 
 # A place in a file: `a.py:3`, `a.ts(3,4)`, `--> src/a.rs:3:1`.
@@ -82,15 +86,18 @@ _MESSAGE_PATTERNS = (_ERROR_LINE, _FAILED_TEST_LINE, _PLACE, r"^\d+:\d+ +(?:erro
 # A line that only says how much failed, not what.
 _TOTAL_LINE = r"^=+ .* =+$|^Found \d+ |^\d+ (?:errors?|failed|passed)\b|^(?:FAILED|OK) \(|^Tests?:? |\b\d+ problems? \("
 # `src/a.py:3:1: E501`, and a file alone on a line above its messages, as eslint prints it.
-_NAMED_FILE = r"(?m)([\w./@+-]+\.[A-Za-z]\w*)(?::\d|\(\d+,\d)|^((?:/|\.\.?/)?[\w./@+-]+\.[A-Za-z]\w*)$"
+_NAMED_FILE = (
+    r"(?m)([\w./@+-]+\.[A-Za-z]\w*)(?::\d|\(\d+,\d)|^((?:/|\.\.?/)?[\w./@+-]+\.[A-Za-z]\w*)$"
+)
 
 
 class CheckOutcome(Struct, frozen=True):
-    """The outcome of a check. It may have neither failed nor passed: then nothing shows which of the two it did.
+    """The outcome of a check. It may have neither failed nor passed: then nothing
+    shows which of the two it did.
 
-    `started`: false where the program, the task or what it was to check is not there: it ran nothing. `error`: the last
-    line of the output that says what failed; empty where it passed. `tests`: how many ran; None: it is not known, or
-    the run broke off.
+    `started`: false where the program, the task or what it was to check is not there: it ran
+    nothing. `error`: the last line of the output that says what failed; empty where it passed.
+    `tests`: how many ran; None: it is not known, or the run broke off.
     """
 
     failed: bool
@@ -100,8 +107,12 @@ class CheckOutcome(Struct, frozen=True):
     tests: int | None = None
 
 
-def judge_outcome(command: str, code: int | None, output: str, checks: Sequence[CheckCommand]) -> CheckOutcome:
-    """Judge a run of a command line with these checks. `code`: its exit code; None: it was ended, or still runs."""
+def judge_outcome(
+    command: str, code: int | None, output: str, checks: Sequence[CheckCommand]
+) -> CheckOutcome:
+    """Judge a run of a command line with these checks. `code`: its exit code;
+    None: it was ended, or still runs.
+    """
     if code is None:
         return CheckOutcome(failed=False, passed=False)
     text = _remove_colours(output.partition(SHELL_NOTES_SEPARATOR)[0])
@@ -109,22 +120,31 @@ def judge_outcome(command: str, code: int | None, output: str, checks: Sequence[
     failed, passed = _judge_result(command, code, text.rstrip(), counts, checks)
     if not passed and has_run_nothing(checks, code, text, counts):
         return CheckOutcome(failed=False, passed=False, started=False, error=_find_error_line(text))
-    tests = counts.ran if counts is not None and (passed or not re.search(_BROKEN_OFF, text)) else None
+    tests = (
+        counts.ran if counts is not None and (passed or not re.search(_BROKEN_OFF, text)) else None
+    )
     return CheckOutcome(failed, passed, error=_find_error_line(text) if failed else "", tests=tests)
 
 
 def pick_failure_lines(output: str) -> str:
     """Return the lines of a failed check's output that may name the tests that failed."""
-    return "\n".join(line for line in _remove_colours(output).splitlines() if re.search(_FAILED_TEST_LINE, line))
+    return "\n".join(
+        line for line in _remove_colours(output).splitlines() if re.search(_FAILED_TEST_LINE, line)
+    )
 
 
 def count_messages(output: str) -> Counter[str]:
-    """Return the messages about failures in an output, without their numbers, and how often each occurs."""
+    """Return the messages about failures in an output, without their numbers,
+    and how often each occurs.
+    """
     text = _remove_colours(output.partition(SHELL_NOTES_SEPARATOR)[0])
     lines = (line.strip() for line in text.splitlines())
     found = (line for line in lines if any(re.search(each, line) for each in _MESSAGE_PATTERNS))
-    # With numbers, a line that an edit moved would be another message, and so would a total with one more in it.
-    return Counter(re.sub(r"\d+(?:\.\d+)?", "#", line) for line in found if not re.search(_TOTAL_LINE, line))
+    # With numbers, a line that an edit moved would be another message,
+    # and so would a total with one more in it.
+    return Counter(
+        re.sub(r"\d+(?:\.\d+)?", "#", line) for line in found if not re.search(_TOTAL_LINE, line)
+    )
 
 
 def list_named_files(output: str) -> set[str]:
@@ -138,7 +158,9 @@ def _remove_colours(output: str) -> str:
 
 
 def _find_error_line(output: str) -> str:
-    """Return the last line that says what failed, else the last one that says that something did, else the last."""
+    """Return the last line that says what failed, else the last one that says that something did,
+    else the last.
+    """
     text = output.strip().removeprefix("(no output)")
     for pattern in (_ERROR_LINE, _FAILURE_LINE):
         if matches := [*re.finditer(pattern, text)]:
@@ -159,7 +181,10 @@ def _judge_result(
         # `cargo build && cargo test` has built, even where there is no test yet.
         runs_only_tests = bool(checks) and all(each.kind == "test" for each in checks)
         is_empty = counts is not None and counts.ran == 0
-        return False, not (runs_only_tests and (is_empty or (counts is None and has_run_nothing(checks, code, text))))
+        return False, not (
+            runs_only_tests
+            and (is_empty or (counts is None and has_run_nothing(checks, code, text)))
+        )
     has_pass_line = re.search(_SUCCESS_LINE, text) is not None
     failed = re.search(_FAILURE_LINE, text) is not None or (
         not has_pass_line and re.search(_CRASH_LINE, text) is not None
@@ -170,7 +195,8 @@ def _judge_result(
 def _may_print_pass(command: str) -> bool:
     """Return whether a line may print that all passed although its checks did not.
 
-    It may print that itself (`pytest; echo "3 passed in 1s"`), or filter the failures out (`pytest | grep passed`).
+    It may print that itself (`pytest; echo "3 passed in 1s"`),
+    or filter the failures out (`pytest | grep passed`).
     """
     has_check = False
     previous_operator = ""
@@ -190,7 +216,14 @@ def _lets_failures_through(words: Sequence[str]) -> bool:
     """Return whether a command after a pipe lets lines about failures through."""
     program = words[0].rpartition("/")[2]
     if program in {"grep", "egrep", "rg"}:
-        options = "".join(word for word in words[1:] if word.startswith("-") and not word.startswith("--"))
-        shows_lines = not {"o", "v", "c", "q"} & set(options) and not {"--only-matching", "--count"} & set(words)
-        return shows_lines and any(re.search("fail|error", word, re.IGNORECASE) for word in words[1:])
+        options = "".join(
+            word for word in words[1:] if word.startswith("-") and not word.startswith("--")
+        )
+        shows_lines = not {"o", "v", "c", "q"} & set(options) and not {
+            "--only-matching",
+            "--count",
+        } & set(words)
+        return shows_lines and any(
+            re.search("fail|error", word, re.IGNORECASE) for word in words[1:]
+        )
     return program in {"tail", "tee", "cat", "less", "more", "ts", "sort", "uniq"}

@@ -1,7 +1,8 @@
-"""The checks that a turn has run (tests, linters, types, builds): which passed, and whether files changed later. Pure.
+"""The checks that a turn has run (tests, linters, types, builds): which passed,
+and whether files changed later. Pure.
 
-They are read from the turn's commands and their outputs: `check_commands.py` decides which commands are checks, and
-`check_outcome.py` whether a check passed.
+They are read from the turn's commands and their outputs: `check_commands.py` decides which commands
+are checks, and `check_outcome.py` whether a check passed.
 """
 
 import re
@@ -10,7 +11,12 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from codeloop.agent.checks.check_commands import find_checks, find_functions, is_outside, join_folder
+from codeloop.agent.checks.check_commands import (
+    find_checks,
+    find_functions,
+    is_outside,
+    join_folder,
+)
 from codeloop.agent.checks.check_outcome import (
     CheckOutcome,
     count_messages,
@@ -35,11 +41,14 @@ from codeloop.tool.tool import EDIT_TOOLS
 
 # Suffixes of files that checks ignore: a line in a changelog leaves the last check valid.
 _PROSE_SUFFIXES = (".md", ".rst", ".adoc")
-# The note by which the tool `bash` says that a command has changed the directory of the session's shell.
+# The note by which the tool `bash` says that a command has changed the directory
+# of the session's shell.
 _FOLDER_NOTE = r"(?m)^The working directory is now (.+)\.$"
 
 # Matches the part of a task's name by which it is meant to fail: `check-bad`, `test:xfail`.
-_MEANT_TO_FAIL = r"(?i)(?:.*[-_:.])?(?:bad|broken|fail|fails|failing|failures?|invalid|negative|xfail)"
+_MEANT_TO_FAIL = (
+    r"(?i)(?:.*[-_:.])?(?:bad|broken|fail|fails|failing|failures?|invalid|negative|xfail)"
+)
 # Words after `git stash` with which it brings back what it has put away.
 _STASH_RETURNS = frozenset(("pop", "apply", "branch"))
 _STASH_OTHERS = frozenset(("list", "show", "drop", "clear", "store", "create"))
@@ -53,18 +62,21 @@ LATE_CHANGES_PROBLEM = "files changed after the last check"
 
 
 class CheckRun(Wire):
-    """A check: its command, its exit code (None: it was ended, or still runs), and whether no file was edited after it.
+    """A check: its command, its exit code (None: it was ended, or still runs),
+    and whether no file was edited after it.
 
     `ended`: false where it still runs, or was ended at its timeout: it neither failed nor passed.
 
-    A line that ends with another command (`pytest | tail`) exits with 0 whatever the check found: there its own closing
-    line counts. Without one that is known, it neither `failed` nor `passed`; nor did tests of which none ran.
+    A line that ends with another command (`pytest | tail`) exits with 0 whatever the check found:
+    there its own closing line counts. Without one that is known, it neither `failed` nor `passed`;
+    nor did tests of which none ran.
 
     `error`: the last line of its output that says what failed; empty where it passed.
-    `started`: false where its output says that the program, the task or what it was to check is not there.
+    `started`: false where its output says that the program,
+    the task or what it was to check is not there.
     `folder`: where it ran, as in `CheckCommand`. `own_script`: it is a script that the turn wrote.
-    `tests`: how many tests ran; None: it is not known. `known_before`: it failed only by what fails without the turn's
-    changes, too.
+    `tests`: how many tests ran; None: it is not known. `known_before`: it failed only by what fails
+    without the turn's changes, too.
     """
 
     command: str
@@ -82,7 +94,9 @@ class CheckRun(Wire):
 
 
 class CheckProblem(NamedTuple):
-    """Why a turn's checks don't show that all is well: a phrase, and the command line that it is about."""
+    """Why a turn's checks don't show that all is well: a phrase,
+    and the command line that it is about.
+    """
 
     reason: str
     command: str
@@ -104,24 +118,38 @@ class _RecordedRun(Struct):
 def is_goal_check(part: ToolPart) -> bool:
     """Return whether a call is a check of a goal that codeloop ran itself."""
     state = part.state
-    return isinstance(state, ToolStateCompleted | ToolStateError) and bool((state.metadata or {}).get(CHECK_KEY))
+    return isinstance(state, ToolStateCompleted | ToolStateError) and bool(
+        (state.metadata or {}).get(CHECK_KEY)
+    )
 
 
-def list_checks(parts: Iterable[Part], root: str = "", *, counts_patches: bool = True) -> list[CheckRun]:
-    """Return the checks among the calls of a turn, oldest first. `root`: the session's directory, if it is known.
+def list_checks(
+    parts: Iterable[Part], root: str = "", *, counts_patches: bool = True
+) -> list[CheckRun]:
+    """Return the checks among the calls of a turn, oldest first.
+    `root`: the session's directory, if it is known.
 
-    `counts_patches`: whether a file that a command changed makes the checks before it outdated, as an edit does.
+    `counts_patches`: whether a file that a command changed makes the checks before it outdated,
+    as an edit does.
     """
     return [recorded.run for recorded in _record_runs(parts, root, counts_patches=counts_patches)]
 
 
 def read_failures(parts: Iterable[Part]) -> str | None:
-    """Return the lines about failures that the failed checks of a turn printed; None: no check failed."""
-    outputs = [pick_failure_lines(recorded.output) for recorded in _record_runs(parts) if recorded.run.failed]
+    """Return the lines about failures that the failed checks of a turn printed;
+    None: no check failed.
+    """
+    outputs = [
+        pick_failure_lines(recorded.output)
+        for recorded in _record_runs(parts)
+        if recorded.run.failed
+    ]
     return "\n".join(outputs) if outputs else None
 
 
-def _record_runs(parts: Iterable[Part], root: str = "", *, counts_patches: bool = True) -> list[_RecordedRun]:
+def _record_runs(
+    parts: Iterable[Part], root: str = "", *, counts_patches: bool = True
+) -> list[_RecordedRun]:
     recorder = _CheckRecorder(root, counts_patches=counts_patches)
     for part in parts:
         recorder.add_part(part)
@@ -148,8 +176,11 @@ class _CheckRecorder:
 
     def add_part(self, part: Part) -> None:
         """Add the next part of the turn."""
-        if isinstance(part, PatchPart) and not all(file.lower().endswith(_PROSE_SUFFIXES) for file in part.files):
-            # A command may have changed them. Within a step it is not known whether that was before the check.
+        if isinstance(part, PatchPart) and not all(
+            file.lower().endswith(_PROSE_SUFFIXES) for file in part.files
+        ):
+            # A command may have changed them. Within a step it is not known whether
+            # that was before the check.
             if self._counts_patches:
                 self._mark_outdated(except_message=part.message_id)
             self._written_files |= {self._shorten(file) for file in part.files}
@@ -158,6 +189,8 @@ class _CheckRecorder:
         file = str(part.state.input.get("filePath"))
         if part.tool in EDIT_TOOLS:
             self._written_files.add(self._shorten(file))
+            # What is checked from here on has a change of the turn again.
+            self._is_stashed = False
             if not file.lower().endswith(_PROSE_SUFFIXES):
                 self._mark_outdated(except_message="")
         elif part.tool == "bash_output":
@@ -166,18 +199,26 @@ class _CheckRecorder:
             self._add_command(part, part.state)
 
     def mark_known_failures(self) -> None:
-        """Mark the failures that are not the turn's: those without its changes, and a linter's in other files."""
+        """Mark the failures that are not the turn's: those without its changes,
+        and a linter's in other files.
+        """
         for recorded in self.recorded_runs:
-            if recorded.run.failed and (self._failed_before(recorded) or self._names_other_files(recorded)):
+            if recorded.run.failed and (
+                self._failed_before(recorded) or self._names_other_files(recorded)
+            ):
                 recorded.run = replace(recorded.run, known_before=True)
 
     def _failed_before(self, recorded: _RecordedRun) -> bool:
         """Return whether all that a check reports was reported without the turn's changes, too."""
         messages = count_messages(recorded.output)
         for earlier in self._earlier_states:
-            if not any(one.program == other.program for one in earlier.checks for other in recorded.checks):
+            if not any(
+                one.program == other.program for one in earlier.checks for other in recorded.checks
+            ):
                 continue
-            if messages <= count_messages(earlier.output) and (messages or recorded.run.error == earlier.run.error):
+            if messages <= count_messages(earlier.output) and (
+                messages or recorded.run.error == earlier.run.error
+            ):
                 return True
         return False
 
@@ -185,9 +226,13 @@ class _CheckRecorder:
         """Return whether a linter names files, and none that the turn has written."""
         if not recorded.checks or any(each.kind != "lint" for each in recorded.checks):
             return False
-        named = {self._shorten(file.removeprefix("./")) for file in list_named_files(recorded.output)}
+        named = {
+            self._shorten(file.removeprefix("./")) for file in list_named_files(recorded.output)
+        }
         written = {*self._written_files}
-        return bool(named) and not any(one == other or one.endswith(f"/{other}") for one in written for other in named)
+        return bool(named) and not any(
+            one == other or one.endswith(f"/{other}") for one in written for other in named
+        )
 
     def _mark_outdated(self, *, except_message: str) -> None:
         """Mark all runs as before an edit, except those of one message ("": mark all)."""
@@ -209,8 +254,12 @@ class _CheckRecorder:
         self._functions |= find_functions(command)
         checks = find_checks(command, folder, self._root)
         was_stashed = self._is_stashed
-        is_earlier_state = self._stashes(command) or was_stashed or bool(state.input.get("unchanged"))
-        if not is_goal_check(part) and (not checks or all(is_outside(each.folder, self._root) for each in checks)):
+        is_earlier_state = (
+            self._stashes(command) or was_stashed or bool(state.input.get("unchanged"))
+        )
+        if not is_goal_check(part) and (
+            not checks or all(is_outside(each.folder, self._root) for each in checks)
+        ):
             return
         background_id = str(state.metadata.get("id") or "")
         exit_code = state.metadata.get("exit")
@@ -218,10 +267,15 @@ class _CheckRecorder:
         if LATER_OUTPUT_KEY in state.metadata:
             printed, background_id = str(state.metadata[LATER_OUTPUT_KEY]), ""
         outcome = judge_outcome(command, exit_code, printed, checks)
-        has_ended = not background_id and (exit_code is not None or not state.metadata.get("timedOut"))
-        is_function = not self._functions.isdisjoint(each.program.partition(" ")[0] for each in checks)
+        has_ended = not background_id and (
+            exit_code is not None or not state.metadata.get("timedOut")
+        )
+        is_function = not self._functions.isdisjoint(
+            each.program.partition(" ")[0] for each in checks
+        )
         if not has_ended or is_function or (outcome.failed and _is_meant_to_fail(checks)):
-            # It still runs, or the name is a shell function, whose result says nothing about the program.
+            # It still runs, or the name is a shell function,
+            # whose result says nothing about the program.
             outcome = CheckOutcome(failed=False, passed=False, started=outcome.started)
         run = CheckRun(
             command=command,
@@ -232,7 +286,8 @@ class _CheckRecorder:
             started=outcome.started,
             ended=has_ended,
             folder=folder,
-            own_script=bool(checks) and all(each.is_task and each.program in self._written_files for each in checks),
+            own_script=bool(checks)
+            and all(each.is_task and each.program in self._written_files for each in checks),
             error=outcome.error,
             tests=outcome.tests,
         )
@@ -242,7 +297,9 @@ class _CheckRecorder:
         (self._earlier_states if is_earlier_state else self.recorded_runs).append(recorded)
 
     def _stashes(self, command: str) -> bool:
-        """Return whether a line puts the turn's changes away with `git stash`, perhaps for its own time only."""
+        """Return whether a line puts the turn's changes away with `git stash`,
+        perhaps for its own time only.
+        """
         if "stash" not in command:
             return False
         has_stashed = False
@@ -256,14 +313,21 @@ class _CheckRecorder:
         """Add what a check in the background has printed, and how it ended."""
         background_id = str(state.metadata.get("id") or "")
         recorded = next(
-            (each for each in self.recorded_runs if each.background_id and each.background_id == background_id), None
+            (
+                each
+                for each in self.recorded_runs
+                if each.background_id and each.background_id == background_id
+            ),
+            None,
         )
         if recorded is None:
             return
         recorded.output += state.output
         if state.metadata.get("status") == "exited":
             exit_code = state.metadata.get("exit")
-            outcome = judge_outcome(recorded.run.command, exit_code, recorded.output, recorded.checks)
+            outcome = judge_outcome(
+                recorded.run.command, exit_code, recorded.output, recorded.checks
+            )
             recorded.run = replace(
                 recorded.run,
                 exit_code=exit_code,
@@ -278,18 +342,23 @@ class _CheckRecorder:
 
 
 def _is_meant_to_fail(checks: Sequence[CheckCommand]) -> bool:
-    """Return whether a line only runs tasks that fail by their names: they show an error that has to come."""
+    """Return whether a line only runs tasks that fail by their names: they show
+    an error that has to come.
+    """
     return bool(checks) and all(
-        each.is_task and any(re.fullmatch(_MEANT_TO_FAIL, target) for target in each.targets) for each in checks
+        each.is_task and any(re.fullmatch(_MEANT_TO_FAIL, target) for target in each.targets)
+        for each in checks
     )
 
 
 def find_failure(check_runs: Sequence[CheckRun], root: str = "") -> CheckRun | None:
-    """Return the newest check that failed by the turn's changes, unless a later one settled it; None: there is none.
+    """Return the newest check that failed by the turn's changes, unless a later one settled it;
+    None: there is none.
 
-    A later one settles it that covers it, or that passed and ran as many tests. A part of it that passes (`pytest
-    tests/test_a.py` after `pytest`) does not hide that the whole failed. In a line of several checks it is not known
-    which one failed: the line counts as passed once its tests have.
+    A later one settles it that covers it, or that passed and ran as many tests. A part of it that
+    passes (`pytest tests/test_a.py` after `pytest`) does not hide that the whole failed. In a line
+    of several checks it is not known which one failed: the line counts as
+    passed once its tests have.
     """
     # Each failed run, with those of its commands that no later run has covered.
     failures: list[tuple[CheckRun, list[CheckCommand]]] = []
@@ -301,8 +370,12 @@ def find_failure(check_runs: Sequence[CheckRun], root: str = "") -> CheckRun | N
         if run.passed or run.failed:
             remaining_failures: list[tuple[CheckRun, list[CheckCommand]]] = []
             for failed_run, before in failures:
-                remaining = [each for each in before if not any(_settles(run, own, each) for own in commands)]
-                if _still_counts(remaining, before) and not _has_run_as_many(run, commands, failed_run, before):
+                remaining = [
+                    each for each in before if not any(_settles(run, own, each) for own in commands)
+                ]
+                if _still_counts(remaining, before) and not _has_run_as_many(
+                    run, commands, failed_run, before
+                ):
                     remaining_failures.append((failed_run, remaining))
             failures = remaining_failures
         if run.failed and not run.known_before:
@@ -317,23 +390,34 @@ def _settles(run: CheckRun, command: CheckCommand, failed: CheckCommand) -> bool
 
 
 def _has_run_as_many(
-    run: CheckRun, commands: Sequence[CheckCommand], failed: CheckRun, failed_commands: Sequence[CheckCommand]
+    run: CheckRun,
+    commands: Sequence[CheckCommand],
+    failed: CheckRun,
+    failed_commands: Sequence[CheckCommand],
 ) -> bool:
-    """Return whether tests passed that are as many as those that had failed, in a run that may be of the same ones."""
+    """Return whether tests passed that are as many as those that had failed,
+    in a run that may be of the same ones.
+    """
     if not run.passed or run.own_script or not failed.tests or (run.tests or 0) < failed.tests:
         return False
-    languages = [{each.language for each in some if each.language} for some in (commands, failed_commands)]
+    languages = [
+        {each.language for each in some if each.language} for some in (commands, failed_commands)
+    ]
     are_tests = all(each.kind in {"test", "all"} for each in (*commands, *failed_commands))
     return are_tests and (not all(languages) or not languages[0].isdisjoint(languages[1]))
 
 
 def _still_counts(remaining: Sequence[CheckCommand], before: Sequence[CheckCommand]) -> bool:
-    """Return whether a failure counts whose commands were `before` a later run, which covers all but `remaining`."""
+    """Return whether a failure counts whose commands were `before` a later run,
+    which covers all but `remaining`.
+    """
     return len(remaining) == len(before) or any(each.kind in {"test", "all"} for each in remaining)
 
 
 def find_check_problem(check_runs: Sequence[CheckRun], root: str = "") -> CheckProblem | None:
-    """Return why a turn's checks don't show that all is well; None: they do, or there are none that ran anything."""
+    """Return why a turn's checks don't show that all is well;
+    None: they do, or there are none that ran anything.
+    """
     runs = [run for run in check_runs if run.started]
     if not runs:
         return None
@@ -342,7 +426,9 @@ def find_check_problem(check_runs: Sequence[CheckRun], root: str = "") -> CheckP
     if failure is last:
         return CheckProblem(LAST_FAILURE_PROBLEM, last.command)
     if not (last.passed or last.failed) and not _is_shown_otherwise(last, runs, root):
-        return CheckProblem(UNPROVEN_CHECK_PROBLEM if last.ended else UNENDED_CHECK_PROBLEM, last.command)
+        return CheckProblem(
+            UNPROVEN_CHECK_PROBLEM if last.ended else UNENDED_CHECK_PROBLEM, last.command
+        )
     if not last.after_last_edit:
         return CheckProblem(LATE_CHANGES_PROBLEM, last.command)
     return CheckProblem(EARLIER_FAILURE_PROBLEM, failure.command) if failure is not None else None
@@ -356,11 +442,17 @@ def describe_state(parts: Iterable[Part], root: str) -> CheckState:
     problem = find_check_problem(runs, root)
     if problem is None:
         return "passed" if any(run.passed for run in runs) else "unproven"
-    return "failed" if problem.reason in {LAST_FAILURE_PROBLEM, EARLIER_FAILURE_PROBLEM} else "unproven"
+    return (
+        "failed"
+        if problem.reason in {LAST_FAILURE_PROBLEM, EARLIER_FAILURE_PROBLEM}
+        else "unproven"
+    )
 
 
 def _is_shown_otherwise(unproven: CheckRun, runs: Sequence[CheckRun], root: str) -> bool:
-    """Return whether another run, after the last edit, passed and covers one whose result is not known."""
+    """Return whether another run, after the last edit,
+    passed and covers one whose result is not known.
+    """
     commands = find_checks(unproven.command, unproven.folder, root)
     return any(
         own.covers(each)

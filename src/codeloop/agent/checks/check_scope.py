@@ -1,6 +1,7 @@
 """`CheckCommand`: one check of a line, and whether it checks all that another one does. Pure.
 
-Targets are compared as what they stand for: paths, dotted names, tests of a file, patterns, whole packages.
+Targets are compared as what they stand for: paths, dotted names, tests of a file, patterns,
+whole packages.
 """
 
 import os
@@ -46,10 +47,11 @@ _ALTERNATIVES = r"\s+or\s+|\|"
 
 
 class CheckCommand(Struct, frozen=True):
-    """One check of a line: its program with the subcommand, and the paths and filters that narrow it.
+    """One check of a line: its program with the subcommand,
+    and the paths and filters that narrow it.
 
-    Without paths and filters it checks everything. `is_task`: a task of the project's own (`make test`), whatever that
-    runs.
+    Without paths and filters it checks everything. `is_task`: a task of the project's own (`make
+    test`), whatever that runs.
     """
 
     program: str
@@ -58,13 +60,17 @@ class CheckCommand(Struct, frozen=True):
     filters: tuple[str, ...] = ()
     is_task: bool = False
     folder: str = ""
-    """Where it runs: relative to the session's directory, "" for that itself; absolute if it is not below it."""
+    """Where it runs: relative to the session's directory, "" for that itself;
+    absolute if it is not below it.
+    """
     language: str = ""
     """Of the tests that it runs; "": any, or it runs none."""
 
     def covers(self, other: "CheckCommand") -> bool:
         """Return whether what the other one checks is checked by this one, too."""
-        if not self._may_be_the_same(other) or not all(_filter_covers(each, other) for each in self.filters):
+        if not self._may_be_the_same(other) or not all(
+            _filter_covers(each, other) for each in self.filters
+        ):
             return False
         scopes = [*_list_scopes(self)]
         return all(
@@ -73,15 +79,21 @@ class CheckCommand(Struct, frozen=True):
         )
 
     def _may_be_the_same(self, other: "CheckCommand") -> bool:
-        """Return whether the two check in the same way: by one program, or one runs whatever the project says."""
+        """Return whether the two check in the same way: by one program,
+        or one runs whatever the project says.
+        """
         if self.kind not in {other.kind, "all"}:
             # Whoever tests compiled code builds it first.
             is_built_first = (self.kind, other.kind) == ("test", "build")
-            return is_built_first and self.program.partition(" ")[0] == other.program.partition(" ")[0]
+            return (
+                is_built_first and self.program.partition(" ")[0] == other.program.partition(" ")[0]
+            )
         if self.program == other.program or self.is_task or other.is_task:
             return True
         are_tests = {self.kind, other.kind} <= {"test", "all"}
-        return are_tests and (self.language == other.language or not (self.language and other.language))
+        return are_tests and (
+            self.language == other.language or not (self.language and other.language)
+        )
 
 
 def make_check(program: str, kind: CheckKind, words: Sequence[str]) -> CheckCommand:
@@ -92,7 +104,9 @@ def make_check(program: str, kind: CheckKind, words: Sequence[str]) -> CheckComm
     folder = ""
     narrowing_options = parse_options(row.narrows)
     filter_options = (FILTER_OPTIONS | narrowing_options.keys()) - {*row.ignores.split()}
-    attached_value_options = {option for option, each in narrowing_options.items() if each.is_attached}
+    attached_value_options = {
+        option for option, each in narrowing_options.items() if each.is_attached
+    }
     option = ""
     for word in _split_values(words, row):
         has_attached_value = len(word) > 2 and word[:2] in attached_value_options
@@ -129,7 +143,9 @@ def make_check(program: str, kind: CheckKind, words: Sequence[str]) -> CheckComm
 
 
 def _split_values(words: Sequence[str], row: ProgramRow) -> Iterator[str]:
-    """Yield the words, an option with an attached value (`--filter=web`) as two where it is one that narrows."""
+    """Yield the words, an option with an attached value (`--filter=web`) as two
+    where it is one that narrows.
+    """
     known = FILTER_OPTIONS | parse_options(row.narrows).keys()
     known |= {*row.locates.split(), *row.enters.split(), *row.picks.split(), *row.ignores.split()}
     for word in words:
@@ -144,11 +160,15 @@ def _split_values(words: Sequence[str], row: ProgramRow) -> Iterator[str]:
 def make_file_check(path: str) -> CheckCommand:
     """Return the check of a file of tests that is run itself."""
     name = path.removeprefix("./")
-    return CheckCommand(name, "test", targets=(name,), language=_LANGUAGES.get(PurePath(name).suffix, ""))
+    return CheckCommand(
+        name, "test", targets=(name,), language=_LANGUAGES.get(PurePath(name).suffix, "")
+    )
 
 
 def find_program_row(name: str) -> ProgramRow:
-    """Return the row of a program; `python3.11` and `clang-tidy-18` have those without the version."""
+    """Return the row of a program; `python3.11` and `clang-tidy-18` have
+    those without the version.
+    """
     row = find_row(name)
     return row if row != NOT_KNOWN else find_row(strip_version(name))
 
@@ -163,9 +183,15 @@ def _clean_target(word: str) -> str:
 
 
 def _is_whole(target: str) -> bool:
-    """Return whether a target stands for all of a project; so does a pattern for all files of a folder of tests."""
+    """Return whether a target stands for all of a project;
+    so does a pattern for all files of a folder of tests.
+    """
     folder, slash, rest = target.partition("/")
-    is_pattern = bool(slash) and rest.startswith("**") and (folder in WHOLE_PROJECT_TARGETS or folder == "**")
+    is_pattern = (
+        bool(slash)
+        and rest.startswith("**")
+        and (folder in WHOLE_PROJECT_TARGETS or folder == "**")
+    )
     return is_pattern or target in WHOLE_PROJECT_TARGETS
 
 
@@ -178,7 +204,11 @@ def _list_scopes(check: CheckCommand) -> Iterator[str]:
     for target in check.targets:
         path = _to_path(target, check.language)
         is_apart = path.startswith(("/", "**/"))
-        yield path if is_apart or not folder else os.path.normpath(f"{folder}/{path}") + "/." * path.endswith("/.")
+        yield (
+            path
+            if is_apart or not folder
+            else os.path.normpath(f"{folder}/{path}") + "/." * path.endswith("/.")
+        )
 
 
 def _to_path(target: str, language: str) -> str:
@@ -188,9 +218,14 @@ def _to_path(target: str, language: str) -> str:
             return target.replace(".", "/")
         return re.sub(r"\.py(?=::|$)", "", target).replace("::", "/")
     if language == "go":
-        # `./pkg/...` has all below it, `./pkg` only itself. A package may also be named from the module on.
+        # `./pkg/...` has all below it, `./pkg` only itself.
+        # A package may also be named from the module on.
         path = target.removesuffix("/...") if target.endswith("/...") else f"{target}/."
-        return f"**/{path.removesuffix('/.').rpartition('/')[2]}" if "." in path.partition("/")[0][1:] else path
+        return (
+            f"**/{path.removesuffix('/.').rpartition('/')[2]}"
+            if "." in path.partition("/")[0][1:]
+            else path
+        )
     if language == "jvm":
         # `:core:test`
         return "/".join(part for part in target.split(":") if part)
@@ -198,7 +233,9 @@ def _to_path(target: str, language: str) -> str:
 
 
 def _is_below(target: str, other: str, *, by_parts: bool) -> bool:
-    """Return whether a target is the other or a part of it: a file of a folder, a test of a file, a case of a test."""
+    """Return whether a target is the other or a part of it: a file of a folder, a test of a file,
+    a case of a test.
+    """
     if not other or target == other or target.startswith((f"{other}/", f"{other}[")):
         return True
     if target.startswith("**/") and f"/{other.removesuffix('/.')}".endswith(target[2:]):
@@ -206,7 +243,12 @@ def _is_below(target: str, other: str, *, by_parts: bool) -> bool:
     if other.startswith("**/") and f"/{other[3:]}/" in f"/{target.removeprefix('**/')}/":
         return True
     if re.search(_PATTERN_CHARACTERS, other) and not other.startswith("**/"):
-        pattern = re.escape(other).replace(r"\*\*/", "(?:.*/)?").replace(r"\*", "[^/]*").replace(r"\?", "[^/]")
+        pattern = (
+            re.escape(other)
+            .replace(r"\*\*/", "(?:.*/)?")
+            .replace(r"\*", "[^/]*")
+            .replace(r"\?", "[^/]")
+        )
         pattern = re.sub(r"\\{.*?\\}", ".*", pattern)
         return re.fullmatch(rf"{pattern}(?:/.*)?", target) is not None
     return by_parts and other in target

@@ -1,12 +1,19 @@
-"""Finds in an answer what it claims: that checks pass, that something was changed or installed; and what it asks. Pure.
+"""Finds in an answer what it claims: that checks pass, that something was changed or installed;
+and what it asks. Pure.
 
 Answers come in any language, so that the words of ten are known. In doubt there is no claim.
 """
 
 import re
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
-from codeloop.agent.checks.check_runs import CheckRun
+if TYPE_CHECKING:
+    from codeloop.agent.checks.check_runs import CheckRun
+
+UNCHANGED_CLAIM_PROBLEM = (
+    "your answer says that something was changed, and no file was changed in this turn"
+)
 
 _SENTENCE_END = r"(?<=[.!?;])\s+|(?<=[\u3002\uff01\uff1f])|\n"
 # English, German, Spanish, French, Portuguese, Italian, Dutch, Polish, Russian, Chinese, Japanese.
@@ -42,7 +49,8 @@ _NO_CLAIM = (
     r"|whether|ensure|sure|fail\w*|broken|errors?|nicht|kein\w*|sollten?|wenn|falls|bevor|werden|nunca|si"
     r"|cuando|deber\w+"
     r"|pas|quand|lorsque|avant|n\u00e3o|quando|devem|non|devono|niet|geen|als|moeten|nie|je\u015bli|powinny"
-    r"|\u043d\u0435|\u0435\u0441\u043b\u0438|\u043a\u043e\u0433\u0434\u0430|\u0434\u043e\u043b\u0436\u043d\u044b)(?![\w-])"
+    r"|\u043d\u0435|\u0435\u0441\u043b\u0438|\u043a\u043e\u0433\u0434\u0430"
+    r"|\u0434\u043e\u043b\u0436\u043d\u044b)(?![\w-])"
     r"|n['\u2019]t\b|\bso that\b|\u6ca1|\u672a|\u4e0d|\u5982\u679c|\u5e94\u8be5|\u306a\u3044|\u307e\u305b\u3093"
     r"|\u3079\u304d"
 )
@@ -118,30 +126,40 @@ _DENIED_FAILURE = (
 # A shorter error may stand in any answer.
 _MIN_QUOTED_CHARS = 12
 # Words of lines that name no check.
-_LEADING_WORDS = frozenset(("npx", "run", "python", "python3", "cd", "uv", "poetry", "bundle", "exec"))
+_LEADING_WORDS = frozenset(
+    ("npx", "run", "python", "python3", "cd", "uv", "poetry", "bundle", "exec")
+)
 _COMMON_WORDS = r"(?i)tests?|check|build|lint|src|make|types?|node|cargo|bash|true|tail|run"
 
 
 def claims_success(text: str) -> bool:
     """Return whether a sentence of an answer claims that tests, or other checks, pass."""
     return any(
-        re.search(_CHECK_WORDS, sentence) and re.search(_SUCCESS_WORDS, sentence) and not re.search(_NO_CLAIM, sentence)
+        re.search(_CHECK_WORDS, sentence)
+        and re.search(_SUCCESS_WORDS, sentence)
+        and not re.search(_NO_CLAIM, sentence)
         for sentence in _split(text)
     )
 
 
 def claims_change(text: str) -> bool:
     """Return whether a sentence of an answer claims that something was changed."""
-    return any(re.search(_CHANGED, each) and not re.search(_NO_CLAIM, each) for each in _split(text))
+    return any(
+        re.search(_CHANGED, each) and not re.search(_NO_CLAIM, each) for each in _split(text)
+    )
 
 
 def claims_installation(text: str) -> bool:
     """Return whether a sentence of an answer claims that something was installed."""
-    return any(re.search(_INSTALLED, each) and not re.search(_NO_CLAIM, each) for each in _split(text))
+    return any(
+        re.search(_INSTALLED, each) and not re.search(_NO_CLAIM, each) for each in _split(text)
+    )
 
 
 def asks_user(text: str) -> bool:
-    """Return whether an answer is a question that the user has to answer before the work can go on."""
+    """Return whether an answer is a question that the user has to answer
+    before the work can go on.
+    """
     text = text.strip()
     if len(text) > _MAX_QUESTION_CHARS or not re.search(_QUESTION_END, text):
         return False
@@ -149,10 +167,12 @@ def asks_user(text: str) -> bool:
     return bool(re.search(_PERSON, question) and re.search(_OPEN_POINT, question))
 
 
-def names_failure(text: str, run: CheckRun, kinds: Sequence[str]) -> bool:
-    """Return whether an answer tells about a check that failed, or did not end, and does not claim that it passes.
+def names_failure(text: str, run: "CheckRun", kinds: Sequence[str]) -> bool:
+    """Return whether an answer tells about a check that failed, or did not end,
+    and does not claim that it passes.
 
-    It names its command, its program or its kind, or quotes its error. `kinds`: of the checks of its line.
+    It names its command, its program or its kind, or quotes its error.
+    `kinds`: of the checks of its line.
     """
     names = [run.command.strip(), *_list_programs(run.command)]
     quotes = [run.error] if len(run.error) >= _MIN_QUOTED_CHARS else []
@@ -162,10 +182,14 @@ def names_failure(text: str, run: CheckRun, kinds: Sequence[str]) -> bool:
         is_claim = re.search(_SUCCESS_WORDS, sentence) and not re.search(_FAILURE_WORDS, sentence)
         if is_claim:
             continue
-        is_named = any(re.search(rf"(?<![\w/-]){re.escape(name)}(?![\w-])", sentence) for name in names if name)
+        is_named = any(
+            re.search(rf"(?<![\w/-]){re.escape(name)}(?![\w-])", sentence) for name in names if name
+        )
         if is_named and (re.search(_FAILURE_WORDS, sentence) or re.search(r"\d", sentence)):
             return True
-        if re.search(_FAILURE_WORDS, sentence) and any(re.search(_WORDS_BY_KIND[kind], sentence) for kind in kinds):
+        if re.search(_FAILURE_WORDS, sentence) and any(
+            re.search(_WORDS_BY_KIND[kind], sentence) for kind in kinds
+        ):
             return not re.search(_DENIED_FAILURE, sentence)
     return False
 

@@ -1,4 +1,5 @@
-"""Finds out from its output that a check ran nothing: its program, its task or what it was to check is not there. Pure.
+"""Finds out from its output that a check ran nothing: its program,
+its task or what it was to check is not there. Pure.
 
 Such a run says nothing about the work, so it has neither failed nor passed.
 """
@@ -60,8 +61,11 @@ _UNITTEST_MISSING = r"(?:No module named|has no attribute) '([\w.]+)'"
 _PYTEST_CODES = frozenset((4, 5))
 
 
-def has_run_nothing(checks: Sequence[CheckCommand], code: int, output: str, counts: TestCounts | None = None) -> bool:
-    """Return whether a run that did not pass had nothing to run. `output`: without colours and notes.
+def has_run_nothing(
+    checks: Sequence[CheckCommand], code: int, output: str, counts: TestCounts | None = None
+) -> bool:
+    """Return whether a run that did not pass had nothing to run.
+    `output`: without colours and notes.
 
     `counts`: of the tests that it ran; None: it printed none.
     """
@@ -69,10 +73,15 @@ def has_run_nothing(checks: Sequence[CheckCommand], code: int, output: str, coun
     # unittest makes a test of a name that it can't find, and counts it.
     if _UNITTEST_NAME in output:
         names = re.findall(_UNITTEST_MISSING, output)
-        return any(name in target.split(".") or target.startswith(name) for name in names for target in targets)
+        return any(
+            name in target.split(".") or target.startswith(name)
+            for name in names
+            for target in targets
+        )
     if counts is not None and counts.ran > 0:
         return False
-    # A shell exits with 127 where there is no such program, and with 126 where it can't be executed.
+    # A shell exits with 127 where there is no such program,
+    # and with 126 where it can't be executed.
     if code in {126, 127} or re.search(_NOTHING_TO_RUN, output):
         return True
     if checks and code in _PYTEST_CODES and all(check.program == "pytest" for check in checks):
@@ -85,7 +94,8 @@ def _is_missing(target: str, output: str) -> bool:
     name = rf"(?:[^\s'\"`]*/)?{re.escape(target)}['\"`]?"
     return (
         re.search(
-            rf"(?i){_NOT_FOUND_BEFORE}[\s:'\"`-]*(?:module |file |path |spec )?['\"`]?{name}(?![\w/.-]*\w)", output
+            rf"(?i){_NOT_FOUND_BEFORE}[\s:'\"`-]*(?:module |file |path |spec )?['\"`]?{name}(?![\w/.-]*\w)",
+            output,
         )
         or re.search(rf"(?i)(?<![\w/.-]){name}:? {_NOT_FOUND_AFTER}", output)
     ) is not None

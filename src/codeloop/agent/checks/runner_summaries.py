@@ -1,4 +1,6 @@
-"""Reads the numbers of tests from the summaries that test runners print, and compares those of two runs. Pure."""
+"""Reads the numbers of tests from the summaries that test runners print,
+and compares those of two runs. Pure.
+"""
 
 import re
 
@@ -23,7 +25,18 @@ _TAP = r"(?m)^[#\u2139] (pass|fail|skipped|todo) (\d+)$"
 #   3 passing (5ms)
 _MOCHA = r"(?m)^\s+(\d+) (passing|failing|pending)\b"
 _RAN_WORDS = frozenset(
-    ("passed", "failed", "error", "errors", "xfailed", "xpassed", "pass", "fail", "passing", "failing")
+    (
+        "passed",
+        "failed",
+        "error",
+        "errors",
+        "xfailed",
+        "xpassed",
+        "pass",
+        "fail",
+        "passing",
+        "failing",
+    )
 )
 _SKIPPED_WORDS = frozenset(("skipped", "deselected", "todo", "pending"))
 
@@ -46,7 +59,9 @@ def read_test_counts(output: str) -> TestCounts | None:
     counts += [(int(number), word) for number, word in re.findall(_MOCHA, output)]
     for passed, failed, ignored in re.findall(_CARGO, output):
         counts += [(int(passed), "passed"), (int(failed), "failed"), (int(ignored), "skipped")]
-    counts += [(0 if "no tests to run" in rest else 1, "passed") for rest in re.findall(_GO, output)]
+    counts += [
+        (0 if "no tests to run" in rest else 1, "passed") for rest in re.findall(_GO, output)
+    ]
     counts += [(1, "skipped") for _ in re.findall(_GO_SKIPPED, output)]
     counts += [(int(number), "passed") for number in re.findall(_UNITTEST, output)]
     for number in re.findall(_UNITTEST_SKIPPED, output):
@@ -61,7 +76,8 @@ def read_test_counts(output: str) -> TestCounts | None:
 
 
 def describe_lost_tests(before: TestCounts | None, now: TestCounts | None) -> str:
-    """Return why a run that exits with 0 does not count, because fewer tests ran than before; "": it counts.
+    """Return why a run that exits with 0 does not count, because fewer tests ran than before;
+    "": it counts.
 
     `before`: of the run before the work began; None: it printed no results, or there was none.
     """

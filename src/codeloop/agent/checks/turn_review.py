@@ -1,4 +1,6 @@
-"""Reviews a turn: which tests it changed and which checks it ran, by its calls, its subagents' calls and snapshots."""
+"""Reviews a turn: which tests it changed and which checks it ran, by its calls,
+its subagents' calls and snapshots.
+"""
 
 import asyncio
 import re
@@ -8,7 +10,11 @@ from msgspec import Struct, structs
 
 from codeloop.agent.answer.turn_diffs import add_subagents, compare_turn
 from codeloop.agent.checks.call_diffs import has_moved_commit, list_call_diffs
-from codeloop.agent.checks.changed_tests import ChangedTest, find_exported_options, find_test_changes
+from codeloop.agent.checks.changed_tests import (
+    ChangedTest,
+    find_exported_options,
+    find_test_changes,
+)
 from codeloop.agent.checks.check_runs import list_checks, read_failures
 from codeloop.agent.checks.file_kinds import CODE_FILE, is_check_file
 from codeloop.agent.engine import Engine
@@ -24,7 +30,8 @@ _MAX_NAMED = 20
 
 
 class TurnReview(Struct, frozen=True):
-    """The parts of a turn with those of its subagents, oldest first, and the changes of tests that existed before.
+    """The parts of a turn with those of its subagents, oldest first,
+    and the changes of tests that existed before.
 
     `unknown_reason`: why the changes are not known, as a clause; "": they are known.
     """
@@ -45,13 +52,19 @@ class TurnReview(Struct, frozen=True):
 
 
 async def review_turn(engine: Engine, session_id: str, turn: Sequence[Entry]) -> TurnReview:
-    """Review a turn. Files are read only if the turn changed files of tests or settings of checks."""
+    """Review a turn. Files are read only if the turn changed files of tests
+    or settings of checks.
+    """
     entries = add_subagents(engine, session_id, turn)
     parts = [part for entry in entries for part in entry.parts]
     diffs = await _list_diffs(engine, entries, parts)
     if isinstance(diffs, JobFailure):
         return TurnReview(parts, unknown_reason=diffs.reason)
-    commands = [str(part.state.input.get("command")) for part, _ in _list_calls(parts) if part.tool == "bash"]
+    commands = [
+        str(part.state.input.get("command"))
+        for part, _ in _list_calls(parts)
+        if part.tool == "bash"
+    ]
     changes = find_test_changes(diffs, read_failures(parts))
     if has_moved_commit(commands):
         changes = [structs.replace(change, needs_reason=False) for change in changes]
@@ -59,19 +72,31 @@ async def review_turn(engine: Engine, session_id: str, turn: Sequence[Entry]) ->
 
 
 async def has_unchecked_edits(engine: Engine, review: TurnReview) -> bool:
-    """Return whether a turn changed code and ran no check, although the project has one that can be run."""
+    """Return whether a turn changed code and ran no check,
+    although the project has one that can be run.
+    """
     files = [file for part in review.parts if isinstance(part, PatchPart) for file in part.files]
-    files += [str(part.state.input.get("filePath")) for part, _ in _list_calls(review.parts) if part.tool in EDIT_TOOLS]
+    files += [
+        str(part.state.input.get("filePath"))
+        for part, _ in _list_calls(review.parts)
+        if part.tool in EDIT_TOOLS
+    ]
     workspace = engine.workspace
-    if not any(re.fullmatch(CODE_FILE, file) for file in files) or list_checks(review.parts, str(workspace.directory)):
+    if not any(re.fullmatch(CODE_FILE, file) for file in files) or list_checks(
+        review.parts, str(workspace.directory)
+    ):
         return False
-    return await asyncio.to_thread(has_runnable_check, workspace.root, workspace.directory, workspace.environment)
+    return await asyncio.to_thread(
+        has_runnable_check, workspace.root, workspace.directory, workspace.environment
+    )
 
 
 async def _list_diffs(
     engine: Engine, entries: Sequence[Entry], parts: Sequence[Part]
 ) -> Sequence[SnapshotFileDiff] | JobFailure:
-    """Return the changes of files of tests and settings: from snapshots, else as far as the calls show them."""
+    """Return the changes of files of tests and settings: from snapshots,
+    else as far as the calls show them.
+    """
     snapshots = engine.snapshots
     files = [file for part in parts if isinstance(part, PatchPart) for file in part.files]
     if snapshots is None or (not files and snapshots.last is None):

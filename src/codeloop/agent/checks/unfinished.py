@@ -1,4 +1,6 @@
-"""Lists what a turn that ends has left unfinished, or claims without having done it, as phrases for a reminder."""
+"""Lists what a turn that ends has left unfinished, or claims without having done it,
+as phrases for a reminder.
+"""
 
 from collections.abc import Iterator, Sequence
 
@@ -15,40 +17,62 @@ from codeloop.agent.checks.check_runs import (
     UNENDED_CHECK_PROBLEM,
     UNPROVEN_CHECK_PROBLEM,
     CheckRun,
+    describe_state,
     find_check_problem,
     find_failure,
     list_checks,
 )
-from codeloop.agent.checks.claims import claims_change, claims_installation, claims_success, names_failure
+from codeloop.agent.checks.claims import (
+    UNCHANGED_CLAIM_PROBLEM,
+    claims_change,
+    claims_installation,
+    claims_success,
+    names_failure,
+)
 from codeloop.agent.checks.turn_review import TurnReview
 from codeloop.schema.message import Todo
-from codeloop.schema.part import Part, PatchPart, ToolPart, ToolStateCompleted
+from codeloop.schema.part import CompactionPart, Part, PatchPart, ToolPart, ToolStateCompleted
 from codeloop.shell.analysis import analyse
 from codeloop.tool.tool import EDIT_TOOLS
 
 UNMENTIONED_TESTS_PROBLEM = "your answer does not say that tests changed"
 UNRUN_CLAIM_PROBLEM = "your answer says that checks pass, and none was run in this turn"
-UNCHANGED_CLAIM_PROBLEM = "your answer says that something was changed, and no file was changed in this turn"
-UNINSTALLED_CLAIM_PROBLEM = "your answer says that something was installed, and no installation succeeded in this turn"
+UNINSTALLED_CLAIM_PROBLEM = (
+    "your answer says that something was installed, and no installation succeeded in this turn"
+)
+FAILED_CLAIM = "the answer says that checks pass, and the last one failed"
+"""A claim, as the user is told of it."""
 # The length to which a todo or a command is cut in a reminder.
 _EXCERPT_CHARS = 100
 # Changes of tests that a reminder names.
 _MAX_CHANGES = 20
 # Words of commands that install something.
-_INSTALL_WORDS = frozenset(("install", "add", "i", "ci", "sync", "get", "require", "-S", "-U", "update", "upgrade"))
+_INSTALL_WORDS = frozenset(
+    ("install", "add", "i", "ci", "sync", "get", "require", "-S", "-U", "update", "upgrade")
+)
 
 
 def list_unfinished(
-    review: TurnReview, earlier: Sequence[Part], root: str, todos: Sequence[Todo], answer: str, reminders: Sequence[str]
+    review: TurnReview,
+    earlier: Sequence[Part],
+    root: str,
+    todos: Sequence[Todo],
+    answer: str,
+    reminders: Sequence[str],
 ) -> list[str]:
-    """Return the unfinished work of a turn, a phrase each: claims without a deed, open todos, checks that don't count.
+    """Return the unfinished work of a turn, a phrase each: claims without a deed, open todos,
+    checks that don't count.
 
-    `earlier`: the parts before the turn. The list is empty if `answer` admits the failure. Changed tests and claims are
-    mentioned only once in a turn: `reminders` are those that it has had.
+    `earlier`: the parts before the turn. The list is empty if `answer` admits the failure. Changed
+    tests and claims are mentioned only once in a turn: `reminders` are those that it has had.
     """
     # A scratch file that a command removes at the end is worth no reminder.
     checks = [run for run in list_checks(review.parts, root, counts_patches=False) if run.started]
-    claims = [each for each in _list_claims(review.parts, earlier, checks, answer) if not _was_said(each, reminders)]
+    claims = [
+        each
+        for each in list_false_claims(review.parts, earlier, checks, answer)
+        if not _was_said(each, reminders)
+    ]
     if claims or admits_failure(answer):
         return claims
     return [
@@ -58,42 +82,81 @@ def list_unfinished(
     ]
 
 
+def list_contradictions(
+    parts: Sequence[Part], earlier: Sequence[Part], root: str, answer: str
+) -> tuple[str, ...]:
+    """Return what the final answer of a turn claims in vain, as clauses for the user.
+    `earlier`: as above.
+    """
+    # Most answers claim nothing, and the commands need not be read.
+    if not (claims_success(answer) or claims_change(answer) or claims_installation(answer)):
+        return ()
+    checks = [run for run in list_checks(parts, root, counts_patches=False) if run.started]
+    claims = [
+        each.replace("your", "the", 1) for each in list_false_claims(parts, earlier, checks, answer)
+    ]
+    has_failed = bool(checks) and describe_state(parts, root) == "failed"
+    if has_failed and claims_success(answer) and _describe_checks(checks, root, answer):
+        claims.append(FAILED_CLAIM)
+    return tuple(claims)
+
+
 def _was_said(problem: str, reminders: Sequence[str]) -> bool:
     return any(problem in each for each in reminders)
 
 
-def _list_claims(
+def list_false_claims(
     parts: Sequence[Part], earlier: Sequence[Part], checks: Sequence[CheckRun], answer: str
 ) -> Iterator[str]:
-    """Yield what the answer claims although nothing in the turn can have done it. In doubt nothing."""
+    """Yield what the answer claims although nothing in the turn can have done it.
+    In doubt nothing.
+    """
     calls = [(part, part.state) for part in parts if isinstance(part, ToolPart)]
     done = [(part, state) for part, state in calls if isinstance(state, ToolStateCompleted)]
     commands = [str(state.input.get("command")) for part, state in done if part.tool == "bash"]
     if any(part.tool == "bash_output" for part, _ in done):
         return
-    if any(isinstance(part, PatchPart) or (isinstance(part, ToolPart) and part.tool in EDIT_TOOLS) for part in earlier):
+    if any(_may_have_changed(part) for part in earlier):
         # It may speak of what was done before this turn.
         return
     # Any other command may have run checks, or changed files that nobody watches.
     only_looks = all(analyse(each).is_read_only for each in commands)
     if not checks and only_looks and claims_success(answer):
         yield UNRUN_CLAIM_PROBLEM
-    has_edits = any(isinstance(part, PatchPart) for part in parts) or any(part.tool in EDIT_TOOLS for part, _ in done)
+    has_edits = any(isinstance(part, PatchPart) for part in parts) or any(
+        part.tool in EDIT_TOOLS for part, _ in done
+    )
     if not has_edits and only_looks and claims_change(answer):
         yield UNCHANGED_CLAIM_PROBLEM
     if claims_installation(answer):
         codes = [
             state.metadata.get("exit")
             for part, state in done
-            if part.tool == "bash" and not _INSTALL_WORDS.isdisjoint(str(state.input.get("command")).split())
+            if part.tool == "bash"
+            and not _INSTALL_WORDS.isdisjoint(str(state.input.get("command")).split())
         ]
         if (codes and all(codes)) or (not codes and only_looks):
             yield UNINSTALLED_CLAIM_PROBLEM
 
 
+def _may_have_changed(part: Part) -> bool:
+    """Return whether a part of an earlier turn may be what a claim is about;
+    of a summary that is not known.
+    """
+    if not isinstance(part, ToolPart):
+        return isinstance(part, PatchPart | CompactionPart)
+    if part.tool == "bash":
+        return not analyse(str(part.state.input.get("command"))).is_read_only
+    return part.tool in EDIT_TOOLS or part.tool == "task"
+
+
 def _list_open_todos(parts: Sequence[Part], todos: Sequence[Todo]) -> list[str]:
     wrote_todos = any(isinstance(part, ToolPart) and part.tool == "todowrite" for part in parts)
-    open_todos = [todo.content for todo in todos if todo.status in {"pending", "in_progress"}] if wrote_todos else []
+    open_todos = (
+        [todo.content for todo in todos if todo.status in {"pending", "in_progress"}]
+        if wrote_todos
+        else []
+    )
     if not open_todos:
         return []
     others = f" and {len(open_todos) - 1} more" if len(open_todos) > 1 else ""
@@ -101,19 +164,26 @@ def _list_open_todos(parts: Sequence[Part], todos: Sequence[Todo]) -> list[str]:
 
 
 def _describe_checks(checks: Sequence[CheckRun], root: str, answer: str) -> list[str]:
-    """Return why the turn's checks don't show that all is well; nothing if the answer tells about it."""
+    """Return why the turn's checks don't show that all is well;
+    nothing if the answer tells about it.
+    """
     if not checks:
         return []
     if not checks[-1].after_last_edit:
         return [f"{LATE_CHANGES_PROBLEM} ({checks[-1].command[:_EXCERPT_CHARS]})"]
     problem = find_check_problem(checks, root)
-    # An honest answer may say that some tests passed after the failure, and that the others were not run.
-    if problem is None or (problem.reason == EARLIER_FAILURE_PROBLEM and names_unrun_checks(answer)):
+    # An honest answer may say that some tests passed after the failure,
+    # and that the others were not run.
+    if problem is None or (
+        problem.reason == EARLIER_FAILURE_PROBLEM and names_unrun_checks(answer)
+    ):
         return []
     if problem.reason == UNENDED_CHECK_PROBLEM and names_unended_checks(answer, problem.command):
         return []
     failure = checks[-1] if checks[-1].failed else find_failure(checks, root)
-    subject = checks[-1] if problem.reason in {UNENDED_CHECK_PROBLEM, UNPROVEN_CHECK_PROBLEM} else failure
+    subject = (
+        checks[-1] if problem.reason in {UNENDED_CHECK_PROBLEM, UNPROVEN_CHECK_PROBLEM} else failure
+    )
     is_told = subject is not None and names_failure(answer, subject, _list_kinds(subject, root))
     if is_told and problem.reason != UNPROVEN_CHECK_PROBLEM:
         return []

@@ -1,4 +1,6 @@
-"""Runs the checks of a goal as calls of the tool `bash`: in the sandbox, in a shell of their own."""
+"""Runs the checks of a goal as calls of the tool `bash`: in the sandbox,
+in a shell of their own.
+"""
 
 import asyncio
 from collections.abc import Sequence
@@ -37,15 +39,26 @@ _SHELL_SUFFIX = ".checks"
 
 
 class CheckContext(CallContext):
-    """The context of a check. The user's command is not asked about, only denied; the model's has to be allowed.
+    """The context of a check. The user's command is not asked about, only denied;
+    the model's has to be allowed.
 
-    The check runs in a shell of its own, because the model may have set directory and variables of the session's shell.
-    `is_stored`: whether the run is stored, so that clients know the call whose progress they are shown.
-    `is_from_user`: whether the command comes from the user. `home`: the name of a home that only checks see.
+    The check runs in a shell of its own, because the model may have set directory and
+    variables of the session's shell.
+    `is_stored`: whether the run is stored, so that clients know the call whose
+    progress they are shown.
+    `is_from_user`: whether the command comes from the user.
+    `home`: the name of a home that only checks see.
     """
 
     def __init__(
-        self, engine: Engine, agent: Agent, part: ToolPart, *, is_stored: bool, is_from_user: bool, home: str
+        self,
+        engine: Engine,
+        agent: Agent,
+        part: ToolPart,
+        *,
+        is_stored: bool,
+        is_from_user: bool,
+        home: str,
     ) -> None:
         super().__init__(engine, agent, part)
         self.session.private_home = home
@@ -56,14 +69,18 @@ class CheckContext(CallContext):
     async def ask(self, *needs: Need) -> bool:
         """Return whether somebody was asked. Raises Denied, Rejected."""
         if self._is_from_user:
-            # The user wrote the command, which answers every question; what rules deny stays denied.
+            # The user wrote the command, which answers every question;
+            # what rules deny stays denied.
             for need in needs:
                 verdict, _ = judge_need(need, self._rules.current.lists)
                 if verdict.action == "deny":
                     raise Denied(need, verdict)
             return False
         # The question is one of the session; only its shell has another id.
-        shell_session_id, self.session_id = self.session_id, self.session_id.removesuffix(_SHELL_SUFFIX)
+        shell_session_id, self.session_id = (
+            self.session_id,
+            self.session_id.removesuffix(_SHELL_SUFFIX),
+        )
         try:
             return await super().ask(*needs)
         finally:
@@ -78,7 +95,8 @@ class CheckContext(CallContext):
 async def run_checks_unstored(
     engine: Engine, session_id: str, agent: str, commands: Sequence[str], *, home: str = ""
 ) -> list[ToolPart]:
-    """Run the user's checks before the first round, without storing them; return a completed or failed part of each.
+    """Run the user's checks before the first round, without storing them;
+    return a completed or failed part of each.
 
     `home`: as in CheckContext; "": the home of all commands.
     """
@@ -89,13 +107,21 @@ async def run_checks_unstored(
 async def run_and_store_checks(
     engine: Engine, session_id: str, commands: Sequence[str], *, is_from_user: bool, home: str = ""
 ) -> list[ToolPart]:
-    """Run checks, store them in an answer of their own to a note that codeloop writes, and return their parts.
+    """Run checks, store them in an answer of their own to a note that codeloop writes,
+    and return their parts.
 
     The model reads both. A cancelled run completes the answer, too.
-    `is_from_user`: the commands come from the user, not from the model. `home`: as in `run_checks_unstored`.
+    `is_from_user`: the commands come from the user, not from the model.
+    `home`: as in `run_checks_unstored`.
     """
     message = make_next_prompt(engine.store.read_context(session_id))
-    note = TextPart(id=new_id("prt"), session_id=session_id, message_id=message.id, text=CHECKS_NOTE, synthetic=True)
+    note = TextPart(
+        id=new_id("prt"),
+        session_id=session_id,
+        message_id=message.id,
+        text=CHECKS_NOTE,
+        synthetic=True,
+    )
     engine.store.append(make_message_updated(message), make_part_updated(note))
     info = make_answer(engine, session_id, message)
     engine.store.append(make_message_updated(info))
@@ -107,7 +133,9 @@ async def run_and_store_checks(
             try:
                 part = await _run(engine, info.agent, part, is_from_user=is_from_user, home=home)
             except asyncio.CancelledError:
-                engine.store.append(make_part_updated(_complete(part, "", {"exit": None, "interrupted": True})))
+                engine.store.append(
+                    make_part_updated(_complete(part, "", {"exit": None, "interrupted": True}))
+                )
                 raise
             # An extension ends the turn.
             except HookRefused as error:
@@ -127,19 +155,35 @@ def _close(info: AssistantMessage) -> AssistantMessage:
 def _make_part(session_id: str, message_id: str, command: str) -> ToolPart:
     state = ToolStateRunning(input={"command": command}, time=ToolStart(start=now_ms()))
     return ToolPart(
-        id=new_id("prt"), session_id=session_id, message_id=message_id, call_id=new_id("tool"), tool="bash", state=state
+        id=new_id("prt"),
+        session_id=session_id,
+        message_id=message_id,
+        call_id=new_id("tool"),
+        tool="bash",
+        state=state,
     )
 
 
 async def _run(
-    engine: Engine, agent: str, part: ToolPart, *, is_stored: bool = True, is_from_user: bool = True, home: str
+    engine: Engine,
+    agent: str,
+    part: ToolPart,
+    *,
+    is_stored: bool = True,
+    is_from_user: bool = True,
+    home: str,
 ) -> ToolPart:
     is_user, called_agent = is_from_user, engine.get_agent(agent)
-    context = CheckContext(engine, called_agent, part, is_stored=is_stored, is_from_user=is_user, home=home)
+    context = CheckContext(
+        engine, called_agent, part, is_stored=is_stored, is_from_user=is_user, home=home
+    )
     workspace = engine.workspace
     command = str(part.state.input["command"])
     params = BashParams(
-        command=command, timeout=workspace.bounds.max_timeout_ms, reset=True, workdir=str(workspace.directory)
+        command=command,
+        timeout=workspace.bounds.max_timeout_ms,
+        reset=True,
+        workdir=str(workspace.directory),
     )
     try:
         result = await bash.run(params, context)
@@ -155,18 +199,26 @@ async def _run(
     if (job := workspace.shells.jobs.find_job(str(result.metadata.get("id") or ""))) is not None:
         await job.kill()
     result = truncate_output(
-        result, workspace.scratch, "tail", lines=workspace.bounds.output_lines, size=workspace.bounds.output_bytes
+        result,
+        workspace.scratch,
+        "tail",
+        lines=workspace.bounds.output_lines,
+        size=workspace.bounds.output_bytes,
     )
     return _complete(part, result.output, result.metadata)
 
 
-def _make_failed_part(part: ToolPart, error: ToolFailure | Denied | HookRefused | Rejected) -> ToolPart:
+def _make_failed_part(
+    part: ToolPart, error: ToolFailure | Denied | HookRefused | Rejected
+) -> ToolPart:
     """Return the part of a check that could not be run, or was refused (`denied`).
 
     A bare no counts as refused, too: unlike a no to a call of the model, it does not end the turn.
     """
     time = ToolTime(start=_get_start_time(part), end=max(now_ms(), _get_start_time(part)))
-    metadata: JSON = {CHECK_KEY: True} if isinstance(error, ToolFailure) else {CHECK_KEY: True, "denied": True}
+    metadata: JSON = (
+        {CHECK_KEY: True} if isinstance(error, ToolFailure) else {CHECK_KEY: True, "denied": True}
+    )
     state = ToolStateError(input=part.state.input, error=str(error), metadata=metadata, time=time)
     return replace(part, state=state)
 
@@ -174,7 +226,9 @@ def _make_failed_part(part: ToolPart, error: ToolFailure | Denied | HookRefused 
 def _complete(part: ToolPart, output: str, metadata: JSON) -> ToolPart:
     time = ToolTime(start=_get_start_time(part), end=max(now_ms(), _get_start_time(part)))
     metadata = {**metadata, CHECK_KEY: True}
-    state = ToolStateCompleted(input=part.state.input, output=output, title="", metadata=metadata, time=time)
+    state = ToolStateCompleted(
+        input=part.state.input, output=output, title="", metadata=metadata, time=time
+    )
     return replace(part, state=state)
 
 

@@ -1,6 +1,8 @@
-"""Rounds of work on a goal: each time the model stops, the checks run; until they pass, it must continue.
+"""Rounds of work on a goal: each time the model stops, the checks run;
+until they pass, it must continue.
 
-The model's own claims do not count. A check counts if codeloop has run it after the last edit, it exits with 0,
+The model's own claims do not count. A check counts if codeloop has run it after the last edit,
+it exits with 0,
 the files that it consists of are as they were, and it runs as many tests as before the work began.
 A goal without checks is judged by a small model, which sees the recorded check runs.
 """
@@ -27,11 +29,22 @@ from codeloop.schema.api.session_inputs import Goal, GoalCheck, GoalEnd
 from codeloop.schema.bounds.session import GOAL_CHECKS, GOAL_OUTPUT, GOAL_ROUNDS, GOAL_STUCK
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.live_events import Toast, ToastShown
-from codeloop.schema.message import GOAL_KEY, AssistantMessage, UserMessage, describe_relocation, format_model_ref
+from codeloop.schema.message import (
+    GOAL_KEY,
+    AssistantMessage,
+    UserMessage,
+    describe_relocation,
+    format_model_ref,
+)
 from codeloop.schema.part import PatchPart, ToolPart, ToolStateCompleted, ToolStateError
 from codeloop.schema.wire import replace
 from codeloop.store.conversation import Entry
-from codeloop.workspace.check_files import CheckFiles, compile_patterns, describe_changes, hash_check_files
+from codeloop.workspace.check_files import (
+    CheckFiles,
+    compile_patterns,
+    describe_changes,
+    hash_check_files,
+)
 from codeloop.workspace.sandbox.private_folders import make_private_home_name
 
 # Characters of a command that a message names.
@@ -40,7 +53,9 @@ _MAX_COMMAND_CHARS = 200
 _MAX_NAMED_FILES = 20
 # Reasons of a stop after which the model must continue.
 _CONTINUED_STOPS = frozenset(("done", "length"))
-FIRST_RUN_NOTICE = "The checks run once before the work begins, so that it is known how many tests there are."
+FIRST_RUN_NOTICE = (
+    "The checks run once before the work begins, so that it is known how many tests there are."
+)
 NO_CHECK_PROBLEM = "no check was run"
 GOAL_INSTRUCTIONS = """<system-reminder>Work until this goal is reached; nobody is there to take over what you leave.
 {how} Tests, their configuration and build files are protected: changing one, or leaving tests out, makes the result \
@@ -48,10 +63,12 @@ GOAL_INSTRUCTIONS = """<system-reminder>Work until this goal is reached; nobody 
 and end.</system-reminder>"""
 CHECKS_RULE = "Each time you end, codeloop itself runs: {commands}. The goal is reached when {they_exit} with 0."
 JUDGE_RULE = (
-    "Each time you end, codeloop runs the checks again that you ran last, and a judge decides by their results alone."
+    "Each time you end, codeloop runs the checks again that you ran last, and a judge "
+    "decides by their results alone."
 )
 NOT_REACHED_REMINDER = (
-    "<system-reminder>The goal is not reached yet: {left}. Go on, or say why it can't be reached.</system-reminder>"
+    "<system-reminder>The goal is not reached yet: {left}. Go on, or say why "
+    "it can't be reached.</system-reminder>"
 )
 
 
@@ -69,7 +86,9 @@ def find_goal_problem(goal: Goal, root: Path) -> str:
     if len(goal.checks) > GOAL_CHECKS.value:
         return f"A goal has at most {GOAL_CHECKS.value} checks: put several into one command."
     if any(not check.strip() or "\0" in check for check in goal.checks):
-        return "A check is empty or holds a NUL character: give a command line, such as `make test`."
+        return (
+            "A check is empty or holds a NUL character: give a command line, such as `make test`."
+        )
     try:
         list(compile_patterns((*goal.protect, *goal.unprotect)))
     except ValueError as error:
@@ -78,7 +97,9 @@ def find_goal_problem(goal: Goal, root: Path) -> str:
 
 
 class ChecksOutcome(Struct, frozen=True):
-    """The outcome of one run of the checks: each result, and why the goal is not reached, as phrases."""
+    """The outcome of one run of the checks: each result, and why the goal is not reached,
+    as phrases.
+    """
 
     checks: list[GoalCheck]
     problems: list[str]
@@ -94,7 +115,9 @@ class GoalRounds:
         self._goal_text = text
         self._rounds = 0
         self._round_states: list[tuple[object, ...]] = []
-        """The number of edits and the problems after each round: equal ones in a row mean that the model is stuck."""
+        """The number of edits and the problems after each round: equal ones in a row
+        mean that the model is stuck.
+        """
         self._check_files = CheckFiles({}, frozenset())
         """The check files before the work began."""
         self._counts_before: dict[str, TestCounts | None] = {}
@@ -110,8 +133,12 @@ class GoalRounds:
         self._check_files = await self._hash_check_files(engine)
         agent = entries[-1].info.agent if entries else "build"
         if self.goal.checks:
-            engine.store.publish_live(ToastShown(properties=Toast(message=FIRST_RUN_NOTICE, variant="info")))
-        for part in await run_checks_unstored(engine, session_id, agent, self.goal.checks, home=self._home):
+            engine.store.publish_live(
+                ToastShown(properties=Toast(message=FIRST_RUN_NOTICE, variant="info"))
+            )
+        for part in await run_checks_unstored(
+            engine, session_id, agent, self.goal.checks, home=self._home
+        ):
             self._counts_before[str(part.state.input["command"])] = _read_test_counts(part)
         self._store_progress(engine, session_id)
 
@@ -140,7 +167,11 @@ class GoalRounds:
         reason = self._find_end_reason(engine, session_id, stop)
         if reason:
             not_done = self._finish("not_done", reason)
-            return not_done if stop.reason != "error" else replace(stop, message=f"{stop.message} {not_done.message}")
+            return (
+                not_done
+                if stop.reason != "error"
+                else replace(stop, message=f"{stop.message} {not_done.message}")
+            )
         self._remind(engine, session_id)
         return None
 
@@ -163,7 +194,8 @@ class GoalRounds:
         }
         store = engine.store
         store.update_session(
-            session_id, lambda session: replace(session, metadata={**(session.metadata or {}), GOAL_KEY: goal})
+            session_id,
+            lambda session: replace(session, metadata={**(session.metadata or {}), GOAL_KEY: goal}),
         )
 
     def _find_end_reason(self, engine: Engine, session_id: str, stop: Stop) -> str:
@@ -172,12 +204,16 @@ class GoalRounds:
             return stop.message or f"The turn ended ({stop.reason})."
         max_rounds = self.goal.rounds or GOAL_ROUNDS.value
         if self._rounds >= max_rounds:
-            return f"The limit of {max_rounds} {'round' if max_rounds == 1 else 'rounds'} is reached."
+            return (
+                f"The limit of {max_rounds} {'round' if max_rounds == 1 else 'rounds'} is reached."
+            )
         steps = engine.turn_settings.max_steps
         if steps is not None and self._count_steps(engine, session_id) >= steps:
             return f"The limit of {steps} steps is reached."
         conversation = engine.store.read_context(session_id)
-        edits = sum(isinstance(part, PatchPart) for entry in conversation.entries for part in entry.parts)
+        edits = sum(
+            isinstance(part, PatchPart) for entry in conversation.entries for part in entry.parts
+        )
         self._round_states.append((edits, *self._last_outcome.problems))
         latest = self._round_states[-GOAL_STUCK.value :]
         if len(latest) == GOAL_STUCK.value and len(set(latest)) == 1:
@@ -195,7 +231,9 @@ class GoalRounds:
         )
         if status == "done":
             return Stop("done")
-        return Stop("not_done", f"Not done: {'; '.join(self._last_outcome.problems)}. {reason}".rstrip())
+        return Stop(
+            "not_done", f"Not done: {'; '.join(self._last_outcome.problems)}. {reason}".rstrip()
+        )
 
     def _remind(self, engine: Engine, session_id: str) -> None:
         reminder = NOT_REACHED_REMINDER.format(left="; ".join(self._last_outcome.problems))
@@ -224,17 +262,27 @@ class GoalRounds:
         is_from_user = bool(self.goal.checks)
         parts: list[ToolPart] = []
         if commands:
-            parts = await run_and_store_checks(engine, session_id, commands, is_from_user=is_from_user, home=self._home)
+            parts = await run_and_store_checks(
+                engine, session_id, commands, is_from_user=is_from_user, home=self._home
+            )
         # Compared again after the checks ran: a check may have changed the files, too.
         if not changes:
             changes = describe_changes(self._check_files, await self._hash_check_files(engine))
         checks = [self._judge_check(part) for part in parts]
         problems: list[str] = []
         if changes:
-            others = f" and {len(changes) - _MAX_NAMED_FILES} more" if len(changes) > _MAX_NAMED_FILES else ""
-            problems.append(f"protected files changed: {', '.join(changes[:_MAX_NAMED_FILES])}{others}")
+            others = (
+                f" and {len(changes) - _MAX_NAMED_FILES} more"
+                if len(changes) > _MAX_NAMED_FILES
+                else ""
+            )
+            problems.append(
+                f"protected files changed: {', '.join(changes[:_MAX_NAMED_FILES])}{others}"
+            )
         problems += [
-            f"`{one_line(each.command, _MAX_COMMAND_CHARS)}`: {each.problem}" for each in checks if each.problem
+            f"`{one_line(each.command, _MAX_COMMAND_CHARS)}`: {each.problem}"
+            for each in checks
+            if each.problem
         ]
         if not checks:
             problems.append(NO_CHECK_PROBLEM)
@@ -269,9 +317,15 @@ class GoalRounds:
         return [entry for entry in entries if entry.info.time.created > self._began_at]
 
     def _find_model_checks(self, engine: Engine, session_id: str) -> list[str]:
-        """Return the checks that the model ran, newest first, except command lines that hide an exit code."""
-        parts = [part for entry in self._list_goal_entries(engine, session_id) for part in entry.parts]
-        model_parts = [part for part in parts if not (isinstance(part, ToolPart) and is_goal_check(part))]
+        """Return the checks that the model ran, newest first,
+        except command lines that hide an exit code.
+        """
+        parts = [
+            part for entry in self._list_goal_entries(engine, session_id) for part in entry.parts
+        ]
+        model_parts = [
+            part for part in parts if not (isinstance(part, ToolPart) and is_goal_check(part))
+        ]
         runs = reversed(list_checks(model_parts))
         commands = dict.fromkeys(run.command for run in runs if _exits_as_its_check(run.command))
         return list(commands)[: GOAL_CHECKS.value]
@@ -279,19 +333,27 @@ class GoalRounds:
 
 def _exits_as_its_check(command: str) -> bool:
     """Return whether a line is a single check, so that its exit code is the check's."""
-    return is_check(command) and not any(each in command for each in (";", "|", "&", "\n", "`", "$("))
+    return is_check(command) and not any(
+        each in command for each in (";", "|", "&", "\n", "`", "$(")
+    )
 
 
 def _read_test_counts(part: ToolPart) -> TestCounts | None:
-    return read_test_counts(part.state.output) if isinstance(part.state, ToolStateCompleted) else None
+    return (
+        read_test_counts(part.state.output) if isinstance(part.state, ToolStateCompleted) else None
+    )
 
 
 async def _end_background(engine: Engine, session_id: str) -> None:
-    """Wait for subagents at work, and end background commands: nothing may change files while a check runs."""
+    """Wait for subagents at work, and end background commands: nothing may change
+    files while a check runs.
+    """
 
     def is_in_tree(other_session_id: str) -> bool:
         """Return whether a session is this one or below it."""
-        return any(session.id == session_id for session in engine.store.walk_ancestors(other_session_id))
+        return any(
+            session.id == session_id for session in engine.store.walk_ancestors(other_session_id)
+        )
 
     # Subagents are awaited, since their work belongs to the turn; commands may never end.
     working: Sequence[asyncio.Task[object]] = [
@@ -319,10 +381,13 @@ _MAX_JUDGED_FILES = 200
 async def judge_goal(
     engine: Engine, session_id: str, goal: str, runs: Sequence[ToolPart], entries: Sequence[Entry]
 ) -> str:
-    """Have a small model judge a goal; return its reason why the goal is not reached yet, "" if it is.
+    """Have a small model judge a goal; return its reason why the goal is not reached yet,
+    "" if it is.
 
-    The judge is the small model that belongs to the session's model, or that model itself where it has none.
-    `runs`: the checks that codeloop ran. `entries`: the turn; the judge is shown the files that it changed.
+    The judge is the small model that belongs to the session's model,
+    or that model itself where it has none.
+    `runs`: the checks that codeloop ran. `entries`: the turn;
+    the judge is shown the files that it changed.
     """
     user = next(entry.info for entry in reversed(entries) if isinstance(entry.info, UserMessage))
     session_model = format_model_ref(user.model)
@@ -330,11 +395,17 @@ async def judge_goal(
     patches = [part for entry in entries for part in entry.parts if isinstance(part, PatchPart)]
     files = sorted({file for patch in patches for file in patch.files})
     run_records = [
-        {"command": part.state.input["command"], "exit": part.state.metadata.get("exit"), "output": _cut_output(part)}
+        {
+            "command": part.state.input["command"],
+            "exit": part.state.metadata.get("exit"),
+            "output": _cut_output(part),
+        }
         for part in runs
         if isinstance(part.state, ToolStateCompleted)
     ]
-    evidence = msgspec.json.encode({"runs": run_records, "changedFiles": files[:_MAX_JUDGED_FILES]}).decode()
+    evidence = msgspec.json.encode(
+        {"runs": run_records, "changedFiles": files[:_MAX_JUDGED_FILES]}
+    ).decode()
     prompt = CONDITION_TEMPLATE.format(goal=goal, evidence=evidence)
     try:
         verdict = await ask_verdict(engine, session_id, engine.models.open(judge_model), prompt)

@@ -1,1 +1,3 @@
-"""Hooks during a turn: requests, permissions, prompts, the end; and the model that judges for hooks and goals."""
+"""Hooks during a turn: requests, permissions, prompts, the end;
+and the model that judges for hooks and goals.
+"""

@@ -1,4 +1,6 @@
-"""The TurnHooks of a project with extensions: calls their hooks during a turn, and applies their changes."""
+"""The TurnHooks of a project with extensions: calls their hooks during a turn,
+and applies their changes.
+"""
 
 from collections.abc import Awaitable, Callable, Sequence
 
@@ -27,12 +29,20 @@ from codeloop.store.conversation import Entry, make_next_prompt
 from codeloop.store.store import Store
 
 MESSAGE_HOOK, START_HOOK, STOP_HOOK = "chat.message", "session.start", "session.stop"
-ASK_HOOK, ENVIRONMENT_HOOK, COMPLETE_HOOK = "permission.ask", "shell.env", "experimental.text.complete"
-COMPACTING_HOOK, CONTINUE_HOOK = "experimental.session.compacting", "experimental.compaction.autocontinue"
+ASK_HOOK, ENVIRONMENT_HOOK, COMPLETE_HOOK = (
+    "permission.ask",
+    "shell.env",
+    "experimental.text.complete",
+)
+COMPACTING_HOOK, CONTINUE_HOOK = (
+    "experimental.session.compacting",
+    "experimental.compaction.autocontinue",
+)
 
 
 class ExtensionHooks(TurnHooks):
-    """Calls the hooks of extensions, and those of the configuration's rows in `hooks`, which are handlers like them.
+    """Calls the hooks of extensions, and those of the configuration's rows in `hooks`,
+    which are handlers like them.
 
     A method does nothing when there is no handler of its hook.
     """
@@ -53,7 +63,11 @@ class ExtensionHooks(TurnHooks):
     async def _decide_permission(self, request: PermissionRequest) -> Action:
         payload: JSON = msgspec.to_builtins(request)
         # Plugins read these older names of the same values.
-        payload |= {"type": request.permission, "pattern": request.patterns, "title": ", ".join(request.patterns)}
+        payload |= {
+            "type": request.permission,
+            "pattern": request.patterns,
+            "title": ", ".join(request.patterns),
+        }
         if request.tool is not None:
             payload |= {"messageID": request.tool.message_id, "callID": request.tool.call_id}
         status: Action = (await self._hooks.run(ASK_HOOK, payload, {"status": "ask"}))["status"]
@@ -63,7 +77,9 @@ class ExtensionHooks(TurnHooks):
         """See ToolHooks."""
         if not self._hooks.has_handler(ENVIRONMENT_HOOK):
             return {}
-        variables: dict[str, str] = (await self._hooks.run(ENVIRONMENT_HOOK, payload, {"env": {}}))["env"]
+        variables: dict[str, str] = (await self._hooks.run(ENVIRONMENT_HOOK, payload, {"env": {}}))[
+            "env"
+        ]
         return variables
 
     async def run_turn(self, run: Callable[[], Awaitable[T]], store: Store, session_id: str) -> T:
@@ -86,7 +102,8 @@ class ExtensionHooks(TurnHooks):
                 "active": times > 0,
                 "text": read_own_text(answer),
             }
-            # "continue": the prompt for another step; "ends": a hook wants none, whatever others say.
+            # "continue": the prompt for another step;
+            # "ends": a hook wants none, whatever others say.
             output = await self._hooks.run(STOP_HOOK, payload, {"continue": None})
             reason: str | None = output["continue"]
             if reason is None or output.get("ends") or times == HOOK_STOPS.value:
@@ -112,7 +129,9 @@ class ExtensionHooks(TurnHooks):
         current = {"message": msgspec.to_builtins(message), "parts": msgspec.to_builtins(parts)}
         output = await self._hooks.run(MESSAGE_HOOK, payload, current)
         changed_message = msgspec.convert(output["message"], UserMessage)
-        changed_message = replace(changed_message, id=message.id, session_id=message.session_id, time=message.time)
+        changed_message = replace(
+            changed_message, id=message.id, session_id=message.session_id, time=message.time
+        )
         return changed_message, msgspec.convert(output["parts"], list[Part])
 
     async def change_request(
@@ -134,18 +153,32 @@ class ExtensionHooks(TurnHooks):
                 store.append(make_part_updated(replace(part, text=text)))
 
     async def change_title_request(
-        self, store: Store, session_id: str, info: ModelInfo, request: ModelRequest, prompt: str, max_chars: int
+        self,
+        store: Store,
+        session_id: str,
+        info: ModelInfo,
+        request: ModelRequest,
+        prompt: str,
+        max_chars: int,
     ) -> ModelRequest:
         """See TurnHooks."""
         entries = store.read_context(session_id).entries
-        user = next((entry.info for entry in reversed(entries) if isinstance(entry.info, UserMessage)), None)
+        user = next(
+            (entry.info for entry in reversed(entries) if isinstance(entry.info, UserMessage)), None
+        )
         if user is None:
             return request
         # Extensions get the whole prompt; it is cut afterwards, since they may lengthen it.
-        message = UserModelMessage((TextPiece((await transform_prompt(self._hooks, user, prompt))[:max_chars]),))
-        return await apply_parameter_hooks(self._hooks, user, "title", info, replace(request, messages=(message,)))
+        message = UserModelMessage(
+            (TextPiece((await transform_prompt(self._hooks, user, prompt))[:max_chars]),)
+        )
+        return await apply_parameter_hooks(
+            self._hooks, user, "title", info, replace(request, messages=(message,))
+        )
 
-    async def change_history(self, session_id: str, entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
+    async def change_history(
+        self, session_id: str, entries: tuple[Entry, ...]
+    ) -> tuple[Entry, ...]:
         """See TurnHooks."""
         if not self._hooks.has_handler(MESSAGES_HOOK):
             return entries
@@ -168,7 +201,9 @@ class ExtensionHooks(TurnHooks):
                 request = replace(request, messages=(*before, UserModelMessage((TextPiece(text),))))
         return await apply_parameter_hooks(self._hooks, user, "compaction", info, request)
 
-    async def list_texts_after_summary(self, user: UserMessage, info: ModelInfo, *, overflow: bool) -> list[str] | None:
+    async def list_texts_after_summary(
+        self, user: UserMessage, info: ModelInfo, *, overflow: bool
+    ) -> list[str] | None:
         """See TurnHooks."""
         if self._hooks.has_handler(CONTINUE_HOOK):
             payload: JSON = {
@@ -190,19 +225,25 @@ class ExtensionHooks(TurnHooks):
         """
         if not self._hooks.has_handler(START_HOOK):
             return []
-        output = await self._hooks.run(START_HOOK, {"sessionID": session_id, "source": source}, {"context": []})
+        output = await self._hooks.run(
+            START_HOOK, {"sessionID": session_id, "source": source}, {"context": []}
+        )
         texts: list[str] = output["context"]
         return [text for text in texts if text.strip()]
 
 
 def _find_last_answer(store: Store, session_id: str) -> Entry | None:
     entries = store.read_context(session_id).entries
-    return next((entry for entry in reversed(entries) if isinstance(entry.info, AssistantMessage)), None)
+    return next(
+        (entry for entry in reversed(entries) if isinstance(entry.info, AssistantMessage)), None
+    )
 
 
 def _store_reason(store: Store, session_id: str, reason: str) -> None:
     """Store why the turn goes on, as the prompt that the model answers next."""
     conversation = store.read_context(session_id)
     message = make_next_prompt(conversation)
-    part = TextPart(id=new_id("prt"), session_id=session_id, message_id=message.id, text=reason, synthetic=True)
+    part = TextPart(
+        id=new_id("prt"), session_id=session_id, message_id=message.id, text=reason, synthetic=True
+    )
     store.append(make_message_updated(message), make_part_updated(part))

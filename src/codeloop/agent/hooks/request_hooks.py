@@ -1,4 +1,6 @@
-"""Applies extensions' changes to a request: conversation, system prompt, tools, parameters, headers."""
+"""Applies extensions' changes to a request: conversation, system prompt, tools, parameters,
+headers.
+"""
 
 import asyncio
 from collections.abc import Iterable
@@ -40,7 +42,9 @@ async def apply_request_hooks(
         output = await hooks.run(SYSTEM_HOOK, payload, {"system": [request.system]})
         request = replace(request, system="\n\n".join(filter(None, output["system"])))
     if hooks.has_handler(DEFINITION_HOOK):
-        tool_specs = await asyncio.gather(*(_change_definition(hooks, tool, user.agent) for tool in request.tools))
+        tool_specs = await asyncio.gather(
+            *(_change_definition(hooks, tool, user.agent) for tool in request.tools)
+        )
         request = replace(request, tools=tuple(tool_specs))
     return await apply_parameter_hooks(hooks, user, user.agent, info, request)
 
@@ -48,14 +52,20 @@ async def apply_request_hooks(
 async def apply_parameter_hooks(
     hooks: HookRunner, user: UserMessage, agent: str, info: ModelInfo, request: ModelRequest
 ) -> ModelRequest:
-    """Return a request with the parameters and headers that extensions set. `agent`: the agent that makes it."""
+    """Return a request with the parameters and headers that extensions set.
+    `agent`: the agent that makes it.
+    """
     if not (hooks.has_handler(PARAMS_HOOK) or hooks.has_handler(HEADERS_HOOK)):
         return request
     payload: JSON = {
         "sessionID": user.session_id,
         "agent": agent,
         "model": describe_model(info),
-        "provider": {"source": "custom", "info": {"id": info.provider_id, "name": info.provider_id}, "options": {}},
+        "provider": {
+            "source": "custom",
+            "info": {"id": info.provider_id, "name": info.provider_id},
+            "options": {},
+        },
         "message": msgspec.to_builtins(user),
     }
     if hooks.has_handler(PARAMS_HOOK):
@@ -96,13 +106,18 @@ async def _transform_messages(
     entries = await transform_history(hooks, session_id, visible.select(conversation.entries))
     if entries is None:
         return None
-    return limit_images((*visible.head, *project_conversation(entries, info, find_superseded(entries))))
+    return limit_images(
+        (*visible.head, *project_conversation(entries, info, find_superseded(entries)))
+    )
 
 
-async def transform_history(hooks: HookRunner, session_id: str, entries: Iterable[Entry]) -> tuple[Entry, ...] | None:
+async def transform_history(
+    hooks: HookRunner, session_id: str, entries: Iterable[Entry]
+) -> tuple[Entry, ...] | None:
     """Return messages as changed by extensions; None: unchanged."""
     messages = [
-        {"info": msgspec.to_builtins(entry.info), "parts": msgspec.to_builtins(entry.parts)} for entry in entries
+        {"info": msgspec.to_builtins(entry.info), "parts": msgspec.to_builtins(entry.parts)}
+        for entry in entries
     ]
     # As an extension would send them back, so that unchanged messages compare equal below.
     messages = msgspec.json.decode(msgspec.json.encode(messages))
@@ -124,7 +139,9 @@ async def transform_prompt(hooks: HookRunner, user: UserMessage, text: str) -> s
 
 
 async def _change_definition(hooks: HookRunner, tool: ToolSpec, agent: str) -> ToolSpec:
-    """Return a tool with the extensions' description: the same each time, so that requests keep their prefix."""
+    """Return a tool with the extensions' description: the same each time,
+    so that requests keep their prefix.
+    """
     current: JSON = {"description": tool.description, "parameters": tool.parameters}
     output = await hooks.run_cached(DEFINITION_HOOK, {"toolID": tool.name, "agent": agent}, current)
     return ToolSpec(tool.name, output["description"], output["parameters"])
@@ -145,13 +162,19 @@ def describe_model(info: ModelInfo) -> JSON:
             "reasoning": info.reasoning,
             "attachment": info.attachment,
             "toolcall": info.tool_call,
-            "input": {kind: kind in info.input for kind in ("text", "audio", "image", "video", "pdf")},
+            "input": {
+                kind: kind in info.input for kind in ("text", "audio", "image", "video", "pdf")
+            },
         },
         "cost": {
             "input": info.prices.input,
             "output": info.prices.output,
             "cache": {"read": info.prices.cache_read, "write": info.prices.cache_write},
         },
-        "limit": {"context": info.limits.context, "input": info.limits.input, "output": info.limits.output},
+        "limit": {
+            "context": info.limits.context,
+            "input": info.limits.input,
+            "output": info.limits.output,
+        },
         "options": info.options,
     }

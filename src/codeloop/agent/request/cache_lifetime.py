@@ -11,10 +11,11 @@ FIVE_MINUTES_MS, HOUR_MS = 5 * 60_000, 60 * 60_000
 
 
 def saves_with_hour_cache(entries: Sequence[Entry], info: ModelInfo) -> bool:
-    """Return whether the session's requests so far would have cost less with a cache that is kept for an hour.
+    """Return whether the session's requests so far would have cost less with a cache
+    that is kept for an hour.
 
-    Writing to such a cache costs more for every token; it saves writing the whole conversation again after a pause of
-    more than five minutes. A session with one such pause will have others.
+    Writing to such a cache costs more for every token; it saves writing the whole conversation
+    again after a pause of more than five minutes. A session with one such pause will have others.
     """
     prices = info.prices
     if prices.hour_write <= prices.cache_write:
@@ -27,6 +28,8 @@ def saves_with_hour_cache(entries: Sequence[Entry], info: ModelInfo) -> bool:
             continue
         if FIVE_MINUTES_MS < answer.time.created - last_request_at <= HOUR_MS:
             savings += last_context * (prices.cache_write - prices.cache_read)
-        extra_costs += max(answer.tokens.context - last_context, 0) * (prices.hour_write - prices.cache_write)
+        extra_costs += max(answer.tokens.context - last_context, 0) * (
+            prices.hour_write - prices.cache_write
+        )
         last_request_at, last_context = answer.time.created, answer.tokens.context
     return savings > extra_costs

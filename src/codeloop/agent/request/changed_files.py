@@ -1,4 +1,6 @@
-"""Takes the files that others changed since the model read them from the log of reads, for its next request."""
+"""Takes the files that others changed since the model read them from the log of reads,
+for its next request.
+"""
 
 import asyncio
 
@@ -13,15 +15,18 @@ _MAX_PATH_CHARS = 200
 
 
 async def take_changed_files(engine: Engine, info: AssistantMessage) -> TextPart | None:
-    """Return a part that lists the files that others changed since they were read, each change once; None: none did.
+    """Return a part that lists the files that others changed since they were read,
+    each change once; None: none did.
 
-    The part has no text, so that no client shows it; the projection writes the line from its metadata.
+    The part has no text, so that no client shows it;
+    the projection writes the line from its metadata.
     """
     changed = await asyncio.to_thread(engine.workspace.read_log.take_changed_files, info.session_id)
     if not changed:
         return None
     names = [
-        one_line(engine.workspace.format_for_model(path), _MAX_PATH_CHARS) + ("" if exists else " (deleted)")
+        one_line(engine.workspace.format_for_model(path), _MAX_PATH_CHARS)
+        + ("" if exists else " (deleted)")
         for path, exists in sorted(changed.items())
     ]
     return TextPart(

@@ -15,11 +15,16 @@ if TYPE_CHECKING:
 class ConfiguredBudget:
     """The budgets of a project's configuration: for all projects, and for this one.
 
-    What was spent is read anew for each check, so that what other sessions and processes spend meanwhile counts.
+    What was spent is read anew for each check, so that what other sessions and processes
+    spend meanwhile counts.
     """
 
-    def __init__(self, budget: SpendingConfig, paths: Paths, database: Path, directory: str | None) -> None:
-        """`database`: the project's. `directory`: only its sessions in there are the project's; None: all are."""
+    def __init__(
+        self, budget: SpendingConfig, paths: Paths, database: Path, directory: str | None
+    ) -> None:
+        """`database`: the project's. `directory`: only its sessions in there are the project's;
+        None: all are.
+        """
         self._budget = budget
         self._paths = paths
         self._database = database
@@ -60,4 +65,8 @@ class ConfiguredBudget:
             ("project.day", project_budget.day, project.today),
             ("project.month", project_budget.month, project.this_month),
         )
-        return [BudgetUse(name=name, limit=limit, spent=cost) for name, limit, cost in rows if limit is not None]
+        return [
+            BudgetUse(name=name, limit=limit, spent=cost)
+            for name, limit, cost in rows
+            if limit is not None
+        ]

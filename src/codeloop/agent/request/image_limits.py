@@ -1,4 +1,6 @@
-"""Limits the images and PDFs of a request: services refuse more, and the session could not continue."""
+"""Limits the images and PDFs of a request: services refuse more,
+and the session could not continue.
+"""
 
 from collections.abc import Iterable, Sequence
 
@@ -13,12 +15,15 @@ _CONTENT_REFUSAL_STATUSES = frozenset({400, 413, 415, 422})
 
 
 def limit_images(
-    messages: Sequence[ModelMessage], count: int = REQUEST_IMAGES.value, size: int = REQUEST_IMAGES_BYTES.value
+    messages: Sequence[ModelMessage],
+    count: int = REQUEST_IMAGES.value,
+    size: int = REQUEST_IMAGES_BYTES.value,
 ) -> tuple[ModelMessage, ...]:
-    """Return the messages with at most `count` images and PDFs and `size` characters of base64 in all.
+    """Return the messages with at most `count` images and PDFs and `size`
+    characters of base64 in all.
 
-    The first ones are kept, and a line replaces each that does not fit: what was sent once is sent again byte for
-    byte, so that a longer conversation still begins with the shorter one.
+    The first ones are kept, and a line replaces each that does not fit: what was sent once is sent
+    again byte for byte, so that a longer conversation still begins with the shorter one.
     """
     limited: list[ModelMessage] = []
     for message in messages:
@@ -53,9 +58,11 @@ def has_images(messages: Iterable[ModelMessage]) -> bool:
 
 
 def find_rejected_images(entries: Iterable[Entry]) -> frozenset[str]:
-    """Return the ids of the messages whose images a service refused: from then on a line of text replaces each.
+    """Return the ids of the messages whose images a service refused: from then on a
+    line of text replaces each.
 
-    A service doesn't say which image it means, so these are all since the last answer before the refusal.
+    A service doesn't say which image it means, so these are all since the last
+    answer before the refusal.
     """
     rejected: set[str] = set()
     since: list[str] = []

@@ -1,4 +1,6 @@
-"""A budget in dollars shared by several sessions, across the projects and threads of this process."""
+"""A budget in dollars shared by several sessions,
+across the projects and threads of this process.
+"""
 
 import asyncio
 import math
@@ -14,14 +16,17 @@ _ROUNDING_ERROR = 1e-9
 
 
 class SharedBudget:
-    """A shared budget. A call starts only if the highest cost of a call so far still fits, besides the calls in flight.
+    """A shared budget. A call starts only if the highest cost of a call so far still fits,
+    besides the calls in flight.
 
-    A call is a request to a model here. Its cost is not known before the model's first one has ended; until then that
-    one runs alone.
+    A call is a request to a model here. Its cost is not known before the model's first one has
+    ended; until then that one runs alone.
     """
 
     def __init__(self, limit: float, *, spent: float = 0.0, name: str = "shared budget") -> None:
-        """`limit`, `spent`: the dollars of the budget, and those already spent. `name`: as refusals call it."""
+        """`limit`, `spent`: the dollars of the budget, and those already spent.
+        `name`: as refusals call it.
+        """
         self.limit = limit
         self.spent = spent
         self._name = name
@@ -30,7 +35,9 @@ class SharedBudget:
         self._refusal = ""
         self._lock = Lock()
         self._reservations: dict[str, tuple[str, float]] = {}
-        """The calls in flight by session: the model, and the dollars that are reserved for the call."""
+        """The calls in flight by session: the model,
+        and the dollars that are reserved for the call.
+        """
         self._highest_costs: dict[str, float] = {}
         """By model: the dollars that its most expensive call has cost."""
         self._waiting: list[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = []
@@ -43,12 +50,17 @@ class SharedBudget:
 
     @asynccontextmanager
     async def reserve(self, session_id: str, model: str) -> AsyncGenerator[bool]:
-        """Wait for room for a call, and reserve it until the call ends. Yields False when there never will be."""
+        """Wait for room for a call, and reserve it until the call ends.
+        Yields False when there never will be.
+        """
         if self.parent is None:
             async with self._reserve(session_id, model) as is_affordable:
                 yield is_affordable
             return
-        async with self.parent.reserve(session_id, model) as fits_above, self._reserve(session_id, model) as fits:
+        async with (
+            self.parent.reserve(session_id, model) as fits_above,
+            self._reserve(session_id, model) as fits,
+        ):
             yield fits_above and fits
 
     @asynccontextmanager
@@ -98,19 +110,27 @@ class SharedBudget:
                 loop.call_soon_threadsafe(released.set)
 
     def _try_reserve(self, session_id: str, model: str) -> bool | None:
-        """Reserve room for a call and return True; False: there is none, None: wait until another call ends."""
+        """Reserve room for a call and return True; False: there is none,
+        None: wait until another call ends.
+        """
         with self._lock:
             highest_cost = self._highest_costs.get(model, math.inf)
             used = self.spent + sum(amount for _, amount in self._reservations.values())
             # A model whose cost is unknown may run once, alone, as long as anything is left.
-            is_first = math.isinf(highest_cost) and not self._reservations and self.spent < self.limit
-            if not self._refusal and (is_first or used + highest_cost <= self.limit + _ROUNDING_ERROR):
+            is_first = (
+                math.isinf(highest_cost) and not self._reservations and self.spent < self.limit
+            )
+            if not self._refusal and (
+                is_first or used + highest_cost <= self.limit + _ROUNDING_ERROR
+            ):
                 self._reservations[session_id] = (model, highest_cost)
                 return True
             if not self._refusal and self._reservations:
                 return None
             cost_note = (
-                "" if math.isinf(highest_cost) else f", and a call has cost up to {format_dollars(highest_cost)}"
+                ""
+                if math.isinf(highest_cost)
+                else f", and a call has cost up to {format_dollars(highest_cost)}"
             )
             limit, spent = format_dollars(self.limit), format_dollars(self.spent)
             self._refusal = f"The {self._name} of {limit} is used up: {spent} spent{cost_note}."

@@ -15,7 +15,8 @@ from codeloop.store.ledger import Spent, open_ledger
 
 
 class CachedSpent(Struct):
-    """What was spent in a database since the starts of a `day` and of its `month` (ms since the epoch).
+    """What was spent in a database since the starts of a `day` and of its `month`
+    (ms since the epoch).
 
     `state`: the times and sizes of the database's files when it was read.
     """
@@ -31,12 +32,15 @@ _decode_sums = msgspec.json.Decoder(dict[str, CachedSpent]).decode
 
 def find_day_start(day: date) -> int:
     """Return when a day began in local time (ms since the epoch)."""
-    # Without a time zone it means local time as it was on that day, also before a change of the clocks.
+    # Without a time zone it means local time as it was on that day,
+    # also before a change of the clocks.
     return int(datetime.combine(day, time.min).timestamp() * 1000)
 
 
 class SpendingSums:
-    """The sums of databases, cached in a file: budgets are checked before each request, and databases may be many."""
+    """The sums of databases, cached in a file: budgets are checked before each request,
+    and databases may be many.
+    """
 
     def __init__(self, file: Path) -> None:
         self._file = file
@@ -44,7 +48,9 @@ class SpendingSums:
         self._day = find_day_start(today)
         self._month = find_day_start(today.replace(day=1))
         self._stored: dict[str, CachedSpent] = {}
-        """The sums in the file, by the path of the database and the directory whose sessions count."""
+        """The sums in the file, by the path of the database and the directory
+        whose sessions count.
+        """
         with suppress(OSError, *DECODE_ERRORS):
             self._stored = _decode_sums(file.read_bytes())
         self._used: dict[str, CachedSpent] = {}
@@ -57,7 +63,11 @@ class SpendingSums:
             state = _read_state(path)
             key = f"{path}\n{directory or ''}"
             sums = self._stored.get(key)
-            if sums is None or (sums.state, sums.day, sums.month) != (state, self._day, self._month):
+            if sums is None or (sums.state, sums.day, sums.month) != (
+                state,
+                self._day,
+                self._month,
+            ):
                 sums = CachedSpent(state, self._day, self._month, self._read(path, directory))
             self._used[key] = sums
             today += sums.spent.today
@@ -66,8 +76,11 @@ class SpendingSums:
 
     def store(self) -> None:
         """Write the sums to the file if they have changed."""
-        # Sums of other databases stay too: another project may have stored them. Those of earlier days are dropped.
-        sums = {key: each for key, each in self._stored.items() if each.day == self._day} | self._used
+        # Sums of other databases stay too: another project may have stored them.
+        # Those of earlier days are dropped.
+        sums = {
+            key: each for key, each in self._stored.items() if each.day == self._day
+        } | self._used
         if sums != self._stored:
             with suppress(OSError):
                 self._file.parent.mkdir(parents=True, exist_ok=True)
@@ -80,7 +93,9 @@ class SpendingSums:
 
 
 def _read_state(path: Path) -> list[int]:
-    """Return the times of the last write (ns) and the sizes (bytes) of a database and its write-ahead log."""
+    """Return the times of the last write (ns) and the sizes (bytes) of a database
+    and its write-ahead log.
+    """
     values: list[int] = []
     for each in (path, path.with_name(f"{path.name}-wal")):
         try:

@@ -1,4 +1,6 @@
-"""Sends a request whose answer is plain text, without tools: for a title, a summary or a verdict."""
+"""Sends a request whose answer is plain text, without tools: for a title,
+a summary or a verdict.
+"""
 
 from contextlib import aclosing
 
@@ -6,7 +8,9 @@ from codeloop.agent.answer.usage import Usage
 from codeloop.model.chat import ChatModel, Finished, ModelRequest, RetryScheduled, TextDelta
 
 
-async def ask_for_text(model: ChatModel, request: ModelRequest, usage: Usage) -> tuple[str, Finished]:
+async def ask_for_text(
+    model: ChatModel, request: ModelRequest, usage: Usage
+) -> tuple[str, Finished]:
     """Send a request for plain text, counting it; return the text and how the request ended."""
     pieces: list[str] = []
     async with aclosing(model.stream(request)) as events:

@@ -1,4 +1,5 @@
-"""Selects the entries of a request after a compaction: the summary, the user's own words, and the recent tail.
+"""Selects the entries of a request after a compaction: the summary, the user's own words,
+and the recent tail.
 
 Pure. Before the first compaction all entries are selected.
 """
@@ -8,8 +9,20 @@ from msgspec import Struct
 from codeloop.model.chat import TextPiece, UserModelMessage
 from codeloop.schema.limits import KEPT_PINS, KEPT_PROMPT, KEPT_PROMPTS
 from codeloop.schema.message import AssistantMessage, UserMessage
-from codeloop.schema.part import CompactionPart, FilePart, Part, TextPart, ToolPart, ToolStateCompleted
-from codeloop.store.conversation import Entry, find_context_start, find_first_prompt, list_pinned_texts
+from codeloop.schema.part import (
+    CompactionPart,
+    FilePart,
+    Part,
+    TextPart,
+    ToolPart,
+    ToolStateCompleted,
+)
+from codeloop.store.conversation import (
+    Entry,
+    find_context_start,
+    find_first_prompt,
+    list_pinned_texts,
+)
 
 SUMMARY_TEMPLATE = """The conversation until here was too long and is replaced by this note:
 
@@ -22,14 +35,17 @@ PROMPTS_TEMPLATE = """What the user said until then, word for word:
 {prompts}"""
 
 DROP_CHECK_STEPS = 8
-"""Once in so many steps of a turn it is checked whether to drop outputs, because that goes through all entries."""
+"""Once in so many steps of a turn it is checked whether to drop outputs,
+because that goes through all entries.
+"""
 
 
 class Window(Struct, frozen=True):
-    """The selection of entries for a request: all, or those from `start` on without the summary and its request.
+    """The selection of entries for a request: all, or those from `start` on without
+    the summary and its request.
 
-    `head`: the message that replaces the omitted entries; empty if none are omitted. `summary_index`: of the last
-    summary; the message that asked for it is right before it.
+    `head`: the message that replaces the omitted entries; empty if none are omitted.
+    `summary_index`: of the last summary; the message that asked for it is right before it.
     """
 
     head: tuple[UserModelMessage, ...] = ()
@@ -37,7 +53,9 @@ class Window(Struct, frozen=True):
     summary_index: int | None = None
 
     def select(self, entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
-        """Return the entries that are shown; more may have been added at the end since the window was made."""
+        """Return the entries that are shown; more may have been added at the end
+        since the window was made.
+        """
         if self.summary_index is None:
             return entries
         return (*entries[self.start : self.summary_index - 1], *entries[self.summary_index + 1 :])
@@ -60,10 +78,17 @@ def make_window(entries: tuple[Entry, ...]) -> Window:
 
 
 def find_last_summary(entries: tuple[Entry, ...], since: int = 0) -> int | None:
-    """Return the index of the last completed summary from `since` on; the request for it is right before it."""
+    """Return the index of the last completed summary from `since` on;
+    the request for it is right before it.
+    """
     for index in range(len(entries) - 1, max(since - 1, 0), -1):
         info = entries[index].info
-        if isinstance(info, AssistantMessage) and info.summary and info.error is None and info.time.completed:
+        if (
+            isinstance(info, AssistantMessage)
+            and info.summary
+            and info.error is None
+            and info.time.completed
+        ):
             return index
     return None
 
@@ -74,16 +99,22 @@ def find_compaction_part(entry: Entry) -> CompactionPart | None:
 
 
 def select_prompts(entries: tuple[Entry, ...]) -> list[str]:
-    """Return the user's own words in their order: the prompt that began the newest turn, and the newest that fit.
+    """Return the user's own words in their order: the prompt that began the newest turn,
+    and the newest that fit.
 
-    The first and the newest of them are always there, cut in the middle where they are longer than the budget.
+    The first and the newest of them are always there,
+    cut in the middle where they are longer than the budget.
     """
     first = find_first_prompt(entries)
     prompts: list[str] = []
     budget = KEPT_PROMPTS.value
     for index in range(len(entries) - 1, -1, -1):
         entry = entries[index]
-        text = read_own_text(entry) if isinstance(entry.info, UserMessage) and not list_pinned_texts(entry) else ""
+        text = (
+            read_own_text(entry)
+            if isinstance(entry.info, UserMessage) and not list_pinned_texts(entry)
+            else ""
+        )
         if not text:
             continue
         is_needed = index == first or not prompts
@@ -117,7 +148,9 @@ def select_pins(entries: tuple[Entry, ...]) -> list[str]:
 
 def read_own_text(entry: Entry) -> str:
     """Return the text of a message, without the parts that codeloop added."""
-    return "\n".join(part.text for part in entry.parts if isinstance(part, TextPart) and not part.synthetic).strip()
+    return "\n".join(
+        part.text for part in entry.parts if isinstance(part, TextPart) and not part.synthetic
+    ).strip()
 
 
 def estimate_size(entry: Entry) -> int:

@@ -1,1 +1,3 @@
-"""Answers as JSON of a given schema: asked for in a prompt, checked, and corrected by the model if they are wrong."""
+"""Answers as JSON of a given schema: asked for in a prompt, checked,
+and corrected by the model if they are wrong.
+"""

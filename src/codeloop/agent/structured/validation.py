@@ -11,14 +11,20 @@ from msgspec import Struct
 from codeloop.kit.child_process import Launch
 from codeloop.kit.jsonc import is_list, is_object
 from codeloop.kit.program import run_program
-from codeloop.schema.bounds.structured import SCHEMA_BYTES, SCHEMA_DEPTH, SCHEMA_TIME, STRUCTURED_BYTES
+from codeloop.schema.bounds.structured import (
+    SCHEMA_BYTES,
+    SCHEMA_DEPTH,
+    SCHEMA_TIME,
+    STRUCTURED_BYTES,
+)
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.installation import make_python_command
 from codeloop.schema.wire import JSON
 
 _PROGRAM = Path(__file__).with_name("validator_process.py")
 _MAX_OUTPUT_BYTES = 1024 * 1024
-# A check that waits without using the processor is late, too: at this multiple of its processor time by the clock.
+# A check that waits without using the processor is late,
+# too: at this multiple of its processor time by the clock.
 _MAX_CLOCK_FACTOR = 6
 
 
@@ -51,7 +57,9 @@ async def find_schema_problems(schema: Any, environment: Mapping[str, str]) -> l
         return [Problem((), str(error))]
 
 
-async def find_value_problems(schema: JSON, value: Any, environment: Mapping[str, str]) -> list[Problem]:
+async def find_value_problems(
+    schema: JSON, value: Any, environment: Mapping[str, str]
+) -> list[Problem]:
     """Find where a value does not match its schema."""
     if value is None:
         return [Problem((), "null is not an answer")]
@@ -70,15 +78,21 @@ def format_path(path: tuple[str | int, ...]) -> str:
 
 
 async def _run_check(request: JSON, environment: Mapping[str, str]) -> list[Problem]:
-    """Run `validator_process.py` on a request; return the problems that it found. Raises SchemaTooCostly."""
+    """Run `validator_process.py` on a request; return the problems that it found.
+    Raises SchemaTooCostly.
+    """
     # Processor time, not the clock: on a busy machine even a simple schema may take long.
     seconds = SCHEMA_TIME.seconds
     text, deadline = msgspec.json.encode(request), seconds * _MAX_CLOCK_FACTOR
     command = make_python_command(_PROGRAM, ceil(seconds))
-    launch = Launch(command, "/", environment, stdin=text, seconds=deadline, max_bytes=_MAX_OUTPUT_BYTES)
+    launch = Launch(
+        command, "/", environment, stdin=text, seconds=deadline, max_bytes=_MAX_OUTPUT_BYTES
+    )
     result = await run_program(launch)
     if result.is_late:
-        raise SchemaTooCostly(f"checking it takes more than {seconds:g} s. Make its patterns simpler.")
+        raise SchemaTooCostly(
+            f"checking it takes more than {seconds:g} s. Make its patterns simpler."
+        )
     lines = result.stdout.splitlines()
     if result.code or not lines:
         raise SchemaTooCostly("it can't be checked: that takes too much memory.")

@@ -1,8 +1,10 @@
-"""Validates a JSON Schema, and a value against it, in a separate process: a pattern can keep Python busy for ever.
+"""Validates a JSON Schema, and a value against it, in a separate process: a pattern
+can keep Python busy for ever.
 
-Called with the seconds of processor time after which it is killed. Reads `{"schema", "value"?}` and writes
-`[{"path": [keys and indexes], "message"}]`: paths in the value when there is one, else in the schema. Nothing is
-fetched: a `$ref` finds the schema itself and the published meta-schemas.
+Called with the seconds of processor time after which it is killed.
+Reads `{"schema", "value"?}` and writes
+`[{"path": [keys and indexes], "message"}]`: paths in the value when there is one, else in the
+schema. Nothing is fetched: a `$ref` finds the schema itself and the published meta-schemas.
 """
 
 import json
@@ -63,7 +65,11 @@ def _check(request: dict[str, Any]) -> list[tuple[tuple[str | int, ...], str]]:
     problems: list[tuple[tuple[str | int, ...], str]] = []
     for validation_error in checker.iter_errors(request["value"]):
         error = validation_error
-        while deeper := [each for each in error.context or () if len(each.absolute_path) > len(error.absolute_path)]:
+        while deeper := [
+            each
+            for each in error.context or ()
+            if len(each.absolute_path) > len(error.absolute_path)
+        ]:
             # The deepest error belongs to the alternative that matches best.
             error = max(deeper, key=lambda each: len(each.absolute_path))
         problems.append((tuple(error.absolute_path), _describe(error)))
@@ -73,10 +79,14 @@ def _check(request: dict[str, Any]) -> list[tuple[tuple[str | int, ...], str]]:
 
 
 def _describe(error: ValidationError | SchemaError) -> str:
-    """Describe an error, with the reasons why no alternative fits; a long value is cut in the middle."""
+    """Describe an error, with the reasons why no alternative fits;
+    a long value is cut in the middle.
+    """
     text = error.message
     if error.context:
-        text += f" ({'; '.join(dict.fromkeys(each.message for each in error.context[:_MAX_REASONS]))})"
+        text += (
+            f" ({'; '.join(dict.fromkeys(each.message for each in error.context[:_MAX_REASONS]))})"
+        )
     if len(text) <= _MAX_DESCRIPTION_CHARS:
         return text
     half = _MAX_DESCRIPTION_CHARS // 2
@@ -90,16 +100,23 @@ def _find_lost_references(schema: Any) -> Iterator[tuple[tuple[str | int, ...], 
     while waiting:
         part, resolver = waiting.pop()
         contents = cast("dict[str, Any]", part.contents) if isinstance(part.contents, dict) else {}
-        for target in (contents[key] for key in _REFERENCE_KEYS if isinstance(contents.get(key), str)):
+        for target in (
+            contents[key] for key in _REFERENCE_KEYS if isinstance(contents.get(key), str)
+        ):
             try:
                 resolver.lookup(target)
             except Unresolvable:
                 path = next(_list_paths(schema, target), ())
-                yield path, f"{target!r} is not in the schema. Put what it means below `$defs`; nothing is fetched."
+                yield (
+                    path,
+                    f"{target!r} is not in the schema. Put what it means below `$defs`; nothing is fetched.",
+                )
         waiting += [(inner, resolver.in_subresource(inner)) for inner in part.subresources()]
 
 
-def _list_paths(value: Any, target: str, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+def _list_paths(
+    value: Any, target: str, path: tuple[str | int, ...] = ()
+) -> Iterator[tuple[str | int, ...]]:
     """Yield the paths of the references to a target in a value, which is at `path`."""
     if isinstance(value, dict):
         for key, item in cast("dict[str, Any]", value).items():

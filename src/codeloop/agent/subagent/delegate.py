@@ -1,4 +1,6 @@
-"""Hands the subtasks of a prompt to their subagents, as one answer of tool calls that no model wrote."""
+"""Hands the subtasks of a prompt to their subagents,
+as one answer of tool calls that no model wrote.
+"""
 
 from collections.abc import Callable
 
@@ -19,7 +21,8 @@ from codeloop.tool.tool import Subtask, SubtaskResult
 
 
 async def delegate(engine: Engine, session_id: str, move: Delegate) -> None:
-    """Run the tool `task` for each subtask of a prompt, all at once. The next step asks the model, with the results.
+    """Run the tool `task` for each subtask of a prompt, all at once.
+    The next step asks the model, with the results.
 
     If it is cancelled, the calls so far are stored as interrupted.
     """
@@ -31,9 +34,15 @@ async def delegate(engine: Engine, session_id: str, move: Delegate) -> None:
     models_by_call_id = {new_id("tool"): subtask.model for subtask in move.subtasks}
     spawn_subagent = engine.spawn
 
-    async def spawn(engine: Engine, call: ToolPart, task: Subtask, report: Callable[[JSON], None]) -> SubtaskResult:
-        """Start a subagent with the model that its subtask names: the tool `task` has no parameter for it."""
-        return await spawn_subagent(engine, call, replace(task, model=models_by_call_id.get(call.call_id)), report)
+    async def spawn(
+        engine: Engine, call: ToolPart, task: Subtask, report: Callable[[JSON], None]
+    ) -> SubtaskResult:
+        """Start a subagent with the model that its subtask names: the tool `task`
+        has no parameter for it.
+        """
+        return await spawn_subagent(
+            engine, call, replace(task, model=models_by_call_id.get(call.call_id)), report
+        )
 
     engine = replace(engine, spawn=spawn)
     # No recorder: each subagent records the changes of its own steps.
@@ -51,4 +60,6 @@ async def delegate(engine: Engine, session_id: str, move: Delegate) -> None:
         finally:
             await calls.cancel()
         completed = replace(info.time, completed=now_ms())
-        engine.store.append(make_message_updated(replace(info, finish="tool-calls", time=completed)))
+        engine.store.append(
+            make_message_updated(replace(info, finish="tool-calls", time=completed))
+        )

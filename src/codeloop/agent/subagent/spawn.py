@@ -41,7 +41,9 @@ from codeloop.tool.tool import Subtask, SubtaskResult, ToolFailure
 _NO_NESTING_RULE = PermissionRule(permission="task", pattern="*", action="deny")
 
 
-async def run_subagent(engine: Engine, call: ToolPart, task: Subtask, report: Callable[[JSON], None]) -> SubtaskResult:
+async def run_subagent(
+    engine: Engine, call: ToolPart, task: Subtask, report: Callable[[JSON], None]
+) -> SubtaskResult:
     """Run an agent on a task in a child session until it stops; its cost is added to the parent's.
 
     A task in the background is only started; the result then says so.
@@ -53,17 +55,27 @@ async def run_subagent(engine: Engine, call: ToolPart, task: Subtask, report: Ca
     parent = engine.store.get_session(call.session_id)
     child = _find_or_make_child(engine, parent, agent, task, _make_ceilings(engine, call))
     if engine.supervisor.find_task(child.id) is not None or child.id in engine.store.statuses:
-        raise ToolFailure(f"The subagent {child.id} is still working.", advice="Wait for it, or ask with task_output.")
+        raise ToolFailure(
+            f"The subagent {child.id} is still working.",
+            advice="Wait for it, or ask with bash_output.",
+        )
     engine.store.leases.acquire(child.id)
     await _store_prompt(engine, child, agent, task)
-    model = {"providerID": child.model.provider_id, "modelID": child.model.id} if child.model else {}
+    model = (
+        {"providerID": child.model.provider_id, "modelID": child.model.id} if child.model else {}
+    )
     metadata = {"parentSessionId": parent.id, "sessionId": child.id, "model": model}
     report(metadata)
     store_subagent_state(engine.store, child.id, "queued", background=task.background)
-    working = engine.supervisor.begin(child.id, _run_child(engine, parent, child, metadata, background=task.background))
+    working = engine.supervisor.begin(
+        child.id, _run_child(engine, parent, child, metadata, background=task.background)
+    )
     if not task.background:
         return await _wait_for(working)
-    return SubtaskResult(child.id, f"Started. task_output asks about {child.id}.", metadata, "running")
+    engine.supervisor.background_parents.add(parent.id)
+    return SubtaskResult(
+        child.id, f"Started. bash_output asks about {child.id}.", metadata, "running"
+    )
 
 
 async def _wait_for(working: asyncio.Task[SubtaskResult]) -> SubtaskResult:
@@ -71,7 +83,8 @@ async def _wait_for(working: asyncio.Task[SubtaskResult]) -> SubtaskResult:
     try:
         return await working
     except asyncio.CancelledError:
-        # The user may have aborted the child and not its parent, whose turn then goes on with a failed call.
+        # The user may have aborted the child and not its parent,
+        # whose turn then goes on with a failed call.
         if working.cancelled():
             task = asyncio.current_task()
             if task is None or not task.cancelling():
@@ -119,7 +132,9 @@ async def _run_child(
 
 
 def _make_turn_settings(engine: Engine, parent: Session, child: Session) -> TurnSettings:
-    """Return the settings of a child: its agent's steps, and what is left of its parent's dollars and tokens."""
+    """Return the settings of a child: its agent's steps,
+    and what is left of its parent's dollars and tokens.
+    """
     settings = engine.turn_settings
     # Read again: the subagent may have waited for a slot, while others used up cost and tokens.
     parent, child = engine.store.get_session(parent.id), engine.store.get_session(child.id)
@@ -140,15 +155,23 @@ def _make_turn_settings(engine: Engine, parent: Session, child: Session) -> Turn
 
 
 async def _run_with_limits(engine: Engine, session_id: str) -> Stop:
-    """Run a child until it stops, exceeds its time limit, shows no progress, or everything is to stop."""
-    running = asyncio.create_task(engine.hooks.run_turn(partial(run, engine, session_id), engine.store, session_id))
+    """Run a child until it stops, exceeds its time limit, shows no progress,
+    or everything is to stop.
+    """
+    running = asyncio.create_task(
+        engine.hooks.run_turn(partial(run, engine, session_id), engine.store, session_id)
+    )
     watching = asyncio.create_task(wait_until_overdue(engine.store, session_id))
     stopping = asyncio.create_task(wait_for_stop(engine.stop_file))
     try:
         await asyncio.wait([running, watching, stopping], return_when=asyncio.FIRST_COMPLETED)
         if running.done():
             return running.result()
-        return Stop("limit", watching.result()) if watching.done() else Stop("aborted", "Everything was stopped.")
+        return (
+            Stop("limit", watching.result())
+            if watching.done()
+            else Stop("aborted", "Everything was stopped.")
+        )
     finally:
         for task in (watching, stopping, running):
             task.cancel()
@@ -156,8 +179,11 @@ async def _run_with_limits(engine: Engine, session_id: str) -> Stop:
 
 
 def _make_ceilings(engine: Engine, call: ToolPart) -> tuple[Ceiling, ...]:
-    """Return the ceilings to store with a call's subagent: the agent that makes the call; empty: that is not known."""
-    # The agent of the message, since the user may have switched the session's agent during the turn.
+    """Return the ceilings to store with a call's subagent: the agent that makes the call;
+    empty: that is not known.
+    """
+    # The agent of the message, since the user may have switched the session's
+    # agent during the turn.
     agent = engine.store.read_context(call.session_id).find_agent(call.message_id)
     return (Ceiling(agent=agent),) if agent else ()
 
@@ -173,10 +199,16 @@ def _find_or_make_child(
                 advice="Leave task_id out to start a new one.",
             )
         metadata = set_ceilings(session.metadata, ceilings)
-        return engine.store.update_session(session.id, lambda current: replace(current, metadata=metadata))
+        return engine.store.update_session(
+            session.id, lambda current: replace(current, metadata=metadata)
+        )
     _check_subagent_count(engine, parent)
     ref = _find_own_model(engine, agent, task)
-    model = SessionModel(id=ref.model_id, provider_id=ref.provider_id, variant=ref.variant) if ref else parent.model
+    model = (
+        SessionModel(id=ref.model_id, provider_id=ref.provider_id, variant=ref.variant)
+        if ref
+        else parent.model
+    )
     now = now_ms()
     child = Session(
         id=new_id("ses"),
@@ -216,7 +248,8 @@ def _check_subagent_count(engine: Engine, parent: Session) -> None:
 
 
 def _find_own_model(engine: Engine, agent: Agent, task: Subtask) -> ModelRef | None:
-    """Return a subagent's own model (not its parent's): the task's, else the agent's with its variant.
+    """Return a subagent's own model (not its parent's): the task's,
+    else the agent's with its variant.
 
     If neither has one, it is `subagents.model`; None: that is not set either.
     """
@@ -225,7 +258,10 @@ def _find_own_model(engine: Engine, agent: Agent, task: Subtask) -> ModelRef | N
     if task.model is not None or agent.model is None or agent.variant is None:
         return task.model or agent.model
     try:
-        return replace(agent.model, variant=engine.models.resolve_variant(format_model_ref(agent.model), agent.variant))
+        return replace(
+            agent.model,
+            variant=engine.models.resolve_variant(format_model_ref(agent.model), agent.variant),
+        )
     except CodeloopError as error:
         raise ToolFailure(str(error)) from error
 
@@ -233,7 +269,9 @@ def _find_own_model(engine: Engine, agent: Agent, task: Subtask) -> ModelRef | N
 async def _store_prompt(engine: Engine, child: Session, agent: Agent, task: Subtask) -> None:
     if child.model is None:
         raise ToolFailure("The session has no model for a subagent.")
-    model = ModelRef(provider_id=child.model.provider_id, model_id=child.model.id, variant=child.model.variant)
+    model = ModelRef(
+        provider_id=child.model.provider_id, model_id=child.model.id, variant=child.model.variant
+    )
     created_at = choose_creation_time(engine.store.read_context(child.id), now_ms())
     message = UserMessage(
         id=new_id("msg"),
@@ -243,6 +281,8 @@ async def _store_prompt(engine: Engine, child: Session, agent: Agent, task: Subt
         model=model,
         format=task.format,
     )
-    parts: list[Part] = [TextPart(id=new_id("prt"), session_id=child.id, message_id=message.id, text=task.prompt)]
+    parts: list[Part] = [
+        TextPart(id=new_id("prt"), session_id=child.id, message_id=message.id, text=task.prompt)
+    ]
     message, parts = await engine.hooks.change_prompt(message, parts, child.parent_id)
     engine.store.append(make_message_updated(message), *map(make_part_updated, parts))

@@ -1,4 +1,6 @@
-"""Supervises the running subagents of a project: bounds how many run at once, and for how long each runs."""
+"""Supervises the running subagents of a project: bounds how many run at once,
+and for how long each runs.
+"""
 
 import asyncio
 from collections.abc import Coroutine
@@ -13,11 +15,15 @@ from codeloop.tool.tool import SubtaskResult, ToolFailure
 
 
 class Supervisor:
-    """The subagents of one project in this process, by session: those that work, and those that wait for a slot."""
+    """The subagents of one project in this process, by session: those that work,
+    and those that wait for a slot.
+    """
 
     def __init__(self) -> None:
         self.slots = asyncio.Semaphore(RUNNING_SUBAGENTS.value)
         """Held by each subagent while it works, so that at most RUNNING_SUBAGENTS do at once."""
+        self.background_parents = set[str]()
+        """The sessions that have started a subagent for which no call waits."""
         self._tasks: dict[str, asyncio.Task[SubtaskResult]] = {}
 
     @property
@@ -26,20 +32,25 @@ class Supervisor:
         return bool(self._tasks)
 
     def find_task(self, session_id: str) -> asyncio.Task[SubtaskResult] | None:
-        """Return the task of the subagent with this session while it works, or waits for a slot; else None."""
+        """Return the task of the subagent with this session while it works, or waits for a slot;
+        else None.
+        """
         return self._tasks.get(session_id)
 
     def list_busy_sessions(self) -> list[str]:
         """Return the sessions of the running and waiting subagents."""
         return list(self._tasks)
 
-    def begin(self, session_id: str, work: Coroutine[None, None, SubtaskResult]) -> asyncio.Task[SubtaskResult]:
+    def begin(
+        self, session_id: str, work: Coroutine[None, None, SubtaskResult]
+    ) -> asyncio.Task[SubtaskResult]:
         """Start a subagent. Raises ToolFailure when it is already running."""
         if session_id in self._tasks:
             # A coroutine that is never awaited causes a warning.
             work.close()
             raise ToolFailure(
-                f"The subagent {session_id} is still working.", advice="Wait for it, or ask with task_output."
+                f"The subagent {session_id} is still working.",
+                advice="Wait for it, or ask with bash_output.",
             )
         task = asyncio.create_task(work)
         self._tasks[session_id] = task
@@ -67,7 +78,9 @@ class Supervisor:
 
 
 class TimeLimits(Struct, frozen=True):
-    """The seconds that a subagent may run, those without any event of its session, and those between two checks."""
+    """The seconds that a subagent may run, those without any event of its session,
+    and those between two checks.
+    """
 
     max_work_seconds: float = SUBAGENT_TIME.seconds
     max_silence_seconds: float = SUBAGENT_IDLE.seconds
@@ -77,7 +90,9 @@ class TimeLimits(Struct, frozen=True):
 DEFAULT_LIMITS = TimeLimits()
 
 
-async def wait_until_overdue(store: Store, session_id: str, limits: TimeLimits = DEFAULT_LIMITS) -> str:
+async def wait_until_overdue(
+    store: Store, session_id: str, limits: TimeLimits = DEFAULT_LIMITS
+) -> str:
     """Wait until a subagent has exceeded its time limit or its idle limit; return the reason.
 
     Time spent waiting for the user does not count.
@@ -92,10 +107,14 @@ async def wait_until_overdue(store: Store, session_id: str, limits: TimeLimits =
                 silent_seconds = 0.0
                 continue
             active_seconds += limits.check_interval_seconds
-            silent_seconds = 0.0 if activity.is_set() else silent_seconds + limits.check_interval_seconds
+            silent_seconds = (
+                0.0 if activity.is_set() else silent_seconds + limits.check_interval_seconds
+            )
             activity.clear()
             if active_seconds > limits.max_work_seconds:
-                return f"It worked for {limits.max_work_seconds / 60:g} minutes, which is the limit."
+                return (
+                    f"It worked for {limits.max_work_seconds / 60:g} minutes, which is the limit."
+                )
             if silent_seconds > limits.max_silence_seconds:
                 return f"It showed no sign of life for {limits.max_silence_seconds / 60:g} minutes."
     finally:

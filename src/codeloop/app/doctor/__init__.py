@@ -1,1 +1,3 @@
-"""The checks of `codeloop doctor`: of this machine, of the setup, and on request of the services."""
+"""The checks of `codeloop doctor`: of this machine, of the setup,
+and on request of the services.
+"""

@@ -30,15 +30,26 @@ from codeloop.config.project_root import find_project_root
 from codeloop.schema.config import SandboxConfig
 from codeloop.schema.errors import CodeloopError
 
-_FIRST_GROUPS = ("codeloop", "configuration", "effect", "model", "this machine", "folders", "network")
+_FIRST_GROUPS = (
+    "codeloop",
+    "configuration",
+    "effect",
+    "model",
+    "this machine",
+    "folders",
+    "network",
+)
 """The groups that are listed first, in this order."""
 
 
-async def run_checks(startup: Startup, columns: int, rows: int, *, is_online: bool) -> list[Finding]:
-    """Run all checks; return the findings, sorted by group. `columns`, `rows`: the size of the terminal, 0 without one.
+async def run_checks(
+    startup: Startup, columns: int, rows: int, *, is_online: bool
+) -> list[Finding]:
+    """Run all checks; return the findings, sorted by group.
+    `columns`, `rows`: the size of the terminal, 0 without one.
 
-    `is_online`: the model is asked for one word, and MCP servers are started. Raises CodeloopError without a home
-    directory.
+    `is_online`: the model is asked for one word, and MCP servers are started. Raises CodeloopError
+    without a home directory.
     """
     environment = startup.environment
     paths = find_paths(environment)
@@ -50,13 +61,24 @@ async def run_checks(startup: Startup, columns: int, rows: int, *, is_online: bo
         settings = find_settings(startup)
     except CodeloopError as error:
         findings.append(
-            Finding("configuration", "files", "problem", str(error), "Correct it; nothing runs until then.")
+            Finding(
+                "configuration",
+                "files",
+                "problem",
+                str(error),
+                "Correct it; nothing runs until then.",
+            )
         )
     terminal, programs, proxies, sandbox, setup = await asyncio.gather(
         examine_terminal(environment, columns, rows),
         examine_programs(environment),
         examine_proxies(environment),
-        examine_sandbox(project_root, paths, settings.config.sandbox if settings else SandboxConfig(), environment),
+        examine_sandbox(
+            project_root,
+            paths,
+            settings.config.sandbox if settings else SandboxConfig(),
+            environment,
+        ),
         _examine_setup(settings, is_online=is_online),
     )
     findings += [*programs, *terminal, sandbox, *proxies, *setup]
@@ -67,7 +89,11 @@ async def run_checks(startup: Startup, columns: int, rows: int, *, is_online: bo
 async def _examine_setup(settings: ProjectSettings | None, *, is_online: bool) -> list[Finding]:
     if settings is None:
         return []
-    findings = [*examine_configuration(settings), *examine_homes(settings), *examine_effects(settings)]
+    findings = [
+        *examine_configuration(settings),
+        *examine_homes(settings),
+        *examine_effects(settings),
+    ]
     model_findings, ref = await examine_model(settings)
     server_findings = [*examine_mcp_servers(settings)]
     if is_online:
@@ -75,8 +101,12 @@ async def _examine_setup(settings: ProjectSettings | None, *, is_online: bool) -
 
         online_findings = await examine_online(settings, ref)
         # What was tried replaces what was only looked at.
-        model_findings = _replace_tried(model_findings, [each for each in online_findings if each.group == "model"])
-        server_findings = _replace_tried(server_findings, [each for each in online_findings if each.group != "model"])
+        model_findings = _replace_tried(
+            model_findings, [each for each in online_findings if each.group == "model"]
+        )
+        server_findings = _replace_tried(
+            server_findings, [each for each in online_findings if each.group != "model"]
+        )
     return [
         *findings,
         *model_findings,

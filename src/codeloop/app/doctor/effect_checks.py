@@ -1,4 +1,6 @@
-"""Checks whether what is configured can ever act: rules, hooks, skills, instructions. Nothing is started."""
+"""Checks whether what is configured can ever act: rules, hooks, skills, instructions.
+Nothing is started.
+"""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -27,13 +29,19 @@ _SKIPPED_FOLDERS = frozenset({".git", "node_modules", ".venv", "__pycache__"})
 
 
 def examine_effects(settings: ProjectSettings) -> Iterator[Finding]:
-    """Yield a finding for each rule, hook, skill and instruction that can't act; one for a kind where all can."""
+    """Yield a finding for each rule, hook, skill and instruction that can't act;
+    one for a kind where all can.
+    """
     yield from _end_with("rules", _examine_rules(settings), len(settings.config.permission))
     hooks = [finding for row in settings.config.hooks for finding in _examine_hook(row)]
     yield from _end_with("hooks", hooks, len(settings.config.hooks))
     yield from _end_with("skills", _examine_skills(settings), len(settings.skills.by_name))
-    found = read_instructions(settings.project_root, settings.paths, settings.config, trusted=settings.trusted)
-    warnings = [_warn("instructions", warning, "Correct or remove it.") for warning in found.warnings]
+    found = read_instructions(
+        settings.project_root, settings.paths, settings.config, trusted=settings.trusted
+    )
+    warnings = [
+        _warn("instructions", warning, "Correct or remove it.") for warning in found.warnings
+    ]
     yield from _end_with("instructions", warnings, len(found.files))
 
 
@@ -55,18 +63,26 @@ def _examine_rules(settings: ProjectSettings) -> list[Finding]:
         (("permission",), config.permission),
         (("restrictions",), config.restrictions),
     ]
-    sections += [(("agent", name, "permission"), agent.permission) for name, agent in config.agent.items()]
+    sections += [
+        (("agent", name, "permission"), agent.permission) for name, agent in config.agent.items()
+    ]
     root, files = settings.project_root.root, None
     findings: list[Finding] = []
     for keys, rules in sections:
         for index, rule in enumerate(rules):
             origin = settings.loaded.provenance.get(format_keys((*keys, index)))
             is_project = origin is not None and origin.layer.is_project
-            text = f"{rule.permission} {rule.pattern}: {rule.action}" + (f" ({origin})" if origin else "")
+            text = f"{rule.permission} {rule.pattern}: {rule.action}" + (
+                f" ({origin})" if origin else ""
+            )
             if later := _find_later(rule, rules[index + 1 :]):
                 rest = f"{later.permission} {later.pattern}: {later.action}"
                 findings.append(
-                    _warn("rules", f"{text} never decides: {rest}, after it, does.", "Write it after that rule.")
+                    _warn(
+                        "rules",
+                        f"{text} never decides: {rest}, after it, does.",
+                        "Write it after that rule.",
+                    )
                 )
             elif rule.permission in _FILE_PERMISSIONS and not is_category_pattern(rule.pattern):
                 path = Path(os.path.normpath(list_wildcards(rule)[0]))
@@ -74,11 +90,20 @@ def _examine_rules(settings: ProjectSettings) -> list[Finding]:
                     plain = path.relative_to(root)
                     fix = f"Write {plain}: files of the project are named from its top."
                     findings.append(_warn("rules", f"{text} matches nothing.", fix))
-                # A rule of the user's own file holds for all projects: in this one there may be nothing for it.
+                # A rule of the user's own file holds for all projects: in this one there
+                # may be nothing for it.
                 elif rule.action == "deny" and is_project and not path.is_absolute():
                     files = _list_names(root) if files is None else files
-                    if not any(matches(name, each) for each in list_wildcards(rule) for name in files):
-                        findings.append(_warn("rules", f"{text} matches no file that is there now.", "Is it misspelt?"))
+                    if not any(
+                        matches(name, each) for each in list_wildcards(rule) for name in files
+                    ):
+                        findings.append(
+                            _warn(
+                                "rules",
+                                f"{text} matches no file that is there now.",
+                                "Is it misspelt?",
+                            )
+                        )
     return findings
 
 
@@ -89,13 +114,18 @@ def _find_later(rule: PermissionRule, later: Sequence[PermissionRule]) -> Permis
     for each in later:
         if not matches(rule.permission, each.permission) or is_category_pattern(each.pattern):
             continue
-        if all(any(covers(text, wildcard) for wildcard in list_wildcards(each)) for text in list_wildcards(rule)):
+        if all(
+            any(covers(text, wildcard) for wildcard in list_wildcards(each))
+            for text in list_wildcards(rule)
+        ):
             return each
     return None
 
 
 def _list_names(root: Path) -> list[str]:
-    """Return the paths of a project's files and folders, relative to its top: at most _MAX_FILES."""
+    """Return the paths of a project's files and folders,
+    relative to its top: at most _MAX_FILES.
+    """
 
     def walk() -> Iterator[str]:
         for top, folders, names in os.walk(root):
@@ -111,7 +141,9 @@ def _examine_hook(row: HookConfig) -> Iterator[Finding]:
         return
     names = [name for tool in BUILTIN_TOOLS for name in list_script_names(tool)]
     # Tools of servers, of extensions and skills are only known once these run.
-    others = [each for each in row.matcher.replace(",", "|").split("|") if "__" in each or "_" in each]
+    others = [
+        each for each in row.matcher.replace(",", "|").split("|") if "__" in each or "_" in each
+    ]
     if not others and not matches_name(row.matcher, [*names, *list_script_names("skill")]):
         text = f"{row.place}: {row.event} with the matcher {row.matcher!r} matches no tool."
         yield _warn("hooks", text, "Names are Bash, Edit, Write, Read, ..., as in Edit|Write.")
@@ -119,6 +151,11 @@ def _examine_hook(row: HookConfig) -> Iterator[Finding]:
 
 def _examine_skills(settings: ProjectSettings) -> list[Finding]:
     """Return findings on the skills that rules hide from every model."""
-    usable = {skill.name for skill in filter_skills(settings.skills, tuple(settings.config.permission))}
+    usable = {
+        skill.name for skill in filter_skills(settings.skills, tuple(settings.config.permission))
+    }
     hidden = [name for name in settings.skills.by_name if name not in usable]
-    return [_warn("skills", f"{name} is denied by a rule: no model is offered it.", "") for name in hidden]
+    return [
+        _warn("skills", f"{name} is denied by a rule: no model is offered it.", "")
+        for name in hidden
+    ]

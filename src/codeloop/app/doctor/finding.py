@@ -8,7 +8,9 @@ FindingState = Literal["ok", "warning", "problem"]
 
 
 class Finding(Struct, frozen=True):
-    """A line of the report. `group` and `name`: the checked subject; `fix`: the advice to the user, or ""."""
+    """A line of the report. `group` and `name`: the checked subject;
+    `fix`: the advice to the user, or "".
+    """
 
     group: str
     name: str

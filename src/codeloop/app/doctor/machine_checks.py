@@ -1,4 +1,6 @@
-"""Checks of the machine: versions, programs, terminal, sandbox, folders, disk space, proxies, certificates."""
+"""Checks of the machine: versions, programs, terminal, sandbox, folders, disk space, proxies,
+certificates.
+"""
 
 import asyncio
 import os
@@ -20,7 +22,12 @@ from codeloop.config.project_root import ProjectRoot
 from codeloop.config.redact import redact_address
 from codeloop.kit.programs import find_program, make_child_environment
 from codeloop.kit.remove_tree import temporary_folder
-from codeloop.schema.bounds.doctor import DOCTOR_PROGRAM, DOCTOR_PROXY, DOCTOR_SPACE, DOCTOR_SPACE_LEAST
+from codeloop.schema.bounds.doctor import (
+    DOCTOR_PROGRAM,
+    DOCTOR_PROXY,
+    DOCTOR_SPACE,
+    DOCTOR_SPACE_LEAST,
+)
 from codeloop.schema.config import SandboxConfig
 from codeloop.workspace.sandbox.policy import PolicyInput
 from codeloop.workspace.sandbox.sandbox_report import make_report
@@ -28,7 +35,14 @@ from codeloop.workspace.search.grep_query import SearchFailed
 from codeloop.workspace.search.ripgrep import Ripgrep
 
 _GROUP = "this machine"
-_PROXY_VARIABLES = ("https_proxy", "http_proxy", "all_proxy", "HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY")
+_PROXY_VARIABLES = (
+    "https_proxy",
+    "http_proxy",
+    "all_proxy",
+    "HTTPS_PROXY",
+    "HTTP_PROXY",
+    "ALL_PROXY",
+)
 _PROXY_PORTS = {"http": 80, "https": 443, "socks4": 1080, "socks5": 1080, "socks5h": 1080}
 """The schemes of proxies that can be used, each with the port of an address that names none."""
 _CERTIFICATE_VARIABLES = (
@@ -52,7 +66,9 @@ def examine_versions() -> Iterator[Finding]:
     yield Finding("codeloop", "Python", "ok", f"{python}, {platform.machine()}")
 
 
-async def examine_terminal(environment: Mapping[str, str], columns: int, rows: int) -> list[Finding]:
+async def examine_terminal(
+    environment: Mapping[str, str], columns: int, rows: int
+) -> list[Finding]:
     """Return findings on the terminal, the encoding and tmux, as the terminal UI needs them.
 
     `columns`: 0 if stdout is not a terminal.
@@ -88,16 +104,24 @@ async def examine_programs(environment: Mapping[str, str]) -> list[Finding]:
     git, *versions = await asyncio.gather(*(_read_version(name, environment) for name in names))
     missing = "not on the PATH: no branch, no diff of the work tree"
     findings = [
-        Finding(_GROUP, "git", "ok", git) if git else Finding(_GROUP, "git", "warning", missing, "Install git.")
+        Finding(_GROUP, "git", "ok", git)
+        if git
+        else Finding(_GROUP, "git", "warning", missing, "Install git.")
     ]
     try:
         ripgrep = await Ripgrep().find_executable(environment)
-        findings.append(Finding(_GROUP, "rg", "ok", await _read_version(ripgrep, environment) or ripgrep))
+        findings.append(
+            Finding(_GROUP, "rg", "ok", await _read_version(ripgrep, environment) or ripgrep)
+        )
     except SearchFailed:
         fix = "Install ripgrep 13 or newer (apt install ripgrep, brew install ripgrep)."
-        findings.append(Finding(_GROUP, "rg", "problem", "no ripgrep 13 or newer: nothing can be searched", fix))
+        findings.append(
+            Finding(_GROUP, "rg", "problem", "no ripgrep 13 or newer: nothing can be searched", fix)
+        )
     for name, version in zip(_OPTIONAL_PROGRAMS, versions, strict=True):
-        findings.append(Finding(_GROUP, name, "ok", version or f"not on the PATH; {_OPTIONAL_PROGRAMS[name]}"))
+        findings.append(
+            Finding(_GROUP, name, "ok", version or f"not on the PATH; {_OPTIONAL_PROGRAMS[name]}")
+        )
     return findings
 
 
@@ -111,7 +135,11 @@ async def examine_sandbox(
     try:
         with temporary_folder("codeloop-doctor-") as scratch:
             policy_input = PolicyInput(
-                project_root.root, project_root.directory, scratch, dict(environment), paths.private_folders
+                project_root.root,
+                project_root.directory,
+                scratch,
+                dict(environment),
+                paths.private_folders,
             )
             report = await make_report(policy_input, config, is_brief=True)
     except OSError as error:
@@ -124,11 +152,20 @@ async def examine_sandbox(
         )
     if report.holds:
         refused = [f"not {kind} ({reason})" for kind, reason in report.refused.items()]
-        clauses = (f"{report.backend}, tried: it holds", f"network {report.network}", *refused, *report.shortcomings)
+        clauses = (
+            f"{report.backend}, tried: it holds",
+            f"network {report.network}",
+            *refused,
+            *report.shortcomings,
+        )
         if report.variables:
             clauses = (*clauses, f"hidden variables: {', '.join(report.variables)}")
         is_weak = report.backend == "landlock"
-        fix = "Allow user namespaces and mounts in them, or install bubblewrap (docs/sandbox.md)." if is_weak else ""
+        fix = (
+            "Allow user namespaces and mounts in them, or install bubblewrap (docs/sandbox.md)."
+            if is_weak
+            else ""
+        )
         return Finding(_GROUP, "sandbox", "warning" if is_weak else "ok", "; ".join(clauses), fix)
     if report.backend:
         failed_attempts = ", ".join(attempt.what for attempt in report.attempts if not attempt.ok)
@@ -139,11 +176,17 @@ async def examine_sandbox(
     return Finding(_GROUP, "sandbox", "problem", f"none can be had here ({reasons})", fix)
 
 
-_CONTENTS = {"data": "sessions and keys", "state": "logs and records", "cache": "copies of what can be fetched again"}
+_CONTENTS = {
+    "data": "sessions and keys",
+    "state": "logs and records",
+    "cache": "copies of what can be fetched again",
+}
 
 
 def examine_folders(paths: Paths) -> Iterator[Finding]:
-    """Yield findings on codeloop's folders: whether they can be written, have room, and hide the keys."""
+    """Yield findings on codeloop's folders: whether they can be written, have room,
+    and hide the keys.
+    """
     for name in ("data", "state", "cache"):
         folder: Path = getattr(paths, name)
         # A folder that does not exist yet is made at the first use, in the nearest one that does.
@@ -179,12 +222,16 @@ async def examine_proxies(environment: Mapping[str, str]) -> list[Finding]:
 
 
 async def _try_proxy(name: str, value: str) -> Finding:
-    """Return a finding on the proxy that the variable `name` names by `value`, an address with or without a scheme."""
+    """Return a finding on the proxy that the variable `name` names by `value`,
+    an address with or without a scheme.
+    """
     url = value if "://" in value else f"http://{value}"
     address, fix = redact_address(url), f"Set {name} to http://HOST:PORT, or unset it."
     parts = urlsplit(url)
     if parts.scheme not in _PROXY_PORTS:
-        return Finding("network", name, "problem", f"{address}: a {parts.scheme} proxy can't be used", fix)
+        return Finding(
+            "network", name, "problem", f"{address}: a {parts.scheme} proxy can't be used", fix
+        )
     try:
         host, port = parts.hostname or "", parts.port or _PROXY_PORTS[parts.scheme]
     except ValueError as error:
@@ -195,7 +242,8 @@ async def _try_proxy(name: str, value: str) -> Finding:
     except TimeoutError:
         reason = f"no answer in {DOCTOR_PROXY.seconds:.0f} s"
     except OSError as error:
-        # asyncio puts the address in place of the system's words; what resolves names has numbers below 0.
+        # asyncio puts the address in place of the system's words;
+        # what resolves names has numbers below 0.
         number = error.errno or 0
         reason = os.strerror(number) if number > 0 else error.strerror or str(error)
     else:
@@ -206,14 +254,22 @@ async def _try_proxy(name: str, value: str) -> Finding:
 
 
 def examine_network(environment: Mapping[str, str]) -> Iterator[Finding]:
-    """Yield findings on what else the environment sets for requests: exceptions from proxies, and certificates."""
+    """Yield findings on what else the environment sets for requests: exceptions from proxies,
+    and certificates.
+    """
     if not any(environment.get(name) for name in _PROXY_VARIABLES):
         yield Finding("network", "proxy", "ok", "none in the environment")
     elif bypass := environment.get("no_proxy") or environment.get("NO_PROXY"):
         yield Finding("network", "no_proxy", "ok", bypass)
     for name in _CERTIFICATE_VARIABLES:
         if (path := environment.get(name)) and not Path(path).exists():
-            yield Finding("network", name, "problem", f"{path} does not exist", f"Correct {name}, or unset it.")
+            yield Finding(
+                "network",
+                name,
+                "problem",
+                f"{path} does not exist",
+                f"Correct {name}, or unset it.",
+            )
 
 
 def _find_write_problem(folder: Path) -> str:
@@ -241,7 +297,8 @@ async def _read_output(command: list[str], environment: Mapping[str, str]) -> st
         process = subprocess.run(
             command,
             env=make_child_environment(environment, os.sep),
-            # Not in the project, whose files might select another version through a version manager.
+            # Not in the project, whose files might select another version through
+            # a version manager.
             cwd=os.sep,
             stdin=subprocess.DEVNULL,
             capture_output=True,

@@ -23,7 +23,9 @@ _MAX_ANSWER_TOKENS = 16
 
 
 async def examine_online(settings: ProjectSettings, ref: str) -> list[Finding]:
-    """Ask a model (`provider/model`, "" for none) and start the MCP servers; return a finding for each."""
+    """Ask a model (`provider/model`, "" for none) and start the MCP servers;
+    return a finding for each.
+    """
     findings = [await _ask_model(settings, ref)] if ref else []
     if not any(settings.config.mcp):
         return findings
@@ -36,7 +38,10 @@ async def examine_online(settings: ProjectSettings, ref: str) -> list[Finding]:
 
 async def _ask_model(settings: ProjectSettings, ref: str) -> Finding:
     # The finding takes the place of the one about the key, which was not tried.
-    name, fix = "key", f"Check the key and the address: codeloop auth list, codeloop models {ref.partition('/')[0]}"
+    name, fix = (
+        "key",
+        f"Check the key and the address: codeloop auth list, codeloop models {ref.partition('/')[0]}",
+    )
     started_at = asyncio.get_running_loop().time()
     try:
         model = make_providers(settings).open_model(ref)
@@ -54,7 +59,9 @@ async def _ask_model(settings: ProjectSettings, ref: str) -> Finding:
             finally:
                 usage.settle_entry()
     except TimeoutError:
-        return Finding("model", name, "problem", f"{ref} did not answer in {DOCTOR_ONLINE.seconds:.0f} s", fix)
+        return Finding(
+            "model", name, "problem", f"{ref} did not answer in {DOCTOR_ONLINE.seconds:.0f} s", fix
+        )
     except CodeloopError as error:
         return Finding("model", name, "problem", str(error), fix)
     if end.error is not None:
@@ -67,12 +74,20 @@ def _make_paid_request(settings: ProjectSettings, ref: str) -> PaidRequest:
     """Return the row of the request in the ledger, without a session."""
     directory, path = settings.project_root.directory_name, settings.project_root.relative_path
     return PaidRequest(
-        session_id="", root_id="", message_id="", directory=directory, path=path, model=ref, kind="check"
+        session_id="",
+        root_id="",
+        message_id="",
+        directory=directory,
+        path=path,
+        model=ref,
+        kind="check",
     )
 
 
 async def _start_servers(project: Project) -> list[Finding]:
-    servers = [each for each in open_mcp_servers(project).by_name.values() if each.definition.is_enabled]
+    servers = [
+        each for each in open_mcp_servers(project).by_name.values() if each.definition.is_enabled
+    ]
     return list(await asyncio.gather(*map(_start_server, servers)))
 
 
@@ -82,7 +97,13 @@ async def _start_server(server: McpServer) -> Finding:
         async with asyncio.timeout(DOCTOR_ONLINE.seconds):
             listing = await server.connect()
     except TimeoutError:
-        return Finding("MCP servers", server.name, "problem", f"no answer in {DOCTOR_ONLINE.seconds:.0f} s", fix)
+        return Finding(
+            "MCP servers",
+            server.name,
+            "problem",
+            f"no answer in {DOCTOR_ONLINE.seconds:.0f} s",
+            fix,
+        )
     except ServerFailed as error:
         is_sign_in = server.status.state == "needs_auth"
         fix = f"codeloop mcp auth {server.name}" if is_sign_in else fix

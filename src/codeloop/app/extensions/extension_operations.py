@@ -1,6 +1,8 @@
-"""Carries out the API operations that extensions request, except those by which they could leave their sandbox.
+"""Carries out the API operations that extensions request,
+except those by which they could leave their sandbox.
 
-A user who attaches a file or runs a shell line through a client needs no permission. An extension is not a user,
+A user who attaches a file or runs a shell line through a client needs no permission.
+An extension is not a user,
 so the same operations must not do for it what its sandbox forbids.
 """
 
@@ -34,29 +36,68 @@ _ALLOWED_FOR_PROJECT_EXTENSIONS = frozenset(
         LOG.id,
     )
 )
-"""The operations that an extension of a project may request, in addition to those that only read."""
+"""The operations that an extension of a project may request,
+in addition to those that only read.
+"""
 _ALLOWED_FOR_OWN_EXTENSIONS = _ALLOWED_FOR_PROJECT_EXTENSIONS | frozenset(
     (
-        *("session.stopAll", "session.delete", "session.fork", "session.deleteMessage", "part.delete"),
-        *("session.command", "session.summarize", "session.revert", "session.unrevert", "session.undoFiles"),
-        *("session.share", "session.unshare", "permission.revoke", "question.reject", "auth.set", "auth.remove"),
-        *("mcp.connect", "mcp.disconnect", "mcp.complete", "tui.clearPrompt", "tui.openHelp", "tui.openSessions"),
+        *(
+            "session.stopAll",
+            "session.delete",
+            "session.fork",
+            "session.deleteMessage",
+            "part.delete",
+        ),
+        *(
+            "session.command",
+            "session.summarize",
+            "session.revert",
+            "session.unrevert",
+            "session.undoFiles",
+        ),
+        *(
+            "session.share",
+            "session.unshare",
+            "permission.revoke",
+            "question.reject",
+            "auth.set",
+            "auth.remove",
+        ),
+        *(
+            "mcp.connect",
+            "mcp.disconnect",
+            "mcp.complete",
+            "tui.clearPrompt",
+            "tui.openHelp",
+            "tui.openSessions",
+        ),
         *("tui.openThemes", "tui.openModels", "tui.selectSession"),
     )
 )
-"""The same for the user's own extensions: none runs a program, answers in the user's name, or changes rules."""
+"""The same for the user's own extensions: none runs a program, answers in the user's name,
+or changes rules.
+"""
 _SANDBOXED_MESSAGE = (
-    '{} leads out of the sandbox of extensions. To allow it: "sandbox": {{"extensions": false}} in the configuration.'
+    '{} leads out of the sandbox of extensions. To allow it: "sandbox": '
+    '{{"extensions": false}} in the configuration.'
 )
 
 
-async def serve_operation(carry_out: RunOperation, call: OperationCall, reach: Reach, root: Path) -> Any:
-    """Carry out an operation for an extension. Raises CodeloopError if there is no such operation, or it is refused."""
+async def serve_operation(
+    carry_out: RunOperation, call: OperationCall, reach: Reach, root: Path
+) -> Any:
+    """Carry out an operation for an extension. Raises CodeloopError if there is no such operation,
+    or it is refused.
+    """
     row = next((row for row in OPERATIONS if row.id == call.operation), None)
     if row is None or row.scope == "process":
-        raise OperationError("NotFoundError", f"There is no operation {call.operation} for extensions.")
+        raise OperationError(
+            "NotFoundError", f"There is no operation {call.operation} for extensions."
+        )
     if reach == "project" and row.method != "GET" and row.id not in _ALLOWED_FOR_PROJECT_EXTENSIONS:
-        raise OperationError("BadRequest", f"{row.id} is not for extensions that come with a project.")
+        raise OperationError(
+            "BadRequest", f"{row.id} is not for extensions that come with a project."
+        )
     if reach == "own" and row.method != "GET" and row.id not in _ALLOWED_FOR_OWN_EXTENSIONS:
         raise OperationError("BadRequest", _SANDBOXED_MESSAGE.format(row.id))
     arguments = row.convert_arguments(call.path, call.query, call.body)
@@ -69,7 +110,9 @@ async def serve_operation(carry_out: RunOperation, call: OperationCall, reach: R
 def _drop_secrets(row: Operation[Any, Any], answer: Any) -> Any:
     """Return an answer without its lines and diffs of files that may hold keys."""
     if row is FIND_TEXT:
-        return [line for line in cast("Sequence[FoundLine]", answer) if not is_secret(line.path.text)]
+        return [
+            line for line in cast("Sequence[FoundLine]", answer) if not is_secret(line.path.text)
+        ]
     if row is VCS_DIFF:
         return [each for each in cast("Sequence[VcsFileDiff]", answer) if not is_secret(each.file)]
     return answer

@@ -1,4 +1,6 @@
-"""Makes the hooks of a project: the rows of `hooks` in its configuration; its extensions add their handlers later."""
+"""Makes the hooks of a project: the rows of `hooks` in its configuration;
+its extensions add their handlers later.
+"""
 
 from functools import cache
 from typing import TYPE_CHECKING
@@ -19,7 +21,9 @@ PROGRAMS_FOLDER = "programs"
 
 
 def make_hooks(project: OpenProject, store: Store, workspace: Workspace) -> ExtensionHooks:
-    """Make the hooks of a project. Its engine, which needs them, is made afterwards: handlers find it when they run."""
+    """Make the hooks of a project. Its engine, which needs them,
+    is made afterwards: handlers find it when they run.
+    """
     config = project.settings.config
     handlers = _make_handlers(project, store, workspace) if config.hooks else ()
     project.services.extensions.configured_handlers = handlers
@@ -27,8 +31,12 @@ def make_hooks(project: OpenProject, store: Store, workspace: Workspace) -> Exte
     return ExtensionHooks(Hooks(handlers, project.warn, seconds))
 
 
-def _make_handlers(project: OpenProject, store: Store, workspace: Workspace) -> tuple[HookHandler, ...]:
-    """Return a handler for each row of `hooks`. The modules for that are imported only if there are rows."""
+def _make_handlers(
+    project: OpenProject, store: Store, workspace: Workspace
+) -> tuple[HookHandler, ...]:
+    """Return a handler for each row of `hooks`. The modules for that are imported
+    only if there are rows.
+    """
     from codeloop.extend.hooks.configured.configured_hook import ConfiguredHook
     from codeloop.extend.hooks.configured.run_hook import HookScope, HookVerdict
     from codeloop.extend.hooks.configured.transcript import Transcripts
@@ -41,7 +49,9 @@ def _make_handlers(project: OpenProject, store: Store, workspace: Workspace) -> 
 
         return HookJudge(lambda: project.engine, project.warn)
 
-    async def judge(row: HookConfig, session_id: str, model: JSON | None, prompt: str, /) -> HookVerdict:
+    async def judge(
+        row: HookConfig, session_id: str, model: JSON | None, prompt: str, /
+    ) -> HookVerdict:
         return await make_judge()(row, session_id, model, prompt)
 
     def map_server_tools() -> dict[str, tuple[str, str]]:

@@ -1,4 +1,5 @@
-"""Starts the extensions of a project, in hosts that are confined as configured, and installs what they offer.
+"""Starts the extensions of a project, in hosts that are confined as configured,
+and installs what they offer.
 
 `app.project` imports this module for a project that has extensions.
 """
@@ -25,7 +26,13 @@ from codeloop.extend.hooks.directory_events import follow_directory
 from codeloop.extend.hooks.hooks import Hooks
 from codeloop.extend.hooks.timings import HookTimings
 from codeloop.extend.host.extension import Extension
-from codeloop.extend.host.hosts import ExtensionHosts, HostCallbacks, HostKey, RunOperation, get_log_path
+from codeloop.extend.host.hosts import (
+    ExtensionHosts,
+    HostCallbacks,
+    HostKey,
+    RunOperation,
+    get_log_path,
+)
 from codeloop.extend.host.offer_cache import OfferCache
 from codeloop.extend.host.offers import list_tool_names
 from codeloop.extend.host.protocol import VERSION, HostHello, OperationCall
@@ -37,7 +44,9 @@ from codeloop.workspace.process.program_environment import make_program_environm
 from codeloop.workspace.process.program_log import ProgramLog
 
 EXTENSIONS_FOLDER = "extensions"
-"""Below a project's folder, it has the logs and timings of extensions; below the user's state, their known offers."""
+"""Below a project's folder, it has the logs and timings of extensions;
+below the user's state, their known offers.
+"""
 _PACKAGE_LEVELS = 3
 """The folders above an extension's file, its own first, in which it may have packages."""
 
@@ -51,13 +60,19 @@ def _make_hosts(project: OpenProject) -> ExtensionHosts:
     logs: dict[str, ProgramLog] = {}
 
     def open_log(name: str) -> ProgramLog:
-        return logs.setdefault(name, ProgramLog(get_log_path(settings.home / EXTENSIONS_FOLDER, name)))
+        return logs.setdefault(
+            name, ProgramLog(get_log_path(settings.home / EXTENSIONS_FOLDER, name))
+        )
 
     async def start(key: HostKey, on_stderr: Callable[[bytes], None]) -> Program:
         from codeloop.app.extensions.start_host import start_host
 
         # The path of an installed plugin is `module:name`, which is not a file.
-        files = [Path(each.path) for each in settings.extensions if "/" in each.path and not each.is_project]
+        files = [
+            Path(each.path)
+            for each in settings.extensions
+            if "/" in each.path and not each.is_project
+        ]
         code_paths = (path for file in files for path in list_code_paths(file, settings.paths.home))
         readable = tuple(dict.fromkeys(code_paths))
         writable_folder = settings.paths.data / PROGRAMS_FOLDER / f"extensions-{key.language}"
@@ -68,7 +83,9 @@ def _make_hosts(project: OpenProject) -> ExtensionHosts:
         if extension.is_project or settings.config.sandbox.extensions is True:
             return True
         is_exempt = settings.config.sandbox.extensions is False
-        return not is_exempt and is_in_project(extension, project_root, settings.paths.private_folders)
+        return not is_exempt and is_in_project(
+            extension, project_root, settings.paths.private_folders
+        )
 
     def find_reach(is_host_confined: bool) -> Reach:
         if is_host_confined:
@@ -78,7 +95,9 @@ def _make_hosts(project: OpenProject) -> ExtensionHosts:
         return "all" if is_open else "own"
 
     async def serve(carry_out: RunOperation, call: OperationCall, is_host_confined: bool) -> Any:
-        return await serve_operation(carry_out, call, find_reach(is_host_confined), project_root.root)
+        return await serve_operation(
+            carry_out, call, find_reach(is_host_confined), project_root.root
+        )
 
     hello = HostHello(
         version=VERSION,
@@ -88,7 +107,9 @@ def _make_hosts(project: OpenProject) -> ExtensionHosts:
         operations=tuple((each.id, each.method, each.path) for each in OPERATIONS),
     )
     callbacks = HostCallbacks(
-        offer_cache=OfferCache(settings.paths.state / EXTENSIONS_FOLDER, partial(digest_surroundings, settings)),
+        offer_cache=OfferCache(
+            settings.paths.state / EXTENSIONS_FOLDER, partial(digest_surroundings, settings)
+        ),
         hello=hello,
         start=start,
         is_confined=is_confined,
@@ -96,61 +117,92 @@ def _make_hosts(project: OpenProject) -> ExtensionHosts:
         open_log=open_log,
         warn=project.warn,
         serve=serve,
-        find_agent=lambda session, message: project.engine.store.read_context(session).find_agent(message),
+        find_agent=lambda session, message: project.engine.store.read_context(session).find_agent(
+            message
+        ),
         on_change=lambda: _install_offers(project, hosts),
     )
     hosts = ExtensionHosts(settings.extensions, callbacks)
     return hosts
 
 
-def is_in_project(extension: Extension, project_root: ProjectRoot, own_folders: Sequence[Path]) -> bool:
-    """Return whether the file of a user's extension is in the project, where commands could have written it.
+def is_in_project(
+    extension: Extension, project_root: ProjectRoot, own_folders: Sequence[Path]
+) -> bool:
+    """Return whether the file of a user's extension is in the project,
+    where commands could have written it.
 
-    `own_folders`: codeloop's own folders, which commands can't write even when they are in the project.
+    `own_folders`: codeloop's own folders, which commands can't write even when
+    they are in the project.
     """
     path = Path(os.path.realpath(extension.path)) if extension.path.startswith("/") else None
     if path is None or any(path.is_relative_to(os.path.realpath(each)) for each in own_folders):
         return False
-    return any(path.is_relative_to(os.path.realpath(each)) for each in (project_root.root, project_root.directory))
+    return any(
+        path.is_relative_to(os.path.realpath(each))
+        for each in (project_root.root, project_root.directory)
+    )
 
 
 def list_code_paths(file: Path, home: Path) -> list[Path]:
-    """Return the paths that an extension of the user loads code from: its folder, packages above it, and codeloop's.
+    """Return the paths that an extension of the user loads code from: its folder,
+    packages above it, and codeloop's.
 
-    Of an extension directly in the home folder, or above it, only the file: that folder has much else.
+    Of an extension directly in the home folder, or above it,
+    only the file: that folder has much else.
     """
     folders = list(file.parents)[:_PACKAGE_LEVELS]
-    package_paths = (folder / name for folder in folders for name in ("node_modules", "package.json"))
-    interpreter_paths = (Path(sys.prefix), Path(sys.base_prefix), Path(str(codeloop.__file__)).parent)
+    package_paths = (
+        folder / name for folder in folders for name in ("node_modules", "package.json")
+    )
+    interpreter_paths = (
+        Path(sys.prefix),
+        Path(sys.base_prefix),
+        Path(str(codeloop.__file__)).parent,
+    )
     extension_path = file if home.is_relative_to(file.parent) else file.parent
     return [extension_path, *(path for path in package_paths if path.exists()), *interpreter_paths]
 
 
 def _install_offers(project: OpenProject, hosts: ExtensionHosts) -> None:
-    """Replace the extensions' tools, hooks and sign-ins by the currently known ones, from the next request on."""
+    """Replace the extensions' tools, hooks and sign-ins by the currently known ones,
+    from the next request on.
+    """
     tools = hosts.make_tools()
     _warn_of_replaced_tools(project, hosts, tools)
     project.offer_extension_tools(tools)
     if isinstance(hooks := project.engine.hooks.runner, Hooks):
-        hooks.set_handlers((*project.services.extensions.configured_handlers, *hosts.make_handlers()))
+        hooks.set_handlers(
+            (*project.services.extensions.configured_handlers, *hosts.make_handlers())
+        )
         _start_asking_about_config(project, hosts, hooks)
     if any(offer.auth is not None for offer in hosts.offers.values()):
         _install_sign_ins(project, hosts)
-    hosts.follow(partial(follow_directory, project.engine.store, project.settings.project_root.directory))
+    hosts.follow(
+        partial(follow_directory, project.engine.store, project.settings.project_root.directory)
+    )
 
 
-def _warn_of_replaced_tools(project: OpenProject, hosts: ExtensionHosts, tools: Sequence[Tool]) -> None:
+def _warn_of_replaced_tools(
+    project: OpenProject, hosts: ExtensionHosts, tools: Sequence[Tool]
+) -> None:
     """Warn once of each built-in tool that an extension replaces."""
     warned_names = project.services.extensions.replaced_tools
-    owners = {tool: each.name for each in hosts.extensions for tool in list_tool_names(hosts.offers, each)}
+    owners = {
+        tool: each.name for each in hosts.extensions for tool in list_tool_names(hosts.offers, each)
+    }
     for tool in tools:
         if tool.name in BUILTIN_TOOLS and tool.name not in warned_names:
             warned_names.add(tool.name)
-            project.warn(f"The tool {tool.name} of {owners[tool.name]} takes the place of the built-in one.")
+            project.warn(
+                f"The tool {tool.name} of {owners[tool.name]} takes the place of the built-in one."
+            )
 
 
 def _install_sign_ins(project: OpenProject, hosts: ExtensionHosts) -> None:
-    """Sign in with the plugins that are known now, but not with those of the project: they get no user's credential."""
+    """Sign in with the plugins that are known now, but not with those of the project:
+    they get no user's credential.
+    """
     # Imported late, since it loads the room of models, and few plugins sign in.
     from codeloop.app.models.plugin_sign_in import SignInOffer, SignInPlugin
 
@@ -169,18 +221,29 @@ def _install_sign_ins(project: OpenProject, hosts: ExtensionHosts) -> None:
 
 
 def _start_asking_about_config(project: OpenProject, hosts: ExtensionHosts, hooks: Hooks) -> None:
-    """Ask the extensions for their changes to the configuration, once, if no earlier run has stored the answer."""
+    """Ask the extensions for their changes to the configuration, once,
+    if no earlier run has stored the answer.
+    """
     state, file = project.services.extensions, project.settings.config_changes_file
     # The answers of all extensions are stored as one file, so all must be known.
     are_all_known = hooks.has_handler(CONFIG_HOOK) and not hosts.pending
-    if are_all_known and file is not None and not file.exists() and not state.has_asked_about_config:
+    if (
+        are_all_known
+        and file is not None
+        and not file.exists()
+        and not state.has_asked_about_config
+    ):
         state.has_asked_about_config = True
         hosts.config_answered.clear()
         project.run_in_background(_ask_about_config(project, hooks, hosts, file))
 
 
-async def _ask_about_config(project: OpenProject, hooks: Hooks, hosts: ExtensionHosts, file: Path) -> None:
-    """Store the extensions' changes to the configuration; they count when the project is opened again."""
+async def _ask_about_config(
+    project: OpenProject, hooks: Hooks, hosts: ExtensionHosts, file: Path
+) -> None:
+    """Store the extensions' changes to the configuration;
+    they count when the project is opened again.
+    """
     try:
         await ask_extensions(hooks, project.settings.loaded, file)
     except (HookRefused, OSError) as error:
@@ -194,7 +257,10 @@ def start_extensions(project: OpenProject) -> None:
     services = project.services
     hosts = services.extensions.hosts = services.close_with_project(_make_hosts(project))
     if isinstance(hooks := project.engine.hooks.runner, Hooks):
-        hooks.timings = services.close_with_project(HookTimings(project.settings.home / EXTENSIONS_FOLDER))
-    # Offers of earlier runs are remembered: their tools are there at once, before any host has started.
+        hooks.timings = services.close_with_project(
+            HookTimings(project.settings.home / EXTENSIONS_FOLDER)
+        )
+    # Offers of earlier runs are remembered: their tools are there at once,
+    # before any host has started.
     _install_offers(project, hosts)
     hosts.start_loading()

@@ -22,7 +22,9 @@ _UNREADABLE_MESSAGE = "(this file may not be read)"
 
 
 class EditDiagnoser:
-    """Collects the diagnostics that edits cause. It is the `Diagnoser` of `tool.files.edit_finisher`."""
+    """Collects the diagnostics that edits cause. It is the `Diagnoser` of
+    `tool.files.edit_finisher`.
+    """
 
     def __init__(self, languages: ServerPool, workspace: Workspace, notices: Notices) -> None:
         self._languages = languages
@@ -34,7 +36,9 @@ class EditDiagnoser:
         notices.sources.append(self._take_late_diagnostics)
 
     async def record_errors(self, changes: Sequence[FileChange]) -> None:
-        """Have the servers report the diagnostics before the changes, so that only new ones are shown afterwards."""
+        """Have the servers report the diagnostics before the changes,
+        so that only new ones are shown afterwards.
+        """
         edits = self._make_edits(changes)
         if edits:
             await self._languages.prepare_for_edits(edits, self._read_texts_at_risk(edits))
@@ -42,7 +46,9 @@ class EditDiagnoser:
     async def find_new_errors(
         self, session_id: str, changes: Sequence[FileChange], may_read: MayRead
     ) -> tuple[str, JSON]:
-        """Return the new diagnostics after changes: a text for the model, and data for the screen."""
+        """Return the new diagnostics after changes: a text for the model,
+        and data for the screen.
+        """
         edits = self._make_edits(changes)
         if not edits:
             return "", {}
@@ -55,13 +61,22 @@ class EditDiagnoser:
 
     def _take_late_diagnostics(self, session_id: str) -> str:
         """Return the diagnostics that came too late for the results of a session's edits."""
-        diagnostics = self._languages.take_late_diagnostics() if session_id == self._editing_session else []
+        diagnostics = (
+            self._languages.take_late_diagnostics() if session_id == self._editing_session else []
+        )
         return self._format(diagnostics, "Earlier edits brought ")
 
     def _format(self, diagnostics: Sequence[tuple[Path, Diagnostic]], lead: str = "") -> str:
-        """Format diagnostics for the model, without messages from files that it may not read: these quote code."""
+        """Format diagnostics for the model, without messages from files that it may
+        not read: these quote code.
+        """
         shown = [
-            (path, each if self._is_readable(path) else replace(each, message=_UNREADABLE_MESSAGE, source="", code=""))
+            (
+                path,
+                each
+                if self._is_readable(path)
+                else replace(each, message=_UNREADABLE_MESSAGE, source="", code=""),
+            )
             for path, each in diagnostics
         ]
         return format_new_diagnostics(shown, lambda path: format_path(self._workspace, path), lead)
@@ -74,17 +89,23 @@ class EditDiagnoser:
         return [edit for edit in edits if edit is not None]
 
     def _make_edit(self, change: FileChange) -> FileEdit | None:
-        """Return a change for the servers; None if no server serves the file, or it is too large."""
+        """Return a change for the servers; None if no server serves the file,
+        or it is too large.
+        """
         if not self._languages.serves(change.target.real) or self._is_large(change):
             return None
         before = change.text_before if change.before is not None else None
-        return FileEdit(change.target.real, before, None if change.after is None else change.text_after)
+        return FileEdit(
+            change.target.real, before, None if change.after is None else change.text_after
+        )
 
     def _is_large(self, change: FileChange) -> bool:
         return max(len(change.text_before), len(change.text_after)) > LSP_FILE_BYTES.value
 
     def _read_texts_at_risk(self, edits: Sequence[FileEdit]) -> Mapping[Path, str]:
-        """Return the texts of files that a session has read and that an edit may break: those with the same endings."""
+        """Return the texts of files that a session has read and that an edit may break:
+        those with the same endings.
+        """
         endings, edited = {edit.path.suffix for edit in edits}, {edit.path for edit in edits}
         texts: dict[Path, str] = {}
         for path in self._workspace.read_log.list_files():

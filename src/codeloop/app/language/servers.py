@@ -14,10 +14,23 @@ from codeloop.lsp.client.client import CHANGED, CREATED, DELETED, FileEvent
 from codeloop.lsp.server import ServerCallbacks
 from codeloop.lsp.server_pool import ServerPool
 from codeloop.lsp.servers.choice import ProgramSearch, ServerChoice, list_servers
-from codeloop.lsp.servers.environments import Places, activate_python, find_places, list_python_folders
+from codeloop.lsp.servers.environments import (
+    Places,
+    activate_python,
+    find_places,
+    list_python_folders,
+)
 from codeloop.lsp.servers.server_row import ServerRow
 from codeloop.schema.bounds.language_tools import LSP_DEPENDENT_FILES, LSP_DEPENDENT_FILES_TIME
-from codeloop.schema.live_events import FileWatched, LiveEvent, LspDiagnosed, LspFile, LspUpdated, Toast, ToastShown
+from codeloop.schema.live_events import (
+    FileWatched,
+    LiveEvent,
+    LspDiagnosed,
+    LspFile,
+    LspUpdated,
+    Toast,
+    ToastShown,
+)
 from codeloop.schema.wire import replace
 from codeloop.workspace.process.program_environment import make_tool_environment
 from codeloop.workspace.process.program_log import ProgramLog
@@ -35,25 +48,36 @@ _USE_PATTERNS = (
     ),
     r"\bNAME\b",
 )
-"""Patterns for a file that uses the file NAME: an import of it; if no file has one, NAME as a word anywhere."""
+"""Patterns for a file that uses the file NAME: an import of it;
+if no file has one, NAME as a word anywhere.
+"""
 
 
 async def find_dependents(workspace: Workspace, path: Path, row: ServerRow) -> list[Path] | None:
-    """Return files that seem to use a file, since they import something of its name; the last changed ones first.
+    """Return files that seem to use a file, since they import something of its name;
+    the last changed ones first.
 
-    None: the search took too long. Servers only report on files that they know, so these are opened as well.
+    None: the search took too long. Servers only report on files that they know,
+    so these are opened as well.
     """
     name = path.parent.name if path.stem in _NAMED_BY_FOLDER else path.stem
-    endings = ",".join(sorted(each.removeprefix(".") for each in row.languages if each.startswith(".")))
+    endings = ",".join(
+        sorted(each.removeprefix(".") for each in row.languages if each.startswith("."))
+    )
     files: list[Path] = []
     try:
         async with asyncio.timeout(LSP_DEPENDENT_FILES_TIME.seconds):
             for pattern in _USE_PATTERNS:
-                query = GrepQuery(pattern.replace("NAME", re.escape(name)), f"*.{{{endings}}}", "files")
-                grep_result = await workspace.ripgrep.grep(workspace.root, query, workspace.environment)
+                query = GrepQuery(
+                    pattern.replace("NAME", re.escape(name)), f"*.{{{endings}}}", "files"
+                )
+                grep_result = await workspace.ripgrep.grep(
+                    workspace.root, query, workspace.environment
+                )
                 # One more than wanted, since the file itself may be among them.
                 candidates = [
-                    Path(os.path.realpath(each.path)) for each in grep_result.files[: LSP_DEPENDENT_FILES.value + 1]
+                    Path(os.path.realpath(each.path))
+                    for each in grep_result.files[: LSP_DEPENDENT_FILES.value + 1]
                 ]
                 files = [each for each in candidates if each != path and workspace.contains(each)]
                 if files:
@@ -70,7 +94,9 @@ PublishLive = Callable[[LiveEvent], None]
 
 
 def choose_servers(settings: ProjectSettings) -> tuple[ServerChoice, ...]:
-    """Return all known servers, each with its state in this project: found, missing, disabled or untrusted."""
+    """Return all known servers, each with its state in this project: found, missing,
+    disabled or untrusted.
+    """
     root, directory = settings.project_root.root, settings.project_root.directory
     search_path = settings.environment.get("PATH", "")
     search = ProgramSearch(
@@ -94,11 +120,15 @@ def open_server_log(settings: ProjectSettings, name: str) -> ProgramLog:
 
 
 def find_restart_file(settings: ProjectSettings, name: str) -> Path:
-    """Return the file that `codeloop lsp restart` touches: a server that started before its time is started again."""
+    """Return the file that `codeloop lsp restart` touches: a server that started before
+    its time is started again.
+    """
     return settings.home / "lsp" / f"{Path(name).name}.restart"
 
 
-def make_languages(settings: ProjectSettings, workspace: Workspace, publish_live: PublishLive) -> ServerPool:
+def make_languages(
+    settings: ProjectSettings, workspace: Workspace, publish_live: PublishLive
+) -> ServerPool:
     """Make the language servers of a project; none is started yet."""
     logs: dict[str, ProgramLog] = {}
 
@@ -106,7 +136,9 @@ def make_languages(settings: ProjectSettings, workspace: Workspace, publish_live
         return logs.setdefault(name, open_server_log(settings, name))
 
     async def start(chosen_server: ServerChoice, root: Path) -> Program:
-        return await start_server(settings, workspace, chosen_server, root, get_log(chosen_server.row.name).feed)
+        return await start_server(
+            settings, workspace, chosen_server, root, get_log(chosen_server.row.name).feed
+        )
 
     def read_restart_time(name: str) -> float:
         try:
@@ -116,10 +148,16 @@ def make_languages(settings: ProjectSettings, workspace: Workspace, publish_live
 
     callbacks = ServerCallbacks(
         start=start,
-        log=lambda name, line: get_log(name).add_line(f"[{time.strftime('%H:%M:%S')} codeloop: {line}]"),
+        log=lambda name, line: get_log(name).add_line(
+            f"[{time.strftime('%H:%M:%S')} codeloop: {line}]"
+        ),
         on_change=lambda: publish_live(LspUpdated()),
-        on_report=lambda name, path: publish_live(LspDiagnosed(properties=LspFile(server_id=name, path=str(path)))),
-        warn=lambda text: publish_live(ToastShown(properties=Toast(message=text, variant="warning"))),
+        on_report=lambda name, path: publish_live(
+            LspDiagnosed(properties=LspFile(server_id=name, path=str(path)))
+        ),
+        warn=lambda text: publish_live(
+            ToastShown(properties=Toast(message=text, variant="warning"))
+        ),
         watch=lambda is_wanted: watch.switch(on=is_wanted),
         find_dependents=lambda path, row: find_dependents(workspace, path, row),
         find_places=lambda row, root: find_server_places(settings, workspace, row, root),
@@ -128,13 +166,17 @@ def make_languages(settings: ProjectSettings, workspace: Workspace, publish_live
 
     def notify_servers(event: LiveEvent) -> None:
         if isinstance(event, FileWatched):
-            languages.notify_changed(Path(event.properties.file), _FILE_EVENTS[event.properties.event])
+            languages.notify_changed(
+                Path(event.properties.file), _FILE_EVENTS[event.properties.event]
+            )
 
     watch = ProjectWatch(workspace, settings.config.watcher.ignore, notify_servers, lambda: None)
     return languages
 
 
-def find_server_places(settings: ProjectSettings, workspace: Workspace, row: ServerRow, root: Path) -> Places:
+def find_server_places(
+    settings: ProjectSettings, workspace: Workspace, row: ServerRow, root: Path
+) -> Places:
     """Find the project's environment for a server, by the variables that it gets."""
     variables = {**workspace.environment, **row.environment}
     return find_places(root, workspace.root, variables, is_trusted=settings.trusted)
@@ -147,7 +189,8 @@ async def start_server(
     root: Path,
     on_stderr: Callable[[bytes], None],
 ) -> Program:
-    """Start a server's program, in the sandbox that its row names; `on_stderr` is called with its output on stderr.
+    """Start a server's program, in the sandbox that its row names;
+    `on_stderr` is called with its output on stderr.
 
     Raises OSError.
     """
@@ -165,7 +208,9 @@ async def start_server(
     )
     # A sandbox hides codeloop's own folders, and so the servers that were installed there.
     installed = find_install_folder(settings)
-    readable_folders = [installed] if Path(chosen_server.command[0]).is_relative_to(installed) else []
+    readable_folders = (
+        [installed] if Path(chosen_server.command[0]).is_relative_to(installed) else []
+    )
     readable_folders += list_python_folders(places)
     confinement = choose_program_sandbox(workspace, row.name, row.sandbox)
     if confinement is not None:

@@ -1,4 +1,6 @@
-"""Starts each language server that was found, as a test: an installed program may fail. For `codeloop lsp list`."""
+"""Starts each language server that was found, as a test: an installed program may fail.
+For `codeloop lsp list`.
+"""
 
 import asyncio
 from collections.abc import Sequence
@@ -26,14 +28,17 @@ _MAX_PROBLEM_CHARS = 200
 class StartCheck(Struct, frozen=True):
     """The result of a test start.
 
-    `problem`: the reason why the server can't start, or "". `is_sandboxed`: whether the server runs in a sandbox.
+    `problem`: the reason why the server can't start, or "".
+    `is_sandboxed`: whether the server runs in a sandbox.
     """
 
     problem: str
     is_sandboxed: bool
 
 
-async def check_servers(settings: ProjectSettings, servers: Sequence[ServerChoice]) -> dict[str, StartCheck]:
+async def check_servers(
+    settings: ProjectSettings, servers: Sequence[ServerChoice]
+) -> dict[str, StartCheck]:
     """Start, initialize and stop each of the servers; return the results by the servers' names."""
     project_root = settings.project_root
     workspace = Workspace(
@@ -53,12 +58,20 @@ async def check_servers(settings: ProjectSettings, servers: Sequence[ServerChoic
 
     try:
         is_sandboxed = await workspace.program_sandboxes.enter_command_sandbox() is not None
-        return dict(zip((each.row.name for each in servers), await asyncio.gather(*map(check, servers)), strict=True))
+        return dict(
+            zip(
+                (each.row.name for each in servers),
+                await asyncio.gather(*map(check, servers)),
+                strict=True,
+            )
+        )
     finally:
         await workspace.close()
 
 
-async def _start_once(settings: ProjectSettings, workspace: Workspace, chosen_server: ServerChoice) -> str:
+async def _start_once(
+    settings: ProjectSettings, workspace: Workspace, chosen_server: ServerChoice
+) -> str:
     """Start a server and stop it again; return the reason why it can't start, or ""."""
     output = bytearray()
 
@@ -73,10 +86,16 @@ async def _start_once(settings: ProjectSettings, workspace: Workspace, chosen_se
         return f"it did not answer within {LSP_TRIAL.seconds:.0f} s"
     except ServerUnavailable:
         lines = [
-            line.strip() for line in output[-_STDERR_BYTES:].decode("utf-8", "replace").splitlines() if line.strip()
+            line.strip()
+            for line in output[-_STDERR_BYTES:].decode("utf-8", "replace").splitlines()
+            if line.strip()
         ]
-        cause = next((line for line in lines if "error" in line.lower()), lines[-1] if lines else "")
-        return one_line(": ".join(each for each in (server.failure_reason, cause) if each), _MAX_PROBLEM_CHARS)
+        cause = next(
+            (line for line in lines if "error" in line.lower()), lines[-1] if lines else ""
+        )
+        return one_line(
+            ": ".join(each for each in (server.failure_reason, cause) if each), _MAX_PROBLEM_CHARS
+        )
     finally:
         await server.stop()
     return ""

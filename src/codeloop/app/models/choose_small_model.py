@@ -1,4 +1,6 @@
-"""Lets extensions choose the small model of a provider. Imported only if an extension has a hook for that."""
+"""Lets extensions choose the small model of a provider.
+Imported only if an extension has a hook for that.
+"""
 
 import msgspec
 
@@ -10,7 +12,8 @@ from codeloop.schema.wire import JSON
 
 
 async def choose_small_model(project: Project, provider_id: str) -> None:
-    """Ask extensions once for the small model of a provider, unless the configuration has one (`small_model`).
+    """Ask extensions once for the small model of a provider,
+    unless the configuration has one (`small_model`).
 
     Raises HookRefused if an extension that must decide failed.
     """
@@ -21,7 +24,9 @@ async def choose_small_model(project: Project, provider_id: str) -> None:
         return
     # Noted before the hook runs, so that an extension that fails is not asked at each prompt.
     models.small_models[provider_id] = ""
-    details: JSON = msgspec.to_builtins(ProviderList(project.providers, models).describe_provider(provider_id))
+    details: JSON = msgspec.to_builtins(
+        ProviderList(project.providers, models).describe_provider(provider_id)
+    )
     model = (await hooks.run(SMALL_MODEL_HOOK, {"provider": details}, {"model": None}))["model"]
     if model is None:
         return
@@ -29,6 +34,8 @@ async def choose_small_model(project: Project, provider_id: str) -> None:
     try:
         models.check(ref)
     except UnknownModel as error:
-        project.warn(f"The small model that an extension chose for {provider_id} is not used: {error}")
+        project.warn(
+            f"The small model that an extension chose for {provider_id} is not used: {error}"
+        )
     else:
         models.small_models[provider_id] = ref

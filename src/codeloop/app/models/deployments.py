@@ -1,6 +1,7 @@
 """Reads the deployments of a user's Azure resource, and adds them to the configuration as models.
 
-The catalog can't have them: users deploy models under names of their own. `builtin_sign_in` uses this.
+The catalog can't have them: users deploy models under names of their own.
+`builtin_sign_in` uses this.
 """
 
 import asyncio
@@ -8,7 +9,12 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from codeloop.config.file_entries import write_value
-from codeloop.model.catalog.azure_deployments import Deployment, KeyRefused, list_deployments, make_model_entries
+from codeloop.model.catalog.azure_deployments import (
+    Deployment,
+    KeyRefused,
+    list_deployments,
+    make_model_entries,
+)
 from codeloop.model.catalog.services import list_service_urls
 from codeloop.model.credentials.store import Credentials
 from codeloop.model.endpoints import make_endpoint
@@ -21,9 +27,13 @@ _MAX_NAMES = 8
 
 
 class ResourceDeployments:
-    """The deployments of a resource. `key`: the key that the user typed; "": the stored one is used."""
+    """The deployments of a resource. `key`: the key that the user typed;
+    "": the stored one is used.
+    """
 
-    def __init__(self, provider: Provider, credentials: Credentials, environment: Mapping[str, str], key: str) -> None:
+    def __init__(
+        self, provider: Provider, credentials: Credentials, environment: Mapping[str, str], key: str
+    ) -> None:
         self._provider = provider
         self._credentials = credentials
         self._environment = environment
@@ -34,7 +44,8 @@ class ResourceDeployments:
     async def read(self) -> None:
         """Ask the resource for its deployments. Raises OperationError if it refuses the typed key.
 
-        Other problems are part of the message of `write`: a user may name a deployment that can't be listed.
+        Other problems are part of the message of `write`: a user may name a deployment
+        that can't be listed.
         """
         try:
             url = self._find_url()
@@ -42,17 +53,22 @@ class ResourceDeployments:
         except KeyRefused as error:
             if self._key:
                 problem = f"{self._provider.id} refuses this key ({error}). Nothing was stored."
-                raise OperationError("BadRequest", f"{problem} Is it a key of this resource?") from error
+                raise OperationError(
+                    "BadRequest", f"{problem} Is it a key of this resource?"
+                ) from error
             self._read_problem = str(error)
         except ModelUnavailable as error:
             self._read_problem = str(error)
 
     async def write(self, file: Path, name: str) -> str:
-        """Add the deployment `name`, or all if it is "", to a configuration file; return a message for the user.
+        """Add the deployment `name`, or all if it is "", to a configuration file;
+        return a message for the user.
 
         Without a name, models that the configuration has already are not changed.
         """
-        matching = [each for each in self._deployments if each.name == name] if name else self._deployments
+        matching = (
+            [each for each in self._deployments if each.name == name] if name else self._deployments
+        )
         names = [each.name for each in self._deployments]
         if name and names and not matching:
             return f"The resource lists no deployment `{name}`, but {_join_names(names)}."
@@ -63,13 +79,16 @@ class ResourceDeployments:
                 await asyncio.to_thread(write_value, file, path, entry)
         if entries:
             return f"Deployed there: {_join_names([each.name for each in matching] or [name])}."
-        command = f"`codeloop auth login {self._provider.id} --deployment NAME`, or ctrl+k in /connect"
+        command = (
+            f"`codeloop auth login {self._provider.id} --deployment NAME`, or ctrl+k in /connect"
+        )
         if self._read_problem:
             return f"The resource does not list its deployments ({self._read_problem}). Name the one to use: {command}."
         return f"No model to talk to is deployed there. Deploy one, then name it: {command}."
 
     def _find_url(self) -> str:
-        """Return the address to ask: the configured one, else one that the provider has besides its own, else that.
+        """Return the address to ask: the configured one,
+        else one that the provider has besides its own, else that.
 
         Raises ModelUnavailable if a setting in it, such as the resource's name, is missing.
         """
@@ -80,7 +99,9 @@ class ResourceDeployments:
             else next(iter(sorted(list_service_urls(self._provider.id, self._provider.npm))), None)
         )
         url = (
-            resolve_url(url_template, settings) if url_template else resolve_base_url(self._provider, self._environment)
+            resolve_url(url_template, settings)
+            if url_template
+            else resolve_base_url(self._provider, self._environment)
         )
         if url is None:
             raise ModelUnavailable("its address is not known")

@@ -1,4 +1,5 @@
-"""Makes the provider table, and opens the models that turns ask: those of the table, a recording, or one of a test.
+"""Makes the provider table, and opens the models that turns ask: those of the table, a recording,
+or one of a test.
 
 Each model is opened once, so that adapters keep their caches of each session.
 """
@@ -48,7 +49,9 @@ class OpenModels:
         self._credentials_stamp = providers.credentials.read_stamp()
 
     def open(self, ref: str) -> ChatModel:
-        """Return the model `provider/model`, the same object each time until the stored keys change."""
+        """Return the model `provider/model`, the same object each time until
+        the stored keys change.
+        """
         # Signing in, even in another process, changes the keys that open models hold.
         stamp = self._providers.credentials.read_stamp()
         if stamp != self._credentials_stamp:
@@ -63,7 +66,9 @@ class OpenModels:
         return model
 
     def use_sign_ins(self, open_signed_in: Callable[[str], ChatModel | None]) -> None:
-        """Open models with `open_signed_in` from now on, unless it returns None: no plugin signs in for that model."""
+        """Open models with `open_signed_in` from now on,
+        unless it returns None: no plugin signs in for that model.
+        """
         self._open_signed_in = open_signed_in
         self._models.clear()
 
@@ -76,13 +81,17 @@ class OpenModels:
         self._providers.find_model(ref)
 
     def resolve_variant(self, ref: str, name: str) -> str | None:
-        """Return the variant to store when `name` is chosen; None: the service's default. Raises UnknownModel."""
+        """Return the variant to store when `name` is chosen; None: the service's default.
+        Raises UnknownModel.
+        """
         from codeloop.model.catalog.variants import resolve_variant
 
         return resolve_variant(self._providers.find_model(ref), name)
 
     def find_small_model(self, ref: str) -> str | None:
-        """Return the small model for the provider of `ref`: an extension's choice, else the provider table's."""
+        """Return the small model for the provider of `ref`: an extension's choice,
+        else the provider table's.
+        """
         chosen = self.small_models.get(ref.partition("/")[0])
         return chosen or self._providers.choose_small_model(ref)
 
@@ -93,7 +102,9 @@ class OpenModels:
         from codeloop.model.catalog.model_choice import choose_cheapest_model
 
         used_model = self._providers.find_model(ref)
-        return choose_cheapest_model(used_model, list_choices(self._providers, used_model.provider_id).values()).ref
+        return choose_cheapest_model(
+            used_model, list_choices(self._providers, used_model.provider_id).values()
+        ).ref
 
     async def choose_default(self, model: str | None) -> str:
         """Return the `provider/model` to use if none is named; see `Providers.choose_default`."""
@@ -101,7 +112,9 @@ class OpenModels:
 
 
 class SingleModel:
-    """One model under every name: a recording, a script, or one that a test or a program passes in."""
+    """One model under every name: a recording, a script,
+    or one that a test or a program passes in.
+    """
 
     def __init__(self, model: ChatModel, problems: Callable[[], list[str]] = list) -> None:
         """`problems`: returns where a recording did not match the requests."""
@@ -183,18 +196,26 @@ def make_providers(settings: ProjectSettings) -> Providers:
     )
 
 
-def find_newest_model(settings: ProjectSettings, providers: Providers, name: str) -> ModelRef | None:
-    """Return the newest usable model for a name without a provider, such as `sonnet`; None if there is none."""
+def find_newest_model(
+    settings: ProjectSettings, providers: Providers, name: str
+) -> ModelRef | None:
+    """Return the newest usable model for a name without a provider, such as `sonnet`;
+    None if there is none.
+    """
     from codeloop.model import usable_models
 
     return usable_models.find_newest_model(providers, name, settings.config.model or "")
 
 
 def _find_signing_providers(settings: ProjectSettings) -> frozenset[str]:
-    """Return the providers whose requests the user's plugins send or sign. A project's plugins get no credentials."""
+    """Return the providers whose requests the user's plugins send or sign.
+    A project's plugins get no credentials.
+    """
     if not settings.extensions:
         return frozenset()
     from codeloop.extend.host.offer_cache import find_sign_in_providers
 
     digests = [each.digest for each in settings.extensions if not each.is_project]
-    return find_sign_in_providers(settings.paths.state / "extensions", partial(digest_surroundings, settings), digests)
+    return find_sign_in_providers(
+        settings.paths.state / "extensions", partial(digest_surroundings, settings), digests
+    )

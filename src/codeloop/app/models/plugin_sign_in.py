@@ -27,7 +27,9 @@ from codeloop.schema.wire import JSON, replace
 
 
 class SignInOffer(Struct, frozen=True):
-    """The `auth` of a plugin: the methods to sign in at a provider. `loader`: it sets the options of requests."""
+    """The `auth` of a plugin: the methods to sign in at a provider.
+    `loader`: it sets the options of requests.
+    """
 
     provider: str
     methods: tuple[ProviderAuthMethod, ...] = ()
@@ -42,12 +44,15 @@ class SignInPlugin(Struct, frozen=True):
     extension: LoadSpec
 
     async def run_step(self, step: AuthStep, seconds: float) -> Any:
-        """Have the plugin run a step of a sign-in, within `seconds`. Raises OperationError if it fails or refuses.
+        """Have the plugin run a step of a sign-in, within `seconds`.
+        Raises OperationError if it fails or refuses.
 
         The `id` of `step` does not matter: the host gives it one.
         """
         try:
-            return await self.host.ask(self.extension, lambda number: msgspec.structs.replace(step, id=number), seconds)
+            return await self.host.ask(
+                self.extension, lambda number: msgspec.structs.replace(step, id=number), seconds
+            )
         except (HookFailed, ExtensionRaised) as error:
             raise OperationError("BadRequest", f"{self.extension.name}: {error}") from error
 
@@ -61,11 +66,15 @@ class _NumberedMethod(NamedTuple):
 
 
 _PLUGIN_KEY = "plugin"
-"""The key, in a stored sign-in, of the plugin that made it; stored if several plugins sign in at the provider."""
+"""The key, in a stored sign-in, of the plugin that made it;
+stored if several plugins sign in at the provider.
+"""
 
 
 class PluginSignIns:
-    """The sign-in plugins of a project, by provider. Several plugins may sign in at the same provider."""
+    """The sign-in plugins of a project, by provider.
+    Several plugins may sign in at the same provider.
+    """
 
     def __init__(self, providers: Providers, source: ModelSource) -> None:
         """Models of `source` are opened with a plugin if the user signed in with one."""
@@ -89,7 +98,9 @@ class PluginSignIns:
             self._source.use_sign_ins(self.open_model)
 
     def list_methods(self) -> dict[str, list[ProviderAuthMethod]]:
-        """Return the methods by provider. Methods with the same label get the name of their plugin added."""
+        """Return the methods by provider. Methods with the same label get the name
+        of their plugin added.
+        """
         methods_by_provider: dict[str, list[ProviderAuthMethod]] = {}
         for provider in self._plugins:
             rows = self._list_numbered_methods(provider)
@@ -111,8 +122,12 @@ class PluginSignIns:
             for number, method in enumerate(each.offer.methods)
         ]
 
-    async def start_sign_in(self, provider: str, method: int, inputs: dict[str, str]) -> StartedSignIn:
-        """Start a sign-in; an answer without `url` means that a key was stored at once. Raises OperationError."""
+    async def start_sign_in(
+        self, provider: str, method: int, inputs: dict[str, str]
+    ) -> StartedSignIn:
+        """Start a sign-in; an answer without `url` means that a key was stored at once.
+        Raises OperationError.
+        """
         plugin, number, provider_auth_method = self._find_method(provider, method)
         step = AuthStep(0, plugin.extension.name, "authorize", number, inputs)
         answer = await plugin.run_step(step, HOST_LOAD.seconds)
@@ -122,22 +137,29 @@ class PluginSignIns:
         return _convert(plugin, answer, StartedSignIn)
 
     async def finish_sign_in(self, provider: str, method: int, code: str) -> None:
-        """Finish a sign-in with its code, and store the credential. Raises OperationError if it fails."""
+        """Finish a sign-in with its code, and store the credential.
+        Raises OperationError if it fails.
+        """
         plugin, number, _ = self._find_method(provider, method)
         step = AuthStep(0, plugin.extension.name, "callback", number, code=code)
         await self._store_result(plugin, await plugin.run_step(step, HOST_SIGN_IN.seconds))
 
     def open_model(self, ref: str) -> ChatModel | None:
-        """Return a model that a plugin with a loader signs in for; None if the user did not sign in with one."""
+        """Return a model that a plugin with a loader signs in for;
+        None if the user did not sign in with one.
+        """
         provider = ref.partition("/")[0]
         plugins = [each for each in self._plugins.get(provider, []) if each.offer.loader]
         sign_in = self._providers.credentials.find_sign_in(provider) if plugins else None
         if sign_in is None:
             return None
-        # Without a name only one plugin signed in at the provider; if there are more now, the last one counts.
+        # Without a name only one plugin signed in at the provider;
+        # if there are more now, the last one counts.
         signers = [each for each in plugins if each.extension.name == sign_in.get(_PLUGIN_KEY)]
         plugin = (signers or plugins)[-1]
-        return SignedInModel(self._providers, self._provider_list, plugin, self._providers.find_model(ref))
+        return SignedInModel(
+            self._providers, self._provider_list, plugin, self._providers.find_model(ref)
+        )
 
     async def _store_result(self, plugin: SignInPlugin, answer: Any) -> None:
         result: JSON = _convert(plugin, answer, JSON)
@@ -148,10 +170,13 @@ class PluginSignIns:
             url = resolve_url(self._providers.get_provider(provider).url, {}) or ""
             self._providers.credentials.store_key(provider, key, url)
             return
-        sign_in = {name: value for name, value in result.items() if name not in {"type", "provider"}}
+        sign_in = {
+            name: value for name, value in result.items() if name not in {"type", "provider"}
+        }
         if not sign_in:
             raise OperationError(
-                "BadRequest", f"{plugin.extension.name} gave no key for {provider}. Enter one yourself."
+                "BadRequest",
+                f"{plugin.extension.name} gave no key for {provider}. Enter one yourself.",
             )
         if len(self._plugins[plugin.offer.provider]) > 1:
             sign_in[_PLUGIN_KEY] = plugin.extension.name
@@ -173,7 +198,11 @@ class SignedInModel:
     """
 
     def __init__(
-        self, providers: Providers, provider_list: ProviderList, plugin: SignInPlugin, info: ModelInfo
+        self,
+        providers: Providers,
+        provider_list: ProviderList,
+        plugin: SignInPlugin,
+        info: ModelInfo,
     ) -> None:
         self._providers = providers
         self._provider_list = provider_list
@@ -211,18 +240,30 @@ class SignedInModel:
     async def _open_model(self) -> ChatModel:
         plugin, provider_id = self._plugin, self._plugin.offer.provider
         provider: JSON = msgspec.to_builtins(self._provider_list.describe_provider(provider_id))
-        step = AuthStep(0, plugin.extension.name, "loader", credential=self._read_credential(), provider=provider)
+        step = AuthStep(
+            0,
+            plugin.extension.name,
+            "loader",
+            credential=self._read_credential(),
+            provider=provider,
+        )
         signed_in = _convert(plugin, await plugin.run_step(step, HOST_LOAD.seconds), LoadedSignIn)
         options = signed_in.options
         base_url = options.get("baseURL")
-        url = base_url if isinstance(base_url, str) else resolve_url(self._providers.get_provider(provider_id).url, {})
+        url = (
+            base_url
+            if isinstance(base_url, str)
+            else resolve_url(self._providers.get_provider(provider_id).url, {})
+        )
         if not url:
             raise ModelUnavailable(
                 f"The address of {provider_id} is not known, and {plugin.extension.name} names none."
             )
         url = url.rstrip("/")
         key, headers = options.get("apiKey"), options.get("headers")
-        fetch = PluginFetch(plugin.host, plugin.extension, url, self._read_credential, MODEL_FIRST_BYTE.seconds)
+        fetch = PluginFetch(
+            plugin.host, plugin.extension, url, self._read_credential, MODEL_FIRST_BYTE.seconds
+        )
         endpoint = Endpoint(
             base_url=url,
             key=key if isinstance(key, str) else None,
@@ -236,4 +277,6 @@ def _convert(plugin: SignInPlugin, value: Any, expected_type: type[Any]) -> Any:
     try:
         return msgspec.convert(value, expected_type)
     except msgspec.ValidationError as error:
-        raise OperationError("BadRequest", f"{plugin.extension.name} gave an invalid answer: {error}.") from error
+        raise OperationError(
+            "BadRequest", f"{plugin.extension.name} gave an invalid answer: {error}."
+        ) from error

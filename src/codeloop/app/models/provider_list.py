@@ -1,4 +1,6 @@
-"""Lists providers and their models in the form of the API, without keys. For the handlers of providers."""
+"""Lists providers and their models in the form of the API, without keys.
+For the handlers of providers.
+"""
 
 import asyncio
 from collections.abc import Iterable
@@ -44,9 +46,11 @@ _TEXT_ONLY = Modalities(text=True, audio=False, image=False, video=False, pdf=Fa
 
 
 class ProviderList:
-    """The providers of a project in the form of the API. The descriptions of models are cached by provider.
+    """The providers of a project in the form of the API.
+    The descriptions of models are cached by provider.
 
-    `source`: the source of the project's models; a single model that replaces all others is listed first.
+    `source`: the source of the project's models; a single model that replaces
+    all others is listed first.
     """
 
     def __init__(self, providers: Providers, source: ModelSource) -> None:
@@ -57,20 +61,31 @@ class ProviderList:
         self._description_lock = asyncio.Lock()
 
     async def list_usable(self) -> UsableProviders:
-        """Return the providers that can be used now: with a key, without need of one, or answering on this machine.
+        """Return the providers that can be used now: with a key, without need of one,
+        or answering on this machine.
 
-        Each has only the models whose protocol is supported. The provider of the default model is the first.
+        Each has only the models whose protocol is supported.
+        The provider of the default model is the first.
         """
         first, preferred_model = await self._find_default_model()
         sources = self._list_sources()
         providers = [
-            self._keep_supported_models(self._describe_provider(self.providers.get_provider(name), source))
+            self._keep_supported_models(
+                self._describe_provider(self.providers.get_provider(name), source)
+            )
             for name, source in sources.items()
         ]
-        providers = [*self._list_replacement(), *_add_local(providers, await self._list_answering())]
-        providers = sorted((each for each in providers if each.models), key=lambda each: each.id != first)
+        providers = [
+            *self._list_replacement(),
+            *_add_local(providers, await self._list_answering()),
+        ]
+        providers = sorted(
+            (each for each in providers if each.models), key=lambda each: each.id != first
+        )
         default = self._choose_defaults(providers)
-        if preferred_model in {model for each in providers if each.id == first for model in each.models}:
+        if preferred_model in {
+            model for each in providers if each.id == first for model in each.models
+        }:
             default[first] = preferred_model
         return UsableProviders(providers=providers, default=default)
 
@@ -82,7 +97,10 @@ class ProviderList:
             providers = await asyncio.to_thread(self._list_all)
         providers_by_id = {
             each.id: each
-            for each in (*providers, *(each for each in usable.providers if not self._has_descriptions(each.id)))
+            for each in (
+                *providers,
+                *(each for each in usable.providers if not self._has_descriptions(each.id)),
+            )
         }
         default = {**self._choose_defaults(providers_by_id.values()), **usable.default}
         return KnownProviders(
@@ -93,11 +111,15 @@ class ProviderList:
         )
 
     def describe_provider(self, provider_id: str) -> ProviderDetails:
-        """Describe one provider with its models. Raises UnknownModel if there is no such provider."""
+        """Describe one provider with its models.
+        Raises UnknownModel if there is no such provider.
+        """
         return self._describe_provider(self.providers.get_provider(provider_id), "custom")
 
     async def _find_default_model(self) -> tuple[str, str]:
-        """Return the ids of the default model's provider and of the model itself; both "" if there is none."""
+        """Return the ids of the default model's provider and of the model itself;
+        both "" if there is none.
+        """
         with suppress(ModelUnavailable):
             provider_id, _, model_id = (await self.source.choose_default(None)).partition("/")
             return provider_id, model_id
@@ -109,19 +131,30 @@ class ProviderList:
 
     def _list_all(self) -> list[ProviderDetails]:
         sources = self._list_sources()
-        return [self._describe_provider(each, sources.get(each.id, "custom")) for each in self.providers.list_enabled()]
+        return [
+            self._describe_provider(each, sources.get(each.id, "custom"))
+            for each in self.providers.list_enabled()
+        ]
 
     def _list_sources(self) -> dict[str, ProviderSource]:
         """Return the sources of keys, by the ids of the providers that have a key or need none."""
-        return {each.provider.id: _SOURCES[each.key_source] for each in self.providers.list_usable()}
+        return {
+            each.provider.id: _SOURCES[each.key_source] for each in self.providers.list_usable()
+        }
 
     def _list_replacement(self) -> list[ProviderDetails]:
-        """Return the provider of the model that replaces all others; empty if there is no such model."""
+        """Return the provider of the model that replaces all others;
+        empty if there is no such model.
+        """
         if not isinstance(self.source, SingleModel):
             return []
         info = self.source.info
         return [
-            _describe_keyless(info.provider_id, info.provider_id.capitalize(), {info.id: _describe_model(info, "")})
+            _describe_keyless(
+                info.provider_id,
+                info.provider_id.capitalize(),
+                {info.id: _describe_model(info, "")},
+            )
         ]
 
     def _describe_provider(self, provider: Provider, source: ProviderSource) -> ProviderDetails:
@@ -129,10 +162,14 @@ class ProviderList:
         if models is None:
             infos = self.providers.list_models(provider.id)
             url = redact_address(provider.url)
-            preferred_model = choose_default_model((list_choices(self.providers, provider.id) or infos).values())
+            preferred_model = choose_default_model(
+                (list_choices(self.providers, provider.id) or infos).values()
+            )
             if preferred_model is not None:
                 self._default_models[provider.id] = preferred_model.id
-            models = self._models[provider.id] = {name: _describe_model(info, url) for name, info in infos.items()}
+            models = self._models[provider.id] = {
+                name: _describe_model(info, url) for name, info in infos.items()
+            }
         return ProviderDetails(
             id=provider.id,
             name=provider.name,
@@ -146,16 +183,25 @@ class ProviderList:
     def _keep_supported_models(self, provider: ProviderDetails) -> ProviderDetails:
         """Return a provider without the models whose protocol is not supported."""
         infos = self.providers.list_models(provider.id)
-        models = {name: model for name, model in provider.models.items() if find_service(infos[name]) is not None}
+        models = {
+            name: model
+            for name, model in provider.models.items()
+            if find_service(infos[name]) is not None
+        }
         return replace(provider, models=models)
 
     def _choose_defaults(self, providers: Iterable[ProviderDetails]) -> dict[str, str]:
         """Return the default model of each provider that has models."""
-        defaults = {each.id: self._default_models.get(each.id) or next(iter(each.models), None) for each in providers}
+        defaults = {
+            each.id: self._default_models.get(each.id) or next(iter(each.models), None)
+            for each in providers
+        }
         return {name: model for name, model in defaults.items() if model is not None}
 
     async def _list_answering(self) -> list[ProviderDetails]:
-        """Return the model servers on this machine that answer, each with its most suitable model first."""
+        """Return the model servers on this machine that answer,
+        each with its most suitable model first.
+        """
         return [
             self._describe_local(discovered_server)
             for discovered_server in await self.providers.discover_local_servers()
@@ -168,20 +214,30 @@ class ProviderList:
             # The configuration may exclude a model.
             with suppress(UnknownModel):
                 models[name] = _describe_model(
-                    self.providers.find_model(f"{discovered_server.server.id}/{name}"), discovered_server.server.url
+                    self.providers.find_model(f"{discovered_server.server.id}/{name}"),
+                    discovered_server.server.url,
                 )
         return _describe_keyless(discovered_server.server.id, discovered_server.server.name, models)
 
 
 def _describe_keyless(provider_id: str, name: str, models: dict[str, Model]) -> ProviderDetails:
     """Describe a provider that needs no key."""
-    return ProviderDetails(id=provider_id, name=name, source="custom", env=[], options={}, models=models)
+    return ProviderDetails(
+        id=provider_id, name=name, source="custom", env=[], options={}, models=models
+    )
 
 
-def _add_local(providers: list[ProviderDetails], local_providers: list[ProviderDetails]) -> list[ProviderDetails]:
-    """Add the local servers; for one that is configured, the models of the configuration are listed."""
+def _add_local(
+    providers: list[ProviderDetails], local_providers: list[ProviderDetails]
+) -> list[ProviderDetails]:
+    """Add the local servers; for one that is configured,
+    the models of the configuration are listed.
+    """
     providers_by_id = {each.id: each for each in providers if each.models}
-    return [*providers_by_id.values(), *(each for each in local_providers if each.id not in providers_by_id)]
+    return [
+        *providers_by_id.values(),
+        *(each for each in local_providers if each.id not in providers_by_id),
+    ]
 
 
 @lru_cache(maxsize=64)
@@ -213,12 +269,16 @@ def _describe_model(info: ModelInfo, url: str) -> Model:
             interleaved={"field": info.reasoning_field} if info.reasoning_field else False,
         ),
         cost=ModelCost(
-            input=prices.input, output=prices.output, cache=CachePrice(read=prices.cache_read, write=prices.cache_write)
+            input=prices.input,
+            output=prices.output,
+            cache=CachePrice(read=prices.cache_read, write=prices.cache_write),
         ),
         limit=ModelLimit(context=limits.context, output=limits.output, input=limits.input or None),
         status=_STATUSES.get(info.status, "active"),
         options=redact_model_options(info.options) if info.options else {},
         headers={},
         release_date=info.release_date,
-        variants={name: redact_model_options(options) for name, options in list_variants(info).items()},
+        variants={
+            name: redact_model_options(options) for name, options in list_variants(info).items()
+        },
     )

@@ -1,4 +1,6 @@
-"""The agents that `codeloop bench` can run: the command line of each, and the parser of its output."""
+"""The agents that `codeloop bench` can run: the command line of each,
+and the parser of its output.
+"""
 
 import os
 import shlex
@@ -18,7 +20,9 @@ IDLE_AGENT, SOLUTION_AGENT = "nothing", "solution"
 
 
 class ReportedUsage(Struct, frozen=True, kw_only=True):
-    """The usage of one run as the agent reported it; None for a number that it does not report. `cost` in dollars."""
+    """The usage of one run as the agent reported it; None for a number that it does not report.
+    `cost` in dollars.
+    """
 
     cost: float | None = None
     input_tokens: int | None = None
@@ -78,7 +82,9 @@ class _OpenCodeLine(Struct, frozen=True, rename={"session_id": "sessionID"}):
 
 
 def parse_result_line(output: str) -> ReportedUsage:
-    """Parse the last output line of codeloop or Claude Code, which reports the usage of the whole run."""
+    """Parse the last output line of codeloop or Claude Code,
+    which reports the usage of the whole run.
+    """
     try:
         result = msgspec.json.decode(output.splitlines()[-1], type=_ResultLine)
     except (IndexError, msgspec.DecodeError):
@@ -86,7 +92,9 @@ def parse_result_line(output: str) -> ReportedUsage:
     usage = result.usage
     return ReportedUsage(
         cost=result.total_cost_usd,
-        input_tokens=usage.input_tokens + usage.cache_creation_input_tokens + usage.cache_read_input_tokens,
+        input_tokens=usage.input_tokens
+        + usage.cache_creation_input_tokens
+        + usage.cache_read_input_tokens,
         output_tokens=usage.output_tokens,
         steps=result.num_turns,
         session_id=result.session_id,
@@ -120,10 +128,12 @@ def report_no_usage(_output: str) -> ReportedUsage:
 
 
 class BenchAgent(Struct, frozen=True):
-    """An agent that a benchmark runs. `command` contains `{prompt}`, and `{flags}` where `model_flags` go.
+    """An agent that a benchmark runs. `command` contains `{prompt}`,
+    and `{flags}` where `model_flags` go.
 
-    A user's command may contain `{model}` instead of flags; the two pseudo-agents have no command. `takes_bare_model`:
-    the program takes the name of a model without its provider. `parse_usage`: parses its stdout.
+    A user's command may contain `{model}` instead of flags; the two pseudo-agents have no command.
+    `takes_bare_model`: the program takes the name of a model without its provider.
+    `parse_usage`: parses its stdout.
     """
 
     name: str
@@ -133,9 +143,13 @@ class BenchAgent(Struct, frozen=True):
     parse_usage: Callable[[str], ReportedUsage] = report_no_usage
 
     def make_command(self, prompt: str, model: str | None) -> list[str]:
-        """Return the command line for a prompt. `model`: as `PROVIDER/MODEL`; None: the agent's default."""
+        """Return the command line for a prompt. `model`: as `PROVIDER/MODEL`;
+        None: the agent's default.
+        """
         flags = self.model_flags if model else ()
-        words = [word for part in self.command for word in (flags if part == "{flags}" else (part,))]
+        words = [
+            word for part in self.command for word in (flags if part == "{flags}" else (part,))
+        ]
         model_name = model or ""
         if self.takes_bare_model and "/" in model_name:
             model_name = model_name.partition("/")[2]
@@ -145,19 +159,36 @@ class BenchAgent(Struct, frozen=True):
 
 AGENTS = (
     # `find_agent` puts further flags into the first row's command.
-    BenchAgent("codeloop", (*RUN_COMMAND, "{flags}", "--", "{prompt}"), parse_usage=parse_result_line),
     BenchAgent(
-        "opencode", ("opencode", "run", "--format", "json", "{flags}", "{prompt}"), parse_usage=parse_opencode_output
+        "codeloop", (*RUN_COMMAND, "{flags}", "--", "{prompt}"), parse_usage=parse_result_line
+    ),
+    BenchAgent(
+        "opencode",
+        ("opencode", "run", "--format", "json", "{flags}", "{prompt}"),
+        parse_usage=parse_opencode_output,
     ),
     BenchAgent(
         "claude",
-        ("claude", "-p", "--output-format", "json", "--permission-mode", "bypassPermissions", "{flags}", "{prompt}"),
+        (
+            "claude",
+            "-p",
+            "--output-format",
+            "json",
+            "--permission-mode",
+            "bypassPermissions",
+            "{flags}",
+            "{prompt}",
+        ),
         takes_bare_model=True,
         parse_usage=parse_result_line,
     ),
     # The usage of these two is not read.
-    BenchAgent("codex", ("codex", "exec", "--full-auto", "{flags}", "{prompt}"), takes_bare_model=True),
-    BenchAgent("gemini", ("gemini", "--yolo", "{flags}", "--prompt", "{prompt}"), takes_bare_model=True),
+    BenchAgent(
+        "codex", ("codex", "exec", "--full-auto", "{flags}", "{prompt}"), takes_bare_model=True
+    ),
+    BenchAgent(
+        "gemini", ("gemini", "--yolo", "{flags}", "--prompt", "{prompt}"), takes_bare_model=True
+    ),
     BenchAgent(IDLE_AGENT, ()),
     BenchAgent(SOLUTION_AGENT, ()),
 )
@@ -167,21 +198,28 @@ AGENT_NAMES = ", ".join(agent.name for agent in AGENTS)
 def find_agent(choice: str, flags: tuple[str, ...] = ()) -> BenchAgent:
     """Return the agent for a value of `--agent`: a name, `codeloop:AGENT`, or `NAME=COMMAND`.
 
-    `flags`: flags of `codeloop run`, for codeloop only. Raises UsageProblem if the agent is unknown or not installed.
+    `flags`: flags of `codeloop run`, for codeloop only.
+    Raises UsageProblem if the agent is unknown or not installed.
     """
     if "=" in choice:
         name, _, command = choice.partition("=")
         try:
             words = tuple(shlex.split(command))
         except ValueError as error:
-            raise UsageProblem(f"{choice!r} is not an agent: its command can't be read ({error}).") from error
+            raise UsageProblem(
+                f"{choice!r} is not an agent: its command can't be read ({error})."
+            ) from error
         if not name or "{prompt}" not in command:
-            raise UsageProblem(f"{choice!r} is not an agent: write NAME=COMMAND, with {{prompt}} in COMMAND.")
+            raise UsageProblem(
+                f"{choice!r} is not an agent: write NAME=COMMAND, with {{prompt}} in COMMAND."
+            )
         return _check_installed(BenchAgent(name, words))
     name, _, codeloop_agent = choice.partition(":")
     agent = next((agent for agent in AGENTS if agent.name == name), None)
     if agent is None or (codeloop_agent and name != "codeloop"):
-        raise UsageProblem(f"There is no agent {choice}: {AGENT_NAMES}, codeloop:AGENT or NAME=COMMAND.")
+        raise UsageProblem(
+            f"There is no agent {choice}: {AGENT_NAMES}, codeloop:AGENT or NAME=COMMAND."
+        )
     if name == "codeloop":
         agent_flags = ("--agent", codeloop_agent) if codeloop_agent else ()
         command = (*RUN_COMMAND, *flags, *agent_flags, "{flags}", "--", "{prompt}")
@@ -196,5 +234,7 @@ def _check_installed(agent: BenchAgent) -> BenchAgent:
     program = agent.command[0]
     # A relative path is relative to the copy of a task's repository, which does not exist yet.
     if "/" not in program and find_program(program, os.environ.get("PATH")) is None:
-        raise UsageProblem(f"{program} is not installed: it is not on the PATH. Install it, or leave it out.")
+        raise UsageProblem(
+            f"{program} is not installed: it is not on the PATH. Install it, or leave it out."
+        )
     return agent

@@ -1,4 +1,6 @@
-"""The reports of `codeloop bench`: the sums for each agent and model, and an HTML page with all runs."""
+"""The reports of `codeloop bench`: the sums for each agent and model,
+and an HTML page with all runs.
+"""
 
 import html
 from collections.abc import Sequence
@@ -24,7 +26,8 @@ pre { background: #8881; padding: .6rem; overflow-x: auto; font-size: 13px } sum
 
 
 class BenchSum(Struct, frozen=True):
-    """The sums over the runs of an agent with a model. `rate`: the share that passed. `seconds`: of a run, on average.
+    """The sums over the runs of an agent with a model. `rate`: the share that passed.
+    `seconds`: of a run, on average.
 
     `cost`: the dollars of all runs that report a cost; None: no run does. So are the tokens.
     """
@@ -41,7 +44,9 @@ class BenchSum(Struct, frozen=True):
 
 
 def sum_runs(runs: Sequence[BenchRun]) -> list[BenchSum]:
-    """Return the sums for each agent and model, the best rate first; of equal rates the cheaper (unknown is 0)."""
+    """Return the sums for each agent and model, the best rate first;
+    of equal rates the cheaper (unknown is 0).
+    """
     groups: dict[tuple[str, str], list[BenchRun]] = {}
     for run in runs:
         groups.setdefault((run.agent, run.model), []).append(run)
@@ -66,17 +71,23 @@ def _sum_group(agent: str, model: str, runs: Sequence[BenchRun]) -> BenchSum:
 
 
 def render_page(title: str, runs: Sequence[BenchRun]) -> str:
-    """Return the page as HTML: the sums, a table of tasks and agents, and the details of each run."""
+    """Return the page as HTML: the sums, a table of tasks and agents,
+    and the details of each run.
+    """
     sums = sum_runs(runs)
     columns = [(each.agent, each.model) for each in sums]
     # By task, agent and model: the runs with their numbers, which are the targets of the links.
     cells: dict[tuple[str, str, str], list[tuple[int, BenchRun]]] = {}
     for number, run in enumerate(runs):
         cells.setdefault((run.task, run.agent, run.model), []).append((number, run))
-    task_heads = "".join(f"<th>{_escape(agent)}<br><small>{_escape(model)}</small></th>" for agent, model in columns)
+    task_heads = "".join(
+        f"<th>{_escape(agent)}<br><small>{_escape(model)}</small></th>" for agent, model in columns
+    )
     rows = ""
     for task in dict.fromkeys(run.task for run in runs):
-        links = [[_render_link(*each) for each in cells.get((task, *column), [])] for column in columns]
+        links = [
+            [_render_link(*each) for each in cells.get((task, *column), [])] for column in columns
+        ]
         row = "".join(f"<td>{' '.join(cell)}</td>" for cell in links)
         rows += f"<tr><th>{_escape(task)}</th>{row}</tr>"
     details = "".join(_render_details(number, run) for number, run in enumerate(runs))
@@ -96,8 +107,16 @@ def format_known_cost(cost: float | None) -> str:
 
 def _render_sum_row(each: BenchSum) -> str:
     bar = f'<span class="bar"><i style="width:{each.rate * 100:.0f}%"></i></span>'
-    tokens = "-" if each.input_tokens is None else f"{each.input_tokens:,}, {each.output_tokens or 0:,}"
-    numbers = (f"{each.passed} of {each.runs}", bar, format_known_cost(each.cost), f"{each.seconds:.1f} s", tokens)
+    tokens = (
+        "-" if each.input_tokens is None else f"{each.input_tokens:,}, {each.output_tokens or 0:,}"
+    )
+    numbers = (
+        f"{each.passed} of {each.runs}",
+        bar,
+        format_known_cost(each.cost),
+        f"{each.seconds:.1f} s",
+        tokens,
+    )
     cells = "".join(f'<td class="n">{number}</td>' for number in numbers)
     return f"<tr><td>{_escape(each.agent)}</td><td>{_escape(each.model)}</td>{cells}</tr>"
 
@@ -108,13 +127,27 @@ def _render_link(number: int, run: BenchRun) -> str:
 
 
 def _render_details(number: int, run: BenchRun) -> str:
-    facts = [run.task, run.agent, run.model, f"{run.seconds:.1f} s", format_known_cost(run.used.cost)]
+    facts = [
+        run.task,
+        run.agent,
+        run.model,
+        f"{run.seconds:.1f} s",
+        format_known_cost(run.used.cost),
+    ]
     css_class, label = ("good", "passed") if run.passed else ("bad", "failed")
     line = " · ".join(_escape(fact) for fact in facts if fact)
-    blocks = (("What went wrong", run.error), ("The check", run.check), ("What was changed", run.diff))
-    inside = "".join(f"<h4>{title}</h4><pre>{_escape(text)}</pre>" for title, text in blocks if text.strip())
+    blocks = (
+        ("What went wrong", run.error),
+        ("The check", run.check),
+        ("What was changed", run.diff),
+    )
+    inside = "".join(
+        f"<h4>{title}</h4><pre>{_escape(text)}</pre>" for title, text in blocks if text.strip()
+    )
     session = _escape(run.used.session_id)
-    page = f'<p>Session <a href="sessions/{session}.html">{session}</a></p>' if run.has_session else ""
+    page = (
+        f'<p>Session <a href="sessions/{session}.html">{session}</a></p>' if run.has_session else ""
+    )
     # The link target is inside the details, so that following the link opens them.
     head = f'<summary><b class="{css_class}">{label}</b> {line}</summary>'
     return f'<details>{head}<div id="run{number}">{page}{inside}</div></details>'

@@ -1,4 +1,6 @@
-"""Runs the tasks of `codeloop bench`: each with each agent and model, in a fresh copy of its repository."""
+"""Runs the tasks of `codeloop bench`: each with each agent and model,
+in a fresh copy of its repository.
+"""
 
 import asyncio
 import os
@@ -12,7 +14,13 @@ from typing import NamedTuple
 import msgspec
 from msgspec import Struct
 
-from codeloop.automation.benchmark.agents import IDLE_AGENT, RUN_COMMAND, SOLUTION_AGENT, BenchAgent, ReportedUsage
+from codeloop.automation.benchmark.agents import (
+    IDLE_AGENT,
+    RUN_COMMAND,
+    SOLUTION_AGENT,
+    BenchAgent,
+    ReportedUsage,
+)
 from codeloop.automation.benchmark.tasks import BenchTask, NamedTask
 from codeloop.automation.command_lines import CODELOOP_COMMAND, open_git_call
 from codeloop.kit.child_process import Launch
@@ -30,7 +38,8 @@ _MAX_OUTPUT_BYTES = 256 * 1024 * 1024
 class BenchRun(Struct, frozen=True, kw_only=True):
     """One run of an agent on a task. `results.json` has these fields.
 
-    `seconds`: how long the agent ran. `used`: the usage that it reported. `check`: the end of the check's output.
+    `seconds`: how long the agent ran. `used`: the usage that it reported.
+    `check`: the end of the check's output.
     `diff`: the start of the agent's changes. `has_session`: the session was exported as a page.
     """
 
@@ -49,9 +58,11 @@ class BenchRun(Struct, frozen=True, kw_only=True):
 
 
 class BenchPlan(Struct, frozen=True):
-    """The runs of a benchmark: each task by each agent with each model (None: its default), `repetitions` times.
+    """The runs of a benchmark: each task by each agent with each model (None: its default),
+    `repetitions` times.
 
-    `timeout_seconds`: the limit of an agent, for tasks that set none. `sessions_folder`: for exported pages.
+    `timeout_seconds`: the limit of an agent, for tasks that set none.
+    `sessions_folder`: for exported pages.
     """
 
     tasks: list[NamedTask]
@@ -64,7 +75,9 @@ class BenchPlan(Struct, frozen=True):
 
 
 class FinishedProgram(NamedTuple):
-    """A program that has ended: its exit code (TIMEOUT_EXIT_CODE if it took too long), and its output."""
+    """A program that has ended: its exit code (TIMEOUT_EXIT_CODE if it took too long),
+    and its output.
+    """
 
     code: int
     stdout: str
@@ -77,7 +90,9 @@ class FinishedProgram(NamedTuple):
 
 
 async def run_plan(plan: BenchPlan, on_run_end: Callable[[BenchRun], object]) -> list[BenchRun]:
-    """Make all runs of a plan, and return them in order. `on_run_end` is called with each run as it ends."""
+    """Make all runs of a plan, and return them in order.
+    `on_run_end` is called with each run as it ends.
+    """
     semaphore = asyncio.Semaphore(plan.max_parallel_runs)
 
     async def run(task: NamedTask, agent: BenchAgent, model: str | None, attempt: int) -> BenchRun:
@@ -103,9 +118,16 @@ async def run_plan(plan: BenchPlan, on_run_end: Callable[[BenchRun], object]) ->
 
 
 async def _run_task(
-    plan: BenchPlan, folder: Path, named_task: NamedTask, agent: BenchAgent, model: str | None, attempt: int
+    plan: BenchPlan,
+    folder: Path,
+    named_task: NamedTask,
+    agent: BenchAgent,
+    model: str | None,
+    attempt: int,
 ) -> BenchRun:
-    """Make a copy of the task's repository in `folder`, run the agent there, and check the result."""
+    """Make a copy of the task's repository in `folder`, run the agent there,
+    and check the result.
+    """
     task, work = named_task.task, folder / named_task.name
     unchecked_run = BenchRun(
         task=named_task.name,
@@ -125,7 +147,9 @@ async def _run_task(
     seconds = time.monotonic() - start
     # Files that the agent created are in a diff only after they were added.
     await _run_git("add", "-A", tree=work, seconds=BENCH_CHECK.seconds)
-    diff = await _run_git("diff", "--no-ext-diff", "--cached", "HEAD", tree=work, seconds=BENCH_CHECK.seconds)
+    diff = await _run_git(
+        "diff", "--no-ext-diff", "--cached", "HEAD", tree=work, seconds=BENCH_CHECK.seconds
+    )
     # The hidden files come after the diff, which shows the agent's changes only.
     if task.files:
         await asyncio.to_thread(_copy_hidden_files, named_task.folder / task.files, work)
@@ -171,8 +195,11 @@ async def _export_session(session_id: str, work: Path, sessions_folder: Path) ->
 
 
 def _copy_hidden_files(files: Path, work: Path) -> None:
-    """Copy the contents of a folder into the copy of the repository, over the entries of the same names there."""
-    # The agent may have left a link in place of a file or folder; a copy would be written through it.
+    """Copy the contents of a folder into the copy of the repository,
+    over the entries of the same names there.
+    """
+    # The agent may have left a link in place of a file or folder;
+    # a copy would be written through it.
     for top, folders, names in os.walk(files):
         target = work / Path(top).relative_to(files)
         for name in (*folders, *names):
@@ -187,9 +214,15 @@ def _copy_hidden_files(files: Path, work: Path) -> None:
 
 
 async def _prepare_copy(named_task: NamedTask, work: Path) -> str:
-    """Copy or clone a task's repository to `work`, run its setup, and commit all; return an error message or ""."""
+    """Copy or clone a task's repository to `work`, run its setup, and commit all;
+    return an error message or "".
+    """
     task = named_task.task
-    source = str((named_task.folder / task.repository).resolve()) if named_task.is_local else task.repository
+    source = (
+        str((named_task.folder / task.repository).resolve())
+        if named_task.is_local
+        else task.repository
+    )
     # Unlike a clone, a copy also has the folder's uncommitted files.
     if named_task.is_local and not task.revision:
         await asyncio.to_thread(shutil.copytree, source, work, symlinks=True)
@@ -219,14 +252,19 @@ async def _prepare_copy(named_task: NamedTask, work: Path) -> str:
 async def _run_git(*arguments: str, seconds: float, tree: Path | None = None) -> FinishedProgram:
     """Run git, in a tree without reading what is configured there."""
     try:
-        with open_git_call(*arguments, environment=make_safe_environment(os.environ), tree=tree) as call:
+        with open_git_call(
+            *arguments, environment=make_safe_environment(os.environ), tree=tree
+        ) as call:
             return await _run_program(call.command, tree or Path("/"), seconds, call.environment)
     except CodeloopError as error:
         return FinishedProgram(1, "", str(error))
 
 
 async def _run_program(
-    command: Sequence[str], folder: Path, timeout_seconds: float, variables: Mapping[str, str] | None = None
+    command: Sequence[str],
+    folder: Path,
+    timeout_seconds: float,
+    variables: Mapping[str, str] | None = None,
 ) -> FinishedProgram:
     """Run a program in `folder`, and kill it with all its processes after `timeout_seconds`."""
     environment = variables or make_safe_environment(os.environ)

@@ -1,1 +1,3 @@
-"""`codeloop ci`: carries out what issues, pull requests and schedules of a host ask for, and reviews changes."""
+"""`codeloop ci`: carries out what issues, pull requests and schedules of a host ask for,
+and reviews changes.
+"""

@@ -1,4 +1,6 @@
-"""The event that a host passes to a CI job: the parsers for GitHub and GitLab, and the decision what to do. No I/O."""
+"""The event that a host passes to a CI job: the parsers for GitHub and GitLab,
+and the decision what to do. No I/O.
+"""
 
 import math
 import re
@@ -15,7 +17,13 @@ EventKind = Literal["comment", "issue", "label", "pull", "schedule", "dispatch"]
 # The GitHub events that codeloop handles.
 _EVENT_NAMES = frozenset(
     (
-        *("issue_comment", "issues", "pull_request", "pull_request_review", "pull_request_review_comment"),
+        *(
+            "issue_comment",
+            "issues",
+            "pull_request",
+            "pull_request_review",
+            "pull_request_review_comment",
+        ),
         *("schedule", "workflow_dispatch"),
     )
 )
@@ -23,8 +31,14 @@ _EVENT_NAMES = frozenset(
 _IGNORED_ACTIONS = frozenset(
     (
         *(("issue_comment", each) for each in ("edited", "deleted")),
-        *(("issues", each) for each in ("edited", "closed", "reopened", "deleted", "unlabeled", "assigned")),
-        *(("pull_request", each) for each in ("closed", "edited", "labeled", "unlabeled", "assigned")),
+        *(
+            ("issues", each)
+            for each in ("edited", "closed", "reopened", "deleted", "unlabeled", "assigned")
+        ),
+        *(
+            ("pull_request", each)
+            for each in ("closed", "edited", "labeled", "unlabeled", "assigned")
+        ),
         *(("pull_request_review", each) for each in ("edited", "dismissed")),
         *(("pull_request_review_comment", each) for each in ("edited", "deleted")),
     )
@@ -32,7 +46,9 @@ _IGNORED_ACTIONS = frozenset(
 
 
 class CiEvent(Struct, frozen=True, kw_only=True):
-    """One event of a host. `key`: identifies the event, and is the same when a host delivers it twice."""
+    """One event of a host. `key`: identifies the event,
+    and is the same when a host delivers it twice.
+    """
 
     kind: EventKind
     key: str
@@ -54,13 +70,19 @@ class CiEvent(Struct, frozen=True, kw_only=True):
     body: str | None = None
     """Its description at the event; None: the event does not say."""
     source: str = ""
-    """The path of the comment that `text` is, as `Host.read_text` takes it; "": it is not a comment."""
+    """The path of the comment that `text` is, as `Host.read_text` takes it;
+    "": it is not a comment.
+    """
     moment: float = math.inf
-    """The time of the event in seconds since the epoch; inf: the event is about what is there now."""
+    """The time of the event in seconds since the epoch;
+    inf: the event is about what is there now.
+    """
 
 
 class Task(Struct, frozen=True):
-    """A task for the agent. `text`: the request of a user with write access; "": the whole thread is the request."""
+    """A task for the agent. `text`: the request of a user with write access;
+    "": the whole thread is the request.
+    """
 
     text: str
 
@@ -75,17 +97,21 @@ class Skip(Struct, frozen=True):
     reason: str
 
 
-def plan_work(event: CiEvent, trigger: str, label: str, *, reviews_every_pull: bool) -> Task | Review | Skip:
+def plan_work(
+    event: CiEvent, trigger: str, label: str, *, reviews_every_pull: bool
+) -> Task | Review | Skip:
     """Decide what to do about an event.
 
-    `trigger`: the line of a comment that starts work; `label`: the label of an issue that does. `reviews_every_pull`:
-    pull requests are reviewed also without a comment that asks for it.
+    `trigger`: the line of a comment that starts work; `label`: the label of an issue that does.
+    `reviews_every_pull`: pull requests are reviewed also without a comment that asks for it.
     """
     # Two programs that answer each other's comments could go on for ever.
     if event.is_bot:
         return Skip("a program caused the event; programs are not answered")
     if event.is_fork:
-        return Skip("the pull request comes from a fork; nothing of a fork is run where secrets are")
+        return Skip(
+            "the pull request comes from a fork; nothing of a fork is run where secrets are"
+        )
     request = extract_request(event.text, trigger)
     match event.kind:
         case "schedule" | "dispatch":
@@ -108,8 +134,9 @@ def extract_request(text: str, trigger: str) -> str | None:
     Lines in a fenced block of code never count, nor do quoted ones, which begin with `>`.
     """
     lines, has_trigger = list[str](), False
-    # The opening line of the block of code around the current line, such as ``` or ~~~~; "" outside of blocks. As in
-    # Markdown, a block ends at a fence of the same character that is at least as long.
+    # The opening line of the block of code around the current line, such as ``` or ~~~~; "" outside
+    # of blocks. As in Markdown, a block ends at a fence of the same character
+    # that is at least as long.
     fence = ""
     for line in text.splitlines():
         fence_match = re.match(r" {0,3}(`{3,}|~{3,})", line)
@@ -125,7 +152,9 @@ def extract_request(text: str, trigger: str) -> str | None:
 
 
 def read_github_event(name: str, payload: JSON, run_id: str, task: str) -> CiEvent | Skip:
-    """Parse the event of a GitHub job. Raises UsageProblem for an event that gives secrets to code of forks."""
+    """Parse the event of a GitHub job. Raises UsageProblem for an event that gives
+    secrets to code of forks.
+    """
     # GitHub runs these two with the secrets of the repository, also when a fork causes them.
     if name in {"pull_request_target", "workflow_run"}:
         raise UsageProblem(
@@ -136,16 +165,25 @@ def read_github_event(name: str, payload: JSON, run_id: str, task: str) -> CiEve
     if (name, action) in _IGNORED_ACTIONS or name not in _EVENT_NAMES:
         return Skip(f"`{name}`{f' ({action})' if action else ''} is not an event for codeloop")
     sender = get_object(payload, "sender")
-    common_fields: JSON = {"actor": get_text(sender, "login"), "is_bot": sender.get("type") == "Bot"}
+    common_fields: JSON = {
+        "actor": get_text(sender, "login"),
+        "is_bot": sender.get("type") == "Bot",
+    }
     if name == "schedule":
         return CiEvent(kind="schedule", key=f"schedule-{run_id}", text=task)
     if name == "workflow_dispatch":
         requested_task = get_object(payload, "inputs").get("task") or task
-        return CiEvent(kind="dispatch", key=f"dispatch-{run_id}", text=requested_task, **common_fields)
+        return CiEvent(
+            kind="dispatch", key=f"dispatch-{run_id}", text=requested_task, **common_fields
+        )
     if name in {"issue_comment", "issues"}:
         # To GitHub, a pull request is also an issue, with one more field.
         issue = payload["issue"]
-        common_fields |= {"number": issue["number"], "is_pull": "pull_request" in issue, **_read_github_text(issue)}
+        common_fields |= {
+            "number": issue["number"],
+            "is_pull": "pull_request" in issue,
+            **_read_github_text(issue),
+        }
         if name == "issue_comment":
             comment = payload["comment"]
             return CiEvent(
@@ -156,20 +194,32 @@ def read_github_event(name: str, payload: JSON, run_id: str, task: str) -> CiEve
                 moment=_read_moment(comment, "created_at"),
                 **common_fields,
             )
-        common_fields["moment"] = _read_moment(issue, "updated_at" if action == "labeled" else "created_at")
+        common_fields["moment"] = _read_moment(
+            issue, "updated_at" if action == "labeled" else "created_at"
+        )
         if action == "labeled":
             label = payload["label"]["name"]
             # The time makes the key: a label that is removed and set again is a new event.
             moment = re.sub(r"\D", "", get_text(issue, "updated_at"))
-            return CiEvent(kind="label", key=f"issue-{issue['number']}-labeled-{moment}", about=label, **common_fields)
+            return CiEvent(
+                kind="label",
+                key=f"issue-{issue['number']}-labeled-{moment}",
+                about=label,
+                **common_fields,
+            )
         return CiEvent(
-            kind="issue", key=f"issue-{issue['number']}-opened", text=get_text(issue, "body"), **common_fields
+            kind="issue",
+            key=f"issue-{issue['number']}-opened",
+            text=get_text(issue, "body"),
+            **common_fields,
         )
     return _read_github_pull(name, payload, common_fields)
 
 
 def _read_github_pull(name: str, payload: JSON, common_fields: JSON) -> CiEvent:
-    """Parse an event about a pull request or a review of one. `common_fields`: the fields of the event's sender."""
+    """Parse an event about a pull request or a review of one.
+    `common_fields`: the fields of the event's sender.
+    """
     pull = payload["pull_request"]
     # The repository of the head is null when the fork was deleted, which is a fork all the same.
     head = get_object(pull["head"], "repo").get("full_name")
@@ -208,7 +258,8 @@ def _read_github_pull(name: str, payload: JSON, common_fields: JSON) -> CiEvent:
                 **pull_fields,
             )
         case _:
-            # The description may contain a request. It counts once: a later push does not repeat it.
+            # The description may contain a request. It counts once: a later
+            # push does not repeat it.
             is_opened = payload.get("action") == "opened"
             return CiEvent(
                 kind="pull",
@@ -230,11 +281,19 @@ def _read_moment(row: JSON, name: str) -> float:
     return moment if math.isfinite(moment) else 0.0
 
 
-def read_gitlab_event(environment: Mapping[str, str], payload: JSON | None, task: str) -> CiEvent | Skip:
-    """Parse the event of a GitLab job. `payload`: that of the webhook which triggered the pipeline, if one did."""
-    source, pipeline = environment.get("CI_PIPELINE_SOURCE", ""), environment.get("CI_PIPELINE_ID", "0")
+def read_gitlab_event(
+    environment: Mapping[str, str], payload: JSON | None, task: str
+) -> CiEvent | Skip:
+    """Parse the event of a GitLab job. `payload`: that of the webhook which triggered the pipeline,
+    if one did.
+    """
+    source, pipeline = (
+        environment.get("CI_PIPELINE_SOURCE", ""),
+        environment.get("CI_PIPELINE_ID", "0"),
+    )
     user = environment.get("GITLAB_USER_ID", "")
-    # GitLab starts no pipelines for comments: a webhook for notes calls the trigger API, which passes its payload on.
+    # GitLab starts no pipelines for comments: a webhook for notes calls the trigger API,
+    # which passes its payload on.
     if payload is not None:
         return _read_gitlab_note(payload)
     match source:

@@ -1,4 +1,6 @@
-"""`codeloop ci run`: handles one event of a host, from its delivery to the comment that reports the outcome."""
+"""`codeloop ci run`: handles one event of a host,
+from its delivery to the comment that reports the outcome.
+"""
 
 import asyncio
 import time
@@ -36,7 +38,9 @@ LogWriter = Callable[[str], object]
 
 
 async def run_event(host: Host, event: CiEvent, settings: JobSettings, write_log: LogWriter) -> int:
-    """Do what an event asks for, and return the exit code. Raises CodeloopError if the host or git keeps failing."""
+    """Do what an event asks for, and return the exit code.
+    Raises CodeloopError if the host or git keeps failing.
+    """
     try:
         return await _handle_event(host, event, settings, write_log)
     finally:
@@ -45,8 +49,12 @@ async def run_event(host: Host, event: CiEvent, settings: JobSettings, write_log
             remove_links(settings.output)
 
 
-async def _handle_event(host: Host, event: CiEvent, settings: JobSettings, write_log: LogWriter) -> int:
-    plan = plan_work(event, settings.trigger, settings.label, reviews_every_pull=settings.reviews_every_pull)
+async def _handle_event(
+    host: Host, event: CiEvent, settings: JobSettings, write_log: LogWriter
+) -> int:
+    plan = plan_work(
+        event, settings.trigger, settings.label, reviews_every_pull=settings.reviews_every_pull
+    )
     if isinstance(plan, Skip):
         write_log(f"Nothing to do: {plan.reason}.")
         return 0
@@ -59,13 +67,23 @@ async def _handle_event(host: Host, event: CiEvent, settings: JobSettings, write
         await _refuse_fork(host, event)
         return 0
     with temporary_folder("codeloop-ci-") as scratch:
-        repository = JobRepository(settings.work, scratch / "repository.git", host.remote, host.make_git_credential())
-        job = CiJob(host, repository, AgentProgram(settings.limits, host.token, write_log), settings, scratch)
+        repository = JobRepository(
+            settings.work, scratch / "repository.git", host.remote, host.make_git_credential()
+        )
+        job = CiJob(
+            host,
+            repository,
+            AgentProgram(settings.limits, host.token, write_log),
+            settings,
+            scratch,
+        )
         return await _carry_out(job, event, plan, write_log)
 
 
 async def _carry_out(job: CiJob, event: CiEvent, plan: Task | Review, write_log: LogWriter) -> int:
-    """Carry out a plan while this job holds the thread, report the outcome, and return the exit code."""
+    """Carry out a plan while this job holds the thread, report the outcome,
+    and return the exit code.
+    """
     record = await _wait_for_thread(job, event, plan, write_log)
     if record is None:
         return 0
@@ -81,7 +99,12 @@ async def _carry_out(job: CiJob, event: CiEvent, plan: Task | Review, write_log:
             job,
             event,
             record,
-            CiOutcome(title="failed", text=f"> {make_inert_phrase(str(error))}", exit_code=1, is_done=False),
+            CiOutcome(
+                title="failed",
+                text=f"> {make_inert_phrase(str(error))}",
+                exit_code=1,
+                is_done=False,
+            ),
             write_log,
         )
         raise
@@ -104,31 +127,42 @@ async def _wait_for_thread(
     if not event.number:
         return ThreadRecord()
     while True:
-        comment = await job.host.find_comment(event.number, is_pull=event.is_pull, marker=COMMENT_MARKER)
+        comment = await job.host.find_comment(
+            event.number, is_pull=event.is_pull, marker=COMMENT_MARKER
+        )
         record = read_record(comment.text) if comment is not None else ThreadRecord()
         if event.key in record.done:
             write_log(f"Nothing to do: {event.key} was carried out before.")
             return None
         is_free = not record.run or record.run == job.settings.run_id or record.until < time.time()
         # A job that has ended without having released the thread was killed.
-        if (is_free or await job.host.has_job_ended(record.run)) and await _try_to_claim(job, event, plan, record):
+        if (is_free or await job.host.has_job_ended(record.run)) and await _try_to_claim(
+            job, event, plan, record
+        ):
             return record
         latest = f", until {time.ctime(record.until)} at the latest" if record.run else ""
         write_log(f"Another job works on this; waiting for it{latest}.")
         await asyncio.sleep(CI_POLL.seconds)
 
 
-async def _try_to_claim(job: CiJob, event: CiEvent, plan: Task | Review, record: ThreadRecord) -> bool:
-    """Try to claim a free thread; return whether this job has it. Of two jobs that try at once, one gets it."""
-    # After this time the job counts as dead, also on a host that can't tell. Twice the limit of a session: a job does
-    # more than its session, such as the proofs of a review.
+async def _try_to_claim(
+    job: CiJob, event: CiEvent, plan: Task | Review, record: ThreadRecord
+) -> bool:
+    """Try to claim a free thread; return whether this job has it.
+    Of two jobs that try at once, one gets it.
+    """
+    # After this time the job counts as dead, also on a host that can't tell. Twice the limit of a
+    # session: a job does more than its session, such as the proofs of a review.
     until = int(time.time() + 2 * (job.settings.limits.seconds + CI_END.seconds))
     claim = replace(record, run=job.settings.run_id, until=until)
     title = "reviewing" if isinstance(plan, Review) else "working on it"
     own_comment = await _write_comment(job, event, render_comment(claim, title, text="", facts=()))
-    # Hosts have no compare-and-swap for comments. So write, wait for the other job to write too, and read who was last.
+    # Hosts have no compare-and-swap for comments. So write, wait for the other job to write too,
+    # and read who was last.
     await asyncio.sleep(CI_CLAIM_DELAY.seconds)
-    comment = await job.host.find_comment(event.number, is_pull=event.is_pull, marker=COMMENT_MARKER)
+    comment = await job.host.find_comment(
+        event.number, is_pull=event.is_pull, marker=COMMENT_MARKER
+    )
     # Two jobs saw no comment, and each made one: the first comment counts.
     if comment is not None and comment.id != own_comment.id:
         await job.host.delete_comment(event.number, own_comment, is_pull=event.is_pull)
@@ -139,13 +173,17 @@ async def _try_to_claim(job: CiJob, event: CiEvent, plan: Task | Review, record:
 async def _report_outcome(
     job: CiJob, event: CiEvent, record: ThreadRecord, outcome: CiOutcome, write_log: LogWriter
 ) -> None:
-    """Write the outcome to the comment of the thread, to a file of the output folder, and to the log."""
+    """Write the outcome to the comment of the thread, to a file of the output folder,
+    and to the log.
+    """
     total_cost = round(record.cost + outcome.cost, 6)
     if outcome.is_done:
         new_record = mark_done(record, event.key, outcome.cost)
     else:
         new_record = replace(record, cost=total_cost, run="", until=0)
-    thread_cost = f"{format_cost(total_cost)} for all of this thread" if record.cost and outcome.cost else ""
+    thread_cost = (
+        f"{format_cost(total_cost)} for all of this thread" if record.cost and outcome.cost else ""
+    )
     run_cost = format_cost(outcome.cost) if outcome.cost else ""
     facts = (*outcome.facts, run_cost, thread_cost)
     text = render_comment(new_record, outcome.title, outcome.text, facts)
@@ -156,13 +194,19 @@ async def _report_outcome(
 
 
 async def _write_comment(job: CiJob, event: CiEvent, text: str) -> Comment:
-    return await job.host.write_comment(event.number, text, is_pull=event.is_pull, marker=COMMENT_MARKER)
+    return await job.host.write_comment(
+        event.number, text, is_pull=event.is_pull, marker=COMMENT_MARKER
+    )
 
 
 async def _refuse_fork(host: Host, event: CiEvent) -> None:
-    """Write a comment that says why nothing is done for a fork; the record in an existing comment is kept."""
+    """Write a comment that says why nothing is done for a fork;
+    the record in an existing comment is kept.
+    """
     comment = await host.find_comment(event.number, is_pull=True, marker=COMMENT_MARKER)
-    record = mark_done(read_record(comment.text) if comment is not None else ThreadRecord(), event.key, 0.0)
+    record = mark_done(
+        read_record(comment.text) if comment is not None else ThreadRecord(), event.key, 0.0
+    )
     await host.write_comment(
         event.number,
         render_comment(record, "not run", text=_FORK_REFUSAL, facts=()),

@@ -1,4 +1,6 @@
-"""The thread of an event as it was at the event: what somebody wrote or changed later is not part of the request."""
+"""The thread of an event as it was at the event: what somebody wrote or changed later
+is not part of the request.
+"""
 
 import math
 
@@ -10,7 +12,8 @@ from codeloop.schema.wire import replace
 
 
 class EventThread(Struct, frozen=True):
-    """`thread`: as it was at the event. `late_texts`: the number of comments left out, which came or changed later.
+    """`thread`: as it was at the event. `late_texts`: the number of comments left out,
+    which came or changed later.
 
     `changes`: what of the request itself was changed since the event, such as "the title".
     """
@@ -21,7 +24,9 @@ class EventThread(Struct, frozen=True):
 
 
 async def read_event_thread(host: Host, event: CiEvent) -> EventThread:
-    """Read the thread of an event from its host, and compare it with what the event says. Raises HostProblem."""
+    """Read the thread of an event from its host, and compare it with what the event says.
+    Raises HostProblem.
+    """
     if not event.number:
         return EventThread(NO_THREAD)
     current = await host.read_thread(event.number, is_pull=event.is_pull)
@@ -50,7 +55,11 @@ async def read_event_thread(host: Host, event: CiEvent) -> EventThread:
 def describe_late_texts(event_thread: EventThread) -> str:
     """Return a short fact about the comments that were left out; "" for none."""
     count = event_thread.late_texts
-    return f"{count} {'comment' if count == 1 else 'comments'} left out: newer than the request" if count else ""
+    return (
+        f"{count} {'comment' if count == 1 else 'comments'} left out: newer than the request"
+        if count
+        else ""
+    )
 
 
 def _read_at_event(text: ThreadText, event: CiEvent) -> ThreadText | None:

@@ -1,8 +1,10 @@
-"""Writes text of models and strangers into comments, pull requests and commits, where nothing of it has an effect.
+"""Writes text of models and strangers into comments, pull requests and commits,
+where nothing of it has an effect.
 
-Markdown is written anew from the text: paragraphs, headings, lists, quotations, emphasis and code stay, and each other
-character that could mean something to a host is escaped. So nothing has to be recognised: no link, image, HTML,
-mention, reference, command or hidden text can come out, in whatever form it was written.
+Markdown is written anew from the text: paragraphs, headings, lists, quotations, emphasis and code
+stay, and each other character that could mean something to a host is escaped. So nothing has to be
+recognised: no link, image, HTML, mention, reference, command or hidden text can come out, in
+whatever form it was written.
 """
 
 import re
@@ -11,13 +13,45 @@ from codeloop.kit.text.terminal_text import escape_answer_controls, one_line
 from codeloop.schema.bounds.automation import CI_COMMENT
 
 _TRUNCATION_NOTE = "\n\n... (the rest is in the session)"
-# A space without width: hosts read a mention or reference only where its characters follow each other.
+# A space without width: hosts read a mention or reference only where its
+# characters follow each other.
 _BREAK = "\u200b"
-# Languages of code blocks that hosts colour and do nothing else with, unlike `mermaid`, `math` and `suggestion`.
+# Languages of code blocks that hosts colour and do nothing else with, unlike `mermaid`,
+# `math` and `suggestion`.
 _LANGUAGES = frozenset(
     (
-        *("bash", "c", "console", "cpp", "cs", "css", "diff", "go", "html", "ini", "java", "javascript", "js", "json"),
-        *("jsx", "kotlin", "lua", "makefile", "perl", "php", "py", "python", "rb", "ruby", "rs", "rust", "scala", "sh"),
+        *(
+            "bash",
+            "c",
+            "console",
+            "cpp",
+            "cs",
+            "css",
+            "diff",
+            "go",
+            "html",
+            "ini",
+            "java",
+            "javascript",
+            "js",
+            "json",
+        ),
+        *(
+            "jsx",
+            "kotlin",
+            "lua",
+            "makefile",
+            "perl",
+            "php",
+            "py",
+            "python",
+            "rb",
+            "ruby",
+            "rs",
+            "rust",
+            "scala",
+            "sh",
+        ),
         *("shell", "sql", "swift", "toml", "ts", "tsx", "typescript", "xml", "yaml", "yml", "zig"),
     )
 )
@@ -25,7 +59,8 @@ _FENCE = r"( *(?:(?:[-*+]|\d{1,9}[.)]) +)?)(`{3,}|~{3,}) *([\w+-]*)[^`]*"
 # Indentation, the mark of a quotation, that of a list item or heading, and the text.
 _LINE = r"(?s)( *(?:> ?)?)((?:[-*+]|\d{1,9}[.)]|#{1,6}) +)?(.*)"
 _CODE_SPAN = r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)"
-# An address, without the punctuation of the sentence around it. As code, hosts do not make a link of it.
+# An address, without the punctuation of the sentence around it.
+# As code, hosts do not make a link of it.
 _ADDRESS = (
     r"(?i)(?:(?<![A-Za-z0-9+.-])[A-Za-z0-9+.-]+://|(?<![A-Za-z0-9])(?:www\.|(?:mailto|xmpp):))"
     r"[^\s`<>]*[^\s`<>()\[\].,;:!?'\"*_]"
@@ -41,17 +76,18 @@ _ESCAPES = {
 _SPECIAL_CHARACTER = r"[\\`\[\]|~&<>$]"
 # Mentions, references such as `#9`, `!9` and `[issue:9]`, and labels. GH-9 is another form of #9.
 _REFERENCE_SIGN = r"(?i)@(?=\S)|[#!~%^&\[](?=[\w\"'])|(?<![^\W_])GH-(?=\d)"
-# GitLab reads these in code, too. An issue may be given as `#9`, `o/r#9`, `GH-9`, `ABC-9` or as its address.
+# GitLab reads these in code, too. An issue may be given as `#9`, `o/r#9`, `GH-9`,
+# `ABC-9` or as its address.
 _CLOSING_WORD = (
     r"(?i)\b(?:clos(?:e[sd]?|ing)|fix(?:e[sd]|ing)?|resolv(?:e[sd]?|ing)|implement(?:s|ed|ing)?)"
     r"(?=:?\s+(?:issues?\s+)?\S*[#/-]\d)"
 )
-# A line `Key: value` at the end of a commit message is read by git and by hosts, `skip-checks: true` for example. The
-# text of a pull request may become a commit message.
+# A line `Key: value` at the end of a commit message is read by git and by hosts, `skip-checks:
+# true` for example. The text of a pull request may become a commit message.
 _MARKDOWN_KEY = r"^([\w \t-]{1,80}):"
 _TRAILER_KEY = r"(?m)^[ \t]*[\w \t-]{1,80}?(?=[ \t]*[:=])"
-# Hosts offer a message as the text of a pull request, which is Markdown. `***NO_CI***` is read anywhere in a message,
-# and so is what stands in brackets, such as `[skip ci]`.
+# Hosts offer a message as the text of a pull request, which is Markdown. `***NO_CI***` is read
+# anywhere in a message, and so is what stands in brackets, such as `[skip ci]`.
 _MESSAGE_SIGN = r"(?i)<(?=[a-z!/?])|!(?=\[)|\](?=[(\[:])|&(?=#)|\*(?=NO_CI)"
 
 
@@ -66,7 +102,9 @@ def make_inert_markdown(text: str) -> str:
 
 
 def make_inert_phrase(text: str) -> str:
-    """Return a text as a part of a line of Markdown, in which nothing has an effect; line breaks become spaces."""
+    """Return a text as a part of a line of Markdown, in which nothing has an effect;
+    line breaks become spaces.
+    """
     return _write_phrase(" ".join(escape_answer_controls(text).split()))
 
 
@@ -79,10 +117,12 @@ def make_code_span(text: str) -> str:
 
 
 def make_code_block(text: str, language: str = "") -> str:
-    """Return a text as a block of code in Markdown. `language`: left out unless hosts only colour it."""
+    """Return a text as a block of code in Markdown.
+    `language`: left out unless hosts only colour it.
+    """
     code = _break_closing_words(escape_answer_controls(text))
-    # A fence must be longer than any run of backticks within it. Markdown takes the space before it off each line, and
-    # programs that look for a command at the start of a line do not.
+    # A fence must be longer than any run of backticks within it. Markdown takes the space before it
+    # off each line, and programs that look for a command at the start of a line do not.
     fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", code)), default=0))
     lines = "\n".join(f" {line}" if line else "" for line in code.split("\n"))
     return f" {fence}{language if language in _LANGUAGES else ''}\n{lines}\n {fence}"
@@ -112,14 +152,20 @@ def _write_blocks(text: str) -> str:
         position += 1
         if fence := re.fullmatch(_FENCE, line):
             end = _find_fence_end(lines, position, fence[2])
-            # The block stands on the left: the depth of the lists around it does not decide what is code.
+            # The block stands on the left: the depth of the lists around it does
+            # not decide what is code.
             code = [_remove_indent(each, len(fence[1])) for each in lines[position:end]]
             blocks.append(make_code_block("\n".join(code), fence[3].lower()))
             position = end + 1
         # A table splits its cells before code is recognised; as code its columns stay in line.
         elif _is_table_line(line) and position < len(lines) and _is_table_line(lines[position]):
-            end = next((at for at in range(position, len(lines)) if not _is_table_line(lines[at])), len(lines))
-            blocks.append(make_code_block("\n".join(each.strip() for each in lines[position - 1 : end])))
+            end = next(
+                (at for at in range(position, len(lines)) if not _is_table_line(lines[at])),
+                len(lines),
+            )
+            blocks.append(
+                make_code_block("\n".join(each.strip() for each in lines[position - 1 : end]))
+            )
             position = end
         else:
             blocks.append(_write_line(line))
@@ -147,8 +193,13 @@ def _write_line(line: str) -> str:
     assert match is not None
     prefix, mark, text = match[1], match[2] or "", match[3]
     phrase = re.sub(_MARKDOWN_KEY, r"\1\:", _write_phrase(text))
-    # At the start of a line these are commands of hosts (`/close`), rulers, marks of titles and tables, and inclusions.
-    return f"{prefix}{mark}\\{phrase}" if phrase.startswith(tuple("/-+=:")) else f"{prefix}{mark}{phrase}"
+    # At the start of a line these are commands of hosts (`/close`), rulers,
+    # marks of titles and tables, and inclusions.
+    return (
+        f"{prefix}{mark}\\{phrase}"
+        if phrase.startswith(tuple("/-+=:"))
+        else f"{prefix}{mark}{phrase}"
+    )
 
 
 def _write_phrase(text: str) -> str:
@@ -173,7 +224,9 @@ def _escape_words(text: str) -> str:
 
 
 def _break_plain_text(text: str) -> str:
-    broken = re.sub(_REFERENCE_SIGN, _add_break, _break_closing_words(text)).replace("://", f":/{_BREAK}/")
+    broken = re.sub(_REFERENCE_SIGN, _add_break, _break_closing_words(text)).replace(
+        "://", f":/{_BREAK}/"
+    )
     return re.sub(_MESSAGE_SIGN, _add_break, broken)
 
 

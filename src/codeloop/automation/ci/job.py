@@ -22,9 +22,12 @@ class JobSettings(Struct, frozen=True, kw_only=True):
     output: Path
     limits: AgentLimits
     run_id: str = ""
-    """The host's id of the job. On GitHub, a job that is started again keeps it; on GitLab, it gets a new one."""
+    """The host's id of the job. On GitHub, a job that is started again keeps it;
+    on GitLab, it gets a new one.
+    """
     session_url: str = ""
-    """The address at which users find a file of `output`; `{file}`, if it is in it, stands for the file's name.
+    """The address at which users find a file of `output`;
+    `{file}`, if it is in it, stands for the file's name.
 
     "": there is none.
     """
@@ -63,7 +66,9 @@ class CiOutcome(Struct, frozen=True):
 
 
 async def export_session(job: CiJob, result: AgentResult) -> str:
-    """Write the session as an HTML page into the output folder; return a link to it or its path, "" if that failed."""
+    """Write the session as an HTML page into the output folder;
+    return a link to it or its path, "" if that failed.
+    """
     if not result.session_id:
         return ""
     draft = job.scratch / f"{result.session_id}.html"
@@ -75,6 +80,8 @@ async def export_session(job: CiJob, result: AgentResult) -> str:
 
 
 def describe_run(result: AgentResult) -> tuple[str, ...]:
-    """Return the number of steps and the duration of a run as short facts; none for a run without steps."""
+    """Return the number of steps and the duration of a run as short facts;
+    none for a run without steps.
+    """
     steps = f"{result.steps} {'step' if result.steps == 1 else 'steps'}"
     return (steps, f"{result.milliseconds / 1000:.0f} s") if result.steps else ()

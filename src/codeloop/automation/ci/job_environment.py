@@ -1,4 +1,6 @@
-"""The environment of a CI job: its host, event and repository, from its flags and the variables that the host sets."""
+"""The environment of a CI job: its host, event and repository,
+from its flags and the variables that the host sets.
+"""
 
 import os
 from collections.abc import Mapping
@@ -27,9 +29,11 @@ _HOST_SOURCE = "The host sets it in its jobs; elsewhere, set it yourself."
 
 
 class JobFlags(Struct, frozen=True, kw_only=True):
-    """The flags of `codeloop ci run` and `review` about the event; "" and 0: the variables of the host decide.
+    """The flags of `codeloop ci run` and `review` about the event;
+    "" and 0: the variables of the host decide.
 
-    `base`: the branch to merge into. `head`: the branch to review. `key`: used in place of the host's id of the job.
+    `base`: the branch to merge into. `head`: the branch to review.
+    `key`: used in place of the host's id of the job.
     """
 
     host: str = ""
@@ -45,7 +49,9 @@ class JobFlags(Struct, frozen=True, kw_only=True):
 
 
 def find_host_name(name: str, environment: Mapping[str, str]) -> HostName:
-    """Return the name of the host that a job runs on: the value of --host, else the host whose variables are set."""
+    """Return the name of the host that a job runs on: the value of --host,
+    else the host whose variables are set.
+    """
     match name:
         case "github" | "gitlab" | "git":
             return name
@@ -55,12 +61,16 @@ def find_host_name(name: str, environment: Mapping[str, str]) -> HostName:
             return "gitlab" if environment.get("CI_PROJECT_ID") else "git"
 
 
-def make_host(name: HostName, flags: JobFlags, environment: Mapping[str, str], output: Path) -> Host:
+def make_host(
+    name: HostName, flags: JobFlags, environment: Mapping[str, str], output: Path
+) -> Host:
     """Return the client of the host. Raises UsageProblem if a variable that it needs is missing."""
 
     def require(variable: str) -> str:
         if not environment.get(variable):
-            raise UsageProblem(f"{variable} is not set. {_VARIABLE_SOURCES.get(variable, _HOST_SOURCE)}")
+            raise UsageProblem(
+                f"{variable} is not set. {_VARIABLE_SOURCES.get(variable, _HOST_SOURCE)}"
+            )
         return environment[variable]
 
     match name:
@@ -78,16 +88,22 @@ def make_host(name: HostName, flags: JobFlags, environment: Mapping[str, str], o
             return GitLab(api=api, project=project, token=token, remote=remote)
         case "git":
             if not flags.remote:
-                raise UsageProblem("--remote is missing: where branches are fetched from and pushed to.")
+                raise UsageProblem(
+                    "--remote is missing: where branches are fetched from and pushed to."
+                )
             return PlainGit(flags.remote, base=flags.base or "main", head=flags.head, output=output)
 
 
 def read_event(name: HostName, flags: JobFlags, environment: Mapping[str, str]) -> CiEvent | Skip:
-    """Return the event of the job, or why it is skipped. Raises UsageProblem for an event that can't be read."""
+    """Return the event of the job, or why it is skipped.
+    Raises UsageProblem for an event that can't be read.
+    """
     task = flags.task or environment.get("CODELOOP_TASK", "")
     key = flags.key or find_run_id(name, environment)
     if flags.is_review and (flags.number or name == "git"):
-        return CiEvent(kind="pull", key=f"review-{flags.number}-{key}", number=flags.number, is_pull=True)
+        return CiEvent(
+            kind="pull", key=f"review-{flags.number}-{key}", number=flags.number, is_pull=True
+        )
     if name == "git":
         return CiEvent(kind="dispatch", key=f"dispatch-{key}", text=task)
     try:
@@ -102,7 +118,9 @@ def read_event(name: HostName, flags: JobFlags, environment: Mapping[str, str]) 
         path = flags.event_path or environment.get("TRIGGER_PAYLOAD")
         return read_gitlab_event(environment, _read_json(Path(path)) if path else None, task)
     except KeyError as error:
-        raise UsageProblem(f"The event has no {error} where one is expected, so it is none of {name}'s.") from None
+        raise UsageProblem(
+            f"The event has no {error} where one is expected, so it is none of {name}'s."
+        ) from None
     except (TypeError, AttributeError):
         raise UsageProblem(f"The event has another shape than those of {name}.") from None
 

@@ -1,4 +1,6 @@
-"""Reads fields of JSON objects that hosts send, in which any field may be missing, null or of another type."""
+"""Reads fields of JSON objects that hosts send, in which any field may be missing,
+null or of another type.
+"""
 
 import math
 from datetime import UTC, datetime
@@ -34,7 +36,8 @@ def get_text(row: JSON, name: str) -> str:
 
 
 def parse_moment(text: str) -> float:
-    """Return a host's time, such as `2026-01-02T03:04:05Z` or `2026-01-02 03:04:05 UTC`, in seconds since the epoch.
+    """Return a host's time, such as `2026-01-02T03:04:05Z` or `2026-01-02 03:04:05 UTC`,
+    in seconds since the epoch.
 
     inf: the text is none.
     """

@@ -1,4 +1,5 @@
-"""The folder of a CI job with files for users: writes some, and keeps of the agent's only regular files.
+"""The folder of a CI job with files for users: writes some,
+and keeps of the agent's only regular files.
 
 What publishes the folder follows links, and may publish them to everybody.
 """
@@ -23,7 +24,8 @@ def write_output(folder: Path, name: str, content: bytes | str) -> Path:
     """
     path = folder / name
     try:
-        # The agent can write here, and links of it would lead this process, which has the token, to other files.
+        # The agent can write here, and links of it would lead this process, which has the token,
+        # to other files.
         if folder.is_symlink():
             folder.unlink()
         data = content.encode("utf-8", "surrogateescape") if isinstance(content, str) else content
@@ -34,9 +36,11 @@ def write_output(folder: Path, name: str, content: bytes | str) -> Path:
 
 
 def remove_links(folder: Path) -> None:
-    """Put a new folder in the place of one that the agent could write to, with copies of the regular files in it.
+    """Put a new folder in the place of one that the agent could write to,
+    with copies of the regular files in it.
 
-    Links, pipes, files with a second name and folders deeper than MAX_DEPTH levels are left out. Raises CodeloopError.
+    Links, pipes, files with a second name and folders deeper than MAX_DEPTH levels are left out.
+    Raises CodeloopError.
     """
     if not folder.is_symlink() and not folder.exists():
         return
@@ -60,7 +64,11 @@ def _copy_regular_files(source: Path, target: Path) -> None:
         for name in names:
             # A pipe would wait for a writer.
             with suppress(OSError):
-                file = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=descriptor)
+                file = os.open(
+                    name,
+                    os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC,
+                    dir_fd=descriptor,
+                )
                 with os.fdopen(file, "rb") as opened:
                     status = os.fstat(file)
                     if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1:

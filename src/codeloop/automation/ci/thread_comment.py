@@ -1,4 +1,6 @@
-"""The one comment that codeloop keeps in an issue or pull request: its text, and a hidden record for later jobs."""
+"""The one comment that codeloop keeps in an issue or pull request: its text,
+and a hidden record for later jobs.
+"""
 
 import re
 from collections.abc import Sequence
@@ -13,10 +15,11 @@ _RECORD_PATTERN = re.escape(COMMENT_MARKER) + r"(\{.*?\}) -->"
 
 
 class ThreadRecord(Struct, frozen=True, omit_defaults=True):
-    """The record of a thread for later jobs. `done`: keys of the handled events; `cost`: the dollars of all of them.
+    """The record of a thread for later jobs. `done`: keys of the handled events;
+    `cost`: the dollars of all of them.
 
-    `run`: the id of the job that works in the thread now, "" for none. `until`: the latest time at which that job ends,
-    in seconds since the epoch.
+    `run`: the id of the job that works in the thread now, "" for none. `until`: the latest time at
+    which that job ends, in seconds since the epoch.
     """
 
     done: tuple[str, ...] = ()
@@ -26,7 +29,9 @@ class ThreadRecord(Struct, frozen=True, omit_defaults=True):
 
 
 def read_record(text: str) -> ThreadRecord:
-    """Return the record in a comment of codeloop; an empty one if there is none or it can't be parsed."""
+    """Return the record in a comment of codeloop;
+    an empty one if there is none or it can't be parsed.
+    """
     # `match`, not `search`: a model could write a record further down in the text.
     match = re.match(_RECORD_PATTERN, text)
     try:
@@ -36,7 +41,9 @@ def read_record(text: str) -> ThreadRecord:
 
 
 def mark_done(record: ThreadRecord, key: str, cost: float) -> ThreadRecord:
-    """Return the record after the event with this key was handled. No job works in the thread then."""
+    """Return the record after the event with this key was handled.
+    No job works in the thread then.
+    """
     keys = (*(each for each in record.done if each != key), key)[-CI_REQUESTS.value :]
     return ThreadRecord(done=keys, cost=round(record.cost + cost, 6))
 

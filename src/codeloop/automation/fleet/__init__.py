@@ -1,1 +1,3 @@
-"""`codeloop fleet`: does many jobs, each in a clone of a repository, on this or other machines, and each job once."""
+"""`codeloop fleet`: does many jobs, each in a clone of a repository, on this or other machines,
+and each job once.
+"""

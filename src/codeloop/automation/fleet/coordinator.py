@@ -1,11 +1,21 @@
-"""Runs the jobs of a fleet: up to a given number at once with each driver, each job in a separate clone."""
+"""Runs the jobs of a fleet: up to a given number at once with each driver,
+each job in a separate clone.
+"""
 
 import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from codeloop.automation.fleet.driver import OUTPUT_NAME, Driver, DriverLost, FleetStopped, JobTask, get_cost, read_cost
+from codeloop.automation.fleet.driver import (
+    OUTPUT_NAME,
+    Driver,
+    DriverLost,
+    FleetStopped,
+    JobTask,
+    get_cost,
+    read_cost,
+)
 from codeloop.automation.fleet.end_programs import end_programs
 from codeloop.automation.fleet.job_attempt import INTERRUPTED_EXIT_CODE, JobAttempt, read_result
 from codeloop.automation.fleet.ledger import Ledger, LedgerRow
@@ -46,10 +56,13 @@ class _DriverState:
         return not self.is_lost and time.monotonic() >= self._retry_at
 
     def record_job_end(self, began: float, *, has_lost_job: bool) -> None:
-        """Record the end of a job that started at `began` (monotonic seconds). `has_lost_job`: as DriverLost says."""
+        """Record the end of a job that started at `began` (monotonic seconds).
+        `has_lost_job`: as DriverLost says.
+        """
         if not has_lost_job:
             self._losses = 0
-        # When a machine fails, all of its jobs are lost; those that began before the last loss do not count again.
+        # When a machine fails, all of its jobs are lost;
+        # those that began before the last loss do not count again.
         elif began > self._last_loss:
             self._losses += 1
             self._last_loss = time.monotonic()
@@ -60,7 +73,12 @@ class Coordinator:
     """Runs the jobs of one fleet. In one folder, only one coordinator runs at a time."""
 
     def __init__(
-        self, folder: Path, ledger: Ledger, flags: Sequence[str], drivers: Sequence[Driver], on_result: ResultListener
+        self,
+        folder: Path,
+        ledger: Ledger,
+        flags: Sequence[str],
+        drivers: Sequence[Driver],
+        on_result: ResultListener,
     ) -> None:
         """`folder`: the folder of the fleet. `flags`: flags of `codeloop run`."""
         self._folder = folder
@@ -80,8 +98,8 @@ class Coordinator:
     def run_jobs(self, jobs_per_driver: int) -> None:
         """Run all waiting jobs until none remains, the fleet is stopped, or all drivers are lost.
 
-        `jobs_per_driver`: how many jobs each driver gets at a time. Raises CodeloopError if another coordinator works
-        in this folder, or the table can't be reached.
+        `jobs_per_driver`: how many jobs each driver gets at a time. Raises CodeloopError if another
+        coordinator works in this folder, or the table can't be reached.
         """
         try:
             with lock(self._folder / "lock", 0):
@@ -95,7 +113,8 @@ class Coordinator:
                     for thread in list(self._job_threads.values()):
                         thread.join()
                     self._requeue_stopped()
-                # Again, because git processes of a killed coordinator may have written after the first removal.
+                # Again, because git processes of a killed coordinator may have written
+                # after the first removal.
                 if not self.is_stopping:
                     remove_tree(self._folder / "attempts")
         except TimeoutError:
@@ -104,7 +123,9 @@ class Coordinator:
             ) from None
 
     def stop(self) -> None:
-        """End all running jobs, and start no more. Signal handlers call this, so it only sets a flag."""
+        """End all running jobs, and start no more.
+        Signal handlers call this, so it only sets a flag.
+        """
         self.is_stopping = True
 
     def _dispatch_jobs(self, jobs_per_driver: int) -> None:
@@ -124,9 +145,13 @@ class Coordinator:
             self._job_ended.clear()
 
     def _start_jobs(self, jobs_per_driver: int) -> None:
-        """Start waiting jobs while drivers have room, one for each driver in turn, each in a thread of its own."""
+        """Start waiting jobs while drivers have room, one for each driver in turn,
+        each in a thread of its own.
+        """
         while available_states := [
-            state for state in self._drivers if state.running_jobs < jobs_per_driver and state.is_available
+            state
+            for state in self._drivers
+            if state.running_jobs < jobs_per_driver and state.is_available
         ]:
             for state in available_states:
                 row = self._ledger.claim_job()
@@ -150,7 +175,9 @@ class Coordinator:
         self._ledger.requeue(*((orphan.job_id, orphan.attempt) for orphan in orphans))
 
     def _requeue_stopped(self) -> None:
-        """Set the jobs that a stop interrupted to waiting, and remove their folders as far as time allows."""
+        """Set the jobs that a stop interrupted to waiting,
+        and remove their folders as far as time allows.
+        """
         if self._stopped_rows:
             self._ledger.requeue(*((row.job.id, row.attempt) for row in self._stopped_rows))
         deadline = time.monotonic() + FLEET_CLEANUP_TIME.seconds
@@ -163,8 +190,12 @@ class Coordinator:
         return self._folder / "attempts" / f"{job_id}.{attempt}"
 
     def _record_cost(self, job_id: str, attempt: int) -> None:
-        """Record what an attempt has cost that ends without a result, as far as its output tells."""
-        self._ledger.record_cost(job_id, attempt, read_cost(self._make_attempt_path(job_id, attempt) / OUTPUT_NAME))
+        """Record what an attempt has cost that ends without a result,
+        as far as its output tells.
+        """
+        self._ledger.record_cost(
+            job_id, attempt, read_cost(self._make_attempt_path(job_id, attempt) / OUTPUT_NAME)
+        )
 
     def _run_job(self, row: LedgerRow, state: _DriverState) -> None:
         """Run one job. This is the body of its thread."""
@@ -183,18 +214,24 @@ class Coordinator:
             self._job_ended.set()
 
     def _run_attempt(self, row: LedgerRow, driver: Driver) -> str:
-        """Make one attempt at a job, and store its result; return why the driver was lost, or ""."""
+        """Make one attempt at a job, and store its result;
+        return why the driver was lost, or "".
+        """
         job = row.job
         final_folder = self._folder / "jobs" / job.id
         stored_result = read_result(final_folder)
-        # The same result in the folder and the table: `codeloop fleet retry` has requeued the job. Another result in
-        # the folder: a coordinator finished the job, and was killed before it could update the table.
+        # The same result in the folder and the table: `codeloop fleet retry` has requeued the job.
+        # Another result in the folder: a coordinator finished the job,
+        # and was killed before it could update the table.
         if stored_result is not None and stored_result == row.result:
             earlier_folder = self._folder / "earlier" / f"{job.id}.{row.attempt - 1}"
             earlier_folder.parent.mkdir(exist_ok=True)
             final_folder.rename(earlier_folder)
         task = JobTask(
-            job=job, attempt=row.attempt, folder=self._make_attempt_path(job.id, row.attempt), flags=self._flags
+            job=job,
+            attempt=row.attempt,
+            folder=self._make_attempt_path(job.id, row.attempt),
+            flags=self._flags,
         )
         attempt = JobAttempt(self._folder, driver, task)
         try:

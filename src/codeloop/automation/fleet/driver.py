@@ -1,4 +1,6 @@
-"""The interface of a fleet's drivers. A driver runs the agent of a job and returns its result and changes."""
+"""The interface of a fleet's drivers. A driver runs the agent of a job and returns
+its result and changes.
+"""
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -13,22 +15,29 @@ from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import DECODE_ERRORS, JSON
 
 OUTPUT_NAME = "run.jsonl"
-"""The file with the output of `codeloop run --format json` in the folder of an attempt on this machine."""
+"""The file with the output of `codeloop run --format json` in the folder of
+an attempt on this machine.
+"""
 
 
 class FleetStopped(CodeloopError):
-    """The fleet is being stopped, or the coordinator of a worker is gone: the job is set to waiting."""
+    """The fleet is being stopped, or the coordinator of a worker is gone:
+    the job is set to waiting.
+    """
 
 
 class DriverLost(CodeloopError):
-    """The driver's machine can no longer be reached and returned no result: the job is set to waiting."""
+    """The driver's machine can no longer be reached and returned no result:
+    the job is set to waiting.
+    """
 
 
 class JobTask(Struct, frozen=True):
     """One attempt at a job, for a driver.
 
-    `folder`: the folder of the attempt. Its `work` is a clone on this machine, at the commit to start from, on the
-    branch `codeloop/ID`. A driver may add files for users, such as `log`. `flags`: flags of `codeloop run`.
+    `folder`: the folder of the attempt. Its `work` is a clone on this machine, at the commit to
+    start from, on the branch `codeloop/ID`. A driver may add files for users, such as `log`.
+    `flags`: flags of `codeloop run`.
     """
 
     job: FleetJob
@@ -42,12 +51,24 @@ class JobTask(Struct, frozen=True):
         return self.folder / "work"
 
     def to_arguments(self, tree: str) -> list[str]:
-        """Return the arguments of `codeloop` for this job. `tree`: the path of the clone where the agent runs."""
+        """Return the arguments of `codeloop` for this job.
+        `tree`: the path of the clone where the agent runs.
+        """
         job = self.job
         goal = ("--goal", job.goal) if job.goal else ()
         checks = [flag for check in job.checks for flag in ("--check", check)]
         model = ("--model", job.model) if job.model else ()
-        arguments = ["run", "--format", "json", "--title", job.id, *model, *self.flags, *goal, *checks]
+        arguments = [
+            "run",
+            "--format",
+            "json",
+            "--title",
+            job.id,
+            *model,
+            *self.flags,
+            *goal,
+            *checks,
+        ]
         # After `--` a prompt that begins with a hyphen is not an option.
         return [*arguments, "--dir", tree, *(("--", job.prompt) if job.prompt else ())]
 
@@ -60,12 +81,16 @@ class Driver(Protocol):
         """The driver's name in messages: the value of `--on`."""
         ...
 
-    def run(self, task: JobTask, record_child: Callable[[int], None], is_stopping: Callable[[], bool]) -> JSON:
+    def run(
+        self, task: JobTask, record_child: Callable[[int], None], is_stopping: Callable[[], bool]
+    ) -> JSON:
         """Run the agent to its end; afterwards its changes are in `task.tree`, committed or not.
 
-        `record_child` is called with the id of the process on this machine that works on the job, if there is one; it
-        leads its own session. Returns the result as `check_result` does. Raises FleetStopped soon after
-        `is_stopping` returns True, when all processes have ended; DriverLost; and CodeloopError when the job failed.
+        `record_child` is called with the id of the process on this machine that works on the job,
+        if there is one; it leads its own session. Returns the result as `check_result` does.
+        Raises FleetStopped soon after
+        `is_stopping` returns True, when all processes have ended; DriverLost;
+        and CodeloopError when the job failed.
         """
         ...
 
@@ -74,7 +99,9 @@ class Driver(Protocol):
         ...
 
     def remove_remains(self, job_id: str) -> None:
-        """Remove what is left on other machines of a job whose result is stored. Raises DriverLost."""
+        """Remove what is left on other machines of a job whose result is stored.
+        Raises DriverLost.
+        """
         ...
 
 
@@ -99,18 +126,25 @@ class _RunResult(
 
 
 def check_result(result: JSON) -> JSON:
-    """Return the fields of a result that the table stores, or a failure if it has another shape than ours."""
+    """Return the fields of a result that the table stores,
+    or a failure if it has another shape than ours.
+    """
     try:
         msgspec.convert(result, _RunResult)
     # It may come from another machine, where something else has answered.
     except msgspec.ValidationError as error:
-        return {"reason": "error", "exitCode": 1, "message": f"The answer is not a result of codeloop: {error}."}
+        return {
+            "reason": "error",
+            "exitCode": 1,
+            "message": f"The answer is not a result of codeloop: {error}.",
+        }
     return {key: result[key] for key in _RunResult.__struct_encode_fields__ if key in result}
 
 
 def get_cost(result: JSON) -> float:
     """Return the dollars of a result; 0 if it does not say."""
-    # A table may be shared with others, and holds results of earlier versions, which were not checked.
+    # A table may be shared with others, and holds results of earlier versions,
+    # which were not checked.
     try:
         return msgspec.convert(result.get("cost") or 0.0, float)
     except msgspec.ValidationError:
@@ -118,7 +152,9 @@ def get_cost(result: JSON) -> float:
 
 
 def read_cost(output: Path) -> float:
-    """Return the dollars that the output of a run names: in its result, else in the steps that it had stored so far."""
+    """Return the dollars that the output of a run names: in its result,
+    else in the steps that it had stored so far.
+    """
     cost = 0.0
     try:
         lines = output.read_bytes().splitlines()

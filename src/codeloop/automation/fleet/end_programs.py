@@ -1,4 +1,6 @@
-"""Ends programs that lead process sessions of their own, such as the agents of a fleet, with all their processes."""
+"""Ends programs that lead process sessions of their own, such as the agents of a fleet,
+with all their processes.
+"""
 
 import os
 import signal
@@ -10,15 +12,18 @@ from contextlib import suppress
 from codeloop.kit.processes import is_alive
 from codeloop.schema.bounds.automation import FLEET_JOB_END_TIME, FLEET_POLL, FLEET_STOP_TIME
 
-# How many programs end at the same time when a fleet stops; more would only take the CPU from each other.
+# How many programs end at the same time when a fleet stops;
+# more would only take the CPU from each other.
 MAX_PARALLEL_ENDS = 2 * (os.cpu_count() or 1)
 
 
 def end_program(pid: int, start_time: str = "", grace: float = FLEET_JOB_END_TIME.seconds) -> None:
-    """End all processes of the session that a program leads: ask them to end, and kill them after `grace` seconds.
+    """End all processes of the session that a program leads: ask them to end,
+    and kill them after `grace` seconds.
 
-    `start_time`: of the program, so that another one with the same id is left alone; "": any. Processes in sessions of
-    their own end by themselves: their launcher notices that the program has ended.
+    `start_time`: of the program, so that another one with the same id is left alone; "": any.
+    Processes in sessions of their own end by themselves: their launcher notices
+    that the program has ended.
     """
     if not pid or not is_alive(pid, start_time):
         return
@@ -34,7 +39,9 @@ def end_program(pid: int, start_time: str = "", grace: float = FLEET_JOB_END_TIM
 
 
 def end_programs(programs: Iterable[tuple[int, str]]) -> None:
-    """End many programs (process id, start time) as `end_program` does, all of them within about FLEET_STOP_TIME."""
+    """End many programs (process id, start time) as `end_program` does,
+    all of them within about FLEET_STOP_TIME.
+    """
     deadline = time.monotonic() + FLEET_STOP_TIME.seconds
 
     def end(program: tuple[int, str]) -> None:

@@ -1,4 +1,5 @@
-"""Runs git for a fleet's jobs: without hooks, signatures and questions, and so that a stop of the fleet can end it.
+"""Runs git for a fleet's jobs: without hooks, signatures and questions,
+and so that a stop of the fleet can end it.
 
 An agent may have written anything into a clone, so its configuration is never read.
 """
@@ -30,9 +31,9 @@ def run_git(
 ) -> str:
     """Run a git command, and return its output.
 
-    `name_in_errors`: the repository, as errors name it; `tree`, `folder`: as of `open_git_call`; `variables`: to add to
-    the environment. Raises FleetStopped soon after `is_stopping` returns True, and CodeloopError if git fails or takes
-    too long.
+    `name_in_errors`: the repository, as errors name it; `tree`, `folder`: as of `open_git_call`;
+    `variables`: to add to the environment. Raises FleetStopped soon after `is_stopping` returns
+    True, and CodeloopError if git fails or takes too long.
     """
     # No questions on the terminal, and no downloads of large files that the job may not need.
     quiet = {"GIT_TERMINAL_PROMPT": "0", "GIT_LFS_SKIP_SMUDGE": "1"}
@@ -42,9 +43,11 @@ def run_git(
 
 
 async def _run_call(call: GitCall, name_in_errors: str, is_stopping: Callable[[], bool]) -> str:
-    # In a session of its own: Ctrl-C would otherwise end git itself, and the job would count as failed instead of
-    # stopped.
-    launch = Launch(call.command, "/", call.environment, seconds=FLEET_GIT.seconds, max_bytes=_MAX_OUTPUT_BYTES)
+    # In a session of its own: Ctrl-C would otherwise end git itself, and the job would count as
+    # failed instead of stopped.
+    launch = Launch(
+        call.command, "/", call.environment, seconds=FLEET_GIT.seconds, max_bytes=_MAX_OUTPUT_BYTES
+    )
     running = asyncio.create_task(run_program(launch))
     while not (await asyncio.wait([running], timeout=FLEET_POLL.seconds))[0]:
         if is_stopping():
@@ -55,7 +58,9 @@ async def _run_call(call: GitCall, name_in_errors: str, is_stopping: Callable[[]
     if result.stop_reason == "time":
         raise CodeloopError(f"git took longer than {FLEET_GIT.seconds:g} s for {name_in_errors}.")
     if result.stop_reason:
-        raise CodeloopError(f"git printed more than {_MAX_OUTPUT_BYTES:,} bytes for {name_in_errors}.")
+        raise CodeloopError(
+            f"git printed more than {_MAX_OUTPUT_BYTES:,} bytes for {name_in_errors}."
+        )
     if result.code:
         raise CodeloopError(f"git failed for {name_in_errors}: {result.error_text.strip()}")
     return result.stdout.decode("utf-8", "replace")

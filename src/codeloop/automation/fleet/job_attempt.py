@@ -1,6 +1,8 @@
-"""One attempt at a job of a fleet: clone, run the agent, commit, and rename the folder, which makes the attempt final.
+"""One attempt at a job of a fleet: clone, run the agent, commit, and rename the folder,
+which makes the attempt final.
 
-The process may be killed at any step: the next attempt then starts afresh, or finds the renamed folder.
+The process may be killed at any step: the next attempt then starts afresh,
+or finds the renamed folder.
 """
 
 from collections.abc import Callable
@@ -22,7 +24,8 @@ INTERRUPTED_EXIT_CODE = 130
 
 
 class JobAttempt:
-    """An attempt at one job. `folder`: the folder of the fleet. `start_commit`: "" for that of the job's base.
+    """An attempt at one job. `folder`: the folder of the fleet.
+    `start_commit`: "" for that of the job's base.
 
     The attempt works in `task.folder`, which it creates.
     """
@@ -35,13 +38,17 @@ class JobAttempt:
         self._branch = f"codeloop/{task.job.id}"
 
     def run(self, record_child: Callable[[int], None], is_stopping: Callable[[], bool]) -> JSON:
-        """Do the job and return its result, or return the result of an earlier attempt that has finished the job.
+        """Do the job and return its result, or return the result of an earlier attempt
+        that has finished the job.
 
-        `is_stopping` is called regularly. Raises FleetStopped, DriverLost, and CodeloopError when git or the job fails.
+        `is_stopping` is called regularly. Raises FleetStopped, DriverLost,
+        and CodeloopError when git or the job fails.
         """
         if (earlier_result := read_result(self._final_folder)) is not None:
             return earlier_result
-        git = partial(run_git, self._task.job.repository, tree=self._task.tree, is_stopping=is_stopping)
+        git = partial(
+            run_git, self._task.job.repository, tree=self._task.tree, is_stopping=is_stopping
+        )
         # Without a result, both folders are remains of a process that was killed.
         remove_tree(self._final_folder)
         remove_tree(self._task.folder)
@@ -49,15 +56,20 @@ class JobAttempt:
         start, target = self._clone(git, is_stopping)
         git_settings = _read_git_settings(self._task.tree)
         result = self._driver.run(self._task, record_child, is_stopping)
-        # In these settings the agent could name a filter or a hook, which the user's git would run in the clone.
+        # In these settings the agent could name a filter or a hook,
+        # which the user's git would run in the clone.
         if _read_git_settings(self._task.tree) != git_settings:
-            raise CodeloopError("The job changed the settings of its repository, so nothing of it was committed.")
+            raise CodeloopError(
+                "The job changed the settings of its repository, so nothing of it was committed."
+            )
         if result.get("exitCode") == INTERRUPTED_EXIT_CODE:
             self.discard()
             return result
         commit = self._commit_changes(git)
         result |= {"start": start, "target": target, "commit": commit, "branch": self._branch}
-        diff = git("diff", "--no-ext-diff", "--no-textconv", start, commit) if commit != start else ""
+        diff = (
+            git("diff", "--no-ext-diff", "--no-textconv", start, commit) if commit != start else ""
+        )
         result["diff"] = diff[: FLEET_DIFF.value]
         (self._task.folder / "result.json").write_bytes(msgspec.json.encode(result))
         self._final_folder.parent.mkdir(parents=True, exist_ok=True)
@@ -70,7 +82,8 @@ class JobAttempt:
         remove_tree(self._task.folder)
 
     def _clone(self, git: Callable[..., str], is_stopping: Callable[[], bool]) -> tuple[str, str]:
-        """Clone the repository, on the branch of the job; return the commit to start from and the branch to merge into.
+        """Clone the repository, on the branch of the job;
+        return the commit to start from and the branch to merge into.
 
         `git`: runs git in the clone, once it exists.
         """
@@ -78,9 +91,15 @@ class JobAttempt:
         base = ("--branch", job.base) if job.base else ()
         clone = ("clone", "--quiet", *base, "--", job.repository, str(self._task.tree))
         run_git(job.repository, *clone, is_stopping=is_stopping)
-        git("checkout", "--quiet", "-B", self._branch, *((self._start_commit,) if self._start_commit else ()))
-        # One git process for both: the commit of the branch, and the branch that `origin/HEAD` points to. An empty
-        # repository has neither.
+        git(
+            "checkout",
+            "--quiet",
+            "-B",
+            self._branch,
+            *((self._start_commit,) if self._start_commit else ()),
+        )
+        # One git process for both: the commit of the branch, and the branch that `origin/HEAD`
+        # points to. An empty repository has neither.
         refs = (f"refs/heads/{self._branch}", "refs/remotes/origin/HEAD")
         lines = git("for-each-ref", "--format=%(objectname) %(symref:lstrip=3)", *refs).splitlines()
         if not lines:
@@ -92,7 +111,9 @@ class JobAttempt:
         """Commit what the agent has left uncommitted, if anything; return the last commit."""
         git("add", "--all")
         # The first line is `# branch.oid COMMIT`: the agent may have committed by itself.
-        commit_line, *changes = git("status", "--porcelain=v2", "--branch", "--ignore-submodules=dirty").splitlines()
+        commit_line, *changes = git(
+            "status", "--porcelain=v2", "--branch", "--ignore-submodules=dirty"
+        ).splitlines()
         if all(line.startswith("#") for line in changes):
             return commit_line.split()[-1]
         job = self._task.job

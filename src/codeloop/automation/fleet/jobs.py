@@ -1,4 +1,6 @@
-"""The jobs of a fleet, and the reader of the file that lists them, in JSON, JSON Lines, CSV or YAML."""
+"""The jobs of a fleet, and the reader of the file that lists them, in JSON, JSON Lines,
+CSV or YAML.
+"""
 
 import csv
 import hashlib
@@ -18,10 +20,11 @@ JOB_ID_PATTERN = r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}"
 
 
 class FleetJob(Struct, frozen=True, forbid_unknown_fields=True):
-    """One job, in a clone of `repository` (a path or URL) at the branch `base` ("": the default branch).
+    """One job, in a clone of `repository` (a path or URL) at the branch `base`
+    ("": the default branch).
 
-    It has either a `prompt` for one turn, or a `goal` to work on until the `checks` (command lines) pass. `id`: the
-    name of the job in results.
+    It has either a `prompt` for one turn, or a `goal` to work on until the `checks` (command lines)
+    pass. `id`: the name of the job in results.
     """
 
     repository: str
@@ -41,7 +44,9 @@ class FleetJob(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def read_jobs(file: Path) -> list[FleetJob]:
-    """Read a file of jobs, in which paths of repositories are relative to its folder. Raises UsageProblem."""
+    """Read a file of jobs, in which paths of repositories are relative to its folder.
+    Raises UsageProblem.
+    """
     try:
         content = file.read_bytes()
     except OSError as error:
@@ -58,7 +63,9 @@ def read_jobs(file: Path) -> list[FleetJob]:
     ids: set[str] = set()
     for job in jobs:
         if job.id in ids:
-            raise UsageProblem(f"Two jobs of {file} are named {job.id}. Give each an id of its own.")
+            raise UsageProblem(
+                f"Two jobs of {file} are named {job.id}. Give each an id of its own."
+            )
         ids.add(job.id)
     return jobs
 
@@ -69,7 +76,10 @@ def _parse_rows(suffix: str, text: str) -> list[Any]:
     match suffix:
         # An empty cell of CSV is a field that is not given.
         case ".csv":
-            return [{key: value for key, value in row.items() if value} for row in csv.DictReader(io.StringIO(text))]
+            return [
+                {key: value for key, value in row.items() if value}
+                for row in csv.DictReader(io.StringIO(text))
+            ]
         case ".jsonl" | ".ndjson":
             return [json.loads(line) for line in text.splitlines() if line.strip()]
         case ".yaml" | ".yml":
@@ -88,7 +98,9 @@ def _parse_rows(suffix: str, text: str) -> list[Any]:
 
 
 def _make_job(file: Path, number: int, row: Any) -> FleetJob:
-    """Return the job of a row, with an absolute path and an id. `number`: of the row, from 1. Raises UsageProblem."""
+    """Return the job of a row, with an absolute path and an id. `number`: of the row, from 1.
+    Raises UsageProblem.
+    """
     try:
         fields = msgspec.convert(row, dict[str, Any])
         # CSV has no lists: its cell is one check.
@@ -98,13 +110,21 @@ def _make_job(file: Path, number: int, row: Any) -> FleetJob:
     except msgspec.ValidationError as error:
         raise UsageProblem(f"Job {number} of {file} can't be used: {error}.") from error
     if bool(job.prompt.strip()) == bool(job.goal.strip()) or (job.checks and not job.goal):
-        raise UsageProblem(f"Job {number} of {file} has to have either a prompt, or a goal with its checks.")
+        raise UsageProblem(
+            f"Job {number} of {file} has to have either a prompt, or a goal with its checks."
+        )
     # `user@host:path` is the short form of an SSH address, not a path.
     if "://" not in job.repository and not re.match(r"[\w.-]+@[\w.-]+:", job.repository):
         job = msgspec.structs.replace(job, repository=str((file.parent / job.repository).resolve()))
     if not job.id:
-        # The id depends on the row only, so a job keeps it when the file is read again or rows are added.
+        # The id depends on the row only, so a job keeps it when the file is read
+        # again or rows are added.
         digest = hashlib.sha256(msgspec.json.encode(job)).hexdigest()[:8]
-        stem = re.sub(r"[^A-Za-z0-9._-]+", "-", Path(job.repository).name.removesuffix(".git")).strip("-.") or "job"
+        stem = (
+            re.sub(r"[^A-Za-z0-9._-]+", "-", Path(job.repository).name.removesuffix(".git")).strip(
+                "-."
+            )
+            or "job"
+        )
         job = msgspec.structs.replace(job, id=f"{stem[:60]}-{digest}")
     return job

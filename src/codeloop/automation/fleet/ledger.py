@@ -1,4 +1,6 @@
-"""The table of a fleet's jobs, with their states and owners, which sees to it that no job is done twice."""
+"""The table of a fleet's jobs, with their states and owners,
+which sees to it that no job is done twice.
+"""
 
 import os
 import time
@@ -16,8 +18,9 @@ from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import DECODE_ERRORS, JSON
 
 JobState = Literal["waiting", "running", "done", "failed"]
-# `owner` and `owner_started` are the LedgerOwner that runs the job, `child` the process on its machine. Process ids are
-# reused, so `child_started` is the start time of that process. `place`: the position in the file that listed the jobs.
+# `owner` and `owner_started` are the LedgerOwner that runs the job, `child` the process on its
+# machine. Process ids are reused, so `child_started` is the start time of that process. `place`:
+# the position in the file that listed the jobs.
 _TABLE_DEFINITIONS = (
     """CREATE TABLE IF NOT EXISTS job (
     id TEXT PRIMARY KEY, place INTEGER NOT NULL, data TEXT NOT NULL, state TEXT NOT NULL, attempt INTEGER NOT NULL,
@@ -33,9 +36,11 @@ _RECORD_COST = "INSERT INTO spent VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
 
 
 class LedgerRow(Struct, frozen=True):
-    """A job with its state since `changed` (seconds since the epoch), and the result of its last attempt.
+    """A job with its state since `changed` (seconds since the epoch),
+    and the result of its last attempt.
 
-    `cost`: the dollars that all its attempts have cost, as far as it is known of those that were ended.
+    `cost`: the dollars that all its attempts have cost,
+    as far as it is known of those that were ended.
     """
 
     job: FleetJob
@@ -49,8 +54,9 @@ class LedgerRow(Struct, frozen=True):
 class FleetPullRequest(Struct, frozen=True):
     """The pull request of a fleet, with the changes of `jobs` (ids): from `branch` into `target`.
 
-    `commit`: the last of the fleet's own commits for it; "": nothing was pushed yet. `number` and `url`: 0 and "" for a
-    host without pull requests. `problem`: why the pull request is missing, or lacks the changes of a job.
+    `commit`: the last of the fleet's own commits for it; "": nothing was pushed yet. `number` and
+    `url`: 0 and "" for a host without pull requests. `problem`: why the pull request is missing, or
+    lacks the changes of a job.
     """
 
     repository: str
@@ -64,7 +70,9 @@ class FleetPullRequest(Struct, frozen=True):
 
 
 class Orphan(Struct, frozen=True):
-    """A running job whose coordinator has ended. `child`: the process id of its program; 0: none on this machine."""
+    """A running job whose coordinator has ended. `child`: the process id of its program;
+    0: none on this machine.
+    """
 
     job_id: str
     attempt: int
@@ -73,9 +81,11 @@ class Orphan(Struct, frozen=True):
 
 
 class LedgerOwner(NamedTuple):
-    """The identity of a coordinator in the database. `qualifier`: tells apart owners with the same number.
+    """The identity of a coordinator in the database.
+    `qualifier`: tells apart owners with the same number.
 
-    In SQLite the two are the process id and the start time, in PostgreSQL the number of a lock and the machine.
+    In SQLite the two are the process id and the start time,
+    in PostgreSQL the number of a lock and the machine.
     """
 
     number: int
@@ -129,7 +139,9 @@ class FleetDatabase(Protocol):
 
 
 class Ledger:
-    """The tables of one fleet. Each method is one transaction, so that a killed process leaves no partial change."""
+    """The tables of one fleet. Each method is one transaction,
+    so that a killed process leaves no partial change.
+    """
 
     def __init__(self, database: FleetDatabase) -> None:
         self._database = database
@@ -139,7 +151,10 @@ class Ledger:
 
     def add_jobs(self, jobs: Iterable[FleetJob]) -> None:
         """Add jobs. A job whose id is already in the table is not changed."""
-        rows = [(job.id, position, msgspec.json.encode(job).decode(), time.time()) for position, job in enumerate(jobs)]
+        rows = [
+            (job.id, position, msgspec.json.encode(job).decode(), time.time())
+            for position, job in enumerate(jobs)
+        ]
         # DO NOTHING: a table that is run again has the jobs already, with their results.
         sql = "INSERT INTO job VALUES (?, ?, ?, 'waiting', 0, 0, '', 0, '', '{}', ?) ON CONFLICT DO NOTHING"
         with self._database.open_transaction() as cursor:
@@ -163,12 +178,16 @@ class Ledger:
             cursor.execute(sql, (child, read_start_time(child), job_id, attempt))
 
     def finish_attempt(self, job_id: str, attempt: int, state: JobState, result: JSON) -> bool:
-        """Store the result of an attempt; False: it is ignored, because another attempt has begun since."""
+        """Store the result of an attempt; False: it is ignored,
+        because another attempt has begun since.
+        """
         sql = """UPDATE job SET state = ?, result = ?, child = 0, changed = ?
             WHERE id = ? AND attempt = ? AND state = 'running'"""
         with self._database.open_transaction() as cursor:
             cursor.execute(_RECORD_COST, (job_id, attempt, get_cost(result)))
-            cursor.execute(sql, (state, msgspec.json.encode(result).decode(), time.time(), job_id, attempt))
+            cursor.execute(
+                sql, (state, msgspec.json.encode(result).decode(), time.time(), job_id, attempt)
+            )
             return cursor.rowcount == 1
 
     def record_cost(self, job_id: str, attempt: int, cost: float) -> None:
@@ -177,7 +196,9 @@ class Ledger:
             cursor.execute(_RECORD_COST, (job_id, attempt, cost))
 
     def list_orphans(self, active_ids: Collection[str]) -> list[Orphan]:
-        """Return the running jobs whose coordinator has ended. `active_ids`: the jobs that this process runs."""
+        """Return the running jobs whose coordinator has ended.
+        `active_ids`: the jobs that this process runs.
+        """
         with self._database.open_transaction() as cursor:
             cursor.execute(
                 "SELECT id, attempt, child, child_started, owner, owner_started FROM job WHERE state = 'running'"
@@ -187,22 +208,31 @@ class Ledger:
             orphans: list[Orphan] = []
             for job_id, attempt, child, started, owner, owner_started in rows:
                 coordinator = LedgerOwner(owner, owner_started)
-                # A job of this process that none of its threads runs was left by a thread that failed.
-                has_ended = coordinator == this_process or self._database.has_ended(cursor, coordinator)
+                # A job of this process that none of its threads runs was left by
+                # a thread that failed.
+                has_ended = coordinator == this_process or self._database.has_ended(
+                    cursor, coordinator
+                )
                 if job_id not in active_ids and has_ended:
                     # A process id of another machine would name an unrelated process here.
                     pid = child if self._database.is_local(coordinator) else 0
-                    orphans.append(Orphan(job_id=job_id, attempt=attempt, child=pid, child_started=started))
+                    orphans.append(
+                        Orphan(job_id=job_id, attempt=attempt, child=pid, child_started=started)
+                    )
         return orphans
 
     def requeue(self, *attempts: tuple[str, int]) -> None:
-        """Set the jobs of unfinished attempts `(id, attempt)` to waiting, unless another attempt has begun since."""
+        """Set the jobs of unfinished attempts `(id, attempt)` to waiting,
+        unless another attempt has begun since.
+        """
         sql = "UPDATE job SET state = 'waiting' WHERE id = ? AND attempt = ? AND state = 'running'"
         with self._database.open_transaction() as cursor:
             cursor.executemany(sql, attempts)
 
     def requeue_failed(self, ids: Collection[str]) -> int:
-        """Set failed jobs to waiting, and return their number. `ids`: only these jobs; empty: all."""
+        """Set failed jobs to waiting, and return their number. `ids`: only these jobs;
+        empty: all.
+        """
         with self._database.open_transaction() as cursor:
             cursor.execute("SELECT id FROM job WHERE state = 'failed'")
             failed = [row for row in cursor.fetchall() if not ids or row[0] in ids]
@@ -214,14 +244,20 @@ class Ledger:
         with self._database.open_transaction() as cursor:
             cursor.execute("SELECT id, sum(cost) FROM spent GROUP BY id")
             costs: dict[str, float] = dict(cursor.fetchall())
-            cursor.execute("SELECT data, state, attempt, result, changed FROM job ORDER BY place, id")
+            cursor.execute(
+                "SELECT data, state, attempt, result, changed FROM job ORDER BY place, id"
+            )
             rows = [_parse_row(row) for row in cursor.fetchall()]
         # Of a fleet from before costs were recorded, only the results have them.
-        return [structs.replace(row, cost=costs.get(row.job.id, get_cost(row.result))) for row in rows]
+        return [
+            structs.replace(row, cost=costs.get(row.job.id, get_cost(row.result))) for row in rows
+        ]
 
     def store_pull_request(self, pull: FleetPullRequest) -> None:
         """Store the state of a pull request."""
-        sql = "INSERT INTO pull VALUES (?, ?) ON CONFLICT (branch) DO UPDATE SET data = excluded.data"
+        sql = (
+            "INSERT INTO pull VALUES (?, ?) ON CONFLICT (branch) DO UPDATE SET data = excluded.data"
+        )
         with self._database.open_transaction() as cursor:
             cursor.execute(sql, (pull.branch, msgspec.json.encode(pull).decode()))
 
@@ -232,12 +268,16 @@ class Ledger:
             return [msgspec.json.decode(row[0], type=FleetPullRequest) for row in cursor.fetchall()]
 
     def get_identity(self) -> str:
-        """Return 16 hexadecimal digits that are unique to this fleet, also among fleets of the same name elsewhere.
+        """Return 16 hexadecimal digits that are unique to this fleet,
+        also among fleets of the same name elsewhere.
 
         They are made by the first call, and stored.
         """
         with self._database.open_transaction() as cursor:
-            cursor.execute("INSERT INTO fleet VALUES ('identity', ?) ON CONFLICT DO NOTHING", (os.urandom(8).hex(),))
+            cursor.execute(
+                "INSERT INTO fleet VALUES ('identity', ?) ON CONFLICT DO NOTHING",
+                (os.urandom(8).hex(),),
+            )
             cursor.execute("SELECT value FROM fleet WHERE name = 'identity'")
             return cursor.fetchone()[0]
 
@@ -270,11 +310,17 @@ def _parse_row(row: tuple[str, JobState, int, str, float]) -> LedgerRow:
     # Others may write into a shared PostgreSQL table.
     except msgspec.DecodeError as error:
         raise CodeloopError(f"The table has a row that is not a job: {error}.") from error
-    return LedgerRow(job=job, state=state, attempt=attempt, result=_parse_result(result), changed=changed)
+    return LedgerRow(
+        job=job, state=state, attempt=attempt, result=_parse_result(result), changed=changed
+    )
 
 
 def _parse_result(text: str) -> JSON:
     try:
         return msgspec.json.decode(text, type=JSON)
     except DECODE_ERRORS:
-        return {"reason": "error", "exitCode": 1, "message": "The table holds no result that can be read."}
+        return {
+            "reason": "error",
+            "exitCode": 1,
+            "message": "The table holds no result that can be read.",
+        }

@@ -1,4 +1,6 @@
-"""The databases of a fleet's ledger: an SQLite file in the fleet's folder, or a schema in PostgreSQL."""
+"""The databases of a fleet's ledger: an SQLite file in the fleet's folder,
+or a schema in PostgreSQL.
+"""
 
 import hashlib
 import os
@@ -21,19 +23,22 @@ if TYPE_CHECKING:
 
 _SQLITE_FILE_NAME = "fleet.db"
 _ADDRESS_FILE_NAME = "table"
-# PostgreSQL names an advisory lock by two numbers. The first is the same for all fleets ("code" in ASCII); the
+# PostgreSQL names an advisory lock by two numbers.
+# The first is the same for all fleets ("code" in ASCII); the
 # second is an owner, or made of the name of a fleet.
 _LOCK_CLASS = 0x636F6465
-# The server ends the connection of a machine that is gone after 10 + 3 * 5 s, and with it the lease of that machine.
-# Without these options it would take more than two hours.
-_SERVER_KEEPALIVE_OPTIONS = "-c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3"
+# The server ends the connection of a machine that is gone after 10 + 3 * 5 s, and with it the lease
+# of that machine. Without these options it would take more than two hours.
+_SERVER_KEEPALIVE_OPTIONS = (
+    "-c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3"
+)
 
 
 def open_ledger(folder: Path, address: str = "") -> Ledger:
     """Open the tables of the fleet in `folder`, and create them if they don't exist.
 
-    `address`: of a PostgreSQL database, which is stored in the folder; "": the stored one, else SQLite is used. Raises
-    CodeloopError.
+    `address`: of a PostgreSQL database, which is stored in the folder; "": the stored one, else
+    SQLite is used. Raises CodeloopError.
     """
     address_file = folder / _ADDRESS_FILE_NAME
     if not address and address_file.is_file():
@@ -41,7 +46,9 @@ def open_ledger(folder: Path, address: str = "") -> Ledger:
     if not address:
         return Ledger(SqliteDatabase(folder / _SQLITE_FILE_NAME))
     if (folder / _SQLITE_FILE_NAME).exists():
-        raise UsageProblem(f"The table of {folder.name} is in SQLite already. Give another fleet with --name.")
+        raise UsageProblem(
+            f"The table of {folder.name} is in SQLite already. Give another fleet with --name."
+        )
     ledger = Ledger(PostgresDatabase(address, folder.name))
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     write_atomically(address_file, address.encode())
@@ -50,7 +57,13 @@ def open_ledger(folder: Path, address: str = "") -> Ledger:
 
 def list_fleets(root: Path) -> list[Path]:
     """Return the folders of all fleets on this machine."""
-    return sorted({path.parent for name in (_SQLITE_FILE_NAME, _ADDRESS_FILE_NAME) for path in root.glob(f"*/{name}")})
+    return sorted(
+        {
+            path.parent
+            for name in (_SQLITE_FILE_NAME, _ADDRESS_FILE_NAME)
+            for path in root.glob(f"*/{name}")
+        }
+    )
 
 
 class SqliteDatabase:
@@ -59,8 +72,8 @@ class SqliteDatabase:
     def __init__(self, file: Path) -> None:
         self.owner = LedgerOwner(number=os.getpid(), qualifier=read_start_time(os.getpid()))
         self._file = file
-        # One thread of this process at a time: SQLite would poll for its turn, and some of many threads would wait too
-        # long.
+        # One thread of this process at a time: SQLite would poll for its turn, and some of many
+        # threads would wait too long.
         self._transaction_lock = threading.Lock()
         self._connection: sqlite3.Connection | None = None
         file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -70,7 +83,8 @@ class SqliteDatabase:
         """See FleetDatabase."""
         with self._transaction_lock:
             connection = self._connection = self._connection or self._connect()
-            # IMMEDIATE takes the write lock now; a transaction that reads first could fail when it begins to write.
+            # IMMEDIATE takes the write lock now; a transaction that reads first could fail
+            # when it begins to write.
             connection.execute("BEGIN IMMEDIATE")
             try:
                 yield connection.cursor()
@@ -101,14 +115,17 @@ class SqliteDatabase:
 
 
 class PostgresDatabase:
-    """The tables of a fleet in a PostgreSQL schema. An owner is a connection with a lock, the lease of all its jobs.
+    """The tables of a fleet in a PostgreSQL schema. An owner is a connection with a lock,
+    the lease of all its jobs.
 
-    The lock ends with the connection, also when the process is killed or its machine fails. Then other coordinators
-    take the jobs over, and results of the old owner are ignored.
+    The lock ends with the connection, also when the process is killed or its machine fails. Then
+    other coordinators take the jobs over, and results of the old owner are ignored.
     """
 
     def __init__(self, address: str, fleet: str) -> None:
-        """Connect later. `address`: a URL of PostgreSQL. Raises UsageProblem if psycopg is not installed."""
+        """Connect later. `address`: a URL of PostgreSQL.
+        Raises UsageProblem if psycopg is not installed.
+        """
         try:
             import psycopg
         except ImportError:
@@ -119,8 +136,14 @@ class PostgresDatabase:
         self._address = address
         # PostgreSQL cuts names to 63 bytes, and two fleets with long names would share a schema.
         name = f"codeloop_fleet_{fleet}"
-        self._schema = name if len(name) < 63 else f"{name[:50]}_{hashlib.sha256(name.encode()).hexdigest()[:10]}"
-        self._transaction_key = int.from_bytes(hashlib.sha256(name.encode()).digest()[:4], "big", signed=True)
+        self._schema = (
+            name
+            if len(name) < 63
+            else f"{name[:50]}_{hashlib.sha256(name.encode()).hexdigest()[:10]}"
+        )
+        self._transaction_key = int.from_bytes(
+            hashlib.sha256(name.encode()).digest()[:4], "big", signed=True
+        )
         self.owner = _make_lease_owner()
         self._transaction_lock = threading.Lock()
         self._connection: Connection | None = None
@@ -139,11 +162,14 @@ class PostgresDatabase:
                         # Without effect after the commit.
                         connection.rollback()
         except self._psycopg.Error as error:
-            raise CodeloopError(f"The table in PostgreSQL can't be used: {str(error).strip()}") from None
+            raise CodeloopError(
+                f"The table in PostgreSQL can't be used: {str(error).strip()}"
+            ) from None
 
     def has_ended(self, cursor: Cursor, owner: LedgerOwner) -> bool:
         """See FleetDatabase."""
-        # Nobody holds the lock of an owner that has ended, so this process gets it, until the end of the transaction.
+        # Nobody holds the lock of an owner that has ended, so this process gets it,
+        # until the end of the transaction.
         cursor.execute("SELECT pg_try_advisory_xact_lock(?, ?)", (_LOCK_CLASS, owner.number))
         return cursor.fetchone()[0]
 
@@ -161,7 +187,9 @@ class PostgresDatabase:
     def _begin_exclusively(self, connection: "Connection") -> "Connection":
         """Begin a transaction, and wait for those of other machines on this fleet."""
         connection.execute("BEGIN")
-        connection.execute("SELECT pg_advisory_xact_lock(%s, %s)", (_LOCK_CLASS, self._transaction_key))
+        connection.execute(
+            "SELECT pg_advisory_xact_lock(%s, %s)", (_LOCK_CLASS, self._transaction_key)
+        )
         return connection
 
     def _connect(self) -> "Connection":
@@ -182,12 +210,19 @@ class PostgresDatabase:
             # A new connection is a new owner: others may have taken over the jobs of the old one.
             if self._connection is not None:
                 self.owner = _make_lease_owner()
-            new_connection.execute("SELECT pg_advisory_lock(%s, %s)", (_LOCK_CLASS, self.owner.number))
+            new_connection.execute(
+                "SELECT pg_advisory_lock(%s, %s)", (_LOCK_CLASS, self.owner.number)
+            )
             name = sql.Identifier(self._schema)
             with new_connection.transaction():
-                new_connection.execute("SELECT pg_advisory_xact_lock(%s, %s)", (_LOCK_CLASS, self._transaction_key))
+                new_connection.execute(
+                    "SELECT pg_advisory_xact_lock(%s, %s)", (_LOCK_CLASS, self._transaction_key)
+                )
                 # The schema may exist already, made by an account with more rights.
-                with suppress(self._psycopg.errors.InsufficientPrivilege), new_connection.transaction():
+                with (
+                    suppress(self._psycopg.errors.InsufficientPrivilege),
+                    new_connection.transaction(),
+                ):
                     new_connection.execute(sql.SQL("CREATE SCHEMA IF NOT EXISTS {}").format(name))
             new_connection.execute(sql.SQL("SET search_path TO {}").format(name))
             self._connection = new_connection

@@ -10,7 +10,13 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from codeloop.automation.command_lines import CODELOOP_COMMAND
-from codeloop.automation.fleet.driver import OUTPUT_NAME, FleetStopped, JobTask, check_result, read_cost
+from codeloop.automation.fleet.driver import (
+    OUTPUT_NAME,
+    FleetStopped,
+    JobTask,
+    check_result,
+    read_cost,
+)
 from codeloop.automation.fleet.end_programs import MAX_PARALLEL_ENDS, end_program
 from codeloop.kit.programs import make_child_environment, make_safe_environment
 from codeloop.schema.bounds.automation import FLEET_POLL, FLEET_STOP_TIME
@@ -18,7 +24,9 @@ from codeloop.schema.wire import DECODE_ERRORS, JSON
 
 
 class LocalDriver:
-    """Runs agents on this machine. `hidden_variables`: names of variables that agents must not get."""
+    """Runs agents on this machine. `hidden_variables`: names of variables
+    that agents must not get.
+    """
 
     name = "here"
 
@@ -26,9 +34,14 @@ class LocalDriver:
         self._hidden_variables = frozenset(hidden_variables)
         self._end_slots = threading.Semaphore(MAX_PARALLEL_ENDS)
 
-    def run(self, task: JobTask, record_child: Callable[[int], None], is_stopping: Callable[[], bool]) -> JSON:
+    def run(
+        self, task: JobTask, record_child: Callable[[int], None], is_stopping: Callable[[], bool]
+    ) -> JSON:
         """See Driver."""
-        with (task.folder / OUTPUT_NAME).open("w+b") as output, (task.folder / "log").open("wb") as log:
+        with (
+            (task.folder / OUTPUT_NAME).open("w+b") as output,
+            (task.folder / "log").open("wb") as log,
+        ):
             variables = {key: os.environ[key] for key in os.environ.keys() - self._hidden_variables}
             child = subprocess.Popen(
                 [*CODELOOP_COMMAND, *task.to_arguments(str(task.tree))],
@@ -68,7 +81,9 @@ class LocalDriver:
         return check_result(last)
 
     def _end_in_slot(self, pid: int) -> None:
-        """End one of many agents: ask it to end when a slot is free, or kill it if none becomes free in time."""
+        """End one of many agents: ask it to end when a slot is free,
+        or kill it if none becomes free in time.
+        """
         deadline = time.monotonic() + FLEET_STOP_TIME.seconds
         has_slot = self._end_slots.acquire(timeout=FLEET_STOP_TIME.seconds)
         try:

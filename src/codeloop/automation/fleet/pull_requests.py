@@ -1,7 +1,9 @@
-"""Publishes a fleet's changes as pull requests: one for each repository and base branch, with one commit per job.
+"""Publishes a fleet's changes as pull requests: one for each repository and base branch,
+with one commit per job.
 
-The branch is built anew each time, and equal changes give the same commit. So after the process was killed between
-push and pull request, or the fleet's table was lost, both are found again. Commits of others are never replaced.
+The branch is built anew each time, and equal changes give the same commit. So after the process was
+killed between push and pull request, or the fleet's table was lost, both are found again. Commits
+of others are never replaced.
 """
 
 import asyncio
@@ -28,7 +30,8 @@ from codeloop.schema.bounds.automation import FLEET_PUBLISH
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import replace
 
-# The trailer of a commit message that names the fleet and the job, by which later runs know their own commits.
+# The trailer of a commit message that names the fleet and the job,
+# by which later runs know their own commits.
 _JOB_TRAILER = "Codeloop-Job"
 _MAX_TITLE_CHARACTERS = 70
 _COMMIT_ID = r"[0-9a-f]{40}|[0-9a-f]{64}"
@@ -38,7 +41,9 @@ PullListener = Callable[[FleetPullRequest], object]
 
 
 class _Target(NamedTuple):
-    """The identity of a pull request: its branch, the address of its repository, and the branch to merge into."""
+    """The identity of a pull request: its branch, the address of its repository,
+    and the branch to merge into.
+    """
 
     branch: str
     address: str
@@ -46,7 +51,9 @@ class _Target(NamedTuple):
 
 
 class _Change(Struct, frozen=True):
-    """The commits of one job: after `start` up to `commit`, in the clone `tree`. `mark`: the value of the trailer."""
+    """The commits of one job: after `start` up to `commit`, in the clone `tree`.
+    `mark`: the value of the trailer.
+    """
 
     row: LedgerRow
     tree: Path
@@ -56,11 +63,16 @@ class _Change(Struct, frozen=True):
 
 
 def publish_fleet(
-    folder: Path, ledger: Ledger, environment: Mapping[str, str], on_pull: PullListener, is_stopping: Callable[[], bool]
+    folder: Path,
+    ledger: Ledger,
+    environment: Mapping[str, str],
+    on_pull: PullListener,
+    is_stopping: Callable[[], bool],
 ) -> None:
     """Push the changes of the fleet's done jobs, and open or update the pull requests.
 
-    `environment`: the variables with the hosts' tokens. Raises CodeloopError when another process publishes the fleet.
+    `environment`: the variables with the hosts' tokens.
+    Raises CodeloopError when another process publishes the fleet.
     """
     groups = _group_changes(folder, ledger.list_rows())
     earlier = {pull.branch: pull for pull in ledger.list_pull_requests()}
@@ -86,7 +98,9 @@ def publish_fleet(
         with lock(folder / "publish.lock", 0), ThreadPoolExecutor(FLEET_PUBLISH.value) as threads:
             list(threads.map(publish_group, groups.items()))
     except TimeoutError:
-        raise CodeloopError("The pull requests of this fleet are being opened by another process.") from None
+        raise CodeloopError(
+            "The pull requests of this fleet are being opened by another process."
+        ) from None
 
 
 def _group_changes(folder: Path, rows: Sequence[LedgerRow]) -> dict[_Target, list[_Change]]:
@@ -95,7 +109,12 @@ def _group_changes(folder: Path, rows: Sequence[LedgerRow]) -> dict[_Target, lis
     for row in rows:
         result, job = row.result, row.job
         tree = folder / "jobs" / job.id / "work"
-        if row.state != "done" or not result.get("diff") or "target" not in result or not tree.is_dir():
+        if (
+            row.state != "done"
+            or not result.get("diff")
+            or "target" not in result
+            or not tree.is_dir()
+        ):
             continue
         # Others may write into a shared table, and these become arguments of git.
         if not all(re.fullmatch(_COMMIT_ID, str(result.get(name))) for name in ("start", "commit")):
@@ -103,7 +122,9 @@ def _group_changes(folder: Path, rows: Sequence[LedgerRow]) -> dict[_Target, lis
         address, base = normalise_address(job.repository), str(result["target"])
         suffix = hashlib.sha256(f"{address}\n{base}".encode()).hexdigest()[:8]
         # A job whose prompt was changed is another job, although it has the same id.
-        task_hash = hashlib.sha256(msgspec.json.encode((job.id, job.prompt, job.goal, job.checks))).hexdigest()[:12]
+        task_hash = hashlib.sha256(
+            msgspec.json.encode((job.id, job.prompt, job.goal, job.checks))
+        ).hexdigest()[:12]
         change = _Change(
             row=row,
             tree=tree,
@@ -111,26 +132,38 @@ def _group_changes(folder: Path, rows: Sequence[LedgerRow]) -> dict[_Target, lis
             commit=str(result["commit"]),
             mark=f"{folder.name}/{job.id} {task_hash}",
         )
-        groups.setdefault(_Target(f"codeloop/{folder.name}-{suffix}", address, base), []).append(change)
+        groups.setdefault(_Target(f"codeloop/{folder.name}-{suffix}", address, base), []).append(
+            change
+        )
     return groups
 
 
 class _Publication:
-    """Publishes one pull request, with git in a temporary repository that the agents' clones can't configure."""
+    """Publishes one pull request, with git in a temporary repository that the agents'
+    clones can't configure.
+    """
 
     def __init__(
-        self, folder: Path, pull: FleetPullRequest, changes: Sequence[_Change], environment: Mapping[str, str]
+        self,
+        folder: Path,
+        pull: FleetPullRequest,
+        changes: Sequence[_Change],
+        environment: Mapping[str, str],
     ) -> None:
         self._folder = folder
         self._pull = pull
         self._changes = changes
         self._host = find_repository_host(pull.repository, pull.target, environment, folder)
-        self._credential_variables = make_credential_variables(pull.repository, self._host.make_git_credential())
+        self._credential_variables = make_credential_variables(
+            pull.repository, self._host.make_git_credential()
+        )
         # Set by `publish`, for as long as the temporary repository exists.
         self._repository = Path()
 
     def publish(self, earlier: FleetPullRequest | None) -> FleetPullRequest:
-        """Push the branch and open or update the pull request, unless `earlier` is up to date. Raises CodeloopError."""
+        """Push the branch and open or update the pull request, unless `earlier` is up to date.
+        Raises CodeloopError.
+        """
         with temporary_folder("pull-", self._folder) as name:
             self._repository = name
             run_git(self._pull.repository, "init", "--quiet", "--bare", "--template=", str(name))
@@ -142,12 +175,16 @@ class _Publication:
             if earlier is not None and earlier.commit == commit and earlier.problem == pull.problem:
                 return earlier
             self._push(commit)
-        title, text = _describe_pull(self._folder.name, [each for each in self._changes if each not in left_out])
+        title, text = _describe_pull(
+            self._folder.name, [each for each in self._changes if each not in left_out]
+        )
         opened = asyncio.run(_open_pull(self._host, pull, title, text))
         return replace(pull, number=opened.number, url=opened.url)
 
     def _stack_commits(self, tip: str, changes: Sequence[_Change]) -> tuple[str, list[_Change]]:
-        """Put one commit for each change on top of a commit; return the last commit and the changes in conflict."""
+        """Put one commit for each change on top of a commit;
+        return the last commit and the changes in conflict.
+        """
         left_out: list[_Change] = []
         for change in changes:
             try:
@@ -165,15 +202,23 @@ class _Publication:
         """Return the tree of a commit with a change on top. Raises CodeloopError on a conflict."""
         if tip == change.start:
             return self._run_git("rev-parse", f"{change.commit}^{{tree}}")
-        # merge-tree takes no merge base before git 2.40. It finds `start` as the merge base of a commit with the
-        # files of the tip and `start` as its parent.
-        tip_on_start = self._commit(self._run_git("rev-parse", f"{tip}^{{tree}}"), change.start, change)
-        return self._run_git("merge-tree", "--write-tree", tip_on_start, change.commit).splitlines()[0]
+        # merge-tree takes no merge base before git 2.40. It finds `start` as the merge base of a
+        # commit with the files of the tip and `start` as its parent.
+        tip_on_start = self._commit(
+            self._run_git("rev-parse", f"{tip}^{{tree}}"), change.start, change
+        )
+        return self._run_git(
+            "merge-tree", "--write-tree", tip_on_start, change.commit
+        ).splitlines()[0]
 
     def _commit(self, tree: str, parent: str, change: _Change) -> str:
         """Make a commit, and return its id."""
-        # Author, committer and both dates are set: equal arguments give the same commit, also on another day.
-        author, date = self._host.author, self._run_git("show", "-s", "--format=%at +0000", change.commit)
+        # Author, committer and both dates are set: equal arguments give the same commit,
+        # also on another day.
+        author, date = (
+            self._host.author,
+            self._run_git("show", "-s", "--format=%at +0000", change.commit),
+        )
         identity = {
             f"GIT_{role}_{key}": value
             for role in ("AUTHOR", "COMMITTER")
@@ -185,22 +230,37 @@ class _Publication:
     def _push(self, commit: str) -> None:
         """Push the changes to the branch, keeping commits that others have added.
 
-        Raises CodeloopError when the branch has only commits of others, or the changes conflict with these.
+        Raises CodeloopError when the branch has only commits of others,
+        or the changes conflict with these.
         """
         remote, ref = self._pull.repository, f"refs/heads/{self._pull.branch}"
-        remote_commit = self._run_git("ls-remote", remote, ref, variables=self._credential_variables).partition("\t")[0]
+        remote_commit = self._run_git(
+            "ls-remote", remote, ref, variables=self._credential_variables
+        ).partition("\t")[0]
         if remote_commit == commit:
             return
         if not remote_commit:
-            self._run_git("push", "--quiet", remote, f"{commit}:{ref}", variables=self._credential_variables)
+            self._run_git(
+                "push", "--quiet", remote, f"{commit}:{ref}", variables=self._credential_variables
+            )
             return
-        self._run_git("fetch", "--quiet", "--no-tags", remote, ref, variables=self._credential_variables)
+        self._run_git(
+            "fetch", "--quiet", "--no-tags", remote, ref, variables=self._credential_variables
+        )
         marks = self._list_marks(remote_commit)
         own_marks = {change.mark for change in self._changes}
-        # The branch has only earlier versions of these commits. The lease makes the push fail if others push now.
+        # The branch has only earlier versions of these commits.
+        # The lease makes the push fail if others push now.
         if marks <= own_marks:
             lease = f"--force-with-lease={ref}:{remote_commit}"
-            self._run_git("push", "--quiet", lease, remote, f"{commit}:{ref}", variables=self._credential_variables)
+            self._run_git(
+                "push",
+                "--quiet",
+                lease,
+                remote,
+                f"{commit}:{ref}",
+                variables=self._credential_variables,
+            )
             return
         if not marks & own_marks:
             raise CodeloopError(
@@ -211,19 +271,30 @@ class _Publication:
         missing = [change for change in self._changes if change.mark not in marks]
         tip, left_out = self._stack_commits(remote_commit, missing)
         if left_out:
-            raise CodeloopError(f"{self._pull.branch} was changed by others. {_describe_conflict(left_out)}")
+            raise CodeloopError(
+                f"{self._pull.branch} was changed by others. {_describe_conflict(left_out)}"
+            )
         if tip != remote_commit:
-            self._run_git("push", "--quiet", remote, f"{tip}:{ref}", variables=self._credential_variables)
+            self._run_git(
+                "push", "--quiet", remote, f"{tip}:{ref}", variables=self._credential_variables
+            )
 
     def _list_marks(self, commit: str) -> set[str]:
-        """Return the marks of a branch's commits after the jobs' start commits; "" for commits without a mark."""
+        """Return the marks of a branch's commits after the jobs' start commits;
+        "" for commits without a mark.
+        """
         starts = {f"^{change.start}" for change in self._changes}
         log = self._run_git("log", "--format=%B%x01", commit, *starts)
-        trailers = (re.search(rf"^{_JOB_TRAILER}: (.+)$", message, re.MULTILINE) for message in log.split("\x01")[:-1])
+        trailers = (
+            re.search(rf"^{_JOB_TRAILER}: (.+)$", message, re.MULTILINE)
+            for message in log.split("\x01")[:-1]
+        )
         return {match[1] if match else "" for match in trailers}
 
     def _run_git(self, *arguments: str, variables: Mapping[str, str] | None = None) -> str:
-        return run_git(self._pull.repository, *arguments, folder=self._repository, variables=variables).strip()
+        return run_git(
+            self._pull.repository, *arguments, folder=self._repository, variables=variables
+        ).strip()
 
 
 async def _open_pull(host: Host, pull: FleetPullRequest, title: str, text: str) -> PullRequest:
@@ -247,7 +318,10 @@ def _describe_pull(name: str, changes: Sequence[_Change]) -> tuple[str, str]:
     parts: list[str] = []
     for change in changes:
         answer = make_inert_markdown(str(change.row.result.get("text") or "").strip())
-        title_phrase, job = make_inert_phrase(_make_title(change)), make_code_span(change.row.job.id)
+        title_phrase, job = (
+            make_inert_phrase(_make_title(change)),
+            make_code_span(change.row.job.id),
+        )
         parts.append(f"**{title_phrase}** (job {job})\n\n{answer}".strip())
     return title, "\n\n".join(parts)
 
@@ -255,4 +329,8 @@ def _describe_pull(name: str, changes: Sequence[_Change]) -> tuple[str, str]:
 def _describe_conflict(left_out: Sequence[_Change]) -> str:
     """Return the message about changes that are left out; "" if there are none."""
     ids = ", ".join(change.row.job.id for change in left_out)
-    return f"Left out, because the changes conflict with those of the other jobs: {ids}." if ids else ""
+    return (
+        f"Left out, because the changes conflict with those of the other jobs: {ids}."
+        if ids
+        else ""
+    )

@@ -1,4 +1,6 @@
-"""The reports of a fleet: jobs and their sums as JSON, and all results as one self-contained HTML page."""
+"""The reports of a fleet: jobs and their sums as JSON,
+and all results as one self-contained HTML page.
+"""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -25,9 +27,9 @@ pre { overflow: auto; padding: .6rem; background: #8881; font-size: 13px; }
 def describe_job(folder: Path, row: LedgerRow, pulls: Sequence[FleetPullRequest] = ()) -> JSON:
     """Return a job and its result as JSON.
 
-    `folder`: the folder of the fleet. Of the JSON, `cost` is what all attempts have cost; `result` the job's as it is
-    stored; `work` the path of the job's clone, "" until the job has ended; `pull` the pull request with its changes, or
-    null.
+    `folder`: the folder of the fleet. Of the JSON, `cost` is what all attempts have cost; `result`
+    the job's as it is stored; `work` the path of the job's clone, "" until the job has ended;
+    `pull` the pull request with its changes, or null.
     """
     clone = folder / "jobs" / row.job.id / "work"
     pull = next((each for each in pulls if row.job.id in each.jobs), None)
@@ -54,10 +56,16 @@ def sum_jobs(rows: Sequence[LedgerRow]) -> JSON:
     }
 
 
-def render_page(name: str, folder: Path, rows: Sequence[LedgerRow], pulls: Sequence[FleetPullRequest]) -> str:
-    """Return the page as HTML: the sums, and for each job its cost, answer, diff and pull request."""
+def render_page(
+    name: str, folder: Path, rows: Sequence[LedgerRow], pulls: Sequence[FleetPullRequest]
+) -> str:
+    """Return the page as HTML: the sums, and for each job its cost, answer,
+    diff and pull request.
+    """
     sums = sum_jobs(rows)
-    states = f"{sums['done']} of {sums['jobs']} done, {sums['failed']} failed, {sums['waiting']} waiting"
+    states = (
+        f"{sums['done']} of {sums['jobs']} done, {sums['failed']} failed, {sums['waiting']} waiting"
+    )
     head = f"{states} · {format_cost(sums['cost'])}"
     body = "".join(_render_row(describe_job(folder, row, pulls), row) for row in rows)
     title = escape(f"Fleet {name}")
@@ -83,12 +91,16 @@ def _render_row(description: JSON, row: LedgerRow) -> str:
 
 
 def _render_pull(pull: JSON | None) -> str:
-    """Return a pull request as HTML: its link, its branch and its problem, as far as it has these."""
+    """Return a pull request as HTML: its link, its branch and its problem,
+    as far as it has these.
+    """
     if pull is None:
         return ""
     url, name = escape(str(pull["url"])), escape(f"pull request #{pull['number']}")
     # The URL comes from the host; another scheme could run a script.
     link = f'<a href="{url}">{name}</a>' if url.startswith(("https://", "http://")) else ""
     branch = f"branch {escape(str(pull['branch']))}" if pull["commit"] else ""
-    problem = f'<span class="failed">{escape(str(pull["problem"]))}</span>' if pull["problem"] else ""
+    problem = (
+        f'<span class="failed">{escape(str(pull["problem"]))}</span>' if pull["problem"] else ""
+    )
     return "".join(f"<br>{each}" for each in (link, branch, problem) if each)

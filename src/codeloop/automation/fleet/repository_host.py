@@ -20,25 +20,34 @@ _SCP_ADDRESS = r"(?:[\w.-]+@)([\w.-]+):(?!//)(.+)"
 
 
 class _RemoteAddress(NamedTuple):
-    """A repository on a server. `server`: the host, with the port of an HTTP URL. `path`: `owner/name`."""
+    """A repository on a server. `server`: the host, with the port of an HTTP URL.
+    `path`: `owner/name`.
+    """
 
     server: str
     path: str
 
 
 def normalise_address(repository: str) -> str:
-    """Return the same text for the HTTPS, SSH and short address of a repository; for a folder, its absolute path."""
+    """Return the same text for the HTTPS, SSH and short address of a repository;
+    for a folder, its absolute path.
+    """
     address = _parse_address(repository)
     if address is None:
         return str(Path(repository.removeprefix("file://")).resolve())
     return f"{address.server}/{address.path}".lower()
 
 
-def find_repository_host(repository: str, target: str, environment: Mapping[str, str], output: Path) -> Host:
-    """Return GitHub or GitLab for an address there, else plain git, which has branches but no pull requests.
+def find_repository_host(
+    repository: str, target: str, environment: Mapping[str, str], output: Path
+) -> Host:
+    """Return GitHub or GitLab for an address there, else plain git,
+    which has branches but no pull requests.
 
-    `target`: the branch to merge into. `output`: the folder where plain git writes files instead of comments.
-    The servers are github.com and gitlab.com, or those in GITHUB_SERVER_URL and CI_SERVER_URL. Raises UsageProblem.
+    `target`: the branch to merge into. `output`: the folder where plain git writes
+    files instead of comments.
+    The servers are github.com and gitlab.com, or those in GITHUB_SERVER_URL and CI_SERVER_URL.
+    Raises UsageProblem.
     """
     address = _parse_address(repository)
     github = environment.get("GITHUB_SERVER_URL", "https://github.com").rstrip("/")
@@ -49,7 +58,9 @@ def find_repository_host(repository: str, target: str, environment: Mapping[str,
     variable = _GITHUB_TOKEN if is_github else _GITLAB_TOKEN
     token = environment.get(variable, "")
     if not token:
-        raise UsageProblem(f"{variable} is not set: the token that opens the pull request of {repository}.")
+        raise UsageProblem(
+            f"{variable} is not set: the token that opens the pull request of {repository}."
+        )
     if is_github:
         # GitHub Enterprise has its API below its own address, github.com on another host.
         api = "https://api.github.com" if github == "https://github.com" else f"{github}/api/v3"

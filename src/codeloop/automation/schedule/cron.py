@@ -1,4 +1,6 @@
-"""Cron expressions: the parser, and the times at which they are due. All times are local, without a time zone."""
+"""Cron expressions: the parser, and the times at which they are due.
+All times are local, without a time zone.
+"""
 
 import re
 from collections.abc import Iterator
@@ -20,12 +22,19 @@ CRON_ALIASES = {
 }
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _WEEKDAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
-_FIELD_RANGES = (("minute", 0, 59), ("hour", 0, 23), ("day", 1, 31), ("month", 1, 12), ("weekday", 0, 7))
+_FIELD_RANGES = (
+    ("minute", 0, 59),
+    ("hour", 0, 23),
+    ("day", 1, 31),
+    ("month", 1, 12),
+    ("weekday", 0, 7),
+)
 _VALUE_NAMES: dict[str, dict[str, int]] = {
     "month": dict(zip(_MONTHS, range(1, 13), strict=True)),
     "weekday": dict(zip(_WEEKDAYS, range(7), strict=True)),
 }
-# One item of a comma-separated field: `*`, `5`, `1-5`, `*/10`, `1-5/2`; words such as `mon` stand for numbers.
+# One item of a comma-separated field: `*`, `5`, `1-5`, `*/10`, `1-5/2`;
+# words such as `mon` stand for numbers.
 _FIELD_ITEM = r"(\*|[0-9a-z]+)(?:-([0-9a-z]+))?(?:/([0-9]+))?"
 # Between two 29ths of February there are at most 8 years.
 _MAX_DAYS_AHEAD = 366 * 9
@@ -34,7 +43,8 @@ _MAX_DAYS_AHEAD = 366 * 9
 class CronTime(Struct, frozen=True):
     """A parsed cron expression. `weekdays`: 0 is Sunday.
 
-    `matches_either_day`: the expression restricts both days and weekdays, and as in cron it is due on either of them.
+    `matches_either_day`: the expression restricts both days and weekdays,
+    and as in cron it is due on either of them.
     """
 
     text: str
@@ -70,14 +80,18 @@ class CronTime(Struct, frozen=True):
         day = until.date()
         while day >= after.date():
             if self.includes_day(day):
-                times = [due_time for due_time in self._list_times(day) if after < due_time <= until]
+                times = [
+                    due_time for due_time in self._list_times(day) if after < due_time <= until
+                ]
                 if times:
                     return times[-1]
             day -= timedelta(days=1)
         return None
 
     def to_systemd_calendars(self) -> list[str]:
-        """Return the expression as values of systemd's `OnCalendar`; the timer is due when any of them is."""
+        """Return the expression as values of systemd's `OnCalendar`;
+        the timer is due when any of them is.
+        """
         clock_times = f"{_format_values(self.hours, 24)}:{_format_values(self.minutes, 60)}:00"
         months, days = _format_values(self.months, 12), _format_values(self.days, 31)
         names = ",".join(_WEEKDAYS[each].capitalize() for each in self.weekdays)
@@ -88,7 +102,11 @@ class CronTime(Struct, frozen=True):
         return [f"{weekdays}*-{months}-{days} {clock_times}"]
 
     def _list_times(self, day: date) -> Iterator[datetime]:
-        return (datetime.combine(day, time(hour, minute)) for hour in self.hours for minute in self.minutes)
+        return (
+            datetime.combine(day, time(hour, minute))
+            for hour in self.hours
+            for minute in self.minutes
+        )
 
 
 def get_local_time() -> datetime:
@@ -111,7 +129,9 @@ def parse_cron(text: str) -> CronTime:
         raise UsageProblem(f"{text.strip()} is none of {', '.join(CRON_ALIASES)}.")
     if len(fields) != len(_FIELD_RANGES):
         count = "1 field" if len(fields) == 1 else f"{len(fields)} fields"
-        raise UsageProblem(f"{text!r} has {count}, not minute, hour, day, month and weekday: {CRON_EXAMPLE}.")
+        raise UsageProblem(
+            f"{text!r} has {count}, not minute, hour, day, month and weekday: {CRON_EXAMPLE}."
+        )
     minutes, hours, days, months, weekdays = (
         _parse_field(field, name, lowest, highest)
         for field, (name, lowest, highest) in zip(fields, _FIELD_RANGES, strict=True)
@@ -135,7 +155,9 @@ def parse_cron(text: str) -> CronTime:
 
 
 def _parse_field(field: str, name: str, lowest: int, highest: int) -> tuple[int, ...]:
-    """Return the values of a field, in ascending order. `name`: the name of the field, also in errors."""
+    """Return the values of a field, in ascending order.
+    `name`: the name of the field, also in errors.
+    """
     values: set[int] = set()
     for item in field.lower().split(","):
         match = re.fullmatch(_FIELD_ITEM, item)
@@ -151,7 +173,9 @@ def _parse_field(field: str, name: str, lowest: int, highest: int) -> tuple[int,
             if last:
                 high = _parse_value(last, name)
         if not lowest <= low <= high <= highest or step == "0" or (first == "*" and last):
-            raise UsageProblem(f"{item!r} is not a valid {name}: it goes from {lowest} to {highest}. {CRON_EXAMPLE}.")
+            raise UsageProblem(
+                f"{item!r} is not a valid {name}: it goes from {lowest} to {highest}. {CRON_EXAMPLE}."
+            )
         values.update(range(low, high + 1, int(step or 1)))
     return tuple(sorted(values))
 
@@ -167,5 +191,7 @@ def _parse_value(word: str, name: str) -> int:
 
 
 def _format_values(values: tuple[int, ...], count: int) -> str:
-    """Return values in the syntax of systemd; `count`: the number of values that a `*` stands for."""
+    """Return values in the syntax of systemd; `count`: the number of values
+    that a `*` stands for.
+    """
     return "*" if len(values) == count else ",".join(map(str, values))

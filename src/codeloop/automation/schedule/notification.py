@@ -21,7 +21,8 @@ def show_notification(title: str, text: str, environment: dict[str, str]) -> Non
         words = [each.replace("\\", "").replace('"', "'") for each in (text, title)]
         command = ["osascript", "-e", f'display notification "{words[0]}" with title "{words[1]}"']
     else:
-        # cron starts its jobs without the address of the session bus; systemd's login manager puts the bus here.
+        # cron starts its jobs without the address of the session bus;
+        # systemd's login manager puts the bus here.
         bus = Path(f"/run/user/{os.getuid()}/bus")
         if "DBUS_SESSION_BUS_ADDRESS" not in safe_environment and bus.exists():
             safe_environment["DBUS_SESSION_BUS_ADDRESS"] = f"unix:path={bus}"

@@ -38,8 +38,8 @@ def run_due_schedules(store: ScheduleStore) -> list[tuple[Schedule, ScheduledRun
 
     Return at once when another process makes runs: it will also make those that are due now.
     """
-    # The outer loop looks again after the lock is released: a timer that fired just before has left its run to this
-    # process.
+    # The outer loop looks again after the lock is released: a timer that fired just before has
+    # left its run to this process.
     ended_runs: list[tuple[Schedule, ScheduledRun]] = []
     while any(each.find_latest_due_time(get_local_time()) is not None for each in store.list_all()):
         try:
@@ -52,7 +52,9 @@ def run_due_schedules(store: ScheduleStore) -> list[tuple[Schedule, ScheduledRun
 
 
 def run_schedule(store: ScheduleStore, schedule_id: str) -> ScheduledRun:
-    """Run a schedule now, due or not; its next due time does not change. Raises CodeloopError during another run."""
+    """Run a schedule now, due or not; its next due time does not change.
+    Raises CodeloopError during another run.
+    """
     # Raises UsageProblem for an unknown id.
     store.find(schedule_id)
     try:
@@ -62,11 +64,15 @@ def run_schedule(store: ScheduleStore, schedule_id: str) -> ScheduledRun:
                 raise CodeloopError(f"{schedule_id} was removed.")
             return _run(store, schedule)
     except TimeoutError:
-        raise CodeloopError("A scheduled run is going on, and one runs at a time. Try again later.") from None
+        raise CodeloopError(
+            "A scheduled run is going on, and one runs at a time. Try again later."
+        ) from None
 
 
 def _run(store: ScheduleStore, schedule: Schedule) -> ScheduledRun:
-    """Make the run that `ScheduleStore.begin_run` has stored, store its result, and notify the user."""
+    """Make the run that `ScheduleStore.begin_run` has stored, store its result,
+    and notify the user.
+    """
     scheduled_run, start = schedule.runs[-1], time.monotonic()
     result = _run_program(schedule)
     ended_run = msgspec.structs.replace(
@@ -88,12 +94,30 @@ def _run(store: ScheduleStore, schedule: Schedule) -> ScheduledRun:
 
 
 def _run_program(schedule: Schedule) -> _RunResult:
-    """Start `codeloop run` and return its result. It is ended if it runs on after its own --timeout."""
+    """Start `codeloop run` and return its result.
+    It is ended if it runs on after its own --timeout.
+    """
     exclude_project_folders(Path(schedule.directory))
     if not Path(schedule.directory).is_dir():
         return _RunResult(is_error=True, errors=[f"The directory {schedule.directory} is gone."])
-    limits = ["--timeout", f"{schedule.timeout:g}", "--dir", schedule.directory, "--title", f"Scheduled: {schedule.id}"]
-    command = [*CODELOOP_COMMAND, "run", "--output-format", "json", *limits, *schedule.flags, "--", schedule.prompt]
+    limits = [
+        "--timeout",
+        f"{schedule.timeout:g}",
+        "--dir",
+        schedule.directory,
+        "--title",
+        f"Scheduled: {schedule.id}",
+    ]
+    command = [
+        *CODELOOP_COMMAND,
+        "run",
+        "--output-format",
+        "json",
+        *limits,
+        *schedule.flags,
+        "--",
+        schedule.prompt,
+    ]
     environment = make_safe_environment({**os.environ, **schedule.environment})
     launch = Launch(
         command,
@@ -107,7 +131,9 @@ def _run_program(schedule: Schedule) -> _RunResult:
     result = _read_result(ended.stdout)
     if ended.stop_reason:
         problem = f"It went on for longer than {schedule.timeout:g} s and was ended."
-        return msgspec.structs.replace(result or _RunResult(is_error=True), is_error=True, result="", errors=[problem])
+        return msgspec.structs.replace(
+            result or _RunResult(is_error=True), is_error=True, result="", errors=[problem]
+        )
     problem = f"It ended without a result (exit code {ended.code})."
     return result or _RunResult(is_error=True, errors=[problem])
 

@@ -1,4 +1,6 @@
-"""The file of the user's data folder that stores all schedules, with the results of their last runs."""
+"""The file of the user's data folder that stores all schedules,
+with the results of their last runs.
+"""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -20,7 +22,8 @@ RUNNING_STATE = "running"
 
 
 class ScheduledRun(Struct, frozen=True, kw_only=True):
-    """One run of a schedule. `state`: `running`, `done` or `failed`. `due` and `started`: in ms since the epoch.
+    """One run of a schedule. `state`: `running`, `done` or `failed`.
+    `due` and `started`: in ms since the epoch.
 
     `text`: the start of the answer or the error; `cost` in dollars.
     """
@@ -36,9 +39,11 @@ class ScheduledRun(Struct, frozen=True, kw_only=True):
 
 
 class Schedule(Struct, frozen=True, kw_only=True):
-    """A prompt, and the times at which it runs (`when`, a cron expression). `flags`: flags of `codeloop run`.
+    """A prompt, and the times at which it runs (`when`, a cron expression).
+    `flags`: flags of `codeloop run`.
 
-    `timeout`: the limit of a run, in seconds. `timer`: `systemd` or `cron`. `environment`: variables for its runs.
+    `timeout`: the limit of a run, in seconds. `timer`: `systemd` or `cron`.
+    `environment`: variables for its runs.
     `last_due`: the due time (ms since the epoch) up to which runs were made.
     """
 
@@ -64,12 +69,14 @@ class Schedule(Struct, frozen=True, kw_only=True):
 
 
 class ScheduleStore:
-    """Reads and changes the file with all schedules, in a folder that is removed with the last schedule."""
+    """Reads and changes the file with all schedules,
+    in a folder that is removed with the last schedule.
+    """
 
     def __init__(self, data: Path) -> None:
         self.folder = data / "schedule"
-        # The process that makes runs holds this lock for as long as they take. Changes of the file take another one, so
-        # that schedules can be added meanwhile.
+        # The process that makes runs holds this lock for as long as they take. Changes of the file
+        # take another one, so that schedules can be added meanwhile.
         self.run_lock = self.folder / "run.lock"
         self._file = self.folder / "schedules.json"
 
@@ -80,13 +87,17 @@ class ScheduleStore:
         except FileNotFoundError:
             return []
         except (OSError, *DECODE_ERRORS) as error:
-            raise CodeloopError(f"What is scheduled can't be read: {self._file}: {error}. Repair the file.") from None
+            raise CodeloopError(
+                f"What is scheduled can't be read: {self._file}: {error}. Repair the file."
+            ) from None
 
     def find(self, schedule_id: str) -> Schedule:
         """Return the schedule with this id. Raises UsageProblem."""
         schedule = next((each for each in self.list_all() if each.id == schedule_id), None)
         if schedule is None:
-            raise UsageProblem(f"Nothing is scheduled as {schedule_id}. `codeloop schedule list` shows what is.")
+            raise UsageProblem(
+                f"Nothing is scheduled as {schedule_id}. `codeloop schedule list` shows what is."
+            )
         return schedule
 
     def add(self, schedule: Schedule) -> None:
@@ -94,7 +105,9 @@ class ScheduleStore:
 
         def append_schedule(schedules: list[Schedule]) -> list[Schedule]:
             if any(each.id == schedule.id for each in schedules):
-                raise UsageProblem(f"{schedule.id} is scheduled already. Choose another --name, or remove it first.")
+                raise UsageProblem(
+                    f"{schedule.id} is scheduled already. Choose another --name, or remove it first."
+                )
             return [*schedules, schedule]
 
         create_private_folder(self.folder)
@@ -104,18 +117,27 @@ class ScheduleStore:
 
     def remove(self, schedule_id: str) -> None:
         """Remove a schedule; after the last one also the folder, unless a process makes runs."""
-        others = self._change(lambda schedules: [each for each in schedules if each.id != schedule_id])
+        others = self._change(
+            lambda schedules: [each for each in schedules if each.id != schedule_id]
+        )
         if not others:
-            # A process that makes runs has its lock in the folder; it then stays until the next removal.
-            with suppress(TimeoutError, FileNotFoundError), lock(self.run_lock, 0), lock(self.folder, 0):
+            # A process that makes runs has its lock in the folder;
+            # it then stays until the next removal.
+            with (
+                suppress(TimeoutError, FileNotFoundError),
+                lock(self.run_lock, 0),
+                lock(self.folder, 0),
+            ):
                 # Another process may have added a schedule since.
                 if not self.list_all():
                     remove_tree(self.folder)
 
     def begin_run(self, now: datetime, schedule_id: str | None = None) -> Schedule | None:
-        """Store that the first due schedule begins a run, and return that schedule; None: none is due.
+        """Store that the first due schedule begins a run, and return that schedule;
+        None: none is due.
 
-        A schedule that missed several due times is run once. `schedule_id`: begin this schedule, due or not.
+        A schedule that missed several due times is run once.
+        `schedule_id`: begin this schedule, due or not.
         """
         started: Schedule | None = None
 
@@ -131,7 +153,9 @@ class ScheduleStore:
                     due, last_due = now_ms(), each.last_due
                 else:
                     continue
-                runs = [*each.runs, ScheduledRun(due=due, started=now_ms())][-SCHEDULE_RESULTS.value :]
+                runs = [*each.runs, ScheduledRun(due=due, started=now_ms())][
+                    -SCHEDULE_RESULTS.value :
+                ]
                 started = msgspec.structs.replace(each, runs=runs, last_due=last_due)
                 return [*schedules[:position], started, *schedules[position + 1 :]]
             return schedules
@@ -163,7 +187,8 @@ class ScheduleStore:
             return True
 
     def _change(self, change: Callable[[list[Schedule]], list[Schedule]]) -> list[Schedule]:
-        """Replace the schedules by the result of `change`, under a lock, and return it. Raises CodeloopError.
+        """Replace the schedules by the result of `change`, under a lock, and return it.
+        Raises CodeloopError.
 
         Without the folder nothing is scheduled, and `change` is not called.
         """
@@ -178,6 +203,8 @@ class ScheduleStore:
                 write_atomically(self._file, msgspec.json.encode(changed), sync=True)
                 return changed
         except TimeoutError:
-            raise CodeloopError("Another process holds the list of what is scheduled. Try again.") from None
+            raise CodeloopError(
+                "Another process holds the list of what is scheduled. Try again."
+            ) from None
         except OSError as error:
             raise CodeloopError(f"What is scheduled can't be stored: {error}.") from None

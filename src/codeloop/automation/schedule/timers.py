@@ -18,11 +18,18 @@ from codeloop.schema.errors import CodeloopError
 RUN_DUE_COMMAND = (*CODELOOP_COMMAND, "schedule", "run", "--due")
 CRONTAB_MARK = "# codeloop schedule"
 CATCH_UP_MARK = f"{CRONTAB_MARK}: catches up what was missed"
-# cron forgets what was due while the machine slept, so a line of its own looks for that four times an hour. Not at
-# minute 0, when most other jobs start.
+# cron forgets what was due while the machine slept, so a line of its own looks for that four times
+# an hour. Not at minute 0, when most other jobs start.
 CATCH_UP_TIMES = "4,19,34,49 * * * *"
-# Timers start without the variables of the user's shell; without these, the command would not find the schedules.
-_FOLDER_VARIABLES = ("CODELOOP_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME")
+# Timers start without the variables of the user's shell;
+# without these, the command would not find the schedules.
+_FOLDER_VARIABLES = (
+    "CODELOOP_HOME",
+    "XDG_CONFIG_HOME",
+    "XDG_DATA_HOME",
+    "XDG_STATE_HOME",
+    "XDG_CACHE_HOME",
+)
 
 
 class Timers(Protocol):
@@ -38,16 +45,23 @@ class Timers(Protocol):
 
 
 def select_timer_environment() -> dict[str, str]:
-    """Return the variables to store with a schedule: the PATH, and the folders of codeloop's files; no API keys."""
+    """Return the variables to store with a schedule: the PATH, and the folders of codeloop's files;
+    no API keys.
+    """
     environment = make_safe_environment(os.environ)
-    return {name: environment[name] for name in ("PATH", *_FOLDER_VARIABLES) if environment.get(name)}
+    return {
+        name: environment[name] for name in ("PATH", *_FOLDER_VARIABLES) if environment.get(name)
+    }
 
 
 def choose_timer_kind() -> str:
-    """Return `systemd` if its user timers work, else `cron`. Raises CodeloopError if this machine has neither."""
+    """Return `systemd` if its user timers work, else `cron`.
+    Raises CodeloopError if this machine has neither.
+    """
     path = os.environ.get("PATH")
     if find_program("systemctl", path) is not None:
-        # "degraded" means that some unit has failed, and sets an exit code other than 0; timers work all the same.
+        # "degraded" means that some unit has failed, and sets an exit code other than 0;
+        # timers work all the same.
         answer = _run(["systemctl", "--user", "is-system-running"], must_succeed=False)
         if answer.stdout.strip() in {"running", "degraded", "starting", "initializing"}:
             return "systemd"
@@ -72,15 +86,21 @@ class SystemdTimers:
 
     def install(self, schedule: Schedule) -> None:
         """Write the units and start the timer."""
-        # Persistent: times that were missed while the machine was off run once. AccuracySec: by default systemd may
-        # start a timer up to a minute late, to wake the machine for several at once.
+        # Persistent: times that were missed while the machine was off run once. AccuracySec: by
+        # default systemd may start a timer up to a minute late,
+        # to wake the machine for several at once.
         name = f"codeloop-{schedule.id}"
         variables = "".join(
-            f"Environment={_quote_unit(f'{key}={value}')}\n" for key, value in schedule.environment.items()
+            f"Environment={_quote_unit(f'{key}={value}')}\n"
+            for key, value in schedule.environment.items()
         )
-        calendars = "".join(f"OnCalendar={each}\n" for each in parse_cron(schedule.when).to_systemd_calendars())
+        calendars = "".join(
+            f"OnCalendar={each}\n" for each in parse_cron(schedule.when).to_systemd_calendars()
+        )
         command = " ".join(map(_quote_unit, RUN_DUE_COMMAND))
-        service = f"[Unit]\nDescription=codeloop schedule {schedule.id}\n\n[Service]\nType=oneshot\n"
+        service = (
+            f"[Unit]\nDescription=codeloop schedule {schedule.id}\n\n[Service]\nType=oneshot\n"
+        )
         timer = f"[Unit]\nDescription=codeloop schedule {schedule.id}\n\n[Timer]\n{calendars}Persistent=true\n"
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
@@ -98,10 +118,12 @@ class SystemdTimers:
     def remove(self, schedule_id: str) -> None:
         """Stop the timer, and delete its units and the file with the time of its last start."""
         name = f"codeloop-{schedule_id}"
-        # Fails if the installation did not get as far as the timer; the files are removed in any case.
+        # Fails if the installation did not get as far as the timer;
+        # the files are removed in any case.
         _run(["systemctl", "--user", "disable", "--now", f"{name}.timer"], must_succeed=False)
         data = os.environ.get("XDG_DATA_HOME") or str(Path.home() / ".local" / "share")
-        # systemd keeps the last start of a persistent timer in a file; a later schedule of this name would inherit it.
+        # systemd keeps the last start of a persistent timer in a file;
+        # a later schedule of this name would inherit it.
         stamp = Path(data) / "systemd" / "timers" / f"stamp-{name}.timer"
         for path in (self._folder / f"{name}.timer", self._folder / f"{name}.service", stamp):
             path.unlink(missing_ok=True)
@@ -109,7 +131,9 @@ class SystemdTimers:
 
 
 class CrontabTimers:
-    """Timers of cron: a marked line for each schedule, and one line for missed runs. Other lines stay as they are."""
+    """Timers of cron: a marked line for each schedule, and one line for missed runs.
+    Other lines stay as they are.
+    """
 
     def install(self, schedule: Schedule) -> None:
         """Add the schedule's line, and the line for missed runs."""
@@ -122,7 +146,9 @@ class CrontabTimers:
 
     def remove(self, schedule_id: str) -> None:
         """Remove the schedule's line, and after the last schedule the line for missed runs."""
-        lines = [line for line in self._read() if not line.endswith(f"{CRONTAB_MARK} {schedule_id}")]
+        lines = [
+            line for line in self._read() if not line.endswith(f"{CRONTAB_MARK} {schedule_id}")
+        ]
         if not any(f" {CRONTAB_MARK} " in line for line in lines):
             lines = [line for line in lines if not line.endswith(CATCH_UP_MARK)]
         self._write(lines)
@@ -145,7 +171,9 @@ class CrontabTimers:
 def _make_cron_command(schedule: Schedule) -> str:
     """Return the command of a schedule's crontab line."""
     variables = [
-        f"{name}={shlex.quote(value)}" for name, value in schedule.environment.items() if name in _FOLDER_VARIABLES
+        f"{name}={shlex.quote(value)}"
+        for name, value in schedule.environment.items()
+        if name in _FOLDER_VARIABLES
     ]
     # cron mails output to the user, and ends a command at a `%` that is not escaped.
     line = " ".join([*variables, *map(shlex.quote, RUN_DUE_COMMAND), ">/dev/null", "2>&1"])
@@ -155,15 +183,19 @@ def _make_cron_command(schedule: Schedule) -> str:
 def _quote_unit(word: str) -> str:
     """Quote a variable or a word of RUN_DUE_COMMAND for a unit file.
 
-    systemd expands `%h` within quotes, too, so that is escaped. `$` stays: it expands variables in the arguments of a
-    command alone, which have none here.
+    systemd expands `%h` within quotes, too, so that is escaped. `$` stays: it expands variables in
+    the arguments of a command alone, which have none here.
     """
     quoted = word.replace("\\", r"\\").replace('"', r"\"").replace("%", "%%")
     return f'"{quoted}"'
 
 
-def _run(command: list[str], *, stdin: str = "", must_succeed: bool = True) -> subprocess.CompletedProcess[str]:
-    """Run a program of the system. Raises CodeloopError; for an exit code other than 0 only if `must_succeed`."""
+def _run(
+    command: list[str], *, stdin: str = "", must_succeed: bool = True
+) -> subprocess.CompletedProcess[str]:
+    """Run a program of the system. Raises CodeloopError;
+    for an exit code other than 0 only if `must_succeed`.
+    """
     environment = make_safe_environment(os.environ)
     program = find_program(command[0], environment["PATH"])
     if program is None:
@@ -183,5 +215,7 @@ def _run(command: list[str], *, stdin: str = "", must_succeed: bool = True) -> s
     except subprocess.TimeoutExpired:
         raise CodeloopError(f"{' '.join(command)} did not answer. Try again.") from None
     if must_succeed and process.returncode != 0:
-        raise CodeloopError(f"{' '.join(command)} failed: {process.stderr.strip() or process.returncode}.")
+        raise CodeloopError(
+            f"{' '.join(command)} failed: {process.stderr.strip() or process.returncode}."
+        )
     return process

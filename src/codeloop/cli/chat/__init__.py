@@ -1,1 +1,3 @@
-"""The conversation line by line (`codeloop --plain`): its terminal, its session and its slash commands."""
+"""The conversation line by line (`codeloop --plain`): its terminal,
+its session and its slash commands.
+"""

@@ -1,7 +1,8 @@
 """`LineConversation`: runs `codeloop --plain` and `attach --plain` from the first line to the last.
 
-A turn is followed, answered and summed up as in `run`. In addition, a conversation queues lines that are typed during a
-turn, and keeps its session open between turns, while other clients may work in it, too.
+A turn is followed, answered and summed up as in `run`. In addition, a conversation queues lines
+that are typed during a turn, and keeps its session open between turns,
+while other clients may work in it, too.
 """
 
 import asyncio
@@ -15,7 +16,13 @@ from codeloop.cli.chat.open_session import OpenSession, SendCall
 from codeloop.cli.options import Options
 from codeloop.cli.output.style import TextStyle
 from codeloop.cli.questions.answerer import Answerer
-from codeloop.cli.target.selection import check_agent, check_model, choose_session, prepare_session, resolve_model
+from codeloop.cli.target.selection import (
+    check_agent,
+    check_model,
+    choose_session,
+    prepare_session,
+    resolve_model,
+)
 from codeloop.client.client import ServerLost
 from codeloop.client.target import Target
 from codeloop.schema.api.session_messages import SESSION_MESSAGES, ListMessages
@@ -29,7 +36,8 @@ from codeloop.schema.wire import replace
 class LineConversation:
     """Takes lines from a terminal or a pipe until the end, and shows what happens in the session.
 
-    `options`: the options of the next prompt and the next session. `client`: the client of the session's directory.
+    `options`: the options of the next prompt and the next session.
+    `client`: the client of the session's directory.
     """
 
     def __init__(self, target: Target, options: Options, terminal: LineTerminal) -> None:
@@ -60,16 +68,22 @@ class LineConversation:
     def agent(self) -> str | None:
         """The agent of the next prompts; None: the session's.
 
-        What the user chose, with `--agent` or here, ends when the session goes on with another agent.
+        What the user chose, with `--agent` or here,
+        ends when the session goes on with another agent.
         """
-        if self._open_session is not None and self._open_session.agent_changes != self._agent_changes:
+        if (
+            self._open_session is not None
+            and self._open_session.agent_changes != self._agent_changes
+        ):
             return self._open_session.session.agent
         return self.options.agent
 
     def choose_agent(self, name: str) -> None:
         """Use an agent for the next prompts."""
         self.options = replace(self.options, agent=name)
-        self._agent_changes = self._open_session.agent_changes if self._open_session is not None else 0
+        self._agent_changes = (
+            self._open_session.agent_changes if self._open_session is not None else 0
+        )
 
     @property
     def is_busy(self) -> bool:
@@ -83,12 +97,15 @@ class LineConversation:
         return f"{self.options.attach}  {directory}" if self.options.attach else directory
 
     async def run(self, take_line: Callable[["LineConversation", str], Awaitable[None]]) -> int:
-        """Call `take_line` with each line until the input ends or the user leaves; return the exit code.
+        """Call `take_line` with each line until the input ends or the user leaves;
+        return the exit code.
 
         Raises CodeloopError if the conversation can't begin.
         """
         session = await choose_session(self._target, self.options)
-        client = self._target.client if session is None else self._target.get_session_client(session)
+        client = (
+            self._target.client if session is None else self._target.get_session_client(session)
+        )
         await check_agent(client, self.options.agent)
         self.options = replace(self.options, model=await resolve_model(client, self.options.model))
         await check_model(client, self.options.model)
@@ -97,7 +114,9 @@ class LineConversation:
         # Only Ctrl-C can mean the turn alone; SIGTERM and SIGHUP end the conversation.
         loop = asyncio.get_running_loop()
         for number in list_end_signals():
-            loop.add_signal_handler(number, self._interrupt if number == signal.SIGINT else self.leave)
+            loop.add_signal_handler(
+                number, self._interrupt if number == signal.SIGINT else self.leave
+            )
         self._terminal.lines.start_reading()
         try:
             await self._show_start(session)
@@ -109,7 +128,8 @@ class LineConversation:
                 except CodeloopError as error:
                     self._show_failure(error)
                 self._refresh_prompt()
-                # In a pipe, a line is answered before the next one is taken; at a terminal, prompts are queued.
+                # In a pipe, a line is answered before the next one is taken;
+                # at a terminal, prompts are queued.
                 if not self.is_attended:
                     await self._idle.wait()
         finally:
@@ -118,7 +138,9 @@ class LineConversation:
 
     async def _show_start(self, session: Session | None) -> None:
         if self._target.connection is not None:
-            self._target.connection.on_report = lambda text: self.show_text(f"codeloop: {text}", "yellow")
+            self._target.connection.on_report = lambda text: self.show_text(
+                f"codeloop: {text}", "yellow"
+            )
         for note in self._target.notes:
             self.show_text(note, "yellow")
         if self.is_attended:
@@ -135,7 +157,9 @@ class LineConversation:
         self._terminal.show_text(text, style)
 
     async def switch_session(self, session: Session | None, directory: str | None = None) -> None:
-        """Continue with a session; None: with a new one, which the next prompt creates, maybe in another directory."""
+        """Continue with a session; None: with a new one, which the next prompt creates,
+        maybe in another directory.
+        """
         if directory is not None:
             self.client = self._target.get_directory_client(directory)
         if self._open_session is not None:
@@ -144,7 +168,9 @@ class LineConversation:
         if session is not None:
             client = self._target.get_session_client(session)
             list_messages = ListMessages(session_id=session.id, limit=ATTACH_SHOWN.value)
-            await self._terminal.show_transcript(session, await client.call(SESSION_MESSAGES, list_messages))
+            await self._terminal.show_transcript(
+                session, await client.call(SESSION_MESSAGES, list_messages)
+            )
             await self._follow(session)
 
     async def load_session(self) -> Session:
@@ -153,12 +179,17 @@ class LineConversation:
             raise UsageProblem("There is no session yet; it starts with the first prompt.")
         return await self.client.call(SESSION_GET, SessionId(session_id=self.session.id))
 
-    async def send(self, send_call: SendCall, text: str = "", message_id: str | None = None) -> None:
+    async def send(
+        self, send_call: SendCall, text: str = "", message_id: str | None = None
+    ) -> None:
         """Make a call that returns when a turn ends; the session is created first if there is none.
 
-        `text`: the prompt, which may have to wait. `message_id`: the id under which the prompt will be stored.
+        `text`: the prompt, which may have to wait. `message_id`: the id under which
+        the prompt will be stored.
         """
-        open_session = self._open_session or await self._follow(await prepare_session(self.client, self.options, None))
+        open_session = self._open_session or await self._follow(
+            await prepare_session(self.client, self.options, None)
+        )
         is_offline = self._target.connection is not None and self._target.connection.is_down
         if text and (is_offline or self.is_busy):
             self.show_text("  sent as soon as the server is back" if is_offline else "  queued")
@@ -171,7 +202,9 @@ class LineConversation:
         self._idle.set()
 
     def _interrupt(self) -> None:
-        """Handle Ctrl-C: drop the lines that wait and stop the turn; the second time, end the conversation."""
+        """Handle Ctrl-C: drop the lines that wait and stop the turn;
+        the second time, end the conversation.
+        """
         if not self.is_attended:
             self._exit_code = exit_codes.INTERRUPTED
             self._terminal.lines.end_input()
@@ -212,10 +245,11 @@ class LineConversation:
         return f"Resume with: {program} --session {session.id}"
 
     def _show_failure(self, error: BaseException, *, is_end: bool = False) -> None:
-        """Show an error, unless the conversation is over; without a user it also sets the exit code.
+        """Show an error, unless the conversation is over;
+        without a user it also sets the exit code.
 
-        `is_end`: the conversation ends by it. Then, as when the server is lost, a pipe gets the hint how to resume; a
-        terminal gets it from `_stop`.
+        `is_end`: the conversation ends by it. Then, as when the server is lost, a pipe gets the
+        hint how to resume; a terminal gets it from `_stop`.
         """
         if self._is_over or (self._is_lost and isinstance(error, ServerLost)):
             return
@@ -247,7 +281,9 @@ class LineConversation:
     async def _stop(self) -> None:
         turn_note = ""
         if self.is_busy:
-            turn_note = "The turn goes on there. " if self.options.attach else "The turn was stopped. "
+            turn_note = (
+                "The turn goes on there. " if self.options.attach else "The turn was stopped. "
+            )
         self._terminal.lines.stop_reading()
         self._terminal.set_ready(is_ready=False)
         if self._open_session is not None:

@@ -1,4 +1,6 @@
-"""`LineTerminal`: the terminal, or the pipes, of a conversation line by line. It prints above the prompt."""
+"""`LineTerminal`: the terminal, or the pipes, of a conversation line by line.
+It prints above the prompt.
+"""
 
 import asyncio
 import os
@@ -16,7 +18,8 @@ from codeloop.kit.text.terminal_text import escape_controls
 from codeloop.schema.api.session_inputs import MessageWithParts
 from codeloop.schema.message import Session
 
-# A line that comes within so many seconds after another one belongs to the same paste: nobody types so fast.
+# A line that comes within so many seconds after another one belongs to the same
+# paste: nobody types so fast.
 _PASTE_GAP = 0.005
 # Seconds without input after which a paste is over: a paste over a network comes in pieces.
 _PASTE_PAUSE = 0.2
@@ -25,7 +28,8 @@ _READ_BYTES = 65_536
 
 
 class _TypedLines:
-    """Reads stdin and keeps the lines that were not taken yet; None in the queue marks the end of the input.
+    """Reads stdin and keeps the lines that were not taken yet;
+    None in the queue marks the end of the input.
 
     `on_enter`: called when a line arrives. `joins_pastes`: lines of one paste become one text.
     """
@@ -76,7 +80,11 @@ class _TypedLines:
             self._line_arrived.clear()
             await self._line_arrived.wait()
         # The mark of the end stays, for every later call.
-        return self._waiting_lines[0] if self._waiting_lines[0] is None else self._waiting_lines.popleft()
+        return (
+            self._waiting_lines[0]
+            if self._waiting_lines[0] is None
+            else self._waiting_lines.popleft()
+        )
 
     async def take_answer(self) -> str | None:
         """Return the next line as an answer; None once the input has ended."""
@@ -106,7 +114,9 @@ class _TypedLines:
         return None if self._answer is None or self._answer.done() else self._answer
 
     def _read(self, descriptor: int) -> bool:
-        """Read the bytes that are there, and add their lines; return False at the end of the input."""
+        """Read the bytes that are there, and add their lines;
+        return False at the end of the input.
+        """
         try:
             data = os.read(descriptor, _READ_BYTES)
         except OSError:
@@ -147,13 +157,16 @@ PROMPT_TEXT = "> "
 
 
 class LineTerminal:
-    """Shows answers and notes, with the prompt or a question below them; it is the prompter of a conversation.
+    """Shows answers and notes, with the prompt or a question below them;
+    it is the prompter of a conversation.
 
-    `is_attended`: a user sits at a terminal and can be asked. Then `answers` and `notes` are one output, because they
-    share its last line.
+    `is_attended`: a user sits at a terminal and can be asked. Then `answers` and `notes` are one
+    output, because they share its last line.
     """
 
-    def __init__(self, answers: OutputStream, notes: OutputStream, *, is_attended: bool, thinking: bool) -> None:
+    def __init__(
+        self, answers: OutputStream, notes: OutputStream, *, is_attended: bool, thinking: bool
+    ) -> None:
         self.lines = _TypedLines(notes.end_prompt, joins_pastes=is_attended)
         self.is_attended = is_attended
         self._answers = answers
@@ -170,7 +183,11 @@ class LineTerminal:
     def show_text(self, text: str, style: TextStyle = "dim") -> None:
         """Show lines above the prompt, with control characters escaped."""
         painted_text = paint(escape_controls(text), style, colour=has_colour(self._notes.stream))
-        self.write_above(lambda: self._notes.write(("" if self._notes.is_at_start else "\n") + painted_text + "\n"))
+        self.write_above(
+            lambda: self._notes.write(
+                ("" if self._notes.is_at_start else "\n") + painted_text + "\n"
+            )
+        )
 
     async def show_transcript(self, session: Session, messages: list[MessageWithParts]) -> None:
         """Show a session's last messages at a terminal."""
@@ -185,7 +202,9 @@ class LineTerminal:
         self._show_bottom()
 
     def write_above(self, draw: DrawCallback, *, is_urgent: bool = True) -> None:
-        """Write above the prompt or the question; what is not urgent waits until the question is answered."""
+        """Write above the prompt or the question; what is not urgent waits until
+        the question is answered.
+        """
         if self._question and not is_urgent:
             self._postponed_draws.append(draw)
             return
@@ -210,7 +229,9 @@ class LineTerminal:
                 self._postponed_draws.pop(0)()
 
     def queue_command(self, line: str) -> bool:
-        """Queue a command that was typed in the place of an answer, so that it runs after the question."""
+        """Queue a command that was typed in the place of an answer,
+        so that it runs after the question.
+        """
         self.lines.put(line)
         return True
 

@@ -1,4 +1,6 @@
-"""`OpenSession`: the session of a conversation, which is followed and shown until another one is opened."""
+"""`OpenSession`: the session of a conversation,
+which is followed and shown until another one is opened.
+"""
 
 import asyncio
 import time
@@ -23,16 +25,19 @@ from codeloop.schema.message import AssistantMessage, Session, UserMessage
 from codeloop.schema.part import FilePart, TextPart
 
 SendCall = Callable[[Client, str], Coroutine[Any, Any, object]]
-"""Sends a prompt or a command to the session of an id, and returns the answer when the turn ends."""
+"""Sends a prompt or a command to the session of an id,
+and returns the answer when the turn ends.
+"""
 ErrorCallback = Callable[[BaseException], object]
 
 
 class OpenSession:
-    """Shows the events of a session, whoever caused them, and the sums of each turn, until `stop` is called.
+    """Shows the events of a session, whoever caused them, and the sums of each turn,
+    until `stop` is called.
 
-    `on_failure`: called with the error of a call, such as those of `send` and `abort`. `on_loss`: called with the error
-    that ended the following. `on_change`: called when the session starts or stops working, with the exit code of the
-    turn that has ended, else 0.
+    `on_failure`: called with the error of a call, such as those of `send` and `abort`. `on_loss`:
+    called with the error that ended the following. `on_change`: called when the session starts or
+    stops working, with the exit code of the turn that has ended, else 0.
     """
 
     def __init__(
@@ -53,7 +58,9 @@ class OpenSession:
         self._prompts = _PromptDisplay(session, terminal.show_text)
         self._view = terminal.make_view()
         callbacks = FollowCallbacks(
-            on_failure=lambda error: terminal.show_text(f"The question could not be answered: {error}", "red"),
+            on_failure=lambda error: terminal.show_text(
+                f"The question could not be answered: {error}", "red"
+            ),
             on_loss=on_loss,
             on_event=self._prompts.handle_event,
             on_change=self._handle_change,
@@ -92,11 +99,14 @@ class OpenSession:
         await cancel_all([*self._turn_tasks, *self._background_tasks])
         await self._follower.stop()
 
-    async def send(self, send_call: SendCall, text: str = "", message_id: str | None = None) -> None:
+    async def send(
+        self, send_call: SendCall, text: str = "", message_id: str | None = None
+    ) -> None:
         """Start a call that returns when a turn ends.
 
-        `text`: the prompt, which is shown when its turn comes after waiting. `message_id`: the id under which the
-        prompt will be stored; then this returns once it is stored, so that the next prompt comes after it.
+        `text`: the prompt, which is shown when its turn comes after waiting. `message_id`: the id
+        under which the prompt will be stored; then this returns once it is stored,
+        so that the next prompt comes after it.
         """
         if not self.is_busy:
             self._answer, self._follower.tally = None, Tally(self.session)
@@ -112,9 +122,13 @@ class OpenSession:
 
     def abort(self) -> None:
         """Ask the server to end the turn that runs."""
-        self._start_task(self.client.call(ABORT, SessionId(session_id=self.session.id)), self._background_tasks)
+        self._start_task(
+            self.client.call(ABORT, SessionId(session_id=self.session.id)), self._background_tasks
+        )
 
-    def _start_task(self, call: Coroutine[Any, Any, Any], group: set[asyncio.Task[Any]]) -> asyncio.Task[Any]:
+    def _start_task(
+        self, call: Coroutine[Any, Any, Any], group: set[asyncio.Task[Any]]
+    ) -> asyncio.Task[Any]:
         task = asyncio.create_task(call)
         group.add(task)
         task.add_done_callback(lambda task: self._handle_result(task, group))
@@ -127,13 +141,16 @@ class OpenSession:
             return
         if task.exception() is None and isinstance(task.result(), MessageWithParts):
             self._answer = task.result()
-        # The event that ends the turn may be lost with the connection; without a check the prompt would never return.
+        # The event that ends the turn may be lost with the connection;
+        # without a check the prompt would never return.
         if not self._turn_tasks and self._follower.is_running:
             self._start_task(self._follower.confirm_end(), self._background_tasks)
         self._handle_change()
 
     def _handle_change(self) -> None:
-        """Sum up a turn that is over, and report that the session has started or stopped working."""
+        """Sum up a turn that is over, and report that the session has started
+        or stopped working.
+        """
         code = exit_codes.DONE
         if self.is_busy:
             self._start_time = self._start_time or time.monotonic()
@@ -147,7 +164,9 @@ class OpenSession:
         if ending.reason == "aborted" or ending.message == self._prompts.error:
             ending = ending._replace(message="")
         seconds = time.monotonic() - self._start_time if self._start_time is not None else 0.0
-        outcome = self._follower.tally.make_outcome(ending, session_id=self.session.id, seconds=seconds)
+        outcome = self._follower.tally.make_outcome(
+            ending, session_id=self.session.id, seconds=seconds
+        )
         self._follower.tally = Tally(self.session)
         # The next turn begins anew.
         self._answer, self._start_time = None, None
@@ -157,9 +176,11 @@ class OpenSession:
 
 
 class _PromptDisplay:
-    """Shows queued prompts when their turn comes, prompts of other clients, and errors of the session.
+    """Shows queued prompts when their turn comes, prompts of other clients,
+    and errors of the session.
 
-    `session`: the session as last seen. `error`: the error of the present turn that was shown; "": none.
+    `session`: the session as last seen. `error`: the error of the present turn that was shown;
+    "": none.
     """
 
     def __init__(self, session: Session, show_text: Callable[[str, TextStyle], object]) -> None:
@@ -176,7 +197,8 @@ class _PromptDisplay:
     def expect(self, message_id: str, text: str) -> asyncio.Future[None]:
         """Return a future that is done when the prompt of this id is stored.
 
-        `text`: the text to show when its turn comes; "": the user has just typed it, and it is not shown again.
+        `text`: the text to show when its turn comes; "": the user has just typed it,
+        and it is not shown again.
         """
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._stored_futures[message_id] = future
@@ -190,7 +212,9 @@ class _PromptDisplay:
                 self.agent_changes += p.info.agent != self.session.agent
                 self.session = p.info
             case SessionDeleted():
-                self._show_text(f"The session {self.session.id} was deleted. /new starts another one.", "yellow")
+                self._show_text(
+                    f"The session {self.session.id} was deleted. /new starts another one.", "yellow"
+                )
             case MessageUpdated(properties=p) if isinstance(p.info, UserMessage):
                 future = self._stored_futures.pop(p.info.id, None)
                 if future is not None and not future.done():

@@ -1,6 +1,8 @@
-"""The slash commands of a conversation line by line that report something: status, cost, context and so on.
+"""The slash commands of a conversation line by line that report something: status, cost,
+context and so on.
 
-Each is called with the conversation and the words after the command's name; `slash_commands.py` has the table.
+Each is called with the conversation and the words after the command's name;
+`slash_commands.py` has the table.
 """
 
 from codeloop.cli.chat.conversation import LineConversation
@@ -27,7 +29,9 @@ TITLE_CHARS = 70
 
 async def show_memory(chat: LineConversation, _words: str) -> None:
     """Show the notes that the project remembers."""
-    chat.show_text("\n".join(format_memory_report(await chat.client.call(MEMORY_LIST, NoArguments()))))
+    chat.show_text(
+        "\n".join(format_memory_report(await chat.client.call(MEMORY_LIST, NoArguments())))
+    )
 
 
 async def list_sessions(chat: LineConversation, _words: str) -> None:
@@ -65,13 +69,17 @@ async def show_status(chat: LineConversation, _words: str) -> None:
 
 async def show_context(chat: LineConversation, _words: str) -> None:
     """Show what fills the window of the model."""
-    session_context = await chat.client.call(SESSION_CONTEXT, SessionId(session_id=(await chat.load_session()).id))
+    session_context = await chat.client.call(
+        SESSION_CONTEXT, SessionId(session_id=(await chat.load_session()).id)
+    )
     chat.show_text("\n".join(format_context_report(session_context)))
 
 
 async def show_cost(chat: LineConversation, _words: str) -> None:
     """Show what the session has used, by model."""
-    session_cost = await chat.client.call(SESSION_COST, SessionId(session_id=(await chat.load_session()).id))
+    session_cost = await chat.client.call(
+        SESSION_COST, SessionId(session_id=(await chat.load_session()).id)
+    )
     chat.show_text("\n".join(format_cost_report(session_cost)))
 
 
@@ -88,9 +96,15 @@ async def find_text(chat: LineConversation, words: str) -> None:
     """Show where the conversation contains the words."""
     if not words:
         raise UsageProblem("Name the text: /find TEXT.")
-    result = await chat.client.call(SESSION_FIND, FindInSession(session_id=(await chat.load_session()).id, query=words))
+    result = await chat.client.call(
+        SESSION_FIND, FindInSession(session_id=(await chat.load_session()).id, query=words)
+    )
     rows = [
         f"  {format_time(hit.created)}  {hit.tool or hit.kind:10} {one_line(hit.text, TITLE_CHARS * 2)}"
         for hit in result.found[-ATTACH_LISTED.value :]
     ]
-    chat.show_text("\n".join([*rows, f"{len(result.found)} found" + ("" if result.complete else ", and maybe more")]))
+    chat.show_text(
+        "\n".join(
+            [*rows, f"{len(result.found)} found" + ("" if result.complete else ", and maybe more")]
+        )
+    )

@@ -18,7 +18,13 @@ from codeloop.cli.chat.report_commands import (
     show_status,
 )
 from codeloop.cli.run.send import OutgoingMessage, send_message
-from codeloop.cli.target.selection import check_agent, check_model, find_session, parse_model, set_profile
+from codeloop.cli.target.selection import (
+    check_agent,
+    check_model,
+    find_session,
+    parse_model,
+    set_profile,
+)
 from codeloop.client.client import Client
 from codeloop.client.mentions import find_mentions
 from codeloop.client.slash.commands import COMMANDS_BY_ANY_NAME, COMMANDS_BY_NAME, suggest_commands
@@ -36,7 +42,14 @@ from codeloop.kit.text.suggest import find_similar, format_suggestion
 from codeloop.kit.text.terminal_text import one_line
 from codeloop.schema.api.agents import COMMAND_LIST
 from codeloop.schema.api.answers import PERMISSION_REVOKE, PERMISSION_RULES
-from codeloop.schema.api.mcp import MCP_AUTH_CALLBACK, MCP_AUTH_START, MCP_STATUS, McpAuthCode, McpName, MCPStatus
+from codeloop.schema.api.mcp import (
+    MCP_AUTH_CALLBACK,
+    MCP_AUTH_START,
+    MCP_STATUS,
+    McpAuthCode,
+    McpName,
+    MCPStatus,
+)
 from codeloop.schema.api.session_inputs import (
     SESSION_SHELL,
     SUMMARIZE,
@@ -46,22 +59,36 @@ from codeloop.schema.api.session_inputs import (
     Summarize,
     TextPartInput,
 )
-from codeloop.schema.api.session_messages import MESSAGE_DELETE, PART_UPDATE, SESSION_QUEUED, MessageId, UpdatePart
+from codeloop.schema.api.session_messages import (
+    MESSAGE_DELETE,
+    PART_UPDATE,
+    SESSION_QUEUED,
+    MessageId,
+    UpdatePart,
+)
 from codeloop.schema.api.session_requests import SessionId
 from codeloop.schema.errors import UsageProblem
 from codeloop.schema.ids import new_id
 from codeloop.schema.operation import NoArguments
 from codeloop.schema.part import TextPart
-from codeloop.schema.permission import PROFILE_KEY, PROFILES, PermissionQuery, RevokeGrant, parse_profile
+from codeloop.schema.permission import (
+    PROFILE_KEY,
+    PROFILES,
+    PermissionQuery,
+    RevokeGrant,
+    parse_profile,
+)
 from codeloop.schema.wire import replace
 
 BUSY_MESSAGE = "A turn is running: answer its question first, or end it with Ctrl-C; then commands of your own can run."
 
 
 class LineCommand(Struct, frozen=True):
-    """A slash command of a conversation line by line; `run` is called with the words after the command's name.
+    """A slash command of a conversation line by line;
+    `run` is called with the words after the command's name.
 
-    `arguments`, `text`: the arguments and the help text where they differ from the terminal UI's command of that name.
+    `arguments`, `text`: the arguments and the help text where they differ from the terminal
+    UI's command of that name.
     """
 
     run: Callable[[LineConversation, str], Awaitable[None]]
@@ -79,8 +106,14 @@ async def run_line(chat: LineConversation, line: str) -> None:
         if chat.is_busy:
             raise UsageProblem(BUSY_MESSAGE)
         # The session may not be created yet; its id is filled in when the command is sent.
-        shell = RunShell(session_id="", command=command, agent=agent, model=parse_model(chat.options.model))
-        await chat.send(lambda client, session_id: client.call(SESSION_SHELL, replace(shell, session_id=session_id)))
+        shell = RunShell(
+            session_id="", command=command, agent=agent, model=parse_model(chat.options.model)
+        )
+        await chat.send(
+            lambda client, session_id: client.call(
+                SESSION_SHELL, replace(shell, session_id=session_id)
+            )
+        )
     elif line.strip():
         await _send_prompt(chat, line)
 
@@ -94,7 +127,9 @@ async def _send_message(chat: LineConversation, text: str, message: OutgoingMess
     """Send a message; `text`: the line that was typed, to show it when its turn comes."""
     message_id, options = new_id("msg"), replace(chat.options, agent=chat.agent)
     await chat.send(
-        lambda client, session_id: send_message(client, session_id, message_id, options, message), text, message_id
+        lambda client, session_id: send_message(client, session_id, message_id, options, message),
+        text,
+        message_id,
     )
 
 
@@ -111,14 +146,20 @@ async def _run_slash_command(chat: LineConversation, name: str, words: str) -> N
     command_name = ui_command.name if ui_command is not None and name not in LINE_COMMANDS else name
     if (line_command := LINE_COMMANDS.get(command_name)) is not None:
         if words and not _describe_arguments(command_name, line_command):
-            raise UsageProblem(f"/{name} takes no words. To say this to the model, put a space first.")
+            raise UsageProblem(
+                f"/{name} takes no words. To say this to the model, put a space first."
+            )
         await line_command.run(chat, words)
         return
     commands = [command.name for command in await chat.client.call(COMMAND_LIST, NoArguments())]
     if name not in commands and ui_command is not None:
-        raise UsageProblem(f"/{name} ({ui_command.title}) needs the terminal UI: start codeloop without --plain.")
+        raise UsageProblem(
+            f"/{name} ({ui_command.title}) needs the terminal UI: start codeloop without --plain."
+        )
     if name not in commands:
-        suggestion = format_suggestion(f"/{command}" for command in suggest_commands(name, [*LINE_COMMANDS, *commands]))
+        suggestion = format_suggestion(
+            f"/{command}" for command in suggest_commands(name, [*LINE_COMMANDS, *commands])
+        )
         raise UsageProblem(
             f"Unknown command: /{name}.{suggestion} /help lists them. To send it as a prompt, put a space first."
         )
@@ -132,10 +173,16 @@ def _describe_arguments(name: str, command: LineCommand) -> str:
 
 async def _show_help(chat: LineConversation, _words: str) -> None:
     rows = [
-        (f"/{name} {_describe_arguments(name, command)}".rstrip(), command.text or COMMANDS_BY_NAME[name].title)
+        (
+            f"/{name} {_describe_arguments(name, command)}".rstrip(),
+            command.text or COMMANDS_BY_NAME[name].title,
+        )
         for name, command in LINE_COMMANDS.items()
     ]
-    rows += [("!COMMAND", "run a shell command that the model sees"), ("@FILE", "in a prompt: attach a file")]
+    rows += [
+        ("!COMMAND", "run a shell command that the model sees"),
+        ("@FILE", "in a prompt: attach a file"),
+    ]
     commands = await chat.client.call(COMMAND_LIST, NoArguments())
     rows += [
         (f"/{command.name}", command.description or command.source or "")
@@ -146,9 +193,14 @@ async def _show_help(chat: LineConversation, _words: str) -> None:
     # Two spaces before the name and two after it, and the last column stays free.
     text_width = max(shutil.get_terminal_size().columns - name_width - 5, 20)
     chat.show_text(
-        "\n".join(f"  {name.ljust(name_width)}  {one_line(text, text_width)}".rstrip() for name, text in rows)
+        "\n".join(
+            f"  {name.ljust(name_width)}  {one_line(text, text_width)}".rstrip()
+            for name, text in rows
+        )
     )
-    chat.show_text("Ctrl-C stops the turn, twice it leaves; Ctrl-D leaves. Prompts typed during a turn are queued.")
+    chat.show_text(
+        "Ctrl-C stops the turn, twice it leaves; Ctrl-D leaves. Prompts typed during a turn are queued."
+    )
 
 
 async def _start_new(chat: LineConversation, words: str) -> None:
@@ -167,7 +219,9 @@ async def _switch_session(chat: LineConversation, words: str) -> None:
 
 async def _choose_agent(chat: LineConversation, words: str) -> None:
     if not words:
-        raise UsageProblem("Name one: /agent NAME. /status shows which one answers, `codeloop agent list` lists them.")
+        raise UsageProblem(
+            "Name one: /agent NAME. /status shows which one answers, `codeloop agent list` lists them."
+        )
     await check_agent(chat.client, words)
     chat.choose_agent(words)
     chat.show_text(f"The next prompts use agent {words}.")
@@ -186,7 +240,9 @@ async def _choose_model(chat: LineConversation, words: str) -> None:
 async def _choose_profile(chat: LineConversation, words: str) -> None:
     if not words:
         session = await chat.load_session() if chat.session is not None else None
-        current = parse_profile((session.metadata or {}).get(PROFILE_KEY) if session else chat.options.profile)
+        current = parse_profile(
+            (session.metadata or {}).get(PROFILE_KEY) if session else chat.options.profile
+        )
         chat.show_text(f"profile {current or 'as configured'}; there are {', '.join(PROFILES)}")
         return
     profile = parse_profile(words)
@@ -212,7 +268,9 @@ async def _redo_turn(chat: LineConversation, _words: str) -> None:
 async def _change_last_turn(chat: LineConversation, change: Callable[..., Awaitable[int]]) -> None:
     """Undo or redo the last turn. `change`: `undo_last` or `redo_last`."""
     warn = partial(chat.show_text, style="red")
-    await change(chat.client, await chat.load_session(), dry_run=False, say=chat.show_text, warn=warn)
+    await change(
+        chat.client, await chat.load_session(), dry_run=False, say=chat.show_text, warn=warn
+    )
 
 
 async def _summarize_session(chat: LineConversation, _words: str) -> None:
@@ -222,7 +280,9 @@ async def _summarize_session(chat: LineConversation, _words: str) -> None:
     provider_id, model_id = session.model.provider_id, session.model.id
 
     async def send(client: Client, session_id: str) -> None:
-        await client.call(SUMMARIZE, Summarize(session_id=session_id, provider_id=provider_id, model_id=model_id))
+        await client.call(
+            SUMMARIZE, Summarize(session_id=session_id, provider_id=provider_id, model_id=model_id)
+        )
 
     await chat.send(send)
 
@@ -231,12 +291,19 @@ async def _edit_queue(chat: LineConversation, words: str) -> None:
     session = await chat.load_session()
     waiting = await chat.client.call(SESSION_QUEUED, SessionId(session_id=session.id))
     if not words:
-        lines = (f"  {position} {one_line(_join_text(each), TITLE_CHARS)}" for position, each in enumerate(waiting, 1))
+        lines = (
+            f"  {position} {one_line(_join_text(each), TITLE_CHARS)}"
+            for position, each in enumerate(waiting, 1)
+        )
         chat.show_text("\n".join(lines) or "No prompts are queued.")
         return
     action, _, arguments = words.partition(" ")
     number, _, text = arguments.strip().partition(" ")
-    if action not in {"edit", "cancel"} or not number.isdecimal() or (action == "edit" and not text.strip()):
+    if (
+        action not in {"edit", "cancel"}
+        or not number.isdecimal()
+        or (action == "edit" and not text.strip())
+    ):
         raise UsageProblem("Usage: /queue, /queue edit N NEW WORDS, or /queue cancel N.")
     # Python raises an error for numbers of some thousand digits.
     if len(number) > 6 or not 0 < int(number) <= len(waiting):
@@ -247,15 +314,21 @@ async def _edit_queue(chat: LineConversation, words: str) -> None:
         await chat.client.call(MESSAGE_DELETE, MessageId(**ids))
         chat.show_text("Cancelled.")
         return
-    part = next((part for part in message.parts if isinstance(part, TextPart) and not part.synthetic), None)
+    part = next(
+        (part for part in message.parts if isinstance(part, TextPart) and not part.synthetic), None
+    )
     if part is None:
         raise UsageProblem("That prompt has no text. Cancel it with /queue cancel N.")
-    await chat.client.call(PART_UPDATE, UpdatePart(**ids, part_id=part.id, part=replace(part, text=text.strip())))
+    await chat.client.call(
+        PART_UPDATE, UpdatePart(**ids, part_id=part.id, part=replace(part, text=text.strip()))
+    )
     chat.show_text("Changed.")
 
 
 async def _enter_waiting_session(chat: LineConversation, _words: str) -> None:
-    await chat.switch_session(await find_waiting_session(chat.client, {chat.session.id} if chat.session else ()))
+    await chat.switch_session(
+        await find_waiting_session(chat.client, {chat.session.id} if chat.session else ())
+    )
 
 
 async def _use_worktree(chat: LineConversation, words: str) -> None:
@@ -280,23 +353,30 @@ async def _manage_permissions(chat: LineConversation, words: str) -> None:
     else:
         session_id = chat.session.id if chat.session else None
         query = PermissionQuery(session_id=session_id, agent=chat.agent)
-        chat.show_text("\n".join(format_permission_report(await chat.client.call(PERMISSION_RULES, query))))
+        chat.show_text(
+            "\n".join(format_permission_report(await chat.client.call(PERMISSION_RULES, query)))
+        )
 
 
 async def _manage_mcp_servers(chat: LineConversation, words: str) -> None:
     """List the servers; `auth NAME` begins to sign in, `auth NAME ADDRESS` completes it.
 
-    ADDRESS is where the browser ended, if it runs on another machine and could not reach the one of codeloop.
+    ADDRESS is where the browser ended, if it runs on another machine and could not
+    reach the one of codeloop.
     """
     match words.split(maxsplit=2):
         case []:
             servers = await chat.client.call(MCP_STATUS, NoArguments())
-            lines = [f"{name}: {_describe_status(name, status)}" for name, status in servers.items()]
+            lines = [
+                f"{name}: {_describe_status(name, status)}" for name, status in servers.items()
+            ]
             chat.show_text("\n".join(lines) or "No MCP server is configured.")
         case ["auth", name]:
             mcp_auth_start = await chat.client.call(MCP_AUTH_START, McpName(name=name))
             chat.show_text(f"Open this address to sign in:\n{mcp_auth_start.authorization_url}")
-            chat.show_text(f"If that browser is on another machine: /mcp auth {name} ADDRESS-THAT-IT-ENDS-AT")
+            chat.show_text(
+                f"If that browser is on another machine: /mcp auth {name} ADDRESS-THAT-IT-ENDS-AT"
+            )
         case ["auth", name, code]:
             status = await chat.client.call(MCP_AUTH_CALLBACK, McpAuthCode(name=name, code=code))
             chat.show_text(f"{name}: {_describe_status(name, status)}")
@@ -317,11 +397,13 @@ async def _leave(chat: LineConversation, _words: str) -> None:
 
 
 def _join_text(message: MessageWithParts) -> str:
-    return " ".join(part.text for part in message.parts if isinstance(part, TextPart) and not part.synthetic)
+    return " ".join(
+        part.text for part in message.parts if isinstance(part, TextPart) and not part.synthetic
+    )
 
 
-# The commands that need no screen; `session` and `queue` are not among those of the terminal UI. They take precedence
-# over the server's commands of the same name.
+# The commands that need no screen; `session` and `queue` are not among those of the terminal UI.
+# They take precedence over the server's commands of the same name.
 LINE_COMMANDS: dict[str, LineCommand] = {
     "help": LineCommand(_show_help, text="List the commands"),
     "new": LineCommand(_start_new),
@@ -343,7 +425,9 @@ LINE_COMMANDS: dict[str, LineCommand] = {
     "next": LineCommand(_enter_waiting_session),
     "worktree": LineCommand(_use_worktree),
     "status": LineCommand(show_status),
-    "queue": LineCommand(_edit_queue, "[edit N WORDS | cancel N]", "List, edit or cancel queued prompts"),
+    "queue": LineCommand(
+        _edit_queue, "[edit N WORDS | cancel N]", "List, edit or cancel queued prompts"
+    ),
     "mcp": LineCommand(_manage_mcp_servers, "[auth NAME [ADDRESS]]"),
     "exit": LineCommand(_leave),
 }

@@ -1,4 +1,6 @@
-"""Starts `codeloop` without a command: a conversation in a directory, or one turn where there is no terminal."""
+"""Starts `codeloop` without a command: a conversation in a directory,
+or one turn where there is no terminal.
+"""
 
 import asyncio
 import os
@@ -32,7 +34,8 @@ PATH_PATTERN = r"\.{0,2}/|~|\.{1,2}$"
 def start_conversation(context: click.Context, flags: dict[str, Any], *, is_prompt: bool) -> int:
     """Hold a conversation with the options and words of the command line, and return the exit code.
 
-    `is_prompt`: all words are the prompt; else the first may name a directory. Raises CodeloopError if it can't begin.
+    `is_prompt`: all words are the prompt; else the first may name a directory.
+    Raises CodeloopError if it can't begin.
     """
     words, text = context.args, flags["prompt"]
     if text is not None:
@@ -48,7 +51,8 @@ def start_conversation(context: click.Context, flags: dict[str, Any], *, is_prom
         from codeloop.cli.target.worktree import move_to_worktree, separate_prompt
 
         options = separate_prompt(options)
-        # Without a terminal, `run_once` makes the work tree, so that an error has the form of its result.
+        # Without a terminal, `run_once` makes the work tree,
+        # so that an error has the form of its result.
         options = move_to_worktree(options) if is_interactive() else options
     if not is_interactive():
         from codeloop.cli.run.start import run_once
@@ -72,19 +76,24 @@ def split_words(words: Sequence[str], context: click.Context) -> tuple[Path | No
     path = expand_user_path(first)
     is_single_word = not any(map(str.isspace, first))
     is_path = is_single_word and re.match(PATH_PATTERN, first) is not None
-    # `codeloop src "fix it"` names a directory; in `codeloop src is broken`, all three are words of a prompt.
+    # `codeloop src "fix it"` names a directory; in `codeloop src is broken`,
+    # all three are words of a prompt.
     has_quoted_prompt = is_single_word and len(others) == 1 and " " in others[0]
     if (is_path or not others or has_quoted_prompt) and path.is_dir():
         return path, others
     as_prompt = f"To send it as a prompt: codeloop -- {shlex.join(words)}"
     # `/init` looks like a path, but is a slash command of the conversation.
     is_command = first.startswith("/") and "/" not in first[1:]
-    if not is_command and (is_path or (is_single_word and not others and ("/" in first or path.exists()))):
+    if not is_command and (
+        is_path or (is_single_word and not others and ("/" in first or path.exists()))
+    ):
         kind = "is a file" if path.exists() else "does not exist"
         raise UsageProblem(f"{first} {kind}. Name a directory to work in. {as_prompt}")
     if re.fullmatch(COMMAND_PATTERN, first) is None:
         return None, list(words)
-    commands = context.command.list_commands(context) if isinstance(context.command, click.Group) else []
+    commands = (
+        context.command.list_commands(context) if isinstance(context.command, click.Group) else []
+    )
     if first in commands:
         raise UsageProblem(f"`{first}` is a command: put it before its options. {as_prompt}")
     # Several words are a prompt, unless the first is hardly anything but a mistyped command.
@@ -115,7 +124,9 @@ def find_directory(words: Sequence[str]) -> Path | None:
 
 
 async def hold_conversation(options: Options) -> int:
-    """Hold a conversation line by line, and return the exit code. Raises CodeloopError if it can't begin."""
+    """Hold a conversation line by line, and return the exit code.
+    Raises CodeloopError if it can't begin.
+    """
     output_queue = OutputQueue(asyncio.get_running_loop())
     stdout, stderr = open_standard_streams(output_queue)
     is_attended = is_interactive()
@@ -123,7 +134,9 @@ async def hold_conversation(options: Options) -> int:
     terminal = LineTerminal(stdout, notes, is_attended=is_attended, thinking=options.thinking)
     try:
         open_target = choose_open_target(options, is_conversation=True)
-        async with open_target(options, make_trust_prompt(stdout if is_attended else None)) as target:
+        async with open_target(
+            options, make_trust_prompt(stdout if is_attended else None)
+        ) as target:
             code = await LineConversation(target, options, terminal).run(run_line)
             await output_queue.drain()
             return code
@@ -139,4 +152,9 @@ def is_interactive() -> bool:
 
 def can_show_terminal_ui(options: Options) -> bool:
     """Return whether the terminal UI can be shown, and the user wants it."""
-    return is_interactive() and sys.stderr.isatty() and not options.plain and os.environ.get("TERM", "dumb") != "dumb"
+    return (
+        is_interactive()
+        and sys.stderr.isatty()
+        and not options.plain
+        and os.environ.get("TERM", "dumb") != "dumb"
+    )

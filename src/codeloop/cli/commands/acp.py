@@ -43,9 +43,13 @@ if TYPE_CHECKING:
     help="Newest version of the protocol to speak; 2 is a draft.",
 )
 @click.option(
-    "--editor-terminal", is_flag=True, help="Run commands that leave the sandbox in the editor's own terminals."
+    "--editor-terminal",
+    is_flag=True,
+    help="Run commands that leave the sandbox in the editor's own terminals.",
 )
-@click.option("--login", is_flag=True, help="Ask for a service and its key in this terminal, and exit.")
+@click.option(
+    "--login", is_flag=True, help="Ask for a service and its key in this terminal, and exit."
+)
 def acp(*, protocol: int, editor_terminal: bool, login: bool, **flags: Any) -> None:
     """Serve an editor that speaks the Agent Client Protocol, over stdin and stdout.
 
@@ -62,7 +66,9 @@ def acp(*, protocol: int, editor_terminal: bool, login: bool, **flags: Any) -> N
         asyncio.run(_serve_until_signal(options, protocol, uses_editor_terminals=editor_terminal))
 
 
-async def _serve_until_signal(options: Options, newest_version: int, *, uses_editor_terminals: bool) -> None:
+async def _serve_until_signal(
+    options: Options, newest_version: int, *, uses_editor_terminals: bool
+) -> None:
     """Serve the editor until stdin ends or a signal comes. `newest_version`: of the protocol."""
     cancel_on_signals()
     projects: EditorProjects | None = None
@@ -71,12 +77,14 @@ async def _serve_until_signal(options: Options, newest_version: int, *, uses_edi
 
     async def open_client(directory: str) -> tuple[Client, tuple[str, ...]]:
         nonlocal projects
-        # Loading the modules of projects doubles the start-up time, and the editor's first request, `initialize`, needs
-        # none of them.
+        # Loading the modules of projects doubles the start-up time, and the editor's first request,
+        # `initialize`, needs none of them.
         if projects is None:
             from codeloop.cli.target.editor_projects import EditorProjects
 
-            projects = EditorProjects(options, buffers.save, terminals.run if terminals is not None else None)
+            projects = EditorProjects(
+                options, buffers.save, terminals.run if terminals is not None else None
+            )
         return await projects.open(directory)
 
     try:

@@ -20,8 +20,8 @@ from click.shell_completion import (
 # Set by a shell that asks for completions; click reads it.
 COMPLETION_VARIABLE = "_CODELOOP_COMPLETE"
 
-# click's own script passes bash's words, which end at colons. This one passes the whole line, and cuts from each
-# completion what bash has before the last colon already.
+# click's own script passes bash's words, which end at colons. This one passes the whole line, and
+# cuts from each completion what bash has before the last colon already.
 _BASH_SCRIPT = """\
 _codeloop_completion() {
     local IFS=$'\\n' kind value index typed="${COMP_LINE:0:COMP_POINT}"
@@ -43,7 +43,9 @@ complete -o nosort -F _codeloop_completion codeloop 2> /dev/null || complete -F 
 
 
 class BashCompletion(BashComplete):
-    """Completion for bash that splits the line itself: bash splits words at colons, which names of models contain."""
+    """Completion for bash that splits the line itself: bash splits words at colons,
+    which names of models contain.
+    """
 
     def get_completion_args(self) -> tuple[list[str], str]:
         """Return the words before the one that is being typed, and that one."""
@@ -62,7 +64,12 @@ def make_script(shell: str, command: Command) -> str:
     )
     # Errors of the program would be printed into the line that the user is typing.
     variable = f"{COMPLETION_VARIABLE}={shell}_complete"
-    text = re.sub(rf"({variable}.*?codeloop)(?=\)[;}}])", r"\1 2>/dev/null", completion.source(), flags=re.DOTALL)
+    text = re.sub(
+        rf"({variable}.*?codeloop)(?=\)[;}}])",
+        r"\1 2>/dev/null",
+        completion.source(),
+        flags=re.DOTALL,
+    )
     # Only the first comma of a completion separates kind and value; its help text may hold others.
     text = text.replace('string split ","', 'string split -m 1 ","')
     return text if text.endswith("\n") else text + "\n"
@@ -79,6 +86,7 @@ def register_bash() -> None:
 def completion(ctx: click.Context, shell: str) -> None:
     """Print the script that completes commands, options, sessions, agents and models in SHELL.
 
-    bash and zsh: eval "$(codeloop completion bash)" in ~/.bashrc or ~/.zshrc; fish: codeloop completion fish | source
+    bash and zsh: eval "$(codeloop completion bash)" in ~/.bashrc or ~/.zshrc;
+    fish: codeloop completion fish | source
     """
     click.echo(make_script(shell, ctx.find_root().command), nl=False)

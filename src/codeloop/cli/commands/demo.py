@@ -1,4 +1,6 @@
-"""`codeloop demo`: fixes a bug in a small project with the real loop and tools, and recorded answers of a model."""
+"""`codeloop demo`: fixes a bug in a small project with the real loop and tools,
+and recorded answers of a model.
+"""
 
 import asyncio
 import os
@@ -20,10 +22,13 @@ from codeloop.cli.target.local import open_local
 from codeloop.kit.remove_tree import remove_tree
 from codeloop.schema.errors import UsageProblem
 
-# Where there is no sandbox, the test run of the recording would have to be allowed by the user. Language servers are
-# off: one that happens to be on the PATH would start for a single edit, and take longer than all the rest.
+# Where there is no sandbox, the test run of the recording would have to be allowed by the user.
+# Language servers are off: one that happens to be on the PATH would start for a single edit, and
+# take longer than all the rest.
 DEMO_CONFIG = '{"permission": {"bash": {"python3 -m unittest *": "allow"}}, "lsp": false}'
-DEMO_TASK = "A customer says that a parcel of exactly 500 g costs too much. Find out why and fix it."
+DEMO_TASK = (
+    "A customer says that a parcel of exactly 500 g costs too much. Find out why and fix it."
+)
 
 
 @click.command()
@@ -61,8 +66,12 @@ def play_demo(folder: Path, *, in_ui: bool = False) -> int:
         os.environ["CODELOOP_HOME"] = str(folder / "home")
         os.environ["CODELOOP_CONFIG_CONTENT"] = DEMO_CONFIG
         # The recording runs `python3`, which has to be the interpreter of this process.
-        os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
-        options = Options(message=(DEMO_TASK,), directory=project, replay=source / "recording.jsonl", pace=pace)
+        os.environ["PATH"] = (
+            f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
+        )
+        options = Options(
+            message=(DEMO_TASK,), directory=project, replay=source / "recording.jsonl", pace=pace
+        )
         if in_ui:
             from codeloop.cli.terminal_ui import show_terminal_ui
 
@@ -80,7 +89,9 @@ def play_demo(folder: Path, *, in_ui: bool = False) -> int:
 
 
 def spell_program() -> str:
-    """Return what a shell takes to start this program in any folder: `codeloop` where the PATH leads to it."""
+    """Return what a shell takes to start this program in any folder: `codeloop`
+    where the PATH leads to it.
+    """
     script = Path(sys.argv[0]).absolute()
     if script.name != "codeloop":
         return shlex.join((sys.executable, "-m", "codeloop"))
@@ -90,6 +101,9 @@ def spell_program() -> str:
 
 
 def _introduce(*, colour: bool) -> None:
-    click.echo(paint("codeloop demo", "bold", colour=colour) + ": the model's answers are a recording.", err=True)
+    click.echo(
+        paint("codeloop demo", "bold", colour=colour) + ": the model's answers are a recording.",
+        err=True,
+    )
     click.echo("Everything else is real: the loop, the tools, the test run, the diff.\n", err=True)
     click.echo(paint(f"> {DEMO_TASK}\n", "cyan", colour=colour), err=True)

@@ -26,14 +26,20 @@ from codeloop.model.usable_models import ModelOffer, list_offers
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import JSON
 
-# The columns without a heading: the mark of the default, and the model's status with the reason why it is unusable.
+# The columns without a heading: the mark of the default,
+# and the model's status with the reason why it is unusable.
 HEADER = ("", "model", "context", "output", "$ in", "$ out", "$ cached", "")
 UNTRUSTED_REASON = "untrusted: `codeloop trust` lets this project's configuration count"
 
 
 @click.command()
 @click.argument("provider", required=False)
-@click.option("--all", "everything", is_flag=True, help="Include deprecated models, and unusable ones with the reason.")
+@click.option(
+    "--all",
+    "everything",
+    is_flag=True,
+    help="Include deprecated models, and unusable ones with the reason.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
 @click.option("--refresh", is_flag=True, help="Fetch the latest catalog first.")
 def models(provider: str | None, *, everything: bool, as_json: bool, refresh: bool) -> None:
@@ -47,10 +53,16 @@ def models(provider: str | None, *, everything: bool, as_json: bool, refresh: bo
         click.echo(f"codeloop: Fetched the catalog: {provider_count} providers.", err=True)
         # The providers that were loaded above still hold the old catalog.
         settings, providers = load_providers()
-    all_offers, reasons, default = asyncio.run(_find_models(settings, providers, provider, everything=everything))
+    all_offers, reasons, default = asyncio.run(
+        _find_models(settings, providers, provider, everything=everything)
+    )
     offers = all_offers
     if not everything:
-        offers = [offer for offer in all_offers if not offer.problem and offer.model.status != "deprecated"]
+        offers = [
+            offer
+            for offer in all_offers
+            if not offer.problem and offer.model.status != "deprecated"
+        ]
     if not provider and not everything:
         for line in _explain_unusable(providers, reasons):
             click.echo(f"codeloop: {line}", err=True)
@@ -69,14 +81,20 @@ def models(provider: str | None, *, everything: bool, as_json: bool, refresh: bo
 async def _find_models(
     settings: ProjectSettings, providers: Providers, provider: str | None, *, everything: bool
 ) -> tuple[list[ModelOffer], dict[str, str], str]:
-    """Return the models, the reasons of providers that can't be used by their ids, and the default `provider/model`."""
+    """Return the models, the reasons of providers that can't be used by their ids,
+    and the default `provider/model`.
+    """
     try:
         default = await providers.choose_default()
     except ModelUnavailable:
         default = ""
     provider_ids = {row.id for row in providers.list_all()}
     untrusted_models = _list_untrusted_models(settings, provider_ids)
-    if provider and provider not in provider_ids and provider not in {model.provider_id for model in untrusted_models}:
+    if (
+        provider
+        and provider not in provider_ids
+        and provider not in {model.provider_id for model in untrusted_models}
+    ):
         # Raises an error that suggests similar names.
         providers.get_provider(provider)
     # None: all providers, but without the models of those that can't be used.
@@ -87,7 +105,9 @@ async def _find_models(
 
 
 def _list_untrusted_models(settings: ProjectSettings, provider_ids: set[str]) -> list[ModelInfo]:
-    """Return the models of providers that only the configuration of an untrusted project defines."""
+    """Return the models of providers that only the configuration of an
+    untrusted project defines.
+    """
     if not any(name.startswith("provider") for name in settings.loaded.ignored):
         return []
     # The ignored part of the configuration may be invalid, which is not an error of this command.
@@ -109,8 +129,11 @@ def _explain_unusable(providers: Providers, reasons: dict[str, str]) -> Iterator
         if provider.id not in reasons:
             continue
         key_note = ""
-        # The variables of `EXPLICIT_PROVIDERS` (GITHUB_TOKEN, HF_TOKEN, ...) mostly have another purpose.
-        if provider.id not in EXPLICIT_PROVIDERS and (variable := find_environment_key(provider.env, os.environ)):
+        # The variables of `EXPLICIT_PROVIDERS` (GITHUB_TOKEN, HF_TOKEN,
+        # ...) mostly have another purpose.
+        if provider.id not in EXPLICIT_PROVIDERS and (
+            variable := find_environment_key(provider.env, os.environ)
+        ):
             key_note = f"{variable[0]} is set"
         elif provider.id in stored_keys:
             key_note = "a key is stored"
@@ -141,7 +164,9 @@ def _format_row(offer: ModelOffer, default: str) -> tuple[str, ...]:
 
 
 def _describe_model(offer: ModelOffer, default: str) -> JSON:
-    """Return a model for `--json`: limits in tokens (0: unknown), prices in dollars per million tokens."""
+    """Return a model for `--json`: limits in tokens (0: unknown),
+    prices in dollars per million tokens.
+    """
     model = offer.model
     return {
         "ref": model.ref,

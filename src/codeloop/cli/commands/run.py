@@ -1,4 +1,6 @@
-"""`codeloop run`: the options of the command that runs one task and exits. The code that runs it is in `cli/run`."""
+"""`codeloop run`: the options of the command that runs one task and exits.
+The code that runs it is in `cli/run`.
+"""
 
 import sys
 from typing import Any
@@ -32,15 +34,23 @@ from codeloop.cli.options import (
 )
 
 
-def read_output_format(ctx: click.Context, _parameter: click.Parameter, form: str | None) -> str | None:
-    """Convert the value of --output-format to one of `Options.format`. Raises UsageError if --format is given, too."""
+def read_output_format(
+    ctx: click.Context, _parameter: click.Parameter, form: str | None
+) -> str | None:
+    """Convert the value of --output-format to one of `Options.format`.
+    Raises UsageError if --format is given, too.
+    """
     if form is not None and ctx.params.get("format", "text") != "text":
-        raise click.UsageError("--format and --output-format name two formats. Leave one of them out.")
+        raise click.UsageError(
+            "--format and --output-format name two formats. Leave one of them out."
+        )
     return "result" if form == "json" else form
 
 
 class JsonUsageCommand(click.Command):
-    """A command that reports its usage errors as a JSON result, too, if the output format is JSON."""
+    """A command that reports its usage errors as a JSON result, too,
+    if the output format is JSON.
+    """
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the options."""
@@ -60,7 +70,9 @@ class JsonUsageCommand(click.Command):
 @click.argument("message", nargs=-1)
 @MODEL_OPTION
 @click.option(
-    "--variant", metavar="NAME", help="How much the model thinks: low, high, max, ...; `default`: the model's own."
+    "--variant",
+    metavar="NAME",
+    help="How much the model thinks: low, high, max, ...; `default`: the model's own.",
 )
 @AGENT_OPTION
 @CONTINUE_OPTION
@@ -68,7 +80,11 @@ class JsonUsageCommand(click.Command):
 @FORK_OPTION
 @WORKTREE_OPTION
 @BASE_OPTION
-@click.option("--at", metavar="MESSAGE", help="With --fork: copy only what comes before MESSAGE (an id, or N).")
+@click.option(
+    "--at",
+    metavar="MESSAGE",
+    help="With --fork: copy only what comes before MESSAGE (an id, or N).",
+)
 @click.option(
     "--command",
     metavar="NAME",
@@ -78,7 +94,11 @@ class JsonUsageCommand(click.Command):
 @click.option("--title", help="Title of the new session.")
 # It is eager because the callback of --output-format compares with it.
 @click.option(
-    "--format", type=click.Choice(["text", "json"]), default="text", is_eager=True, help="Print text or JSON Lines."
+    "--format",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    is_eager=True,
+    help="Print text or JSON Lines.",
 )
 @click.option(
     "--output-format",
@@ -92,9 +112,17 @@ class JsonUsageCommand(click.Command):
     default="text",
     help="Read messages from stdin, one a line, until it ends.",
 )
-@click.option("--include-partial-messages", "partial", is_flag=True, help="With stream-json: print deltas, too.")
 @click.option(
-    "--replay-user-messages", "replay_messages", is_flag=True, help="With stream-json: print what stdin says."
+    "--include-partial-messages",
+    "partial",
+    is_flag=True,
+    help="With stream-json: print deltas, too.",
+)
+@click.option(
+    "--replay-user-messages",
+    "replay_messages",
+    is_flag=True,
+    help="With stream-json: print what stdin says.",
 )
 @click.option(
     "--permission-prompt-tool",
@@ -102,32 +130,71 @@ class JsonUsageCommand(click.Command):
     type=click.Choice(["stdio"]),
     help="With stream-json: ask the program at stdin and stdout for permissions.",
 )
-@click.option("-f", "--file", "files", type=FILE_TYPE, multiple=True, help="Attach a file; repeatable.")
-@click.option("--schema", type=FILE_TYPE, help="Print the answer as JSON that matches the JSON Schema in this file.")
 @click.option(
-    "--goal", metavar="TEXT", help="Work until this is reached: the checks pass, or what the turn ran proves it."
+    "-f", "--file", "files", type=FILE_TYPE, multiple=True, help="Attach a file; repeatable."
 )
 @click.option(
-    "--check", "checks", metavar="COMMAND", multiple=True, help="With --goal: has to exit with 0; repeatable."
+    "--schema",
+    type=FILE_TYPE,
+    help="Print the answer as JSON that matches the JSON Schema in this file.",
 )
-@click.option("--protect", metavar="GLOB", multiple=True, help="With --goal: further files that must not change.")
-@click.option("--unprotect", metavar="GLOB", multiple=True, help="With --goal: tests or settings that may change.")
-@click.option("--rounds", type=click.IntRange(min=1), help="With --goal: maximum number of rounds. [default: 10]")
-@click.option("--max-steps", type=click.IntRange(min=1), help="Maximum number of requests to the model.")
-@click.option("--max-cost", type=click.FloatRange(min=0), metavar="DOLLARS", help="Stop at this cost.")
+@click.option(
+    "--goal",
+    metavar="TEXT",
+    help="Work until this is reached: the checks pass, or what the turn ran proves it.",
+)
+@click.option(
+    "--check",
+    "checks",
+    metavar="COMMAND",
+    multiple=True,
+    help="With --goal: has to exit with 0; repeatable.",
+)
+@click.option(
+    "--protect",
+    metavar="GLOB",
+    multiple=True,
+    help="With --goal: further files that must not change.",
+)
+@click.option(
+    "--unprotect",
+    metavar="GLOB",
+    multiple=True,
+    help="With --goal: tests or settings that may change.",
+)
+@click.option(
+    "--rounds",
+    type=click.IntRange(min=1),
+    help="With --goal: maximum number of rounds. [default: 10]",
+)
+@click.option(
+    "--max-steps", type=click.IntRange(min=1), help="Maximum number of requests to the model."
+)
+@click.option(
+    "--max-cost", type=click.FloatRange(min=0), metavar="DOLLARS", help="Stop at this cost."
+)
 @click.option("--max-tokens", type=click.IntRange(min=1), help="Stop at this number of tokens.")
-@click.option("--timeout", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS", help="Stop after this time.")
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="SECONDS",
+    help="Stop after this time.",
+)
 @AUTO_OPTION
 @PROFILE_OPTION
 @TRUST_OPTION
-@click.option("--background", is_flag=True, help="Work in the background: the terminal is free at once.")
+@click.option(
+    "--background", is_flag=True, help="Work in the background: the terminal is free at once."
+)
 @click.option("--detached", is_flag=True, hidden=True)
 @click.option("--no-wait", is_flag=True, help="Do not wait for background subagents: stop them.")
 @click.option("--no-compact", is_flag=True, help="Never summarize a long conversation.")
 @THINKING_OPTION
 @OFFLINE_OPTION
 @DIR_OPTION
-@click.option("--attach", metavar="URL", help="Work on a running server; --dir can be a directory there.")
+@click.option(
+    "--attach", metavar="URL", help="Work on a running server; --dir can be a directory there."
+)
 @USERNAME_OPTION
 @PASSWORD_OPTION
 @CONFIG_OPTION
@@ -141,7 +208,8 @@ def run(*, output_format: str | None, **flags: Any) -> None:
 
     MESSAGE is the task. Without it, or with `-` in it, stdin is read.
 
-    Exit codes: 0 done, 1 error, 2 usage, 3 provider, 4 limit, 5 denied, 6 no output as --schema says,
+    Exit codes: 0 done, 1 error, 2 usage, 3 provider, 4 limit, 5 denied,
+    6 no output as --schema says,
     7 goal not reached, 124 timeout, 130 interrupted.
     """
     # Help, completion and usage errors need nothing of what a run loads.

@@ -1,1 +1,3 @@
-"""Following a session: its events are shown and counted, its requests answered, its subagents waited for."""
+"""Following a session: its events are shown and counted, its requests answered,
+its subagents waited for.
+"""

@@ -1,6 +1,7 @@
 """`SessionFollower`: shows and counts the events of a session, and has its requests answered.
 
-The session is in this process or on a server. Used by the turns of `run` and by conversations line by line.
+The session is in this process or on a server. Used by the turns of `run` and by
+conversations line by line.
 """
 
 import asyncio
@@ -32,9 +33,9 @@ def _ignore(*_: object) -> None:
 class FollowCallbacks(Struct, frozen=True):
     """The callbacks of a follower.
 
-    `on_failure`: called with the error when a request could not be answered. `on_loss`: with the error that ended the
-    following. `on_event`: with each event of the session, after it is shown. `on_change`: when the session starts or
-    stops working.
+    `on_failure`: called with the error when a request could not be answered. `on_loss`: with the
+    error that ended the following. `on_event`: with each event of the session, after it is shown.
+    `on_change`: when the session starts or stops working.
     """
 
     on_failure: Callable[[BaseException], object]
@@ -44,10 +45,17 @@ class FollowCallbacks(Struct, frozen=True):
 
 
 class SessionFollower:
-    """Shows and counts the events of one session, and answers its requests and those of its subagents."""
+    """Shows and counts the events of one session,
+    and answers its requests and those of its subagents.
+    """
 
     def __init__(
-        self, client: Client, session: Session, view: View, answerer: Answerer, callbacks: FollowCallbacks
+        self,
+        client: Client,
+        session: Session,
+        view: View,
+        answerer: Answerer,
+        callbacks: FollowCallbacks,
     ) -> None:
         self.tally = Tally(session)
         """The counts of the present turn; replaced at the start of each turn."""
@@ -65,7 +73,9 @@ class SessionFollower:
     async def start(self) -> None:
         """Start to follow the session."""
         self._follow_task = asyncio.create_task(self._follow())
-        self._follow_task.add_done_callback(lambda task: report_failure(task, self._callbacks.on_loss))
+        self._follow_task.add_done_callback(
+            lambda task: report_failure(task, self._callbacks.on_loss)
+        )
         if self._view.is_live:
             self._tasks.append(asyncio.create_task(self._tick_view()))
         # Let the task subscribe, so that it misses no event of what the caller does next.
@@ -80,17 +90,23 @@ class SessionFollower:
         await cancel_all([self._follow_task, *self._tasks])
 
     async def wait_until_shown(self) -> None:
-        """Wait until the events of the turn are shown, the following has ended, or TURN_EVENTS_TIME is over."""
+        """Wait until the events of the turn are shown, the following has ended,
+        or TURN_EVENTS_TIME is over.
+        """
         # From a server, events may arrive later than the answer to the prompt.
         idle_task = asyncio.create_task(self._idle.wait())
         tasks: set[asyncio.Task[object]] = {idle_task}
         if self._follow_task is not None:
             tasks.add(self._follow_task)
-        await asyncio.wait(tasks, timeout=TURN_EVENTS_TIME.seconds, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait(
+            tasks, timeout=TURN_EVENTS_TIME.seconds, return_when=asyncio.FIRST_COMPLETED
+        )
         idle_task.cancel()
 
     async def confirm_end(self) -> None:
-        """Ask the server whether the session still works, unless an event reports its end within TURN_EVENTS_TIME."""
+        """Ask the server whether the session still works,
+        unless an event reports its end within TURN_EVENTS_TIME.
+        """
         await asyncio.sleep(TURN_EVENTS_TIME.seconds)
         while self.is_running:
             try:
@@ -102,12 +118,17 @@ class SessionFollower:
                 return
 
     async def catch_up(self) -> None:
-        """Load the state that events before now have made: whether a turn runs, its subagents and open requests."""
+        """Load the state that events before now have made: whether a turn runs,
+        its subagents and open requests.
+        """
         await self._check_running()
-        # Requests of a session at rest were left behind by a killed server; no turn waits for their answers.
+        # Requests of a session at rest were left behind by a killed server;
+        # no turn waits for their answers.
         if not self.is_running:
             return
-        for child in await self._client.call(SESSION_CHILDREN, SessionId(session_id=self._session_id)):
+        for child in await self._client.call(
+            SESSION_CHILDREN, SessionId(session_id=self._session_id)
+        ):
             self.subagents.add_session(child)
         permissions = await self._client.call(PERMISSION_LIST, NoArguments())
         questions = await self._client.call(QUESTION_LIST, NoArguments())
@@ -137,7 +158,9 @@ class SessionFollower:
                 return
 
     async def _tick_view(self) -> None:
-        """Redraw the progress every REDRAW_INTERVAL, except while a question waits for its answer."""
+        """Redraw the progress every REDRAW_INTERVAL,
+        except while a question waits for its answer.
+        """
         while True:
             await asyncio.sleep(REDRAW_INTERVAL.seconds)
             if not self._requests.is_asking:

@@ -21,7 +21,9 @@ WORKING_STATES = {"queued", "running", "waiting"}
 
 
 class SessionSubagents:
-    """The subagents of one session and their subagents. `background`: those that work while no call waits for them."""
+    """The subagents of one session and their subagents.
+    `background`: those that work while no call waits for them.
+    """
 
     def __init__(self, session_id: str) -> None:
         self.background: dict[str, Session] = {}
@@ -33,7 +35,9 @@ class SessionSubagents:
         self._session_id = session_id
 
     def handle_event(self, event: Event) -> str | None:
-        """Take in an event; return the title of the subagent's session that it belongs to, None for other sessions."""
+        """Take in an event; return the title of the subagent's session that it belongs to,
+        None for other sessions.
+        """
         if isinstance(event, SessionCreated | SessionUpdated):
             self.add_session(event.properties.info)
         session = self.by_id.get(get_session_id(event) or "")
@@ -76,9 +80,13 @@ class BackgroundPolicy(Struct, frozen=True):
 
 
 async def wait_for_background(
-    subagents: SessionSubagents, end_event: asyncio.Event, note: NoteCallback, policy: BackgroundPolicy
+    subagents: SessionSubagents,
+    end_event: asyncio.Event,
+    note: NoteCallback,
+    policy: BackgroundPolicy,
 ) -> bool:
-    """Wait until no subagent works in the background, or `end_event` is set; return whether the time ran out.
+    """Wait until no subagent works in the background, or `end_event` is set;
+    return whether the time ran out.
 
     `note`: called with lines for the user. The time is BACKGROUND_WAIT.
     """
@@ -89,8 +97,13 @@ async def wait_for_background(
     if policy.waits:
         names = _join_names(sessions_at_start.values())
         note(f"Waiting for background work: {names}. Ctrl-C stops it; --no-wait never waits.")
-        tasks = {asyncio.create_task(subagents.all_idle.wait()), asyncio.create_task(end_event.wait())}
-        done, _ = await asyncio.wait(tasks, timeout=BACKGROUND_WAIT.seconds, return_when=asyncio.FIRST_COMPLETED)
+        tasks = {
+            asyncio.create_task(subagents.all_idle.wait()),
+            asyncio.create_task(end_event.wait()),
+        }
+        done, _ = await asyncio.wait(
+            tasks, timeout=BACKGROUND_WAIT.seconds, return_when=asyncio.FIRST_COMPLETED
+        )
         has_timed_out = not done
         for task in tasks:
             task.cancel()
@@ -104,7 +117,9 @@ async def wait_for_background(
             ending += f" ({state.reason})"
         note(escape_controls(f"{session.title}: {ending}. See: codeloop session show {session.id}"))
     if sessions := list(subagents.background.values()):
-        note(f"{'Still working on the server' if policy.on_server else 'Stopped'}: {_join_names(sessions)}.")
+        note(
+            f"{'Still working on the server' if policy.on_server else 'Stopped'}: {_join_names(sessions)}."
+        )
     return has_timed_out
 
 

@@ -6,5 +6,7 @@ from codeloop.client.formatting import align_table
 
 
 def align_columns(rows: Sequence[Sequence[str]], right: Collection[int] = ()) -> str:
-    """Return the rows as lines of aligned columns; `right`: the indexes of the columns to align on the right."""
+    """Return the rows as lines of aligned columns; `right`: the indexes of the
+    columns to align on the right.
+    """
     return "\n".join(align_table(rows, right))

@@ -1,4 +1,6 @@
-"""Collects the finished parts of a session's answers from its events, for the JSON output formats."""
+"""Collects the finished parts of a session's answers from its events,
+for the JSON output formats.
+"""
 
 from typing import NamedTuple
 
@@ -23,7 +25,8 @@ RETRIED_KINDS = {"text", "reasoning"}
 class FinishedPart(NamedTuple):
     """A part that does not change any more.
 
-    `kind`: the `type` of its line in `--format json`. `time`: when it was finished, in ms since the epoch.
+    `kind`: the `type` of its line in `--format json`.
+    `time`: when it was finished, in ms since the epoch.
     """
 
     kind: str
@@ -34,8 +37,8 @@ class FinishedPart(NamedTuple):
 class FinishedParts:
     """Collects the finished parts of a session.
 
-    Text and reasoning are held back until no retry can discard them: until their message continues with another part,
-    or ends.
+    Text and reasoning are held back until no retry can discard them: until their message continues
+    with another part, or ends.
     """
 
     def __init__(self) -> None:
@@ -62,15 +65,21 @@ class FinishedParts:
                     self._retriable[p.part.id] = FinishedPart(kind, p.part, now_ms())
                 elif kind is not None:
                     # A text that gets here is that of a summary, which is not an answer.
-                    finished = FinishedPart("compaction" if kind == "text" else kind, p.part, now_ms())
+                    finished = FinishedPart(
+                        "compaction" if kind == "text" else kind, p.part, now_ms()
+                    )
                     return [*self.release(p.part.message_id), finished]
             case _:
                 pass
         return []
 
     def release(self, message_id: str | None = None) -> list[FinishedPart]:
-        """Return the parts of a message that are held back, and now final; None: those of all messages."""
-        final_parts = [row for row in self._retriable.values() if message_id in {None, row.part.message_id}]
+        """Return the parts of a message that are held back, and now final;
+        None: those of all messages.
+        """
+        final_parts = [
+            row for row in self._retriable.values() if message_id in {None, row.part.message_id}
+        ]
         for row in final_parts:
             del self._retriable[row.part.id]
         return final_parts
@@ -81,7 +90,9 @@ def _classify_part(part: object) -> str | None:
     match part:
         case StepStartPart():
             return "step_start"
-        case TextPart(time=time, synthetic=synthetic) if not synthetic and time is not None and time.end is not None:
+        case TextPart(time=time, synthetic=synthetic) if (
+            not synthetic and time is not None and time.end is not None
+        ):
             return "text"
         case ReasoningPart(time=time) if time.end is not None:
             return "reasoning"

@@ -1,4 +1,6 @@
-"""`JsonView`: the view for `--format json`, which writes a turn as JSON Lines. The last line is always a result."""
+"""`JsonView`: the view for `--format json`, which writes a turn as JSON Lines.
+The last line is always a result.
+"""
 
 from typing import Any
 
@@ -13,7 +15,8 @@ from codeloop.schema.wire import encode_json, replace
 
 
 class JsonView:
-    """Writes finished parts, errors and retries as lines: `{"type", "timestamp" (ms), "sessionID", ...}`.
+    """Writes finished parts, errors and retries as lines: `{"type", "timestamp" (ms), "sessionID",
+    ...}`.
 
     The last key is `part`, `error` or `status`.
     """

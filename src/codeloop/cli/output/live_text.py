@@ -1,4 +1,6 @@
-"""`LiveText`: prints the model's text on a terminal while it streams in, with its Markdown rendered."""
+"""`LiveText`: prints the model's text on a terminal while it streams in,
+with its Markdown rendered.
+"""
 
 from collections.abc import Callable
 
@@ -14,7 +16,9 @@ DISCARDED_NOTE = "The text above broke off and is discarded; the model answers a
 
 
 class LiveText:
-    """Prints text parts as they grow. `note`: called with a line for the user when a retry discards printed text."""
+    """Prints text parts as they grow. `note`: called with a line for the user when a
+    retry discards printed text.
+    """
 
     def __init__(self, output: OutputStream, note: Callable[[str], object]) -> None:
         self._output = output
@@ -22,7 +26,8 @@ class LiveText:
         self._is_styled = has_colour(output.stream)
         self._renderers: dict[str, Markdown] = {}
         self._printed_lengths: dict[str, int] = {}
-        # The last printed character of each part: it decides whether a joiner that follows is escaped.
+        # The last printed character of each part: it decides whether a joiner
+        # that follows is escaped.
         self._last_chars: dict[str, str] = {}
 
     def show(self, event: Event) -> None:
@@ -49,7 +54,9 @@ class LiveText:
         if part.id not in self._renderers and len(part.text) == self._printed_lengths.get(part.id):
             return
         if part.id not in self._renderers:
-            self._renderers[part.id] = Markdown(styled=self._is_styled, columns=self._output.columns)
+            self._renderers[part.id] = Markdown(
+                styled=self._is_styled, columns=self._output.columns
+            )
         self._append(part.id, part.text[self._printed_lengths.get(part.id, 0) :])
         if part.time is None or part.time.end is not None:
             self._close(part.id)

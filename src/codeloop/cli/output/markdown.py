@@ -1,10 +1,11 @@
-"""Renders Markdown for a terminal while it streams in. Nothing is drawn twice, because a terminal may have scrolled.
+"""Renders Markdown for a terminal while it streams in.
+Nothing is drawn twice, because a terminal may have scrolled.
 
-A mark such as `**` is held back until it is closed; one that is never closed is shown as it came. Patterns are compiled
-when first used, because a pipe needs none.
+A mark such as `**` is held back until it is closed; one that is never closed is shown as it came.
+Patterns are compiled when first used, because a pipe needs none.
 
-The terminal UI has a renderer of its own (`tui/render/markdown`), which may draw the end of a text again, and makes
-rows of a toolkit that takes longer to load than a whole run.
+The terminal UI has a renderer of its own (`tui/render/markdown`), which may draw the end of a text
+again, and makes rows of a toolkit that takes longer to load than a whole run.
 """
 
 import re
@@ -12,11 +13,13 @@ import re
 from codeloop.cli.output.markdown_table import SGR_PATTERN, draw_table, split_cells
 from codeloop.cli.output.style import TextStyle, paint
 
-# The start of a line that may still become a heading, a list, a fence, a quotation or a rule, such as `##` or `12.`.
+# The start of a line that may still become a heading, a list, a fence, a quotation or a rule,
+# such as `##` or `12.`.
 UNDECIDED_PATTERN = r" *(#{1,6}|[-*+]|\d{1,9}[.)]?|[`~]{1,2}|>|[-*_ ]+)?"
 # The start of a line that is only rendered whole: a heading, a row of a table, a fence.
 WHOLE_LINE_PATTERN = r" *(#{1,6}\s|\||```|~~~)"
-# The mark of a list or a quotation: `- `, `12. ` or `> `. Groups: indentation, bullet, gap after it, number, `>`.
+# The mark of a list or a quotation: `- `, `12. ` or `> `.
+# Groups: indentation, bullet, gap after it, number, `>`.
 PREFIX_PATTERN = r"( *)(?:([-*+])( +)(?=\S)|(\d{1,9}[.)] +)|(> ?))"
 # Such as `---` or `* * *`.
 RULE_PATTERN = r" {0,3}([-*_])( *\1){2,} *"
@@ -26,8 +29,8 @@ HEADING_PATTERN = r" {0,3}#{1,6}\s+(.*?)\s*#*\s*"
 FENCE_PATTERN = r" *(`{3,}|~{3,})\s*([^`]*)"
 # The line below a table's header, such as `| --- | :---: |`.
 TABLE_DELIMITER_PATTERN = r"\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)*\|?\s*"
-# A part of a link's target, which may contain brackets if they are closed. The quantifiers are possessive: with
-# backtracking, a hostile text could make the search exponential.
+# A part of a link's target, which may contain brackets if they are closed. The quantifiers are
+# possessive: with backtracking, a hostile text could make the search exponential.
 LINK_TARGET_PART = r"(?:[^()\s]++|\([^()\s]*+\))"
 LINK_PATTERN = rf"\[([^\[\]\n]++)\]\(({LINK_TARGET_PART}++)\)"
 # The start of a link whose rest is still to come, such as `[text](https://exa`.
@@ -38,18 +41,22 @@ LINE_BREAK_PATTERN = r"<br */?>"
 # Elsewhere a star is text, as in `src/*.py` or `2*3`.
 CHARS_BEFORE_EMPHASIS = " ([{\"'“>-—"
 CHARS_AFTER_EMPHASIS = " .,;:!?)]}\"'”-—"
-# Characters of a line to hold back for a mark that may still be closed; a longer line is shown as it is.
+# Characters of a line to hold back for a mark that may still be closed;
+# a longer line is shown as it is.
 MAX_HELD_CHARS = 4_000
 
 
 class Markdown:
-    """Renders one text piece by piece. `styled`: False to leave it unchanged. `columns`: the terminal's width."""
+    """Renders one text piece by piece. `styled`: False to leave it unchanged.
+    `columns`: the terminal's width.
+    """
 
     def __init__(self, *, styled: bool, columns: int) -> None:
         self._styled = styled
         self._columns = columns
         self._line = ""
-        # The character before the text that is held back: it decides whether a star can begin emphasis.
+        # The character before the text that is held back: it decides whether a
+        # star can begin emphasis.
         self._previous_char = " "
         self._is_line_begun = False
         self._fence = ""
@@ -88,11 +95,15 @@ class Markdown:
             if re.fullmatch(UNDECIDED_PATTERN, line) or re.match(WHOLE_LINE_PATTERN, line):
                 return ""
             output = self._begin_line()
-        spans, self._line = self._render_spans(self._line, is_final=len(self._line) > MAX_HELD_CHARS)
+        spans, self._line = self._render_spans(
+            self._line, is_final=len(self._line) > MAX_HELD_CHARS
+        )
         return output + spans
 
     def _end_line(self, end: str) -> str:
-        """Return the rest of the line, now that it is complete; `end`: its newline, "" at the end of the text."""
+        """Return the rest of the line, now that it is complete;
+        `end`: its newline, "" at the end of the text.
+        """
         if self._fence:
             return self._end_code_line(end)
         output = ""
@@ -117,7 +128,9 @@ class Markdown:
         """Return the rest of a line between two fences; "" for the closing fence itself."""
         line, is_begun = self._line, self._is_line_begun
         self._line, self._is_line_begun = "", False
-        is_closing_fence = line.strip().startswith(self._fence) and not line.strip().strip(self._fence[0])
+        is_closing_fence = line.strip().startswith(self._fence) and not line.strip().strip(
+            self._fence[0]
+        )
         if is_closing_fence and not is_begun:
             self._fence = ""
             return ""
@@ -125,7 +138,9 @@ class Markdown:
         return indent + paint(line, "cyan", colour=True) + end
 
     def _render_block_line(self, line: str) -> str | None:
-        """Render a line that opens a fence, or is a rule or a heading; return None for any other line."""
+        """Render a line that opens a fence, or is a rule or a heading;
+        return None for any other line.
+        """
         if fence := re.fullmatch(FENCE_PATTERN, line):
             self._fence = fence[1]
             return paint(f"  {fence[2].strip()}", "dim", colour=True) if fence[2].strip() else ""
@@ -148,14 +163,18 @@ class Markdown:
         return f"{indent}{number}" if number else indent + paint("│ ", "dim", colour=True)
 
     def _render_spans(self, text: str, *, is_final: bool) -> tuple[str, str]:
-        """Do as the function of this name does, and note the last character that it has rendered."""
+        """Do as the function of this name does, and note the last character
+        that it has rendered.
+        """
         rendered, remainder = _render_spans(text, self._previous_char, is_final=is_final)
         consumed = text[: len(text) - len(remainder)]
         self._previous_char = consumed[-1:] or self._previous_char
         return rendered, remainder
 
     def _render_table(self) -> str:
-        """Return the rows that were held back: as a table if the second one is a delimiter, else as text."""
+        """Return the rows that were held back: as a table if the second one is a delimiter,
+        else as text.
+        """
         rows, self._table_rows = self._table_rows, []
         if not rows:
             return ""
@@ -163,7 +182,10 @@ class Markdown:
             return "".join(_render_inline(row) + "\n" for row in rows)
         alignments = [_read_alignment(cell) for cell in split_cells(rows[1])]
         cells = [
-            ["\n".join(map(_render_inline, re.split(LINE_BREAK_PATTERN, cell))) for cell in split_cells(row)]
+            [
+                "\n".join(map(_render_inline, re.split(LINE_BREAK_PATTERN, cell)))
+                for cell in split_cells(row)
+            ]
             for row in (rows[0], *rows[2:])
         ]
         return draw_table(cells, alignments, self._columns)
@@ -185,7 +207,8 @@ def _strip_styles(text: str) -> str:
 
 
 def _render_spans(text: str, before: str, *, is_final: bool) -> tuple[str, str]:
-    """Render emphasis, code and links; return the rendered text, and the rest that waits for more of the line.
+    """Render emphasis, code and links; return the rendered text,
+    and the rest that waits for more of the line.
 
     `before`: the character before the text. `is_final`: there is no more, so that nothing waits.
     """
@@ -196,7 +219,9 @@ def _render_spans(text: str, before: str, *, is_final: bool) -> tuple[str, str]:
         start, run = match.start(), match.group()
         output += text[position:start]
         position = start + len(run)
-        if run in never_closed or not _can_open(text, start, run, text[start - 1] if start else before):
+        if run in never_closed or not _can_open(
+            text, start, run, text[start - 1] if start else before
+        ):
             output += run
             continue
         span, end = _read_span(text, start, run)
@@ -205,8 +230,8 @@ def _render_spans(text: str, before: str, *, is_final: bool) -> tuple[str, str]:
         if span is None:
             output += run
             if run not in {"[", "\\"}:
-                # A mark without an end has none for the same mark further on. Searching for each again would make a
-                # line of many open marks quadratic.
+                # A mark without an end has none for the same mark further on. Searching for each
+                # again would make a line of many open marks quadratic.
                 never_closed.add(run)
         else:
             output, position = output + span, end
@@ -214,19 +239,28 @@ def _render_spans(text: str, before: str, *, is_final: bool) -> tuple[str, str]:
 
 
 def _can_open(text: str, start: int, run: str, before: str) -> bool:
-    """Return whether a mark (`run`: with its repetitions) can begin a span. `before`: the character before it."""
+    """Return whether a mark (`run`: with its repetitions) can begin a span.
+    `before`: the character before it.
+    """
     after = start + len(run)
     match run[0]:
         case "*":
-            return before in CHARS_BEFORE_EMPHASIS and len(run) < 4 and text[after : after + 1] != " "
+            return (
+                before in CHARS_BEFORE_EMPHASIS and len(run) < 4 and text[after : after + 1] != " "
+            )
         case "[":
-            return bool(_match_at(LINK_PATTERN, text, start) or _match_at(OPEN_LINK_PATTERN + r"\Z", text, start))
+            return bool(
+                _match_at(LINK_PATTERN, text, start)
+                or _match_at(OPEN_LINK_PATTERN + r"\Z", text, start)
+            )
         case _:
             return True
 
 
 def _read_span(text: str, start: int, run: str) -> tuple[str | None, int]:
-    """Return the rendered span that begins with a mark, None while it is incomplete, and the index of its end."""
+    """Return the rendered span that begins with a mark, None while it is incomplete,
+    and the index of its end.
+    """
     inside = start + len(run)
     if run == "\\":
         escaped_char = text[inside : inside + 1]

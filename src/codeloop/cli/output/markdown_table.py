@@ -1,4 +1,6 @@
-"""Draws a table of Markdown for a terminal: its columns fit the terminal's width, and long cells wrap."""
+"""Draws a table of Markdown for a terminal: its columns fit the terminal's width,
+and long cells wrap.
+"""
 
 import re
 from collections.abc import Sequence
@@ -11,7 +13,8 @@ SGR_PATTERN = r"\x1b\[[0-9;]*m"
 SGR_RESET = "\x1b[0m"
 # Terminal columns of ` │ ` between two cells.
 SEPARATOR_WIDTH = 3
-# With fewer terminal columns for each cell, words would be cut to pieces: rows are shown as `name: value` lines.
+# With fewer terminal columns for each cell, words would be cut to pieces: rows are
+# shown as `name: value` lines.
 MIN_CELL_WIDTH = 6
 
 
@@ -41,14 +44,16 @@ def split_cells(row: str) -> list[str]:
 def draw_table(rows: Sequence[Sequence[str]], alignments: Sequence[str], columns: int) -> str:
     """Return a table as lines for a terminal of `columns` columns.
 
-    `rows`: painted cells, the header first; a newline in a cell begins a line. `alignments`: `left`, `right` or
-    `middle` for each column of the table.
+    `rows`: painted cells, the header first; a newline in a cell begins a line. `alignments`:
+    `left`, `right` or `middle` for each column of the table.
     """
     count = len(alignments)
     # Models write rows with too few cells, or too many.
     complete_rows = [[*row, *[""] * count][:count] for row in rows]
     cells = [[cell.split("\n") for cell in row] for row in complete_rows]
-    natural_widths = [max(_measure_width(line) for row in cells for line in row[index]) for index in range(count)]
+    natural_widths = [
+        max(_measure_width(line) for row in cells for line in row[index]) for index in range(count)
+    ]
     # Writing into the last column would make some terminals wrap.
     widths = _fit_widths(natural_widths, columns - 1)
     if not widths:
@@ -81,11 +86,16 @@ def _fit_widths(natural_widths: Sequence[int], room: int) -> list[int]:
 
 
 def _draw_row(
-    row: Sequence[Sequence[str]], widths: Sequence[int], alignments: Sequence[str], *, is_header: bool
+    row: Sequence[Sequence[str]],
+    widths: Sequence[int],
+    alignments: Sequence[str],
+    *,
+    is_header: bool,
 ) -> list[str]:
     """Return a row as lines; `row`: the lines of each cell, which are wrapped to the widths."""
     cell_lines = [
-        [part for line in cell for part in wrap_painted(line, width)] for cell, width in zip(row, widths, strict=True)
+        [part for line in cell for part in wrap_painted(line, width)]
+        for cell, width in zip(row, widths, strict=True)
     ]
     separator = paint(" │ ", "dim", colour=True)
     lines: list[str] = []
@@ -112,7 +122,8 @@ def _stack_row(names: Sequence[str], row: Sequence[str]) -> str:
 
 
 class _WrappedLines:
-    """Lines of painted text, the last of which grows. Each line ends unpainted, and the next one begins painted again.
+    """Lines of painted text, the last of which grows. Each line ends unpainted,
+    and the next one begins painted again.
 
     `used`: the columns that the last line takes.
     """
@@ -140,7 +151,9 @@ class _WrappedLines:
 
 
 def wrap_painted(text: str, width: int) -> list[str]:
-    """Return painted text as lines of at most `width` columns, broken between words; each line ends unpainted."""
+    """Return painted text as lines of at most `width` columns, broken between words;
+    each line ends unpainted.
+    """
     wrapped, gap = _WrappedLines(), ""
     for token in re.findall(rf"{SGR_PATTERN}|\s+|[^\s\x1b]+|\x1b", text):
         if re.fullmatch(SGR_PATTERN, token):

@@ -8,7 +8,14 @@ from codeloop.cli.output.style import has_colour, paint
 from codeloop.cli.output.tool_call import format_heading
 from codeloop.client.formatting import cut_to_width
 from codeloop.kit.text.terminal_text import escape_controls, one_line
-from codeloop.schema.event import Event, MessageUpdated, PartRemoved, PartUpdated, SessionCreated, SessionUpdated
+from codeloop.schema.event import (
+    Event,
+    MessageUpdated,
+    PartRemoved,
+    PartUpdated,
+    SessionCreated,
+    SessionUpdated,
+)
 from codeloop.schema.live_events import Busy, Idle, Retry, SessionIdle, StatusChanged
 from codeloop.schema.message import AssistantMessage
 from codeloop.schema.part import (
@@ -21,12 +28,14 @@ from codeloop.schema.part import (
     ToolStateRunning,
 )
 
-# The key of the request to the model among the running work; the key of a call is the id of its part.
+# The key of the request to the model among the running work;
+# the key of a call is the id of its part.
 MODEL_KEY = "model"
 
 
 class ProgressLine:
-    """Keeps the running work of a session (the request to the model, tool calls, subagents in the background).
+    """Keeps the running work of a session (the request to the model, tool calls,
+    subagents in the background).
 
     Draws the work that began last on `output`.
     """
@@ -46,10 +55,15 @@ class ProgressLine:
             case StatusChanged(properties=p) if isinstance(p.status, Idle):
                 self._remove_foreground()
             case StatusChanged(properties=p) if isinstance(p.status, Busy | Retry):
-                self.add_work(MODEL_KEY, "Waiting to retry" if isinstance(p.status, Retry) else "Waiting for the model")
+                self.add_work(
+                    MODEL_KEY,
+                    "Waiting to retry" if isinstance(p.status, Retry) else "Waiting for the model",
+                )
             case SessionIdle():
                 self._remove_foreground()
-            case MessageUpdated(properties=p) if isinstance(p.info, AssistantMessage) and p.info.summary:
+            case MessageUpdated(properties=p) if (
+                isinstance(p.info, AssistantMessage) and p.info.summary
+            ):
                 self.add_work(MODEL_KEY, "Summarizing the conversation")
             case PartUpdated(properties=p):
                 self._take_part(p.part)
@@ -62,9 +76,12 @@ class ProgressLine:
         """Take in an event of a subagent's session."""
         match event:
             case PartUpdated(properties=p) if isinstance(p.part, ToolPart):
-                # A subagent in the background has no call that waits for it; its key is its session.
+                # A subagent in the background has no call that waits for it;
+                # its key is its session.
                 key = self._call_keys.get(p.session_id, p.session_id)
-                self._details[key] = format_heading(p.part) if isinstance(p.part.state, ToolStateRunning) else ""
+                self._details[key] = (
+                    format_heading(p.part) if isinstance(p.part.state, ToolStateRunning) else ""
+                )
             case SessionCreated(properties=p) | SessionUpdated(properties=p):
                 if works_in_background(p.info):
                     self.add_work(p.info.id, one_line(p.info.title, 80))
@@ -75,7 +92,9 @@ class ProgressLine:
                 pass
 
     def add_work(self, key: str, label: str) -> None:
-        """Add running work, or change its label; its time counts from the last change of the label."""
+        """Add running work, or change its label;
+        its time counts from the last change of the label.
+        """
         if self._labels.get(key) != label:
             self._labels[key] = label
             self._start_times[key] = time.monotonic()
@@ -87,7 +106,9 @@ class ProgressLine:
 
     def _remove_foreground(self) -> None:
         """Remove all but background work."""
-        self._labels = {key: label for key, label in self._labels.items() if key in self._background}
+        self._labels = {
+            key: label for key, label in self._labels.items() if key in self._background
+        }
 
     def _take_part(self, part: object) -> None:
         """Add or remove the work that a part shows to have begun or ended."""
@@ -119,7 +140,9 @@ class ProgressLine:
                 pass
 
     def format_line(self, columns: int) -> str:
-        """Return the latest work in at most `columns` columns, with the number of others; "" if nothing runs."""
+        """Return the latest work in at most `columns` columns, with the number of others;
+        "" if nothing runs.
+        """
         if not self._labels:
             return ""
         key = next(reversed(self._labels))

@@ -1,4 +1,6 @@
-"""The result of a turn: `Tally` counts its events, and makes the `Outcome` with answer, sums and exit code."""
+"""The result of a turn: `Tally` counts its events, and makes the `Outcome` with answer,
+sums and exit code.
+"""
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -12,7 +14,14 @@ from codeloop.client.formatting import (
 from codeloop.kit.text.terminal_text import one_line
 from codeloop.schema.api.session_inputs import GoalEnd
 from codeloop.schema.event import Event, MessageUpdated, PartRemoved, PartUpdated, SessionUpdated
-from codeloop.schema.message import NO_TOKENS, AssistantMessage, Session, Tokens, UserMessage, measure_growth
+from codeloop.schema.message import (
+    NO_TOKENS,
+    AssistantMessage,
+    Session,
+    Tokens,
+    UserMessage,
+    measure_growth,
+)
 from codeloop.schema.part import (
     CHECK_KEY,
     REMINDER_KEY,
@@ -35,7 +44,8 @@ UNFINISHED_REASONS = {None, "tool-calls", "cut"}
 
 
 class FinalAnswer:
-    """The answer to a prompt, found among the texts of a session: no summary, and no text that a retry discards.
+    """The answer to a prompt, found among the texts of a session: no summary,
+    and no text that a retry discards.
 
     `prompt_id`: the prompt to answer; None: any prompt.
     """
@@ -56,21 +66,28 @@ class FinalAnswer:
 
     def get_text(self, message_id: str) -> str:
         """Return the text of one message."""
-        return "\n".join(text.removesuffix("\n") for text in self._texts.get(message_id, {}).values() if text)
+        return "\n".join(
+            text.removesuffix("\n") for text in self._texts.get(message_id, {}).values() if text
+        )
 
     def handle_event(self, event: Event) -> bool:
         """Take in an event of the session; return True if it completes the answer."""
         match event:
             case MessageUpdated(properties=p) if isinstance(p.info, UserMessage):
-                # Prompts that are sent while the turn runs join it: its answer may be stored as that to one of them.
+                # Prompts that are sent while the turn runs join it: its answer may be stored
+                # as that to one of them.
                 if self._prompts or self._prompt_id in {None, p.info.id}:
                     self._prompts.add(p.info.id)
             case MessageUpdated(properties=p) if isinstance(p.info, AssistantMessage):
                 return self._handle_message(p.info)
-            case PartUpdated(properties=p) if isinstance(p.part, TextPart) and REMINDER_KEY in (p.part.metadata or {}):
+            case PartUpdated(properties=p) if isinstance(p.part, TextPart) and REMINDER_KEY in (
+                p.part.metadata or {}
+            ):
                 # codeloop reminds the model to go on, so the last text was not the answer yet.
                 self.final = None
-            case PartUpdated(properties=p) if isinstance(p.part, TextPart) and p.part.message_id in self._texts:
+            case PartUpdated(properties=p) if (
+                isinstance(p.part, TextPart) and p.part.message_id in self._texts
+            ):
                 self._texts[p.part.message_id][p.part.id] = p.part.text
             case PartRemoved(properties=p) if p.message_id in self._texts:
                 self._texts[p.message_id].pop(p.part_id, None)
@@ -86,7 +103,9 @@ class FinalAnswer:
             return False
         self._finished_messages.add(info.id)
         is_last = info.error is None and info.finish not in UNFINISHED_REASONS
-        if not is_last or (self._prompt_id is not None and (self.final or info.parent_id not in self._prompts)):
+        if not is_last or (
+            self._prompt_id is not None and (self.final or info.parent_id not in self._prompts)
+        ):
             return False
         self.final = self.get_text(info.id)
         return True
@@ -95,11 +114,13 @@ class FinalAnswer:
 class Ending(NamedTuple):
     """How a turn ended.
 
-    `reason`: that of its `TurnEnd`, or what this process ended it for (`timeout`, `interrupted`, ...). `code`: the exit
-    code. `message`: for the user. `window`: the model's context window, in tokens. `goal`: how its
-    goal stands; None: it had none. `test_changes`: how it changed tests that existed before, a phrase each.
-    `has_unchecked_edits`: no check ran after its last edit. `unended_commands`: still ran after their timeout. `facts`:
-    what it did to the project; None: not known.
+    `reason`: that of its `TurnEnd`, or what this process ended it for (`timeout`, `interrupted`,
+    ...). `code`: the exit code. `message`: for the user.
+    `window`: the model's context window, in tokens. `goal`: how its
+    goal stands; None: it had none. `test_changes`: how it changed tests that existed before,
+    a phrase each.
+    `has_unchecked_edits`: no check ran after its last edit. `unended_commands`: still ran after
+    their timeout. `facts`: what it did to the project; None: not known.
     """
 
     reason: str
@@ -114,7 +135,9 @@ class Ending(NamedTuple):
 
 
 class Outcome(Wire):
-    """The last line of `--format json`, which is always printed. `cost`: dollars. `duration_ms`: of the whole turn."""
+    """The last line of `--format json`, which is always printed. `cost`: dollars.
+    `duration_ms`: of the whole turn.
+    """
 
     type: str
     reason: str
@@ -153,17 +176,22 @@ def format_summary(outcome: Outcome) -> str:
     ]
     used, window = outcome.context or (0, 0)
     if used and window:
-        sums.append(f"{format_count(used)} of {format_count(window)} context ({used * 100 // window} %)")
+        sums.append(
+            f"{format_count(used)} of {format_count(window)} context ({used * 100 // window} %)"
+        )
     return " · ".join([*sums, outcome.session_id])
 
 
 def apply_goal(outcome: Outcome, goal: GoalEnd) -> Outcome:
-    """Return the outcome of a turn that had a goal: done if the goal is reached; else not done, or as it was ended."""
+    """Return the outcome of a turn that had a goal: done if the goal is reached;
+    else not done, or as it was ended.
+    """
     from codeloop.cli import exit_codes
 
     if goal.status == "done":
         return replace(outcome, goal=goal, reason="done", exit_code=exit_codes.DONE, message="")
-    # An error or an interrupt is what the user needs to know; a limit only explains why the goal was not reached.
+    # An error or an interrupt is what the user needs to know;
+    # a limit only explains why the goal was not reached.
     if outcome.exit_code not in {exit_codes.LIMIT, exit_codes.TIMEOUT, exit_codes.DONE}:
         return replace(outcome, goal=goal)
     return replace(
@@ -195,7 +223,8 @@ def make_unfinished(
 
 
 class Tally:
-    """Counts the events of a session from now on, and keeps the answer to the prompt `prompt_id`, or to any prompt.
+    """Counts the events of a session from now on, and keeps the answer to the prompt `prompt_id`,
+    or to any prompt.
 
     `session`: the session before the first event; None: as the first event shows it.
     """
@@ -222,9 +251,15 @@ class Tally:
                 self._messages[p.info.id] = p.info
             case SessionUpdated(properties=p):
                 self.add_growth(p.info)
-            case PartUpdated(properties=p) if isinstance(p.part, ToolPart) and isinstance(p.part.state, ToolStateError):
+            case PartUpdated(properties=p) if isinstance(p.part, ToolPart) and isinstance(
+                p.part.state, ToolStateError
+            ):
                 if (p.part.state.metadata or {}).get("denied"):
-                    denied = {"tool": p.part.tool, "input": p.part.state.input, "reason": p.part.state.error}
+                    denied = {
+                        "tool": p.part.tool,
+                        "input": p.part.state.input,
+                        "reason": p.part.state.error,
+                    }
                     self._denied.append(denied)
             case _:
                 pass
@@ -260,7 +295,9 @@ class Tally:
         if ending.facts is not None:
             message = " ".join(filter(None, (message, *describe_side_effects(ending.facts))))
         newest_first = list(reversed(messages))
-        used_tokens = next((info.tokens.all for info in newest_first if info.tokens.all and not info.summary), 0)
+        used_tokens = next(
+            (info.tokens.all for info in newest_first if info.tokens.all and not info.summary), 0
+        )
         outcome = Outcome(
             type="result",
             session_id=session_id,
@@ -278,13 +315,17 @@ class Tally:
             test_changes=[*ending.test_changes],
             unended_commands=[*ending.unended_commands],
             facts=ending.facts,
-            structured=next((info.structured for info in newest_first if info.structured is not None), None),
+            structured=next(
+                (info.structured for info in newest_first if info.structured is not None), None
+            ),
             context=(used_tokens, ending.window) if ending.window else None,
         )
         return outcome if ending.goal is None else apply_goal(outcome, ending.goal)
 
     def _list_goal_check_messages(self) -> set[str]:
-        """Return the ids of the messages that hold checks of a goal, which codeloop ran itself: they are not steps."""
+        """Return the ids of the messages that hold checks of a goal,
+        which codeloop ran itself: they are not steps.
+        """
         return {
             part.message_id
             for part in self._parts.values()
@@ -303,19 +344,25 @@ class Tally:
         return list_checks(self._parts.values(), self._root)
 
     def _describe_doubts(self, ending: Ending, checks: "list[CheckRun]") -> str:
-        """Return sentences about why a turn that is done may not have done it well; "" if nothing speaks for that."""
+        """Return sentences about why a turn that is done may not have done it well;
+        "" if nothing speaks for that.
+        """
         sentences = [self._describe_checks(checks)]
         if ending.test_changes:
             sentences.append(f"Tests changed in this run: {'; '.join(ending.test_changes)}.")
         if ending.has_unchecked_edits and not checks:
             sentences.append("Checks: none after the last edit.")
         if ending.unended_commands:
-            commands = ", ".join(f"`{one_line(each, MAX_COMMAND_CHARS)}`" for each in ending.unended_commands)
+            commands = ", ".join(
+                f"`{one_line(each, MAX_COMMAND_CHARS)}`" for each in ending.unended_commands
+            )
             sentences.append(f"Did not end in time, and was not waited for any longer: {commands}.")
         return " ".join(filter(None, sentences))
 
     def _describe_checks(self, checks: "list[CheckRun]") -> str:
-        """Return a sentence about the problem that the checks show; "" if they show none, or there are none."""
+        """Return a sentence about the problem that the checks show;
+        "" if they show none, or there are none.
+        """
         if not checks:
             return ""
         from codeloop.agent.checks.check_runs import find_check_problem

@@ -1,7 +1,8 @@
-"""Writes to stdout and stderr without blocking the event loop; output that a slow reader does not take yet is queued.
+"""Writes to stdout and stderr without blocking the event loop;
+output that a slow reader does not take yet is queued.
 
-Used by everything that prints while a turn runs: a pager or a stopped terminal must not stop the turn. `can_ask_user`
-is for all commands that may ask something.
+Used by everything that prints while a turn runs: a pager or a stopped terminal must not stop the
+turn. `can_ask_user` is for all commands that may ask something.
 """
 
 import asyncio
@@ -53,7 +54,9 @@ class OutputStream:
             return DEFAULT_COLUMNS
 
     def write(self, text: str) -> None:
-        """Write text, after all text of both streams that waits; a character that the encoding lacks is replaced."""
+        """Write text, after all text of both streams that waits;
+        a character that the encoding lacks is replaced.
+        """
         if text and self._overlay_line:
             text, self._overlay_line = ERASE_LINE + text, ""
         if text and self.has_prompt:
@@ -75,8 +78,11 @@ class OutputStream:
 
     def overlay(self, line: str) -> None:
         """Show a line on a terminal, which the next write replaces; "" removes it."""
-        # The progress line must not cut through a line of text, nor make the queue of a slow reader longer.
-        if line == self._overlay_line or (line and (not self.is_at_start or self._queue.is_waiting)):
+        # The progress line must not cut through a line of text,
+        # nor make the queue of a slow reader longer.
+        if line == self._overlay_line or (
+            line and (not self.is_at_start or self._queue.is_waiting)
+        ):
             return
         self.write(ERASE_LINE)
         if line:
@@ -88,18 +94,25 @@ class OutputStream:
         await self._queue.drain()
 
     def write_now(self, data: memoryview) -> int:
-        """Write the bytes that the reader takes at once; return their number. Raises OSError if the reader is gone."""
+        """Write the bytes that the reader takes at once; return their number.
+        Raises OSError if the reader is gone.
+        """
         if self.descriptor is None or not self.is_ready(0):
             return 0
         try:
-            # A pipe that is ready for writing takes PIPE_BUF bytes without blocking, and no more for certain.
+            # A pipe that is ready for writing takes PIPE_BUF bytes without blocking,
+            # and no more for certain.
             return os.write(self.descriptor, data[: select.PIPE_BUF])
         except BlockingIOError:
             return 0
 
     def is_ready(self, timeout: float | None) -> bool:
-        """Return whether the reader takes bytes; wait for that up to `timeout` seconds, for ever with None."""
-        return self.descriptor is not None and bool(select.select((), (self.descriptor,), (), timeout)[1])
+        """Return whether the reader takes bytes; wait for that up to `timeout` seconds,
+        for ever with None.
+        """
+        return self.descriptor is not None and bool(
+            select.select((), (self.descriptor,), (), timeout)[1]
+        )
 
     def close(self) -> None:
         """Redirect the stream to /dev/null, also for other code of the process."""
@@ -113,7 +126,9 @@ class OutputStream:
         self.on_gone()
 
     def watch(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Close as soon as the reader of a pipe is gone, even if nothing is written: a turn for nobody costs money."""
+        """Close as soon as the reader of a pipe is gone,
+        even if nothing is written: a turn for nobody costs money.
+        """
         descriptor = self.descriptor
         if descriptor is None or not stat.S_ISFIFO(os.fstat(descriptor).st_mode):
             return
@@ -127,7 +142,8 @@ class OutputStream:
             if any(event & select.POLLERR for _, event in poll.poll(0)):
                 self.close()
 
-        # The writing end of a pipe has nothing to read; epoll reports it as readable when the other end is closed.
+        # The writing end of a pipe has nothing to read; epoll reports it as readable when
+        # the other end is closed.
         loop.add_reader(descriptor, close_if_gone)
         self._stop_watching = lambda: loop.remove_reader(descriptor)
 
@@ -135,14 +151,17 @@ class OutputStream:
 class OutputQueue:
     """The output that waits for readers, of both streams in one order.
 
-    `loop`: the event loop that writes it; None: `add` waits for the reader itself, `timeout` seconds at most, or for
-    ever without a timeout.
+    `loop`: the event loop that writes it; None: `add` waits for the reader itself, `timeout`
+    seconds at most, or for ever without a timeout.
     """
 
-    def __init__(self, loop: asyncio.AbstractEventLoop | None = None, timeout: float | None = None) -> None:
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop | None = None, timeout: float | None = None
+    ) -> None:
         self._loop = loop
         self._timeout = timeout
-        # Without a bound: the store keeps the turn in memory and on the disk anyway, and more of it.
+        # Without a bound: the store keeps the turn in memory and on the disk anyway,
+        # and more of it.
         self._waiting: deque[tuple[OutputStream, memoryview]] = deque()
         self._watched_fd: int | None = None
         self._emptied = asyncio.Event()
@@ -163,7 +182,9 @@ class OutputQueue:
             self._write()
 
     async def drain(self) -> None:
-        """Wait until all output is written: for ever if a reader does not read, unless `shorten_waits` was called."""
+        """Wait until all output is written: for ever if a reader does not read, unless
+        `shorten_waits` was called.
+        """
         while self._waiting:
             self._emptied.clear()
             await self._emptied.wait()
@@ -216,7 +237,9 @@ class OutputQueue:
 
     def _start_timer(self) -> None:
         if self._has_short_waits and self._timer is None and self._loop is not None:
-            self._timer = self._loop.call_later(OUTPUT_READER_TIME.seconds, self._check_reader, self._taken_bytes)
+            self._timer = self._loop.call_later(
+                OUTPUT_READER_TIME.seconds, self._check_reader, self._taken_bytes
+            )
 
     def _check_reader(self, before: int) -> None:
         self._timer = None
@@ -235,24 +258,33 @@ class OutputQueue:
 
 
 def can_ask_user() -> bool:
-    """Return whether a user can be asked on stderr and can answer on stdin; stdout may be a pipe."""
+    """Return whether a user can be asked on stderr and can answer on stdin;
+    stdout may be a pipe.
+    """
     return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stderr))
 
 
 def open_standard_streams(queue: OutputQueue) -> tuple[OutputStream, OutputStream]:
     """Return stdout and stderr, which share a queue; a missing one discards what is written."""
-    return OutputStream(sys.stdout or StringIO(), queue), OutputStream(sys.stderr or StringIO(), queue)
+    return OutputStream(sys.stdout or StringIO(), queue), OutputStream(
+        sys.stderr or StringIO(), queue
+    )
 
 
 def _open_descriptor(stream: TextIO) -> int | None:
-    """Return the descriptor to write to; None for a stream without one, whose output is discarded."""
+    """Return the descriptor to write to; None for a stream without one,
+    whose output is discarded.
+    """
     try:
         descriptor = stream.fileno()
     except OSError:
         return None
     with suppress(OSError):
-        # Unlike a pipe that is ready, a terminal may block for a few bytes. O_NONBLOCK belongs to the open file, which
-        # the shell and other programs share, so it is set on an opening of our own.
+        # Unlike a pipe that is ready, a terminal may block for a few bytes. O_NONBLOCK belongs to
+        # the open file, which the shell and other programs share,
+        # so it is set on an opening of our own.
         if os.isatty(descriptor):
-            return os.open(os.ttyname(descriptor), os.O_WRONLY | os.O_NOCTTY | os.O_NONBLOCK | os.O_CLOEXEC)
+            return os.open(
+                os.ttyname(descriptor), os.O_WRONLY | os.O_NOCTTY | os.O_NONBLOCK | os.O_CLOEXEC
+            )
     return descriptor

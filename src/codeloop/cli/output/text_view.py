@@ -1,4 +1,6 @@
-"""The view for `--format text`: the answer on stdout; calls, notes, progress and costs on stderr."""
+"""The view for `--format text`: the answer on stdout;
+calls, notes, progress and costs on stderr.
+"""
 
 from collections.abc import Callable
 from typing import Any, Protocol
@@ -9,7 +11,12 @@ from codeloop.cli.output.result import FinalAnswer, Outcome, format_summary
 from codeloop.cli.output.streams import OutputStream
 from codeloop.cli.output.style import can_redraw, has_colour, paint
 from codeloop.client.formatting import format_duration
-from codeloop.kit.text.terminal_text import escape_answer_controls, escape_controls, escape_json_controls, one_line
+from codeloop.kit.text.terminal_text import (
+    escape_answer_controls,
+    escape_controls,
+    escape_json_controls,
+    one_line,
+)
 from codeloop.schema.event import Event, MessageUpdated, PartUpdated
 from codeloop.schema.ids import now_ms
 from codeloop.schema.live_events import PartDelta, Retry, StatusChanged, ToastShown
@@ -32,11 +39,13 @@ COMPACTED_NOTE = "The conversation so far was replaced with a summary ({} charac
 class FinalText:
     """Writes the answer once it is complete, for a pipe, whose reader wants nothing else.
 
-    `output`: where to write it; None: nowhere, because the answer is data. `narrate`: called with the other texts of
-    the model. `prompt_id`: the prompt to answer; None: any prompt.
+    `output`: where to write it; None: nowhere, because the answer is data. `narrate`: called with
+    the other texts of the model. `prompt_id`: the prompt to answer; None: any prompt.
     """
 
-    def __init__(self, output: OutputStream | None, narrate: Callable[[str], object], prompt_id: str | None) -> None:
+    def __init__(
+        self, output: OutputStream | None, narrate: Callable[[str], object], prompt_id: str | None
+    ) -> None:
         self._output = output
         self._narrate = narrate
         self._answer = FinalAnswer(prompt_id)
@@ -53,7 +62,9 @@ class FinalText:
                     self._write_answer(self._take_unshown_text(p.info.id))
                 elif p.info.time.completed is not None:
                     self._narrate_rest(p.info.id)
-            case PartUpdated(properties=p) if isinstance(p.part, ToolPart) and p.part.message_id in self._shown_lengths:
+            case PartUpdated(properties=p) if (
+                isinstance(p.part, ToolPart) and p.part.message_id in self._shown_lengths
+            ):
                 self._narrate_rest(p.part.message_id)
             case _:
                 pass
@@ -93,8 +104,10 @@ class AnswerWriter(Protocol):
 class TextView:
     """Shows the turns of a session as text.
 
-    `thinking`: show the model's reasoning, too. `prompt_id`: the prompt whose answer a pipe gets; None: any prompt.
-    `as_data`: the answer is shown at the end, as JSON, and all texts of the model are only narrated.
+    `thinking`: show the model's reasoning, too. `prompt_id`: the prompt whose answer a pipe gets;
+    None: any prompt.
+    `as_data`: the answer is shown at the end, as JSON,
+    and all texts of the model are only narrated.
     """
 
     def __init__(
@@ -111,7 +124,9 @@ class TextView:
         self._thinking = thinking
         self._as_data = as_data
         self._colour = has_colour(progress.stream)
-        self._terminal = next((output for output in (progress, answer) if can_redraw(output.stream)), None)
+        self._terminal = next(
+            (output for output in (progress, answer) if can_redraw(output.stream)), None
+        )
         self._progress_line = None
         if self._terminal is not None:
             from codeloop.cli.output.progress_line import ProgressLine
@@ -127,7 +142,8 @@ class TextView:
             self._answer_writer = LiveText(answer, self.note)
         else:
             self._answer_writer = FinalText(answer, self._narrate, prompt_id)
-        # By the ids of messages whose text is not an answer: whether the message is a summary, or else a prompt.
+        # By the ids of messages whose text is not an answer: whether the message is a summary,
+        # or else a prompt.
         self._is_summary: dict[str, bool] = {}
         # The number of characters of each reasoning part that were shown.
         self._thinking_lengths: dict[str, int] = {}
@@ -149,7 +165,9 @@ class TextView:
                 self._is_summary[p.info.id] = False
                 self._show_agent_and_model(p.info)
                 self._answer_writer.show(event)
-            case MessageUpdated(properties=p) if isinstance(p.info, AssistantMessage) and p.info.summary:
+            case MessageUpdated(properties=p) if (
+                isinstance(p.info, AssistantMessage) and p.info.summary
+            ):
                 self._is_summary[p.info.id] = True
             case PartUpdated(properties=p) if p.part.message_id in self._is_summary:
                 if isinstance(p.part, TextPart) and self._is_summary[p.part.message_id]:
@@ -164,7 +182,9 @@ class TextView:
                 retry_note = ""
                 if p.status.attempt:
                     wait_ms = max(0, p.status.next - now_ms())
-                    retry_note = f" Retrying in {format_duration(wait_ms)} (attempt {p.status.attempt})."
+                    retry_note = (
+                        f" Retrying in {format_duration(wait_ms)} (attempt {p.status.attempt})."
+                    )
                 self.note(f"{escape_controls(p.status.message)}{retry_note}")
             case _:
                 self._clear_progress()
@@ -175,19 +195,29 @@ class TextView:
         if self._progress_line is not None:
             self._progress_line.handle_subagent_event(event)
         part = event.properties.part if isinstance(event, PartUpdated) else None
-        if isinstance(part, ToolPart) and isinstance(part.state, ToolStateCompleted | ToolStateError):
+        if isinstance(part, ToolPart) and isinstance(
+            part.state, ToolStateCompleted | ToolStateError
+        ):
             if part.id not in self._shown_parts:
                 from codeloop.cli.output.tool_call import format_call
 
                 self._shown_parts.add(part.id)
-                subagent = paint(f"  {one_line(title, SUBAGENT_TITLE_CHARS)}:", "dim", colour=self._colour)
+                subagent = paint(
+                    f"  {one_line(title, SUBAGENT_TITLE_CHARS)}:", "dim", colour=self._colour
+                )
                 self._write_line(f"{subagent} {format_call(part, colour=self._colour)[0]}")
         elif isinstance(event, StatusChanged) and isinstance(event.properties.status, Retry):
-            self.note(f"  {one_line(title, SUBAGENT_TITLE_CHARS)}: {one_line(event.properties.status.message, 200)}")
+            self.note(
+                f"  {one_line(title, SUBAGENT_TITLE_CHARS)}: {one_line(event.properties.status.message, 200)}"
+            )
 
     def tick(self) -> None:
         """Show what is going on, unless a line of the answer is being written."""
-        if self._progress_line is not None and self._answer.is_at_start and self._progress.is_at_start:
+        if (
+            self._progress_line is not None
+            and self._answer.is_at_start
+            and self._progress.is_at_start
+        ):
             self._progress_line.draw()
 
     def note(self, text: str) -> None:
@@ -200,11 +230,14 @@ class TextView:
         if outcome.structured is not None:
             self._clear_progress()
             self._answer.write(
-                _format_json(outcome.structured, indent=2 if self._answer.stream.isatty() else -1) + "\n"
+                _format_json(outcome.structured, indent=2 if self._answer.stream.isatty() else -1)
+                + "\n"
             )
         if outcome.message:
             style = "red" if outcome.exit_code else "yellow"
-            self._write_line(paint(f"codeloop: {escape_controls(outcome.message)}", style, colour=self._colour))
+            self._write_line(
+                paint(f"codeloop: {escape_controls(outcome.message)}", style, colour=self._colour)
+            )
         if outcome.session_id:
             self._write_line(paint(format_summary(outcome), "dim", colour=self._colour))
 
@@ -227,7 +260,10 @@ class TextView:
             case ToolPart():
                 # Before the call is shown, the writer has to narrate the text that precedes it.
                 self._answer_writer.show(event)
-                if isinstance(part.state, ToolStateCompleted | ToolStateError) and part.id not in self._shown_parts:
+                if (
+                    isinstance(part.state, ToolStateCompleted | ToolStateError)
+                    and part.id not in self._shown_parts
+                ):
                     self._shown_parts.add(part.id)
                     from codeloop.cli.output.tool_call import format_call
 
@@ -251,7 +287,9 @@ class TextView:
         self._thinking_lengths[part_id] = self._thinking_lengths.get(part_id, 0) + len(text)
         self._clear_progress()
         line = text.rstrip("\n")
-        self._progress.write(paint(escape_controls(line), "dim", colour=self._colour) + text[len(line) :])
+        self._progress.write(
+            paint(escape_controls(line), "dim", colour=self._colour) + text[len(line) :]
+        )
 
     def _narrate(self, text: str) -> None:
         self._write_line(paint(escape_controls(text), "dim", colour=self._colour))

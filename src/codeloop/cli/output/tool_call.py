@@ -1,12 +1,24 @@
-"""Formats a tool call as a few lines of text: its tool and subject, its changes or output, and its duration."""
+"""Formats a tool call as a few lines of text: its tool and subject, its changes or output,
+and its duration.
+"""
 
 from typing import Any, cast
 
 from codeloop.cli.output.style import TextStyle, paint
-from codeloop.client.formatting import compute_elapsed_ms, describe_command_end, find_subject, format_duration
+from codeloop.client.formatting import (
+    compute_elapsed_ms,
+    describe_command_end,
+    find_subject,
+    format_duration,
+)
 from codeloop.kit.text.readable_json import format_arguments, format_json
 from codeloop.kit.text.terminal_text import escape_controls, one_line
-from codeloop.schema.part import STRUCTURED_OUTPUT_TOOL, ToolPart, ToolStateCompleted, ToolStateError
+from codeloop.schema.part import (
+    STRUCTURED_OUTPUT_TOOL,
+    ToolPart,
+    ToolStateCompleted,
+    ToolStateError,
+)
 from codeloop.schema.wire import JSON
 
 # Characters of a subject, or of a line of output.
@@ -24,7 +36,9 @@ def format_heading(part: ToolPart) -> str:
     """Return the tool and its subject on one line."""
     # The model called a tool that does not exist: show the name that it used.
     if part.tool == "invalid":
-        return f"{part.tool:<6} {one_line(str(part.state.input.get('tool', '')), LINE_CHARS)}".rstrip()
+        return (
+            f"{part.tool:<6} {one_line(str(part.state.input.get('tool', '')), LINE_CHARS)}".rstrip()
+        )
     subject = find_subject(part.state.input)
     if isinstance(part.state, ToolStateCompleted) and part.state.title and part.tool != "bash":
         subject = part.state.title
@@ -35,18 +49,29 @@ def format_heading(part: ToolPart) -> str:
 
 
 def format_call(part: ToolPart, *, colour: bool) -> list[str]:
-    """Return a finished call as lines: the first names the call, the others show its changes or output."""
+    """Return a finished call as lines: the first names the call,
+    the others show its changes or output.
+    """
     match part.state:
         case ToolStateCompleted(metadata=metadata, time=time):
             ending = describe_command_end(metadata) if part.tool == "bash" else ""
             # The duration of a command does not include the wait for a permission.
             duration = metadata.get("duration") if part.tool == "bash" else None
-            duration_ms = duration if isinstance(duration, int) else compute_elapsed_ms(time.start, time.end)
-            notes = [*_format_line_counts(metadata), *([ending] if ending else []), format_duration(duration_ms)]
+            duration_ms = (
+                duration if isinstance(duration, int) else compute_elapsed_ms(time.start, time.end)
+            )
+            notes = [
+                *_format_line_counts(metadata),
+                *([ending] if ending else []),
+                format_duration(duration_ms),
+            ]
             is_failure = bool(ending) or part.tool == "invalid"
             body = _format_body(part.tool, metadata, part.state.for_user, is_failure=is_failure)
             if part.tool == STRUCTURED_OUTPUT_TOOL:
-                body = _style_lines("dim", escape_controls(format_json(part.state.input)).splitlines()[:MAX_DATA_LINES])
+                body = _style_lines(
+                    "dim",
+                    escape_controls(format_json(part.state.input)).splitlines()[:MAX_DATA_LINES],
+                )
         case ToolStateError(error=error, time=time):
             notes = [format_duration(compute_elapsed_ms(time.start, time.end))]
             is_failure = True
@@ -55,7 +80,8 @@ def format_call(part: ToolPart, *, colour: bool) -> list[str]:
             return [format_heading(part)]
     mark = paint("✗", "red", colour=colour) if is_failure else paint("✓", "green", colour=colour)
     first = (
-        f"{mark} {paint(format_heading(part), 'bold', colour=colour)}  {paint(' · '.join(notes), 'dim', colour=colour)}"
+        f"{mark} {paint(format_heading(part), 'bold', colour=colour)}  "
+        f"{paint(' · '.join(notes), 'dim', colour=colour)}"
     )
     return [first, *(f"  {paint(line, style, colour=colour)}" for style, line in body)]
 
@@ -69,8 +95,12 @@ def _format_line_counts(metadata: JSON) -> list[str]:
     return [f"+{diff.get('additions', 0)} -{diff.get('deletions', 0)}"]
 
 
-def _format_body(tool: str, metadata: JSON, output: str, *, is_failure: bool) -> list[tuple[TextStyle, str]]:
-    """Return the lines below the first one, each with its style: a diff, todos, or the end of the output."""
+def _format_body(
+    tool: str, metadata: JSON, output: str, *, is_failure: bool
+) -> list[tuple[TextStyle, str]]:
+    """Return the lines below the first one, each with its style: a diff, todos,
+    or the end of the output.
+    """
     diff = metadata.get("diff")
     if isinstance(diff, str) and diff:
         return _format_diff(diff)
@@ -80,14 +110,22 @@ def _format_body(tool: str, metadata: JSON, output: str, *, is_failure: bool) ->
             for todo in metadata["todos"]
         ]
     if tool in {"bash", "invalid"} or is_failure:
-        notes = [escape_controls(str(note)) for note in metadata.get("notes", ())] if tool == "bash" else []
+        notes = (
+            [escape_controls(str(note)) for note in metadata.get("notes", ())]
+            if tool == "bash"
+            else []
+        )
         lines = escape_controls(output).strip().splitlines()
         # The stored output may be a part of the whole.
         line_count = metadata.get("lines") if metadata.get("truncated") else None
-        omitted_count = (line_count if isinstance(line_count, int) else len(lines)) - MAX_OUTPUT_LINES
+        omitted_count = (
+            line_count if isinstance(line_count, int) else len(lines)
+        ) - MAX_OUTPUT_LINES
         shown_lines = [line[:LINE_CHARS] for line in lines[-MAX_OUTPUT_LINES:]]
         if omitted_count > 0:
-            shown_lines.insert(0, f"… {omitted_count:,} line{'' if omitted_count == 1 else 's'} above")
+            shown_lines.insert(
+                0, f"… {omitted_count:,} line{'' if omitted_count == 1 else 's'} above"
+            )
         return _style_lines("dim", [*shown_lines, *notes])
     return []
 

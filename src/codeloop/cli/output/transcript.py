@@ -31,7 +31,8 @@ from codeloop.schema.part import (
 
 # Shown below an answer that has no end: nobody completed it.
 UNFINISHED_NOTE = (
-    "! Not complete: it is still running, or codeloop was ended before it was. Its tokens are not counted yet."
+    "! Not complete: it is still running, or codeloop was ended before it was. "
+    "Its tokens are not counted yet."
 )
 SubagentMessages = Mapping[str, list[MessageWithParts]]
 """The messages of subagents by session id."""
@@ -47,7 +48,8 @@ def print_transcript(
 ) -> None:
     """Print a session on stdout, and notes about its summaries on stderr.
 
-    `thinking`: print reasoning and summaries, too. `queued_ids`: the ids of prompts that wait for a running turn.
+    `thinking`: print reasoning and summaries, too. `queued_ids`: the ids of prompts
+    that wait for a running turn.
     """
     # Without an event loop, writing waits for the reader: a pager may read slowly.
     out, notes = open_standard_streams(OutputQueue())
@@ -56,25 +58,45 @@ def print_transcript(
     for message in messages:
         match message.info:
             case UserMessage():
-                out.write("\n" + "".join(_format_prompt_part(part, colour=colour) for part in message.parts))
+                out.write(
+                    "\n"
+                    + "".join(_format_prompt_part(part, colour=colour) for part in message.parts)
+                )
                 if message.info.id in queued_ids:
                     out.write(paint("  queued", "yellow", colour=colour) + "\n")
             case AssistantMessage(summary=True):
                 text = "".join(part.text for part in message.parts if isinstance(part, TextPart))
-                notes.write(paint(COMPACTED_NOTE.format(len(text)), "yellow", colour=has_colour(notes.stream)) + "\n")
+                notes.write(
+                    paint(
+                        COMPACTED_NOTE.format(len(text)), "yellow", colour=has_colour(notes.stream)
+                    )
+                    + "\n"
+                )
                 if thinking and text:
-                    notes.write(paint(escape_controls(text), "dim", colour=has_colour(notes.stream)) + "\n")
+                    notes.write(
+                        paint(escape_controls(text), "dim", colour=has_colour(notes.stream)) + "\n"
+                    )
             case AssistantMessage(error=error, time=times):
                 for part in message.parts:
                     out.write(_format_answer_part(part, out, colour=colour, thinking=thinking))
                     out.write(
-                        "".join(f"{line}\n" for line in _list_subagent_lines(part, children, "    ", colour=colour))
+                        "".join(
+                            f"{line}\n"
+                            for line in _list_subagent_lines(part, children, "    ", colour=colour)
+                        )
                     )
                 if error is not None:
-                    out.write(paint(f"! {escape_controls(get_error_message(error))}", "red", colour=colour) + "\n")
+                    out.write(
+                        paint(
+                            f"! {escape_controls(get_error_message(error))}", "red", colour=colour
+                        )
+                        + "\n"
+                    )
                 elif times.completed is None:
                     out.write(paint(UNFINISHED_NOTE, "yellow", colour=colour) + "\n")
-    sums = " · ".join((*describe_spending(session.tokens or NO_TOKENS, session.cost or 0), session.id))
+    sums = " · ".join(
+        (*describe_spending(session.tokens or NO_TOKENS, session.cost or 0), session.id)
+    )
     out.write("\n" + paint(sums, "dim", colour=colour) + "\n")
     if out.error is not None:
         end_without_output(out.error)
@@ -84,7 +106,8 @@ def _format_prompt_part(part: Part, *, colour: bool) -> str:
     match part:
         case TextPart(text=text) if not part.synthetic:
             return "".join(
-                paint(f"> {line}", "cyan", colour=colour) + "\n" for line in escape_controls(text).splitlines()
+                paint(f"> {line}", "cyan", colour=colour) + "\n"
+                for line in escape_controls(text).splitlines()
             )
         case FilePart(filename=name, url=url):
             return paint(f"> [{escape_controls(name or url[:80])}]", "cyan", colour=colour) + "\n"
@@ -106,9 +129,17 @@ def _format_answer_part(part: Part, out: OutputStream, *, colour: bool, thinking
             return ""
 
 
-def _list_subagent_lines(part: Part, children: SubagentMessages, indent: str, *, colour: bool) -> Iterator[str]:
-    """Yield a line for each call of the subagent that `part` started, and the command that shows its session."""
-    if not isinstance(part, ToolPart) or part.tool != "task" or isinstance(part.state, ToolStatePending):
+def _list_subagent_lines(
+    part: Part, children: SubagentMessages, indent: str, *, colour: bool
+) -> Iterator[str]:
+    """Yield a line for each call of the subagent that `part` started,
+    and the command that shows its session.
+    """
+    if (
+        not isinstance(part, ToolPart)
+        or part.tool != "task"
+        or isinstance(part.state, ToolStatePending)
+    ):
         return
     child = str((part.state.metadata or {}).get("sessionId", ""))
     for message in children.get(child, ()):

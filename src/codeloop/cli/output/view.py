@@ -1,4 +1,6 @@
-"""`View`, the interface of objects that show a turn while it runs, and `make_view`, which makes that of a format."""
+"""`View`, the interface of objects that show a turn while it runs, and `make_view`,
+which makes that of a format.
+"""
 
 from typing import Protocol
 
@@ -10,7 +12,9 @@ from codeloop.schema.part import ToolPart, ToolStateCompleted, ToolStateError
 
 
 class View(Protocol):
-    """Shows the events of one session; `finish` is called at the end of each turn, by `run` also without one."""
+    """Shows the events of one session; `finish` is called at the end of each turn,
+    by `run` also without one.
+    """
 
     @property
     def is_live(self) -> bool:
@@ -41,7 +45,8 @@ class View(Protocol):
 class ViewAbovePrompt:
     """A view that writes above the prompt or the question of a prompter.
 
-    While a question waits for its answer, results of calls, notes and outcomes are shown, other events after it.
+    While a question waits for its answer, results of calls, notes and outcomes are shown,
+    other events after it.
     """
 
     def __init__(self, view: View, prompter: Prompter) -> None:
@@ -59,7 +64,9 @@ class ViewAbovePrompt:
 
     def show_subagent(self, event: Event, title: str) -> None:
         """Show an event of a subagent's session."""
-        self._prompter.write_above(lambda: self._view.show_subagent(event, title), is_urgent=_is_call_result(event))
+        self._prompter.write_above(
+            lambda: self._view.show_subagent(event, title), is_urgent=_is_call_result(event)
+        )
 
     def tick(self) -> None:
         """Redraw the progress, unless the user types or is asked."""
@@ -85,7 +92,8 @@ def make_view(
 ) -> View:
     """Make the view of an output format.
 
-    `form`: a value of `Options.format`. `prompt_id`: the prompt to answer. `text_options`: the options of `TextView`.
+    `form`: a value of `Options.format`. `prompt_id`: the prompt to answer.
+    `text_options`: the options of `TextView`.
     """
     # A run needs one of the views, so only that one is loaded.
     if form == "json":
@@ -103,4 +111,6 @@ def make_view(
 
 def _is_call_result(event: Event) -> bool:
     part = event.properties.part if isinstance(event, PartUpdated) else None
-    return isinstance(part, ToolPart) and isinstance(part.state, ToolStateCompleted | ToolStateError)
+    return isinstance(part, ToolPart) and isinstance(
+        part.state, ToolStateCompleted | ToolStateError
+    )

@@ -1,1 +1,3 @@
-"""Permission requests, questions of the model and trust: asked at the terminal, or answered without a user."""
+"""Permission requests, questions of the model and trust: asked at the terminal,
+or answered without a user.
+"""

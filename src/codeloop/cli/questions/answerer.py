@@ -1,4 +1,6 @@
-"""Answers the requests of a session, which are for permissions or questions of the model: by a user, or without one."""
+"""Answers the requests of a session, which are for permissions or questions of the model:
+by a user, or without one.
+"""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
@@ -26,7 +28,13 @@ from codeloop.schema.event import (
     QuestionRejected,
     QuestionReplied,
 )
-from codeloop.schema.permission import AUTO_MESSAGE, NOBODY_MESSAGE, AlwaysScope, PermissionRequest, Reply
+from codeloop.schema.permission import (
+    AUTO_MESSAGE,
+    NOBODY_MESSAGE,
+    AlwaysScope,
+    PermissionRequest,
+    Reply,
+)
 from codeloop.schema.question import QuestionRequest
 
 # Characters of a denied request in the note about it.
@@ -43,15 +51,20 @@ WITHDRAWN_NOTE = "Already answered elsewhere, or withdrawn."
 
 
 class Answerer:
-    """Answers requests: permissions are given with `auto`; else the user is asked; without a user, they are refused.
+    """Answers requests: permissions are given with `auto`; else the user is asked;
+    without a user, they are refused.
 
-    `prompter`: asks the user; None: there is none. `refusal`: words for the user about the first request that was
-    refused because nobody could be asked; "": there is none. `leave_open`: called with a request that the user answers
-    in another terminal; None: they can't.
+    `prompter`: asks the user; None: there is none. `refusal`: words for the user about the first
+    request that was refused because nobody could be asked; "": there is none. `leave_open`: called
+    with a request that the user answers in another terminal; None: they can't.
     """
 
     def __init__(
-        self, prompter: Prompter | None, *, auto: bool, leave_open: Callable[[str], object] | None = None
+        self,
+        prompter: Prompter | None,
+        *,
+        auto: bool,
+        leave_open: Callable[[str], object] | None = None,
     ) -> None:
         self._prompter = prompter
         self._auto = auto
@@ -62,7 +75,9 @@ class Answerer:
         """The ids of the requests that wait for the user."""
 
     async def answer(self, client: Client, view: View, request: PermissionRequest) -> None:
-        """Answer a permission request, after those before it; one that another client has answered is skipped."""
+        """Answer a permission request, after those before it;
+        one that another client has answered is skipped.
+        """
         if self._leave_open is not None and not self._auto:
             self._leave_open(f"{request.permission} {', '.join(request.patterns)}")
             return
@@ -71,18 +86,26 @@ class Answerer:
         scope: AlwaysScope = "directory"
         message = AUTO_MESSAGE if self._auto else None
         if not self._auto and self._prompter is None:
-            subject = one_line(f"{request.permission} {', '.join(request.patterns)}".replace("\n", "⏎"), SUBJECT_CHARS)
+            subject = one_line(
+                f"{request.permission} {', '.join(request.patterns)}".replace("\n", "⏎"),
+                SUBJECT_CHARS,
+            )
             self._refuse(view, f"Denied, because nobody can be asked: {subject}", DENIED_MESSAGE)
             reply, message = "reject", NOBODY_MESSAGE
         elif not self._auto and self._prompter is not None:
             async with self._wait_for_terminal(request.id):
-                # An empty line above the question. Most runs ask nothing, so the module is loaded here.
+                # An empty line above the question. Most runs ask nothing,
+                # so the module is loaded here.
                 view.note("")
                 from codeloop.cli.questions.terminal_questions import ask_permission
 
-                reply, message, always, scope = await ask_permission(self._prompter, client, request)
+                reply, message, always, scope = await ask_permission(
+                    self._prompter, client, request
+                )
         try:
-            answer = AnswerPermission(request_id=request.id, reply=reply, message=message, always=always, scope=scope)
+            answer = AnswerPermission(
+                request_id=request.id, reply=reply, message=message, always=always, scope=scope
+            )
             await client.call(PERMISSION_REPLY, answer)
         except OperationError as error:
             # Another client has answered, or the turn has ended.
@@ -97,16 +120,26 @@ class Answerer:
         try:
             if self._prompter is None:
                 question = one_line(request.questions[0].question, SUBJECT_CHARS)
-                self._refuse(view, f"Not answered, because nobody can be asked: {question}", UNANSWERED_MESSAGE)
-                await client.call(QUESTION_REJECT, RejectQuestion(request_id=request.id, message=NOBODY_MESSAGE))
+                self._refuse(
+                    view,
+                    f"Not answered, because nobody can be asked: {question}",
+                    UNANSWERED_MESSAGE,
+                )
+                await client.call(
+                    QUESTION_REJECT, RejectQuestion(request_id=request.id, message=NOBODY_MESSAGE)
+                )
                 return
             async with self._wait_for_terminal(request.id):
                 from codeloop.cli.questions.terminal_questions import ask_questions
 
-                answers = await ask_questions(self._prompter, client, request, lambda: view.note(""))
+                answers = await ask_questions(
+                    self._prompter, client, request, lambda: view.note("")
+                )
             # Fewer answers: the input has ended.
             if len(answers) == len(request.questions):
-                await client.call(QUESTION_REPLY, AnswerQuestion(request_id=request.id, answers=answers))
+                await client.call(
+                    QUESTION_REPLY, AnswerQuestion(request_id=request.id, answers=answers)
+                )
             else:
                 await client.call(QUESTION_REJECT, RejectQuestion(request_id=request.id))
         except OperationError as error:
@@ -159,15 +192,23 @@ class OpenRequests:
         match event:
             case PermissionAsked(properties=request) | QuestionAsked(properties=request):
                 await self.add(request)
-            case PermissionReplied(properties=p) | QuestionReplied(properties=p) | QuestionRejected(properties=p):
+            case (
+                PermissionReplied(properties=p)
+                | QuestionReplied(properties=p)
+                | QuestionRejected(properties=p)
+            ):
                 await self._withdraw(p.request_id)
             case _:
                 return False
         return True
 
     async def add(self, request: PermissionRequest | QuestionRequest) -> None:
-        """Start to answer a request, unless it belongs to another session, or is being answered already."""
-        if request.id in self._tasks or not await belongs_to(self._client, request.session_id, self._session_id):
+        """Start to answer a request, unless it belongs to another session,
+        or is being answered already.
+        """
+        if request.id in self._tasks or not await belongs_to(
+            self._client, request.session_id, self._session_id
+        ):
             return
         if isinstance(request, PermissionRequest):
             call = self._answerer.answer(self._client, self._view, request)
@@ -183,7 +224,9 @@ class OpenRequests:
         await cancel_all(self._tasks.values())
 
     async def _withdraw(self, request_id: str) -> None:
-        """Stop asking about a request that another client has answered, or that ended with its turn."""
+        """Stop asking about a request that another client has answered,
+        or that ended with its turn.
+        """
         task = self._tasks.get(request_id)
         if task is not None and request_id in self._answerer.asked_ids:
             # The question is removed first; otherwise it would be drawn again below the note.

@@ -1,4 +1,5 @@
-"""`HostAnswerer`: asks the program at stdin and stdout for permissions, for `--permission-prompt-tool stdio`.
+"""`HostAnswerer`: asks the program at stdin and stdout for permissions, for
+`--permission-prompt-tool stdio`.
 
 It sends `can_use_tool` requests of the format stream-json.
 """
@@ -18,18 +19,24 @@ from codeloop.schema.permission import NOBODY_MESSAGE, PermissionRequest, Reply
 from codeloop.schema.wire import JSON
 
 ARGUMENTS_CHANGED = (
-    "The program that was asked changed the arguments, which is not supported: call it with those instead."
+    "The program that was asked changed the arguments, which is not supported: "
+    "call it with those instead."
 )
 
 
 class HostAnswerer(Answerer):
     """Answers permission requests by asking the program; questions of the model are refused.
 
-    `write`: sends a line to the program. `find_call`: returns the name and the arguments of a call, by its id.
+    `write`: sends a line to the program. `find_call`: returns the name and the arguments of a call,
+    by its id.
     """
 
     def __init__(
-        self, write: Callable[[JSON], None], find_call: Callable[[str], tuple[str, JSON] | None], *, auto: bool
+        self,
+        write: Callable[[JSON], None],
+        find_call: Callable[[str], tuple[str, JSON] | None],
+        *,
+        auto: bool,
     ) -> None:
         super().__init__(None, auto=auto)
         self._write = write
@@ -51,19 +58,26 @@ class HostAnswerer(Answerer):
         if answer is None:
             self.refusal = self.refusal or DENIED_MESSAGE
         try:
-            await client.call(PERMISSION_REPLY, AnswerPermission(request_id=request.id, reply=reply, message=message))
+            await client.call(
+                PERMISSION_REPLY,
+                AnswerPermission(request_id=request.id, reply=reply, message=message),
+            )
         except OperationError as error:
             if error.kind != "PermissionNotFoundError":
                 raise
 
     def deliver_answer(self, response: Any) -> None:
-        """Pass a `control_response` of the program to the question that waits for it; ignore any other."""
+        """Pass a `control_response` of the program to the question that waits for it;
+        ignore any other.
+        """
         question_id = response.get("request_id") if is_object(response) else None
         waiting = self._waiting.get(question_id) if isinstance(question_id, str) else None
         if waiting is not None and not waiting.done():
             answer = response.get("response")
             is_answer = response.get("subtype") == "success" and is_object(answer)
-            waiting.set_result(answer if is_answer else {"behavior": "deny", "message": response.get("error")})
+            waiting.set_result(
+                answer if is_answer else {"behavior": "deny", "message": response.get("error")}
+            )
 
     def close(self) -> None:
         """Refuse the questions that wait, and all later ones: the program is gone."""
@@ -97,12 +111,16 @@ class HostAnswerer(Answerer):
 
 
 def _read_answer(answer: JSON | None, arguments: JSON) -> tuple[Reply, str | None]:
-    """Return the reply to a permission request, and words for the model. `answer`: None if the program is gone."""
+    """Return the reply to a permission request, and words for the model.
+    `answer`: None if the program is gone.
+    """
     if answer is None:
         return "reject", NOBODY_MESSAGE
     if answer.get("behavior") != "allow":
         # A refusal without words ends the turn.
-        return "reject", None if answer.get("interrupt") else str(answer.get("message") or NOBODY_MESSAGE)
+        return "reject", None if answer.get("interrupt") else str(
+            answer.get("message") or NOBODY_MESSAGE
+        )
     if answer.get("updatedInput", arguments) != arguments:
         return "reject", ARGUMENTS_CHANGED
     return "once", None

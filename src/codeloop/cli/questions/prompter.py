@@ -1,4 +1,5 @@
-"""`Prompter`, the interface to ask questions at the bottom of a terminal, and `QuestionPrompter`, which is for `run`.
+"""`Prompter`, the interface to ask questions at the bottom of a terminal, and `QuestionPrompter`,
+which is for `run`.
 
 A conversation line by line has a prompter of its own, `LineTerminal`.
 """
@@ -31,7 +32,9 @@ class Prompter(Protocol):
         ...
 
     def queue_command(self, line: str) -> bool:
-        """Queue a command that was typed in the place of an answer; return False where there are no commands."""
+        """Queue a command that was typed in the place of an answer;
+        return False where there are no commands.
+        """
         ...
 
 
@@ -80,7 +83,8 @@ async def ask_line(out: OutputStream, question: str) -> str | None:
     await out.drain()
     import termios
 
-    # Keys that were pressed before the question was shown must not answer it. The error: the terminal is gone.
+    # Keys that were pressed before the question was shown must not answer it.
+    # The error: the terminal is gone.
     with suppress(termios.error):
         termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
     out.write(question)
@@ -108,4 +112,6 @@ async def read_line() -> str | None:
         data = await data_ready
     finally:
         loop.remove_reader(descriptor)
-    return data.decode(sys.stdin.encoding or "utf-8", "replace").partition("\n")[0] if data else None
+    return (
+        data.decode(sys.stdin.encoding or "utf-8", "replace").partition("\n")[0] if data else None
+    )

@@ -45,8 +45,9 @@ FRAME_ROWS = 9
 MIN_TEXT_ROWS = 6
 
 
-class PermissionAnswer(NamedTuple):
-    """An answer to a request. `message`: words for the model. `always`: what is allowed; None: what was offered.
+class TerminalAnswer(NamedTuple):
+    """An answer to a request. `message`: words for the model. `always`: what is allowed;
+    None: what was offered.
 
     `scope`: where that holds.
     """
@@ -57,7 +58,9 @@ class PermissionAnswer(NamedTuple):
     scope: AlwaysScope = "directory"
 
 
-async def ask_permission(prompter: Prompter, client: Client, request: PermissionRequest) -> PermissionAnswer:
+async def ask_permission(
+    prompter: Prompter, client: Client, request: PermissionRequest
+) -> TerminalAnswer:
     """Ask for a permission, until the answer is clear. A broad "always" must be given twice."""
     requester = await find_requester(client, request)
     scopes, index, is_full = list_scopes(request), 0, False
@@ -66,11 +69,15 @@ async def ask_permission(prompter: Prompter, client: Client, request: Permission
         always = list(scopes[index]) if scopes else []
         can_widen = len(scopes) > 1
         shown_request = replace(request, always=always)
-        question = _make_permission_question(shown_request, requester, is_full=is_full, can_widen=can_widen)
-        line = await prompter.ask(f"{question.text}{problem}{question.letters}, or what to do instead: ")
+        question = _make_permission_question(
+            shown_request, requester, is_full=is_full, can_widen=can_widen
+        )
+        line = await prompter.ask(
+            f"{question.text}{problem}{question.letters}, or what to do instead: "
+        )
         problem = ""
         if line is None:
-            return PermissionAnswer("reject")
+            return TerminalAnswer("reject")
         if is_command(line):
             problem = _queue_command(prompter, line)
             continue
@@ -82,8 +89,10 @@ async def ask_permission(prompter: Prompter, client: Client, request: Permission
             continue
         match parse_reply(line, always=question.has_always):
             case "yes":
-                return PermissionAnswer("once")
-            case "session" | "always" as choice if is_broad(request.permission, always) and confirmed != (
+                return TerminalAnswer("once")
+            case "session" | "always" as choice if is_broad(
+                request.permission, always
+            ) and confirmed != (
                 choice,
                 index,
             ):
@@ -91,11 +100,13 @@ async def ask_permission(prompter: Prompter, client: Client, request: Permission
                 problem = _make_broad_problem(shown_request, choice)
             case "session" | "always" as choice:
                 scope = "session" if choice == "session" else "directory"
-                return PermissionAnswer("always", None, always if always != request.always else None, scope)
+                return TerminalAnswer(
+                    "always", None, always if always != request.always else None, scope
+                )
             case "no":
-                return PermissionAnswer("reject")
+                return TerminalAnswer("reject")
             case "words":
-                return PermissionAnswer("reject", line.strip())
+                return TerminalAnswer("reject", line.strip())
             case "unclear":
                 problem = f"“{one_line(line, 40)}” is not an answer here.\n" if line.strip() else ""
 
@@ -111,7 +122,8 @@ class _ShownQuestion(NamedTuple):
     """A permission request as it is asked.
 
     `letters`: the letters that may be typed, such as `y, n`, with `v` to view all of it.
-    `has_always`: `always` is an answer, and so is `session`. `is_cut`: only a part of the request's text is shown.
+    `has_always`: `always` is an answer, and so is `session`.
+    `is_cut`: only a part of the request's text is shown.
     """
 
     text: str
@@ -129,10 +141,14 @@ def _make_permission_question(
     `can_widen`: "always" can allow more than it says.
     """
     columns = shutil.get_terminal_size().columns
-    request_text = describe_request(request, requester, columns, MAX_FULL_ROWS if is_full else _count_text_rows())
+    request_text = describe_request(
+        request, requester, columns, MAX_FULL_ROWS if is_full else _count_text_rows()
+    )
     colour = has_colour(sys.stderr)
     title = paint(request_text.title, "yellow", colour=colour) + "\n"
-    text = title + "".join(f"{paint(row, style, colour=colour)}\n" for style, row in request_text.rows)
+    text = title + "".join(
+        f"{paint(row, style, colour=colour)}\n" for style, row in request_text.rows
+    )
     # The title has scrolled away above a long text.
     text += title if is_full else ""
     text += "  y  allow once\n"
@@ -150,11 +166,15 @@ def _make_permission_question(
         "n",
         *(["v"] if is_cut else []),
     ]
-    return _ShownQuestion(text, ", ".join(letters), has_always=bool(request_text.always), is_cut=is_cut)
+    return _ShownQuestion(
+        text, ", ".join(letters), has_always=bool(request_text.always), is_cut=is_cut
+    )
 
 
 def format_always(label: str, effect: str, columns: int) -> str:
-    """Format an answer with its effect, in rows that fit `columns`; all but the first begin with a mark."""
+    """Format an answer with its effect, in rows that fit `columns`;
+    all but the first begin with a mark.
+    """
     separator = f"\n     {WRAP_MARK.strip()} "
     return label + separator.join(wrap_line(effect, max(columns - len(label) - 1, 20))) + "\n"
 
@@ -198,8 +218,8 @@ async def ask_questions(
 async def ask_question(prompter: Prompter, question: QuestionInfo, asker: str) -> list[str] | None:
     """Ask a question with numbered options, until the answer is valid.
 
-    Return the chosen options or the user's own words; None at the end of the input. `asker`:
-    "model", or a subagent.
+    Return the chosen options or the user's own words; None at the end of the input.
+    `asker`: "model", or a subagent.
     """
     allows_several, allows_own_words = bool(question.multiple), question.custom is not False
     labels = [option.label for option in question.options]
@@ -219,7 +239,9 @@ async def ask_question(prompter: Prompter, question: QuestionInfo, asker: str) -
         if _asks_for_all(line) and text.endswith(VIEW_ALL_LINE):
             text, problem = _format_question(question, asker, MAX_FULL_ROWS), ""
             continue
-        answer = parse_choice(line, labels, allows_several=allows_several, allows_own_words=allows_own_words)
+        answer = parse_choice(
+            line, labels, allows_several=allows_several, allows_own_words=allows_own_words
+        )
         if answer.labels:
             return answer.labels
         problem = f"{answer.problem}\n" if answer.problem else ""
@@ -232,13 +254,17 @@ def _format_question(question: QuestionInfo, asker: str, max_rows: int) -> str:
         rows += ["", *quote_text(question.document.text, columns, max_rows)]
     output = f"The {asker} asks:\n" + "\n".join(rows) + "\n"
     for number, option in enumerate(question.options, 1):
-        text = one_line(f"{option.label}: {option.description}" if option.description else option.label, 400)
+        text = one_line(
+            f"{option.label}: {option.description}" if option.description else option.label, 400
+        )
         output += f"  {number}  {text}\n"
     is_cut = max_rows < MAX_FULL_ROWS and any(row.startswith(CUT_MARK) for row in rows)
     return output + (VIEW_ALL_LINE if is_cut else "")
 
 
-async def ask_trust(terminal: OutputStream, settings: ProjectSettings, changes: Sequence[TrustChange]) -> bool:
+async def ask_trust(
+    terminal: OutputStream, settings: ProjectSettings, changes: Sequence[TrustChange]
+) -> bool:
     """Ask whether to trust a project whose configuration needs that,
     or has changed since it was trusted.
     """
@@ -250,7 +276,9 @@ async def ask_trust(terminal: OutputStream, settings: ProjectSettings, changes: 
     while True:
         answer = await ask_line(terminal, f"{question}Trust it? [y/N] ")
         # Trust lets a project run programs, so an empty line and the end of the input are a no.
-        meaning = parse_reply(answer, always=False) if answer is not None and answer.strip() else "no"
+        meaning = (
+            parse_reply(answer, always=False) if answer is not None and answer.strip() else "no"
+        )
         if meaning in {"yes", "no"}:
             return meaning == "yes"
         question = f"“{one_line(answer or '', 40)}” is not an answer here. "
@@ -381,15 +409,19 @@ class OptionChoice(Struct, frozen=True):
 
 
 def parse_reply(line: str, *, always: bool) -> ReplyMeaning:
-    """Return the meaning of the answer to a permission request. `always`:
-    whether that is a possible answer.
+    """Return the meaning of the answer to a permission request.
+    `always`: whether that is a possible answer.
 
     A number stands for the answer at that position. Two words or more that are not a known answer
     are `words` for the model. A single unknown word is `unclear`.
     """
-    plain = " ".join(re.sub("['\u2019]", "", line.lower()).replace(",", " ").split()).strip(' .!;:"`')
+    plain = " ".join(re.sub("['\u2019]", "", line.lower()).replace(",", " ").split()).strip(
+        ' .!;:"`'
+    )
     meanings: list[ReplyMeaning] = ["yes", "session", "always", "no"] if always else ["yes", "no"]
-    numbers: dict[str, ReplyMeaning] = {str(number): meaning for number, meaning in enumerate(meanings, 1)}
+    numbers: dict[str, ReplyMeaning] = {
+        str(number): meaning for number, meaning in enumerate(meanings, 1)
+    }
     # "please stop" is a no; "please" alone is a yes,
     # so the text is looked up with and without such words.
     without_polite_words = " ".join(re.sub(_POLITE_PATTERN, " ", plain).split())
@@ -411,7 +443,9 @@ def parse_reply(line: str, *, always: bool) -> ReplyMeaning:
     return "words"
 
 
-def parse_choice(line: str, labels: Sequence[str], *, allows_several: bool, allows_own_words: bool) -> OptionChoice:
+def parse_choice(
+    line: str, labels: Sequence[str], *, allows_several: bool, allows_own_words: bool
+) -> OptionChoice:
     """Return the options that an answer names by their numbers or labels, or the user's own words.
 
     `labels`: those of the options. `allows_several`: more than one may be chosen.
@@ -421,7 +455,9 @@ def parse_choice(line: str, labels: Sequence[str], *, allows_several: bool, allo
     # A whole label first: it may contain a comma or an "and".
     if text.lower() in labels_by_text:
         return OptionChoice([labels_by_text[text.lower()]])
-    pieces = [piece.strip().lower() for piece in re.split(r"[,;&]|\band\b|\n", text) if piece.strip()]
+    pieces = [
+        piece.strip().lower() for piece in re.split(r"[,;&]|\band\b|\n", text) if piece.strip()
+    ]
     # Numbers may also be separated by spaces, and written as `1.`, `#1` or `1)`.
     if all(re.fullmatch(r"[\d\s.#)]+", piece) for piece in pieces):
         pieces = [number for piece in pieces for number in re.findall(r"\d+", piece)]
@@ -429,7 +465,9 @@ def parse_choice(line: str, labels: Sequence[str], *, allows_several: bool, allo
     for piece in pieces:
         if piece.isdecimal() and labels:
             if not (len(piece) < 4 and 0 < int(piece) <= len(labels)):
-                return OptionChoice(problem=f"There is no option {piece[:20]}. Choose from 1 to {len(labels)}.")
+                return OptionChoice(
+                    problem=f"There is no option {piece[:20]}. Choose from 1 to {len(labels)}."
+                )
             chosen_labels.append(labels[int(piece) - 1])
         elif piece in labels_by_text:
             chosen_labels.append(labels_by_text[piece])

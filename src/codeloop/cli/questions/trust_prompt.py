@@ -8,9 +8,9 @@ from codeloop.cli.output.streams import OutputStream
 TrustPrompt = Callable[[Any, Any], Awaitable[bool]]
 """Asks the user whether to trust a project, and returns the answer.
 
-Its arguments are a `ProjectSettings`, and the `TrustChange`s to show. The first class is not imported: `--attach` needs
-none of the modules that it needs. The terminal UI gets the text of the question instead (`AskTrust` of
-`tui/settings/ui_launch.py`).
+Its arguments are a `ProjectSettings`, and the `TrustChange`s to show. The first class is not
+imported: `--attach` needs none of the modules that it needs. The terminal UI gets the text of the
+question instead (`AskTrust` of `tui/settings/ui_launch.py`).
 """
 
 

@@ -1,4 +1,5 @@
-"""The question whether to trust a project, and the patches of what has changed in it since it was trusted.
+"""The question whether to trust a project, and the patches of what has changed
+in it since it was trusted.
 
 Asked by every way to open a project with a user present; `codeloop trust` prints the patches alone.
 """
@@ -30,8 +31,11 @@ def format_trust_changes(changes: Sequence[TrustChange], *, colour: bool) -> str
     return "\n".join(shown_lines)
 
 
-def format_trust_question(settings: ProjectSettings, changes: Sequence[TrustChange], *, colour: bool) -> str:
-    """Return the text above "Trust it?": what in the project needs trust or has changed, and what a yes allows.
+def format_trust_question(
+    settings: ProjectSettings, changes: Sequence[TrustChange], *, colour: bool
+) -> str:
+    """Return the text above "Trust it?": what in the project needs trust or has changed,
+    and what a yes allows.
 
     `changes`: of its files since it was trusted.
     """

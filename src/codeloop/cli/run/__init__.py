@@ -1,1 +1,3 @@
-"""The work of `codeloop run`: reading the message, running the turn, handling signals, and the format stream-json."""
+"""The work of `codeloop run`: reading the message, running the turn, handling signals,
+and the format stream-json.
+"""

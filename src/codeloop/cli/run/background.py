@@ -1,4 +1,6 @@
-"""`codeloop run --background`: starts a run that goes on without the terminal, and notices for the user about it."""
+"""`codeloop run --background`: starts a run that goes on without the terminal,
+and notices for the user about it.
+"""
 
 import asyncio
 import os
@@ -8,7 +10,11 @@ from pathlib import Path
 import click
 
 from codeloop.cli.output.result import Outcome
-from codeloop.client.background_run import BACKGROUND_FOLDER, describe_background, start_background_run
+from codeloop.client.background_run import (
+    BACKGROUND_FOLDER,
+    describe_background,
+    start_background_run,
+)
 from codeloop.config.paths import find_paths
 from codeloop.kit.text.terminal_text import one_line
 from codeloop.schema.errors import CodeloopError
@@ -17,7 +23,9 @@ _MAX_TEXT = 200
 
 
 def run_in_background() -> int:
-    """Start the run, print how its session is found again, and return the exit code. Raises CodeloopError."""
+    """Start the run, print how its session is found again, and return the exit code.
+    Raises CodeloopError.
+    """
     arguments = [word for word in sys.argv[2:] if word != "--background"]
     folder = find_paths(os.environ).state / BACKGROUND_FOLDER
     run = asyncio.run(start_background_run(arguments, folder, Path.cwd()))

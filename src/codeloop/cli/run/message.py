@@ -1,4 +1,6 @@
-"""Reads the message of `run` from the command line and stdin, finds the slash command in it, and makes what is sent."""
+"""Reads the message of `run` from the command line and stdin, finds the slash command in it,
+and makes what is sent.
+"""
 
 import base64
 import fcntl
@@ -56,11 +58,14 @@ def read_message(options: Options) -> RunMessage:
 
     Raises UsageProblem for any other empty one.
     """
-    # stdin is only read for `-`, or without words: a script may have an open pipe as stdin, which never ends.
+    # stdin is only read for `-`, or without words: a script may have an open pipe as stdin,
+    # which never ends.
     asks_for_stdin = "-" in options.message
     given_words = [word for word in options.message if word != "-"]
     # The words of a command are its arguments, which its template takes apart again.
-    words = " ".join(given_words if options.command is None else map(quote_word, given_words)).strip()
+    words = " ".join(
+        given_words if options.command is None else map(quote_word, given_words)
+    ).strip()
     goal_and_words = "\n\n".join(filter(None, ((options.goal or "").strip(), words)))
     if not asks_for_stdin:
         if options.goal is not None:
@@ -74,10 +79,14 @@ def read_message(options: Options) -> RunMessage:
     if sys.stdin is None or (sys.stdin.isatty() and not asks_for_stdin):
         if options.files:
             return RunMessage("")
-        raise UsageProblem(f"The message is missing. Give a task: {EXAMPLE_COMMAND}, or pipe it to stdin.")
+        raise UsageProblem(
+            f"The message is missing. Give a task: {EXAMPLE_COMMAND}, or pipe it to stdin."
+        )
     message = RunMessage(goal_and_words, sys.stdin.buffer.read().decode("utf-8", "replace").strip())
     if not message.text and not options.files:
-        raise UsageProblem(f"The message is missing: stdin is empty. Give a task: {EXAMPLE_COMMAND}.")
+        raise UsageProblem(
+            f"The message is missing: stdin is empty. Give a task: {EXAMPLE_COMMAND}."
+        )
     return message
 
 
@@ -113,14 +122,17 @@ def quote_word(word: str) -> str:
 
 
 async def parse_command(client: Client, options: Options, words: str) -> tuple[str | None, str]:
-    """Return the name of the slash command that the words call, and its arguments; for a prompt None and the words.
+    """Return the name of the slash command that the words call, and its arguments;
+    for a prompt None and the words.
 
-    A path is not a command: `/etc/hosts is broken` is a prompt. Raises UsageProblem if there is no such command.
+    A path is not a command: `/etc/hosts is broken` is a prompt.
+    Raises UsageProblem if there is no such command.
     """
     if options.command is not None:
         return options.command.removeprefix("/"), words
     match = re.match(r"/([^\s/]+)(?:\s+(.*))?$", words, re.DOTALL)
-    # Only a word of the command line calls a command, never text from stdin; nor does a `/` after a space.
+    # Only a word of the command line calls a command, never text from stdin;
+    # nor does a `/` after a space.
     if match is None or not options.message or not options.message[0].startswith("/"):
         return None, words
     # Imported late: most prompts are not commands.
@@ -131,11 +143,15 @@ async def parse_command(client: Client, options: Options, words: str) -> tuple[s
     if name in commands or name == COMPACT_COMMAND.name:
         return name, match[2] or ""
     if name in RUN_EQUIVALENTS:
-        raise UsageProblem(f"/{name} works in a conversation only. Use instead: {RUN_EQUIVALENTS[name]}.")
+        raise UsageProblem(
+            f"/{name} works in a conversation only. Use instead: {RUN_EQUIVALENTS[name]}."
+        )
     # `/tmp is full`
     if os.path.lexists(f"/{name}"):
         return None, words
-    close = format_suggestion(f"/{each}" for each in find_similar(name, [COMPACT_COMMAND.name, *sorted(commands)]))
+    close = format_suggestion(
+        f"/{each}" for each in find_similar(name, [COMPACT_COMMAND.name, *sorted(commands)])
+    )
     raise UsageProblem(
         f"Unknown command: /{name}.{close} `codeloop command list` lists them. "
         "To send it as a prompt, put a space first."
@@ -151,9 +167,11 @@ async def make_outgoing_message(
     answer_format: JSON | None,
     note: Callable[[str], object],
 ) -> OutgoingMessage:
-    """Return the message to send: the parts of a prompt, or a command with its attachments and the text from stdin.
+    """Return the message to send: the parts of a prompt,
+    or a command with its attachments and the text from stdin.
 
-    `command_and_arguments`: as `parse_command` returns them. `note`: called with lines for the user.
+    `command_and_arguments`: as `parse_command` returns them.
+    `note`: called with lines for the user.
     """
     command, arguments = command_and_arguments
     if command is not None:
@@ -170,8 +188,11 @@ async def make_outgoing_message(
     )
 
 
-async def make_parts(client: Client, message: RunMessage, note: Callable[[str], object]) -> list[PartInput]:
-    """Return the parts of a prompt: its text, and the files, subagents and resources that its words mention by `@NAME`.
+async def make_parts(
+    client: Client, message: RunMessage, note: Callable[[str], object]
+) -> list[PartInput]:
+    """Return the parts of a prompt: its text, and the files,
+    subagents and resources that its words mention by `@NAME`.
 
     `note`: called with lines for the user. Text from stdin mentions nothing.
     """
@@ -185,6 +206,8 @@ async def make_parts(client: Client, message: RunMessage, note: Callable[[str], 
 
 
 def make_piped_file(text: str) -> FilePartInput:
-    """Make an attachment of the text from stdin, for a command: its template must not interpret that text."""
+    """Make an attachment of the text from stdin, for a command: its template must
+    not interpret that text.
+    """
     data = base64.b64encode(text.encode("utf-8", "replace")).decode()
     return FilePartInput(mime="text/plain", url=f"data:text/plain;base64,{data}", filename="stdin")

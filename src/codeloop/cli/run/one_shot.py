@@ -1,4 +1,6 @@
-"""Runs one turn for `codeloop run`: opens the project and the session, runs the turn, and shows its result."""
+"""Runs one turn for `codeloop run`: opens the project and the session, runs the turn,
+and shows its result.
+"""
 
 import asyncio
 import time
@@ -15,12 +17,23 @@ from codeloop.cli.output.view import View, ViewAbovePrompt, make_view
 from codeloop.cli.questions.answerer import Answerer
 from codeloop.cli.questions.prompter import QuestionPrompter
 from codeloop.cli.questions.trust_prompt import make_trust_prompt
-from codeloop.cli.run.message import RunMessage, is_stdin_unread, make_outgoing_message, parse_command
+from codeloop.cli.run.message import (
+    RunMessage,
+    is_stdin_unread,
+    make_outgoing_message,
+    parse_command,
+)
 from codeloop.cli.run.send import send_message
 from codeloop.cli.run.signals import SignalHandlers
 from codeloop.cli.run.turn import RunTurn
 from codeloop.cli.target.open_target import OpenTarget
-from codeloop.cli.target.selection import check_agent, choose_session, parse_model, prepare_session, resolve_model
+from codeloop.cli.target.selection import (
+    check_agent,
+    choose_session,
+    parse_model,
+    prepare_session,
+    resolve_model,
+)
 from codeloop.client.client import Client
 from codeloop.client.target import Target
 from codeloop.schema.api.session_messages import SESSION_MESSAGES, ListMessages
@@ -34,7 +47,9 @@ UNREAD_NOTE = "codeloop: stdout was closed before the answer was read."
 
 
 async def run_one_shot(options: Options, message: RunMessage, open_target: OpenTarget) -> int:
-    """Run one turn with these options, and return the exit code. A result is shown also when the turn fails."""
+    """Run one turn with these options, and return the exit code.
+    A result is shown also when the turn fails.
+    """
     output = OutputQueue(asyncio.get_running_loop())
     try:
         return await _run_and_show(options, message, open_target, output)
@@ -43,10 +58,14 @@ async def run_one_shot(options: Options, message: RunMessage, open_target: OpenT
         output.abandon()
 
 
-async def _run_and_show(options: Options, message: RunMessage, open_target: OpenTarget, output: OutputQueue) -> int:
+async def _run_and_show(
+    options: Options, message: RunMessage, open_target: OpenTarget, output: OutputQueue
+) -> int:
     start = time.monotonic()
     task = asyncio.current_task()
-    signals = SignalHandlers(task.cancel if task is not None else lambda: False, output.shorten_waits)
+    signals = SignalHandlers(
+        task.cancel if task is not None else lambda: False, output.shorten_waits
+    )
     one_shot = OneShot(options, open_target, signals, output)
     one_shot.stdout.watch(asyncio.get_running_loop())
     try:
@@ -56,11 +75,15 @@ async def _run_and_show(options: Options, message: RunMessage, open_target: Open
             "error", exit_codes.choose_error_code(error), str(error), session_id=one_shot.session_id
         )
     except asyncio.CancelledError:
-        # Only a signal cancels the task; a second one ends the process without waiting for anything.
+        # Only a signal cancels the task; a second one ends the process without
+        # waiting for anything.
         if not signals.name or signals.is_second:
             raise
         outcome = make_unfinished(
-            "interrupted", exit_codes.INTERRUPTED, f"Interrupted ({signals.name}).", session_id=one_shot.session_id
+            "interrupted",
+            exit_codes.INTERRUPTED,
+            f"Interrupted ({signals.name}).",
+            session_id=one_shot.session_id,
         )
     if not outcome.duration_ms:
         outcome = replace(outcome, duration_ms=int((time.monotonic() - start) * 1000))
@@ -80,7 +103,9 @@ async def _run_and_show(options: Options, message: RunMessage, open_target: Open
         return exit_codes.INTERRUPTED
     if outcome.exit_code == exit_codes.DONE:
         # stderr may still have a reader.
-        one_shot.view.note(f"{UNREAD_NOTE} Show it with: codeloop session show {outcome.session_id}")
+        one_shot.view.note(
+            f"{UNREAD_NOTE} Show it with: codeloop session show {outcome.session_id}"
+        )
         await output.drain()
     return outcome.exit_code or exit_codes.ERROR
 
@@ -88,7 +113,13 @@ async def _run_and_show(options: Options, message: RunMessage, open_target: Open
 class OneShot:
     """One run. `view`: shows it. `session_id`: "" until the session is known."""
 
-    def __init__(self, options: Options, open_target: OpenTarget, signals: SignalHandlers, output: OutputQueue) -> None:
+    def __init__(
+        self,
+        options: Options,
+        open_target: OpenTarget,
+        signals: SignalHandlers,
+        output: OutputQueue,
+    ) -> None:
         self._options = options
         self._open_target = open_target
         self._signals = signals
@@ -100,7 +131,9 @@ class OneShot:
         self.view = self._make_view()
 
     async def run(self, message: RunMessage) -> Outcome:
-        """Open the project and the session, run the turn, and return its outcome. Raises CodeloopError."""
+        """Open the project and the session, run the turn, and return its outcome.
+        Raises CodeloopError.
+        """
         # Checked before anything is opened or asked.
         if self._options.schema is not None:
             from codeloop.cli.run.output_schema import read_answer_format
@@ -126,15 +159,21 @@ class OneShot:
         if command == COMPACT_COMMAND.name and self._answer_format is not None:
             raise UsageProblem("`compact` gives no answer. Leave --schema out.")
         if command == COMPACT_COMMAND.name and not has_session:
-            raise UsageProblem("`compact` summarizes a session: choose one with --continue or --session ID.")
+            raise UsageProblem(
+                "`compact` summarizes a session: choose one with --continue or --session ID."
+            )
 
     async def _run_turn(self, message: RunMessage, target: Target) -> Outcome:
         # Raises for an invalid name before a session is created.
-        options = replace(self._options, model=await resolve_model(target.client, self._options.model))
+        options = replace(
+            self._options, model=await resolve_model(target.client, self._options.model)
+        )
         attachments = [target.attach_file(path) for path in options.files]
         parse_model(options.model)
         chosen_session = await choose_session(target, options)
-        client = target.client if chosen_session is None else target.get_session_client(chosen_session)
+        client = (
+            target.client if chosen_session is None else target.get_session_client(chosen_session)
+        )
         await check_agent(client, options.agent)
         command, arguments = await parse_command(client, options, message.words)
         if command is not None:
@@ -150,7 +189,9 @@ class OneShot:
                 auto=options.auto,
                 leave_open=_find_notifier(session.id) if options.detached else None,
             )
-            background = BackgroundPolicy(waits=not options.no_wait, on_server=options.attach is not None)
+            background = BackgroundPolicy(
+                waits=not options.no_wait, on_server=options.attach is not None
+            )
             attach_flag = f" --attach {options.attach}" if options.attach is not None else ""
             turn = RunTurn(
                 client,
@@ -191,24 +232,35 @@ class OneShot:
 
 
 def _find_notifier(session_id: str) -> Callable[[str], object]:
-    """Return a function that notifies the user of a run in the background that waits for an answer."""
+    """Return a function that notifies the user of a run in the background
+    that waits for an answer.
+    """
     from codeloop.cli.run.background import notify_of_question
 
     return partial(notify_of_question, session_id)
 
 
 async def delete_unused_session(client: Client, session_id: str) -> bool:
-    """Delete a session if it has no message, because its prompt was never stored; return whether it was deleted."""
-    # The error that kept the prompt from being stored is what the user needs; an error of this clean-up would hide it.
+    """Delete a session if it has no message, because its prompt was never stored;
+    return whether it was deleted.
+    """
+    # The error that kept the prompt from being stored is what the user needs;
+    # an error of this clean-up would hide it.
     with suppress(CodeloopError):
-        if session_id and not await client.call(SESSION_MESSAGES, ListMessages(session_id=session_id, limit=1)):
+        if session_id and not await client.call(
+            SESSION_MESSAGES, ListMessages(session_id=session_id, limit=1)
+        ):
             await client.call(SESSION_DELETE, SessionId(session_id=session_id))
             return True
     return False
 
 
 def check_structured_output(outcome: Outcome) -> Outcome:
-    """Return the outcome, or that of an error if a turn for `--schema` is done without structured output."""
+    """Return the outcome, or that of an error if a turn for `--schema` is done
+    without structured output.
+    """
     if outcome.structured is not None or outcome.exit_code != exit_codes.DONE:
         return outcome
-    return replace(outcome, reason="error", exit_code=exit_codes.UNSTRUCTURED, message=NO_OUTPUT_MESSAGE)
+    return replace(
+        outcome, reason="error", exit_code=exit_codes.UNSTRUCTURED, message=NO_OUTPUT_MESSAGE
+    )

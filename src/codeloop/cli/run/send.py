@@ -1,4 +1,6 @@
-"""Sends a prompt or a command to a session and waits for its answer; used by `run` and by conversations."""
+"""Sends a prompt or a command to a session and waits for its answer;
+used by `run` and by conversations.
+"""
 
 from collections.abc import Sequence
 from typing import Any
@@ -24,7 +26,8 @@ from codeloop.schema.wire import JSON
 class OutgoingMessage(Struct, frozen=True):
     """A prompt with its parts, or a slash command with its arguments and attached parts.
 
-    `is_attended`: a user can be asked while the turn runs. `format`: the format of an answer as data.
+    `is_attended`: a user can be asked while the turn runs.
+    `format`: the format of an answer as data.
     """
 
     parts: Sequence[PartInput]
@@ -38,7 +41,8 @@ class OutgoingMessage(Struct, frozen=True):
 async def send_message(
     client: Client, session_id: str, message_id: str, options: Options, message: OutgoingMessage
 ) -> MessageWithParts:
-    """Send a message with the model, the agent and the limits of the options; return the answer when the turn ends.
+    """Send a message with the model, the agent and the limits of the options;
+    return the answer when the turn ends.
 
     `message_id`: the id under which the message will be stored.
     """
@@ -52,13 +56,19 @@ async def send_message(
         "limits": _make_limits(options, is_attended=message.is_attended),
     }
     if message.command is not None:
-        call = InvokeCommand(command=message.command, arguments=message.arguments, model=options.model, **common)
+        call = InvokeCommand(
+            command=message.command, arguments=message.arguments, model=options.model, **common
+        )
         return await client.call(COMMAND, call)
-    return await client.call(PROMPT, Prompt(model=parse_model(options.model), goal=message.goal, **common))
+    return await client.call(
+        PROMPT, Prompt(model=parse_model(options.model), goal=message.goal, **common)
+    )
 
 
 def make_goal(options: Options) -> Goal | None:
-    """Return the checks and rules of `--goal`; None without it. Its TEXT is not in it: `read_message` puts it first."""
+    """Return the checks and rules of `--goal`; None without it. Its TEXT is not in it:
+    `read_message` puts it first.
+    """
     if options.goal is None:
         return None
     return Goal(

@@ -16,8 +16,9 @@ from codeloop.schema.limits import OUTPUT_READER_TIME
 class SignalHandlers:
     """Handles signals while the event loop runs. A second signal ends the process at once.
 
-    `on_first`, `shorten_waits`: called at the first signal. `name`: the name of that signal, "" before. `is_second`:
-    another one has come. `is_over`: the result was shown, so that further signals change nothing.
+    `on_first`, `shorten_waits`: called at the first signal. `name`: the name of that signal, ""
+    before. `is_second`: another one has come. `is_over`: the result was shown,
+    so that further signals change nothing.
     """
 
     def __init__(self, on_first: Callable[[], object], shorten_waits: Callable[[], object]) -> None:
@@ -63,7 +64,12 @@ def run_to_result(form: str, command: Callable[[], int]) -> int:
             signal.signal(number, signal.SIG_IGN)
         # A crash: the exception goes on, and Python prints it.
         if not has_result:
-            show_result(form, exit_codes.ERROR, "error", "codeloop crashed. Please report what follows as a bug.")
+            show_result(
+                form,
+                exit_codes.ERROR,
+                "error",
+                "codeloop crashed. Please report what follows as a bug.",
+            )
     return code
 
 

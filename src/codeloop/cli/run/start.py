@@ -1,4 +1,6 @@
-"""Starts `codeloop run`: checks the options, and chooses the project or server and the kind of run."""
+"""Starts `codeloop run`: checks the options,
+and chooses the project or server and the kind of run.
+"""
 
 import asyncio
 
@@ -29,7 +31,9 @@ def check_flags(options: Options) -> None:
             "--record and --replay exclude each other, as a replay asks no model. Leave one of them out."
         )
     check_stream_flags(options)
-    if options.background and (options.attach is not None or options.format != "text" or options.schema is not None):
+    if options.background and (
+        options.attach is not None or options.format != "text" or options.schema is not None
+    ):
         raise UsageProblem(
             "--background works with neither --attach, --schema nor another output format: leave it out."
         )
@@ -38,15 +42,23 @@ def check_flags(options: Options) -> None:
     if options.goal is None:
         for name in ("checks", "protect", "unprotect", "rounds"):
             if getattr(options, name):
-                raise UsageProblem(f"--{name.removesuffix('s') if name == 'checks' else name} needs --goal TEXT.")
+                raise UsageProblem(
+                    f"--{name.removesuffix('s') if name == 'checks' else name} needs --goal TEXT."
+                )
     elif not options.goal.strip():
-        raise UsageProblem("--goal is empty. Say what is to be reached: --goal 'tests pass' --check 'make test'.")
+        raise UsageProblem(
+            "--goal is empty. Say what is to be reached: --goal 'tests pass' --check 'make test'."
+        )
     elif options.schema is not None or options.command is not None:
-        raise UsageProblem("--goal does not work with --schema or --command. Leave one of them out.")
+        raise UsageProblem(
+            "--goal does not work with --schema or --command. Leave one of them out."
+        )
 
 
 def check_stream_flags(options: Options) -> None:
-    """Raise UsageProblem if options of stream-json contradict each other, or need one that is missing."""
+    """Raise UsageProblem if options of stream-json contradict each other,
+    or need one that is missing.
+    """
     if options.format != "stream-json":
         flags = {
             "--input-format stream-json": options.input_format != "text",
@@ -55,14 +67,18 @@ def check_stream_flags(options: Options) -> None:
         }
         for name, is_given in flags.items():
             if is_given:
-                raise UsageProblem(f"{name} needs --output-format stream-json. Add that, or leave it out.")
+                raise UsageProblem(
+                    f"{name} needs --output-format stream-json. Add that, or leave it out."
+                )
     if options.input_format == "text":
         for name, is_given in {
             "--replay-user-messages": options.replay_messages,
             "--permission-prompt-tool": options.permission_tool is not None,
         }.items():
             if is_given:
-                raise UsageProblem(f"{name} needs --input-format stream-json. Add that, or leave it out.")
+                raise UsageProblem(
+                    f"{name} needs --input-format stream-json. Add that, or leave it out."
+                )
     elif options.message or options.command or options.files or options.goal:
         raise UsageProblem(
             "With --input-format stream-json, the messages come from stdin. "

@@ -1,4 +1,5 @@
-"""Control messages of `stream-json` input: the host program's requests, and its answers to permission questions.
+"""Control messages of `stream-json` input: the host program's requests,
+and its answers to permission questions.
 
 The host is the program that started `codeloop` and writes to its stdin.
 """
@@ -31,10 +32,11 @@ INTERRUPTED_BY_HOST = "The program that reads this has interrupted the turn."
 
 
 class StreamControls:
-    """Handles the control messages of one run. The run sets `client` and `session` before it reads the first line.
+    """Handles the control messages of one run. The run sets `client` and `session`
+    before it reads the first line.
 
-    `options`: the options of the next prompt. `turn`: the turn that runs, if any; `is_interrupted`: whether the host
-    has asked to end it.
+    `options`: the options of the next prompt. `turn`: the turn that runs, if any; `is_interrupted`:
+    whether the host has asked to end it.
     """
 
     def __init__(self, view: StreamJsonView, answerer: Answerer, options: Options) -> None:
@@ -53,12 +55,15 @@ class StreamControls:
         return self.client, self.session
 
     def refuse_questions(self) -> None:
-        """Have open and later permission questions refused: the host has closed stdin and can't answer."""
+        """Have open and later permission questions refused: the host has closed
+        stdin and can't answer.
+        """
         if self._host is not None:
             self._host.close()
 
     async def handle_message(self, message: JSON) -> None:
-        """Carry out a request of the host and write the response, or pass on its answer to a permission question.
+        """Carry out a request of the host and write the response,
+        or pass on its answer to a permission question.
 
         Messages of other types are ignored.
         """
@@ -68,24 +73,34 @@ class StreamControls:
             return
         request_id = message.get("request_id")
         try:
-            response: JSON = {"subtype": "success", "response": await self._carry_out(message.get("request"))}
+            response: JSON = {
+                "subtype": "success",
+                "response": await self._carry_out(message.get("request")),
+            }
         except CodeloopError as error:
             response = {"subtype": "error", "error": str(error)}
-        self._view.write_line({"type": "control_response", "response": {**response, "request_id": request_id}})
+        self._view.write_line(
+            {"type": "control_response", "response": {**response, "request_id": request_id}}
+        )
 
     async def _carry_out(self, request: Any) -> JSON:
-        """Carry out a request; return the response's data. Raises CodeloopError when the request is refused."""
+        """Carry out a request; return the response's data.
+        Raises CodeloopError when the request is refused.
+        """
         client, session = self.require_session()
         if not is_object(request):
             raise UsageProblem("`request` is an object with a `subtype`.")
         match request:
             # A host that relies on its hooks must not believe that they are called.
             case {"subtype": "initialize"} if request.get("hooks"):
-                raise UsageProblem("Hooks of the program are not supported. Write them into the configuration.")
+                raise UsageProblem(
+                    "Hooks of the program are not supported. Write them into the configuration."
+                )
             case {"subtype": "initialize"}:
                 commands = await client.call(COMMAND_LIST, NoArguments())
                 rows = [
-                    {"name": row.name, "description": row.description or "", "argumentHint": ""} for row in commands
+                    {"name": row.name, "description": row.description or "", "argumentHint": ""}
+                    for row in commands
                 ]
                 styles: JSON = {"output_style": "default", "available_output_styles": ["default"]}
                 return {"commands": rows, "models": [], **styles}

@@ -1,4 +1,6 @@
-"""`RunTurn`: one turn of `run`, which is followed, and ended by a signal, a deadline or the loss of stdout's reader."""
+"""`RunTurn`: one turn of `run`, which is followed, and ended by a signal,
+a deadline or the loss of stdout's reader.
+"""
 
 import asyncio
 import time
@@ -23,7 +25,9 @@ from codeloop.schema.message import Session
 
 # Seconds between two requests to abort a turn.
 ABORT_INTERVAL = 0.01
-OVERDUE_MESSAGE = f"The background subagents did not finish within {BACKGROUND_WAIT.seconds / 60:g} minutes."
+OVERDUE_MESSAGE = (
+    f"The background subagents did not finish within {BACKGROUND_WAIT.seconds / 60:g} minutes."
+)
 STOPPING_NOTE = "codeloop: Stopping; press Ctrl-C again to quit now."
 # The exit codes of turns whose end this process asked for, by the reason.
 CODES_BY_REASON = {
@@ -41,8 +45,8 @@ SendCall = Callable[[], Coroutine[Any, Any, MessageWithParts]]
 def read_ending(answer: MessageWithParts | None, refusal: str) -> Ending:
     """Return how a turn ended by itself.
 
-    `answer`: None if another client began the turn. `refusal`: words for the user about a request that was refused
-    because nobody could be asked; "": there is none.
+    `answer`: None if another client began the turn. `refusal`: words for the user about a request
+    that was refused because nobody could be asked; "": there is none.
     """
     stop = answer.stop if answer is not None else None
     reason, goal = (stop.reason, stop.goal) if stop is not None else ("done", None)
@@ -93,16 +97,19 @@ class RunTurn:
         callbacks = FollowCallbacks(on_failure=self._end_after_loss, on_loss=self._end_after_loss)
         self._follower = SessionFollower(client, session, view, answerer, callbacks)
         self._end_requested = asyncio.Event()
-        # Why this process asked for the end of the turn, or of the wait for subagents after it; None: it did not. How
-        # the turn ended by itself is in the answer.
+        # Why this process asked for the end of the turn, or of the wait for subagents after it;
+        # None: it did not. How the turn ended by itself is in the answer.
         self._requested_end: TurnEnd | None = None
         self._send_task: asyncio.Task[Any] | None = None
         self._abort_task: asyncio.Task[None] | None = None
 
-    async def run(self, message_id: str, send: SendCall, timeout: float | None, signals: SignalHandlers) -> Outcome:
+    async def run(
+        self, message_id: str, send: SendCall, timeout: float | None, signals: SignalHandlers
+    ) -> Outcome:
         """Send a prompt or a command, wait until its turn has ended, and return the outcome.
 
-        `message_id`: the id under which the message will be stored. `timeout`: seconds; None: no limit.
+        `message_id`: the id under which the message will be stored. `timeout`: seconds;
+        None: no limit.
         """
         start = time.monotonic()
         self._follower.tally = Tally(self._session, message_id)
@@ -136,23 +143,32 @@ class RunTurn:
             self._follower.tally.add_growth(
                 await self._client.call(SESSION_GET, SessionId(session_id=self._session.id))
             )
-        return self._make_outcome(self._choose_ending(answer, is_answered=is_answered), time.monotonic() - start)
+        return self._make_outcome(
+            self._choose_ending(answer, is_answered=is_answered), time.monotonic() - start
+        )
 
     def _choose_ending(self, answer: MessageWithParts, *, is_answered: bool) -> Ending:
-        """Return how the turn ended: by itself, or as requested. `is_answered`: its answer came before the request."""
+        """Return how the turn ended: by itself, or as requested.
+        `is_answered`: its answer came before the request.
+        """
         ending, requested = read_ending(answer, self._answerer.refusal), self._requested_end
         # A turn may have ended by itself before it could be aborted; then its own ending counts.
-        if requested is not None and (is_answered or requested.reason == "error" or ending.reason == "aborted"):
+        if requested is not None and (
+            is_answered or requested.reason == "error" or ending.reason == "aborted"
+        ):
             code = CODES_BY_REASON[requested.reason]
             return ending._replace(reason=requested.reason, code=code, message=requested.message)
         return ending
 
     def _make_unanswered_outcome(self, error: CodeloopError, seconds: float) -> Outcome:
-        """Return the outcome of a message without an answer, by a request to end or a refusal; else raise the error."""
+        """Return the outcome of a message without an answer, by a request to end or a refusal;
+        else raise the error.
+        """
         requested = self._requested_end
         if isinstance(error, ServerLost) and (requested is None or requested.reason == "error"):
             return self._make_outcome(
-                Ending("error", exit_codes.ERROR, f"{error} Resume with: {self._resume_command}"), seconds
+                Ending("error", exit_codes.ERROR, f"{error} Resume with: {self._resume_command}"),
+                seconds,
             )
         if requested is not None:
             ending = Ending(requested.reason, CODES_BY_REASON[requested.reason], str(error))
@@ -162,18 +178,24 @@ class RunTurn:
         raise error
 
     def _make_outcome(self, ending: Ending, seconds: float) -> Outcome:
-        return self._follower.tally.make_outcome(ending, session_id=self._session.id, seconds=seconds)
+        return self._follower.tally.make_outcome(
+            ending, session_id=self._session.id, seconds=seconds
+        )
 
     def _end_after_loss(self, error: BaseException) -> None:
         """End the turn, because its events or its requests are lost: it would wait for ever."""
-        why = str(error) if isinstance(error, CodeloopError) else f"{type(error).__name__}: {error}."
+        why = (
+            str(error) if isinstance(error, CodeloopError) else f"{type(error).__name__}: {error}."
+        )
         self.request_end("error", f"The turn could not be followed any more: {why}")
 
     @contextmanager
     def _watch_for_end(
         self, send_task: asyncio.Task[Any], timeout: float | None, signals: SignalHandlers
     ) -> Generator[None, None, None]:
-        """While the context is open, end the turn on a signal, after the timeout, or if nobody reads stdout."""
+        """While the context is open, end the turn on a signal, after the timeout,
+        or if nobody reads stdout.
+        """
         self._send_task = send_task
         before = signals.on_first
         self._stdout.on_gone = lambda: self.request_end("closed", "Nobody reads stdout any more.")
@@ -194,9 +216,13 @@ class RunTurn:
                 timer.cancel()
 
     def request_end(self, reason: str, message: str) -> None:
-        """Ask for the end of the turn; the first call counts. `reason`: a key of CODES_BY_REASON."""
+        """Ask for the end of the turn; the first call counts.
+        `reason`: a key of CODES_BY_REASON.
+        """
         if self._requested_end is None:
-            self._requested_end = TurnEnd(reason=reason, message=f"{message} Resume with: {self._resume_command}")
+            self._requested_end = TurnEnd(
+                reason=reason, message=f"{message} Resume with: {self._resume_command}"
+            )
             self._end_requested.set()
             self._abort_task = asyncio.create_task(self._abort_until_ended())
             if reason == "interrupted":

@@ -6,7 +6,10 @@ from math import inf
 from pathlib import Path
 
 from codeloop.app.app import App
-from codeloop.app.extensions.open_with_extensions import carry_over_warnings, wait_for_config_changes
+from codeloop.app.extensions.open_with_extensions import (
+    carry_over_warnings,
+    wait_for_config_changes,
+)
 from codeloop.cli.options import Options
 from codeloop.cli.questions.trust_prompt import TrustPrompt
 from codeloop.cli.target.local import ask_about_trust, make_local_target, make_startup, open_local
@@ -15,16 +18,23 @@ from codeloop.client.directory_client import DirectoryClient
 from codeloop.client.target import Target
 
 
-def open_conversation(options: Options, ask_trust: TrustPrompt | None = None) -> AbstractAsyncContextManager[Target]:
-    """Open the project of `--dir`. `ask_trust`: asks the user whether to trust it; None: nobody can be asked."""
-    # A recording belongs to one project from the beginning to the end, so a changed configuration must not reopen it.
+def open_conversation(
+    options: Options, ask_trust: TrustPrompt | None = None
+) -> AbstractAsyncContextManager[Target]:
+    """Open the project of `--dir`. `ask_trust`: asks the user whether to trust it;
+    None: nobody can be asked.
+    """
+    # A recording belongs to one project from the beginning to the end,
+    # so a changed configuration must not reopen it.
     if options.record or options.replay:
         return open_local(options, ask_trust)
     return _open_reloadable(options, ask_trust)
 
 
 @asynccontextmanager
-async def _open_reloadable(options: Options, ask_trust: TrustPrompt | None) -> AsyncGenerator[Target]:
+async def _open_reloadable(
+    options: Options, ask_trust: TrustPrompt | None
+) -> AsyncGenerator[Target]:
     startup = make_startup(options, None)
     with open_log(options):
         if ask_trust is not None:

@@ -1,4 +1,6 @@
-"""Opens a project in this process, for `run`, `mcp serve` and recorded conversations, and makes `Target`s."""
+"""Opens a project in this process, for `run`, `mcp serve` and recorded conversations,
+and makes `Target`s.
+"""
 
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractContextManager, asynccontextmanager, nullcontext, suppress
@@ -25,11 +27,17 @@ if TYPE_CHECKING:
 
 
 @asynccontextmanager
-async def open_local(options: Options, ask_trust: TrustPrompt | None = None) -> AsyncGenerator[Target]:
-    """Open the project of `--dir`. `ask_trust`: asks the user whether to trust it; None: nobody can be asked."""
+async def open_local(
+    options: Options, ask_trust: TrustPrompt | None = None
+) -> AsyncGenerator[Target]:
+    """Open the project of `--dir`. `ask_trust`: asks the user whether to trust it;
+    None: nobody can be asked.
+    """
     with open_log(options), _open_recording(options) as record_file:
         startup = make_startup(options, record_file.path if record_file is not None else None)
-        startup_or_settings = await ask_about_trust(startup, ask_trust) if ask_trust is not None else startup
+        startup_or_settings = (
+            await ask_about_trust(startup, ask_trust) if ask_trust is not None else startup
+        )
         project = await open_with_extensions(startup_or_settings)
         try:
             yield make_local_target(LocalClient(project), project, options)
@@ -40,12 +48,15 @@ async def open_local(options: Options, ask_trust: TrustPrompt | None = None) -> 
 
 
 def make_local_target(
-    client: Client, project: Project, options: Options, get_directory_client: Callable[[str], Client] | None = None
+    client: Client,
+    project: Project,
+    options: Options,
+    get_directory_client: Callable[[str], Client] | None = None,
 ) -> Target:
     """Make the `Target` of a project in this process.
 
-    `get_directory_client`: returns the client of another work tree of the repository, whose sessions can then be
-    opened, too; None: only those of the project's own directory.
+    `get_directory_client`: returns the client of another work tree of the repository, whose
+    sessions can then be opened, too; None: only those of the project's own directory.
     """
     notes = tuple(f"codeloop: {warning}" for warning in project.settings.loaded.warnings)
     project.refresh_catalog()
@@ -57,7 +68,11 @@ def make_local_target(
         if session.root == project_root.root_name or options.fork:
             return client
         is_ours = project_root.vcs == "git" and session.project_id == project_root.project_id
-        if get_directory_client is not None and is_ours and Path(find_undecodable(session.directory)).is_dir():
+        if (
+            get_directory_client is not None
+            and is_ours
+            and Path(find_undecodable(session.directory)).is_dir()
+        ):
             return get_directory_client(session.directory)
         way = "Go there (--dir), or resume a copy here (--fork)."
         if not Path(session.root).is_dir():
@@ -92,7 +107,9 @@ def _open_recording(options: Options) -> "AbstractContextManager[RecordingFile |
 
 
 def make_startup(options: Options, record: Path | None) -> Startup:
-    """Make the `Startup` of a project from the options. Raises UsageProblem if there is no such directory."""
+    """Make the `Startup` of a project from the options.
+    Raises UsageProblem if there is no such directory.
+    """
     directory = options.directory or Path()
     check_directory(directory, "--dir")
     return Startup(

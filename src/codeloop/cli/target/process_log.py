@@ -1,7 +1,8 @@
-"""Writes the log of a process: a file of bounded size, readable by its owner only, without keys or URL queries.
+"""Writes the log of a process: a file of bounded size, readable by its owner only,
+without keys or URL queries.
 
-`open_log` is for runs, conversations, the terminal UI, editors and `mcp serve`; `codeloop serve` and `web` call
-`log_to_file`.
+`open_log` is for runs, conversations, the terminal UI, editors and `mcp serve`; `codeloop serve`
+and `web` call `log_to_file`.
 """
 
 import logging
@@ -26,12 +27,22 @@ from codeloop.schema.limits import SERVER_LOG, SERVER_LOG_LINE
 LOG_FILE_NAME = "codeloop.log"
 SERVER_LOG_NAME = "server.log"
 LOG_LEVEL_VARIABLE = "CODELOOP_LOG"
-LEVELS = {"DEBUG": logging.DEBUG, "INFO": logging.INFO, "WARN": logging.WARNING, "ERROR": logging.ERROR}
-# O_NOFOLLOW, O_NONBLOCK: something else may be at the path, such as a link to another file or a named pipe.
-_APPEND_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
-# The start of uvicorn's error for a WebSocket that was refused with a status, which is not an error here.
+LEVELS = {
+    "DEBUG": logging.DEBUG,
+    "INFO": logging.INFO,
+    "WARN": logging.WARNING,
+    "ERROR": logging.ERROR,
+}
+# O_NOFOLLOW, O_NONBLOCK: something else may be at the path,
+# such as a link to another file or a named pipe.
+_APPEND_FLAGS = (
+    os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+)
+# The start of uvicorn's error for a WebSocket that was refused with a status,
+# which is not an error here.
 _REFUSED_HANDSHAKE = "ASGI callable returned without completing handshake"
-# Prefixes of the keys of known services, what follows in an `Authorization` header, and values with a telling name.
+# Prefixes of the keys of known services, what follows in an `Authorization` header,
+# and values with a telling name.
 _CREDENTIAL_PATTERN = (
     r"(?i)\b(sk-|ghp_|gho_|github_pat_|xox[abp]-|AKIA|AIza|ya29\.)[\w-]{8,}|(?<=bearer )\S+|(?<=basic )[\w+/=]{8,}"
     r"|((?:api[_-]?key|token|password|secret)[\"']?\s*[:=]\s*[\"']?)[^\s\"',&]{6,}"
@@ -51,8 +62,16 @@ def _hide_secrets(text: str) -> str:
         # What can't be searched for secrets is not written.
         return str(error)
 
-    text = re.sub(_CREDENTIAL_PATTERN, lambda match: f"{match[2] or ''}{REPLACEMENT}", SecretHider().hide(text))
-    return re.sub(_URL_CREDENTIAL_PATTERN, lambda match: f"{match[1] or ''}[hidden]" + ("" if match[1] else "@"), text)
+    text = re.sub(
+        _CREDENTIAL_PATTERN,
+        lambda match: f"{match[2] or ''}{REPLACEMENT}",
+        SecretHider().hide(text),
+    )
+    return re.sub(
+        _URL_CREDENTIAL_PATTERN,
+        lambda match: f"{match[1] or ''}[hidden]" + ("" if match[1] else "@"),
+        text,
+    )
 
 
 class SafeFormatter(logging.Formatter):
@@ -64,7 +83,8 @@ class SafeFormatter(logging.Formatter):
 
 
 class FileLog(logging.Handler):
-    """Appends entries to a file, which is opened for each so that other processes may share, remove or rename it.
+    """Appends entries to a file, which is opened for each so that other processes may share,
+    remove or rename it.
 
     A full or read-only disk loses entries and nothing else.
     """
@@ -72,7 +92,9 @@ class FileLog(logging.Handler):
     def __init__(self, path: Path) -> None:
         super().__init__()
         self.path = path
-        formatter = logging.Formatter("%(asctime)s %(levelname)s %(process)d %(message)s", "%Y-%m-%dT%H:%M:%SZ")
+        formatter = logging.Formatter(
+            "%(asctime)s %(levelname)s %(process)d %(message)s", "%Y-%m-%dT%H:%M:%SZ"
+        )
         # The format says `Z`: UTC.
         formatter.converter = time.gmtime
         self.setFormatter(formatter)
@@ -100,10 +122,13 @@ class FileLog(logging.Handler):
 
 
 @contextmanager
-def log_to_file(folder: Path, level: str, name: str = SERVER_LOG_NAME, *, is_printed: bool = False) -> Generator[Path]:
+def log_to_file(
+    folder: Path, level: str, name: str = SERVER_LOG_NAME, *, is_printed: bool = False
+) -> Generator[Path]:
     """Log to a file in `folder`, crashes too, until the end of the block; yields the file's path.
 
-    `level`: a key of LEVELS; any other counts as INFO. Of uvicorn and asyncio only warnings and errors are kept.
+    `level`: a key of LEVELS; any other counts as INFO.
+    Of uvicorn and asyncio only warnings and errors are kept.
     `is_printed`: to stderr as well.
     """
     handler = FileLog(folder / name)
@@ -124,7 +149,8 @@ def log_to_file(folder: Path, level: str, name: str = SERVER_LOG_NAME, *, is_pri
     try:
         yield handler.path
     finally:
-        # A crash is on its way through this block; the loggers write it while they still have the handler.
+        # A crash is on its way through this block; the loggers write it while they
+        # still have the handler.
         error = sys.exc_info()[1]
         if error is not None and not isinstance(error, _ORDINARY_EXITS):
             own_logger.critical("crashed: %s", " ".join(traceback.format_exception(error)))
@@ -136,17 +162,22 @@ def log_to_file(folder: Path, level: str, name: str = SERVER_LOG_NAME, *, is_pri
 
 
 def open_log(options: Options) -> AbstractContextManager[Path]:
-    """Log to LOG_FILE_NAME while the context is open, from the level of `--log-level` or CODELOOP_LOG on.
+    """Log to LOG_FILE_NAME while the context is open,
+    from the level of `--log-level` or CODELOOP_LOG on.
 
     With `--print-logs` the log goes to stderr as well. Raises UsageProblem for an unknown level.
     """
     level = (options.log_level or os.environ.get(LOG_LEVEL_VARIABLE) or "INFO").upper()
     if level not in LEVELS:
         raise UsageProblem(f"{LOG_LEVEL_VARIABLE} is {level}; the levels are {', '.join(LEVELS)}.")
-    return log_to_file(find_paths(os.environ).log_folder, level, LOG_FILE_NAME, is_printed=options.print_logs)
+    return log_to_file(
+        find_paths(os.environ).log_folder, level, LOG_FILE_NAME, is_printed=options.print_logs
+    )
 
 
 def apply_configured_level(options: Options, level: str | None) -> None:
-    """Set the level to that of the configuration, unless `--log-level` or CODELOOP_LOG has set it."""
+    """Set the level to that of the configuration,
+    unless `--log-level` or CODELOOP_LOG has set it.
+    """
     if level and not options.log_level and not os.environ.get(LOG_LEVEL_VARIABLE):
         logging.getLogger("codeloop").setLevel(LEVELS.get(level.upper(), logging.INFO))

@@ -1,4 +1,6 @@
-"""Loads the settings of the current directory, or opens its project in this process, for one short command."""
+"""Loads the settings of the current directory, or opens its project in this process,
+for one short command.
+"""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -18,7 +20,9 @@ T = TypeVar("T")
 
 
 def load_settings() -> ProjectSettings:
-    """Return the settings of the current directory, after printing their warnings. Raises CodeloopError."""
+    """Return the settings of the current directory, after printing their warnings.
+    Raises CodeloopError.
+    """
     settings = find_settings(Startup(directory=Path.cwd()))
     for warning in settings.loaded.warnings:
         click.echo(f"codeloop: {escape_controls(warning)}", err=True)
@@ -26,7 +30,9 @@ def load_settings() -> ProjectSettings:
 
 
 def load_providers() -> tuple[ProjectSettings, Providers]:
-    """Return the settings of the current directory, and its providers with their keys. Raises CodeloopError."""
+    """Return the settings of the current directory, and its providers with their keys.
+    Raises CodeloopError.
+    """
     settings = load_settings()
     return settings, make_providers(settings)
 

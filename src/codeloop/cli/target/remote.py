@@ -1,4 +1,6 @@
-"""Connects to a directory of a running server over HTTP, for `--attach`, `codeloop attach` and work trees there."""
+"""Connects to a directory of a running server over HTTP, for `--attach`,
+`codeloop attach` and work trees there.
+"""
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
@@ -15,13 +17,21 @@ from codeloop.schema.errors import OperationError
 from codeloop.schema.message import Session
 from codeloop.schema.operation import NoArguments
 
-UNENCRYPTED_WARNING = "codeloop: The password is sent unencrypted, because the address is http. Use https."
+UNENCRYPTED_WARNING = (
+    "codeloop: The password is sent unencrypted, because the address is http. Use https."
+)
 
 
 @asynccontextmanager
-async def open_remote(options: Options, _ask_trust: TrustPrompt | None = None) -> AsyncGenerator[Target]:
-    """Connect to the server of `--attach`; the directory is that of `--dir`, else the server's own."""
-    client = connect_to_server(options.attach or "", options.directory, options.username, options.password)
+async def open_remote(
+    options: Options, _ask_trust: TrustPrompt | None = None
+) -> AsyncGenerator[Target]:
+    """Connect to the server of `--attach`; the directory is that of `--dir`,
+    else the server's own.
+    """
+    client = connect_to_server(
+        options.attach or "", options.directory, options.username, options.password
+    )
     try:
         path_info = await client.call(PATH_GET, NoArguments())
         # The server's own spelling of the directory, with which those of sessions are compared.
@@ -29,10 +39,16 @@ async def open_remote(options: Options, _ask_trust: TrustPrompt | None = None) -
         notes = [UNENCRYPTED_WARNING] if client.sends_in_clear else []
         # A server of another version may lack this operation.
         with suppress(OperationError):
-            notes += [f"codeloop: {line}" for line in await client.call(CONFIG_WARNINGS, NoArguments())]
+            notes += [
+                f"codeloop: {line}" for line in await client.call(CONFIG_WARNINGS, NoArguments())
+            ]
 
         def get_session_client(session: Session) -> HttpClient:
-            return client if session.directory == client.directory else client.for_directory(session.directory)
+            return (
+                client
+                if session.directory == client.directory
+                else client.for_directory(session.directory)
+            )
 
         yield Target(
             client=client,

@@ -1,4 +1,6 @@
-"""Implements `--worktree`: makes or finds the work tree, before the run or conversation opens its project there."""
+"""Implements `--worktree`: makes or finds the work tree,
+before the run or conversation opens its project there.
+"""
 
 import asyncio
 import os
@@ -25,7 +27,9 @@ from codeloop.schema.wire import replace
 
 
 def separate_prompt(options: Options) -> Options:
-    """Move words of the prompt that click has read as the work tree's name to the message; return the options."""
+    """Move words of the prompt that click has read as the work tree's name to the message;
+    return the options.
+    """
     # The name is optional: in `--worktree "fix the test"`, click takes the prompt for it.
     name = options.worktree
     if name is None or not any(map(str.isspace, name)):
@@ -34,16 +38,21 @@ def separate_prompt(options: Options) -> Options:
 
 
 def move_to_worktree(options: Options) -> Options:
-    """Return the options with the work tree that they name as the directory; it is made if there is none.
+    """Return the options with the work tree that they name as the directory;
+    it is made if there is none.
 
-    With `--attach`, the server makes it on its machine. Raises CodeloopError if there is no repository or no commit, or
-    the name is taken by something else.
+    With `--attach`, the server makes it on its machine. Raises CodeloopError if there is no
+    repository or no commit, or the name is taken by something else.
     """
     if options.worktree is None:
         if options.base is not None:
-            raise UsageProblem("--base says where a work tree begins. Add --worktree, or leave it out.")
+            raise UsageProblem(
+                "--base says where a work tree begins. Add --worktree, or leave it out."
+            )
         return options
-    return replace(options, directory=asyncio.run(_prepare_worktree(options)), worktree=None, base=None)
+    return replace(
+        options, directory=asyncio.run(_prepare_worktree(options)), worktree=None, base=None
+    )
 
 
 async def _prepare_worktree(options: Options) -> Path:
@@ -52,12 +61,16 @@ async def _prepare_worktree(options: Options) -> Path:
     Returns the folder in it that corresponds to the current directory.
     """
     # The recording is for the run that follows, not for the project that only makes the work tree.
-    open_options = options if options.attach is not None else replace(options, record=None, replay=None)
+    open_options = (
+        options if options.attach is not None else replace(options, record=None, replay=None)
+    )
     async with _open_client(open_options) as (client, paths):
         name = options.worktree or ""
         if not name and options.message:
             project = await client.call(PROJECT_CURRENT, NoArguments())
-            name_request = GenerateCopyName(project_id=project.id, context=" ".join(options.message))
+            name_request = GenerateCopyName(
+                project_id=project.id, context=" ".join(options.message)
+            )
             name = (await client.call(COPY_NAME, name_request)).name
         tree, is_new = await find_or_create_worktree(client, name, options.base)
         # A user is asked about these files below; without one, the lines name them.
@@ -68,14 +81,17 @@ async def _prepare_worktree(options: Options) -> Path:
             await _ask_to_copy(client, tree)
         subfolder = os.path.relpath(paths.directory, paths.worktree)
         folder = Path(tree.directory, subfolder)
-        # A folder that is not committed is not in the work tree. One on a server can't be looked at.
+        # A folder that is not committed is not in the work tree.
+        # One on a server can't be looked at.
         exists = subfolder == "." or options.attach is not None or folder.is_dir()
         return folder if exists else Path(tree.directory)
 
 
 @asynccontextmanager
 async def _open_client(options: Options) -> AsyncGenerator[tuple[Client, PathInfo]]:
-    """Open the project on this machine or connect to the server; yields its client and the paths of the project."""
+    """Open the project on this machine or connect to the server;
+    yields its client and the paths of the project.
+    """
     if options.attach is not None:
         from codeloop.cli.target.remote import open_remote
 

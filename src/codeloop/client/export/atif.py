@@ -1,4 +1,6 @@
-"""Exports a session as a trajectory in ATIF, the Agent Trajectory Interchange Format of evaluation harnesses."""
+"""Exports a session as a trajectory in ATIF, the Agent Trajectory Interchange Format
+of evaluation harnesses.
+"""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -7,7 +9,13 @@ from codeloop import __version__
 from codeloop.schema.api.session_inputs import MessageWithParts
 from codeloop.schema.errors import get_error_message
 from codeloop.schema.message import NO_TOKENS, AssistantMessage, Session, Tokens
-from codeloop.schema.part import ReasoningPart, TextPart, ToolPart, ToolStateCompleted, ToolStateError
+from codeloop.schema.part import (
+    ReasoningPart,
+    TextPart,
+    ToolPart,
+    ToolStateCompleted,
+    ToolStateError,
+)
 from codeloop.schema.wire import JSON
 
 ATIF_VERSION = "ATIF-v1.6"
@@ -15,12 +23,19 @@ ATIF_VERSION = "ATIF-v1.6"
 
 def export_atif(session: Session, messages: Sequence[MessageWithParts]) -> JSON:
     """Return the trajectory: a step for each message, with its calls and their results."""
-    steps = [{"step_id": number, **_convert_message(message)} for number, message in enumerate(messages, 1)]
-    last = next((each.info for each in reversed(messages) if isinstance(each.info, AssistantMessage)), None)
+    steps = [
+        {"step_id": number, **_convert_message(message)}
+        for number, message in enumerate(messages, 1)
+    ]
+    last = next(
+        (each.info for each in reversed(messages) if isinstance(each.info, AssistantMessage)), None
+    )
     agent: JSON = {"name": "codeloop", "version": __version__}
     if last is not None:
         agent |= {"model_name": _format_model(last), "extra": {"agent": last.agent}}
-    totals = {f"total_{name}": value for name, value in _count_tokens(session.tokens or NO_TOKENS).items()}
+    totals = {
+        f"total_{name}": value for name, value in _count_tokens(session.tokens or NO_TOKENS).items()
+    }
     final: JSON = {**totals, "total_cost_usd": session.cost or 0.0, "total_steps": len(steps)}
     return {
         "schema_version": ATIF_VERSION,
@@ -41,17 +56,29 @@ def _convert_message(message: MessageWithParts) -> JSON:
     }
     if not isinstance(info, AssistantMessage):
         return step
-    step |= {"model_name": _format_model(info), "metrics": {**_count_tokens(info.tokens), "cost_usd": info.cost}}
+    step |= {
+        "model_name": _format_model(info),
+        "metrics": {**_count_tokens(info.tokens), "cost_usd": info.cost},
+    }
     if info.error is not None:
         step["extra"] = {"error": get_error_message(info.error)}
-    if thoughts := [part.text for part in message.parts if isinstance(part, ReasoningPart) and part.text]:
+    if thoughts := [
+        part.text for part in message.parts if isinstance(part, ReasoningPart) and part.text
+    ]:
         step["reasoning_content"] = "\n\n".join(thoughts)
     if calls := [part for part in message.parts if isinstance(part, ToolPart)]:
         step["tool_calls"] = [
-            {"tool_call_id": call.call_id, "function_name": call.tool, "arguments": call.state.input} for call in calls
+            {
+                "tool_call_id": call.call_id,
+                "function_name": call.tool,
+                "arguments": call.state.input,
+            }
+            for call in calls
         ]
         step["observation"] = {
-            "results": [{"source_call_id": call.call_id, "content": _find_result(call)} for call in calls]
+            "results": [
+                {"source_call_id": call.call_id, "content": _find_result(call)} for call in calls
+            ]
         }
     return step
 

@@ -1,4 +1,6 @@
-"""Exports a session as one HTML page without scripts and external resources, for light and dark screens."""
+"""Exports a session as one HTML page without scripts and external resources,
+for light and dark screens.
+"""
 
 from collections.abc import Iterator, Sequence
 from html import escape
@@ -11,7 +13,15 @@ from codeloop.kit.text.terminal_text import escape_answer_controls, escape_contr
 from codeloop.schema.api.session_inputs import MessageWithParts
 from codeloop.schema.errors import get_error_message
 from codeloop.schema.message import AssistantMessage, Session, UserMessage
-from codeloop.schema.part import FilePart, Part, ReasoningPart, TextPart, ToolPart, ToolStateCompleted, ToolStateError
+from codeloop.schema.part import (
+    FilePart,
+    Part,
+    ReasoningPart,
+    TextPart,
+    ToolPart,
+    ToolStateCompleted,
+    ToolStateError,
+)
 from codeloop.schema.wire import encode_json
 
 _STYLE = """
@@ -28,7 +38,8 @@ pre { background: var(--panel); padding: .7rem .9rem; overflow-x: auto; font: 13
 pre code { font: inherit; } details { margin: .4rem 0; } summary { cursor: pointer; } .error { color: var(--removed); }
 .added { color: var(--added); } .removed { color: var(--removed); }
 """
-# The page shows texts of models and files. Should one escape the escaping, the browser still runs and loads nothing.
+# The page shows texts of models and files. Should one escape the escaping,
+# the browser still runs and loads nothing.
 _SECURITY_POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
 
@@ -48,7 +59,9 @@ def export_html(session: Session, messages: Sequence[MessageWithParts]) -> str:
 def _render_message(message: MessageWithParts) -> Iterator[str]:
     pieces = [piece for part in message.parts for piece in _render_part(part)]
     if isinstance(message.info, AssistantMessage) and message.info.error is not None:
-        pieces.append(f'<p class="error">{escape(escape_controls(get_error_message(message.info.error)))}</p>')
+        pieces.append(
+            f'<p class="error">{escape(escape_controls(get_error_message(message.info.error)))}</p>'
+        )
     if pieces and isinstance(message.info, UserMessage):
         yield f'<section class="prompt">{"".join(pieces)}</section>'
     elif pieces:
@@ -60,12 +73,16 @@ def _render_part(part: Part) -> Iterator[str]:
         case TextPart(text=text) if not part.synthetic and text.strip():
             yield _render_text(escape_answer_controls(text.strip()))
         case ReasoningPart(text=text) if text.strip():
-            yield _render_folded("Thinking", f'<div class="text">{escape(escape_answer_controls(text.strip()))}</div>')
+            yield _render_folded(
+                "Thinking",
+                f'<div class="text">{escape(escape_answer_controls(text.strip()))}</div>',
+            )
         case FilePart():
             yield f'<p class="who">Attached: {escape(one_line(part.filename or part.mime, 200))}</p>'
         case ToolPart():
             yield _render_folded(
-                f"<b>{escape(one_line(part.tool, 80))}</b> {escape(summarize_call(part))}", _render_call(part)
+                f"<b>{escape(one_line(part.tool, 80))}</b> {escape(summarize_call(part))}",
+                _render_call(part),
             )
         case _:
             pass
@@ -75,7 +92,9 @@ def _render_call(part: ToolPart) -> str:
     """Render the arguments of a call, its diff, and its result."""
     arguments = msgspec.json.format(encode_json(part.state.input), indent=2).decode()
     block = f"<pre>{escape(escape_controls(arguments))}</pre>"
-    metadata = part.state.metadata if isinstance(part.state, ToolStateCompleted | ToolStateError) else None
+    metadata = (
+        part.state.metadata if isinstance(part.state, ToolStateCompleted | ToolStateError) else None
+    )
     diff = (metadata or {}).get("diff")
     if isinstance(diff, str) and diff:
         block += f"<pre>{''.join(map(_render_diff_line, escape_controls(diff).splitlines()))}</pre>"
@@ -89,7 +108,9 @@ def _render_diff_line(line: str) -> str:
 
 
 def _render_text(text: str) -> str:
-    """Render an answer: fenced code as code blocks, the rest as plain text, without other Markdown."""
+    """Render an answer: fenced code as code blocks, the rest as plain text,
+    without other Markdown.
+    """
     pieces: list[str] = []
     block: list[str] = []
     fence = ""
@@ -102,7 +123,9 @@ def _render_text(text: str) -> str:
             continue
         body = escape("\n".join(block).strip("\n"))
         if body:
-            pieces.append(f"<pre><code>{body}</code></pre>" if fence else f'<div class="text">{body}</div>')
+            pieces.append(
+                f"<pre><code>{body}</code></pre>" if fence else f'<div class="text">{body}</div>'
+            )
         block, fence = [], "" if fence else mark
     return "".join(pieces)
 

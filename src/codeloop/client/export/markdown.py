@@ -1,4 +1,6 @@
-"""Exports a session as Markdown: texts as they are, thinking and calls folded. The HTML export uses its helpers."""
+"""Exports a session as Markdown: texts as they are, thinking and calls folded.
+The HTML export uses its helpers.
+"""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -21,7 +23,10 @@ from codeloop.schema.part import (
 
 def export_markdown(session: Session, messages: Sequence[MessageWithParts]) -> str:
     """Return the Markdown text of a session."""
-    pieces = [f"# {_escape_markdown(session.title)}", f"{format_time(session.time.created)} · `{session.id}`"]
+    pieces = [
+        f"# {_escape_markdown(session.title)}",
+        f"{format_time(session.time.created)} · `{session.id}`",
+    ]
     speaker = ""
     for message in messages:
         answer = "\n\n".join(piece for part in message.parts for piece in _render_part(part))
@@ -48,7 +53,10 @@ def format_call_result(part: ToolPart) -> str:
     """Return the result of a call as the user saw it; "": the call has not ended."""
     match part.state:
         # The notes of a command, such as how it ended, are not part of its output.
-        case ToolStateCompleted(for_user=output, metadata=metadata) if part.tool in {"bash", "bash_output"}:
+        case ToolStateCompleted(for_user=output, metadata=metadata) if part.tool in {
+            "bash",
+            "bash_output",
+        }:
             return escape_controls("\n".join([output, *map(str, metadata.get("notes", ()))]))
         case ToolStateCompleted(for_user=output):
             return escape_controls(output)
@@ -80,7 +88,9 @@ def _render_part(part: Part) -> Iterator[str]:
             )
             result = format_call_result(part)
             block = f"{code_block}\n\n{make_code_block(result)}" if result else code_block
-            yield _render_folded(f"<b>{_escape_html(part.tool)}</b> {_escape_html(summarize_call(part))}", block)
+            yield _render_folded(
+                f"<b>{_escape_html(part.tool)}</b> {_escape_html(summarize_call(part))}", block
+            )
         case _:
             pass
 

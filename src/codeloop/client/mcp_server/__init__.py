@@ -1,1 +1,3 @@
-"""codeloop as an MCP server: other agents and editors prompt sessions of it. A client like any other."""
+"""codeloop as an MCP server: other agents and editors prompt sessions of it.
+A client like any other.
+"""

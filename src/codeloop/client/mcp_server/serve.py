@@ -1,6 +1,8 @@
-"""The protocol of `codeloop mcp serve`: handles tool calls, returns reports, and passes questions to the client.
+"""The protocol of `codeloop mcp serve`: handles tool calls, returns reports,
+and passes questions to the client.
 
-With older protocol versions the server sends the client a request with the question. With the newest version the
+With older protocol versions the server sends the client a request with the question.
+With the newest version the
 call returns the questions as its result, and the client repeats the call with the answers.
 """
 
@@ -53,7 +55,10 @@ if TYPE_CHECKING:
         PaginatedRequestParams,
     )
 
-    Streams = tuple[MemoryObjectReceiveStream[SessionMessage | Exception], MemoryObjectSendStream[SessionMessage]]
+    Streams = tuple[
+        MemoryObjectReceiveStream[SessionMessage | Exception],
+        MemoryObjectSendStream[SessionMessage],
+    ]
 
 
 @asynccontextmanager
@@ -85,7 +90,10 @@ async def _open_stdio_streams() -> "AsyncGenerator[Streams]":
 
         async def send() -> None:
             async for message in outbound_reader:
-                lines.write(message.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
+                lines.write(
+                    message.message.model_dump_json(by_alias=True, exclude_unset=True).encode()
+                    + b"\n"
+                )
 
         send_task = asyncio.create_task(send())
         lines.start(receive)
@@ -110,7 +118,8 @@ _EARLIER_LINES = 3
 
 
 class ServeLaunch(Struct, frozen=True):
-    """What the flags decide about serving: how the project and its sessions are opened, and the options of prompts.
+    """What the flags decide about serving: how the project and its sessions are opened,
+    and the options of prompts.
 
     `write_note` shows a line to the user.
     """
@@ -131,7 +140,10 @@ async def serve_stdio(launch: ServeLaunch) -> None:
             launch.write_note(note)
         client = target.client
         sessions = ServedSessions(
-            client, launch.prompts, partial(launch.create_session, client), partial(launch.resume_session, client)
+            client,
+            launch.prompts,
+            partial(launch.create_session, client),
+            partial(launch.resume_session, client),
         )
         follow_task = asyncio.create_task(sessions.follow())
         try:
@@ -176,7 +188,9 @@ class McpRequestHandler:
                 description=row.description,
                 input_schema=build_argument_schema(row),
                 output_schema=build_result_schema(name),
-                annotations=ToolAnnotations(read_only_hint=row.is_read_only, open_world_hint=not row.is_read_only),
+                annotations=ToolAnnotations(
+                    read_only_hint=row.is_read_only, open_world_hint=not row.is_read_only
+                ),
             )
             for name, row in TOOLS.items()
         ]
@@ -185,9 +199,13 @@ class McpRequestHandler:
     async def call_tool(
         self, context: "ServerRequestContext[Any]", params: "CallToolRequestParams"
     ) -> "CallToolResult | InputRequiredResult":
-        """Carry out a call. Errors are returned as results, so that the calling model reads them."""
+        """Carry out a call. Errors are returned as results,
+        so that the calling model reads them.
+        """
         if params.name not in TOOLS:
-            return _make_error_result(f"Unknown tool {params.name!r}. Available tools: {', '.join(TOOLS)}.")
+            return _make_error_result(
+                f"Unknown tool {params.name!r}. Available tools: {', '.join(TOOLS)}."
+            )
         try:
             arguments = read_arguments(params.name, params.arguments or {})
             return await self._run_tool(context, params, arguments)
@@ -197,10 +215,14 @@ class McpRequestHandler:
             return _make_error_result(str(error))
 
     async def _run_tool(
-        self, context: "ServerRequestContext[Any]", params: "CallToolRequestParams", arguments: ToolArguments
+        self,
+        context: "ServerRequestContext[Any]",
+        params: "CallToolRequestParams",
+        arguments: ToolArguments,
     ) -> "CallToolResult | InputRequiredResult":
         sessions, can_ask = self._sessions, _can_show_forms(context)
-        # The newest protocol version: the client repeats the call with the answers; the prompt is not sent again.
+        # The newest protocol version: the client repeats the call with the answers;
+        # the prompt is not sent again.
         if params.request_state is not None:
             served_session = await sessions.find(params.request_state)
             for name, response in (params.input_responses or {}).items():
@@ -211,9 +233,13 @@ class McpRequestHandler:
             case PromptArguments():
                 served_session = await sessions.start(arguments.prompt, can_ask=can_ask)
             case ContinueArguments():
-                served_session = await sessions.resume(arguments.session_id, arguments.prompt, can_ask=can_ask)
+                served_session = await sessions.resume(
+                    arguments.session_id, arguments.prompt, can_ask=can_ask
+                )
             case StatusArguments(session_id=""):
-                return _join_reports([await sessions.report(each) for each in list(sessions.by_id.values())])
+                return _join_reports(
+                    [await sessions.report(each) for each in list(sessions.by_id.values())]
+                )
             case StatusArguments():
                 served_session = await sessions.find(arguments.session_id)
             case StopArguments():
@@ -222,12 +248,19 @@ class McpRequestHandler:
         return await self._wait_for_result(context, served_session, arguments)
 
     async def _wait_for_result(
-        self, context: "ServerRequestContext[Any]", served_session: ServedSession, arguments: ToolArguments
+        self,
+        context: "ServerRequestContext[Any]",
+        served_session: ServedSession,
+        arguments: ToolArguments,
     ) -> "CallToolResult | InputRequiredResult":
-        """Wait for the session as long as the arguments say. A cancelled call stops the turn that it started."""
+        """Wait for the session as long as the arguments say.
+        A cancelled call stops the turn that it started.
+        """
         try:
             return await self._report_until_idle(
-                context, served_session, None if isinstance(arguments, StopArguments) else arguments.wait
+                context,
+                served_session,
+                None if isinstance(arguments, StopArguments) else arguments.wait,
             )
         except asyncio.CancelledError:
             # In the background: the cancelled call can't wait any more.
@@ -236,11 +269,16 @@ class McpRequestHandler:
             raise
 
     async def _report_until_idle(
-        self, context: "ServerRequestContext[Any]", served_session: ServedSession, wait: float | None
+        self,
+        context: "ServerRequestContext[Any]",
+        served_session: ServedSession,
+        wait: float | None,
     ) -> "CallToolResult | InputRequiredResult":
-        """Report progress and ask the session's questions until it is idle, at most `wait` seconds (None: no limit).
+        """Report progress and ask the session's questions until it is idle,
+        at most `wait` seconds (None: no limit).
 
-        An open question is waited for even after `wait`. A client that takes no requests gets the questions at once.
+        An open question is waited for even after `wait`.
+        A client that takes no requests gets the questions at once.
         """
         loop = asyncio.get_running_loop()
         start, report_count, last_report = loop.time(), 0, 0.0
@@ -248,7 +286,8 @@ class McpRequestHandler:
         question_task: asyncio.Task[None] | None = None
         try:
             while served_session.is_working:
-                # Taken before the state is read: a change in between then ends the wait below at once.
+                # Taken before the state is read: a change in between then ends
+                # the wait below at once.
                 change = served_session.change
                 if served_session.pending_requests and not context.session.can_send_request:
                     return await self._require_input(served_session)
@@ -284,10 +323,11 @@ class McpRequestHandler:
         served_session: ServedSession,
         question_task: asyncio.Task[None] | None,
     ) -> asyncio.Task[None] | None:
-        """Return the task that asks the user: the given one, or a new one that asks the oldest pending request.
+        """Return the task that asks the user: the given one,
+        or a new one that asks the oldest pending request.
 
-        A request that another call already asks is left to that call. The given task is cancelled when its request
-        was answered elsewhere or withdrawn.
+        A request that another call already asks is left to that call. The given task is cancelled
+        when its request was answered elsewhere or withdrawn.
         """
         if served_session.asked_id in served_session.pending_requests:
             return question_task
@@ -299,8 +339,12 @@ class McpRequestHandler:
             question_task.add_done_callback(lambda _: served_session.announce_change())
         return question_task
 
-    async def _ask(self, context: "ServerRequestContext[Any]", served_session: ServedSession, request: Request) -> None:
-        """Ask the client's user. If the client fails to show the form, refuse the request: nobody can be asked."""
+    async def _ask(
+        self, context: "ServerRequestContext[Any]", served_session: ServedSession, request: Request
+    ) -> None:
+        """Ask the client's user. If the client fails to show the form,
+        refuse the request: nobody can be asked.
+        """
         from mcp import MCPError
         from pydantic import ValidationError
 
@@ -308,7 +352,9 @@ class McpRequestHandler:
         if form is None:
             return
         try:
-            answer = await context.session.elicit_form(form.message, form.schema, context.request_id)
+            answer = await context.session.elicit_form(
+                form.message, form.schema, context.request_id
+            )
         # An error of the client, or an answer that does not have the form's fields.
         except (MCPError, ValidationError):
             await self._sessions.refuse(served_session, request, NOBODY_MESSAGE)
@@ -330,7 +376,9 @@ class McpRequestHandler:
         form = await self._sessions.build_request_form(request)
         if form is None:
             raise CodeloopError("Secrets can't be asked for through an MCP client.")
-        return ElicitRequest(params=ElicitRequestFormParams(message=form.message, requested_schema=form.schema))
+        return ElicitRequest(
+            params=ElicitRequestFormParams(message=form.message, requested_schema=form.schema)
+        )
 
 
 def _can_show_forms(context: "ServerRequestContext[Any]") -> bool:
@@ -354,7 +402,9 @@ def _make_result(report: Report) -> "CallToolResult":
 
     text = TextContent(type="text", text=_format_report(report))
     return CallToolResult(
-        content=[text], structured_content=_structure_report(report), is_error=report.status == "failed"
+        content=[text],
+        structured_content=_structure_report(report),
+        is_error=report.status == "failed",
     )
 
 
@@ -362,12 +412,19 @@ def _join_reports(reports: list[Report]) -> "CallToolResult":
     from mcp_types import CallToolResult, TextContent
 
     values = [_structure_report(each) for each in reports]
-    text = "\n\n".join(map(_format_report, reports)) or "No session was prompted through this server yet."
-    return CallToolResult(content=[TextContent(type="text", text=text)], structured_content={"sessions": values})
+    text = (
+        "\n\n".join(map(_format_report, reports))
+        or "No session was prompted through this server yet."
+    )
+    return CallToolResult(
+        content=[TextContent(type="text", text=text)], structured_content={"sessions": values}
+    )
 
 
 def _structure_report(report: Report) -> JSON:
-    """Return a report as a structured result: session and status always, other fields if they are not empty."""
+    """Return a report as a structured result: session and status always,
+    other fields if they are not empty.
+    """
     return {"session_id": report.session_id, "status": report.status, **msgspec.to_builtins(report)}
 
 

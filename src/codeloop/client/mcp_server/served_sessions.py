@@ -1,4 +1,6 @@
-"""The sessions that are prompted through `codeloop mcp serve`: their state, open questions, and results."""
+"""The sessions that are prompted through `codeloop mcp serve`: their state, open questions,
+and results.
+"""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
@@ -28,7 +30,14 @@ from codeloop.schema.api.answers import (
     AnswerQuestion,
     RejectQuestion,
 )
-from codeloop.schema.api.session_inputs import ABORT, PROMPT, MessageWithParts, Prompt, RunLimits, TextPartInput
+from codeloop.schema.api.session_inputs import (
+    ABORT,
+    PROMPT,
+    MessageWithParts,
+    Prompt,
+    RunLimits,
+    TextPartInput,
+)
 from codeloop.schema.api.session_messages import SESSION_MESSAGES, ListMessages
 from codeloop.schema.api.session_requests import SESSION_DELETE, SESSION_GET, SessionId
 from codeloop.schema.errors import CodeloopError, GapError, OperationError
@@ -52,7 +61,9 @@ _MAX_LINE, _MAX_REQUEST = 120, 400
 """Characters of a line about a call, and of a line about a request."""
 _ABORT_RETRY_DELAY = 0.01
 """Seconds between two tries to stop a turn."""
-_NO_SECRETS = "A secret is not asked for through another program. Say in your answer what is missing."
+_NO_SECRETS = (
+    "A secret is not asked for through another program. Say in your answer what is missing."
+)
 _NOBODY_ASKED = (
     "Denied, because the program that uses this server can't ask anybody: {}. Start `codeloop mcp serve` "
     "with another --profile or with --auto, or allow it in codeloop.json (`permission`)."
@@ -71,7 +82,9 @@ _STATUS_BY_STOP_REASON: dict[str, Status] = {
 
 
 class PromptOptions(Struct, frozen=True):
-    """The options of every prompt that this server sends, from its flags. `auto`: permission requests are allowed."""
+    """The options of every prompt that this server sends, from its flags.
+    `auto`: permission requests are allowed.
+    """
 
     agent: str | None = None
     model: ModelRef | None = None
@@ -83,8 +96,9 @@ class ServedSession:
     """A session that was prompted through this server. `lines`: its steps and calls, one line each.
 
     `pending_requests`: permission requests and questions without an answer, by id, oldest first.
-    `asked_id`: the id of the request that the user is being asked; empty: none. `can_ask`: the client that sent the
-    last prompt shows forms. `report`: what events and ended prompts have told; `ServedSessions.report` completes it.
+    `asked_id`: the id of the request that the user is being asked; empty: none. `can_ask`: the
+    client that sent the last prompt shows forms. `report`: what events and ended prompts have told;
+    `ServedSessions.report` completes it.
     """
 
     def __init__(self, session: Session) -> None:
@@ -130,7 +144,9 @@ class ServedSession:
 
 
 class ServedSessions:
-    """Prompts sessions and keeps their state, which `follow` updates by the events of the project."""
+    """Prompts sessions and keeps their state, which `follow` updates by the
+    events of the project.
+    """
 
     def __init__(
         self,
@@ -149,7 +165,8 @@ class ServedSessions:
     async def follow(self) -> None:
         """Follow the sessions until cancelled."""
         while True:
-            # After a gap in the events, follow from now on: answers of prompts arrive with their own calls.
+            # After a gap in the events, follow from now on: answers of prompts arrive
+            # with their own calls.
             with suppress(GapError):
                 async for event in self._client.follow():
                     # The session that asked may be deleted.
@@ -203,7 +220,9 @@ class ServedSessions:
                     ),
                 )
             elif (answers := read_question_form(request, content)) is not None:
-                await self._client.call(QUESTION_REPLY, AnswerQuestion(request_id=request.id, answers=answers))
+                await self._client.call(
+                    QUESTION_REPLY, AnswerQuestion(request_id=request.id, answers=answers)
+                )
             else:
                 await self._client.call(QUESTION_REJECT, RejectQuestion(request_id=request.id))
 
@@ -214,10 +233,14 @@ class ServedSessions:
                 refusal = AnswerPermission(request_id=request.id, reply="reject", message=reason)
                 await self._client.call(PERMISSION_REPLY, refusal)
             else:
-                await self._client.call(QUESTION_REJECT, RejectQuestion(request_id=request.id, message=reason))
+                await self._client.call(
+                    QUESTION_REJECT, RejectQuestion(request_id=request.id, message=reason)
+                )
         if reason == NOBODY_MESSAGE:
             message = _NOBODY_ASKED if isinstance(request, PermissionRequest) else _NOBODY_ANSWERED
-            served_session.report = replace(served_session.report, message=message.format(_describe_request(request)))
+            served_session.report = replace(
+                served_session.report, message=message.format(_describe_request(request))
+            )
 
     async def report(self, served_session: ServedSession) -> Report:
         """Return the report of a session, with the answer when the turn has ended."""
@@ -229,11 +252,17 @@ class ServedSessions:
         report = replace(served_session.report, cost=round(served_session.session.cost or 0.0, 6))
         if served_session.pending_requests:
             return replace(
-                report, status="asking", asks=_describe_request(next(iter(served_session.pending_requests.values())))
+                report,
+                status="asking",
+                asks=_describe_request(next(iter(served_session.pending_requests.values()))),
             )
         if served_session.is_working:
             return replace(report, status="working", answer="")
-        return replace(report, answer=await self._read_last_text(served_session)) if report.status == "idle" else report
+        return (
+            replace(report, answer=await self._read_last_text(served_session))
+            if report.status == "idle"
+            else report
+        )
 
     async def close(self) -> None:
         """Stop every session."""
@@ -265,37 +294,57 @@ class ServedSessions:
         served_session.tasks.add(task)
         task.add_done_callback(lambda task: self._record_end(served_session, task))
 
-    def _record_end(self, served_session: ServedSession, task: asyncio.Task[MessageWithParts]) -> None:
+    def _record_end(
+        self, served_session: ServedSession, task: asyncio.Task[MessageWithParts]
+    ) -> None:
         """Record in the report how a prompt ended."""
         served_session.tasks.discard(task)
         if task.cancelled():
             served_session.report = replace(served_session.report, status="stopped")
         elif (error := task.exception()) is not None:
-            served_session.report = replace(served_session.report, status="failed", message=str(error))
+            served_session.report = replace(
+                served_session.report, status="failed", message=str(error)
+            )
             if not served_session.tasks:
                 self._start_in_background(self._delete_if_empty(served_session))
         else:
             answer = task.result()
             stop = answer.stop
-            status = _STATUS_BY_STOP_REASON.get(stop.reason, "failed") if stop is not None else "done"
-            text = "\n".join(part.text for part in answer.parts if isinstance(part, TextPart) and not part.synthetic)
-            explanation = stop.message if stop is not None and status not in {"done", "stopped"} else ""
+            status = (
+                _STATUS_BY_STOP_REASON.get(stop.reason, "failed") if stop is not None else "done"
+            )
+            text = "\n".join(
+                part.text
+                for part in answer.parts
+                if isinstance(part, TextPart) and not part.synthetic
+            )
+            explanation = (
+                stop.message if stop is not None and status not in {"done", "stopped"} else ""
+            )
             message = " ".join(filter(None, (served_session.report.message, explanation)))
-            served_session.report = replace(served_session.report, status=status, answer=text.strip(), message=message)
+            served_session.report = replace(
+                served_session.report, status=status, answer=text.strip(), message=message
+            )
         served_session.pending_requests.clear()
         served_session.announce_change()
 
     async def _delete_if_empty(self, served_session: ServedSession) -> None:
-        """Delete a session whose first prompt could not be stored: it would stay in lists without a message."""
+        """Delete a session whose first prompt could not be stored: it would stay in
+        lists without a message.
+        """
         with suppress(CodeloopError):
             list_messages = ListMessages(session_id=served_session.session.id, limit=1)
             if not await self._client.call(SESSION_MESSAGES, list_messages):
                 self.by_id.pop(served_session.session.id, None)
-                await self._client.call(SESSION_DELETE, SessionId(session_id=served_session.session.id))
+                await self._client.call(
+                    SESSION_DELETE, SessionId(session_id=served_session.session.id)
+                )
 
     async def _read_last_text(self, served_session: ServedSession) -> str:
         """Return the last text of the model, for a session that was prompted elsewhere."""
-        messages = await self._client.call(SESSION_MESSAGES, ListMessages(session_id=served_session.session.id))
+        messages = await self._client.call(
+            SESSION_MESSAGES, ListMessages(session_id=served_session.session.id)
+        )
         texts = (
             "\n".join(part.text for part in message.parts if isinstance(part, TextPart))
             for message in reversed(messages)
@@ -307,7 +356,11 @@ class ServedSessions:
         match event:
             case PermissionAsked(properties=request) | QuestionAsked(properties=request):
                 await self._handle_request(request)
-            case PermissionReplied(properties=p) | QuestionReplied(properties=p) | QuestionRejected(properties=p):
+            case (
+                PermissionReplied(properties=p)
+                | QuestionReplied(properties=p)
+                | QuestionRejected(properties=p)
+            ):
                 for served_session in self.by_id.values():
                     if served_session.pending_requests.pop(p.request_id, None) is not None:
                         served_session.announce_change()
@@ -320,7 +373,9 @@ class ServedSessions:
         """Answer, refuse or keep a request of a session or of one of its subagents."""
         session_id: str | None = request.session_id
         while session_id is not None and session_id not in self.by_id:
-            session_id = (await self._client.call(SESSION_GET, SessionId(session_id=session_id))).parent_id
+            session_id = (
+                await self._client.call(SESSION_GET, SessionId(session_id=session_id))
+            ).parent_id
         served_session = self.by_id.get(session_id or "")
         if served_session is None or not served_session.is_working:
             return

@@ -1,4 +1,6 @@
-"""The four tools of `codeloop mcp serve`: their arguments, their descriptions, and the report that each returns."""
+"""The four tools of `codeloop mcp serve`: their arguments, their descriptions,
+and the report that each returns.
+"""
 
 from collections.abc import Callable
 from typing import Annotated, Any, Literal, get_args
@@ -18,7 +20,9 @@ Seconds = Annotated[
         "and `status` waits for it. Left out: return when it is done.",
     ),
 ]
-ReportedSessionId = Annotated[str, Meta(description="The `session_id` of an earlier report.", min_length=1)]
+ReportedSessionId = Annotated[
+    str, Meta(description="The `session_id` of an earlier report.", min_length=1)
+]
 
 
 class PromptArguments(Struct, frozen=True, forbid_unknown_fields=True):
@@ -47,9 +51,12 @@ class StatusArguments(Struct, frozen=True, forbid_unknown_fields=True):
     """The arguments of `status`."""
 
     session_id: Annotated[
-        str, Meta(description="Which session; left out: all that were prompted through this server.")
+        str,
+        Meta(description="Which session; left out: all that were prompted through this server."),
     ] = ""
-    wait: Annotated[float, Meta(ge=0, le=86_400, description="Wait so many seconds for the end of the work.")] = 0
+    wait: Annotated[
+        float, Meta(ge=0, le=86_400, description="Wait so many seconds for the end of the work.")
+    ] = 0
 
 
 class StopArguments(Struct, frozen=True, forbid_unknown_fields=True):
@@ -59,9 +66,11 @@ class StopArguments(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Report(Struct, frozen=True, omit_defaults=True):
-    """The state or the result of a session. `asks`: its pending question; `changed`: paths of written files.
+    """The state or the result of a session. `asks`: its pending question;
+    `changed`: paths of written files.
 
-    `status`: `denied` if a refusal ended the turn; `idle` if this server has not prompted the session yet.
+    `status`: `denied` if a refusal ended the turn;
+    `idle` if this server has not prompted the session yet.
     """
 
     session_id: str = ""
@@ -78,7 +87,9 @@ ToolArguments = PromptArguments | ContinueArguments | StatusArguments | StopArgu
 
 
 class ToolRow(Struct, frozen=True):
-    """One tool. `arguments_type`: the type of its arguments; `is_read_only`: the tool changes nothing."""
+    """One tool. `arguments_type`: the type of its arguments;
+    `is_read_only`: the tool changes nothing.
+    """
 
     arguments_type: Callable[..., ToolArguments]
     title: str
@@ -125,7 +136,11 @@ _REPORT_PROPERTIES: dict[str, JSON] = {
     "answer": {"type": "string", "description": "What codeloop answered last."},
     "message": {"type": "string", "description": "Why it ended, where that is not plain."},
     "asks": {"type": "string", "description": "The question that waits."},
-    "changed": {"type": "array", "items": _TEXT_SCHEMA, "description": "Absolute paths of files that it wrote."},
+    "changed": {
+        "type": "array",
+        "items": _TEXT_SCHEMA,
+        "description": "Absolute paths of files that it wrote.",
+    },
     "steps": {"type": "integer", "description": "Requests to the model."},
     "cost": {"type": "number", "description": "Dollars, of the whole session."},
 }
@@ -136,15 +151,28 @@ def build_argument_schema(row: ToolRow) -> JSON:
     schema: JSON = msgspec.json.schema(row.arguments_type)
     # msgspec puts the type below `$defs`; the protocol wants an object at the top.
     name = str(schema["$ref"]).rpartition("/")[2]
-    return {key: value for key, value in schema["$defs"][name].items() if key not in {"title", "description"}}
+    return {
+        key: value
+        for key, value in schema["$defs"][name].items()
+        if key not in {"title", "description"}
+    }
 
 
 def build_result_schema(name: str) -> JSON:
-    """Build the JSON schema of a tool's result: a report; `status` without a session returns several."""
-    report: JSON = {"type": "object", "properties": _REPORT_PROPERTIES, "required": ["session_id", "status"]}
+    """Build the JSON schema of a tool's result: a report;
+    `status` without a session returns several.
+    """
+    report: JSON = {
+        "type": "object",
+        "properties": _REPORT_PROPERTIES,
+        "required": ["session_id", "status"],
+    }
     if name != "status":
         return report
-    return {"type": "object", "properties": {**_REPORT_PROPERTIES, "sessions": {"type": "array", "items": report}}}
+    return {
+        "type": "object",
+        "properties": {**_REPORT_PROPERTIES, "sessions": {"type": "array", "items": report}},
+    }
 
 
 def read_arguments(name: str, arguments: JSON) -> ToolArguments:

@@ -1,1 +1,3 @@
-"""Permission requests and questions of a session: who asks, how they are worded, and how MCP forms ask them."""
+"""Permission requests and questions of a session: who asks, how they are worded,
+and how MCP forms ask them.
+"""

@@ -1,4 +1,6 @@
-"""Describes permission requests for every user interface: who asks for what, the details, what "always" allows."""
+"""Describes permission requests for every user interface: who asks for what, the details,
+what "always" allows.
+"""
 
 import re
 from collections.abc import Iterator
@@ -9,7 +11,11 @@ import msgspec
 from msgspec import Struct
 
 from codeloop.client.formatting import TextStyle
-from codeloop.client.questions.permission_titles import can_stand_in_title, describe_action, describe_always
+from codeloop.client.questions.permission_titles import (
+    can_stand_in_title,
+    describe_action,
+    describe_always,
+)
 from codeloop.client.questions.quoting import CUT_MARK, QUOTE_MARK, quote_text
 from codeloop.client.questions.requester import MAX_LABEL, Requester
 from codeloop.kit.text.terminal_text import one_line
@@ -20,8 +26,16 @@ _MAX_DETAILS, _DETAIL_ROWS = 8, 3
 """How many further effects of the answer are listed, and the rows of each."""
 _REASON_ROWS = 3
 """Rows of the model's reason to run a command outside the sandbox."""
-# Of the lines of a diff, by their first character; a line without one of these is the name of a file.
-_STYLES_BY_SIGN: dict[str, TextStyle] = {"+": "green", "-": "red", " ": "dim", "@": "dim", "\\": "dim", "": "dim"}
+# Of the lines of a diff, by their first character;
+# a line without one of these is the name of a file.
+_STYLES_BY_SIGN: dict[str, TextStyle] = {
+    "+": "green",
+    "-": "red",
+    " ": "dim",
+    "@": "dim",
+    "\\": "dim",
+    "": "dim",
+}
 # What separates the files in a diff of several: `Index: src/main.py`.
 _DIFF_FILE_HEADER = "(?m)^Index: "
 
@@ -29,7 +43,8 @@ _DIFF_FILE_HEADER = "(?m)^Index: "
 class RequestText(Struct, frozen=True):
     """The texts of a request. `rows`: its details, each with its style.
 
-    `always`, `session`: in a line, the effect of "always" in the directory, and for the session alone.
+    `always`, `session`: in a line, the effect of "always" in the directory,
+    and for the session alone.
     """
 
     title: str
@@ -43,8 +58,12 @@ class RequestText(Struct, frozen=True):
         return any(row.startswith(CUT_MARK) for _, row in self.rows)
 
 
-def describe_request(request: PermissionRequest, requester: Requester, columns: int, max_rows: int) -> RequestText:
-    """Describe a request in rows of at most `columns`, with at most `max_rows` rows of quoted text."""
+def describe_request(
+    request: PermissionRequest, requester: Requester, columns: int, max_rows: int
+) -> RequestText:
+    """Describe a request in rows of at most `columns`,
+    with at most `max_rows` rows of quoted text.
+    """
     action = describe_action(request, requester)
     tool_suffix = f" ({requester.tool})" if requester.tool else ""
     subagent_suffix = f", for the {requester.subagent}" if requester.subagent else ""
@@ -57,12 +76,15 @@ def describe_request(request: PermissionRequest, requester: Requester, columns: 
         rows += _wrap_warning("Its full effect can't be known before it runs.", columns)
     if request.metadata.get("agreed"):
         rows += _wrap_warning(
-            "The page is allowed. Its name was looked up only then, and leads to this address.", columns
+            "The page is allowed. Its name was looked up only then, and leads to this address.",
+            columns,
         )
     if request.metadata.get("kept"):
         rows.append(("dim", "  Once allowed, it is not asked about again in this session."))
     title = f"{action}{tool_suffix}{subagent_suffix}"
-    return RequestText(title, rows, describe_always(request), describe_always(request, for_session=True))
+    return RequestText(
+        title, rows, describe_always(request), describe_always(request, for_session=True)
+    )
 
 
 def _wrap_warning(text: str, columns: int) -> Iterator[tuple[TextStyle, str]]:
@@ -70,25 +92,31 @@ def _wrap_warning(text: str, columns: int) -> Iterator[tuple[TextStyle, str]]:
         yield "yellow", f"  {line}"
 
 
-def _list_rows(request: PermissionRequest, columns: int, max_rows: int) -> Iterator[tuple[TextStyle, str]]:
+def _list_rows(
+    request: PermissionRequest, columns: int, max_rows: int
+) -> Iterator[tuple[TextStyle, str]]:
     """Yield the rows below the title.
 
-    In this order: why it is asked, names that the title can't hold, the diff, the command or the arguments, the model's
-    reason, and the directory and further effects of the answer.
+    In this order: why it is asked, names that the title can't hold, the diff, the command or the
+    arguments, the model's reason, and the directory and further effects of the answer.
     """
     metadata = request.metadata
     other_details = _list_other_details(metadata)
     max_rows = max(max_rows - len(other_details), _REASON_ROWS)
     command, diff, call = metadata.get("command"), metadata.get("diff"), metadata.get("input")
     if isinstance(doubt := metadata.get("doubt"), str):
-        for row in quote_text(f"asked although a rule lets it out, since {doubt}", columns, _REASON_ROWS):
+        for row in quote_text(
+            f"asked although a rule lets it out, since {doubt}", columns, _REASON_ROWS
+        ):
             yield "dim", row
-    # A command is quoted itself, and a diff of several files names each of them. With `keep` the question is not about
-    # a command, but whether a file that it has written stays.
+    # A command is quoted itself, and a diff of several files names each of them. With `keep` the
+    # question is not about a command, but whether a file that it has written stays.
     is_command = request.permission in {"bash", "sandbox"} and "keep" not in metadata
     shows_names = not is_command and (not diff or len(request.patterns) == 1)
     if shows_names and not can_stand_in_title(request.patterns):
-        yield from _quote_bold("\n".join(pattern.replace("\n", "⏎") for pattern in request.patterns), columns, max_rows)
+        yield from _quote_bold(
+            "\n".join(pattern.replace("\n", "⏎") for pattern in request.patterns), columns, max_rows
+        )
     if isinstance(diff, str) and diff:
         yield from _quote_diff(diff, request.patterns, columns, max_rows)
     elif isinstance(command, str) and command:
@@ -119,7 +147,11 @@ def _list_rows(request: PermissionRequest, columns: int, max_rows: int) -> Itera
 def _list_other_details(metadata: JSON) -> list[str]:
     """Return lines about further effects of the answer, other than the command, which is quoted."""
     other_details = metadata.get("also")
-    lines = [str(line) for line in cast("list[object]", other_details)] if isinstance(other_details, list) else []
+    lines = (
+        [str(line) for line in cast("list[object]", other_details)]
+        if isinstance(other_details, list)
+        else []
+    )
     others = [f"also {line}" for line in lines if not line.startswith("bash: ")]
     if len(others) <= _MAX_DETAILS:
         return others
@@ -133,14 +165,24 @@ def _quote_bold(text: str, columns: int, max_rows: int) -> Iterator[tuple[TextSt
 
 def _format_arguments(call: JSON) -> str:
     """Format the arguments of a call as JSON, and below it texts of several lines, unescaped."""
-    texts = {name: value for name, value in call.items() if isinstance(value, str) and "\n" in value.strip("\n")}
+    texts = {
+        name: value
+        for name, value in call.items()
+        if isinstance(value, str) and "\n" in value.strip("\n")
+    }
     rest = {name: value for name, value in call.items() if name not in texts}
-    pieces = [msgspec.json.format(encode_json(rest), indent=2).decode()] if rest or not texts else []
+    pieces = (
+        [msgspec.json.format(encode_json(rest), indent=2).decode()] if rest or not texts else []
+    )
     return "\n".join([*pieces, *(f"{name}:\n{value}" for name, value in texts.items())])
 
 
-def _quote_diff(diff: str, paths: list[str], columns: int, max_rows: int) -> Iterator[tuple[TextStyle, str]]:
-    """Quote the hunks of a diff in colours; a diff of several files names each file above its hunks."""
+def _quote_diff(
+    diff: str, paths: list[str], columns: int, max_rows: int
+) -> Iterator[tuple[TextStyle, str]]:
+    """Quote the hunks of a diff in colours; a diff of several files names
+    each file above its hunks.
+    """
     files = re.split(_DIFF_FILE_HEADER, diff)[1:] or [diff]
     rows: list[str] = []
     for file in files:

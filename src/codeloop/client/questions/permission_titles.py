@@ -1,4 +1,6 @@
-"""Names what a permission request is for, as the title of a question, and the effect of the answer "always"."""
+"""Names what a permission request is for, as the title of a question,
+and the effect of the answer "always".
+"""
 
 from collections.abc import Callable, Sequence
 from typing import cast
@@ -23,7 +25,8 @@ def can_stand_in_title(names: Sequence[str]) -> bool:
     """Return whether the names are few and short enough to be part of a title."""
     if len(names) > _MAX_NAMES:
         return False
-    # Escaping makes a name longer. A name that is too long already is not escaped: it may have megabytes.
+    # Escaping makes a name longer. A name that is too long already is not escaped:
+    # it may have megabytes.
     return all(len(name) <= MAX_LABEL and len(escape_controls(name)) <= MAX_LABEL for name in names)
 
 
@@ -51,13 +54,19 @@ def _list_patterns(request: PermissionRequest) -> str:
 
 
 def _list_names(names: Sequence[str], form: str = "{}") -> str:
-    text = ", ".join(form.format(one_line(name.replace("\n", "⏎"), MAX_LABEL)) for name in names[:_MAX_NAMES])
+    text = ", ".join(
+        form.format(one_line(name.replace("\n", "⏎"), MAX_LABEL)) for name in names[:_MAX_NAMES]
+    )
     return f"{text} and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else text
 
 
 def _describe_sandbox(request: PermissionRequest, _requester: Requester) -> str:
     resource = request.metadata.get("keep")
-    return f"Keep {one_line(resource, MAX_LABEL)}" if isinstance(resource, str) else "Run a command outside the sandbox"
+    return (
+        f"Keep {one_line(resource, MAX_LABEL)}"
+        if isinstance(resource, str)
+        else "Run a command outside the sandbox"
+    )
 
 
 def _describe_edit(request: PermissionRequest, requester: Requester) -> str:
@@ -94,13 +103,19 @@ def _describe_outside(request: PermissionRequest, requester: Requester) -> str:
     if isinstance(files, list) and len(cast("list[object]", files)) > 1:
         count = len(cast("list[object]", files))
         return f"Change {count} files, of which this is outside the project: {where}"
-    verb = _describe_effect(diff) if isinstance(diff, str) and diff else _VERBS_BY_TOOL.get(requester.tool, "Use")
+    verb = (
+        _describe_effect(diff)
+        if isinstance(diff, str) and diff
+        else _VERBS_BY_TOOL.get(requester.tool, "Use")
+    )
     return f"{verb} {where}, outside the project"
 
 
 def _describe_fetch(request: PermissionRequest, _requester: Requester) -> str:
     redirect = request.metadata.get("redirect")
-    first = one_line(str(redirect or request.metadata.get("url") or request.patterns[0]), _MAX_ADDRESS)
+    first = one_line(
+        str(redirect or request.metadata.get("url") or request.patterns[0]), _MAX_ADDRESS
+    )
     return f"Fetch {first}" + (", where the page redirects" if redirect else "")
 
 
@@ -127,12 +142,15 @@ def _describe_fan_out(request: PermissionRequest, _requester: Requester) -> str:
     cost = metadata.get("cost")
     price = f"about {format_cost(cost)}" if isinstance(cost, int | float) else "cost not known yet"
     return (
-        f"Start {metadata.get('more')} more subagents after the first {metadata.get('started')}, with {models}; {price}"
+        f"Start {metadata.get('more')} more subagents after the first "
+        f"{metadata.get('started')}, with {models}; {price}"
     )
 
 
 def _describe_changed_server(request: PermissionRequest, _requester: Requester) -> str:
-    return f"Use the MCP server {_list_patterns(request)} as it is now, which you have not agreed to"
+    return (
+        f"Use the MCP server {_list_patterns(request)} as it is now, which you have not agreed to"
+    )
 
 
 def _describe_sampling(request: PermissionRequest, _requester: Requester) -> str:
@@ -144,7 +162,9 @@ def _describe_other(request: PermissionRequest, _requester: Requester) -> str:
     return f"Use {one_line(request.permission, MAX_LABEL)}{patterns}"
 
 
-def _make_title_writer(start: str, *, has_name: bool = True) -> Callable[[PermissionRequest, Requester], str]:
+def _make_title_writer(
+    start: str, *, has_name: bool = True
+) -> Callable[[PermissionRequest, Requester], str]:
     """Return a function that writes a title: `start`, and the request's patterns if `has_name`."""
     return lambda request, _: f"{start} {_list_patterns(request)}" if has_name else start
 

@@ -18,21 +18,27 @@ MAX_LABEL = 80
 
 
 class Requester(Struct, frozen=True):
-    """The tool that a request comes from, and its subagent; "" for an unknown tool, or for no subagent."""
+    """The tool that a request comes from, and its subagent;
+    "" for an unknown tool, or for no subagent.
+    """
 
     tool: str = ""
     subagent: str = ""
 
 
 async def find_requester(client: Client, request: PermissionRequest | QuestionRequest) -> Requester:
-    """Look the request's tool and subagent up in its session. Fields that can't be found are empty."""
+    """Look the request's tool and subagent up in its session.
+    Fields that can't be found are empty.
+    """
     tool = subagent = ""
-    # The session or the message may be deleted while its request is still open: the request is then shown without them.
+    # The session or the message may be deleted while its request is still open: the request
+    # is then shown without them.
     with suppress(OperationError):
         session = await client.call(SESSION_GET, SessionId(session_id=request.session_id))
         if session.parent_id is not None:
             subagent = (
-                one_line(f"subagent {session.agent or ''}", MAX_LABEL) + f" “{one_line(session.title, MAX_LABEL)}”"
+                one_line(f"subagent {session.agent or ''}", MAX_LABEL)
+                + f" “{one_line(session.title, MAX_LABEL)}”"
             )
     if request.tool is not None:
         message_id = MessageId(session_id=request.session_id, message_id=request.tool.message_id)

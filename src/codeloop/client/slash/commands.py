@@ -9,7 +9,9 @@ from codeloop.kit.text.suggest import MAX_SUGGESTIONS, find_similar
 
 
 class SlashCommand(Struct, frozen=True):
-    """A command typed after `/`. `arguments`: their usage; `also`: its other names, such as those in other programs."""
+    """A command typed after `/`. `arguments`: their usage;
+    `also`: its other names, such as those in other programs.
+    """
 
     name: str
     title: str
@@ -18,8 +20,12 @@ class SlashCommand(Struct, frozen=True):
 
 
 def format_hints(placeholders: Collection[str]) -> str:
-    """Return the usage of a command of the user's by the placeholders of its template: `$1`, `$2`, `$ARGUMENTS`."""
-    return " ".join("TEXT" if each == "$ARGUMENTS" else f"WORD{each.removeprefix('$')}" for each in placeholders)
+    """Return the usage of a command of the user's by the placeholders of its template: `$1`, `$2`,
+    `$ARGUMENTS`.
+    """
+    return " ".join(
+        "TEXT" if each == "$ARGUMENTS" else f"WORD{each.removeprefix('$')}" for each in placeholders
+    )
 
 
 SLASH_COMMANDS = (
@@ -70,7 +76,9 @@ SLASH_COMMANDS = (
     SlashCommand("exit", "Quit", also=("quit", "q")),
 )
 COMMANDS_BY_NAME = {command.name: command for command in SLASH_COMMANDS}
-COMMANDS_BY_ANY_NAME = {each: command for command in SLASH_COMMANDS for each in (command.name, *command.also)}
+COMMANDS_BY_ANY_NAME = {
+    each: command for command in SLASH_COMMANDS for each in (command.name, *command.also)
+}
 COMMANDS_BY_FOREIGN_NAME: dict[str, tuple[str, ...]] = {
     "approvals": ("permissions",),
     "auth": ("connect",),
@@ -97,21 +105,31 @@ COMMANDS_BY_FOREIGN_NAME: dict[str, tuple[str, ...]] = {
     "vim": ("settings",),
     "window": ("context",),
 }
-"""Names that other programs or habits suggest, each with our commands of that meaning, the likeliest first."""
+"""Names that other programs or habits suggest, each with our commands of that meaning,
+the likeliest first.
+"""
 
 # A name ends at a blank, so that a path such as `/etc/hosts` is not a command.
 _COMMAND_LINE = r"/[A-Za-z][\w:.-]*(\s|$)|!\s*\S"
 
 
 def is_command(line: str) -> bool:
-    """Return whether a line is a `/command` or a `!command` for the shell, and not a path such as `/etc/hosts`."""
+    """Return whether a line is a `/command` or a `!command` for the shell,
+    and not a path such as `/etc/hosts`.
+    """
     return re.match(_COMMAND_LINE, line) is not None
 
 
-def suggest_commands(name: str, known_names: Collection[str], also: Collection[str] = ()) -> list[str]:
+def suggest_commands(
+    name: str, known_names: Collection[str], also: Collection[str] = ()
+) -> list[str]:
     """Return the commands that an unknown name may mean, best first: by meaning, then by spelling.
 
     `also`: other names of the known commands.
     """
-    candidates = [each for each in COMMANDS_BY_FOREIGN_NAME.get(name.lower(), ()) if each in known_names]
-    return list(dict.fromkeys([*candidates, *find_similar(name, [*known_names, *also])]))[:MAX_SUGGESTIONS]
+    candidates = [
+        each for each in COMMANDS_BY_FOREIGN_NAME.get(name.lower(), ()) if each in known_names
+    ]
+    return list(dict.fromkeys([*candidates, *find_similar(name, [*known_names, *also])]))[
+        :MAX_SUGGESTIONS
+    ]

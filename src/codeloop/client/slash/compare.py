@@ -1,4 +1,6 @@
-"""`/compare` and `codeloop compare`: run a prompt on several models, each in a work tree, and compare the results."""
+"""`/compare` and `codeloop compare`: run a prompt on several models, each in a work tree,
+and compare the results.
+"""
 
 import asyncio
 import time
@@ -21,7 +23,12 @@ from codeloop.schema.api.session_inputs import (
     TextPartInput,
 )
 from codeloop.schema.api.session_requests import SESSION_GET, SessionId
-from codeloop.schema.api.worktrees import WORKTREE_CREATE, WORKTREE_DIFF, CreateWorktree, WorktreeName
+from codeloop.schema.api.worktrees import (
+    WORKTREE_CREATE,
+    WORKTREE_DIFF,
+    CreateWorktree,
+    WorktreeName,
+)
 from codeloop.schema.errors import CodeloopError, UsageProblem, get_error_message
 from codeloop.schema.message import AssistantMessage, ModelRef, Session, parse_model_name
 from codeloop.schema.part import ToolPart, ToolStateCompleted
@@ -34,7 +41,8 @@ _MAX_PROMPT_PREFIX = 24
 class Comparison(Struct, frozen=True):
     """The prompt and the models to compare. `models`: at least two, as PROVIDER/MODEL.
 
-    `check`: a shell command to run in each work tree after the turn. `base`: the commit that the work trees start from.
+    `check`: a shell command to run in each work tree after the turn.
+    `base`: the commit that the work trees start from.
     """
 
     prompt: str
@@ -45,7 +53,9 @@ class Comparison(Struct, frozen=True):
 
 
 class ModelResult(Wire):
-    """What one model did. `check`: the exit code of the check, None without one; `seconds`: how long the turn took."""
+    """What one model did. `check`: the exit code of the check, None without one;
+    `seconds`: how long the turn took.
+    """
 
     name: str
     model: str
@@ -59,19 +69,25 @@ class ModelResult(Wire):
 
 
 async def run_comparison(
-    target: Target, comparison: Comparison, create_session: Callable[[Client, Worktree], Awaitable[Session]]
+    target: Target,
+    comparison: Comparison,
+    create_session: Callable[[Client, Worktree], Awaitable[Session]],
 ) -> list[ModelResult]:
-    """Create a work tree for each model and run the turns in parallel; the failure of one does not stop the others.
+    """Create a work tree for each model and run the turns in parallel;
+    the failure of one does not stop the others.
 
-    `create_session`: creates the session of a work tree. Raises CodeloopError if a work tree or a session can't be
-    created.
+    `create_session`: creates the session of a work tree. Raises CodeloopError if a work tree or a
+    session can't be created.
     """
     models = [parse_model_name(name) for name in comparison.models]
     if len(models) < 2 or None in models:
-        raise UsageProblem("Name at least two models as PROVIDER/MODEL: -m A/B -m C/D. `codeloop models` lists them.")
+        raise UsageProblem(
+            "Name at least two models as PROVIDER/MODEL: -m A/B -m C/D. `codeloop models` lists them."
+        )
     trees = [
         await target.client.call(
-            WORKTREE_CREATE, CreateWorktree(name=_name_worktree(comparison.prompt, model), base=comparison.base)
+            WORKTREE_CREATE,
+            CreateWorktree(name=_name_worktree(comparison.prompt, model), base=comparison.base),
         )
         for model in comparison.models
     ]
@@ -101,27 +117,50 @@ async def _run_model(
     start = time.monotonic()
     try:
         prompt = Prompt(
-            session_id=session.id, parts=[TextPartInput(text=comparison.prompt)], model=model, limits=comparison.limits
+            session_id=session.id,
+            parts=[TextPartInput(text=comparison.prompt)],
+            model=model,
+            limits=comparison.limits,
         )
         answer = await client.call(PROMPT, prompt)
         result = replace(result, seconds=time.monotonic() - start, problem=_find_problem(answer))
         if comparison.check:
-            shell = RunShell(session_id=session.id, command=comparison.check, model=model, sandboxed=True)
+            shell = RunShell(
+                session_id=session.id, command=comparison.check, model=model, sandboxed=True
+            )
             ran = await client.call(SESSION_SHELL, shell)
             result = replace(result, check=_find_exit_code(ran))
         worktree_diff = await target.client.call(WORKTREE_DIFF, WorktreeName(name=tree.name))
         cost = (await client.call(SESSION_GET, SessionId(session_id=session.id))).cost
         return replace(result, files=worktree_diff.files, cost=cost or 0.0)
     except CodeloopError as error:
-        return replace(result, seconds=result.seconds or time.monotonic() - start, problem=result.problem or str(error))
+        return replace(
+            result,
+            seconds=result.seconds or time.monotonic() - start,
+            problem=result.problem or str(error),
+        )
 
 
 def format_comparison(results: Sequence[ModelResult], *, is_checked: bool) -> list[str]:
-    """Format the results as lines: a table of models, a table of files, and the commands for the next step."""
-    headings = ["work tree", "model", "files", "lines", *(["check"] if is_checked else []), "cost", "time", ""]
+    """Format the results as lines: a table of models, a table of files,
+    and the commands for the next step.
+    """
+    headings = [
+        "work tree",
+        "model",
+        "files",
+        "lines",
+        *(["check"] if is_checked else []),
+        "cost",
+        "time",
+        "",
+    ]
     table = [headings]
     for result in results:
-        added, deleted = sum(each.additions for each in result.files), sum(each.deletions for each in result.files)
+        added, deleted = (
+            sum(each.additions for each in result.files),
+            sum(each.deletions for each in result.files),
+        )
         facts = [str(len(result.files)), f"+{added} -{deleted}"]
         if is_checked:
             facts.append(_describe_check(result.check))
@@ -138,9 +177,15 @@ def format_comparison(results: Sequence[ModelResult], *, is_checked: bool) -> li
     files = sorted({each.file for result in results for each in result.files})
     lines = align_table(table)
     if files:
-        by_file = [{each.file: f"+{each.additions} -{each.deletions}" for each in result.files} for result in results]
+        by_file = [
+            {each.file: f"+{each.additions} -{each.deletions}" for each in result.files}
+            for result in results
+        ]
         matrix = [["file", *(result.name for result in results)]]
-        matrix += [[one_line(file, 60), *(statuses.get(file, "") for statuses in by_file)] for file in files]
+        matrix += [
+            [one_line(file, 60), *(statuses.get(file, "") for statuses in by_file)]
+            for file in files
+        ]
         lines += ["", *align_table(matrix)]
     return [
         *lines,

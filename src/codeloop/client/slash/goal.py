@@ -11,7 +11,8 @@ _LIST_OPTIONS = {"--check": "checks", "--protect": "protect", "--unprotect": "un
 
 
 def parse_goal(words: str) -> tuple[str, Goal]:
-    """Parse a text with the options --check, --protect, --unprotect and --rounds; return the text and the goal.
+    """Parse a text with the options --check, --protect, --unprotect and --rounds;
+    return the text and the goal.
 
     Raises UsageProblem.
     """

@@ -18,7 +18,9 @@ def parse_ended_job(words: str) -> str:
 
 
 def describe_job(job: JobInfo) -> str:
-    """Return one line on something that runs: how long already, what, and where a browser reaches it."""
+    """Return one line on something that runs: how long already, what,
+    and where a browser reaches it.
+    """
     late = " (past its time limit)" if job.is_overdue else ""
     return escape_controls(f"{format_job(job.title, job.started, job.addresses)}{late}")
 

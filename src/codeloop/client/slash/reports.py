@@ -4,7 +4,13 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import NamedTuple
 
-from codeloop.client.formatting import align_table, format_cost, format_count, format_time, measure_width
+from codeloop.client.formatting import (
+    align_table,
+    format_cost,
+    format_count,
+    format_time,
+    measure_width,
+)
 from codeloop.kit.text.terminal_text import one_line
 from codeloop.schema.api.project import MemoryNote
 from codeloop.schema.api.session_reports import SessionContext, SessionCost
@@ -39,15 +45,37 @@ def format_cost_report(cost: SessionCost, width: int = UNLIMITED_WIDTH) -> list[
         if not model.tokens.all and not model.cost:
             continue
         money = _format_price(model.cost, model.tokens, is_priced=model.is_priced)
-        rows.append((one_line(model.model, MAX_NAME), str(model.steps), *_format_tokens(model.tokens), money))
+        rows.append(
+            (
+                one_line(model.model, MAX_NAME),
+                str(model.steps),
+                *_format_tokens(model.tokens),
+                money,
+            )
+        )
     for each in cost.subagents:
         name = one_line(f"subagent {each.agent}: {each.title}", MAX_NAME)
-        rows.append((name, "", *_format_tokens(each.tokens), _format_price(each.cost, each.tokens, is_priced=is_known)))
+        rows.append(
+            (
+                name,
+                "",
+                *_format_tokens(each.tokens),
+                _format_price(each.cost, each.tokens, is_priced=is_known),
+            )
+        )
     total = _format_price(cost.cost, cost.tokens, is_priced=is_known)
     rows.append(("total, with subagents", "", *_format_tokens(cost.tokens), total))
-    notes = [f"{format_cost(cost.discarded)} of it is for what was undone or deleted."] if cost.discarded else []
+    notes = (
+        [f"{format_cost(cost.discarded)} of it is for what was undone or deleted."]
+        if cost.discarded
+        else []
+    )
     notes += before
-    notes += [] if is_known else ["No price is known of some models: set cost of the model in the configuration."]
+    notes += (
+        []
+        if is_known
+        else ["No price is known of some models: set cost of the model in the configuration."]
+    )
     notes += ["~: estimated, as no service has counted it."] if cost.tokens.estimated else []
     table = align_table(rows, right_aligned=range(1, len(_COST_HEADINGS)))
     return [*(table if _fits(table, width) else _stack_rows(rows)), *notes]
@@ -62,9 +90,15 @@ def format_context_report(context: SessionContext, width: int = UNLIMITED_WIDTH)
     window = context.window or max(context.used, 1)
     about = "" if context.is_counted else "about "
     share = (
-        f" of {format_count(context.window)} tokens, {context.used * 100 // window} %" if context.window else " tokens"
+        f" of {format_count(context.window)} tokens, {context.used * 100 // window} %"
+        if context.window
+        else " tokens"
     )
-    source = "counted by the service at the last request" if context.is_counted else "estimated from the text"
+    source = (
+        "counted by the service at the last request"
+        if context.is_counted
+        else "estimated from the text"
+    )
     lines = [
         f"{context.model}: {about}{format_count(context.used)}{share} ({source})",
         _draw_bar(context.used, window),
@@ -75,9 +109,14 @@ def format_context_report(context: SessionContext, width: int = UNLIMITED_WIDTH)
         tokens_left = max(context.compacts_at - context.used, 0)
         when = f"after {format_count(tokens_left)} more" if tokens_left else "at the next step"
         threshold = format_count(context.compacts_at)
-        lines += ["", f"A summary takes the place of the conversation from {threshold} tokens on: {when}."]
+        lines += [
+            "",
+            f"A summary takes the place of the conversation from {threshold} tokens on: {when}.",
+        ]
     if context.prunable:
-        lines.append(f"Before that, about {format_count(context.prunable)} of old output are left out.")
+        lines.append(
+            f"Before that, about {format_count(context.prunable)} of old output are left out."
+        )
     return lines
 
 
@@ -91,10 +130,14 @@ class _ContextRow(NamedTuple):
 
 
 def _list_context_rows(context: SessionContext, window: int) -> list[_ContextRow]:
-    """Return a row for each part of the context, and one for what is free. `window`: the tokens of a whole bar."""
+    """Return a row for each part of the context, and one for what is free.
+    `window`: the tokens of a whole bar.
+    """
     rows: list[_ContextRow] = []
     group_above = ""
-    for part in sorted(context.parts, key=lambda each: (_CONTEXT_GROUPS.index(each.group), -each.tokens)):
+    for part in sorted(
+        context.parts, key=lambda each: (_CONTEXT_GROUPS.index(each.group), -each.tokens)
+    ):
         rows.append(
             _ContextRow(
                 group=part.group if part.group != group_above else "",
@@ -123,22 +166,33 @@ def _align_context_rows(rows: Sequence[_ContextRow], width: int) -> list[str]:
     return align_table(short_rows, right_aligned=(2,))
 
 
-def format_permission_report(permissions_in_force: PermissionsInForce, max_decisions: int = 10) -> list[str]:
-    """Format the profile, the "always" grants, the rules in their order, and the latest `max_decisions` decisions."""
+def format_permission_report(
+    permissions_in_force: PermissionsInForce, max_decisions: int = 10
+) -> list[str]:
+    """Format the profile, the "always" grants, the rules in their order, and the latest
+    `max_decisions` decisions.
+    """
     lines = [
         f"profile {permissions_in_force.profile}, agent {one_line(permissions_in_force.agent, MAX_NAME)}",
         "",
         "Always allowed:",
     ]
-    lines += [f"  {grant.id}  {format_grant(grant)}" for grant in permissions_in_force.grants] or ["  nothing"]
+    lines += [f"  {grant.id}  {format_grant(grant)}" for grant in permissions_in_force.grants] or [
+        "  nothing"
+    ]
     for number, rules in groupby(permissions_in_force.rules, key=lambda rule: rule.list):
         heading = "Every call must pass these as well" if number else "Rules"
         lines += ["", f"{heading}; the last that matches decides:"]
         lines += align_table(
-            [(f"  {rule.permission}", one_line(rule.pattern, MAX_NAME), rule.action, rule.origin) for rule in rules]
+            [
+                (f"  {rule.permission}", one_line(rule.pattern, MAX_NAME), rule.action, rule.origin)
+                for rule in rules
+            ]
         )
     lines += ["", "Latest decisions:"]
-    lines += [f"  {format_decision(each)}" for each in permissions_in_force.decisions[-max_decisions:]] or ["  none"]
+    lines += [
+        f"  {format_decision(each)}" for each in permissions_in_force.decisions[-max_decisions:]
+    ] or ["  none"]
     return lines
 
 
@@ -146,18 +200,23 @@ def format_memory_report(notes: Sequence[MemoryNote]) -> list[str]:
     """Format the notes of the project's memory, each with its files, its state and its text."""
     lines: list[str] = []
     for note in notes:
-        state = note.problem or (f"stale: {note.stale}" if note.stale else "" if note.commit else "without a commit")
+        state = note.problem or (
+            f"stale: {note.stale}" if note.stale else "" if note.commit else "without a commit"
+        )
         about = f"  about {', '.join(note.about)}" if note.about else ""
         lines += [f"{note.file}{about}", *([f"  {state}"] if state else [])]
         lines += [f"  {line}" for line in note.text.splitlines()] + [""]
-    return lines or ["No notes yet. /remember TEXT has the model write one to .codeloop/memory, after asking you."]
+    return lines or [
+        "No notes yet. /remember TEXT has the model write one to .codeloop/memory, after asking you."
+    ]
 
 
 def format_grant(grant: Grant) -> str:
     """Format an "always" grant: its patterns, its scope, its date."""
     where = grant.place or grant.directory or "its session only"
     return one_line(
-        f"{grant.permission} {', '.join(grant.patterns)}  in {where}, since {format_time(grant.time)}", 2 * MAX_NAME
+        f"{grant.permission} {', '.join(grant.patterns)}  in {where}, since {format_time(grant.time)}",
+        2 * MAX_NAME,
     )
 
 
@@ -170,14 +229,18 @@ def format_decision(decision: Decision) -> str:
 
 
 def _format_price(cost: float, tokens: Tokens, *, is_priced: bool) -> str:
-    """Format a cost; without one, the tokens were free if the model has a price, else their price is unknown."""
+    """Format a cost; without one, the tokens were free if the model has a price,
+    else their price is unknown.
+    """
     if cost or not tokens.all:
         return format_cost(cost, tokens)
     return "free" if is_priced else UNKNOWN_PRICE
 
 
 def _format_tokens(tokens: Tokens) -> tuple[str, str, str, str]:
-    """Format the cells of a cost table: input, cached, output, reasoning. Cached tokens are part of the input."""
+    """Format the cells of a cost table: input, cached, output, reasoning.
+    Cached tokens are part of the input.
+    """
     total = tokens.input + tokens.cache.read + tokens.cache.write
     return (
         format_count(total),
@@ -198,11 +261,17 @@ def _fits(lines: Sequence[str], width: int) -> bool:
 
 
 def _stack_rows(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Format a table without columns: each row as its name, and below it a line of headings and figures."""
+    """Format a table without columns: each row as its name,
+    and below it a line of headings and figures.
+    """
     (_, *head), *rest = rows
     lines: list[str] = []
     for name, *cells in rest:
-        figures = [f"{heading} {cell}" for heading, cell in zip(head, cells, strict=True) if cell not in {"", "0"}]
+        figures = [
+            f"{heading} {cell}"
+            for heading, cell in zip(head, cells, strict=True)
+            if cell not in {"", "0"}
+        ]
         # The last column, the cost, is the most important one.
         lines += [name, f"  {' · '.join(reversed(figures))}"]
     return lines

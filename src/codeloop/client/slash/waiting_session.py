@@ -18,7 +18,8 @@ async def find_waiting_session(client: Client, excluded: Collection[str]) -> Ses
 
     Raises UsageProblem if there is none, or only one of another project.
     """
-    # Also sessions that another terminal runs: questions are in the store, so any client can answer them.
+    # Also sessions that another terminal runs: questions are in the store,
+    # so any client can answer them.
     rows = await client.call(SESSION_OVERVIEW, SessionOverviewQuery())
     waiting = [row for row in rows if row.state == "waits" and row.id not in excluded]
     if not waiting:
@@ -28,4 +29,6 @@ async def find_waiting_session(client: Client, excluded: Collection[str]) -> Ses
         with suppress(OperationError):
             return await client.call(SESSION_GET, SessionId(session_id=row.id))
     title = one_line(waiting[0].title, _MAX_TITLE)
-    raise UsageProblem(f"“{title}” waits for you in another project. Go there: {waiting[0].directory}")
+    raise UsageProblem(
+        f"“{title}” waits for you in another project. Go there: {waiting[0].directory}"
+    )

@@ -1,15 +1,24 @@
-"""`ConnectionState`: the state of the connections to a server; reports to the user when it is lost, silent, or back."""
+"""`ConnectionState`: the state of the connections to a server;
+reports to the user when it is lost, silent, or back.
+"""
 
 import asyncio
 import time
 from collections.abc import Callable
 
 from codeloop.client.client import ServerLost
-from codeloop.schema.limits import CLIENT_BACKOFF_MOST, CLIENT_GONE_TIME, CLIENT_STREAM_IDLE, CLIENT_UNRESPONSIVE_TIME
+from codeloop.schema.limits import (
+    CLIENT_BACKOFF_MOST,
+    CLIENT_GONE_TIME,
+    CLIENT_STREAM_IDLE,
+    CLIENT_UNRESPONSIVE_TIME,
+)
 
 
 class ConnectionState:
-    """The state of the connections to one server. `on_report` is called with each line that the user should read."""
+    """The state of the connections to one server. `on_report` is called with each line
+    that the user should read.
+    """
 
     def __init__(self) -> None:
         self.on_report: Callable[[str], object] = lambda _: None
@@ -26,18 +35,23 @@ class ConnectionState:
         return bool(self._lost_at)
 
     def record_loss(self, error: ServerLost, url: str) -> None:
-        """Record that the server can't be reached; returns normally when the caller should try again.
+        """Record that the server can't be reached;
+        returns normally when the caller should try again.
 
-        Raises `error` if the server was never reached, and ServerLost if it has been away for `client.gone`.
+        Raises `error` if the server was never reached,
+        and ServerLost if it has been away for `client.gone`.
         """
-        # A server that never answered is a wrong address or was never started: waiting for it would hide that.
+        # A server that never answered is a wrong address or was never started: waiting
+        # for it would hide that.
         if not self._was_reached:
             raise error
         now = time.monotonic()
         if not self._lost_at:
             self._lost_at, self._is_silent = now, False
             # The monotonic clock measures the wait; the text needs the time of day.
-            until = time.strftime("%H:%M:%S", time.localtime(time.time() + CLIENT_GONE_TIME.seconds))
+            until = time.strftime(
+                "%H:%M:%S", time.localtime(time.time() + CLIENT_GONE_TIME.seconds)
+            )
             self.on_report(
                 f"The connection to {url} is lost: {error.why}. It is tried again now, then at least every "
                 f"{CLIENT_BACKOFF_MOST.seconds:g} s, until {until}."
@@ -67,13 +81,17 @@ class ConnectionState:
             self.on_report(f"The server at {url} is back.")
 
     def record_reopening(self) -> None:
-        """Record that the lost stream of events is open again, and wake the requests that wait for it."""
+        """Record that the lost stream of events is open again,
+        and wake the requests that wait for it.
+        """
         if self._reopening is not None and not self._reopening.done():
             self._reopening.set_result(None)
         self._reopening = None
 
     def get_next_opening(self) -> asyncio.Future[None]:
-        """Return the future that is done when the stream of events, lost now or later, is open again."""
+        """Return the future that is done when the stream of events, lost now or later,
+        is open again.
+        """
         if self._reopening is None:
             self._reopening = asyncio.get_running_loop().create_future()
         return self._reopening

@@ -1,4 +1,6 @@
-"""Encodes an operation and its arguments as an HTTP request: the path, the query and the JSON body."""
+"""Encodes an operation and its arguments as an HTTP request: the path,
+the query and the JSON body.
+"""
 
 import re
 from typing import Any, NamedTuple
@@ -22,7 +24,9 @@ class EncodedRequest(NamedTuple):
 
 
 def encode_request(operation: AnyOperation, args: msgspec.Struct) -> EncodedRequest:
-    """Encode an operation's arguments. Raises OperationError when a field can't be part of the path."""
+    """Encode an operation's arguments. Raises OperationError when a field
+    can't be part of the path.
+    """
     fields: JSON = msgspec.to_builtins(args)
 
     def fill(match: re.Match[str]) -> str:
@@ -34,8 +38,12 @@ def encode_request(operation: AnyOperation, args: msgspec.Struct) -> EncodedRequ
 
     path = re.sub(_PATH_PLACEHOLDER, fill, operation.path)
     if not operation.takes_body:
-        query = {name: _format_query_value(value) for name, value in fields.items() if value is not None}
-        return EncodedRequest(f"{path}?{urlencode(query, errors='replace')}" if query else path, None)
+        query = {
+            name: _format_query_value(value) for name, value in fields.items() if value is not None
+        }
+        return EncodedRequest(
+            f"{path}?{urlencode(query, errors='replace')}" if query else path, None
+        )
     if operation.body is not None:
         return EncodedRequest(path, encode_json(msgspec.to_builtins(getattr(args, operation.body))))
     return EncodedRequest(path, encode_json(fields))

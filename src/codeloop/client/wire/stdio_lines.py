@@ -1,6 +1,7 @@
 """Lines over stdin and stdout for the protocols of editors (ACP) and of MCP clients.
 
-Daemon threads read and write, so that neither a silent client nor one that reads nothing keeps the process from ending.
+Daemon threads read and write, so that neither a silent client nor one that reads nothing
+keeps the process from ending.
 """
 
 import asyncio
@@ -20,7 +21,8 @@ HandleLine = Callable[[bytes | None], Coroutine[Any, Any, None]]
 
 
 class StdioLines(Struct, frozen=True):
-    """The two ends of a protocol. `start` begins to read, and calls its argument with each line, then with None.
+    """The two ends of a protocol. `start` begins to read, and calls its argument with each line,
+    then with None.
 
     `write` queues a line, which must end with a newline.
     """
@@ -37,7 +39,9 @@ async def open_stdio_lines() -> AsyncGenerator[StdioLines]:
     writer = threading.Thread(target=_write_lines, args=(sink, lines), daemon=True)
     writer.start()
     try:
-        yield StdioLines(start=lambda handle_line: start_line_reader(source, handle_line), write=lines.put)
+        yield StdioLines(
+            start=lambda handle_line: start_line_reader(source, handle_line), write=lines.put
+        )
     finally:
         # Give the client a moment to read the last lines, but do not wait for one that hangs.
         lines.put(None)
@@ -45,7 +49,8 @@ async def open_stdio_lines() -> AsyncGenerator[StdioLines]:
 
 
 def start_line_reader(source: int, handle_line: HandleLine) -> None:
-    """Start a thread that calls `handle_line` with each line of a descriptor, and with None at its end.
+    """Start a thread that calls `handle_line` with each line of a descriptor,
+    and with None at its end.
 
     A call must return before the next line is passed on.
     """
@@ -71,7 +76,9 @@ def _divert_stdio() -> tuple[int, int]:
 
 
 def _read_lines(source: int, pass_on: Callable[[bytes | None], None]) -> None:
-    """Call `pass_on` with each line, then with None. A line that is too long, or a broken pipe, counts as the end."""
+    """Call `pass_on` with each line, then with None. A line that is too long, or a broken pipe,
+    counts as the end.
+    """
     partial_line = bytearray()
     # The event loop may have ended: nobody takes lines any more.
     with suppress(OSError, RuntimeError, asyncio.CancelledError):

@@ -1,1 +1,3 @@
-"""Reads the forms in which a configuration may be written, and converts them to that of `schema.config`."""
+"""Reads the forms in which a configuration may be written,
+and converts them to that of `schema.config`.
+"""

@@ -39,28 +39,40 @@ _TOOL_PERMISSIONS: dict[str, tuple[str, ...]] = {
 _TOOL_LIST_ITEM = r"[^\s,(]+(?:\([^)]*\))?"
 # Splits `Bash(git log:*)` into the tool and the pattern.
 _TOOL_RULE = r"([^(]+)(?:\((.*)\))?"
-_SETTINGS_KEYS = frozenset((*RULE_LISTS, "defaultMode", "additionalDirectories", "disableBypassPermissionsMode"))
+_SETTINGS_KEYS = frozenset(
+    (*RULE_LISTS, "defaultMode", "additionalDirectories", "disableBypassPermissionsMode")
+)
 
 
 def is_settings_form(value: Any) -> bool:
-    """Return whether a value has the form of `permissions` in Claude Code's settings: lists of rules by action."""
+    """Return whether a value has the form of `permissions` in Claude Code's settings:
+    lists of rules by action.
+    """
     return is_object(value) and bool(value) and value.keys() <= _SETTINGS_KEYS
 
 
 def read_settings_rules(permissions: JSON) -> Iterator[tuple[JSON, tuple[str, int]]]:
-    """Yield the rules of a settings file's `permissions`, each with its list and its index there."""
+    """Yield the rules of a settings file's `permissions`,
+    each with its list and its index there.
+    """
     for action in RULE_LISTS:
         rules = permissions.get(action)
         for index, text in enumerate(rules if is_list(rules) else ()):
             if isinstance(text, str):
                 tool, pattern = split_rule(text.strip())
                 for permission in list_permissions(tool):
-                    rule = {"permission": permission, "pattern": convert_pattern(pattern) or "*", "action": action}
+                    rule = {
+                        "permission": permission,
+                        "pattern": convert_pattern(pattern) or "*",
+                        "action": action,
+                    }
                     yield rule, (action, index)
 
 
 def list_tool_names(value: Any) -> list[str]:
-    """Return the tools of a list, of a text such as `Read, Bash(git:*)`, or of an object that turns them on and off."""
+    """Return the tools of a list, of a text such as `Read, Bash(git:*)`,
+    or of an object that turns them on and off.
+    """
     if is_list(value):
         return [each.strip() for each in value if isinstance(each, str) and each.strip()]
     if is_object(value):
@@ -83,6 +95,8 @@ def list_permissions(name: str) -> tuple[str, ...]:
 
 
 def convert_pattern(pattern: str) -> str:
-    """Return a pattern of Claude Code's in our form: `git:*` is `git *`, `//etc/x` a path from the root."""
+    """Return a pattern of Claude Code's in our form: `git:*` is `git *`,
+    `//etc/x` a path from the root.
+    """
     converted = re.sub(r":\*$", " *", pattern).removeprefix("domain:")
     return converted[1:] if converted.startswith("//") else converted

@@ -1,4 +1,6 @@
-"""Converts the object of a configuration file, which may use older or shorter forms, to the form of `schema.config`."""
+"""Converts the object of a configuration file, which may use older or shorter forms,
+to the form of `schema.config`.
+"""
 
 from collections.abc import Iterator
 from typing import Any, NoReturn
@@ -34,7 +36,8 @@ _KEY_ALIASES = {"logLevel": "log_level"}
 class NormalisedValues(Struct, frozen=True):
     """The values of a layer in the form of `schema.config`.
 
-    `source_keys`: for values that were moved, their path of keys in the file, by their path in `values`.
+    `source_keys`: for values that were moved, their path of keys in the file,
+    by their path in `values`.
     """
 
     layer: Layer
@@ -43,7 +46,8 @@ class NormalisedValues(Struct, frozen=True):
 
     def find_source_keys(self, keys: KeyPath) -> KeyPath:
         """Return the path of a value in its file."""
-        # A value moves along with the object around it, so the longest known start of its path decides.
+        # A value moves along with the object around it,
+        # so the longest known start of its path decides.
         for size in range(len(keys), 0, -1):
             if keys[:size] in self.source_keys:
                 return (*self.source_keys[keys[:size]], *keys[size:])
@@ -51,9 +55,11 @@ class NormalisedValues(Struct, frozen=True):
 
 
 def normalise_layer(layer: Layer, raw: JSON) -> NormalisedValues:
-    """Convert the object of a layer; unknown keys are dropped. `raw`: its references are already replaced.
+    """Convert the object of a layer; unknown keys are dropped.
+    `raw`: its references are already replaced.
 
-    Raises CodeloopError, with file, line and column, if a permission, an agent or `tools` has an unknown form.
+    Raises CodeloopError, with file, line and column, if a permission,
+    an agent or `tools` has an unknown form.
     """
     known_keys = list_settings(Config)
     values = NormalisedValues(layer, {})
@@ -75,7 +81,8 @@ def normalise_layer(layer: Layer, raw: JSON) -> NormalisedValues:
         values.values["mcp"], paths = servers
         values.source_keys.update({("mcp", name): path for name, path in paths.items()})
     _add_rules(values, values.values, raw, (), ())
-    # `mode` is the older name of `agent`, which therefore takes precedence; `agents` is that of OpenCode 2.
+    # `mode` is the older name of `agent`, which therefore takes precedence;
+    # `agents` is that of OpenCode 2.
     for section in ("mode", "agent", "agents"):
         for name, value in _check_object(values, raw.get(section), (section,)).items():
             _add_agent(values, name, _check_object(values, value, (section, name)), (section, name))
@@ -91,7 +98,9 @@ def _add_agent(values: NormalisedValues, name: str, raw: JSON, prefix_keys: KeyP
     known_keys = list_settings(AgentConfig)
     options = dict(_check_object(values, raw.get("options"), (*prefix_keys, "options")))
     for key, value in raw.items():
-        target = _AGENT_ALIASES[key] if key in _AGENT_ALIASES and _AGENT_ALIASES[key] not in raw else key
+        target = (
+            _AGENT_ALIASES[key] if key in _AGENT_ALIASES and _AGENT_ALIASES[key] not in raw else key
+        )
         if target in known_keys and target not in {"permission", "options"}:
             agent[target] = value
             values.source_keys[*keys, target] = (*prefix_keys, key)
@@ -103,8 +112,12 @@ def _add_agent(values: NormalisedValues, name: str, raw: JSON, prefix_keys: KeyP
     _add_rules(values, agent, raw, prefix_keys, keys)
 
 
-def _add_rules(values: NormalisedValues, section: JSON, raw: JSON, prefix_keys: KeyPath, keys: KeyPath) -> None:
-    """Append the rules of `tools`, then those of `permission` and `permissions`, to the rules of a section."""
+def _add_rules(
+    values: NormalisedValues, section: JSON, raw: JSON, prefix_keys: KeyPath, keys: KeyPath
+) -> None:
+    """Append the rules of `tools`, then those of `permission` and `permissions`,
+    to the rules of a section.
+    """
     rules: list[JSON] = list(section.get("permission", ()))
     # The last matching rule wins, so `permission` takes precedence over the older form `tools`.
     for rule, path in (
@@ -118,8 +131,12 @@ def _add_rules(values: NormalisedValues, section: JSON, raw: JSON, prefix_keys: 
         section["permission"] = rules
 
 
-def _read_tools(values: NormalisedValues, raw: JSON, keys: KeyPath) -> Iterator[tuple[JSON, KeyPath]]:
-    """Yield the rules of `tools`, the old form `{"bash": false}`, each with its path in the file."""
+def _read_tools(
+    values: NormalisedValues, raw: JSON, keys: KeyPath
+) -> Iterator[tuple[JSON, KeyPath]]:
+    """Yield the rules of `tools`, the old form `{"bash": false}`,
+    each with its path in the file.
+    """
     path = (*keys, "tools")
     for name, is_on in _check_object(values, raw.get("tools"), path).items():
         if not isinstance(is_on, bool):
@@ -128,8 +145,12 @@ def _read_tools(values: NormalisedValues, raw: JSON, keys: KeyPath) -> Iterator[
         yield _make_rule(permission, "*", "allow" if is_on else "deny"), (*path, name)
 
 
-def _read_permissions(values: NormalisedValues, raw: JSON, keys: KeyPath) -> Iterator[tuple[JSON, KeyPath]]:
-    """Yield the rules of other programs' keys: `permissions` of OpenCode 2 or Claude Code, `policies`, `websearch`."""
+def _read_permissions(
+    values: NormalisedValues, raw: JSON, keys: KeyPath
+) -> Iterator[tuple[JSON, KeyPath]]:
+    """Yield the rules of other programs' keys: `permissions` of OpenCode 2 or Claude Code,
+    `policies`, `websearch`.
+    """
     path: KeyPath = (*keys, "permissions")
     value: Any = raw.get("permissions")
     if is_list(value):
@@ -142,7 +163,10 @@ def _read_permissions(values: NormalisedValues, raw: JSON, keys: KeyPath) -> Ite
     if not keys:
         for action, resource, effect, policy_path in read_policies(values.layer, raw):
             if action == "tool.use":
-                yield _make_rule(PERMISSIONS_OF_VERSION_TWO.get(resource, resource), "*", effect), policy_path
+                yield (
+                    _make_rule(PERMISSIONS_OF_VERSION_TWO.get(resource, resource), "*", effect),
+                    policy_path,
+                )
         if raw.get("websearch") is False:
             yield _make_rule("websearch", "*", "deny"), ("websearch",)
 
@@ -162,7 +186,9 @@ def _add_providers(values: NormalisedValues, raw: JSON) -> None:
         entry["blacklist"] = [*entry.get("blacklist", []), *models]
 
 
-def _read_permission(values: NormalisedValues, raw: JSON, path: KeyPath) -> Iterator[tuple[JSON, KeyPath]]:
+def _read_permission(
+    values: NormalisedValues, raw: JSON, path: KeyPath
+) -> Iterator[tuple[JSON, KeyPath]]:
     """Yield the rules of `permission`, each with its path in the file. `path`: that of the key.
 
     The forms are `"ask"`, `{"bash": "ask"}` and `{"bash": {"git *": "allow"}}`.
@@ -176,13 +202,19 @@ def _read_permission(values: NormalisedValues, raw: JSON, path: KeyPath) -> Iter
     for permission, inner in value.items():
         permission_path = (*path, permission)
         if not is_object(inner):
-            yield _make_rule(permission, "*", _check_action(values, permission_path, inner)), permission_path
+            yield (
+                _make_rule(permission, "*", _check_action(values, permission_path, inner)),
+                permission_path,
+            )
             continue
         for pattern, action in inner.items():
             rule_path = (*permission_path, pattern)
             if is_object(action):
                 _fail(values, rule_path, 'expected "allow", "ask" or "deny"', action)
-            yield _make_rule(permission, pattern, _check_action(values, rule_path, action)), rule_path
+            yield (
+                _make_rule(permission, pattern, _check_action(values, rule_path, action)),
+                rule_path,
+            )
 
 
 def _make_rule(permission: str, pattern: str, action: str) -> JSON:
@@ -205,4 +237,6 @@ def _check_object(values: NormalisedValues, value: Any, keys: KeyPath) -> JSON:
 
 def _fail(values: NormalisedValues, keys: KeyPath, expected: str, value: Any) -> NoReturn:
     text = ascii(value) if isinstance(value, str) else get_type_name(value)
-    raise CodeloopError(f"{values.layer.format_location(keys)}: {format_keys(keys)}: {expected}, got {text[:60]}.")
+    raise CodeloopError(
+        f"{values.layer.format_location(keys)}: {format_keys(keys)}: {expected}, got {text[:60]}."
+    )

@@ -1,6 +1,8 @@
-"""Reads what restricts in the native shape of OpenCode 2: lists of rules, policies, and what is disabled.
+"""Reads what restricts in the native shape of OpenCode 2: lists of rules, policies,
+and what is disabled.
 
-The other keys of that shape are reported as unknown; one that restricts is read, or refused where we can't express it.
+The other keys of that shape are reported as unknown; one that restricts is read,
+or refused where we can't express it.
 """
 
 from collections.abc import Iterator
@@ -20,7 +22,9 @@ RuleAt = tuple[JSON, KeyPath]
 
 
 def read_rule_list(layer: Layer, rules: list[Any], path: KeyPath) -> Iterator[RuleAt]:
-    """Yield the rules of `permissions`: objects with `action`, `resource` and `effect`. Raises CodeloopError."""
+    """Yield the rules of `permissions`: objects with `action`, `resource` and `effect`.
+    Raises CodeloopError.
+    """
     for index, item in enumerate(rules):
         action, resource, effect = _read_item(layer, item, (*path, index))
         permission = PERMISSIONS_OF_VERSION_TWO.get(action, action)
@@ -28,9 +32,14 @@ def read_rule_list(layer: Layer, rules: list[Any], path: KeyPath) -> Iterator[Ru
 
 
 def read_policies(layer: Layer, raw: JSON) -> Iterator[tuple[str, str, str, KeyPath]]:
-    """Yield the action, resource, effect and path of each policy. Raises CodeloopError for what we can't express."""
+    """Yield the action, resource, effect and path of each policy.
+    Raises CodeloopError for what we can't express.
+    """
     experimental = raw.get("experimental")
-    sections = ((raw, ("policies",)), (experimental if is_object(experimental) else {}, ("experimental", "policies")))
+    sections = (
+        (raw, ("policies",)),
+        (experimental if is_object(experimental) else {}, ("experimental", "policies")),
+    )
     for section, path in sections:
         policies = section.get("policies")
         if policies is None:
@@ -47,7 +56,8 @@ def read_policies(layer: Layer, raw: JSON) -> Iterator[tuple[str, str, str, KeyP
 
 
 def read_provider_policies(layer: Layer, raw: JSON) -> JSON:
-    """Return `disabled_providers` and `enabled_providers` as policies and `disabled` of providers set them.
+    """Return `disabled_providers` and `enabled_providers` as policies and `disabled`
+    of providers set them.
 
     Raises CodeloopError for a denial by a wildcard, which these lists can't express.
     """
@@ -62,7 +72,9 @@ def read_provider_policies(layer: Layer, raw: JSON) -> JSON:
             _refuse(layer, keys, f"a policy that denies the providers {resource}; name each")
         elif effect == "deny":
             disabled[resource] = None
-            enabled = None if enabled is None else {name: None for name in enabled if name != resource}
+            enabled = (
+                None if enabled is None else {name: None for name in enabled if name != resource}
+            )
         elif resource == "*":
             disabled, enabled = {}, None
         else:
@@ -71,7 +83,9 @@ def read_provider_policies(layer: Layer, raw: JSON) -> JSON:
                 enabled[resource] = None
     providers = raw.get("providers")
     for name, entry in providers.items() if is_object(providers) else ():
-        if is_object(entry) and (entry.get("disabled") is True or entry.get("activation") == "disabled"):
+        if is_object(entry) and (
+            entry.get("disabled") is True or entry.get("activation") == "disabled"
+        ):
             disabled[name] = None
     return {
         **({"disabled_providers": [*disabled]} if disabled else {}),
@@ -92,7 +106,9 @@ def read_disabled_models(raw: JSON) -> dict[str, list[str]]:
 
 
 def flatten_servers(mcp: JSON) -> tuple[JSON, dict[str, KeyPath]] | None:
-    """Return the MCP servers of `{"servers": {...}}` by name, and their paths; None: `mcp` has another shape."""
+    """Return the MCP servers of `{"servers": {...}}` by name, and their paths;
+    None: `mcp` has another shape.
+    """
     servers = mcp.get("servers")
     if not is_object(servers) or _SERVER_KEYS & servers.keys():
         return None
@@ -135,4 +151,6 @@ def _refuse(layer: Layer, keys: KeyPath, what: str) -> NoReturn:
 
 def _fail(layer: Layer, keys: KeyPath, expected: str, value: Any) -> NoReturn:
     text = ascii(value) if isinstance(value, str) else get_type_name(value)
-    raise CodeloopError(f"{layer.format_location(keys)}: {format_keys(keys)}: {expected}, got {text[:60]}.")
+    raise CodeloopError(
+        f"{layer.format_location(keys)}: {format_keys(keys)}: {expected}, got {text[:60]}."
+    )

@@ -1,4 +1,6 @@
-"""Lists the changes of a project's files since the user trusted it, with patches to show before it is trusted again."""
+"""Lists the changes of a project's files since the user trusted it,
+with patches to show before it is trusted again.
+"""
 
 from pathlib import Path
 
@@ -14,17 +16,22 @@ from codeloop.schema.errors import CodeloopError
 def list_trust_changes(
     paths: Paths, root: Path, directory: Path, contents: ProjectContents | None = None
 ) -> tuple[TrustChange, ...]:
-    """Return the changed files of a project since it was trusted, with patches; none if that is not known.
+    """Return the changed files of a project since it was trusted, with patches;
+    none if that is not known.
 
-    `contents`: its present ones, if they are read already. Blocks while it reads the files. Raises CodeloopError if
-    there are too many to compare.
+    `contents`: its present ones, if they are read already. Blocks while it reads the files. Raises
+    CodeloopError if there are too many to compare.
     """
     record = find_trust_record(paths, root)
     try:
         if contents is None:
-            contents = read_contents(paths, root, directory) if record is not None else ProjectContents()
+            contents = (
+                read_contents(paths, root, directory) if record is not None else ProjectContents()
+            )
     except TooManyFiles as error:
-        raise CodeloopError(f"{error} is more than can be compared with what was trusted.") from error
+        raise CodeloopError(
+            f"{error} is more than can be compared with what was trusted."
+        ) from error
     if record is None or record.files is None:
         return ()
     return tuple(
@@ -33,7 +40,9 @@ def list_trust_changes(
     )
 
 
-def _make_patch(paths: Paths, record: TrustedDirectory, contents: ProjectContents, path: str) -> str:
+def _make_patch(
+    paths: Paths, record: TrustedDirectory, contents: ProjectContents, path: str
+) -> str:
     digest = (record.files or {}).get(path)
     before = read_copy(paths, digest) if digest is not None else ""
     try:

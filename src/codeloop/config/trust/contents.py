@@ -1,4 +1,6 @@
-"""Reads the files of a project that take effect once it is trusted: trust holds only for their present contents."""
+"""Reads the files of a project that take effect once it is trusted: trust holds only
+for their present contents.
+"""
 
 import os
 import re
@@ -18,7 +20,8 @@ from codeloop.kit.jsonc import JsoncError, KeyPath, is_list, is_object, iterate_
 from codeloop.kit.small_files import open_regular, read_start
 from codeloop.schema.limits import CONFIG_BYTES, CONFIG_DEPTH, TRUST_BYTES, TRUST_FILES
 
-# The names of folders whose files take effect, and of the folders of a project (HOMES) that may contain these.
+# The names of folders whose files take effect, and of the folders of a project
+# (HOMES) that may contain these.
 PAGE_FOLDERS = frozenset(("agent", "agents", "mode", "modes", "command", "commands"))
 SKILL_FOLDERS = frozenset(("skill", "skills"))
 CODELOOP_HOMES = (".opencode", ".codeloop")
@@ -30,14 +33,18 @@ _FOLDERS_BY_HOME = {
     **dict.fromkeys(CODELOOP_HOMES, PAGE_FOLDERS | PROGRAM_FOLDERS),
     **dict.fromkeys(CLAUDE_HOMES, CLAUDE_PAGE_FOLDERS),
 }
-"""The folders whose files all take effect, by the folder that has them; of skills only `SKILL.md` does."""
+"""The folders whose files all take effect, by the folder that has them;
+of skills only `SKILL.md` does.
+"""
 _ALL_HOMES = frozenset((*CODELOOP_HOMES, *SKILL_HOMES))
 _INSTRUCTION_FILE_NAMES = ("AGENTS.md", "CLAUDE.md")
-_COMMAND_SECTIONS = ("mcp", "lsp", "formatter")
+_COMMAND_SECTIONS = ("mcp", "mcpServers", "lsp", "formatter")
 """Sections of the configuration whose `command` codeloop starts without asking."""
-# In the command of a hook: `"$CLAUDE_PROJECT_DIR"/hooks/check.sh`, `${CODELOOP_PROJECT_DIR}/check.sh`.
+# In the command of a hook: `"$CLAUDE_PROJECT_DIR"/hooks/check.sh`,
+# `${CODELOOP_PROJECT_DIR}/check.sh`.
 _PROJECT_VARIABLE = r"""["']?\$\{?(?:CLAUDE|CODELOOP)_PROJECT_DIR\}?["']?"""
-# What may be a path in a command: `python3`, `./check.py` and `--quiet` in `python3 ./check.py --quiet`.
+# What may be a path in a command: `python3`, `./check.py` and `--quiet` in
+# `python3 ./check.py --quiet`.
 _COMMAND_WORD = r"""[^\s"'`;|&()<>=$]+"""
 # A path with blanks: `'my hooks/check.sh'`.
 _QUOTED_TEXT = r"""'[^']*'|"[^"]*\""""
@@ -51,18 +58,21 @@ _MAX_HASHED_SIZE = 256 * 1024 * 1024
 
 
 class TooManyFiles(Exception):
-    """A project has too many or too large files to be compared; the message is the path that exceeded the limit."""
+    """A project has too many or too large files to be compared;
+    the message is the path that exceeded the limit.
+    """
 
 
 class ProjectContents(Struct, frozen=True):
-    """The present contents of a project's files that count for trust, by path relative to the work tree's top.
+    """The present contents of a project's files that count for trust,
+    by path relative to the work tree's top.
 
-    `files`: configuration, agents, commands, skills, plugins and tools, and files that the configuration names:
-    instructions, and programs that codeloop starts.
-    `hidden`: files that are never shown. They may hold secrets (those that `{file:..}` names, or links lead out to), or
-    are large programs, of which this has a digest (see `add_program`).
-    `named_texts`: the paths of instructions and references (`{file:..}`) that a configuration file names, by the path
-    of that file. Programs are not among them.
+    `files`: configuration, agents, commands, skills, plugins and tools, and files that the
+    configuration names: instructions, and programs that codeloop starts.
+    `hidden`: files that are never shown. They may hold secrets (those that `{file:..}` names, or
+    links lead out to), or are large programs, of which this has a digest (see `add_program`).
+    `named_texts`: the paths of instructions and references (`{file:..}`) that a configuration file
+    names, by the path of that file. Programs are not among them.
     """
 
     files: dict[str, bytes] = struct_field(default_factory=dict[str, bytes])
@@ -73,11 +83,15 @@ class ProjectContents(Struct, frozen=True):
         """Return the SHA-256 of each file's content, by path."""
         from hashlib import sha256
 
-        return {path: sha256(data).hexdigest() for path, data in sorted((self.files | self.hidden).items())}
+        return {
+            path: sha256(data).hexdigest()
+            for path, data in sorted((self.files | self.hidden).items())
+        }
 
 
 def read_contents(paths: Paths, root: Path, directory: Path) -> ProjectContents:
-    """Read the files that take effect in a directory: those of the work tree's folders from `root` down to it.
+    """Read the files that take effect in a directory: those of the work tree's folders
+    from `root` down to it.
 
     Both paths are resolved. Blocks while it reads. Raises TooManyFiles.
     """
@@ -96,15 +110,20 @@ def read_contents(paths: Paths, root: Path, directory: Path) -> ProjectContents:
 
 
 def is_read_for(path: str, root: Path, directory: Path) -> bool:
-    """Return whether `read_contents` would read a stored path for a directory if the file existed."""
+    """Return whether `read_contents` would read a stored path for a directory
+    if the file existed.
+    """
     parts = Path(path).parent.parts
-    # How many folders there are above the file, or above the `.codeloop`, `.claude` and such that the file is in.
+    # How many folders there are above the file, or above the `.codeloop`,
+    # `.claude` and such that the file is in.
     depth = next((number for number, part in enumerate(parts) if part in _ALL_HOMES), len(parts))
     return root.joinpath(*parts[:depth]) in list_folders_down(root, directory)
 
 
 def encode_path(root: Path, file: Path) -> str:
-    """Return a path relative to the work tree's top as it is stored: bytes that are not UTF-8 are escaped."""
+    """Return a path relative to the work tree's top as it is stored: bytes that
+    are not UTF-8 are escaped.
+    """
     return str(file.relative_to(root)).encode("utf-8", "backslashreplace").decode()
 
 
@@ -126,14 +145,22 @@ class _ContentReader:
         except (OSError, ValueError):
             data = _UNREADABLE_CONTENT
         self._remaining_bytes -= len(data) + len(key)
-        if self._remaining_bytes < 0 or len(data) > CONFIG_BYTES.value or len(self.contents.files) >= TRUST_FILES.value:
+        if (
+            self._remaining_bytes < 0
+            or len(data) > CONFIG_BYTES.value
+            or len(self.contents.files) >= TRUST_FILES.value
+        ):
             raise TooManyFiles(key)
-        files = self.contents.hidden if is_hidden or not self.is_inside(file) else self.contents.files
+        files = (
+            self.contents.hidden if is_hidden or not self.is_inside(file) else self.contents.files
+        )
         files[key] = data
         return data
 
     def add_program(self, file: Path) -> None:
-        """Add a program; of a large one, its digest; of a very large one, the size and times that change with it."""
+        """Add a program; of a large one, its digest; of a very large one,
+        the size and times that change with it.
+        """
         try:
             is_large = file.stat().st_size > CONFIG_BYTES.value
         except (OSError, ValueError):
@@ -163,18 +190,24 @@ class _ContentReader:
 
 def _list_config_files(folder: Path) -> Iterator[Path]:
     yield from (folder / name for name in PROJECT_FILES)
-    yield from (folder / subfolder / name for subfolder, names in PROJECT_CONFIG_FOLDERS for name in names)
+    yield from (
+        folder / subfolder / name for subfolder, names in PROJECT_CONFIG_FOLDERS for name in names
+    )
 
 
 def _list_extension_files(folder: Path) -> Iterator[Path]:
-    """Yield the files of skills, agents, commands, plugins and tools in a folder's `.codeloop`, `.claude` and such."""
+    """Yield the files of skills, agents, commands, plugins and tools in a folder's `.codeloop`,
+    `.claude` and such.
+    """
     for home in (*SKILL_HOMES, *CODELOOP_HOMES):
         try:
             present = {each.name for each in (folder / home).iterdir()}
         except OSError:
             continue
         for name in sorted(present & SKILL_FOLDERS):
-            yield from (file for file in _list_files(folder / home / name) if file.name == "SKILL.md")
+            yield from (
+                file for file in _list_files(folder / home / name) if file.name == "SKILL.md"
+            )
         for name in sorted(present & _FOLDERS_BY_HOME.get(home, frozenset[str]())):
             yield from _list_files(folder / home / name)
 
@@ -188,16 +221,21 @@ def _list_files(folder: Path) -> Iterator[Path]:
         yield from (Path(top, name) for name in files)
 
 
-def _read_named_files(reader: _ContentReader, paths: Paths, directory: Path, file: Path, data: bytes) -> None:
-    """Add the files of the work tree that a configuration file names: references, instructions, programs.
+def _read_named_files(
+    reader: _ContentReader, paths: Paths, directory: Path, file: Path, data: bytes
+) -> None:
+    """Add the files of the work tree that a configuration file names: references, instructions,
+    programs.
 
-    Files outside the work tree are left out: they are the user's, and the project can't change them.
+    Files outside the work tree are left out: they are the user's,
+    and the project can't change them.
     """
     try:
         values = parse_jsonc(data.decode("utf-8-sig"), depth=CONFIG_DEPTH.value).value
     except (JsoncError, UnicodeDecodeError):
         return
-    # A reference may be part of a path, so the values are read both as they are written and as they are used.
+    # A reference may be part of a path, so the values are read both as they are
+    # written and as they are used.
     expanded = _replace_references(values, file.parent, paths)
     forms = [values] if expanded == values else [values, expanded]
     folders = list_folders_down(reader.root, directory)
@@ -227,7 +265,9 @@ def _read_named_files(reader: _ContentReader, paths: Paths, directory: Path, fil
 
 
 def _list_instructions(forms: Iterable[Any]) -> Iterator[str]:
-    """Yield the paths in the key `instructions`; patterns are left out, since they name no single file."""
+    """Yield the paths in the key `instructions`;
+    patterns are left out, since they name no single file.
+    """
     for form in forms:
         entries = form.get("instructions") if is_object(form) else None
         for text in iterate_texts(entries if is_list(entries) else []):
@@ -242,7 +282,11 @@ def _replace_references(value: Any, base: Path, paths: Paths) -> Any:
         if kind == "env":
             return read_variable(name, os.environ)
         try:
-            return read_start(base / paths.expand_home(name), CONFIG_BYTES.value).decode("utf-8-sig", "replace").strip()
+            return (
+                read_start(base / paths.expand_home(name), CONFIG_BYTES.value)
+                .decode("utf-8-sig", "replace")
+                .strip()
+            )
         except (OSError, ValueError):
             return ""
 
@@ -264,21 +308,41 @@ def _add_plugins(reader: _ContentReader, paths: Paths, file: Path, values: Any) 
 
 
 def _list_command_words(values: Any) -> Iterator[str]:
-    """Yield the words of commands that codeloop starts without asking: each may be a path of the project."""
-    for section in _COMMAND_SECTIONS:
-        rows = values.get(section) if is_object(values) else None
+    """Yield the words of commands that codeloop starts without asking: each may
+    be a path of the project.
+    """
+    sections = [values.get(name) for name in _COMMAND_SECTIONS] if is_object(values) else []
+    # Servers may also stand one level deeper, in `mcp.servers`.
+    sections += [
+        section["servers"] for section in sections if is_object(section) and "servers" in section
+    ]
+    for rows in sections:
         for row in rows.values() if is_object(rows) else ():
-            command = row.get("command") if is_object(row) else None
+            command = [row.get("command"), row.get("args")] if is_object(row) else None
             folder = row.get("cwd") if is_object(row) else None
             for text in iterate_texts(command):
-                # `python -m a.b` runs a/b.py or a/b/__main__.py; a path may also follow in `--option=path`.
+                # `python -m a.b` runs a/b.py or a/b/__main__.py;
+                # a path may also follow in `--option=path`.
                 module = text.replace(".", "/")
-                for word in (*text.split(), text.rpartition("=")[2], f"{module}.py", f"{module}/__main__.py"):
-                    yield f"{folder}/{word}" if isinstance(folder, str) and not word.startswith("/") else word
+                for word in (
+                    *text.split(),
+                    text.rpartition("=")[2],
+                    f"{module}.py",
+                    f"{module}/__main__.py",
+                ):
+                    yield (
+                        f"{folder}/{word}"
+                        if isinstance(folder, str) and not word.startswith("/")
+                        else word
+                    )
 
 
-def _read_hook_words(reader: _ContentReader, paths: Paths, file: Path, values: Any) -> Iterator[str]:
-    """Yield the words of the commands in `hooks`; if `hooks` names a file, add that file and read it."""
+def _read_hook_words(
+    reader: _ContentReader, paths: Paths, file: Path, values: Any
+) -> Iterator[str]:
+    """Yield the words of the commands in `hooks`;
+    if `hooks` names a file, add that file and read it.
+    """
     hooks = values.get("hooks") if is_object(values) else None
     if isinstance(hooks, str):
         path = Path(os.path.normpath(file.parent / paths.expand_home(hooks)))
@@ -288,9 +352,14 @@ def _read_hook_words(reader: _ContentReader, paths: Paths, file: Path, values: A
                 hooks = parse_jsonc(data.decode("utf-8-sig"), depth=CONFIG_DEPTH.value).value
     for text in iterate_texts(hooks):
         line = re.sub(_PROJECT_VARIABLE, str(reader.root), text)
-        words = [*re.findall(_COMMAND_WORD, line), *(quoted[1:-1] for quoted in re.findall(_QUOTED_TEXT, line))]
+        words = [
+            *re.findall(_COMMAND_WORD, line),
+            *(quoted[1:-1] for quoted in re.findall(_QUOTED_TEXT, line)),
+        ]
         for folder in ("", *(f"{folder}/" for folder in re.findall(_CD_FOLDER, line))):
             # As above, a word may be the name of a Python module.
             for word in words:
                 module = word.replace(".", "/")
-                yield from (f"{folder}{each}" for each in (word, f"{module}.py", f"{module}/__main__.py"))
+                yield from (
+                    f"{folder}{each}" for each in (word, f"{module}.py", f"{module}/__main__.py")
+                )

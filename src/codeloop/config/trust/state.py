@@ -1,4 +1,6 @@
-"""Decides whether a project is trusted: the user has trusted it, and its files have not changed since."""
+"""Decides whether a project is trusted: the user has trusted it,
+and its files have not changed since.
+"""
 
 from pathlib import Path
 from typing import Literal
@@ -26,7 +28,8 @@ class TrustChange(Struct, frozen=True):
 
 
 class TrustState(Struct, frozen=True):
-    """Whether a project is trusted. `reason`: why it is no longer trusted; `note`: a line to show once.
+    """Whether a project is trusted. `reason`: why it is no longer trusted;
+    `note`: a line to show once.
 
     `files`: the files whose contents were compared.
     """
@@ -38,9 +41,11 @@ class TrustState(Struct, frozen=True):
 
 
 def find_trust_state(paths: Paths, root: Path, directory: Path) -> TrustState:
-    """Return whether a project is trusted. Both paths are resolved. Blocks while it reads the files.
+    """Return whether a project is trusted. Both paths are resolved.
+    Blocks while it reads the files.
 
-    A project that was trusted by a version that did not record contents is recorded as it is now, once.
+    A project that was trusted by a version that did not record contents is recorded as it is now,
+    once.
     """
     record = find_trust_record(paths, root)
     if record is None:
@@ -49,7 +54,8 @@ def find_trust_state(paths: Paths, root: Path, directory: Path) -> TrustState:
         contents = read_contents(paths, root, directory)
     except TooManyFiles as error:
         return TrustState(
-            is_trusted=False, reason=f"{_format_path(str(error))} is more than can be compared with what was trusted"
+            is_trusted=False,
+            reason=f"{_format_path(str(error))} is more than can be compared with what was trusted",
         )
     files = tuple(root / path for path in (*contents.files, *contents.hidden))
     if record.files is None:
@@ -81,7 +87,9 @@ def compare_files(
 
 
 def _adopt(paths: Paths, root: Path, directory: Path) -> str:
-    """Record the present contents of a project that was trusted without them; return a note for the user."""
+    """Record the present contents of a project that was trusted without them;
+    return a note for the user.
+    """
     where = _format_path(str(root))
     try:
         adopt_contents(paths, root, directory)

@@ -1,4 +1,6 @@
-"""Stores the directories that the user trusts: only their projects may loosen rules or have code executed."""
+"""Stores the directories that the user trusts: only their projects may loosen
+rules or have code executed.
+"""
 
 import os
 import time
@@ -11,7 +13,13 @@ from msgspec import Struct
 
 from codeloop.config.files import describe_os_error, write_private
 from codeloop.config.paths import Paths
-from codeloop.config.trust.contents import ProjectContents, TooManyFiles, encode_path, is_read_for, read_contents
+from codeloop.config.trust.contents import (
+    ProjectContents,
+    TooManyFiles,
+    encode_path,
+    is_read_for,
+    read_contents,
+)
 from codeloop.kit.small_files import create_private_folder, lock, read_bounded
 from codeloop.kit.text.undecodable import escape_undecodable
 from codeloop.schema.errors import CodeloopError
@@ -20,7 +28,8 @@ from codeloop.schema.wire import DECODE_ERRORS
 
 
 class TrustedDirectory(msgspec.Struct, frozen=True):
-    """When a directory was trusted (ms since the epoch), and the digests of its files at that time, by path.
+    """When a directory was trusted (ms since the epoch), and the digests of its files at that time,
+    by path.
 
     `files` is None if it was trusted by a version that did not record digests.
     """
@@ -47,17 +56,23 @@ def read_trust(paths: Paths) -> TrustList:
     except (FileNotFoundError, NotADirectoryError):
         return TrustList({})
     except OSError as error:
-        return TrustList({}, f"{paths.trust_file} can't be read ({describe_os_error(error)}): no directory is trusted.")
+        return TrustList(
+            {},
+            f"{paths.trust_file} can't be read ({describe_os_error(error)}): no directory is trusted.",
+        )
     except DECODE_ERRORS:
         return TrustList({}, _quarantine(paths.trust_file))
 
 
 def _read_directories(paths: Paths) -> dict[str, TrustedDirectory]:
-    return msgspec.json.decode(read_bounded(paths.trust_file, TRUST_LIST_BYTES.value), type=_TrustFile).directories
+    return msgspec.json.decode(
+        read_bounded(paths.trust_file, TRUST_LIST_BYTES.value), type=_TrustFile
+    ).directories
 
 
 def find_trust_record(paths: Paths, root: Path) -> TrustedDirectory | None:
-    """Return the trust record of a work tree, which holds for this root only, not for folders around it or below.
+    """Return the trust record of a work tree, which holds for this root only,
+    not for folders around it or below.
 
     None: it is not trusted, or the file is damaged, which `read_trust` reports.
     """
@@ -72,9 +87,10 @@ def trust_directory(
 ) -> None:
     """Trust a work tree with the present contents of its files.
 
-    `directory`: the folder in it from which configuration is read; the records of other folders stay as they are.
-    `shown`: what the user was shown, which alone is trusted. Raises CodeloopError when the trust can't be stored, there
-    are too many files, or they have changed since they were shown.
+    `directory`: the folder in it from which configuration is read;
+    the records of other folders stay as they are.
+    `shown`: what the user was shown, which alone is trusted. Raises CodeloopError when the trust
+    can't be stored, there are too many files, or they have changed since they were shown.
     """
     top = _resolve_root(root)
     contents = read_present_contents(paths, top, directory)
@@ -91,7 +107,9 @@ def trust_directory(
         }
         _keep_copies(paths, contents)
         now = int(time.time() * 1000)
-        directories[str(top)] = TrustedDirectory(time=now, files={**other_files, **contents.compute_digests()})
+        directories[str(top)] = TrustedDirectory(
+            time=now, files={**other_files, **contents.compute_digests()}
+        )
 
 
 def adopt_contents(paths: Paths, root: Path, directory: Path) -> None:
@@ -105,14 +123,17 @@ def adopt_contents(paths: Paths, root: Path, directory: Path) -> None:
         old = directories.get(str(path))
         if old is not None and old.files is None:
             _keep_copies(paths, contents)
-            directories[str(path)] = TrustedDirectory(time=old.time, files=contents.compute_digests())
+            directories[str(path)] = TrustedDirectory(
+                time=old.time, files=contents.compute_digests()
+            )
 
 
 def trust_changed_file(paths: Paths, root: Path, directory: Path, file: Path) -> None:
-    """Trust the change that the user has just made to one file of a trusted work tree, and the texts that it names.
+    """Trust the change that the user has just made to one file of a trusted work tree,
+    and the texts that it names.
 
-    The programs that it names stay untrusted if they are new or have changed: `codeloop trust` shows them first. Raises
-    CodeloopError.
+    The programs that it names stay untrusted if they are new or have changed: `codeloop trust`
+    shows them first. Raises CodeloopError.
     """
     top = _resolve_root(root)
     contents = read_present_contents(paths, top, directory)
@@ -123,8 +144,14 @@ def trust_changed_file(paths: Paths, root: Path, directory: Path, file: Path) ->
             old = directories.get(str(top))
             if old is not None and old.files is not None:
                 _keep_copies(paths, contents)
-                changed = {path: digests[path] for path in (key, *contents.named_texts.get(key, ())) if path in digests}
-                directories[str(top)] = TrustedDirectory(time=old.time, files={**old.files, **changed})
+                changed = {
+                    path: digests[path]
+                    for path in (key, *contents.named_texts.get(key, ()))
+                    if path in digests
+                }
+                directories[str(top)] = TrustedDirectory(
+                    time=old.time, files={**old.files, **changed}
+                )
     except CodeloopError as error:
         raise CodeloopError(
             f"{file} is written, but the change is not trusted: {error} Trust it: codeloop trust"
@@ -132,7 +159,9 @@ def trust_changed_file(paths: Paths, root: Path, directory: Path, file: Path) ->
 
 
 def read_present_contents(paths: Paths, root: Path, directory: Path | None) -> ProjectContents:
-    """Return the contents of a work tree that trust would be for. Raises CodeloopError if there are too many files."""
+    """Return the contents of a work tree that trust would be for.
+    Raises CodeloopError if there are too many files.
+    """
     try:
         return read_contents(paths, root, root if directory is None else directory)
     except TooManyFiles as error:
@@ -143,7 +172,9 @@ def read_present_contents(paths: Paths, root: Path, directory: Path | None) -> P
 
 
 def distrust_directory(paths: Paths, root: Path) -> bool:
-    """Stop trusting a work tree, which need not exist any more; return whether it was trusted. Raises CodeloopError."""
+    """Stop trusting a work tree, which need not exist any more; return whether it was trusted.
+    Raises CodeloopError.
+    """
     with _edit_directories(paths) as directories:
         return directories.pop(str(root.resolve()), None) is not None
 
@@ -171,18 +202,23 @@ def _resolve_root(root: Path) -> Path:
 
 @contextmanager
 def _edit_directories(paths: Paths) -> Generator[dict[str, TrustedDirectory]]:
-    """Yield the directories to change, under a lock that excludes other processes, and store them."""
+    """Yield the directories to change, under a lock that excludes other processes,
+    and store them.
+    """
     try:
         create_private_folder(paths.trust_file.parent)
         with lock(paths.trust_file.parent, TRUST_LOCK.seconds):
             # Read under the lock, since another process may have changed the list.
             trust_list = read_trust(paths)
-            # A list that is there and can't be read must not be replaced by one without its directories.
+            # A list that is there and can't be read must not be replaced by one
+            # without its directories.
             if trust_list.warning is not None and os.path.lexists(paths.trust_file):
                 raise CodeloopError(f"{trust_list.warning} Trust was not changed.")
             directories = dict(trust_list.directories)
             yield directories
-            data = msgspec.json.format(msgspec.json.encode(_TrustFile(directories=directories)), indent=2)
+            data = msgspec.json.format(
+                msgspec.json.encode(_TrustFile(directories=directories)), indent=2
+            )
             if len(data) >= TRUST_LIST_BYTES.value:
                 raise CodeloopError(
                     f"{paths.trust_file} would have {len(data):,} bytes, and at most {TRUST_LIST_BYTES.value:,} are "
@@ -192,11 +228,15 @@ def _edit_directories(paths: Paths) -> Generator[dict[str, TrustedDirectory]]:
             # Imported late: most runs trust nothing new.
             from codeloop.config.trust.trusted_copies import remove_unused_copies
 
-            used_digests = {digest for each in directories.values() for digest in (each.files or {}).values()}
+            used_digests = {
+                digest for each in directories.values() for digest in (each.files or {}).values()
+            }
             remove_unused_copies(paths, used_digests)
     except TimeoutError as error:
         where = paths.trust_file.parent
-        raise CodeloopError(f"Another process holds the lock on {where}. Trust was not changed; try again.") from error
+        raise CodeloopError(
+            f"Another process holds the lock on {where}. Trust was not changed; try again."
+        ) from error
     except OSError as error:
         raise CodeloopError(
             f"{paths.trust_file} can't be written: {describe_os_error(error)}. Trust was not changed."

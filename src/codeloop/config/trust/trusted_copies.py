@@ -1,4 +1,6 @@
-"""Stores copies of trusted files, named by their SHA-256, so that later changes of the files can be shown."""
+"""Stores copies of trusted files, named by their SHA-256,
+so that later changes of the files can be shown.
+"""
 
 from contextlib import suppress
 from pathlib import Path
@@ -11,7 +13,9 @@ from codeloop.schema.limits import CONFIG_BYTES
 
 
 def store_copies(paths: Paths, contents: ProjectContents) -> None:
-    """Store copies of the text files among `contents.files`; those in `hidden` are not copied. Raises OSError."""
+    """Store copies of the text files among `contents.files`; those in `hidden` are not copied.
+    Raises OSError.
+    """
     digests = contents.compute_digests()
     for path, data in contents.files.items():
         copy = _get_folder(paths) / digests[path]
@@ -23,7 +27,9 @@ def store_copies(paths: Paths, contents: ProjectContents) -> None:
 
 
 def read_copy(paths: Paths, digest: str) -> str | None:
-    """Return the stored copy of a file by its digest; None: there is no copy, or it does not have that digest."""
+    """Return the stored copy of a file by its digest;
+    None: there is no copy, or it does not have that digest.
+    """
     from hashlib import sha256
 
     try:
@@ -34,7 +40,9 @@ def read_copy(paths: Paths, digest: str) -> str | None:
 
 
 def remove_unused_copies(paths: Paths, used_digests: set[str]) -> None:
-    """Remove the copies of all files but those with `used_digests`, which trusted directories have."""
+    """Remove the copies of all files but those with `used_digests`,
+    which trusted directories have.
+    """
     with suppress(OSError):
         for copy in _get_folder(paths).iterdir():
             if copy.name not in used_digests:

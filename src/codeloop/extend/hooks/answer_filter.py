@@ -1,4 +1,6 @@
-"""Filters the answers of hooks: only those that may say yes can permit more; none leads out of its sandbox. Pure."""
+"""Filters the answers of hooks: only those that may say yes can permit more;
+none leads out of its sandbox. Pure.
+"""
 
 from pathlib import PurePath
 from typing import Literal
@@ -22,18 +24,26 @@ _PROMPT_SETTINGS = ("agent", "tools")
 def keep_restrictions(name: str, output: JSON, answer: JSON) -> JSON:
     """Return the answer of a handler that may only restrict. `output`: what it was called with.
 
-    Its `allow` counts as no decision, it lifts no earlier one, and it chooses neither the agent nor the tools of a
-    prompt: what it loads may be files of the project, which the model edits.
+    Its `allow` counts as no decision, it lifts no earlier one, and it chooses neither the agent nor
+    the tools of a prompt: what it loads may be files of the project, which the model edits.
     """
     if (key := _DECISIONS.get(name)) is not None:
         before, after = output.get(key), answer.get(key)
         if after == "allow" and answer.get("args") != output.get("args"):
             # An earlier handler allowed other arguments.
             return _restore(answer, {}, key)
-        return answer if _STRICTNESS.get(after, 0) >= _STRICTNESS.get(before, 0) else _restore(answer, output, key)
+        return (
+            answer
+            if _STRICTNESS.get(after, 0) >= _STRICTNESS.get(before, 0)
+            else _restore(answer, output, key)
+        )
     if name == "chat.message" and is_object(before := output.get("message")):
         after = answer.get("message")
-        return {**answer, "message": _restore(after, before, *_PROMPT_SETTINGS)} if is_object(after) else answer
+        return (
+            {**answer, "message": _restore(after, before, *_PROMPT_SETTINGS)}
+            if is_object(after)
+            else answer
+        )
     return answer
 
 
@@ -44,12 +54,17 @@ def _restore(values: JSON, before: JSON, *keys: str) -> JSON:
 
 
 def filter_answer(reach: Reach, name: str, payload: JSON, output: JSON, answer: JSON) -> JSON:
-    """Return the permitted part of a hook's answer. `payload` and `output` are what the hook was called with."""
+    """Return the permitted part of a hook's answer.
+    `payload` and `output` are what the hook was called with.
+    """
     if reach == "all":
         return answer
     match name:
-        # These variables are for programs outside the sandbox, where one such as LD_PRELOAD would run code.
-        case "shell.env" if reach == "project" and ("sessionID" not in payload or payload.get("outside")):
+        # These variables are for programs outside the sandbox,
+        # where one such as LD_PRELOAD would run code.
+        case "shell.env" if reach == "project" and (
+            "sessionID" not in payload or payload.get("outside")
+        ):
             return output
         case "config":
             return _filter_config(answer, output)
@@ -58,7 +73,9 @@ def filter_answer(reach: Reach, name: str, payload: JSON, output: JSON, answer: 
 
 
 def _filter_config(new: JSON, old: JSON) -> JSON:
-    """Return a changed configuration in which keys that could lead out of the sandbox have their original values."""
+    """Return a changed configuration in which keys that could lead out of the sandbox
+    have their original values.
+    """
     # The original values are put back, so that an answer can't remove them either.
     config: JSON = {key: old[key] for key in _ESCAPING_KEYS & old.keys()}
     for key, value in new.items():
@@ -75,7 +92,9 @@ def _filter_config(new: JSON, old: JSON) -> JSON:
 
 
 def _is_new_container(value: object, before: object) -> bool:
-    """Return whether a value is a new MCP server in a container: it runs without a sandbox, so it would lead out."""
+    """Return whether a value is a new MCP server in a container: it runs without a sandbox,
+    so it would lead out.
+    """
     command = value.get("command") if is_object(value) and value != before else None
     first = command[0] if is_list(command) and command else None
     if not isinstance(first, str):
@@ -101,5 +120,7 @@ def _tighten(value: object, before: object) -> object:
 
 
 def _allows(rule: object) -> bool:
-    """Return whether an item of a list of rules, in our form or that of OpenCode 2, allows something."""
+    """Return whether an item of a list of rules, in our form or that of OpenCode 2,
+    allows something.
+    """
     return is_object(rule) and "allow" in (rule.get("action"), rule.get("effect"))

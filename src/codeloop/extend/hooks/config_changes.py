@@ -1,4 +1,6 @@
-"""The hook `config`: asks extensions for changes of the configuration, and caches them, so that no start waits."""
+"""The hook `config`: asks extensions for changes of the configuration, and caches them,
+so that no start waits.
+"""
 
 import hashlib
 from collections.abc import Iterable
@@ -55,7 +57,8 @@ def read_layer(file: Path, base: Path) -> Layer | None:
 
 
 async def ask_extensions(hooks: Hooks, loaded: LoadedConfig, file: Path) -> JSON:
-    """Ask extensions for their changes of the configuration, without showing secrets, and return them.
+    """Ask extensions for their changes of the configuration, without showing secrets,
+    and return them.
 
     They are cached, unless an extension failed. Raises OSError if caching fails.
     """
@@ -67,7 +70,9 @@ async def ask_extensions(hooks: Hooks, loaded: LoadedConfig, file: Path) -> JSON
     # With a failed extension the answer is incomplete, so it is asked for again next time.
     if hooks.failures == failures:
         write_private(file, msgspec.json.encode(config_changes).decode())
-        for old in sorted(file.parent.glob("*.json"), key=lambda each: each.stat().st_mtime)[:-_MAX_CACHED_ANSWERS]:
+        for old in sorted(file.parent.glob("*.json"), key=lambda each: each.stat().st_mtime)[
+            :-_MAX_CACHED_ANSWERS
+        ]:
             old.unlink(missing_ok=True)
     return config_changes
 

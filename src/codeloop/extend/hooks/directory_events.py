@@ -1,4 +1,6 @@
-"""Follows the events of a directory, for extensions, and runs the hook `notification` for questions to the user."""
+"""Follows the events of a directory, for extensions,
+and runs the hook `notification` for questions to the user.
+"""
 
 from collections.abc import AsyncGenerator
 from pathlib import Path
@@ -29,8 +31,11 @@ async def follow_directory(store: Store, directory: Path) -> AsyncGenerator[Even
                     continue
                 if session_id not in belongs_here:
                     session = store.find_session(session_id)
-                    # The last event of a removed session comes when it is no longer in the store; it counts as ours.
-                    belongs_here[session_id] = session is None or session.directory == directory_name
+                    # The last event of a removed session comes when it is no longer in the store;
+                    # it counts as ours.
+                    belongs_here[session_id] = (
+                        session is None or session.directory == directory_name
+                    )
                 if belongs_here[session_id]:
                     yield event.event
         # The store drops followers that are too far behind.
@@ -39,16 +44,26 @@ async def follow_directory(store: Store, directory: Path) -> AsyncGenerator[Even
 
 
 async def send_notifications(hooks: HookRunner, store: Store, directory: Path) -> None:
-    """Run the hook `notification` for each permission or question that waits for the user, until cancelled."""
+    """Run the hook `notification` for each permission or question that waits for the user,
+    until cancelled.
+    """
     async for event in follow_directory(store, directory):
         report: JSON | None = None
         match event:
             case PermissionAsked(properties=request):
                 message = f"codeloop needs your permission: {request.permission} {', '.join(request.patterns)}"
-                report = {"sessionID": request.session_id, "type": "permission_prompt", "message": message}
+                report = {
+                    "sessionID": request.session_id,
+                    "type": "permission_prompt",
+                    "message": message,
+                }
             case QuestionAsked(properties=request):
                 message = "codeloop asks you a question"
-                report = {"sessionID": request.session_id, "type": "elicitation_dialog", "message": message}
+                report = {
+                    "sessionID": request.session_id,
+                    "type": "elicitation_dialog",
+                    "message": message,
+                }
             case _:
                 pass
         if report is not None:

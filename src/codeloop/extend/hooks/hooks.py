@@ -1,4 +1,6 @@
-"""Runs the hooks of a project: calls their handlers in order, with deadlines, failures and refusals."""
+"""Runs the hooks of a project: calls their handlers in order, with deadlines,
+failures and refusals.
+"""
 
 import asyncio
 import time
@@ -14,9 +16,12 @@ from codeloop.schema.bounds.extension import HOOK_ANSWER_TIME, HOOK_ANSWERS
 from codeloop.schema.errors import HookRefused
 from codeloop.schema.wire import JSON
 
-REFUSAL_HOOKS = frozenset(("tool.execute.before", "command.execute.before", "permission.ask", "chat.message"))
+REFUSAL_HOOKS = frozenset(
+    ("tool.execute.before", "command.execute.before", "permission.ask", "chat.message")
+)
 """Hooks in which an exception raised by the extension's own code counts as a refusal."""
-# What was reported is remembered, so that each is reported once; beyond this number the oldest is forgotten.
+# What was reported is remembered, so that each is reported once;
+# beyond this number the oldest is forgotten.
 _MAX_REPORTED = 1_000
 _WITHHELD = {
     "permission.ask": "its `allow` does not count, you are asked: what loads files of the project can only restrict.",
@@ -24,11 +29,15 @@ _WITHHELD = {
     "restrict.",
     "chat.message": "the agent and the tools of a prompt are not its choice, they stay as they were.",
 }
-"""By hook: the message to the user when a handler that may only restrict would have permitted more."""
+"""By hook: the message to the user when a handler that may only restrict
+would have permitted more.
+"""
 
 
 class HookFailed(Exception):
-    """A handler failed: its process is gone, or its answer is invalid. This is not a refusal of the action."""
+    """A handler failed: its process is gone, or its answer is invalid.
+    This is not a refusal of the action.
+    """
 
 
 class HookTimedOut(HookFailed):
@@ -36,7 +45,9 @@ class HookTimedOut(HookFailed):
 
 
 class ExtensionRaised(Exception):
-    """An extension's code raised an exception. `name`: the exception's class; `trace`: its traceback."""
+    """An extension's code raised an exception. `name`: the exception's class;
+    `trace`: its traceback.
+    """
 
     def __init__(self, message: str, name: str = "", trace: str = "") -> None:
         super().__init__(message)
@@ -69,7 +80,9 @@ class HookHandler(Protocol):
 
     @property
     def may_allow(self) -> bool:
-        """Whether it may permit what would be asked; otherwise it can only restrict (see `keep_restrictions`)."""
+        """Whether it may permit what would be asked; otherwise it can only restrict
+        (see `keep_restrictions`).
+        """
         ...
 
     @property
@@ -81,13 +94,15 @@ class HookHandler(Protocol):
         """Return the new `output`: whole, or only the values that change.
 
         Raises HookFailed when the handler failed, HookRefused when it refuses the action.
-        Any other exception counts as raised by the extension's code, which in one of REFUSAL_HOOKS is a refusal, too.
+        Any other exception counts as raised by the extension's code,
+        which in one of REFUSAL_HOOKS is a refusal, too.
         """
         ...
 
 
 class Hooks:
-    """The handlers of a project: the user's before the project's; each sees the output of the one before.
+    """The handlers of a project: the user's before the project's;
+    each sees the output of the one before.
 
     `tell` gets a line for the user about each failed handler, once for each cause and session.
     `seconds`: the deadline of each handler that has none of its own.
@@ -120,10 +135,11 @@ class Hooks:
         return name in self._names
 
     async def run(self, name: str, payload: JSON, output: JSON) -> JSON:
-        """Pass `output` (see `output_types.py`) through the handlers of a hook, and return what they have made of it.
+        """Pass `output` (see `output_types.py`) through the handlers of a hook,
+        and return what they have made of it.
 
-        A handler that fails is reported once and skipped. Raises HookRefused if a handler refuses the action, or if a
-        policy that decides about it failed.
+        A handler that fails is reported once and skipped. Raises HookRefused if a handler refuses
+        the action, or if a policy that decides about it failed.
         """
         for handler in self._handlers:
             if name in handler.names:
@@ -133,23 +149,28 @@ class Hooks:
     async def run_cached(self, name: str, payload: JSON, output: JSON) -> JSON:
         """Like `run`, but cached by its arguments until the handlers change."""
         key = (name, msgspec.json.encode((payload, output)))
-        # Kept in a local variable: while this waits, `set_handlers` may put another dictionary in place.
+        # Kept in a local variable: while this waits,
+        # `set_handlers` may put another dictionary in place.
         answers = self._answers
         if key not in answers:
             answer = await self.run(name, payload, output)
             if len(answers) >= HOOK_ANSWERS.value:
                 answers.clear()
-            # A concurrent caller may have asked meanwhile; its answer was used already, so all keep to that one.
+            # A concurrent caller may have asked meanwhile;
+            # its answer was used already, so all keep to that one.
             answers.setdefault(key, answer)
         return answers[key]
 
     async def _ask(self, handler: HookHandler, name: str, payload: JSON, output: JSON) -> JSON:
-        """Return the checked output of a handler, or `output` itself where the handler failed and is skipped."""
+        """Return the checked output of a handler, or `output` itself where the handler
+        failed and is skipped.
+        """
         began = time.monotonic()
         outcome: Outcome | None = None
         try:
             answer = await self._call_handler(handler, name, payload, output)
-            # Through JSON, so that a handler in this process can't pass on other objects than a program could.
+            # Through JSON, so that a handler in this process can't pass on other objects
+            # than a program could.
             full_answer: JSON = msgspec.json.decode(msgspec.json.encode({**output, **answer}))
             full_answer = check_output(name, full_answer)
             if not handler.may_allow:
@@ -171,15 +192,23 @@ class Hooks:
                 self.timings.record(handler.label, name, (time.monotonic() - began) * 1000, outcome)
         return full_answer
 
-    def _keep_restrictions(self, handler: HookHandler, name: str, output: JSON, answer: JSON) -> JSON:
-        """Return an answer without what would permit more, and report once that this does not count."""
+    def _keep_restrictions(
+        self, handler: HookHandler, name: str, output: JSON, answer: JSON
+    ) -> JSON:
+        """Return an answer without what would permit more,
+        and report once that this does not count.
+        """
         kept = keep_restrictions(name, output, answer)
         if kept != answer:
             self._tell_once((handler.label, name), f"{handler.label}: {_WITHHELD[name]}")
         return kept
 
-    async def _call_handler(self, handler: HookHandler, name: str, payload: JSON, output: JSON) -> JSON:
-        """Return a handler's answer. It works on copies, so that late or partial changes have no effect."""
+    async def _call_handler(
+        self, handler: HookHandler, name: str, payload: JSON, output: JSON
+    ) -> JSON:
+        """Return a handler's answer. It works on copies,
+        so that late or partial changes have no effect.
+        """
         seconds = self.seconds if handler.seconds is None else handler.seconds
         task = asyncio.ensure_future(handler.call(name, _copy(payload), _copy(output)))
         # A handler that is late may still raise after nobody waits for it.
@@ -209,7 +238,9 @@ class Hooks:
     def _skip_or_refuse(self, handler: HookHandler, name: str, payload: JSON, cause: str) -> None:
         """Skip a handler, and report it; refuse if the action requires its answer."""
         if name in handler.policy:
-            raise HookRefused(f"{handler.label} decides about {name}, and could not: {cause}. So this was not done.")
+            raise HookRefused(
+                f"{handler.label} decides about {name}, and could not: {cause}. So this was not done."
+            )
         self.failures += 1
         key = (str(payload.get("sessionID", "")), handler.label, name, cause)
         self._tell_once(key, f"{handler.label} failed at {name} and was passed over: {cause}.")

@@ -38,7 +38,11 @@ OUTPUT_TYPES: dict[str, dict[str, Any]] = {
     "chat.headers": {"headers": dict[HeaderName, HeaderValue]},
     "permission.ask": {"status": Literal["ask", "allow", "deny"]},
     "command.execute.before": {"parts": list[PartInput]},
-    "tool.execute.before": {"args": JSON, "permission": Literal["ask", "allow"] | None, "context": str | None},
+    "tool.execute.before": {
+        "args": JSON,
+        "permission": Literal["ask", "allow"] | None,
+        "context": str | None,
+    },
     "tool.execute.after": {"title": str, "output": str, "metadata": JSON, "ends": str | None},
     "tool.definition": {"description": str, "parameters": JSON},
     "shell.env": {"env": dict[VariableName, VariableValue]},
@@ -56,7 +60,8 @@ OUTPUT_TYPES: dict[str, dict[str, Any]] = {
 def check_output(name: str, output: JSON) -> JSON:
     """Return an output, with ids for the parts of a prompt that lack them.
 
-    Raises msgspec.ValidationError, which says what is wrong, when a value does not have its type of OUTPUT_TYPES.
+    Raises msgspec.ValidationError, which says what is wrong,
+    when a value does not have its type of OUTPUT_TYPES.
     """
     if name == "chat.message":
         output = {**output, "parts": _complete_parts(output)}
@@ -71,8 +76,13 @@ def check_output(name: str, output: JSON) -> JSON:
 
 
 def _complete_parts(output: JSON) -> list[JSON]:
-    """Return the parts of a prompt as parts of that message; those that an extension has added may lack their ids."""
+    """Return the parts of a prompt as parts of that message;
+    those that an extension has added may lack their ids.
+    """
     message = msgspec.convert(output["message"], UserMessage)
     # An extension must not move its parts to another message or session.
     ids = {"sessionID": message.session_id, "messageID": message.id}
-    return [{"id": new_id("prt"), **part, **ids} for part in msgspec.convert(output["parts"], list[JSON])]
+    return [
+        {"id": new_id("prt"), **part, **ids}
+        for part in msgspec.convert(output["parts"], list[JSON])
+    ]

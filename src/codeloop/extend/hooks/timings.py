@@ -1,4 +1,6 @@
-"""Measures how long hook handlers take: counted in memory, and added to a file of the project every few seconds."""
+"""Measures how long hook handlers take: counted in memory,
+and added to a file of the project every few seconds.
+"""
 
 import statistics
 import time
@@ -24,7 +26,9 @@ Outcome = Literal["answered", "failed", "late"]
 
 
 class HookTiming(Struct, omit_defaults=True):
-    """The calls of one handler at one hook. Times are in ms; `times`: the newest ones; `late`: missed deadlines."""
+    """The calls of one handler at one hook. Times are in ms; `times`: the newest ones;
+    `late`: missed deadlines.
+    """
 
     label: str
     hook: str
@@ -57,10 +61,14 @@ class HookTiming(Struct, omit_defaults=True):
 
 
 class HookTimings:
-    """Counts the calls of a project's hook handlers. If the file can't be written, they are lost without an error."""
+    """Counts the calls of a project's hook handlers. If the file can't be written,
+    they are lost without an error.
+    """
 
     is_busy = False
-    """For `RunningService`, by which `app/services.py` closes it with the project: `close` waits for nothing."""
+    """For `RunningService`, by which `app/services.py` closes it with the project:
+    `close` waits for nothing.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._file = get_timings_path(folder)
@@ -77,7 +85,8 @@ class HookTimings:
 
     def save(self) -> None:
         """Add the new counts to the file."""
-        # Reset before the file is written, so that a save that fails is not tried again with each call.
+        # Reset before the file is written, so that a save that fails is not tried
+        # again with each call.
         unsaved, self._unsaved, self._saved_at = self._unsaved, {}, time.monotonic()
         if not unsaved:
             return
@@ -85,13 +94,19 @@ class HookTimings:
             create_private_folder(self._file.parent)
             # Several processes of one project add to the same file.
             with lock(self._file.parent, HOOK_TIMINGS_LOCK.seconds):
-                timings = {(timing.label, timing.hook): timing for timing in read_timings(self._file.parent)}
+                timings = {
+                    (timing.label, timing.hook): timing
+                    for timing in read_timings(self._file.parent)
+                }
                 for key, timing in unsaved.items():
-                    # Popped and put at the end: those that were not used for the longest time are cut off.
+                    # Popped and put at the end: those that were not used for the
+                    # longest time are cut off.
                     total = timings.pop(key, HookTiming(timing.label, timing.hook))
                     total.add(timing)
                     timings[key] = total
-                write_atomically(self._file, msgspec.json.encode(list(timings.values())[-HOOK_TIMINGS.value :]))
+                write_atomically(
+                    self._file, msgspec.json.encode(list(timings.values())[-HOOK_TIMINGS.value :])
+                )
 
     async def close(self) -> None:
         """Save the new counts."""
@@ -106,5 +121,7 @@ def get_timings_path(folder: Path) -> Path:
 def read_timings(folder: Path) -> list[HookTiming]:
     """Read the counted times; empty where they can't be read."""
     with suppress(OSError, *DECODE_ERRORS):
-        return msgspec.json.decode(read_start(get_timings_path(folder), HOST_FILE.value), type=list[HookTiming])
+        return msgspec.json.decode(
+            read_start(get_timings_path(folder), HOST_FILE.value), type=list[HookTiming]
+        )
     return []

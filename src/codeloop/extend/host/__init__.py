@@ -1,1 +1,3 @@
-"""Extension hosts: processes, one for each language and confinement, that run extensions; their small protocol."""
+"""Extension hosts: processes, one for each language and confinement, that run extensions;
+their small protocol.
+"""

@@ -26,7 +26,9 @@ class BackOff:
         self.failures = 1 if is_old else self.failures + 1
 
     async def pause(self) -> float:
-        """Wait until the program may be started again, and return 0; if that is too long, return the seconds left."""
+        """Wait until the program may be started again, and return 0;
+        if that is too long, return the seconds left.
+        """
         if not self.failures:
             return 0
         pause = min(HOST_BACK_OFF.seconds * 2 ** (self.failures - 1), HOST_BACK_OFF_MOST.seconds)

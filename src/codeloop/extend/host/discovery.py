@@ -1,7 +1,8 @@
-"""Finds the extensions of a project: files in its homes, entries of `plugin` in the configuration, installed packages.
+"""Finds the extensions of a project: files in its homes, entries of `plugin` in the configuration,
+installed packages.
 
-A policy is an extension that must answer: while it is missing or fails, all actions that its hooks decide about are
-refused.
+A policy is an extension that must answer: while it is missing or fails, all actions that its hooks
+decide about are refused.
 """
 
 import os
@@ -22,7 +23,12 @@ from codeloop.extend.host.extension import Extension, Language
 from codeloop.extend.host.offer_cache import find_policy_hooks
 from codeloop.extend.host.protocol import VERSION
 from codeloop.extend.packages.manifest import MANIFEST, is_claude_plugin, read_manifest
-from codeloop.extend.packages.plugin_entries import find_entry_path, is_marked_policy, parse_package_name, resolve_entry
+from codeloop.extend.packages.plugin_entries import (
+    find_entry_path,
+    is_marked_policy,
+    parse_package_name,
+    resolve_entry,
+)
 from codeloop.kit.jsonc import is_list, is_object
 from codeloop.kit.small_files import read_start
 from codeloop.schema.bounds.extension import HOST_ENTRIES, HOST_FILE, HOST_WATCHED_FILES
@@ -42,13 +48,17 @@ _FOLDER_KINDS: dict[str, Literal["tool", "plugin"]] = {
     "plugins": "plugin",
 }
 ASSUMED_POLICY_HOOKS = ("experimental.chat.messages.transform", "tool.execute.before")
-"""The hooks that a policy counts as having while its own are unknown: all requests and tool calls."""
+"""The hooks that a policy counts as having while its own are unknown: all
+requests and tool calls.
+"""
 # These are large, or change at each run: reading them would slow every start down.
 _SKIPPED_FOLDERS = frozenset(("node_modules", "__pycache__", ".git"))
 
 
 class FoundExtensions(NamedTuple):
-    """The extensions, in the order in which they are called; the files that they depend on; warnings for the user."""
+    """The extensions, in the order in which they are called; the files that they depend on;
+    warnings for the user.
+    """
 
     extensions: tuple[Extension, ...]
     files: tuple[Path, ...]
@@ -63,8 +73,12 @@ class _SearchScope(Struct, frozen=True):
     paths: Paths
 
 
-def list_extension_files(homes: Iterable[Home]) -> Iterator[tuple[Home, Literal["tool", "plugin"], Path]]:
-    """Yield the extension files of homes, with their home and type. A name that begins with `_` or `.` is skipped."""
+def list_extension_files(
+    homes: Iterable[Home],
+) -> Iterator[tuple[Home, Literal["tool", "plugin"], Path]]:
+    """Yield the extension files of homes, with their home and type.
+    A name that begins with `_` or `.` is skipped.
+    """
     for home in homes:
         if home.is_foreign:
             continue
@@ -75,8 +89,14 @@ def list_extension_files(homes: Iterable[Home]) -> Iterator[tuple[Home, Literal[
 
 
 def find_ignored_files(homes: Iterable[Home], root: Path) -> tuple[str, ...]:
-    """Return the extensions that are ignored while a project is not trusted, as paths relative to its root."""
-    paths = (str(file.relative_to(root)) for home, _, file in list_extension_files(homes) if home.is_project)
+    """Return the extensions that are ignored while a project is not trusted,
+    as paths relative to its root.
+    """
+    paths = (
+        str(file.relative_to(root))
+        for home, _, file in list_extension_files(homes)
+        if home.is_project
+    )
     return tuple(path if path.isprintable() else ascii(path) for path in paths)
 
 
@@ -89,7 +109,9 @@ def find_extensions(
     *,
     trusted: bool,
 ) -> FoundExtensions:
-    """Return the extensions in effect. `installed`: the result of `find_installed_plugins`. Reads the disk."""
+    """Return the extensions in effect. `installed`: the result of `find_installed_plugins`.
+    Reads the disk.
+    """
     scope = _SearchScope(loaded, project_root.root, paths)
     extensions: dict[str, Extension] = {}
     files: list[Path] = []
@@ -102,12 +124,13 @@ def find_extensions(
         extension, problem = _read_entry(scope, index, entry)
         if problem:
             warnings.append(problem)
-        # A policy that can't be loaded keeps its place in the list, so that its hooks refuse instead of being skipped
-        # silently.
+        # A policy that can't be loaded keeps its place in the list, so that its hooks refuse
+        # instead of being skipped silently.
         extension = extension or _make_placeholder(scope, index, entry, problem)
         if extension is not None:
             extensions[extension.name] = extension
-            # The file is watched even if it is broken or missing: the extension is loaded when it is repaired.
+            # The file is watched even if it is broken or missing: the extension is
+            # loaded when it is repaired.
             files.append(Path(extension.path))
     for home, kind, file in list_extension_files(homes):
         if home.is_project and not trusted:
@@ -118,7 +141,8 @@ def find_extensions(
         if file.parent not in importable:
             importable_files = _list_importable(file.parent)
             files += [file.parent, *importable_files]
-            # A change of an imported module changes what the extension offers, so its content is part of the digest.
+            # A change of an imported module changes what the extension offers,
+            # so its content is part of the digest.
             importable[file.parent] = b"".join(map(_read_content, importable_files))
         files.append(file)
         extension = _make_file_extension(scope, home, kind, file, importable[file.parent])
@@ -128,7 +152,9 @@ def find_extensions(
 
 
 def _make_installed_extension(name: str, path: str, version: str) -> Extension:
-    """Return the extension of an entry point. `path`: its value, `module:name`; `version`: of its distribution."""
+    """Return the extension of an entry point. `path`: its value, `module:name`;
+    `version`: of its distribution.
+    """
     return Extension(
         name=name,
         language="python",
@@ -142,7 +168,9 @@ def _make_installed_extension(name: str, path: str, version: str) -> Extension:
 def _make_file_extension(
     scope: _SearchScope, home: Home, kind: Literal["tool", "plugin"], file: Path, importable: bytes
 ) -> Extension:
-    """Return the extension of a file in a home. `importable`: the content of the files that it may import."""
+    """Return the extension of a file in a home. `importable`: the content of the
+    files that it may import.
+    """
     name = _format_path(file, scope)
     file_state = b""
     if file.suffix not in _LANGUAGES:
@@ -155,21 +183,27 @@ def _make_file_extension(
         kind=kind,
         path=str(file),
         origin=str(file),
-        digest=_hash_parts(kind.encode(), name.encode(), _read_content(file), file_state, importable),
+        digest=_hash_parts(
+            kind.encode(), name.encode(), _read_content(file), file_state, importable
+        ),
         is_project=home.is_project,
         policy=ASSUMED_POLICY_HOOKS if home.is_policy and kind == "plugin" else (),
     )
 
 
 def _is_program(file: Path) -> bool:
-    """Return whether a file is a program in another language: its suffix is none of ours, and it can be executed."""
+    """Return whether a file is a program in another language: its suffix is none of ours,
+    and it can be executed.
+    """
     return file.suffix not in _LANGUAGES and os.access(file, os.X_OK)
 
 
 def _knows_schema(file: Path) -> bool:
-    """Return whether a program may answer `--schema`. A script that does not mention the word is never run."""
-    # Running an arbitrary script to see whether it knows `--schema` could do harm, so the script itself has to
-    # mention it.
+    """Return whether a program may answer `--schema`.
+    A script that does not mention the word is never run.
+    """
+    # Running an arbitrary script to see whether it knows `--schema` could do harm, so the script
+    # itself has to mention it.
     start = _read_content(file)
     return b"schema" in start or not start.startswith(b"#!")
 
@@ -184,13 +218,20 @@ def _warn_ignored_scripts(homes: Iterable[Home]) -> Iterator[str]:
 
 
 def _read_entry(scope: _SearchScope, index: int, entry: Any) -> tuple[Extension | None, str]:
-    """Return the extension of one entry of `plugin`; else None, and the problem ("" for a package: see its home)."""
+    """Return the extension of one entry of `plugin`; else None,
+    and the problem ("" for a package: see its home).
+    """
     origin = scope.loaded.provenance.get(f"plugin[{index}]")
     is_project = origin is not None and origin.layer.is_project
     source = str(origin) if origin is not None else "plugin"
-    name_or_path, options = (entry[0], entry[1]) if is_list(entry) and len(entry) == 2 else (entry, None)
+    name_or_path, options = (
+        (entry[0], entry[1]) if is_list(entry) and len(entry) == 2 else (entry, None)
+    )
     if not isinstance(name_or_path, str) or not (options is None or is_object(options)):
-        return None, f"{source}: expected a path or the name of a package, or one with its options in a list."
+        return (
+            None,
+            f"{source}: expected a path or the name of a package, or one with its options in a list.",
+        )
     base = origin.layer.base if origin is not None else scope.root
     path, problem = resolve_entry(name_or_path, base, scope.paths)
     if path is None:
@@ -220,7 +261,9 @@ def _read_entry(scope: _SearchScope, index: int, entry: Any) -> tuple[Extension 
     return extension, ""
 
 
-def _make_placeholder(scope: _SearchScope, index: int, entry: Any, problem: str) -> Extension | None:
+def _make_placeholder(
+    scope: _SearchScope, index: int, entry: Any, problem: str
+) -> Extension | None:
     """Return a placeholder for an entry that can't be loaded, if the entry is a policy; else None.
 
     `problem`: of the entry itself; "": that of its package's manifest counts, if it has one.
@@ -262,7 +305,9 @@ def _find_manifest_problem(folder: Path) -> str:
 
 
 def _make_entry_name(name: str, path: Path, scope: _SearchScope) -> str:
-    """Return the display name of an entry's extension: the package's, the path as written, or a shortened one."""
+    """Return the display name of an entry's extension: the package's, the path as written,
+    or a shortened one.
+    """
     package = parse_package_name(name)
     if package is not None:
         return package.entry
@@ -276,7 +321,9 @@ def _detect_language(path: Path) -> Language | None:
 
 
 def _list_extensions(folder: Path) -> list[Path]:
-    """Return the extension files of a folder, sorted by name: sources, and in a folder of tools also programs."""
+    """Return the extension files of a folder, sorted by name: sources,
+    and in a folder of tools also programs.
+    """
     files = _list_candidates(folder)
     extensions = [file for file in files if file.suffix in _LANGUAGES]
     if _FOLDER_KINDS.get(folder.name) == "tool":
@@ -290,11 +337,17 @@ def _list_candidates(folder: Path) -> list[Path]:
         names = sorted(entry.name for entry in os.scandir(folder) if entry.is_file())
     except OSError:
         return []
-    return [folder / name for name in names if not name.startswith(("_", ".")) and not name.endswith(".d.ts")]
+    return [
+        folder / name
+        for name in names
+        if not name.startswith(("_", ".")) and not name.endswith(".d.ts")
+    ]
 
 
 def _list_importable(folder: Path) -> list[Path]:
-    """Return the files that a folder's extensions may import: all files that are not extensions themselves."""
+    """Return the files that a folder's extensions may import: all files that are
+    not extensions themselves.
+    """
     return _walk_files(folder, frozenset(_list_extensions(folder)))
 
 
@@ -318,8 +371,12 @@ def _read_content(file: Path) -> bytes:
 
 
 def _describe_folder(folder: Path) -> bytes:
-    """Return the names, sizes and times of a folder's files as bytes: a change of one changes the digest."""
-    return "\n".join(_describe_file(file, folder) for file in _walk_files(folder)).encode("utf-8", "surrogateescape")
+    """Return the names, sizes and times of a folder's files as bytes: a change
+    of one changes the digest.
+    """
+    return "\n".join(_describe_file(file, folder) for file in _walk_files(folder)).encode(
+        "utf-8", "surrogateescape"
+    )
 
 
 def _describe_file(file: Path, folder: Path) -> str:
@@ -333,7 +390,8 @@ def _describe_file(file: Path, folder: Path) -> str:
 
 def _hash_parts(*parts: bytes) -> str:
     """Return the digest of an extension whose offer depends on these parts."""
-    # The version is part of it: an offer that another version of codeloop cached may have another form.
+    # The version is part of it: an offer that another version of codeloop cached
+    # may have another form.
     digest = sha256(f"{__version__} {VERSION}".encode())
     for part in parts:
         # The length separates the parts: otherwise ("ab", "c") and ("a", "bc") had the same digest.

@@ -1,4 +1,6 @@
-"""Sends events to one host in batches. Events are dropped if the host does not keep up, so the stream never waits."""
+"""Sends events to one host in batches. Events are dropped if the host does not keep up,
+so the stream never waits.
+"""
 
 import asyncio
 from collections.abc import Callable
@@ -15,7 +17,8 @@ _MAX_BATCH_EVENTS = 200
 
 
 class HostEventFeed:
-    """The feed of one host. `send` returns whether the host runs; `on_first_drop` is called when one is first lost.
+    """The feed of one host. `send` returns whether the host runs;
+    `on_first_drop` is called when one is first lost.
 
     While the feed is paused, events wait for their followers to be loaded.
     """
@@ -36,7 +39,8 @@ class HostEventFeed:
 
     def admit(self, *, is_delta: bool) -> bool:
         """Return whether there is room for one more event; if not, count it as dropped."""
-        # Deltas are dropped first: the whole text follows in a later event, other events have no substitute.
+        # Deltas are dropped first: the whole text follows in a later event,
+        # other events have no substitute.
         limit = HOST_EVENTS if is_delta else HOST_EVENTS_MOST
         if self._unanswered + len(self._waiting) < limit.value:
             return True

@@ -14,11 +14,12 @@ Language = Literal["python", "javascript"]
 class Extension(Struct, frozen=True):
     """One extension. `name`: unique in a project, as shown to people. `path`: see LoadSpec.
 
-    `origin`: the file of the extension, or the place of its entry in the configuration. `is_project`: the extension
-    belongs to the project, not to the user. `digest`: the hash of its content and options, and of codeloop's version;
-    the key of its cached offer; "" for one with a problem. `policy`: the hooks whose actions are refused while the
-    extension can't answer. `problem`: the reason why it can't be loaded, or ""; extensions with a problem are kept only
-    if they have a policy.
+    `origin`: the file of the extension, or the place of its entry in the configuration.
+    `is_project`: the extension belongs to the project, not to the user. `digest`: the hash of its
+    content and options, and of codeloop's version; the key of its cached offer; "" for one with a
+    problem. `policy`: the hooks whose actions are refused while the extension can't answer.
+    `problem`: the reason why it can't be loaded, or "";
+    extensions with a problem are kept only if they have a policy.
     """
 
     name: str
@@ -51,10 +52,15 @@ class CallListener(Protocol):
 
 
 class SendToExtension(Protocol):
-    """Sends a request to an extension's host, which loads the extension first. Raises HookFailed, ExtensionRaised."""
+    """Sends a request to an extension's host, which loads the extension first.
+    Raises HookFailed, ExtensionRaised.
+    """
 
     async def __call__(
-        self, extension: Extension, message: Callable[[int], HostMessage], listener: CallListener | None
+        self,
+        extension: Extension,
+        message: Callable[[int], HostMessage],
+        listener: CallListener | None,
     ) -> Any:
         """Return the answer, decoded from JSON. `message`: makes the request from its id."""
         ...

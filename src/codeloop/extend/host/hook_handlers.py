@@ -1,4 +1,6 @@
-"""Handlers of hooks that ask extensions, or refuse in place of a policy that can't be loaded or has no hook."""
+"""Handlers of hooks that ask extensions, or refuse in place of a policy that can't
+be loaded or has no hook.
+"""
 
 from functools import partial
 
@@ -13,8 +15,9 @@ from codeloop.schema.wire import JSON
 class ExtensionHandler:
     """Asks an extension; implements `extend.hooks.hooks.HookHandler`.
 
-    `names`: the extension's hooks; `policy`: those of them whose actions are refused without its answer; `send` sends
-    the extension a request; `reach`: how it is confined, which bounds its answers.
+    `names`: the extension's hooks; `policy`: those of them whose actions are refused without its
+    answer; `send` sends the extension a request;
+    `reach`: how it is confined, which bounds its answers.
     """
 
     def __init__(
@@ -29,7 +32,8 @@ class ExtensionHandler:
         self.names = names
         self.policy = policy
         self.is_project = extension.is_project
-        # A user who switches the sandbox of extensions off lets theirs do what the user may; a project's never is.
+        # A user who switches the sandbox of extensions off lets theirs do what the user may;
+        # a project's never is.
         self.may_allow = reach == "all" and not extension.is_project
         self.seconds: float | None = None
         self._extension = extension
@@ -38,7 +42,9 @@ class ExtensionHandler:
 
     async def call(self, name: str, payload: JSON, output: JSON) -> JSON:
         """See HookHandler."""
-        message = partial(AskHook, extension=self._extension.name, name=name, input=payload, output=output)
+        message = partial(
+            AskHook, extension=self._extension.name, name=name, input=payload, output=output
+        )
         answer = await self._send(self._extension, message, None)
         if not is_object(answer):
             raise HookFailed(f"it answered {type(answer).__name__}, not an object")
@@ -46,7 +52,8 @@ class ExtensionHandler:
 
 
 class ClosedHandler:
-    """Refuses every action that a policy decides about while the policy can't be loaded, or has no hook.
+    """Refuses every action that a policy decides about while the policy can't be loaded,
+    or has no hook.
 
     `names`: the hooks of these actions. `reason`: why the policy can't decide.
     """

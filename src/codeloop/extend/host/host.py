@@ -1,4 +1,6 @@
-"""An extension host: one process that runs extensions, started at first use and again after a crash."""
+"""An extension host: one process that runs extensions,
+started at first use and again after a crash.
+"""
 
 import asyncio
 import itertools
@@ -45,12 +47,14 @@ from codeloop.kit.program import Program
 from codeloop.schema.bounds.extension import HOST_LOAD, HOST_START, HOST_STOP
 from codeloop.schema.errors import OperationError
 
-# The greeting has no id of its own; it is kept among the requests under a number that is never given to one.
+# The greeting has no id of its own; it is kept among the requests under a number
+# that is never given to one.
 _GREETING_ID = 0
 
 
 class ProcessCallbacks(Struct, frozen=True):
-    """The functions that a host calls. `start` starts its program; raises OSError. `hello`: the greeting for it.
+    """The functions that a host calls. `start` starts its program; raises OSError.
+    `hello`: the greeting for it.
 
     `log`: gets a line for its log, `warn` one for the user. `serve`: runs an operation of the API.
     `acknowledge`: gets how many events were handled; None: the program was restarted.
@@ -70,7 +74,9 @@ ReceivePiece = Callable[[FetchHead | FetchChunk], None]
 
 
 class _Request(Struct):
-    """A pending request. `about`: the name of its extension; `questions`: its questions that wait for the user."""
+    """A pending request. `about`: the name of its extension;
+    `questions`: its questions that wait for the user.
+    """
 
     answer: "asyncio.Future[Any]"
     about: str
@@ -83,7 +89,9 @@ class _Request(Struct):
     def reschedule(self) -> None:
         """Restart the deadline; while questions wait for the user there is none."""
         if self.deadline is not None and not self.deadline.expired():
-            self.deadline.reschedule(None if self.questions else asyncio.get_running_loop().time() + self.seconds)
+            self.deadline.reschedule(
+                None if self.questions else asyncio.get_running_loop().time() + self.seconds
+            )
 
 
 class _Process(Struct):
@@ -116,7 +124,9 @@ class ExtensionHost:
         return bool(self._requests)
 
     async def load(self, extension: LoadSpec, *, again: bool = False) -> ExtensionOffer:
-        """Return an extension's offer; load it first if needed. Raises HookFailed, ExtensionRaised."""
+        """Return an extension's offer; load it first if needed.
+        Raises HookFailed, ExtensionRaised.
+        """
         process = await self._ensure_running()
         loading = None if again else process.loaded.get(extension.name)
         if loading is None:
@@ -130,7 +140,8 @@ class ExtensionHost:
             loading = process.loaded[extension.name] = asyncio.create_task(request_offer())
             # Every caller may have been cancelled by the time that the load fails.
             loading.add_done_callback(retrieve_exception)
-        # Shielded: the load is shared, so a caller that is cancelled must not end it for the others.
+        # Shielded: the load is shared, so a caller that is cancelled must not
+        # end it for the others.
         return await asyncio.shield(loading)
 
     async def ask(
@@ -143,15 +154,17 @@ class ExtensionHost:
     ) -> Any:
         """Send an extension a request, which `message` makes from its number; return its answer.
 
-        `seconds`: its deadline. `listener`: gets the questions and the progress of a tool. `receive_piece`: gets the
-        pieces of a response as they arrive. Raises HookFailed: the host failed, or did not answer in time;
-        ExtensionRaised.
+        `seconds`: its deadline. `listener`: gets the questions and the progress of a tool.
+        `receive_piece`: gets the pieces of a response as they arrive. Raises HookFailed: the host
+        failed, or did not answer in time; ExtensionRaised.
         """
         await self.load(extension)
         return await self._send_request(extension.name, message, seconds, listener, receive_piece)
 
     def notify(self, line: bytes) -> bool:
-        """Send an encoded message without an answer, if the program runs; return whether it does."""
+        """Send an encoded message without an answer, if the program runs;
+        return whether it does.
+        """
         with suppress(OSError):
             if self._process is not None:
                 self._process.program.write(line)
@@ -180,7 +193,8 @@ class ExtensionHost:
         receive_piece: ReceivePiece | None = None,
     ) -> Any:
         number = next(self._numbers)
-        # Encoded before the request is registered: an argument that can't be encoded leaves nothing behind.
+        # Encoded before the request is registered: an argument that can't be encoded
+        # leaves nothing behind.
         encoded = encode_request(message(number))
         answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         request = self._requests[number] = _Request(answer, about, seconds, listener, receive_piece)
@@ -188,8 +202,8 @@ class ExtensionHost:
             if not self.notify(encoded):
                 raise HookFailed(f"the extension host {self.callbacks.name} is gone")
             async with asyncio.timeout(seconds) as request.deadline:
-                # The answer outlives a timeout: the program still answers a cancelled request, and `_cancel` waits
-                # for that.
+                # The answer outlives a timeout: the program still answers a cancelled request, and
+                # `_cancel` waits for that.
                 value = await asyncio.shield(answer)
         except TimeoutError as error:
             self._cancel(number)
@@ -210,8 +224,12 @@ class ExtensionHost:
         return value
 
     def _cancel(self, number: int) -> None:
-        """Cancel a request in the program; if it does not stop, the program is ended once otherwise idle."""
-        if self._requests[number].answer.done() or not self.notify(encode_line(CancelRequest(number))):
+        """Cancel a request in the program; if it does not stop,
+        the program is ended once otherwise idle.
+        """
+        if self._requests[number].answer.done() or not self.notify(
+            encode_line(CancelRequest(number))
+        ):
             self._forget(number)
             return
 
@@ -257,13 +275,15 @@ class ExtensionHost:
             return await asyncio.shield(opening)
         except asyncio.CancelledError:
             if opening.cancelled():
-                # Not this caller was cancelled but the start, by `close`: for the caller that is a failure.
+                # Not this caller was cancelled but the start,
+                # by `close`: for the caller that is a failure.
                 raise HookFailed(f"the extension host {self.callbacks.name} was ended") from None
             raise
 
     async def _open(self) -> _Process:
         try:
-            # A program that dies at each start would otherwise be restarted by every hook of every turn.
+            # A program that dies at each start would otherwise be restarted by
+            # every hook of every turn.
             if seconds_left := await self._back_off.pause():
                 reason = f"the extension host {self.callbacks.name} has failed {self._back_off.failures} times"
                 raise HookFailed(f"{reason} and is started again in {seconds_left:.0f} s")
@@ -274,7 +294,9 @@ class ExtensionHost:
             except OSError as error:
                 self._back_off.note_failure()
                 self.callbacks.log(f"it can't be started: {error}")
-                raise HookFailed(f"the extension host {self.callbacks.name} can't be started: {error}") from error
+                raise HookFailed(
+                    f"the extension host {self.callbacks.name} can't be started: {error}"
+                ) from error
             greeting = asyncio.get_running_loop().create_future()
             self._requests[_GREETING_ID] = _Request(greeting, "greeting")
             reading = asyncio.create_task(self._read(program))
@@ -364,12 +386,16 @@ class ExtensionHost:
         request.reschedule()
         asking.add_done_callback(finish_question)
 
-    def _carry_out(self, number: int, what: str, work: Coroutine[Any, Any, Any]) -> "asyncio.Task[Any]":
+    def _carry_out(
+        self, number: int, what: str, work: Coroutine[Any, Any, Any]
+    ) -> "asyncio.Task[Any]":
         """Run `work`, which the program has requested, and send its result or error."""
 
         def answer(done: "asyncio.Task[Any]") -> None:
             if done.cancelled():
-                message: HostMessage = AnswerError(number, "raised", f"{what} was withdrawn, since its call has ended.")
+                message: HostMessage = AnswerError(
+                    number, "raised", f"{what} was withdrawn, since its call has ended."
+                )
             elif (error := done.exception()) is not None:
                 message = make_error_answer(number, what, error)
             else:
@@ -404,7 +430,9 @@ class ExtensionHost:
             if not request.answer.done():
                 # "missing", since `convert_error` makes a HookFailed of that.
                 request.answer.set_result(
-                    AnswerError(0, "missing", f"the extension host {self.callbacks.name} has failed: {why}")
+                    AnswerError(
+                        0, "missing", f"the extension host {self.callbacks.name} has failed: {why}"
+                    )
                 )
         process.reading.cancel()
         try:

@@ -1,4 +1,6 @@
-"""The extension hosts of a project, one for each language and confinement; their tools and hooks."""
+"""The extension hosts of a project, one for each language and confinement;
+their tools and hooks.
+"""
 
 import asyncio
 import time
@@ -59,10 +61,11 @@ RunOperation = Callable[[Any, Any], Awaitable[Any]]
 class HostCallbacks(Struct, frozen=True):
     """The functions and settings of a project that its hosts use.
 
-    `start` starts the program of a host, whose errors go to the given function; raises OSError. `find_reach` returns
-    the reach of confined (True) or free hosts. `open_log` returns the log of a host by its name. `serve` runs an
-    operation for a host, confined (True) or not. `find_agent` returns the agent of a session's message. `on_change` is
-    called when other tools or hooks are offered than before, an extension failed, or a host follows events.
+    `start` starts the program of a host, whose errors go to the given function; raises OSError.
+    `find_reach` returns the reach of confined (True) or free hosts. `open_log` returns the log of a
+    host by its name. `serve` runs an operation for a host, confined (True) or not. `find_agent`
+    returns the agent of a session's message. `on_change` is called when other tools or hooks are
+    offered than before, an extension failed, or a host follows events.
     """
 
     offer_cache: OfferCache
@@ -97,7 +100,9 @@ class ExtensionHosts:
         self.offers: dict[str, ExtensionOffer] = {}
         self.failures: dict[str, str] = {}
         """Why extensions could not be loaded, by their names."""
-        self.run_operation: asyncio.Future[RunOperation] = asyncio.get_running_loop().create_future()
+        self.run_operation: asyncio.Future[RunOperation] = (
+            asyncio.get_running_loop().create_future()
+        )
         """The function that runs operations; set by `app/dispatch.py`."""
         self.config_answered = asyncio.Event()
         """Unset while extensions are asked for their changes of the configuration."""
@@ -125,11 +130,19 @@ class ExtensionHosts:
 
     @property
     def pending(self) -> list[Extension]:
-        """The extensions whose offer is still unknown: none is cached, and they were neither loaded nor have failed."""
-        return [each for each in self.extensions if each.name not in self.offers and each.name not in self.failures]
+        """The extensions whose offer is still unknown: none is cached,
+        and they were neither loaded nor have failed.
+        """
+        return [
+            each
+            for each in self.extensions
+            if each.name not in self.offers and each.name not in self.failures
+        ]
 
     def start_loading(self) -> None:
-        """Start loading the extensions without a cached offer, and those that each turn needs (hooks, policies)."""
+        """Start loading the extensions without a cached offer,
+        and those that each turn needs (hooks, policies).
+        """
         for each in self.extensions:
             is_wanted = each in self.pending or is_needed_each_turn(self.offers, each)
             if is_wanted and each.name not in self._offer_loads:
@@ -138,20 +151,30 @@ class ExtensionHosts:
     async def wait_for_offers(self) -> None:
         """Wait until all offers are known, up to a limit; then warn about missing ones."""
         empty = [each for each in self.extensions if offers_nothing(self.offers, each)]
-        if empty and not list_unfinished(self._offer_loads, self.pending) and self._callbacks.offer_cache.refresh():
+        if (
+            empty
+            and not list_unfinished(self._offer_loads, self.pending)
+            and self._callbacks.offer_cache.refresh()
+        ):
             # The packages or files that such an extension depends on may exist by now.
             for each in empty:
                 del self.offers[each.name]
-                self._offer_loads[each.name] = asyncio.create_task(self._learn_offer(each, again=True))
+                self._offer_loads[each.name] = asyncio.create_task(
+                    self._learn_offer(each, again=True)
+                )
         if not (loads := list_unfinished(self._offer_loads, self.pending)):
             return
         await asyncio.wait(loads, timeout=HOST_WAIT.seconds)
         if missing := self.pending:
             names = ", ".join(each.name for each in missing)
-            self._callbacks.warn(f"This turn goes without {names}: not loaded in {HOST_WAIT.seconds:g} s.")
+            self._callbacks.warn(
+                f"This turn goes without {names}: not loaded in {HOST_WAIT.seconds:g} s."
+            )
 
     async def wait_for_config(self) -> None:
-        """Wait, at the first turn only and up to a limit, for the extensions' changes of the configuration."""
+        """Wait, at the first turn only and up to a limit,
+        for the extensions' changes of the configuration.
+        """
         try:
             async with asyncio.timeout(HOST_WAIT.seconds if self._is_first_turn else 0):
                 if loads := list_unfinished(self._offer_loads, self.pending):
@@ -180,9 +203,15 @@ class ExtensionHosts:
         handlers: list[ExtensionHandler | ClosedHandler] = []
         for each in self.extensions:
             if each.name not in self.offers:
-                if closed_hooks := frozenset((*each.policy, *self._callbacks.offer_cache.get_policy(each.path))):
+                if closed_hooks := frozenset(
+                    (*each.policy, *self._callbacks.offer_cache.get_policy(each.path))
+                ):
                     reason = self.failures.get(each.name, "it is not loaded yet")
-                    handlers.append(ClosedHandler(each, closed_hooks, f"it can't be loaded: {reason.rstrip('.')}"))
+                    handlers.append(
+                        ClosedHandler(
+                            each, closed_hooks, f"it can't be loaded: {reason.rstrip('.')}"
+                        )
+                    )
                 continue
             if is_idle_policy(self.offers, each, self.extensions):
                 handlers.append(ClosedHandler(each, frozenset(each.policy), EMPTY_POLICY_REASON))
@@ -204,7 +233,10 @@ class ExtensionHosts:
             self._following = asyncio.create_task(self._forward_events(events()))
 
     async def ask(
-        self, extension: Extension, message: Callable[[int], HostMessage], listener: CallListener | None = None
+        self,
+        extension: Extension,
+        message: Callable[[int], HostMessage],
+        listener: CallListener | None = None,
     ) -> Any:
         """Send an extension a request and return its answer. Raises HookFailed, ExtensionRaised."""
         host = self.get_host(self.get_key(extension))
@@ -222,9 +254,14 @@ class ExtensionHosts:
         """End the hosts, after delivering the last events."""
         for feed in self._feeds.values():
             feed.flush()
-        # The time for the last events does not run while a follower is still being loaded: on a busy machine that
-        # alone can take longer, and a follower that reports the end of a turn would miss it.
-        loads = {key: task for key, task in self._follower_loads.items() if not self._feeds[key].is_drained.is_set()}
+        # The time for the last events does not run while a follower is still being loaded: on a
+        # busy machine that alone can take longer, and a follower that reports the end
+        # of a turn would miss it.
+        loads = {
+            key: task
+            for key, task in self._follower_loads.items()
+            if not self._feeds[key].is_drained.is_set()
+        }
         if loads:
             await asyncio.wait(loads.values(), timeout=HOST_WAIT.seconds)
         for key in (key for key, task in loads.items() if not task.done()):
@@ -236,7 +273,9 @@ class ExtensionHosts:
                 await asyncio.gather(*(feed.is_drained.wait() for feed in self._feeds.values()))
         for feed in self._feeds.values():
             feed.close()
-        await cancel_all((*self._offer_loads.values(), self._following, *self._follower_loads.values()))
+        await cancel_all(
+            (*self._offer_loads.values(), self._following, *self._follower_loads.values())
+        )
         await asyncio.gather(*(host.close() for host in self._hosts.values()))
 
     async def _learn_offer(self, extension: Extension, *, again: bool = False) -> None:
@@ -281,11 +320,15 @@ class ExtensionHosts:
             # Imported late: a session that calls no extension's tool does not pay for it.
             from codeloop.extend.host.tool_calls import call_tool
 
-            return await call_tool(self.ask, extension, offered_tool.name, call_origin, arguments, ctx)
+            return await call_tool(
+                self.ask, extension, offered_tool.name, call_origin, arguments, ctx
+            )
 
         schema: JSON = {"type": "object", "properties": {}, **clean_schema(offered_tool.parameters)}
         description = escape_controls(offered_tool.description)
-        return Tool(offered_tool.name, description, ExternalParameters, run, NO_TRAITS, schema=schema)
+        return Tool(
+            offered_tool.name, description, ExternalParameters, run, NO_TRAITS, schema=schema
+        )
 
     def get_key(self, extension: Extension) -> HostKey:
         """Return which host an extension runs in."""
@@ -326,7 +369,9 @@ class ExtensionHosts:
             self._create_feed(key)
             self._callbacks.on_change()
             return None
-        return await self._callbacks.serve(await asyncio.shield(self.run_operation), call, key.is_confined)
+        return await self._callbacks.serve(
+            await asyncio.shield(self.run_operation), call, key.is_confined
+        )
 
     def _create_feed(self, key: HostKey) -> None:
         """Create the event feed of a host, paused until its followers are loaded."""
@@ -356,7 +401,9 @@ class ExtensionHosts:
                     # Followers are loaded last: a turn waits for the other loads.
                     await asyncio.wait(other_loads, timeout=HOST_WAIT.seconds)
                 followers = [
-                    each for each in self.extensions if self.get_key(each) == key and follows_events(self.offers, each)
+                    each
+                    for each in self.extensions
+                    if self.get_key(each) == key and follows_events(self.offers, each)
                 ]
                 await asyncio.gather(*map(self._learn_offer, followers))
             finally:
@@ -368,7 +415,9 @@ class ExtensionHosts:
     async def _forward_events(self, events: AsyncIterator[Event]) -> None:
         async for event in events:
             is_delta = isinstance(event, PartDelta)
-            feeds_with_room = [feed for feed in self._feeds.values() if feed.admit(is_delta=is_delta)]
+            feeds_with_room = [
+                feed for feed in self._feeds.values() if feed.admit(is_delta=is_delta)
+            ]
             if feeds_with_room:
                 # Encoded once for all hosts, and not at all if none has room.
                 raw = msgspec.Raw(encode(event))
@@ -385,5 +434,7 @@ def list_unfinished(
 
 
 def get_log_path(folder: Path, host: str) -> Path:
-    """Return the log file of a host by its display name: `python (sandboxed)` logs into `python-sandboxed.log`."""
+    """Return the log file of a host by its display name: `python (sandboxed)` logs
+    into `python-sandboxed.log`.
+    """
     return folder / f"{host.replace(' (', '-').rstrip(')')}.log"

@@ -1,4 +1,6 @@
-"""What the offers of extensions show: whether one is empty, is needed each turn, or follows events. Pure."""
+"""What the offers of extensions show: whether one is empty, is needed each turn, or follows events.
+Pure.
+"""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -11,8 +13,19 @@ EVENT_HOOK = "event"
 # Hooks of every turn. Extensions with only other hooks are loaded when one is called.
 _EACH_TURN_HOOKS = frozenset(
     (
-        *("chat.message", "chat.params", "chat.headers", "tool.definition", "session.start", "session.stop"),
-        *("experimental.chat.messages.transform", "experimental.chat.system.transform", "experimental.text.complete"),
+        *(
+            "chat.message",
+            "chat.params",
+            "chat.headers",
+            "tool.definition",
+            "session.start",
+            "session.stop",
+        ),
+        *(
+            "experimental.chat.messages.transform",
+            "experimental.chat.system.transform",
+            "experimental.text.complete",
+        ),
     )
 )
 
@@ -28,7 +41,9 @@ def is_idle_policy(
     """Return whether a policy extension has no hook, nor has any other file of its package."""
     if not extension.policy or extension.name not in offers:
         return False
-    package = [each for each in all_extensions if each.policy and _are_in_one_package(each, extension)]
+    package = [
+        each for each in all_extensions if each.policy and _are_in_one_package(each, extension)
+    ]
     return not any(offers[each.name].hooks for each in (extension, *package) if each.name in offers)
 
 
@@ -39,14 +54,20 @@ def _are_in_one_package(one: Extension, other: Extension) -> bool:
 
 
 def is_needed_each_turn(offers: Mapping[str, ExtensionOffer], extension: Extension) -> bool:
-    """Return whether an extension is called in each turn, or has a policy's hook: then it is always loaded."""
+    """Return whether an extension is called in each turn,
+    or has a policy's hook: then it is always loaded.
+    """
     hooks = offers[extension.name].hooks if extension.name in offers else ()
-    return bool(extension.policy and hooks) or any(hook.policy or hook.name in _EACH_TURN_HOOKS for hook in hooks)
+    return bool(extension.policy and hooks) or any(
+        hook.policy or hook.name in _EACH_TURN_HOOKS for hook in hooks
+    )
 
 
 def follows_events(offers: Mapping[str, ExtensionOffer], extension: Extension) -> bool:
     """Return whether an extension is known to have the hook `event`."""
-    return extension.name in offers and any(hook.name == EVENT_HOOK for hook in offers[extension.name].hooks)
+    return extension.name in offers and any(
+        hook.name == EVENT_HOOK for hook in offers[extension.name].hooks
+    )
 
 
 def list_tool_names(offers: Mapping[str, ExtensionOffer], extension: Extension) -> list[str]:

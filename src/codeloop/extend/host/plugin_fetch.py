@@ -7,7 +7,13 @@ from typing import Any
 
 from codeloop.extend.hooks.hooks import ExtensionRaised, HookFailed
 from codeloop.extend.host.host import ExtensionHost
-from codeloop.extend.host.protocol import FetchChunk, FetchedRequest, FetchHead, LoadSpec, PluginRequest
+from codeloop.extend.host.protocol import (
+    FetchChunk,
+    FetchedRequest,
+    FetchHead,
+    LoadSpec,
+    PluginRequest,
+)
 from codeloop.net.client import BodyStream, HttpResponse, join_url
 from codeloop.net.errors import NetworkError
 from codeloop.schema.wire import JSON
@@ -17,7 +23,9 @@ _ResponsePiece = FetchHead | FetchChunk | NetworkError | None
 
 
 class PluginFetch:
-    """A `RequestClient` that sends through a plugin. `read_credential` is called for each request."""
+    """A `RequestClient` that sends through a plugin.
+    `read_credential` is called for each request.
+    """
 
     def __init__(
         self,
@@ -35,7 +43,9 @@ class PluginFetch:
         self._first_byte_seconds = first_byte_seconds
 
     async def post(self, path: str, headers: dict[str, str], body: bytes) -> HttpResponse:
-        """Send `body` to the base URL plus `path`. Raises NetworkError, and what `read_credential` raises."""
+        """Send `body` to the base URL plus `path`. Raises NetworkError,
+        and what `read_credential` raises.
+        """
         request = FetchedRequest(join_url(self._base_url, path), "POST", headers, body.decode())
         credential = self._read_credential()
         stream = _FetchStream()
@@ -43,14 +53,17 @@ class PluginFetch:
         asking = self._host.ask(
             self._extension,
             lambda number: PluginRequest(number, name, request, credential),
-            # A response may stream for as long as the model works; the caller has its own limits between two chunks.
+            # A response may stream for as long as the model works;
+            # the caller has its own limits between two chunks.
             math.inf,
             receive_piece=stream.pieces.put_nowait,
         )
         stream.work = asyncio.create_task(stream.fill(asking))
         try:
             # `asyncio.timeout` takes None, not infinity, for no limit.
-            async with asyncio.timeout(None if math.isinf(self._first_byte_seconds) else self._first_byte_seconds):
+            async with asyncio.timeout(
+                None if math.isinf(self._first_byte_seconds) else self._first_byte_seconds
+            ):
                 head = await stream.pieces.get()
         except TimeoutError:
             stream.close()
@@ -63,7 +76,9 @@ class PluginFetch:
         if not isinstance(head, FetchHead):
             stream.close()
             raise NetworkError("protocol", f"{name} answered without a status")
-        return HttpResponse(self, stream, head.status, {key.lower(): value for key, value in head.headers})
+        return HttpResponse(
+            self, stream, head.status, {key.lower(): value for key, value in head.headers}
+        )
 
     def release(self, source: BodyStream) -> None:
         """Cancel the rest of a request."""

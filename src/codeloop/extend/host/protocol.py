@@ -1,7 +1,7 @@
 """The protocol between us and an extension host: version 1, documented in docs/extensions.md.
 
-One JSON object a line, over a socket whose descriptor the host finds in the environment. Each side numbers its own
-requests; an answer, `result` or `error`, has the number of its request.
+One JSON object a line, over a socket whose descriptor the host finds in the environment. Each side
+numbers its own requests; an answer, `result` or `error`, has the number of its request.
 """
 
 from typing import Any, Literal
@@ -34,7 +34,9 @@ class HostHello(HostMessage, frozen=True, tag="hello"):
 
 
 class LoadSpec(Struct, frozen=True, omit_defaults=True):
-    """An extension to load. `path`: a file, a package's folder, or `module:name` of an installed one."""
+    """An extension to load. `path`: a file, a package's folder,
+    or `module:name` of an installed one.
+    """
 
     name: str
     path: str
@@ -95,8 +97,9 @@ class EventBatch(HostMessage, frozen=True, tag="events"):
 class AuthStep(HostMessage, frozen=True, tag="auth", omit_defaults=True):
     """A step of signing in with a plugin; `method` counts its methods from 0.
 
-    `authorize` is answered with `{url, instructions, method: "auto"|"code"}`, or for a key with what the plugin makes
-    of it; `callback` with `{type: "success", ...}` or `{type: "failed"}`; `loader` with a LoadedSignIn.
+    `authorize` is answered with `{url, instructions, method: "auto"|"code"}`, or for a key with
+    what the plugin makes of it; `callback` with `{type: "success", ...}` or `{type: "failed"}`;
+    `loader` with a LoadedSignIn.
     """
 
     id: int
@@ -119,7 +122,9 @@ class FetchedRequest(Struct, frozen=True):
 
 
 class PluginRequest(HostMessage, frozen=True, tag="fetch"):
-    """Send a request through a plugin's own `fetch`; answered by a FetchHead, FetchChunks, and at last a result."""
+    """Send a request through a plugin's own `fetch`;
+    answered by a FetchHead, FetchChunks, and at last a result.
+    """
 
     id: int
     extension: str
@@ -140,8 +145,9 @@ class AnswerResult(HostMessage, frozen=True, tag="result"):
 class AnswerError(HostMessage, frozen=True, tag="error"):
     """A request failed.
 
-    `raised`: the extension's own code raised an exception, or a host's request was refused; `invalid`: the arguments,
-    the extension, its result or the runtime can't be used; `missing`: there is no such extension, tool or operation.
+    `raised`: the extension's own code raised an exception, or a host's request was refused;
+    `invalid`: the arguments, the extension, its result or the runtime can't be used; `missing`:
+    there is no such extension, tool or operation.
     `name`: of the exception. `data`: the error in the form of our API.
     """
 
@@ -285,7 +291,9 @@ class ToolAnswer(Struct, frozen=True):
 
 
 class LoadedSignIn(Struct, frozen=True):
-    """The result of a plugin's loader. `options`: the provider's (`apiKey`, `baseURL`). `fetch`: it has its own."""
+    """The result of a plugin's loader. `options`: the provider's (`apiKey`, `baseURL`).
+    `fetch`: it has its own.
+    """
 
     options: JSON = {}
     fetch: bool = False

@@ -1,4 +1,6 @@
-"""Calls tools of extensions: asks for permission, sends the call to the host, and converts the answer."""
+"""Calls tools of extensions: asks for permission, sends the call to the host,
+and converts the answer.
+"""
 
 from functools import partial
 
@@ -26,7 +28,9 @@ from codeloop.tool.tool import ToolContext, ToolFailure, ToolResult
 
 
 class ToolCallListener:
-    """Shows the progress of a call, and passes its questions to the permission gate. `refusal`: the last refusal."""
+    """Shows the progress of a call, and passes its questions to the permission gate.
+    `refusal`: the last refusal.
+    """
 
     def __init__(self, ctx: ToolContext, tool: str) -> None:
         self.refusal: Denied | Rejected | None = None
@@ -45,8 +49,8 @@ class ToolCallListener:
         try:
             await self._ctx.ask(need)
         except (Denied, Rejected) as error:
-            # Kept: the extension's code may wrap the refusal in an exception of its own, and the turn must end as
-            # after any refusal.
+            # Kept: the extension's code may wrap the refusal in an exception of its own, and the
+            # turn must end as after any refusal.
             self.refusal = error
             raise OperationError("BadRequest", str(error)) from error
 
@@ -57,32 +61,54 @@ class ToolCallListener:
 
 
 async def call_tool(
-    send: SendToExtension, extension: Extension, tool: str, call_origin: CallOrigin, arguments: JSON, ctx: ToolContext
+    send: SendToExtension,
+    extension: Extension,
+    tool: str,
+    call_origin: CallOrigin,
+    arguments: JSON,
+    ctx: ToolContext,
 ) -> ToolResult:
-    """Call a tool of an extension, by `send`, once permitted. Raises ToolFailure, Denied, Rejected."""
+    """Call a tool of an extension, by `send`, once permitted.
+    Raises ToolFailure, Denied, Rejected.
+    """
     metadata: JSON = {"extension": extension.name, "tool": tool, "input": arguments}
-    await ctx.ask(Need(permission=tool, patterns=("*",), always=("*",), metadata=metadata, writes=Writes()))
+    await ctx.ask(
+        Need(permission=tool, patterns=("*",), always=("*",), metadata=metadata, writes=Writes())
+    )
     listener = ToolCallListener(ctx, tool)
-    message = partial(CallTool, extension=extension.name, tool=tool, arguments=arguments, context=call_origin)
+    message = partial(
+        CallTool, extension=extension.name, tool=tool, arguments=arguments, context=call_origin
+    )
     try:
         answer = msgspec.convert(await send(extension, message, listener), ToolAnswer)
     except ExtensionRaised as error:
-        # The refusal itself, since a refusal may end the turn, and not the exception that the extension made of it.
+        # The refusal itself, since a refusal may end the turn,
+        # and not the exception that the extension made of it.
         if listener.refusal is not None:
             raise listener.refusal from error
         name = f"{error.name}: " if error.name else ""
-        raise ToolFailure(f"{tool} failed: {name}{error}", {"trace": error.trace[-4_000:]}) from error
+        raise ToolFailure(
+            f"{tool} failed: {name}{error}", {"trace": error.trace[-4_000:]}
+        ) from error
     except InvalidCall as error:
         raise ToolFailure(str(error)) from error
     except HookFailed as error:
-        raise ToolFailure(f"{tool} of {extension.name} failed: {str(error).rstrip('.')}.") from error
+        raise ToolFailure(
+            f"{tool} of {extension.name} failed: {str(error).rstrip('.')}."
+        ) from error
     except msgspec.ValidationError as error:
-        raise ToolFailure(f"{tool} of {extension.name} returned an invalid result: {error}.") from error
+        raise ToolFailure(
+            f"{tool} of {extension.name} returned an invalid result: {error}."
+        ) from error
     return _make_result(answer, extension, tool, ctx)
 
 
-def _make_result(answer: ToolAnswer, extension: Extension, tool: str, ctx: ToolContext) -> ToolResult:
-    texts, files = convert_blocks([_convert_attachment(each) for each in answer.attachments or ()], ctx)
+def _make_result(
+    answer: ToolAnswer, extension: Extension, tool: str, ctx: ToolContext
+) -> ToolResult:
+    texts, files = convert_blocks(
+        [_convert_attachment(each) for each in answer.attachments or ()], ctx
+    )
     output = "\n".join(filter(None, (answer.output, *texts))) or "(no output)"
     metadata = {"extension": extension.name, **(_limit_metadata(answer.metadata) or {})}
     return ToolResult(escape_controls(answer.title or tool), output, metadata, tuple(files))
@@ -94,9 +120,15 @@ def _convert_attachment(attachment: JSON) -> JSON:
     head, _, data = url.partition(",")
     # Other URLs are not fetched: we would make the request outside of the extension's sandbox.
     if not head.startswith("data:") or not head.endswith(";base64"):
-        return {"type": "text", "text": f"[attachment left out: {mime or 'it'} is not a data: URL in base64]"}
+        return {
+            "type": "text",
+            "text": f"[attachment left out: {mime or 'it'} is not a data: URL in base64]",
+        }
     name = str(attachment.get("filename") or "")
-    return {"type": "resource", "resource": {"blob": data, "mimeType": mime or head[5:-7], "uri": name}}
+    return {
+        "type": "resource",
+        "resource": {"blob": data, "mimeType": mime or head[5:-7], "uri": name},
+    }
 
 
 def _limit_metadata(metadata: JSON | None) -> JSON | None:

@@ -1,4 +1,6 @@
-"""The command line of an MCP server that the user adds: split into words and variables, with absolute paths."""
+"""The command line of an MCP server that the user adds: split into words and variables,
+with absolute paths.
+"""
 
 import re
 import shlex
@@ -18,7 +20,8 @@ _PROGRAM_NAMES = frozenset(
 
 
 def split_command_line(name: str, arguments: Sequence[str]) -> tuple[list[str], dict[str, str]]:
-    """Split the command line of a server into its words and the variables before it. Raises UsageProblem.
+    """Split the command line of a server into its words and the variables before it.
+    Raises UsageProblem.
 
     `name`: the server's; `arguments`: of `codeloop mcp add`, after the name.
     """
@@ -43,16 +46,28 @@ def split_command_line(name: str, arguments: Sequence[str]) -> tuple[list[str], 
     if not words:
         raise UsageProblem("There are variables, and no command behind them.")
     if len(words) == 1 and "://" in words[0]:
-        raise UsageProblem(f"{words[0]} is not an address of a server: that begins with https:// or http://.")
-    if len(words) == 1 and re.fullmatch(r"[\w-]+(\.[\w-]+)+(:\d+)?(/\S*)?", words[0]) and not Path(words[0]).exists():
-        raise UsageProblem(f"{words[0]} is not a program here. An address begins so: https://{words[0]}")
+        raise UsageProblem(
+            f"{words[0]} is not an address of a server: that begins with https:// or http://."
+        )
+    if (
+        len(words) == 1
+        and re.fullmatch(r"[\w-]+(\.[\w-]+)+(:\d+)?(/\S*)?", words[0])
+        and not Path(words[0]).exists()
+    ):
+        raise UsageProblem(
+            f"{words[0]} is not a program here. An address begins so: https://{words[0]}"
+        )
     return words, variables
 
 
 def _suggest_name(name: str, words: Sequence[str]) -> str:
     """Suggest a name for a server, from its address or its package."""
     if "://" in name:
-        labels = [each for each in (urlsplit(name).hostname or "").split(".") if each not in {"www", "mcp", "api"}]
+        labels = [
+            each
+            for each in (urlsplit(name).hostname or "").split(".")
+            if each not in {"www", "mcp", "api"}
+        ]
         return labels[0] if labels else "NAME"
     package = next((each for each in words if not each.startswith("-") and each != "run"), "")
     # `@modelcontextprotocol/server-memory@1.2` is suggested as `memory`.

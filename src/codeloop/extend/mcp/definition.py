@@ -1,6 +1,7 @@
 """Definitions of MCP servers: parses the entries of the configuration's `mcp` table.
 
-The table has the keys that OpenCode documents, and further ones of ours: `tools`, `protocol` and `sandbox`.
+The table has the keys that OpenCode documents, and further ones of ours: `tools`,
+`protocol` and `sandbox`.
 """
 
 import hashlib
@@ -24,18 +25,24 @@ _FOREIGN_KEYS = {
     "httpUrl": "`url`",
 }
 CONTAINER_PROGRAMS = frozenset(("docker", "podman", "nerdctl"))
-"""Programs that run a server in a container: they can't reach their service from a sandbox, so they get none."""
+"""Programs that run a server in a container: they can't reach their service from a sandbox,
+so they get none.
+"""
 ProtocolVersion = Literal["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"]
 TimeoutMs = Annotated[int, msgspec.Meta(ge=1, le=86_400_000)]
 
 
 class OAuthSettings(Wire):
-    """The OAuth settings of a remote server. Those that are left out are discovered and registered when signing in."""
+    """The OAuth settings of a remote server. Those that are left out are discovered and
+    registered when signing in.
+    """
 
     client_id: str = msgspec.field(default="", name="clientId")
     client_secret: str = ""
     issuer: str = ""
-    """The address of the provider that gets the client secret; "": only the server itself gets it."""
+    """The address of the provider that gets the client secret;
+    "": only the server itself gets it.
+    """
     scope: str = ""
     callback_port: int = 0
     redirect_uri: str = ""
@@ -44,9 +51,10 @@ class OAuthSettings(Wire):
 class LocalDefinition(Wire, tag_field="type", tag="local"):
     """A server that is a program: it is started, and speaks MCP over its stdin and stdout.
 
-    `timeout`: of each request, in ms. `tools`: wildcards of the tools to use; one with a leading `!` leaves tools out.
-    `protocol`: the MCP version to offer; None: the newest one that the server speaks. `sandbox`: False for none, or
-    further permissions in it.
+    `timeout`: of each request, in ms. `tools`: wildcards of the tools to use;
+    one with a leading `!` leaves tools out.
+    `protocol`: the MCP version to offer; None: the newest one that the server speaks. `sandbox`:
+    False for none, or further permissions in it.
     """
 
     command: Annotated[list[str], msgspec.Meta(min_length=1)]
@@ -60,7 +68,9 @@ class LocalDefinition(Wire, tag_field="type", tag="local"):
 
     @property
     def effective_sandbox(self) -> bool | ProgramSandboxConfig:
-        """Whether the program runs in a sandbox, or its settings. By default all but container programs do."""
+        """Whether the program runs in a sandbox, or its settings.
+        By default all but container programs do.
+        """
         if self.sandbox is None:
             return Path(self.command[0]).name not in CONTAINER_PROGRAMS
         return self.sandbox
@@ -79,10 +89,11 @@ class RemoteDefinition(Wire, tag_field="type", tag="remote"):
 
 
 class ServerDefinition(Struct, frozen=True):
-    """One entry of the table. `config` is None for an entry that can't be used, or that only switches a server off.
+    """One entry of the table. `config` is None for an entry that can't be used,
+    or that only switches a server off.
 
-    `problem`: why the entry can't be used, "" when it can. `scope`: the project whose configuration has the entry, ""
-    for the user's own.
+    `problem`: why the entry can't be used, "" when it can. `scope`: the project whose configuration
+    has the entry, "" for the user's own.
     """
 
     name: str
@@ -97,7 +108,9 @@ class ServerDefinition(Struct, frozen=True):
 
     @property
     def digest(self) -> str:
-        """The hash of everything that defines the server: its program or address, and its inputs."""
+        """The hash of everything that defines the server: its program or address,
+        and its inputs.
+        """
         match self.config:
             case LocalDefinition(command=command, cwd=cwd, environment=environment):
                 identity: JSON = {
@@ -107,30 +120,42 @@ class ServerDefinition(Struct, frozen=True):
                     **_describe_sandbox(self.config),
                 }
             case RemoteDefinition(url=url, headers=headers, oauth=oauth):
-                # Of the OAuth settings only the client decides which server this is; the others may change without a
-                # new consent.
-                identity = {"url": url, "headers": headers, "client": oauth.client_id if oauth else oauth}
+                # Of the OAuth settings only the client decides which server this is; the others may
+                # change without a new consent.
+                identity = {
+                    "url": url,
+                    "headers": headers,
+                    "client": oauth.client_id if oauth else oauth,
+                }
             case _:
                 identity = {}
         return hashlib.sha256(msgspec.json.encode(identity, order="sorted")).hexdigest()[:32]
 
     @property
     def listing_key(self) -> str:
-        """The key under which the server's tools are cached; they may differ from one protocol version to another."""
+        """The key under which the server's tools are cached;
+        they may differ from one protocol version to another.
+        """
         protocol = self.config.protocol if self.config is not None else None
         return self.digest if protocol is None else f"{self.digest}-{protocol}"
 
     @property
     def text(self) -> str:
-        """The entry as text, a value a line, to which the user agrees before a project's server is started.
+        """The entry as text, a value a line, to which the user agrees before a
+        project's server is started.
 
         Variables and headers are shown as hashes, so that a change is visible and a secret is not.
         """
         match self.config:
             case LocalDefinition(command=command, cwd=cwd, environment=environment):
-                lines = ["command:", *(f"  {word}" for word in command), *([f"cwd: {cwd}"] if cwd else [])]
+                lines = [
+                    "command:",
+                    *(f"  {word}" for word in command),
+                    *([f"cwd: {cwd}"] if cwd else []),
+                ]
                 lines += [
-                    f"sandbox: {msgspec.json.encode(each).decode()}" for each in _describe_sandbox(self.config).values()
+                    f"sandbox: {msgspec.json.encode(each).decode()}"
+                    for each in _describe_sandbox(self.config).values()
                 ]
                 return "\n".join([*lines, *_hash_values("environment", environment)]) + "\n"
             case RemoteDefinition(url=url, headers=headers):
@@ -146,15 +171,20 @@ def _describe_sandbox(config: LocalDefinition) -> JSON:
 
 def _hash_values(kind: str, values: Mapping[str, str]) -> list[str]:
     return [
-        f"{kind} {name}: sha256 {hashlib.sha256(value.encode()).hexdigest()[:12]}" for name, value in values.items()
+        f"{kind} {name}: sha256 {hashlib.sha256(value.encode()).hexdigest()[:12]}"
+        for name, value in values.items()
     ]
 
 
 def parse_definition(name: str, entry: object, scope: str = "") -> ServerDefinition:
-    """Parse one entry. An invalid entry raises nothing: the error becomes the definition's `problem`."""
+    """Parse one entry. An invalid entry raises nothing: the error becomes the
+    definition's `problem`.
+    """
     if isinstance(entry, dict) and entry.keys() <= {"enabled"}:
         is_off = entry == {"enabled": False}
-        return ServerDefinition(name, None, scope, "" if is_off else "it has neither a command nor a url")
+        return ServerDefinition(
+            name, None, scope, "" if is_off else "it has neither a command nor a url"
+        )
     if mistake := _find_mistake(cast("object", entry)):
         return ServerDefinition(name, None, scope, f"mcp.{name} is not a server: {mistake}")
     try:
@@ -165,30 +195,44 @@ def parse_definition(name: str, entry: object, scope: str = "") -> ServerDefinit
 
 
 def _find_mistake(entry: object) -> str:
-    """Describe the mistake in an entry that has the form of another program, and its correction; "": it has none."""
+    """Describe the mistake in an entry that has the form of another program, and its correction;
+    "": it has none.
+    """
     if not isinstance(entry, dict):
         return ""
     data = cast("JSON", entry)
     if isinstance(data.get("command"), str):
         return "its `command` is one text, and has to be a list of words"
     if foreign_key := next((key for key in _FOREIGN_KEYS if key in data), None):
-        return f"`{foreign_key}` is another program's key; here that is {_FOREIGN_KEYS[foreign_key]}"
-    return "" if data.get("type") in {"local", "remote"} else 'its `type` has to be "local" or "remote"'
+        return (
+            f"`{foreign_key}` is another program's key; here that is {_FOREIGN_KEYS[foreign_key]}"
+        )
+    return (
+        ""
+        if data.get("type") in {"local", "remote"}
+        else 'its `type` has to be "local" or "remote"'
+    )
 
 
 def parse_definitions(
     mcp: Mapping[str, object], scopes: Mapping[str, str], own_entries: Mapping[str, OwnEntry]
 ) -> dict[str, ServerDefinition]:
-    """Return the definitions of all entries by name. `scopes`: the project of each entry that a project brought.
+    """Return the definitions of all entries by name.
+    `scopes`: the project of each entry that a project brought.
 
-    `own_entries`: see LoadedConfig. A server at an address of a project does not get a secret of the user.
+    `own_entries`: see LoadedConfig. A server at an address of a project does not
+    get a secret of the user.
     """
-    definitions = {name: parse_definition(name, entry, scopes.get(name, "")) for name, entry in mcp.items()}
+    definitions = {
+        name: parse_definition(name, entry, scopes.get(name, "")) for name, entry in mcp.items()
+    }
     for name, definition in definitions.items():
         own_entry = own_entries.get(f"mcp.{name}")
         if own_entry is not None and isinstance(definition.config, RemoteDefinition):
             problem = _refuse_address(name, definition.config.url, own_entry)
-            definitions[name] = replace(definition, config=None, problem=problem) if problem else definition
+            definitions[name] = (
+                replace(definition, config=None, problem=problem) if problem else definition
+            )
     return definitions
 
 
@@ -200,4 +244,6 @@ def _refuse_address(name: str, url: str, own_entry: OwnEntry) -> str:
     own_url = own_entry.values.get("url")
     setting = f'{{"mcp": {{"{name}": {{"url": "{redact_url(url)}"}}}}}}'
     own_urls = [own_url] if isinstance(own_url, str) else []
-    return refuse_foreign_address(f"Your `{own_entry.secret}` in mcp.{name}", url, own_urls, setting)
+    return refuse_foreign_address(
+        f"Your `{own_entry.secret}` in mcp.{name}", url, own_urls, setting
+    )

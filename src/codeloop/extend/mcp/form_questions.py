@@ -1,4 +1,6 @@
-"""Turns a form that an MCP server sends (elicitation) into questions for the user, and the answers into its content."""
+"""Turns a form that an MCP server sends (elicitation) into questions for the user,
+and the answers into its content.
+"""
 
 import re
 from contextlib import suppress
@@ -14,7 +16,8 @@ _MAX_HEADER_CHARS = 30
 # Splits `cardPin`, `card_pin` and `PIN code` into words.
 _LABEL_WORD = r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+"
 _WORDS_AFTER_PIN = frozenset(("code", "number", "no", "nr"))
-# These names of fields say nothing; for them the form's message is searched for words such as "password".
+# These names of fields say nothing; for them the form's message is searched for
+# words such as "password".
 _GENERIC_NAMES = frozenset(("value", "answer", "input", "response", "text", "data", "result"))
 
 
@@ -23,23 +26,33 @@ class SecretAsked(CodeloopError):
 
 
 def make_questions(schema: JSON, heading: str, message: str = "") -> list[QuestionInfo]:
-    """Return a question for each field of a form; for a form without fields, a yes/no question. Raises SecretAsked.
+    """Return a question for each field of a form; for a form without fields, a yes/no question.
+    Raises SecretAsked.
 
-    `heading`: says which server asks, and comes first in each question. `message`: the server's own.
+    `heading`: says which server asks, and comes first in each question.
+    `message`: the server's own.
     """
     fields = _get_fields(schema)
     for name, field in fields.items():
         if _is_secret(name, field, message):
             raise SecretAsked(f"it asks for {escape_controls(name)!r}, a secret")
     if not fields:
-        agree = [QuestionOption(label="Yes", description=""), QuestionOption(label="No", description="")]
+        agree = [
+            QuestionOption(label="Yes", description=""),
+            QuestionOption(label="No", description=""),
+        ]
         return [QuestionInfo(question=heading, header="Agree", options=agree, custom=False)]
     required = schema.get("required", [])
-    return [_make_question(name, field, heading, is_required=name in required) for name, field in fields.items()]
+    return [
+        _make_question(name, field, heading, is_required=name in required)
+        for name, field in fields.items()
+    ]
 
 
 def _is_secret(name: str, field: JSON, message: str) -> bool:
-    """Return whether a field is for a secret; one with fixed choices is only if its format is `password`."""
+    """Return whether a field is for a secret; one with fixed choices is only if
+    its format is `password`.
+    """
     if field.get("format") == "password":
         return True
     if _list_choices(field) or field.get("type") == "array":
@@ -51,13 +64,19 @@ def _is_secret(name: str, field: JSON, message: str) -> bool:
     if field.get("type") in {"integer", "number"}:
         return False
     has_generic_name = name.lower() in _GENERIC_NAMES
-    return any(map(asks_for_secret, (name, title, description, message if has_generic_name else "")))
+    return any(
+        map(asks_for_secret, (name, title, description, message if has_generic_name else ""))
+    )
 
 
 def _names_pin(label: str) -> bool:
-    """Return whether a name or title is of a PIN: `card_pin` and `PIN code` are, `Pin to the top` is not."""
+    """Return whether a name or title is of a PIN: `card_pin` and `PIN code` are,
+    `Pin to the top` is not.
+    """
     words = [word.lower() for word in re.findall(_LABEL_WORD, label)]
-    return "pin" in words and (words[-1] == "pin" or words[words.index("pin") + 1] in _WORDS_AFTER_PIN)
+    return "pin" in words and (
+        words[-1] == "pin" or words[words.index("pin") + 1] in _WORDS_AFTER_PIN
+    )
 
 
 def _make_question(name: str, field: JSON, heading: str, *, is_required: bool) -> QuestionInfo:
@@ -99,7 +118,8 @@ def _map_values(field: JSON) -> dict[str, Any]:
     options: list[JSON] = items.get("oneOf") or items.get("anyOf") or []
     if options:
         return {
-            escape_controls(str(option.get("title", option.get("const")))): option.get("const") for option in options
+            escape_controls(str(option.get("title", option.get("const")))): option.get("const")
+            for option in options
         }
     values: list[Any] = items.get("enum", [])
     # Older servers name the values of `enum` in `enumNames`, newer ones in `oneOf`.
@@ -108,7 +128,9 @@ def _map_values(field: JSON) -> dict[str, Any]:
 
 
 def convert_answers(schema: JSON, answers: list[list[str]]) -> JSON | None:
-    """Convert the answers to the types of a form's fields; None if the user disagreed or left out a required field."""
+    """Convert the answers to the types of a form's fields;
+    None if the user disagreed or left out a required field.
+    """
     fields = _get_fields(schema)
     if not fields:
         return {} if answers[0][:1] == ["Yes"] else None
@@ -124,7 +146,9 @@ def convert_answers(schema: JSON, answers: list[list[str]]) -> JSON | None:
 
 
 def _convert_answer(field: JSON, choices: list[str]) -> Any:
-    """Convert an answer to its field's type. No answer gives the default, a text of another type None."""
+    """Convert an answer to its field's type. No answer gives the default,
+    a text of another type None.
+    """
     if not choices:
         return field.get("default")
     values = _map_values(field)

@@ -1,4 +1,6 @@
-"""One MCP server: its state, its listing, its consent, and requests, which start the server if needed."""
+"""One MCP server: its state, its listing, its consent, and requests,
+which start the server if needed.
+"""
 
 import asyncio
 import logging
@@ -45,8 +47,10 @@ ServerState = Literal[
     "failed",
     "disabled",
 ]
-"""`configured`: what it offers was never listed; `known`: it was, and the server is not running. `needs_auth`: the user
-has to sign in; `needs_client_registration`: and before that, to register codeloop at the server's provider."""
+"""`configured`: what it offers was never listed; `known`: it was, and the server is not running.
+`needs_auth`: the user has to sign in; `needs_client_registration`: and before that, to register
+codeloop at the server's provider.
+"""
 CHANGED_PERMISSION = "mcp_changed"
 """The permission for a server whose definition or tools differ from the approved ones."""
 # Versions are dates in ISO form, so they can be compared as text.
@@ -65,7 +69,9 @@ class ServerRecords(Struct, frozen=True):
 
 
 class ServerStatus(Struct, frozen=True):
-    """A server's state; `reason`: why the server can't be used, or that its tools have changed; "": neither."""
+    """A server's state; `reason`: why the server can't be used, or that its tools have changed;
+    "": neither.
+    """
 
     state: ServerState
     reason: str = ""
@@ -92,7 +98,9 @@ class McpServer:
             definition.name,
             dependencies.project.root,
             log,
-            ChangeCallbacks(on_lists=lambda: self._latest.note_change(), on_resource=lambda _uri: changed()),
+            ChangeCallbacks(
+                on_lists=lambda: self._latest.note_change(), on_resource=lambda _uri: changed()
+            ),
         )
         self._connection: ServerConnection | None = None
         self._opening: asyncio.Task[tuple[ServerConnection, Listing]] | None = None
@@ -112,12 +120,15 @@ class McpServer:
         if self.definition.problem:
             return ServerStatus("failed", self.definition.problem)
         if not self.definition.is_enabled or self.is_off:
-            return ServerStatus("disabled", "it was switched off" if self.is_off else "`enabled` is false")
+            return ServerStatus(
+                "disabled", "it was switched off" if self.is_off else "`enabled` is false"
+            )
         if self._opening is not None:
             return ServerStatus("starting")
         if self._connection is not None and self._connection.is_open:
             return ServerStatus(
-                "connected", "its tools have changed since they were agreed to" if self.pending_patch else ""
+                "connected",
+                "its tools have changed since they were agreed to" if self.pending_patch else "",
             )
         if self._failures.reason:
             return ServerStatus(self._failures.state, self._failures.reason)
@@ -126,7 +137,11 @@ class McpServer:
     @property
     def pending_patch(self) -> str:
         """The diff from the approved tools to the current ones; "" if there is nothing new."""
-        if self.listing is None or self._latest.listing is None or not has_new_text(self.listing, self._latest.listing):
+        if (
+            self.listing is None
+            or self._latest.listing is None
+            or not has_new_text(self.listing, self._latest.listing)
+        ):
             return ""
         return diff_listings(self.listing, self._latest.listing)
 
@@ -138,24 +153,30 @@ class McpServer:
     @property
     def is_running(self) -> bool:
         """Return whether it is connected, or about to be."""
-        return self._opening is not None or (self._connection is not None and self._connection.is_open)
+        return self._opening is not None or (
+            self._connection is not None and self._connection.is_open
+        )
 
     async def find_needs(self) -> tuple[Need, ...]:
-        """Return the permission for a start if the user has not agreed to the server's definition, or to its code."""
+        """Return the permission for a start if the user has not agreed to the server's definition,
+        or to its code.
+        """
         patch = "" if self.is_running else await self.consent.check()
         return (_make_need(self.name, patch),) if patch else ()
 
     async def connect(self, *, is_patient: bool = False) -> Listing:
         """Connect now and return its listing; the caller must have the consent of `find_needs`.
 
-        Earlier failures are ignored, unless `is_patient`: then a recently failed server is not started yet.
+        Earlier failures are ignored, unless `is_patient`: then a recently failed
+        server is not started yet.
         Raises ServerFailed.
         """
         # The user asked for this connection: it is tried at once.
         if not is_patient:
             self._failures = _Failures()
         if not self.is_running:
-            # Notes the state that is approved once the server has started; the caller has handled the differences.
+            # Notes the state that is approved once the server has started;
+            # the caller has handled the differences.
             await self.consent.check()
         await self._ensure_connected()
         return self._latest.listing or Listing()
@@ -172,11 +193,15 @@ class McpServer:
             await connection.close()
             self._changed()
 
-    async def request(self, make: "Callable[[Client, Any], Awaitable[Any]]", ctx: ToolContext | None) -> JSON:
-        """Make a request, connecting first where needed. `make` takes the client and a callback for its progress.
+    async def request(
+        self, make: "Callable[[Client, Any], Awaitable[Any]]", ctx: ToolContext | None
+    ) -> JSON:
+        """Make a request, connecting first where needed.
+        `make` takes the client and a callback for its progress.
 
-        Consent to changed tools is asked for first. `ctx`: the tool call that it is for; None: it is for none, so
-        nobody is asked, or shown its progress. Raises ServerFailed, Denied, Rejected.
+        Consent to changed tools is asked for first. `ctx`: the tool call that it is for; None: it
+        is for none, so nobody is asked, or shown its progress.
+        Raises ServerFailed, Denied, Rejected.
         """
         for is_last_try in (False, True):
             connection = await self._ensure_connected()
@@ -189,7 +214,8 @@ class McpServer:
                 is_lost = connection.transport == "http" and connection.status == _NOT_FOUND_STATUS
                 if not is_lost or is_last_try:
                     raise self._convert_error(connection, error) from error
-                # 404: the server has lost the session, such as by a restart, and did nothing: it is asked once more.
+                # 404: the server has lost the session, such as by a restart,
+                # and did nothing: it is asked once more.
                 await self.disconnect()
         raise AssertionError("the second time returns or raises")
 
@@ -204,15 +230,23 @@ class McpServer:
             self._adopt_listing(is_agreed=True)
 
     async def _send(
-        self, connection: ServerConnection, make: "Callable[[Client, Any], Awaitable[Any]]", ctx: ToolContext | None
+        self,
+        connection: ServerConnection,
+        make: "Callable[[Client, Any], Awaitable[Any]]",
+        ctx: ToolContext | None,
     ) -> JSON:
         def report(progress: float, total: float | None, message: str | None) -> None:
             share = f"{progress:g} of {total:g}" if total else f"{progress:g}"
             if ctx is not None:
-                ctx.report(title=message or share, metadata={"progress": progress, "total": total, "message": message})
+                ctx.report(
+                    title=message or share,
+                    metadata={"progress": progress, "total": total, "message": message},
+                )
 
         timeout = self.definition.config.timeout if self.definition.config is not None else None
-        return await connection.request(make, timeout / 1000 if timeout else MCP_CALL.seconds, report)
+        return await connection.request(
+            make, timeout / 1000 if timeout else MCP_CALL.seconds, report
+        )
 
     def _convert_error(self, connection: ServerConnection, error: BaseException) -> ServerFailed:
         """Convert a failed request to ServerFailed, and record whether the server is gone."""
@@ -296,7 +330,8 @@ class McpServer:
             case RegistrationNeeded():
                 self._record_failure(_Failures(reason, "needs_client_registration"))
             case _:
-                # The log of a responding server holds warnings of its libraries, which are not the cause.
+                # The log of a responding server holds warnings of its libraries,
+                # which are not the cause.
                 if isinstance(cause, ProgramEnded | TimeoutError) and self.log.last_line:
                     reason = f"{reason}; its last line: {self.log.last_line}"
                 self._record_failure(self._failures.with_failure(reason))
@@ -304,15 +339,22 @@ class McpServer:
     def _record_failure(self, failures: "_Failures") -> None:
         self._failures = failures
         if _LOG.hasHandlers():
-            _LOG.warning("MCP server %s: %s: %s", self.definition.name, failures.state, failures.reason)
-        last = LastFailure(state=failures.state, reason=failures.reason, at=time.time(), challenge=failures.challenge)
+            _LOG.warning(
+                "MCP server %s: %s: %s", self.definition.name, failures.state, failures.reason
+            )
+        last = LastFailure(
+            state=failures.state,
+            reason=failures.reason,
+            at=time.time(),
+            challenge=failures.challenge,
+        )
         self.records.failures.put(self.definition.digest, last)
         self._changed()
 
     def _adopt_listing(self, *, is_agreed: bool = False) -> None:
         """Store the server's latest listing, unless the user must agree first."""
-        # New texts reach the model only after the user has agreed: a server could otherwise slip instructions in
-        # later.
+        # New texts reach the model only after the user has agreed: a server could otherwise
+        # slip instructions in later.
         if not is_agreed and self.pending_patch:
             return
         latest = self._latest.listing
@@ -322,7 +364,9 @@ class McpServer:
             self._changed()
 
     async def watch(self, uri: str, ctx: ToolContext) -> None:
-        """Subscribe a session to changes of a resource that it has read, if the server offers that."""
+        """Subscribe a session to changes of a resource that it has read,
+        if the server offers that.
+        """
         self._requests.watch(uri, ctx)
         if self._connection is not None:
             # A server that refuses the subscription is still usable; its changes just go unnoticed.
@@ -330,7 +374,9 @@ class McpServer:
                 await self._connection.watch(uri)
 
     def _handle_changed_lists(self) -> None:
-        """Adopt the lists that the server has changed, or say that the user is asked to agree to them."""
+        """Adopt the lists that the server has changed,
+        or say that the user is asked to agree to them.
+        """
         self._adopt_listing()
         self._changed()
         if self.pending_patch and not self._latest.is_awaited:
@@ -355,7 +401,11 @@ async def downgrade_protocol(server: McpServer) -> bool:
     """
     config = server.definition.config
     is_configured = config is not None and config.protocol is not None
-    if server.listing is None or server.listing.protocol <= LAST_VERSION_WITH_REQUESTS or is_configured:
+    if (
+        server.listing is None
+        or server.listing.protocol <= LAST_VERSION_WITH_REQUESTS
+        or is_configured
+    ):
         return False
     server.listing = replace(server.listing, protocol=LAST_VERSION_WITH_REQUESTS)
     server.records.listings.put(server.definition.listing_key, server.listing)
@@ -364,7 +414,9 @@ async def downgrade_protocol(server: McpServer) -> bool:
 
 
 def describe_refusal(server: McpServer) -> str:
-    """Return the message for the model that a server can't be called now: the reason, and what to do about it."""
+    """Return the message for the model that a server can't be called now: the reason,
+    and what to do about it.
+    """
     status = server.status
     if status.state == "needs_auth":
         return (
@@ -375,11 +427,16 @@ def describe_refusal(server: McpServer) -> str:
 
 
 def _make_need(server: str, patch: str) -> Need:
-    return Need(permission=CHANGED_PERMISSION, patterns=(server,), metadata={"server": server, "diff": patch})
+    return Need(
+        permission=CHANGED_PERMISSION,
+        patterns=(server,),
+        metadata={"server": server, "diff": patch},
+    )
 
 
 class _Failures(Struct, frozen=True):
-    """A server's last failure, and until when it is not retried automatically (`until`: monotonic seconds).
+    """A server's last failure, and until when it is not retried automatically
+    (`until`: monotonic seconds).
 
     `count`: the failures in a row.
     """
@@ -395,7 +452,9 @@ class _Failures(Struct, frozen=True):
         """Return the failure that was stored by an earlier run; it does not delay the next try."""
         if last is None:
             return _Failures()
-        return _Failures(last.description, cast("ServerState", last.state), challenge=last.challenge)
+        return _Failures(
+            last.description, cast("ServerState", last.state), challenge=last.challenge
+        )
 
     def with_failure(self, reason: str) -> "_Failures":
         """Return the failures with one more, after which the wait is twice as long."""

@@ -1,4 +1,6 @@
-"""The MCP servers of a project, with their sandboxes and sign-ins. Imported when the first server is needed."""
+"""The MCP servers of a project, with their sandboxes and sign-ins.
+Imported when the first server is needed.
+"""
 
 import asyncio
 from contextlib import suppress
@@ -24,7 +26,9 @@ if TYPE_CHECKING:
 
 
 class McpServers:
-    """The servers of a project by name. `close` ends them, and every process that they have started."""
+    """The servers of a project by name. `close` ends them,
+    and every process that they have started.
+    """
 
     def __init__(self, table: McpTable) -> None:
         self.table = table
@@ -32,7 +36,9 @@ class McpServers:
         self.sign_ins = get_sign_ins(project.paths)
         self.program_sandboxes = ProgramSandboxes(workspace, project.warn, "MCP servers")
         self._sign_ins_by_server: dict[str, BackgroundSignIn] = {}
-        folders = ServerProject(workspace.directory, workspace.root, project.is_trusted, workspace.sandbox)
+        folders = ServerProject(
+            workspace.directory, workspace.root, project.is_trusted, workspace.sandbox
+        )
         self._dependencies = ServerDependencies(
             project=folders,
             environment=workspace.environment,
@@ -40,7 +46,9 @@ class McpServers:
             program_sandboxes=self.program_sandboxes,
             make_auth=self._make_auth,
         )
-        self.by_name = {name: self._make_server(definition) for name, definition in table.definitions.items()}
+        self.by_name = {
+            name: self._make_server(definition) for name, definition in table.definitions.items()
+        }
 
     @property
     def is_busy(self) -> bool:
@@ -50,7 +58,11 @@ class McpServers:
     @property
     def listings(self) -> dict[str, Listing]:
         """The known and approved listings by server name."""
-        return {name: server.listing for name, server in self.by_name.items() if server.listing is not None}
+        return {
+            name: server.listing
+            for name, server in self.by_name.items()
+            if server.listing is not None
+        }
 
     async def add(self, definition: ServerDefinition) -> McpServer:
         """Add a server, or replace the definition of one; it is not connected yet."""
@@ -73,10 +85,14 @@ class McpServers:
         return make_auth(definition, self.sign_ins)
 
     def begin_sign_in(self, server: McpServer) -> BackgroundSignIn:
-        """Return the running sign-in at a server, starting one if needed. At its end, it connects the server."""
+        """Return the running sign-in at a server, starting one if needed.
+        At its end, it connects the server.
+        """
         running = self._sign_ins_by_server.get(server.name)
         if running is None or running.is_over:
-            running = self._sign_ins_by_server[server.name] = BackgroundSignIn(partial(self._sign_in, server))
+            running = self._sign_ins_by_server[server.name] = BackgroundSignIn(
+                partial(self._sign_in, server)
+            )
         return running
 
     def get_sign_in(self, server: McpServer) -> BackgroundSignIn | None:
@@ -84,7 +100,9 @@ class McpServers:
         return self._sign_ins_by_server.get(server.name)
 
     async def sign_out(self, server: McpServer) -> str | None:
-        """Remove the sign-in at a server; return the outcome as text, None without a sign-in. Raises CodeloopError."""
+        """Remove the sign-in at a server; return the outcome as text, None without a sign-in.
+        Raises CodeloopError.
+        """
         running = self._sign_ins_by_server.pop(server.name, None)
         if running is not None:
             await running.close()
@@ -109,4 +127,6 @@ class McpServers:
         project = self.table.project
         records = ServerRecords(project.listings, Approvals(project.known_file), project.failures)
         log = ProgramLog(project.get_log_path(definition.name))
-        return McpServer(definition, self._dependencies, records, log, partial(project.tell, definition.name))
+        return McpServer(
+            definition, self._dependencies, records, log, partial(project.tell, definition.name)
+        )

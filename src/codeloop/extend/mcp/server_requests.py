@@ -1,4 +1,6 @@
-"""Answers the requests that an MCP server sends: forms, model answers, project roots, logs and changes."""
+"""Answers the requests that an MCP server sends: forms, model answers, project roots,
+logs and changes.
+"""
 
 import asyncio
 from collections.abc import Callable, Generator
@@ -37,16 +39,22 @@ _OPENED_LABEL, _DECLINED_LABEL = "I have opened it", "No"
 
 
 class ChangeCallbacks(Struct, frozen=True):
-    """Functions to call when a server reports that its lists, or the resource with a URI, have changed."""
+    """Functions to call when a server reports that its lists, or the resource with a URI,
+    have changed.
+    """
 
     on_lists: Callable[[], None]
     on_resource: Callable[[str], None]
 
 
 class ServerRequests:
-    """Answers one server's requests on behalf of the current call. Of several calls the latest one counts."""
+    """Answers one server's requests on behalf of the current call.
+    Of several calls the latest one counts.
+    """
 
-    def __init__(self, server: str, root: Path, log: ProgramLog, change_callbacks: ChangeCallbacks) -> None:
+    def __init__(
+        self, server: str, root: Path, log: ProgramLog, change_callbacks: ChangeCallbacks
+    ) -> None:
         self._server = server
         self._root = root
         self._log = log
@@ -72,7 +80,9 @@ class ServerRequests:
         self._callbacks.on_resource(uri)
 
     def notify(self, line: str) -> None:
-        """Add a note to the sessions that have called the server, unless a call runs: it sees the change itself."""
+        """Add a note to the sessions that have called the server,
+        unless a call runs: it sees the change itself.
+        """
         if not self._calls:
             for session_id, notices in self._callers.items():
                 notices.add(session_id, line)
@@ -110,18 +120,25 @@ class ServerRequests:
             self._callbacks.on_lists()
         elif method == "notifications/resources/updated":
             self._notify_readers(str(message.params.uri))
-        # The package calls this in its reading loop: others get their turn between two of many notifications.
+        # The package calls this in its reading loop: others get their turn between
+        # two of many notifications.
         await asyncio.sleep(0)
 
     async def _log_message(self, params: "LoggingMessageNotificationParams") -> None:
-        text = params.data if isinstance(params.data, str) else msgspec.json.encode(params.data).decode()
+        text = (
+            params.data
+            if isinstance(params.data, str)
+            else msgspec.json.encode(params.data).decode()
+        )
         self._log.add_line(f"[{params.level}] {text}")
 
     async def _list_roots(self, _context: "ClientRequestContext") -> "ListRootsResult":
         from mcp_types import ListRootsResult, Root
         from pydantic import FileUrl
 
-        return ListRootsResult(roots=[Root(uri=FileUrl(self._root.as_uri()), name=self._root.name or "project")])
+        return ListRootsResult(
+            roots=[Root(uri=FileUrl(self._root.as_uri()), name=self._root.name or "project")]
+        )
 
     async def _elicit(
         self, _context: "ClientRequestContext", params: "ElicitRequestParams"
@@ -137,8 +154,12 @@ class ServerRequests:
         heading = f"The MCP server {self._server} asks: {escape_controls(params.message)}"
         try:
             if isinstance(params, ElicitRequestURLParams):
-                answers = await ctx.session.ask_questions([_make_url_question(heading, params.url)], need)
-                return ElicitResult(action="accept" if answers[0][:1] == [_OPENED_LABEL] else "decline")
+                answers = await ctx.session.ask_questions(
+                    [_make_url_question(heading, params.url)], need
+                )
+                return ElicitResult(
+                    action="accept" if answers[0][:1] == [_OPENED_LABEL] else "decline"
+                )
             schema: JSON = params.requested_schema
             questions = make_questions(schema, heading, params.message)
             content = convert_answers(schema, await ctx.session.ask_questions(questions, need))
@@ -149,7 +170,11 @@ class ServerRequests:
             return self._refuse_form(ctx, "nobody is there to fill it in")
         except SecretAsked as error:
             return self._refuse_form(ctx, f"{error}, and those are never given by forms")
-        return ElicitResult(action="accept", content=content) if content is not None else ElicitResult(action="cancel")
+        return (
+            ElicitResult(action="accept", content=content)
+            if content is not None
+            else ElicitResult(action="cancel")
+        )
 
     def _refuse_form(self, ctx: ToolContext, why: str) -> "ElicitResult":
         """Refuse a form that no user has seen, without claiming that the user declined it."""
@@ -164,22 +189,34 @@ class ServerRequests:
     async def _sample(
         self, _context: "ClientRequestContext", params: "CreateMessageRequestParams"
     ) -> "CreateMessageResult | ErrorData":
-        """Have the session's model answer, in a separate session without tools, bound by the call's limits."""
+        """Have the session's model answer, in a separate session without tools,
+        bound by the call's limits.
+        """
         from mcp_types import INVALID_REQUEST, CreateMessageResult, ErrorData, TextContent
 
         ctx = self._calls[-1] if self._calls else None
         if ctx is None:
-            return ErrorData(code=INVALID_REQUEST, message="No call is under way that this could be for.")
+            return ErrorData(
+                code=INVALID_REQUEST, message="No call is under way that this could be for."
+            )
         prompt = _format_prompt(params)
-        need = Need(permission=SAMPLING_PERMISSION, patterns=(self._server,), metadata={"input": {"prompt": prompt}})
+        need = Need(
+            permission=SAMPLING_PERMISSION,
+            patterns=(self._server,),
+            metadata={"input": {"prompt": prompt}},
+        )
         try:
             await ctx.ask(need)
-            result = await ctx.spawn(Subtask(agent="sampling", description=f"Asked by {self._server}", prompt=prompt))
+            result = await ctx.spawn(
+                Subtask(agent="sampling", description=f"Asked by {self._server}", prompt=prompt)
+            )
         except (Denied, Rejected, ToolFailure) as error:
             return ErrorData(code=INVALID_REQUEST, message=f"It was not done. {error}")
         model: JSON = result.metadata.get("model") or {}
         content = TextContent(type="text", text=result.text)
-        return CreateMessageResult(role="assistant", content=content, model=model.get("modelID", "unknown"))
+        return CreateMessageResult(
+            role="assistant", content=content, model=model.get("modelID", "unknown")
+        )
 
 
 def _make_url_question(heading: str, url: str) -> QuestionInfo:
@@ -198,6 +235,9 @@ def _format_prompt(params: "CreateMessageRequestParams") -> str:
     """Format a sampling request's messages as one prompt."""
     lines = [f"<system>\n{params.system_prompt}\n</system>"] if params.system_prompt else []
     for message in params.messages:
-        texts = [str(getattr(block, "text", f"({block.type} left out)")) for block in message.content_as_list]
+        texts = [
+            str(getattr(block, "text", f"({block.type} left out)"))
+            for block in message.content_as_list
+        ]
         lines.append(f"<{message.role}>\n{chr(10).join(texts)}\n</{message.role}>")
     return "\n".join(lines)

@@ -1,12 +1,14 @@
-"""Reads a plugin folder of Claude Code: its hooks and MCP servers, as our configuration. Runs nothing."""
+"""Reads a plugin folder of Claude Code: its hooks and MCP servers, as our configuration.
+Runs nothing.
+"""
 
 from pathlib import Path
 from typing import Any
 
 from codeloop.config.files import read_text
+from codeloop.config.forms.server_entries import convert_entry
 from codeloop.config.hook_rows import HOOK_EVENTS, find_hooks_error, list_hook_fields
 from codeloop.config.sources import Layer
-from codeloop.extend.mcp.convert_entry import convert_entry
 from codeloop.extend.packages.manifest import CLAUDE_MANIFEST
 from codeloop.kit.jsonc import Document, is_list, is_object, parse_jsonc
 from codeloop.schema.errors import CodeloopError
@@ -16,13 +18,22 @@ from codeloop.schema.wire import JSON
 HOOKS_FILE = "hooks/hooks.json"
 SERVERS_FILE = ".mcp.json"
 _ROOT_REFERENCE = "${CLAUDE_PLUGIN_ROOT}"
-_UNSUPPORTED_PARTS = ("output-styles", "outputStyles", ".lsp.json", "lspServers", "monitors", "themes")
+_UNSUPPORTED_PARTS = (
+    "output-styles",
+    "outputStyles",
+    ".lsp.json",
+    "lspServers",
+    "monitors",
+    "themes",
+)
 # Keys of a manifest that name folders; each has the name of the only folder that is read.
 _PAGE_FOLDERS = ("agents", "commands", "skills")
 
 
 class ClaudePlugin:
-    """The hooks, MCP servers and warnings of a plugin's folder. Its pages are read like those of any home."""
+    """The hooks, MCP servers and warnings of a plugin's folder.
+    Its pages are read like those of any home.
+    """
 
     def __init__(self, folder: Path, names: frozenset[str]) -> None:
         self.files = [folder / HOOKS_FILE, folder / SERVERS_FILE]
@@ -32,7 +43,9 @@ class ClaudePlugin:
         self._unsupported: set[str] = set()
         self._problems: list[str] = []
         manifest = self._read(folder / CLAUDE_MANIFEST)
-        self._unsupported.update(name for name in _UNSUPPORTED_PARTS if name in names or name in manifest)
+        self._unsupported.update(
+            name for name in _UNSUPPORTED_PARTS if name in names or name in manifest
+        )
         self._unsupported.update(
             f"{key} in {path}"
             for key in _PAGE_FOLDERS
@@ -41,8 +54,11 @@ class ClaudePlugin:
         )
         for source in (HOOKS_FILE, *_as_list(manifest.get("hooks"))):
             self._add_hooks(source)
-        # Checked before they are merged, so that an error leaves out the hooks of this plugin alone.
-        layer = Layer("global", str(folder / HOOKS_FILE), folder, Document("", {"hooks": self.hooks}))
+        # Checked before they are merged, so that an error leaves out the hooks
+        # of this plugin alone.
+        layer = Layer(
+            "global", str(folder / HOOKS_FILE), folder, Document("", {"hooks": self.hooks})
+        )
         if problem := find_hooks_error(layer):
             self._problems.append(f"{problem} The hooks of this plugin are left out.")
             self.hooks.clear()
@@ -59,7 +75,10 @@ class ClaudePlugin:
     def warnings(self) -> list[str]:
         """A line for each unreadable file, and one for all unused parts."""
         names = ", ".join(sorted(self._unsupported))
-        return [*self._problems, *([f"{self._folder}: not used of this plugin: {names}."] if names else [])]
+        return [
+            *self._problems,
+            *([f"{self._folder}: not used of this plugin: {names}."] if names else []),
+        ]
 
     def _read(self, file: Path) -> JSON:
         self.files.append(file)
@@ -72,7 +91,9 @@ class ClaudePlugin:
         return value if is_object(value) else {}
 
     def _load(self, source: Any) -> JSON:
-        """Return the settings at a key of the manifest: an object itself, or the contents of the file that it names."""
+        """Return the settings at a key of the manifest: an object itself,
+        or the contents of the file that it names.
+        """
         return source if is_object(source) else self._read(self._folder / str(source))
 
     def _add_servers(self, source: Any) -> None:
@@ -83,7 +104,9 @@ class ClaudePlugin:
             entry_data: JSON = _replace_root(entry, self._folder) if is_object(entry) else {}
             server = convert_entry(name, self._folder / SERVERS_FILE, entry_data)
             if server.problem:
-                self._problems.append(f"{self._folder}: the MCP server {name} is left out: {server.problem}.")
+                self._problems.append(
+                    f"{self._folder}: the MCP server {name} is left out: {server.problem}."
+                )
             else:
                 self.servers[name] = server.entry
 
@@ -106,7 +129,9 @@ class ClaudePlugin:
                 self.hooks.setdefault(event, []).append({**matcher_fields, "hooks": supported_rows})
 
     def _convert_row(self, row: Any) -> JSON | None:
-        """Return a row with the supported fields; None if it is invalid, or hooks of its type are not supported."""
+        """Return a row with the supported fields; None if it is invalid,
+        or hooks of its type are not supported.
+        """
         if not is_object(row):
             self._unsupported.add("a hook that is not an object")
             return None
@@ -119,7 +144,10 @@ class ClaudePlugin:
             self._unsupported.add("a hook without its `command`")
             return None
         self._unsupported.update(f"`{key}` of hooks" for key in row.keys() - known_keys)
-        return {**{key: row[key] for key in row.keys() & known_keys}, "pluginRoot": str(self._folder)}
+        return {
+            **{key: row[key] for key in row.keys() & known_keys},
+            "pluginRoot": str(self._folder),
+        }
 
 
 def _as_list(value: Any) -> list[Any]:
@@ -135,4 +163,8 @@ def _replace_root(value: Any, folder: Path) -> Any:
         return value.replace(_ROOT_REFERENCE, str(folder))
     if is_list(value):
         return [_replace_root(each, folder) for each in value]
-    return {key: _replace_root(each, folder) for key, each in value.items()} if is_object(value) else value
+    return (
+        {key: _replace_root(each, folder) for key, each in value.items()}
+        if is_object(value)
+        else value
+    )

@@ -1,4 +1,6 @@
-"""Finds the packages that `plugin` in the configuration names: each is a home, and may add MCP servers and hooks."""
+"""Finds the packages that `plugin` in the configuration names: each is a home,
+and may add MCP servers and hooks.
+"""
 
 from collections.abc import Collection
 from pathlib import Path
@@ -10,7 +12,12 @@ from codeloop.config.paths import Paths, get_plugin_name
 from codeloop.config.sources import Layer
 from codeloop.extend.homes import Home
 from codeloop.extend.packages.claude_plugin import ClaudePlugin
-from codeloop.extend.packages.manifest import CLAUDE_MANIFEST, MANIFEST, is_claude_plugin, read_manifest
+from codeloop.extend.packages.manifest import (
+    CLAUDE_MANIFEST,
+    MANIFEST,
+    is_claude_plugin,
+    read_manifest,
+)
 from codeloop.extend.packages.plugin_entries import is_marked_policy, resolve_entry
 from codeloop.kit.jsonc import Document
 from codeloop.schema.errors import CodeloopError
@@ -68,15 +75,26 @@ def find_packages(loaded: LoadedConfig, root: Path, paths: Paths) -> FoundPackag
                 values = plugin.values
                 files += plugin.files
                 warnings += plugin.warnings
-            layers += _make_layers(values, manifest_file, path, loaded.config.mcp.keys(), is_project=is_project)
+            layers += _make_layers(
+                values, manifest_file, path, loaded.config.mcp.keys(), is_project=is_project
+            )
     return FoundPackages(tuple(homes), tuple(layers), tuple(files), tuple(warnings))
 
 
 def _make_layers(
-    values: JSON, manifest_file: Path, folder: Path, reserved_servers: Collection[str], *, is_project: bool
+    values: JSON,
+    manifest_file: Path,
+    folder: Path,
+    reserved_servers: Collection[str],
+    *,
+    is_project: bool,
 ) -> list[Layer]:
-    """Return the layer of a package's settings; empty: it has none. A server with a reserved name is left out."""
-    servers: JSON = {name: entry for name, entry in values.get("mcp", {}).items() if name not in reserved_servers}
+    """Return the layer of a package's settings; empty: it has none.
+    A server with a reserved name is left out.
+    """
+    servers: JSON = {
+        name: entry for name, entry in values.get("mcp", {}).items() if name not in reserved_servers
+    }
     layer_values = {name: value for name, value in {**values, "mcp": servers}.items() if value}
     if not layer_values:
         return []

@@ -10,7 +10,13 @@ from pathlib import Path
 import msgspec
 
 from codeloop.extend.installed_plugins import ENTRY_POINT_GROUP
-from codeloop.extend.packages.lock_file import LockFile, get_lock_path, hash_files, hash_stats, write_lock
+from codeloop.extend.packages.lock_file import (
+    LockFile,
+    get_lock_path,
+    hash_files,
+    hash_stats,
+    write_lock,
+)
 from codeloop.extend.packages.manifest import MANIFEST
 from codeloop.extend.packages.plugin_entries import PackageName
 from codeloop.kit.remove_tree import remove_tree
@@ -77,8 +83,12 @@ def uninstall(folder: Path) -> None:
     get_lock_path(folder).unlink(missing_ok=True)
 
 
-def _list_install_commands(package: PackageName, folder: Path, which: FindProgram) -> list[list[str]]:
-    """Return the commands that install a package in a folder, with the package manager that is there."""
+def _list_install_commands(
+    package: PackageName, folder: Path, which: FindProgram
+) -> list[list[str]]:
+    """Return the commands that install a package in a folder,
+    with the package manager that is there.
+    """
     if package.registry == "npm":
         spec = f"{package.name}@{_choose_version(package)}"
         if npm := which("npm"):
@@ -97,8 +107,8 @@ def _list_install_commands(package: PackageName, folder: Path, which: FindProgra
         return [[uv, "pip", *target, "--python", sys.executable]]
     if find_spec("pip") is not None:
         return [[sys.executable, "-m", "pip", "--disable-pip-version-check", *target]]
-    # A Python without pip (as uv makes them) still has venv, whose pip installs the package and is removed
-    # afterwards.
+    # A Python without pip (as uv makes them) still has venv,
+    # whose pip installs the package and is removed afterwards.
     venv = folder / _VENV_FOLDER
     return [[sys.executable, "-m", "venv", str(venv)], [str(venv / "bin" / "pip"), *target]]
 
@@ -111,35 +121,57 @@ def _find_npm_entry(package: PackageName, folder: Path) -> tuple[str, str]:
     """Return the version and the entry of a package: its folder."""
     entry = f"node_modules/{package.name}"
     try:
-        package_json = msgspec.json.decode((folder / entry / "package.json").read_bytes(), type=JSON)
+        package_json = msgspec.json.decode(
+            (folder / entry / "package.json").read_bytes(), type=JSON
+        )
     except (OSError, *DECODE_ERRORS) as error:
-        raise CodeloopError(f"{package.name} can't be used: it has no package.json that can be read.") from error
+        raise CodeloopError(
+            f"{package.name} can't be used: it has no package.json that can be read."
+        ) from error
     return str(package_json.get("version", "")), entry
 
 
 def _prepare_pypi_entry(package: PackageName, folder: Path) -> tuple[str, str]:
     """Remove pip's venv, and return the version and the entry of a package.
 
-    The entry is the package's folder if that has a manifest, or else `plugin.py`, which is written to import it.
+    The entry is the package's folder if that has a manifest, or else `plugin.py`,
+    which is written to import it.
     """
     # Removed before the hashes are taken: it is not part of the package.
     remove_tree(folder / _VENV_FOLDER)
     distribution = next(
-        (each for each in distributions(path=[str(folder / _SITE_FOLDER)]) if _has_name(each, package.name)), None
+        (
+            each
+            for each in distributions(path=[str(folder / _SITE_FOLDER)])
+            if _has_name(each, package.name)
+        ),
+        None,
     )
     if distribution is None:
-        raise CodeloopError(f"{package.name} can't be used: it was installed, but its description was not found.")
-    points = [each.value.partition(":")[0] for each in distribution.entry_points if each.group == ENTRY_POINT_GROUP]
+        raise CodeloopError(
+            f"{package.name} can't be used: it was installed, but its description was not found."
+        )
+    points = [
+        each.value.partition(":")[0]
+        for each in distribution.entry_points
+        if each.group == ENTRY_POINT_GROUP
+    ]
     module = points[0] if points else package.name.replace("-", "_")
     path = Path(_SITE_FOLDER, *module.split("."))
     if (folder / path / MANIFEST).is_file():
         return distribution.version, path.as_posix()
-    if not points and not (folder / path).is_dir() and not (folder / path).with_suffix(".py").is_file():
+    if (
+        not points
+        and not (folder / path).is_dir()
+        and not (folder / path).with_suffix(".py").is_file()
+    ):
         raise CodeloopError(
             f"{package.name} is not a plugin: it has no entry point in the group {ENTRY_POINT_GROUP}, "
             f"and no module named {module}."
         )
-    (folder / "plugin.py").write_text(_SHIM_SOURCE.format(module=module, site=_SITE_FOLDER), encoding="utf-8")
+    (folder / "plugin.py").write_text(
+        _SHIM_SOURCE.format(module=module, site=_SITE_FOLDER), encoding="utf-8"
+    )
     return distribution.version, "plugin.py"
 
 

@@ -22,7 +22,8 @@ _SKIPPED_FOLDERS = frozenset(("__pycache__", ".cache"))
 
 
 class LockFile(Struct, frozen=True):
-    """An installed package. `entry`: the loaded path below its folder. `looked`: a hash of its files' stats.
+    """An installed package. `entry`: the loaded path below its folder.
+    `looked`: a hash of its files' stats.
 
     `wanted`: the requested version, such as `^1` or `latest`.
     """
@@ -52,13 +53,16 @@ def read_lock(folder: Path) -> LockFile | None:
 def write_lock(folder: Path, lock: LockFile) -> None:
     """Write the lock file of a folder."""
     create_private_folder(folder.parent)
-    write_atomically(get_lock_path(folder), msgspec.json.format(msgspec.json.encode(lock), indent=1))
+    write_atomically(
+        get_lock_path(folder), msgspec.json.format(msgspec.json.encode(lock), indent=1)
+    )
 
 
 def find_changed_file(folder: Path, lock: LockFile) -> str | None:
     """Return a file that differs from the lock file, or None.
 
-    Files with unchanged stats are not read again: if all were read and none differs, the lock file gets their stats.
+    Files with unchanged stats are not read again: if all were read and none differs,
+    the lock file gets their stats.
     """
     stats_hash = hash_stats(folder)
     if stats_hash == lock.looked:
@@ -67,23 +71,33 @@ def find_changed_file(folder: Path, lock: LockFile) -> str | None:
     for path in sorted(current_files.keys() | lock.files.keys()):
         if current_files.get(path) != lock.files.get(path):
             return path
-    # The times have changed but no content, such as after a copy: with the new stats the files need not be read next
-    # time.
+    # The times have changed but no content, such as after a copy: with the new stats the files
+    # need not be read next time.
     write_lock(folder, msgspec.structs.replace(lock, looked=stats_hash))
     return None
 
 
 def hash_files(folder: Path) -> dict[str, str]:
-    """Return the SHA-256 of each file by its path below the folder; for a link, the hash of its target's path."""
+    """Return the SHA-256 of each file by its path below the folder;
+    for a link, the hash of its target's path.
+    """
     return {path.relative_to(folder).as_posix(): _hash_file(path) for path in _walk_files(folder)}
 
 
 def hash_stats(folder: Path) -> str:
-    """Return a hash of the sizes and times of all files, with the inode's change time, which no program can set."""
+    """Return a hash of the sizes and times of all files, with the inode's change time,
+    which no program can set.
+    """
     digest = sha256()
     for path in _walk_files(folder):
         state = path.lstat()
-        stats = (str(path.relative_to(folder)), state.st_size, state.st_mtime_ns, state.st_ctime_ns, state.st_ino)
+        stats = (
+            str(path.relative_to(folder)),
+            state.st_size,
+            state.st_mtime_ns,
+            state.st_ctime_ns,
+            state.st_ino,
+        )
         digest.update(repr(stats).encode("utf-8", "surrogateescape"))
     return digest.hexdigest()[:32]
 
@@ -98,5 +112,9 @@ def _walk_files(folder: Path) -> Iterator[Path]:
     for top, folders, names in os.walk(folder):
         # Links to folders count as files, and are not followed.
         linked = [name for name in folders if Path(top, name).is_symlink()]
-        folders[:] = sorted(name for name in folders if name not in _SKIPPED_FOLDERS and name not in linked)
-        yield from (Path(top, name) for name in sorted((*names, *linked)) if not name.endswith(".pyc"))
+        folders[:] = sorted(
+            name for name in folders if name not in _SKIPPED_FOLDERS and name not in linked
+        )
+        yield from (
+            Path(top, name) for name in sorted((*names, *linked)) if not name.endswith(".pyc")
+        )

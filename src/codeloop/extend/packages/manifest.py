@@ -1,4 +1,6 @@
-"""Reads a package's manifest, `plugin.json`, with its name and MCP servers; the rest is found in its folders."""
+"""Reads a package's manifest, `plugin.json`, with its name and MCP servers;
+the rest is found in its folders.
+"""
 
 from pathlib import Path
 
@@ -16,7 +18,9 @@ CLAUDE_MANIFEST = ".claude-plugin/plugin.json"
 
 
 class Manifest(Struct, frozen=True):
-    """A package. `mcp`: servers, as in a configuration file. `policy`: its plugins' hooks are required."""
+    """A package. `mcp`: servers, as in a configuration file.
+    `policy`: its plugins' hooks are required.
+    """
 
     name: str
     version: str = ""
@@ -39,7 +43,8 @@ def is_claude_plugin(folder: Path) -> bool:
 
 
 def read_manifest(folder: Path) -> Manifest | None:
-    """Return the manifest of a folder, or None. Raises CodeloopError with the line if it is invalid.
+    """Return the manifest of a folder, or None.
+    Raises CodeloopError with the line if it is invalid.
 
     Without a manifest of ours, that of a Claude Code plugin is read, except its servers.
     """

@@ -1,4 +1,6 @@
-"""Entries of `plugin` in the configuration: paths, and names of packages, resolved to what is loaded."""
+"""Entries of `plugin` in the configuration: paths, and names of packages,
+resolved to what is loaded.
+"""
 
 import re
 from pathlib import Path
@@ -12,7 +14,9 @@ _PACKAGE_NAME = r"(?:(npm|pypi):)?((?:@\w[\w.-]*/)?\w[\w.-]*)(?:@([\w.^~*+!-]+))
 
 
 class PackageName(NamedTuple):
-    """A package as a configuration names it: `NAME`, `NAME@1.2` or `npm:NAME` (npm), `pypi:NAME` (PyPI)."""
+    """A package as a configuration names it: `NAME`, `NAME@1.2` or `npm:NAME` (npm),
+    `pypi:NAME` (PyPI).
+    """
 
     registry: Registry
     name: str
@@ -33,12 +37,21 @@ def parse_package_name(entry: str) -> PackageName | None:
 
 
 def is_marked_policy(entry: Any) -> bool:
-    """Return whether an entry of `plugin` is marked as a policy: `["./guard.py", {"policy": true}]`."""
-    return is_list(entry) and len(entry) == 2 and is_object(entry[1]) and entry[1].get("policy") is True
+    """Return whether an entry of `plugin` is marked as a policy: `["./guard.py",
+    {"policy": true}]`.
+    """
+    return (
+        is_list(entry)
+        and len(entry) == 2
+        and is_object(entry[1])
+        and entry[1].get("policy") is True
+    )
 
 
 def find_entry_path(name: str, base: Path, paths: Paths) -> Path | None:
-    """Return the path that an entry of `plugin` names, whether it exists or not; None if the entry is invalid."""
+    """Return the path that an entry of `plugin` names, whether it exists or not;
+    None if the entry is invalid.
+    """
     path = get_plugin_path(name, base, paths)
     if path is not None:
         return path
@@ -52,7 +65,9 @@ def get_package_folder(paths: Paths, package: PackageName) -> Path:
 
 
 def resolve_entry(name: str, base: Path, paths: Paths) -> tuple[Path | None, str]:
-    """Return the existing path of an entry of `plugin`, or None and the reason. `base`: the base of relative paths."""
+    """Return the existing path of an entry of `plugin`, or None and the reason.
+    `base`: the base of relative paths.
+    """
     path = get_plugin_path(name, base, paths)
     if path is None:
         return find_installed_package(paths, name)
@@ -60,7 +75,9 @@ def resolve_entry(name: str, base: Path, paths: Paths) -> tuple[Path | None, str
 
 
 def find_installed_package(paths: Paths, entry: str) -> tuple[Path | None, str]:
-    """Return the path to load for a package's entry, or None and the reason: it is not installed, or has changed."""
+    """Return the path to load for a package's entry, or None and the reason: it is not installed,
+    or has changed.
+    """
     package = parse_package_name(entry)
     if package is None:
         return None, f"{entry!a} is neither a path nor a valid package name."
@@ -68,11 +85,17 @@ def find_installed_package(paths: Paths, entry: str) -> tuple[Path | None, str]:
     lock = read_lock(folder)
     if lock is None:
         return None, f"{entry} is not installed. `codeloop plugin add {entry}` installs it."
-    # A range such as `^1` is not resolved here: it counts as satisfied by the version that it was resolved to when
-    # installed.
+    # A range such as `^1` is not resolved here: it counts as satisfied by the version that it was
+    # resolved to when installed.
     if package.version not in {"", lock.version, lock.wanted}:
-        return None, f"{entry} is wanted, {lock.version} is installed. `codeloop plugin add {entry}` changes that."
+        return (
+            None,
+            f"{entry} is wanted, {lock.version} is installed. `codeloop plugin add {entry}` changes that.",
+        )
     if (changed_file := find_changed_file(folder, lock)) is not None:
         reason = f"{folder / changed_file} has changed since {package.name} was installed, so it is left out."
-        return None, f"{reason} `codeloop plugin add {package.entry}@{lock.version}` installs it anew."
+        return (
+            None,
+            f"{reason} `codeloop plugin add {package.entry}@{lock.version}` installs it anew.",
+        )
     return folder / lock.entry, ""

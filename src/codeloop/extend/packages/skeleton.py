@@ -1,4 +1,6 @@
-"""The skeleton of `codeloop plugin new`: a package with a tool, a hook, a command, a skill, and passing tests."""
+"""The skeleton of `codeloop plugin new`: a package with a tool, a hook, a command, a skill,
+and passing tests.
+"""
 
 import re
 from pathlib import Path
@@ -99,7 +101,9 @@ def test_secrets_stay_out_of_commits() -> None:
 def write_skeleton(folder: Path, name: str) -> list[Path]:
     """Write a package that works into a new folder, and return its files. Raises UsageProblem."""
     if not re.fullmatch(_PACKAGE_NAME, name):
-        raise UsageProblem(f"{name!a} is not a valid package name: use lower-case letters, digits and hyphens.")
+        raise UsageProblem(
+            f"{name!a} is not a valid package name: use lower-case letters, digits and hyphens."
+        )
     if folder.exists():
         raise UsageProblem(f"{folder} exists already. Choose another name.")
     paths: list[Path] = []

@@ -1,14 +1,19 @@
 """Converts Claude Code's agents and commands to configuration values, with its tool names.
 
-An agent there may use the tools that it lists, or all; its model is one of its provider's by a short name, which
-`extend/agents.py` resolves. Other keys of a page are ignored.
+An agent there may use the tools that it lists, or all; its model is one of its provider's by a
+short name, which `extend/agents.py` resolves. Other keys of a page are ignored.
 """
 
 from typing import Any
 
 from msgspec import Struct
 
-from codeloop.config.forms.claude_rules import convert_pattern, list_permissions, list_tool_names, split_rule
+from codeloop.config.forms.claude_rules import (
+    convert_pattern,
+    list_permissions,
+    list_tool_names,
+    split_rule,
+)
 from codeloop.extend.homes import is_valid_name
 from codeloop.kit.jsonc import is_list
 from codeloop.kit.text.frontmatter import FrontmatterError, split_frontmatter
@@ -27,7 +32,9 @@ class ClaudePage(Struct, frozen=True):
 
 
 def read_agent(stem: str, text: str) -> ClaudePage:
-    """Read an agent; `stem` is the name of its file. Raises FrontmatterError: there is no head with its fields."""
+    """Read an agent; `stem` is the name of its file.
+    Raises FrontmatterError: there is no head with its fields.
+    """
     page = split_frontmatter(text)
     head = page.head
     if not head:
@@ -54,7 +61,9 @@ def read_agent(stem: str, text: str) -> ClaudePage:
 
 
 def read_command(name: str, text: str) -> ClaudePage:
-    """Read a command; `name` is its path below the folder of commands. Raises FrontmatterError: it has no text."""
+    """Read a command; `name` is its path below the folder of commands.
+    Raises FrontmatterError: it has no text.
+    """
     page = split_frontmatter(text)
     head, body = page.head, page.body.strip()
     if not body:
@@ -65,7 +74,8 @@ def read_command(name: str, text: str) -> ClaudePage:
     values: JSON = {
         "template": body,
         "description": one_line(
-            f"{_to_text(head.get('description')) or first} {hint_text}".strip(), _MAX_DESCRIPTION_CHARS
+            f"{_to_text(head.get('description')) or first} {hint_text}".strip(),
+            _MAX_DESCRIPTION_CHARS,
         ),
     }
     for key in ("model", "agent"):
@@ -77,7 +87,11 @@ def read_command(name: str, text: str) -> ClaudePage:
 
 def _to_text(value: Any) -> str:
     """Return a value of a head as text; "" for one that is neither text nor a number."""
-    return str(value).strip() if isinstance(value, str | int | float) and not isinstance(value, bool) else ""
+    return (
+        str(value).strip()
+        if isinstance(value, str | int | float) and not isinstance(value, bool)
+        else ""
+    )
 
 
 def _merge_tools(tools: Any, denied_tools: Any) -> JSON:
@@ -91,9 +105,11 @@ def _merge_tools(tools: Any, denied_tools: Any) -> JSON:
             permissions = list_permissions(name)
             only |= dict.fromkeys(permissions)
             if pattern and permissions:
-                # `Bash(git:*)` allows only what it names, so everything else of that tool is denied first; a plain
-                # `Bash` beside it allows all.
-                tool_rules = rules.setdefault(permissions[0], {} if name in names else {"*": "deny"})
+                # `Bash(git:*)` allows only what it names, so everything else of that tool is denied
+                # first; a plain `Bash` beside it allows all.
+                tool_rules = rules.setdefault(
+                    permissions[0], {} if name in names else {"*": "deny"}
+                )
                 tool_rules[convert_pattern(pattern)] = "allow"
         values["only"] = list(only)
     # An empty list means no tools; a missing key means all tools.

@@ -1,4 +1,6 @@
-"""Notes of a project's memory: `.codeloop/memory/*.md`, each with the files and the commit that it is about."""
+"""Notes of a project's memory: `.codeloop/memory/*.md`,
+each with the files and the commit that it is about.
+"""
 
 import hashlib
 import re
@@ -10,7 +12,11 @@ from msgspec import Struct
 from codeloop.kit.jsonc import is_list
 from codeloop.kit.small_files import read_start
 from codeloop.kit.text.frontmatter import FrontmatterError, split_frontmatter
-from codeloop.schema.bounds.session import MEMORY_NOTE_BYTES, MEMORY_NOTES, MEMORY_NOTES_OFFERED_BYTES
+from codeloop.schema.bounds.session import (
+    MEMORY_NOTE_BYTES,
+    MEMORY_NOTES,
+    MEMORY_NOTES_OFFERED_BYTES,
+)
 
 NOTES_FOLDER = ".codeloop/memory"
 NOTES_START = (
@@ -27,9 +33,11 @@ _WORD = r"[\w./@-]+"
 
 
 class Note(Struct, frozen=True):
-    """A note. `about`: its files, relative to the top of the work tree; `commit`: the commit that it describes them at.
+    """A note. `about`: its files, relative to the top of the work tree;
+    `commit`: the commit that it describes them at.
 
-    `keywords`: words of a prompt that it matters to. `problem`: why its head can't be read; "": it can.
+    `keywords`: words of a prompt that it matters to. `problem`: why its head can't be read;
+    "": it can.
     """
 
     name: str
@@ -60,7 +68,8 @@ def read_notes(root: Path) -> list[Note]:
         return []
     notes: list[Note] = []
     for file in sorted(folder.glob("*.md"))[: MEMORY_NOTES.value]:
-        # A link could lead to a file outside the project, whose text would then be sent to a service.
+        # A link could lead to a file outside the project,
+        # whose text would then be sent to a service.
         if file.is_symlink() or not file.is_file():
             continue
         try:
@@ -93,7 +102,9 @@ def _split_list(value: object) -> tuple[str, ...]:
 
 
 def find_relevant(notes: Iterable[Note], prompt: str) -> list[Note]:
-    """Return the notes that a prompt is about: it names one of their files, a keyword, or every word of their name."""
+    """Return the notes that a prompt is about: it names one of their files, a keyword,
+    or every word of their name.
+    """
     text = prompt.casefold()
     words = {word.strip("./@-") for word in re.findall(_WORD, text)}
     # A prompt may name a file by its path or by its last part alone.
@@ -113,10 +124,12 @@ def find_relevant(notes: Iterable[Note], prompt: str) -> list[Note]:
 def format_notes(
     notes: Sequence[Note], stale: dict[str, str], used: int, *, is_trusted: bool = True
 ) -> OfferedNotes | None:
-    """Format notes for the model, within the limit less the `used` bytes of earlier notes. None: there is no room.
+    """Format notes for the model, within the limit less the `used` bytes of earlier notes.
+    None: there is no room.
 
-    `stale`: by name, what has changed since. A note that is too long is named with its file, to be read. So is every
-    note of a project that is not trusted: its text may be anybody's, and would stand in the user's own message.
+    `stale`: by name, what has changed since. A note that is too long is named with its file, to be
+    read. So is every note of a project that is not trusted: its text may be anybody's, and would
+    stand in the user's own message.
     """
     start = NOTES_START if is_trusted else UNTRUSTED_NOTES_START
     bytes_left = MEMORY_NOTES_OFFERED_BYTES.value - used - len((start + NOTES_END).encode())
@@ -124,7 +137,11 @@ def format_notes(
     marks: dict[str, str] = {}
     # Current notes come first, so that the stale ones are left out when there is no room.
     for note in sorted(notes, key=lambda each: each.name in stale):
-        forms = _format_note(note, stale.get(note.name, "")) if is_trusted else (f"{_name_file(note)}\n",)
+        forms = (
+            _format_note(note, stale.get(note.name, ""))
+            if is_trusted
+            else (f"{_name_file(note)}\n",)
+        )
         text = next((form for form in forms if len(form.encode()) <= bytes_left), None)
         if text is not None:
             texts.append(text)
@@ -144,5 +161,9 @@ def _format_note(note: Note, stale: str) -> tuple[str, str]:
 
 def _name_file(note: Note) -> str:
     # A name may have any characters but a slash.
-    name = note.name if re.fullmatch(r"[\w. -]{1,100}", note.name) and "\n" not in note.name else ascii(note.name)[:100]
+    name = (
+        note.name
+        if re.fullmatch(r"[\w. -]{1,100}", note.name) and "\n" not in note.name
+        else ascii(note.name)[:100]
+    )
     return f"{NOTES_FOLDER}/{name}.md"

@@ -4,7 +4,9 @@ import json
 
 
 def make_agent_page(description: str, mode: str) -> str:
-    """Return the text of a new agent's page: the required keys, and the optional ones as comments."""
+    """Return the text of a new agent's page: the required keys,
+    and the optional ones as comments.
+    """
     return f"""\
 ---
 description: {json.dumps(description, ensure_ascii=False)}

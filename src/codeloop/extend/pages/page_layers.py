@@ -31,16 +31,23 @@ _CLAUDE_SECTION_FOLDERS = (("agent", ("agents",)), ("command", ("commands",)))
 # A warning names this many files, and counts the rest.
 _MAX_NAMED_FILES = 3
 # Pages written for other programs have these keys too; they are ignored without a warning.
-_IGNORED_KEYS = {"agent": frozenset(("name",)), "command": frozenset(("name", "argument-hint", "allowed-tools"))}
+_IGNORED_KEYS = {
+    "agent": frozenset(("name",)),
+    "command": frozenset(("name", "argument-hint", "allowed-tools")),
+}
 
 
 class PageLayer(Layer, frozen=True):
-    """The layer of a page. `document`: its values under `agent.<name>` or `command.<name>`; `text`: the page itself."""
+    """The layer of a page. `document`: its values under `agent.<name>` or `command.<name>`;
+    `text`: the page itself.
+    """
 
     text: str = ""
 
     def find_position(self, keys: KeyPath, *, of_key: bool = False) -> Position:
-        """Return the line of a key in the head, or the nearest found; for the prompt, the body's line."""
+        """Return the line of a key in the head, or the nearest found;
+        for the prompt, the body's line.
+        """
         del of_key
         index = 0
         for key in keys[2:]:
@@ -48,9 +55,9 @@ class PageLayer(Layer, frozen=True):
                 # The prompt begins behind the line that ends the head.
                 index = max(self.text.find("\n---", 3) + 1, 0)
                 break
-            match = re.compile(rf"""^[ \t]*["']?{re.escape(str(key))}["']?[ \t]*:""", re.MULTILINE).search(
-                self.text, index
-            )
+            match = re.compile(
+                rf"""^[ \t]*["']?{re.escape(str(key))}["']?[ \t]*:""", re.MULTILINE
+            ).search(self.text, index)
             if match is None:
                 break
             index = match.start()
@@ -58,10 +65,11 @@ class PageLayer(Layer, frozen=True):
 
 
 def find_pages(project_root: ProjectRoot, homes: Iterable[Home], *, trusted: bool) -> ExtraLayers:
-    """Read the agents and commands of all homes. Unless `trusted`, the project's pages are listed as ignored, not read.
+    """Read the agents and commands of all homes. Unless `trusted`,
+    the project's pages are listed as ignored, not read.
 
-    A page that can't be used becomes a warning with its file and line, those of Claude Code one for all; nothing is
-    raised.
+    A page that can't be used becomes a warning with its file and line,
+    those of Claude Code one for all; nothing is raised.
     """
     layers: list[Layer] = []
     ignored: list[str] = []
@@ -76,25 +84,37 @@ def find_pages(project_root: ProjectRoot, homes: Iterable[Home], *, trusted: boo
                     ignored.append(str(file.relative_to(project_root.root)))
                     continue
                 if len(layers) >= EXTEND_FILES.value:
-                    warnings.append(f"{file}: more than {EXTEND_FILES.value} agents and commands, not read.")
+                    warnings.append(
+                        f"{file}: more than {EXTEND_FILES.value} agents and commands, not read."
+                    )
                     return ExtraLayers(tuple(layers), tuple(ignored), tuple(warnings))
                 if home.is_claude:
-                    layers += _read_claude_page(section, name, file, unusable, is_project=home.is_project)
+                    layers += _read_claude_page(
+                        section, name, file, unusable, is_project=home.is_project
+                    )
                     continue
                 try:
                     layers.append(_read_page(section, name, file, is_project=home.is_project))
                 except CodeloopError as error:
                     warnings.append(f"{error} Left out.")
     if unusable:
-        others = f" and {len(unusable) - _MAX_NAMED_FILES} more" if len(unusable) > _MAX_NAMED_FILES else ""
+        others = (
+            f" and {len(unusable) - _MAX_NAMED_FILES} more"
+            if len(unusable) > _MAX_NAMED_FILES
+            else ""
+        )
         warnings.append(
             f"Agents and commands of Claude Code that are left out: {'; '.join(unusable[:_MAX_NAMED_FILES])}{others}."
         )
     return ExtraLayers(tuple(layers), tuple(map(_format_path, ignored)), tuple(warnings))
 
 
-def _read_claude_page(section: str, name: str, file: Path, unusable: list[str], *, is_project: bool) -> list[PageLayer]:
-    """Read a page in Claude Code's form; [] if it is not a page, or can't be used, which is added to `unusable`."""
+def _read_claude_page(
+    section: str, name: str, file: Path, unusable: list[str], *, is_project: bool
+) -> list[PageLayer]:
+    """Read a page in Claude Code's form; [] if it is not a page, or can't be used,
+    which is added to `unusable`.
+    """
     # A README among the agents documents the folder; it is not an agent.
     if Path(name).name.upper() == "README":
         return []
@@ -104,7 +124,9 @@ def _read_claude_page(section: str, name: str, file: Path, unusable: list[str], 
 
     try:
         text = read_text(file, PAGE_BYTES.value) or ""
-        page = read_command(name, text) if section == "command" else read_agent(Path(name).name, text)
+        page = (
+            read_command(name, text) if section == "command" else read_agent(Path(name).name, text)
+        )
         if not is_valid_name(page.name):
             raise FrontmatterError(f"{page.name!a} is not a valid name", 1)
         values = convert_yaml(page.values)
@@ -133,7 +155,9 @@ def _format_path(path: str) -> str:
 def _read_page(section: str, name: str, file: Path, *, is_project: bool) -> PageLayer:
     """Read a page of ours. Raises CodeloopError with file and line if it can't be used."""
     if not is_valid_name(name):
-        raise CodeloopError(f"{str(file)!a}: {name!a} is not a valid name; use letters, digits, `-`, `_`, `.` and `/`.")
+        raise CodeloopError(
+            f"{str(file)!a}: {name!a} is not a valid name; use letters, digits, `-`, `_`, `.` and `/`."
+        )
     text = read_text(file, PAGE_BYTES.value)
     if text is None:
         raise CodeloopError(f"{file}: the file it links to does not exist.")
@@ -184,7 +208,8 @@ def _check_values(layer: PageLayer, section: str, name: str, values: JSON) -> No
 def convert_yaml(value: Any, depth: int = 16) -> Any:
     """Convert parsed YAML to JSON values: dates as text, keys as text.
 
-    Raises ValueError when it is deeper or larger than a head can sensibly be: an alias may expand to very much.
+    Raises ValueError when it is deeper or larger than a head can sensibly be: an alias
+    may expand to very much.
     """
     # YAML aliases can expand a few lines to millions of values ("billion laughs").
     remaining = EXTEND_VALUES.value

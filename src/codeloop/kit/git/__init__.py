@@ -1,4 +1,6 @@
-"""Builds every git command of codeloop, finds the git directories that belong to a work tree, and computes blob ids."""
+"""Builds every git command of codeloop, finds the git directories that belong to a work tree,
+and computes blob ids.
+"""
 
 import os
 import re
@@ -46,7 +48,8 @@ _SAFE_ENVIRONMENT = {
 _OFFLINE_ENVIRONMENT = {
     "GIT_ASKPASS": "",
     "GIT_NO_LAZY_FETCH": "1",
-    # Stronger than the repository's own settings: before 2.45 git fetches missing objects of a partial clone.
+    # Stronger than the repository's own settings: before 2.45 git fetches missing
+    # objects of a partial clone.
     "GIT_ALLOW_PROTOCOL": "",
 }
 # Variables by which the user tells git how to reach a server, and what a caller of ours gives.
@@ -55,7 +58,11 @@ _ONLINE_VARIABLES = (
     r"|GIT_CONFIG_(COUNT|KEY_\d+|VALUE_\d+)|GIT_(AUTHOR|COMMITTER)_(NAME|EMAIL|DATE)"
 )
 _USER_SETTINGS_VARIABLES = ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM")
-_IGNORE_USER_SETTINGS = {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_SYSTEM": "/dev/null", "GIT_CONFIG_GLOBAL": "/dev/null"}
+_IGNORE_USER_SETTINGS = {
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_CONFIG_SYSTEM": "/dev/null",
+    "GIT_CONFIG_GLOBAL": "/dev/null",
+}
 
 
 class GitCall(Struct, frozen=True):
@@ -73,22 +80,33 @@ def make_git_call(
     is_online: bool = False,
     program: str = "",
 ) -> GitCall:
-    """Return a call of git on a git directory. By itself it runs no other program, fetches nothing and writes nothing.
+    """Return a call of git on a git directory. By itself it runs no other program,
+    fetches nothing and writes nothing.
 
-    `folder`: one that codeloop made, never the user's (`own_folder.py`); None: the command makes one, or needs none. No
-    variable of `environment` leads git elsewhere. `uses_user_settings`: the user's own configuration is read as well.
-    `is_online`: git may talk to other repositories. `program`: the path of git; if left out, the git on the PATH.
+    `folder`: one that codeloop made, never the user's (`own_folder.py`); None: the command makes
+    one, or needs none. No variable of `environment` leads git elsewhere. `uses_user_settings`: the
+    user's own configuration is read as well.
+    `is_online`: git may talk to other repositories. `program`: the path of git;
+    if left out, the git on the PATH.
     """
     program = program or find_git(environment) or _MISSING_GIT
     safe_environment = make_safe_environment(environment)
-    variables = {name: value for name, value in safe_environment.items() if not name.startswith("GIT_")}
+    variables = {
+        name: value for name, value in safe_environment.items() if not name.startswith("GIT_")
+    }
     variables |= _SAFE_ENVIRONMENT
     if is_online:
-        variables |= {name: value for name, value in environment.items() if re.fullmatch(_ONLINE_VARIABLES, name)}
+        variables |= {
+            name: value
+            for name, value in environment.items()
+            if re.fullmatch(_ONLINE_VARIABLES, name)
+        }
     else:
         variables |= _OFFLINE_ENVIRONMENT
     if uses_user_settings:
-        variables |= {name: environment[name] for name in _USER_SETTINGS_VARIABLES if name in environment}
+        variables |= {
+            name: environment[name] for name in _USER_SETTINGS_VARIABLES if name in environment
+        }
     else:
         variables |= _IGNORE_USER_SETTINGS
     options = (*_SAFE_OPTIONS, *(_ONLINE_OPTIONS if is_online else _OFFLINE_OPTIONS))
@@ -101,8 +119,12 @@ def find_git(environment: Mapping[str, str]) -> str | None:
     return find_program("git", environment.get("PATH"))
 
 
-def make_git_settings(settings: Mapping[str, str], environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables that add settings (name -> value) to those that `environment` already has for git."""
+def make_git_settings(
+    settings: Mapping[str, str], environment: Mapping[str, str]
+) -> dict[str, str]:
+    """Return the variables that add settings (name -> value) to those that `environment`
+    already has for git.
+    """
     count = environment.get("GIT_CONFIG_COUNT", "")
     first = int(count) if count.isascii() and count.isdecimal() else 0
     variables = {"GIT_CONFIG_COUNT": str(first + len(settings))}
@@ -115,16 +137,26 @@ _MAX_POINTER_BYTES = 4096
 # The size of an index of ten million files.
 _MAX_FILE_BYTES = 1024**3
 _FILES_READ_BY_EVERY_CALL = (
-    *("HEAD", "config", "config.worktree", "commondir", "gitdir", "packed-refs", "shallow", "index"),
+    *(
+        "HEAD",
+        "config",
+        "config.worktree",
+        "commondir",
+        "gitdir",
+        "packed-refs",
+        "shallow",
+        "index",
+    ),
     *("info/attributes", "info/exclude", "info/grafts", "objects/info/alternates"),
 )
 
 
 def find_git_folder(top: Path) -> Path | None:
-    """Return the git directory of a work tree by its top folder; None: there is none, or it may be another's.
+    """Return the git directory of a work tree by its top folder;
+    None: there is none, or it may be another's.
 
-    A link or a pointer has to lead to a directory that names this work tree in turn, and the owner has to be the user,
-    as git demands (see `explain_refused_folder`).
+    A link or a pointer has to lead to a directory that names this work tree in turn, and the owner
+    has to be the user, as git demands (see `explain_refused_folder`).
     """
     try:
         folder = _follow_entry(top / ".git", top)
@@ -134,7 +166,9 @@ def find_git_folder(top: Path) -> Path | None:
 
 
 def explain_refused_folder(top: Path) -> str:
-    """Return why the git directory of a folder is not used, and what to do; "": it is, or there is none."""
+    """Return why the git directory of a folder is not used, and what to do;
+    "": it is, or there is none.
+    """
     try:
         folder = _follow_entry(top / ".git", top)
         return "" if folder is None else _explain_refusal(folder, top)
@@ -143,7 +177,8 @@ def explain_refused_folder(top: Path) -> str:
 
 
 def _follow_entry(entry: Path, top: Path) -> Path | None:
-    """Return the git directory that a `.git` is or leads to, then without links in its path; None: there is none.
+    """Return the git directory that a `.git` is or leads to, then without links in its path;
+    None: there is none.
 
     Raises OSError, ValueError.
     """
@@ -158,7 +193,9 @@ def _follow_entry(entry: Path, top: Path) -> Path | None:
 
 def _explain_refusal(folder: Path, top: Path) -> str:
     """Return why a git directory is not used for a work tree; "": it is. Raises OSError."""
-    foreign = next((path for path in (top, top / ".git", folder) if not _belongs_to_user(path)), None)
+    foreign = next(
+        (path for path in (top, top / ".git", folder) if not _belongs_to_user(path)), None
+    )
     if foreign is not None and not is_listed_as_safe(top, os.environ, counts_star=True):
         return (
             f"{foreign} belongs to another user, so the repository of {top} is not used, nor what it configures. "
@@ -180,13 +217,17 @@ def _format_trust_command(top: Path) -> str:
 
 
 def _belongs_to_user(path: Path) -> bool:
-    """Return whether a file belongs to the user, or to the one who called `sudo`. Raises OSError."""
+    """Return whether a file belongs to the user, or to the one who called `sudo`.
+    Raises OSError.
+    """
     owner = path.lstat().st_uid
     return owner == os.geteuid() or (os.geteuid() == 0 and os.environ.get("SUDO_UID") == str(owner))
 
 
 def _leads_back(folder: Path, top: Path) -> bool:
-    """Return whether a git directory names the work tree whose `.git` leads to it, or is among its files."""
+    """Return whether a git directory names the work tree whose `.git` leads to it,
+    or is among its files.
+    """
     real_top = Path(os.path.realpath(top))
     if folder.is_relative_to(real_top):
         return True
@@ -194,14 +235,21 @@ def _leads_back(folder: Path, top: Path) -> bool:
     if back is not None:
         # The name itself may be a link: to the `.git` of another work tree.
         return Path(os.path.realpath(back.parent)) / back.name == real_top / ".git"
-    # Imported late: most projects have a plain folder `.git`, and its patterns take long to compile.
+    # Imported late: most projects have a plain folder `.git`,
+    # and its patterns take long to compile.
     from codeloop.kit.git.settings import read_file_settings
 
-    trees = [setting.value for setting in read_file_settings(folder / "config") if setting.name == "core.worktree"]
+    trees = [
+        setting.value
+        for setting in read_file_settings(folder / "config")
+        if setting.name == "core.worktree"
+    ]
     return bool(trees) and Path(os.path.realpath(folder / trees[-1])) == real_top
 
 
-def is_listed_as_safe(top: Path, environment: Mapping[str, str], *, counts_star: bool = False) -> bool:
+def is_listed_as_safe(
+    top: Path, environment: Mapping[str, str], *, counts_star: bool = False
+) -> bool:
     """Return whether the user's own git settings name a work tree in `safe.directory`.
 
     `counts_star`: `*`, which stands for all folders, counts too.
@@ -218,7 +266,9 @@ def is_listed_as_safe(top: Path, environment: Mapping[str, str], *, counts_star:
     return is_safe
 
 
-def _names_folder(value: str, top: Path, environment: Mapping[str, str], *, counts_star: bool) -> bool:
+def _names_folder(
+    value: str, top: Path, environment: Mapping[str, str], *, counts_star: bool
+) -> bool:
     if value == "*":
         return counts_star
     path = f"{environment.get('HOME', '')}{value[1:]}" if value.startswith("~/") else value
@@ -231,26 +281,34 @@ def _names_folder(value: str, top: Path, environment: Mapping[str, str], *, coun
 
 
 def find_blocking_file(folder: Path) -> Path | None:
-    """Return a file of a git directory on which git would block: a pipe, a device, or a far too large file.
+    """Return a file of a git directory on which git would block: a pipe, a device,
+    or a far too large file.
 
-    None: git can read the directory. Checks the files that every call of git reads, not each reference and object.
+    None: git can read the directory. Checks the files that every call of git reads,
+    not each reference and object.
     """
     names = list(_FILES_READ_BY_EVERY_CALL)
     with suppress(OSError):
         head = read_start(folder / "HEAD", _MAX_POINTER_BYTES)
         if head.startswith(b"ref: refs/") and b"\0" not in head:
             names.append(os.fsdecode(head.removeprefix(b"ref:").strip()))
-    return next((path for path in (folder / name for name in names) if not _is_harmless(path)), None)
+    return next(
+        (path for path in (folder / name for name in names) if not _is_harmless(path)), None
+    )
 
 
 def _is_harmless(path: Path) -> bool:
-    """Return whether git would not block on a path: it is absent, a folder, or a regular file that is not too large."""
+    """Return whether git would not block on a path: it is absent, a folder,
+    or a regular file that is not too large.
+    """
     try:
         status = path.stat()
     except OSError:
         # Git fails on it at once, without waiting.
         return True
-    return stat.S_ISDIR(status.st_mode) or (stat.S_ISREG(status.st_mode) and status.st_size <= _MAX_FILE_BYTES)
+    return stat.S_ISDIR(status.st_mode) or (
+        stat.S_ISREG(status.st_mode) and status.st_size <= _MAX_FILE_BYTES
+    )
 
 
 def find_common_folder(folder: Path) -> Path:
@@ -265,12 +323,16 @@ def find_common_folder(folder: Path) -> Path:
 
 
 def is_led_elsewhere(folder: Path) -> bool:
-    """Return whether git itself takes objects and settings from elsewhere for a git directory, by a `commondir`."""
+    """Return whether git itself takes objects and settings from elsewhere for a git directory,
+    by a `commondir`.
+    """
     return os.path.lexists(folder / "commondir") and find_common_folder(folder) == folder
 
 
 def _follow_pointer(file: Path, prefix: bytes, base: Path) -> Path | None:
-    """Return the path that a file of git's holds after `prefix`, relative to `base`; None when it holds none."""
+    """Return the path that a file of git's holds after `prefix`, relative to `base`;
+    None when it holds none.
+    """
     try:
         content = read_start(file, _MAX_POINTER_BYTES)
     except OSError:

@@ -1,9 +1,11 @@
-"""Makes the git directories that codeloop's own git calls use: our configuration over the objects of a real one.
+"""Makes the git directories that codeloop's own git calls use: our configuration over
+the objects of a real one.
 
-git obeys what it finds in a git directory: settings that name programs and further files, hooks, attributes. So a call
-of ours never names a real one. Its own holds links to the real objects, references, logs and index, which git locks and
-changes there, and a copy of HEAD; what the configuration says is read here as data, and of it only what decides how
-files are compared and stored is passed on.
+git obeys what it finds in a git directory: settings that name programs and further files, hooks,
+attributes. So a call of ours never names a real one. Its own holds links to the real objects,
+references, logs and index, which git locks and changes there, and a copy of HEAD; what the
+configuration says is read here as data, and of it only what decides how files are
+compared and stored is passed on.
 """
 
 import os
@@ -29,22 +31,30 @@ _FILTER_ENTRIES = ("lfs", "git-crypt")
 _TREE_ENTRIES = ("index", "logs", "reftable", "FETCH_HEAD")
 # git makes these where they are missing, by a file beside them that gets their name.
 _MADE_ENTRIES = ("packed-refs", "shallow", "index", "FETCH_HEAD")
-# The state of a merge or of a picked commit: copied, and removed from the real directory when git has finished it.
-_STATE_FILES = ("MERGE_HEAD", "MERGE_MODE", "MERGE_MSG", "SQUASH_MSG", "CHERRY_PICK_HEAD", "REVERT_HEAD")
+# The state of a merge or of a picked commit: copied,
+# and removed from the real directory when git has finished it.
+_STATE_FILES = (
+    "MERGE_HEAD",
+    "MERGE_MODE",
+    "MERGE_MSG",
+    "SQUASH_MSG",
+    "CHERRY_PICK_HEAD",
+    "REVERT_HEAD",
+)
 _MAX_STATE_BYTES = 1024 * 1024
 _HEAD_BYTES = 4096
 _RULES_BYTES = 256 * 1024
 _CONFIG_START = "[core]\n\trepositoryFormatVersion = 1\n\tbare = false\n\tsplitIndex = false\n\tfsmonitor = false\n"
-# Settings that decide how files are compared, converted and stored, or how a merge is written down. No value of theirs
-# names a program, a file or a place: only such values are passed on.
+# Settings that decide how files are compared, converted and stored, or how a merge is written down.
+# No value of theirs names a program, a file or a place: only such values are passed on.
 _PASSED_NAMES = (
     r"core\.(autocrlf|checkstat|compression|eol|filemode|ignorecase|logallrefupdates|longpaths|precomposeunicode"
     r"|safecrlf|sharedrepository|sparsecheckout|sparsecheckoutcone|symlinks|trustctime)"
     r"|index\.(sparse|version)|diff\.(algorithm|renames)|merge\.(conflictstyle|directoryrenames|renames)"
 )
 _PLAIN_VALUE = r"(?a)[\w.+-]{1,40}"
-# Extensions of git's format for repositories: those that git has to know, and those that matter for fetching and for
-# settings only. With any other, git refuses a repository, and so do we.
+# Extensions of git's format for repositories: those that git has to know, and those that matter for
+# fetching and for settings only. With any other, git refuses a repository, and so do we.
 _PASSED_EXTENSIONS = (
     "objectformat",
     "compatobjectformat",
@@ -63,7 +73,8 @@ class UnusableRepository(Exception):
 
 
 class RealFolder(NamedTuple):
-    """A git directory of the user's, the one with its objects, and its settings, which are only data.
+    """A git directory of the user's, the one with its objects, and its settings,
+    which are only data.
 
     `user`: the user's own settings for it.
     """
@@ -74,8 +85,12 @@ class RealFolder(NamedTuple):
     user: UserSettings
 
     def get(self, name: str) -> str:
-        """Return the value of a setting: the repository's, else the user's; "" when there is none."""
-        own = next((setting.value for setting in reversed(self.settings) if setting.name == name), "")
+        """Return the value of a setting: the repository's, else the user's;
+        "" when there is none.
+        """
+        own = next(
+            (setting.value for setting in reversed(self.settings) if setting.name == name), ""
+        )
         return own or self.user.get(name)
 
 
@@ -83,11 +98,20 @@ def read_real_folder(folder: Path, environment: Mapping[str, str]) -> RealFolder
     """Read the settings that hold for a git directory."""
     common = find_common_folder(folder)
     settings = read_file_settings(common / "config")
-    if any(setting.name == "extensions.worktreeconfig" and _is_true(setting.value) for setting in settings):
+    if any(
+        setting.name == "extensions.worktreeconfig" and _is_true(setting.value)
+        for setting in settings
+    ):
         settings += read_file_settings(folder / "config.worktree")
     head = read_head(folder)
-    urls = tuple(each.value for each in settings if each.name.startswith("remote.") and each.name.endswith(".url"))
-    facts = RepositoryFacts(folder, head.removeprefix("ref: refs/heads/") if head.startswith("ref: ") else "", urls)
+    urls = tuple(
+        each.value
+        for each in settings
+        if each.name.startswith("remote.") and each.name.endswith(".url")
+    )
+    facts = RepositoryFacts(
+        folder, head.removeprefix("ref: refs/heads/") if head.startswith("ref: ") else "", urls
+    )
     return RealFolder(folder, common, settings, read_user_settings(environment, facts))
 
 
@@ -106,7 +130,8 @@ def read_head(folder: Path) -> str:
 
 @contextmanager
 def open_own_folder(real: RealFolder, environment: Mapping[str, str]) -> Generator[Path]:
-    """Yield a git directory of ours for a real one; it is removed in the end, and a HEAD that moved is carried over.
+    """Yield a git directory of ours for a real one; it is removed in the end,
+    and a HEAD that moved is carried over.
 
     Raises UnusableRepository, OSError.
     """
@@ -135,10 +160,15 @@ def open_own_folder(real: RealFolder, environment: Mapping[str, str]) -> Generat
 
 
 def _choose_base() -> Path:
-    """Return a folder for temporary files that no command of the agent can write to, if there is one."""
+    """Return a folder for temporary files that no command of the agent can write to,
+    if there is one.
+    """
     # A variable may lead it into a project.
     usual = Path(tempfile.gettempdir())
-    return next((each for each in (usual, *_OTHER_BASES) if each.is_dir() and not is_excluded(str(each))), usual)
+    return next(
+        (each for each in (usual, *_OTHER_BASES) if each.is_dir() and not is_excluded(str(each))),
+        usual,
+    )
 
 
 def _make_folder(own: Path, real: Path, entries: Iterable[str]) -> None:
@@ -154,8 +184,13 @@ def _link(real: Path, own: Path, names: Iterable[str]) -> None:
 
 
 def _check_links(real: RealFolder, environment: Mapping[str, str]) -> None:
-    """Raise UnusableRepository for an entry that leads to another repository, unless the user's settings allow it."""
-    for folder, names in ((real.common, (*_SHARED_ENTRIES, *_TREE_ENTRIES, "HEAD")), (real.folder, _TREE_ENTRIES)):
+    """Raise UnusableRepository for an entry that leads to another repository,
+    unless the user's settings allow it.
+    """
+    for folder, names in (
+        (real.common, (*_SHARED_ENTRIES, *_TREE_ENTRIES, "HEAD")),
+        (real.folder, _TREE_ENTRIES),
+    ):
         for name in names:
             entry = folder / name
             if not entry.is_symlink() or _is_below(entry, real.common):
@@ -189,7 +224,9 @@ def _make_config(real: RealFolder) -> str:
 
 
 def _find_extensions(settings: Iterable[GitSetting]) -> dict[str, str]:
-    """Return the extensions that git has to know. Raises UnusableRepository for one that is not known here."""
+    """Return the extensions that git has to know. Raises UnusableRepository for
+    one that is not known here.
+    """
     extensions: dict[str, str] = {}
     version = 0
     for setting in settings:
@@ -197,10 +234,14 @@ def _find_extensions(settings: Iterable[GitSetting]) -> dict[str, str]:
             version = int(setting.value) if setting.value.isdecimal() else _MAX_FORMAT + 1
         elif setting.name.startswith("extensions."):
             extensions[setting.name.removeprefix("extensions.")] = setting.value
-    unknown = [name for name in extensions if name not in (*_PASSED_EXTENSIONS, *_DROPPED_EXTENSIONS)]
+    unknown = [
+        name for name in extensions if name not in (*_PASSED_EXTENSIONS, *_DROPPED_EXTENSIONS)
+    ]
     if version > _MAX_FORMAT or (version and unknown):
         what = f"the extension {unknown[0]}" if unknown else f"the format {version}"
-        raise UnusableRepository(f"The repository has {what}, which codeloop does not know. Use git itself for it.")
+        raise UnusableRepository(
+            f"The repository has {what}, which codeloop does not know. Use git itself for it."
+        )
     return {
         name: value
         for name, value in extensions.items()
@@ -231,12 +272,17 @@ def _copy_states(real: Path, own: Path) -> dict[str, bytes]:
 
 
 def _carry_over(own: Path, real: Path, head: str, states: Mapping[str, bytes]) -> None:
-    """Move the real HEAD as git moved ours, and remove the state of what git finished. Raises UnusableRepository."""
+    """Move the real HEAD as git moved ours, and remove the state of what git finished.
+    Raises UnusableRepository.
+    """
     new_head = read_head(own)
     if new_head not in ("", head):
         _replace_head(real, head, new_head)
     for name, data in states.items():
-        if not os.path.lexists(own / name) and read_start_or_empty(real / name, _MAX_STATE_BYTES) == data:
+        if (
+            not os.path.lexists(own / name)
+            and read_start_or_empty(real / name, _MAX_STATE_BYTES) == data
+        ):
             with suppress(OSError):
                 (real / name).unlink()
 
@@ -245,14 +291,20 @@ def _replace_head(folder: Path, old: str, new: str) -> None:
     """Replace a HEAD if it is still the old one, as git does: by a lock file that gets its name."""
     lock = folder / "HEAD.lock"
     try:
-        descriptor = os.open(lock, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+        descriptor = os.open(
+            lock, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666
+        )
     except OSError as error:
-        raise UnusableRepository(f"{folder / 'HEAD'} can't be locked, and should become {new}: {error}.") from error
+        raise UnusableRepository(
+            f"{folder / 'HEAD'} can't be locked, and should become {new}: {error}."
+        ) from error
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(f"{new}\n".encode("utf-8", "surrogateescape"))
         if read_head(folder) != old:
-            raise UnusableRepository(f"{folder / 'HEAD'} was changed meanwhile, so it did not become {new}.")
+            raise UnusableRepository(
+                f"{folder / 'HEAD'} was changed meanwhile, so it did not become {new}."
+            )
         lock.replace(folder / "HEAD")
     finally:
         lock.unlink(missing_ok=True)

@@ -1,4 +1,6 @@
-"""Parses git configuration files, and knows the settings that can never make git run a program or follow a path."""
+"""Parses git configuration files, and knows the settings that can never make git run
+a program or follow a path.
+"""
 
 import re
 from collections.abc import Iterator
@@ -19,21 +21,24 @@ _HARMLESS_NAMES = (
     r"|logallrefupdates|longpaths|multipackindex|precomposeunicode|preloadindex|quotepath"
     r"|repositoryformatversion|safecrlf|sharedrepository|sparsecheckout|sparsecheckoutcone|symlinks|trustctime"
     r"|untrackedcache|whitespace)"
-    r"|remote\..*\.(fetch|push|tagopt|prune|prunetags|mirror|promisor|partialclonefilter|skipdefaultupdate|skipfetchall)"
+    r"|remote\..*\.(fetch|push|tagopt|prune|prunetags|mirror|promisor|partialclonefilter"
+    r"|skipdefaultupdate|skipfetchall)"
     r"|branch\..*\.(merge|rebase|description)"
     r"|submodule\..*\.(active|branch|ignore|shallow|fetchrecursesubmodules)|submodule\.active"
     r"|extensions\.(compatobjectformat|objectformat|partialclone|preciousobjects|refstorage|relativeworktrees"
     r"|worktreeconfig)"
     r"|(user|author|committer)\.(name|email)|init\.defaultbranch|pull\.(ff|rebase)|push\.(autosetupremote|default)"
     r"|fetch\.(parallel|prune|prunetags)|merge\.(ff|conflictstyle|renames)|rebase\.(autosquash|autostash|updaterefs)"
-    r"|rerere\.(autoupdate|enabled)|(advice|color|index|feature|pack)\..*|gc\.(?!recentobjectshook).*|commit\.verbose|tag\.sort"
+    r"|rerere\.(autoupdate|enabled)|(advice|color|index|feature|pack)\..*"
+    r"|gc\.(?!recentobjectshook).*|commit\.verbose|tag\.sort"
     r"|log\.(abbrevcommit|date|decorate)|status\.(short|branch|showuntrackedfiles)|lfs\.repositoryformatversion"
     r"|diff\.(algorithm|colormoved|context|renames|mnemonicprefix|noprefix)"
 )
 # A character of a value, or an escaped one: `\n`, `\"`.
 _CHARACTER = r"\\.|."
 _ESCAPED_CHARACTERS = {"n": "\n", "t": "\t", "b": "\b"}
-# Settings that are harmless with some values only. A URL `x::y` makes git run the program `git-remote-x`.
+# Settings that are harmless with some values only.
+# A URL `x::y` makes git run the program `git-remote-x`.
 _HARMLESS_VALUES = {
     r"remote\..*\.(url|pushurl)|submodule\..*\.url|branch\..*\.(remote|pushremote)": r"(?!-|[\w+.-]+::).*",
     r"submodule\..*\.update": r"checkout|rebase|merge|none",
@@ -44,7 +49,9 @@ _HARMLESS_VALUES = {
 
 
 class GitSetting(NamedTuple):
-    """One setting. `line`: its number, from 0; `name`: `section.subsection.key`, "" when the line can't be parsed."""
+    """One setting. `line`: its number, from 0; `name`: `section.subsection.key`,
+    "" when the line can't be parsed.
+    """
 
     line: int
     name: str
@@ -59,12 +66,15 @@ class GitSetting(NamedTuple):
 @lru_cache(maxsize=1_024)
 def _is_harmless(name: str, value: str) -> bool:
     return re.fullmatch(_HARMLESS_NAMES, name) is not None or any(
-        re.fullmatch(names, name) and re.fullmatch(values, value) for names, values in _HARMLESS_VALUES.items()
+        re.fullmatch(names, name) and re.fullmatch(values, value)
+        for names, values in _HARMLESS_VALUES.items()
     )
 
 
 def read_file_settings(file: Path) -> tuple[GitSetting, ...]:
-    """Return the settings of a configuration file; none when it can't be read. What it includes is not read."""
+    """Return the settings of a configuration file; none when it can't be read.
+    What it includes is not read.
+    """
     try:
         info = file.stat()
     except OSError:
@@ -76,13 +86,17 @@ def read_file_settings(file: Path) -> tuple[GitSetting, ...]:
 @lru_cache(maxsize=256)
 def _read_cached_settings(file: Path, *_stamp: int) -> tuple[GitSetting, ...]:
     try:
-        return tuple(read_settings(read_start(file, _MAX_CONFIG_BYTES).decode("utf-8", "surrogateescape")))
+        return tuple(
+            read_settings(read_start(file, _MAX_CONFIG_BYTES).decode("utf-8", "surrogateescape"))
+        )
     except OSError:
         return ()
 
 
 def read_settings(text: str) -> Iterator[GitSetting]:
-    """Yield the settings of a file, even those that can't be parsed, such as a value on several lines."""
+    """Yield the settings of a file, even those that can't be parsed,
+    such as a value on several lines.
+    """
     section, subsection = "", ""
     for number, line in enumerate(text.split("\n")):
         rest = line.strip()
@@ -93,7 +107,8 @@ def read_settings(text: str) -> Iterator[GitSetting]:
         if not rest or rest[0] in "#;":
             continue
         setting = re.fullmatch(_SETTING_LINE, rest)
-        # A value on several lines is left to the caller, which treats it as one that may do anything.
+        # A value on several lines is left to the caller,
+        # which treats it as one that may do anything.
         if setting is None or rest.endswith("\\"):
             yield GitSetting(number, "", _cut_at_nul(rest))
             continue
@@ -120,5 +135,7 @@ def _parse_value(text: str) -> str:
             break
         else:
             is_escaped = len(character) > 1
-            characters.append(_ESCAPED_CHARACTERS.get(character[-1], character[-1]) if is_escaped else character)
+            characters.append(
+                _ESCAPED_CHARACTERS.get(character[-1], character[-1]) if is_escaped else character
+            )
     return "".join(characters).strip()

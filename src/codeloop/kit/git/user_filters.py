@@ -1,4 +1,5 @@
-"""The filters of files that codeloop's git runs in a trusted project: those of the user's own settings, and git-lfs.
+"""The filters of files that codeloop's git runs in a trusted project: those of the user's
+own settings, and git-lfs.
 
 A repository's settings never name one: commands and other people's tools write there.
 """
@@ -15,9 +16,11 @@ _FILTER_ENDINGS = (".clean", ".smudge", ".process")
 
 
 class _KnownFilter(NamedTuple):
-    """A filter that is known by its name. `program`: on the user's PATH; `calls`: its settings, without the program.
+    """A filter that is known by its name. `program`: on the user's PATH;
+    `calls`: its settings, without the program.
 
-    `passed`: the endings of the repository's settings that it needs; none of these names a program or a file.
+    `passed`: the endings of the repository's settings that it needs;
+    none of these names a program or a file.
     """
 
     program: str
@@ -40,12 +43,15 @@ def list_filter_names(real: RealFolder, environment: Mapping[str, str]) -> froze
 
 
 def make_filter_variables(real: RealFolder, environment: Mapping[str, str]) -> dict[str, str]:
-    """Return `environment` (that of a call of git) with the variables by which git knows the filters.
+    """Return `environment` (that of a call of git) with the variables by which
+    git knows the filters.
 
-    Those that the user's plain settings name need none. Raises OSError: a folder for files of a filter can't be made.
+    Those that the user's plain settings name need none.
+    Raises OSError: a folder for files of a filter can't be made.
     """
     variables = dict(environment)
-    # Conditions of the user's includes are about the repository's own folder, which git does not see.
+    # Conditions of the user's includes are about the repository's own folder,
+    # which git does not see.
     for file in real.user.included:
         variables |= make_git_settings({"include.path": str(file)}, variables)
     for name, program in _find_known_filters(environment).items():
@@ -60,7 +66,8 @@ def make_filter_variables(real: RealFolder, environment: Mapping[str, str]) -> d
         }
         if name not in _list_user_filters(real):
             settings |= {
-                f"filter.{name}.{verb}": f"{shlex.quote(program)} {words}" for verb, words in row.calls.items()
+                f"filter.{name}.{verb}": f"{shlex.quote(program)} {words}"
+                for verb, words in row.calls.items()
             }
             settings[f"filter.{name}.required"] = "true"
         variables |= make_git_settings(settings, variables)
@@ -68,11 +75,20 @@ def make_filter_variables(real: RealFolder, environment: Mapping[str, str]) -> d
 
 
 def _find_known_filters(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the paths of the programs of the known filters that are installed, by the filters' names."""
-    found = {name: find_program(row.program, environment.get("PATH")) for name, row in _KNOWN_FILTERS.items()}
+    """Return the paths of the programs of the known filters that are installed,
+    by the filters' names.
+    """
+    found = {
+        name: find_program(row.program, environment.get("PATH"))
+        for name, row in _KNOWN_FILTERS.items()
+    }
     return {name: program for name, program in found.items() if program is not None}
 
 
 def _list_user_filters(real: RealFolder) -> set[str]:
     names = (setting.name for setting in real.user.settings if setting.name.startswith("filter."))
-    return {name.removeprefix("filter.").rpartition(".")[0] for name in names if name.endswith(_FILTER_ENDINGS)}
+    return {
+        name.removeprefix("filter.").rpartition(".")[0]
+        for name in names
+        if name.endswith(_FILTER_ENDINGS)
+    }

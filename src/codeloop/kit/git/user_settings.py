@@ -1,7 +1,8 @@
-"""Reads the git settings that are the user's own, as data: those of the machine, the home, and the files they include.
+"""Reads the git settings that are the user's own, as data: those of the machine, the home,
+and the files they include.
 
-Conditions of includes are decided for a repository that codeloop's git calls never name to git itself: these use a
-folder of their own (`own_folder.py`).
+Conditions of includes are decided for a repository that codeloop's git calls never name to git
+itself: these use a folder of their own (`own_folder.py`).
 """
 
 import os
@@ -19,7 +20,9 @@ _ENDING = ".path"
 
 
 class RepositoryFacts(NamedTuple):
-    """What conditions of includes are about: a git directory, its branch ("": none), and the URLs of its remotes."""
+    """What conditions of includes are about: a git directory, its branch ("": none),
+    and the URLs of its remotes.
+    """
 
     folder: Path
     branch: str = ""
@@ -27,25 +30,35 @@ class RepositoryFacts(NamedTuple):
 
 
 class UserSettings(NamedTuple):
-    """The settings in git's order, of which the last of a name counts. `included`: files of conditions that hold."""
+    """The settings in git's order, of which the last of a name counts.
+    `included`: files of conditions that hold.
+    """
 
     settings: tuple[GitSetting, ...]
     included: tuple[Path, ...] = ()
 
     def get(self, name: str) -> str:
         """Return the value of a setting; "" when there is none."""
-        return next((setting.value for setting in reversed(self.settings) if setting.name == name), "")
+        return next(
+            (setting.value for setting in reversed(self.settings) if setting.name == name), ""
+        )
 
 
-def read_user_settings(environment: Mapping[str, str], facts: RepositoryFacts | None = None) -> UserSettings:
-    """Return the user's settings for a repository. Without `facts`, no condition of an include holds."""
+def read_user_settings(
+    environment: Mapping[str, str], facts: RepositoryFacts | None = None
+) -> UserSettings:
+    """Return the user's settings for a repository.
+    Without `facts`, no condition of an include holds.
+    """
     reader = _Reader(environment, facts)
     settings = [setting for file in _list_files(environment) for setting in reader.read(file)]
     settings += _read_variables(environment)
     return UserSettings(tuple(settings), tuple(reader.included))
 
 
-def read_with_includes(file: Path, environment: Mapping[str, str], facts: RepositoryFacts) -> list[GitSetting]:
+def read_with_includes(
+    file: Path, environment: Mapping[str, str], facts: RepositoryFacts
+) -> list[GitSetting]:
     """Return the settings of a configuration file and of what it includes."""
     return list(_Reader(environment, facts).read(file))
 
@@ -69,11 +82,15 @@ def _read_variables(environment: Mapping[str, str]) -> Iterator[GitSetting]:
     for number in range(min(int(count), 1000) if count.isascii() and count.isdecimal() else 0):
         name = environment.get(f"GIT_CONFIG_KEY_{number}", "")
         section, _, key = name.rpartition(".")
-        yield GitSetting(0, f"{section}.{key.lower()}", environment.get(f"GIT_CONFIG_VALUE_{number}", ""))
+        yield GitSetting(
+            0, f"{section}.{key.lower()}", environment.get(f"GIT_CONFIG_VALUE_{number}", "")
+        )
 
 
 class _Reader:
-    """Reads files with what they include. `included`: the files that conditions included, in order."""
+    """Reads files with what they include. `included`: the files that conditions included,
+    in order.
+    """
 
     def __init__(self, environment: Mapping[str, str], facts: RepositoryFacts | None) -> None:
         self._home = environment.get("HOME", "")
@@ -110,7 +127,9 @@ class _Reader:
                 )
             case "hasconfig":
                 name, _, url_pattern = pattern.partition(":")
-                return name == "remote.*.url" and any(_matches(url_pattern, url) for url in facts.urls)
+                return name == "remote.*.url" and any(
+                    _matches(url_pattern, url) for url in facts.urls
+                )
             case "gitdir" | "gitdir/i":
                 if pattern.startswith("./"):
                     pattern = f"{os.path.realpath(folder)}{pattern[1:]}"
@@ -118,7 +137,9 @@ class _Reader:
                 pattern = pattern if pattern.startswith("/") else f"**/{pattern}"
                 pattern = f"{pattern}**" if pattern.endswith("/") else pattern
                 paths = {str(facts.folder), os.path.realpath(facts.folder)}
-                return any(_matches(pattern, path, ignores_case=kind == "gitdir/i") for path in paths)
+                return any(
+                    _matches(pattern, path, ignores_case=kind == "gitdir/i") for path in paths
+                )
             case _:
                 return False
 
@@ -128,7 +149,9 @@ class _Reader:
 
 def _matches(pattern: str, text: str, *, ignores_case: bool = False) -> bool:
     try:
-        expression = re.compile(make_regex(pattern), re.DOTALL | (re.IGNORECASE if ignores_case else 0))
+        expression = re.compile(
+            make_regex(pattern), re.DOTALL | (re.IGNORECASE if ignores_case else 0)
+        )
     except (ValueError, re.error):
         return False
     return expression.fullmatch(text) is not None

@@ -21,7 +21,8 @@ _MAX_COMPARISONS = 300_000
 
 
 class LineEdit(NamedTuple):
-    """An edit of lines, as difflib has it: `old[old_start:old_end]` became `new[new_start:new_end]`.
+    """An edit of lines, as difflib has it: `old[old_start:old_end]` became
+    `new[new_start:new_end]`.
 
     `tag`: equal, replace, delete or insert.
     """
@@ -36,8 +37,8 @@ class LineEdit(NamedTuple):
 class Diff(Struct, frozen=True):
     """A change of one file: the patch as text, and how many lines it adds and deletes.
 
-    `ranges`: where the new text differs, as first and last line (from 1); where lines were only deleted, the last is
-    the line before them, one less than the first.
+    `ranges`: where the new text differs, as first and last line (from 1); where lines were only
+    deleted, the last is the line before them, one less than the first.
     """
 
     patch: str
@@ -48,8 +49,14 @@ class Diff(Struct, frozen=True):
     @property
     def changed_lines(self) -> str:
         """The changed lines of the new text in words: `lines 3, 40-44; lines removed after 60`."""
-        spans = [f"{first}" if first == last else f"{first}-{last}" for first, last in self.ranges if first <= last]
-        deletions = [f"after {last}" if last else "at the top" for first, last in self.ranges if first > last]
+        spans = [
+            f"{first}" if first == last else f"{first}-{last}"
+            for first, last in self.ranges
+            if first <= last
+        ]
+        deletions = [
+            f"after {last}" if last else "at the top" for first, last in self.ranges if first > last
+        ]
         word = "line" if len(spans) == 1 and spans[0].isdigit() else "lines"
         texts = [f"{word} {_join_first_names(spans)}"] if spans else []
         texts += [f"lines removed {_join_first_names(deletions)}"] if deletions else []
@@ -59,7 +66,9 @@ class Diff(Struct, frozen=True):
 
 
 def make_unified_diff(name: str, before: str, after: str, context: int = _CONTEXT_LINES) -> Diff:
-    """Return the unified diff of two texts under the header `Index: name`; the patch is empty when they are equal."""
+    """Return the unified diff of two texts under the header `Index: name`;
+    the patch is empty when they are equal.
+    """
     if before == after:
         return Diff("", 0, 0)
     old, new = split_lines(before), split_lines(after)
@@ -98,7 +107,9 @@ def _join_first_names(names: Sequence[str]) -> str:
 
 
 def split_lines(text: str) -> list[str]:
-    r"""Split after every `\n` only (a form feed or U+2028 does not end a line); joining restores the text."""
+    r"""Split after every `\n` only (a form feed or U+2028 does not end a line);
+    joining restores the text.
+    """
     lines = text.split("\n")
     last = lines.pop()
     complete_lines = [line + "\n" for line in lines]
@@ -123,12 +134,14 @@ def list_edits(old: Sequence[str], new: Sequence[str]) -> list[LineEdit]:
 
 
 def _diff_middle(old: Sequence[str], new: Sequence[str]) -> list[LineEdit]:
-    """Return the edits between the common start and end; large texts are first split at lines that are unique in both.
+    """Return the edits between the common start and end;
+    large texts are first split at lines that are unique in both.
 
     Each part gets its share of the comparisons.
     """
     counts_of_new = Counter(new)
-    # The matcher compares a line again in each part that it splits the text into: here it may do so ten times.
+    # The matcher compares a line again in each part that it splits the text into:
+    # here it may do so ten times.
     is_small = sum(1 + counts_of_new[line] for line in old) <= _MAX_COMPARISONS // 10
     size = len(old) + len(new) + 1
     edits: list[LineEdit] = []
@@ -160,14 +173,17 @@ def _diff_part(old: Sequence[str], new: Sequence[str], max_comparisons: int) -> 
 
 
 def _find_anchors(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int]]:
-    """Return the longest sequence of lines that are unique on each side and in the same order, as pairs of indexes."""
+    """Return the longest sequence of lines that are unique on each side and in the same order,
+    as pairs of indexes.
+    """
     unique_lines = {line for line, count in Counter(new).items() if count == 1}
     unique_lines &= {line for line, count in Counter(old).items() if count == 1}
     index_in_new = {line: index for index, line in enumerate(new) if line in unique_lines}
-    # Patience sorting. Each link is a line: its index in `old`, its index in `new`, and the link before it or -1.
+    # Patience sorting. Each link is a line: its index in `old`, its index in `new`,
+    # and the link before it or -1.
     links: list[tuple[int, int, int]] = []
-    # Of the sequences of n + 1 lines, one ends earliest in `new`: `ends[n]` is its last index there, and
-    # `last_links[n]` its last link.
+    # Of the sequences of n + 1 lines, one ends earliest in `new`: `ends[n]` is its last index
+    # there, and `last_links[n]` its last link.
     ends: list[int] = []
     last_links: list[int] = []
     for index, line in enumerate(old):
@@ -189,7 +205,11 @@ def _join_equal_edits(edits: Iterable[LineEdit]) -> Iterator[LineEdit]:
     equal_part: LineEdit | None = None
     for edit in edits:
         if edit.tag == "equal":
-            equal_part = edit if equal_part is None else equal_part._replace(old_end=edit.old_end, new_end=edit.new_end)
+            equal_part = (
+                edit
+                if equal_part is None
+                else equal_part._replace(old_end=edit.old_end, new_end=edit.new_end)
+            )
             continue
         if equal_part is not None:
             yield equal_part
@@ -200,7 +220,9 @@ def _join_equal_edits(edits: Iterable[LineEdit]) -> Iterator[LineEdit]:
 
 
 class BoundedMatcher(SequenceMatcher[str]):
-    """difflib's matcher with a budget: after `max_comparisons` of lines the rest counts as different."""
+    """difflib's matcher with a budget: after `max_comparisons` of lines the
+    rest counts as different.
+    """
 
     def __init__(self, old: Sequence[str], new: Sequence[str], max_comparisons: int) -> None:
         super().__init__(None, old, new)
@@ -212,15 +234,23 @@ class BoundedMatcher(SequenceMatcher[str]):
         # The comparisons that the old lines before each index take.
         self._costs_before = [0, *accumulate(costs)]
 
-    def find_longest_match(self, alo: int = 0, ahi: int | None = None, blo: int = 0, bhi: int | None = None) -> Match:
+    def find_longest_match(
+        self, alo: int = 0, ahi: int | None = None, blo: int = 0, bhi: int | None = None
+    ) -> Match:
         """Return the longest common part; an empty one when the budget is used up."""
         end = len(self._costs_before) - 1 if ahi is None else ahi
         self._budget -= self._costs_before[end] - self._costs_before[alo]
-        return super().find_longest_match(alo, ahi, blo, bhi) if self._budget >= 0 else Match(alo, blo, 0)
+        return (
+            super().find_longest_match(alo, ahi, blo, bhi)
+            if self._budget >= 0
+            else Match(alo, blo, 0)
+        )
 
 
 def _group_hunks(edits: Sequence[LineEdit], context: int) -> Iterator[list[LineEdit]]:
-    """Yield the edits of each hunk: changes with at most `context` equal lines before, after and twice between them."""
+    """Yield the edits of each hunk: changes with at most `context` equal lines before,
+    after and twice between them.
+    """
     hunk: list[LineEdit] = []
     for index, edit in enumerate(edits):
         if edit.tag != "equal":
@@ -234,14 +264,19 @@ def _group_hunks(edits: Sequence[LineEdit], context: int) -> Iterator[list[LineE
         if not is_first:
             hunk.append(LineEdit(tag, i1, min(i2, i1 + context), j1, min(j2, j1 + context)))
             yield hunk
-        hunk = [] if is_last else [LineEdit(tag, max(i1, i2 - context), i2, max(j1, j2 - context), j2)]
+        hunk = (
+            [] if is_last else [LineEdit(tag, max(i1, i2 - context), i2, max(j1, j2 - context), j2)]
+        )
     if hunk:
         yield hunk
 
 
 def _render_hunk(hunk: Sequence[LineEdit], old: Sequence[str], new: Sequence[str]) -> Iterator[str]:
     first, last = hunk[0], hunk[-1]
-    old_range, new_range = _format_range(first.old_start, last.old_end), _format_range(first.new_start, last.new_end)
+    old_range, new_range = (
+        _format_range(first.old_start, last.old_end),
+        _format_range(first.new_start, last.new_end),
+    )
     yield f"@@ -{old_range} +{new_range} @@\n"
     for tag, i1, i2, j1, j2 in hunk:
         if tag == "equal":

@@ -13,9 +13,11 @@ _REST_TYPE = r":(type|rtype)\b"
 
 
 def read_docstring(text: str) -> tuple[str, dict[str, str]]:
-    """Split a docstring into its text without the parameters, and the description of each parameter by name.
+    """Split a docstring into its text without the parameters,
+    and the description of each parameter by name.
 
-    Parameters are listed below `Args:` (Google), below `Parameters` with a line of hyphens (NumPy), or as
+    Parameters are listed below `Args:` (Google), below `Parameters` with a line of hyphens (NumPy),
+    or as
     `:param name:` (reST).
     """
     lines = text.splitlines()
@@ -33,7 +35,9 @@ def read_docstring(text: str) -> tuple[str, dict[str, str]]:
             index = _read_google_section(lines, index + 1, _measure_indent(line), descriptions)
         elif field := re.match(_REST_PARAMETER, line.strip()):
             descriptions[field[1]] = [field[2]]
-            index = _collect_indented(lines, index + 1, _measure_indent(line), descriptions[field[1]])
+            index = _collect_indented(
+                lines, index + 1, _measure_indent(line), descriptions[field[1]]
+            )
         elif re.match(_REST_TYPE, line.strip()):
             # The annotation has the type: the line is left out, with those that continue it.
             index = _collect_indented(lines, index + 1, _measure_indent(line), [])
@@ -42,7 +46,8 @@ def read_docstring(text: str) -> tuple[str, dict[str, str]]:
             index += 1
     text = re.sub(r"\n{3,}", "\n\n", "\n".join(other_lines)).strip()
     return text, {
-        name: " ".join(filter(None, (part.strip() for part in parts))) for name, parts in descriptions.items()
+        name: " ".join(filter(None, (part.strip() for part in parts)))
+        for name, parts in descriptions.items()
     }
 
 
@@ -51,7 +56,9 @@ def _measure_indent(line: str) -> int:
 
 
 def _collect_indented(lines: list[str], start: int, depth: int, texts: list[str]) -> int:
-    """Append the lines from `start` on that are indented more than `depth` to `texts`; return the index after them."""
+    """Append the lines from `start` on that are indented more than `depth` to `texts`;
+    return the index after them.
+    """
     index = start
     while index < len(lines) and lines[index].strip() and _measure_indent(lines[index]) > depth:
         texts.append(lines[index])
@@ -59,17 +66,27 @@ def _collect_indented(lines: list[str], start: int, depth: int, texts: list[str]
     return index
 
 
-def _read_google_section(lines: list[str], start: int, depth: int, descriptions: dict[str, list[str]]) -> int:
-    """Add the descriptions below `Args:`, which is indented by `depth`; return the index after the section."""
+def _read_google_section(
+    lines: list[str], start: int, depth: int, descriptions: dict[str, list[str]]
+) -> int:
+    """Add the descriptions below `Args:`, which is indented by `depth`;
+    return the index after the section.
+    """
     item_indent: int | None = None
     parts: list[str] = []
     index = start
-    while index < len(lines) and (not lines[index].strip() or _measure_indent(lines[index]) > depth):
+    while index < len(lines) and (
+        not lines[index].strip() or _measure_indent(lines[index]) > depth
+    ):
         line = lines[index]
         # The first line sets the indentation of the items; deeper lines continue an item's text.
         if item_indent is None and line.strip():
             item_indent = _measure_indent(line)
-        item = re.fullmatch(_GOOGLE_ITEM, line.strip()) if _measure_indent(line) == item_indent else None
+        item = (
+            re.fullmatch(_GOOGLE_ITEM, line.strip())
+            if _measure_indent(line) == item_indent
+            else None
+        )
         if item:
             parts = descriptions[item[1]] = [item[2]]
         else:
@@ -90,5 +107,7 @@ def _read_numpy_section(lines: list[str], start: int, descriptions: dict[str, li
         if item is None or (index + 1 < len(lines) and lines[index + 1].strip().startswith("---")):
             return index
         descriptions[item[1]] = []
-        index = _collect_indented(lines, index + 1, _measure_indent(lines[index]), descriptions[item[1]])
+        index = _collect_indented(
+            lines, index + 1, _measure_indent(lines[index]), descriptions[item[1]]
+        )
     return index

@@ -1,9 +1,13 @@
-"""Finds what a prompt mentions: files and subagents (`@name`), and resources of MCP servers (`@server:uri`)."""
+"""Finds what a prompt mentions: files and subagents (`@name`),
+and resources of MCP servers (`@server:uri`).
+"""
 
 import re
 
 # Not compiled here but by `re` when first used, which caches them: most prompts mention nothing.
-_RESOURCE = r"""(?<![\w`@/.])@(?:"([^"\n:]+:[^"\n]+)"|([^\s`"',;:!?()<>\[\]{}]+:[^\s`"',;!?()<>\[\]{}]+))"""
+_RESOURCE = (
+    r"""(?<![\w`@/.])@(?:"([^"\n:]+:[^"\n]+)"|([^\s`"',;:!?()<>\[\]{}]+:[^\s`"',;!?()<>\[\]{}]+))"""
+)
 _NAME = r"""[^\s`"',;:!?()<>\[\]{}]+"""
 _MENTION = rf"""(?<![\w`@/.])@(?:"([^"\n]+)"|(?=({_NAME}))([^\s`"]+))"""
 # What ends a sentence, or a parenthesis around a mention.
@@ -11,14 +15,18 @@ _CLOSERS = ".,;:!?)>]}'"
 
 
 def list_mentions(text: str) -> list[str]:
-    """Return the names mentioned as `@name` or `@"a name"`, each once, without the full stop of a sentence."""
+    """Return the names mentioned as `@name` or `@"a name"`, each once,
+    without the full stop of a sentence.
+    """
     return [spellings[-1] for spellings in list_spellings(text)]
 
 
 def list_spellings(text: str) -> list[tuple[str, ...]]:
-    """Return each mention once, as the names that it may be, longest first; the last ends at the first punctuation.
+    """Return each mention once, as the names that it may be, longest first;
+    the last ends at the first punctuation.
 
-    `@app/(auth)/[id]/page.tsx,` may be that file without the comma, and `@it's` the file `it's` or a mention of `it`.
+    `@app/(auth)/[id]/page.tsx,` may be that file without the comma,
+    and `@it's` the file `it's` or a mention of `it`.
     """
     mentions: dict[str, tuple[str, ...]] = {}
     for match in re.finditer(_MENTION, text):

@@ -1,7 +1,8 @@
 """Patterns that are kept compiled.
 
-A regular expression is a text constant, and `re.search(NAME, text)` compiles it at its first use: no start pays for
-those that it does not meet. `re` keeps the last few hundred; hot loops, and `match` from an offset, ask here.
+A regular expression is a text constant, and `re.search(NAME, text)` compiles it at its first use:
+no start pays for those that it does not meet. `re` keeps the last few hundred; hot loops, and
+`match` from an offset, ask here.
 """
 
 import re

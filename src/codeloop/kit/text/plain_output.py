@@ -1,7 +1,8 @@
 """Cleans program output for a model: the text that remains on a terminal, in few lines. Pure.
 
-Control sequences are removed. A line that was overwritten keeps its last state. Where it is shorter, equal lines in a
-row become one with their number, and only the first and last row of a progress display stay. All else is kept.
+Control sequences are removed. A line that was overwritten keeps its last state. Where it is
+shorter, equal lines in a row become one with their number, and only the first and last row of a
+progress display stay. All else is kept.
 """
 
 from collections.abc import Iterable, Iterator
@@ -18,7 +19,8 @@ _CONTROL_SEQUENCE = (
 # Both begin the line again: 2K erases it, G moves to its first column.
 _LINE_RESTART = r"\x1b\[(?:2K|[01]?G)"
 _CURSOR_BACK = r"\x1b\[(\d{0,3})D"
-# What leads to another row: a line feed, or a sequence (A and F up, B and E down). J clears the rows below.
+# What leads to another row: a line feed, or a sequence (A and F up, B and E down).
+# J clears the rows below.
 _ROW_MOVE = r"\n|\x1b\[(\d{0,4})([ABEFJ])"
 _MOVE_UP = r"\x1b\[\d{0,4}[AF]"
 _CONTROL_CHARACTER = "[\x00-\x07\x0b\x0c\x0e-\x1f\x7f-\x9f]"
@@ -39,14 +41,18 @@ _NOTE_CHARS = 130
 
 
 class PlainOutput(Struct, frozen=True):
-    """The text. `is_reduced`: printed text is missing from it, such as earlier states of a line or rows of progress."""
+    """The text. `is_reduced`: printed text is missing from it,
+    such as earlier states of a line or rows of progress.
+    """
 
     text: str
     is_reduced: bool = False
 
 
 def to_plain_text(output: str) -> PlainOutput:
-    """Convert a program's output to the text that a terminal would show in the end, with long runs shortened."""
+    """Convert a program's output to the text that a terminal would show in the end,
+    with long runs shortened.
+    """
     is_reduced = False
     if "\x1b" in output:
         output = compile_once(_CURSOR_BACK).sub(
@@ -57,7 +63,9 @@ def to_plain_text(output: str) -> PlainOutput:
             output, is_reduced = _apply_row_moves(output)
         output = compile_once(_CONTROL_SEQUENCE).sub("", output)
     lines = (
-        compile_once(_CONTROL_CHARACTER).sub(lambda match: _CONTROL_REPLACEMENTS.get(match[0], ""), output).split("\n")
+        compile_once(_CONTROL_CHARACTER)
+        .sub(lambda match: _CONTROL_REPLACEMENTS.get(match[0], ""), output)
+        .split("\n")
     )
     if "\r" in output or "\b" in output:
         states = [_find_last_state(line) for line in lines]
@@ -74,7 +82,8 @@ def to_plain_text(output: str) -> PlainOutput:
 
 
 def _apply_row_moves(output: str) -> tuple[str, bool]:
-    """Put what was written after a move to another row at the end of that row, after a carriage return.
+    """Put what was written after a move to another row at the end of that row,
+    after a carriage return.
 
     Return the text, and whether rows that held text were cleared.
     """
@@ -115,7 +124,9 @@ def _find_last_state(line: str) -> tuple[str, bool]:
 
 
 def _apply_backspaces(text: str) -> tuple[str, bool]:
-    """Return the text after its backspaces, and whether a character was replaced by a different one."""
+    """Return the text after its backspaces, and whether a character was
+    replaced by a different one.
+    """
     if "\b" not in text:
         return text, False
     cells: list[str] = []
@@ -166,10 +177,11 @@ def _count_characters(lines: list[str]) -> int:
 
 
 def _read_progress(line: str) -> tuple[str, float]:
-    """Return the shape that all rows of a progress display share, and its progress; for other lines the line and 0.
+    """Return the shape that all rows of a progress display share, and its progress;
+    for other lines the line and 0.
 
-    `Copying 3/20 [==  ]` and `Copying 7/20 [=== ]` have the same shape, and are at 3 and 7. The shape of a row of
-    progress starts with a carriage return, which no line has.
+    `Copying 3/20 [==  ]` and `Copying 7/20 [=== ]` have the same shape, and are at 3 and 7. The
+    shape of a row of progress starts with a carriage return, which no line has.
     """
     if progress := compile_once(_PYTEST_PROGRESS).fullmatch(line):
         return "\rpassed", float(progress[1])

@@ -1,4 +1,6 @@
-"""Finds keys, tokens and passwords in texts, by their form or the name before them, and hides them."""
+"""Finds keys, tokens and passwords in texts, by their form or the name before them,
+and hides them.
+"""
 
 import re
 from collections.abc import Iterable
@@ -17,7 +19,10 @@ _HAS_CAPITAL_OR_DIGIT = "(?=[a-z_-]*[A-Z0-9])"
 _KEY_FORMS = (
     # Model services
     r"sk-(?:proj-|svcacct-|admin-|ant-|or-|lf-)?[A-Za-z0-9_-]{20,}",
-    rf"(?:gsk|xai|hf|r8|fw|csk|tvly|pplx|nvapi|pcsk|lsv2_pt|lsv2_sk|jina|tgp_v1|pa)[_-]{_HAS_CAPITAL_OR_DIGIT}[A-Za-z0-9_-]{{20,}}",
+    (
+        rf"(?:gsk|xai|hf|r8|fw|csk|tvly|pplx|nvapi|pcsk|lsv2_pt|lsv2_sk|jina|tgp_v1"
+        rf"|pa)[_-]{_HAS_CAPITAL_OR_DIGIT}[A-Za-z0-9_-]{{20,}}"
+    ),
     r"AIza[A-Za-z0-9_-]{30,}|dapi[0-9a-f]{32}",
     # Repositories and registries
     r"gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,}",
@@ -57,10 +62,13 @@ _KEY_FORMS = (
 )
 """Forms of keys that are recognised without a name before them."""
 _KEY_START = r"(?:(?<![A-Za-z0-9])|(?<=\\[nrt])|(?<=%[0-9A-F][0-9A-F]))"
-"""A form may not follow a letter or digit, except those of an escape sequence such as `\\n` or `%20`."""
+"""A form may not follow a letter or digit, except those of an escape sequence
+such as `\\n` or `%20`.
+"""
 
 _KEY_KINDS = (
-    "api|access|account|admin|auth|client|deploy|encryption|license|master|private|secret|service|session|shared|signing"
+    "api|access|account|admin|auth|client|deploy|encryption|license|master|private|secret"
+    "|service|session|shared|signing"
     "|storage|subscription|write"
 )
 _NAME_AND_VALUE = (
@@ -101,7 +109,9 @@ _PASSWORDS_NAME = r"(?i)passw|passphrase|pwd"
 
 
 class _SecretPatterns(NamedTuple):
-    """The ways in which a secret is recognised: by its form, its surroundings, what is before it, or its name."""
+    """The ways in which a secret is recognised: by its form, its surroundings, what is before it,
+    or its name.
+    """
 
     key: re.Pattern[str]
     """Matches a secret of a known form."""
@@ -127,19 +137,32 @@ def _compile_patterns() -> _SecretPatterns:
 def has_key_or_password(text: str) -> bool:
     """Return whether a text has a key of a known form, or a URL or header with a password."""
     patterns = _compile_patterns()
-    return any(pattern.search(text) for pattern in (patterns.key, patterns.surrounded, patterns.after_prefix))
+    return any(
+        pattern.search(text)
+        for pattern in (patterns.key, patterns.surrounded, patterns.after_prefix)
+    )
 
 
 class SecretHider:
-    """Hides secrets in texts, and counts them. `values`: secrets that are known themselves, such as stored keys."""
+    """Hides secrets in texts, and counts them. `values`: secrets that are known themselves,
+    such as stored keys.
+    """
 
     def __init__(self, values: Iterable[str] = ()) -> None:
         self.count = 0
-        secrets = sorted({value for value in values if len(value) >= MIN_KNOWN_SECRET_LENGTH}, key=len, reverse=True)
-        self._values = re.compile("|".join(re.escape(value) for value in secrets)) if secrets else None
+        secrets = sorted(
+            {value for value in values if len(value) >= MIN_KNOWN_SECRET_LENGTH},
+            key=len,
+            reverse=True,
+        )
+        self._values = (
+            re.compile("|".join(re.escape(value) for value in secrets)) if secrets else None
+        )
 
     def hide(self, text: str) -> str:
-        """Return a text with each secret replaced by `[hidden]`, and without terminal colours: they may split one."""
+        """Return a text with each secret replaced by `[hidden]`,
+        and without terminal colours: they may split one.
+        """
         # Shorter than what any pattern matches.
         if len(text) < 6:
             return text
@@ -153,7 +176,9 @@ class SecretHider:
         return patterns.named.sub(self._replace_value, text)
 
     def hide_in_json(self, value: Any) -> Any:
-        """Return a JSON value with the secrets in its texts hidden, even those that only their key gives away."""
+        """Return a JSON value with the secrets in its texts hidden,
+        even those that only their key gives away.
+        """
         if isinstance(value, str):
             return self.hide(value)
         if is_object(value):
@@ -184,7 +209,9 @@ class SecretHider:
 
 
 def _is_secret_value(match: re.Match[str]) -> bool:
-    """Return whether the value after a name is a secret itself, and not an expression that refers to one."""
+    """Return whether the value after a name is a secret itself,
+    and not an expression that refers to one.
+    """
     name, value, is_quoted = match["name"], match["value"], bool(match["quote"])
     if re.match(_CODE_REFERENCE, value):
         return False

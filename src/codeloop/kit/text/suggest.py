@@ -20,11 +20,14 @@ class _SimilarName(NamedTuple):
     name: str
 
 
-def find_similar(name: str, names: Iterable[str], *, parts: bool = False, most_edits: int | None = None) -> list[str]:
-    """Return at most three known names that `name` may be a misspelling of, the nearest first; case does not count.
+def find_similar(
+    name: str, names: Iterable[str], *, parts: bool = False, most_edits: int | None = None
+) -> list[str]:
+    """Return at most three known names that `name` may be a misspelling of, the nearest first;
+    case does not count.
 
-    A name is near if it differs by at most one edit (a swap counts as one) for every three characters, or by
-    `most_edits` in all, and by at most twice the edits of the nearest name.
+    A name is near if it differs by at most one edit (a swap counts as one) for every three
+    characters, or by `most_edits` in all, and by at most twice the edits of the nearest name.
     `parts`: names that contain `name` are near too.
     """
     from rapidfuzz.distance import OSA
@@ -37,7 +40,11 @@ def find_similar(name: str, names: Iterable[str], *, parts: bool = False, most_e
         length_difference = abs(length - len(each))
         # A cheap check before the comparison: each character too many is an edit.
         may_be_near = length_difference <= max_edits and max(length, len(each)) <= MAX_NAME_LENGTH
-        edits = OSA.distance(lower_name, each.lower(), score_cutoff=max_edits) if may_be_near else max_edits + 1
+        edits = (
+            OSA.distance(lower_name, each.lower(), score_cutoff=max_edits)
+            if may_be_near
+            else max_edits + 1
+        )
         if edits <= max_edits:
             matches.append(_SimilarName(edits, length_difference, index, each))
         elif parts and length >= MIN_PART_LENGTH and lower_name in each.lower():
@@ -46,7 +53,11 @@ def find_similar(name: str, names: Iterable[str], *, parts: bool = False, most_e
     matches.sort()
     nearest = matches[0].edits if matches else 0
     # Names that contain `name` were given more edits than it has characters: those stay too.
-    return [match.name for match in matches[:MAX_SUGGESTIONS] if match.edits <= 2 * nearest or match.edits >= length]
+    return [
+        match.name
+        for match in matches[:MAX_SUGGESTIONS]
+        if match.edits <= 2 * nearest or match.edits >= length
+    ]
 
 
 def format_suggestion(names: Iterable[str]) -> str:

@@ -1,4 +1,6 @@
-"""Cuts texts to a number of lines and bytes (the head or the tail is kept), and shares such a limit. Pure."""
+"""Cuts texts to a number of lines and bytes (the head or the tail is kept),
+and shares such a limit. Pure.
+"""
 
 from collections.abc import Sequence
 from math import ceil
@@ -9,8 +11,15 @@ from msgspec import Struct
 Keep = Literal["head", "tail"]
 
 
+# A longer line is cut: its head and its tail stay.
+_MAX_LINE_CHARS = 8_000
+_LINE_HEAD_CHARS = 1_500
+_LINE_TAIL_CHARS = 500
+
+
 class CutText(Struct, frozen=True):
-    """The start and the end of a text that are kept, and how many lines and bytes (UTF-8) were left out between them.
+    """The start and the end of a text that are kept, and how many lines and bytes (UTF-8)
+    were left out between them.
 
     When the text fits, `head` is the whole text.
     """
@@ -34,7 +43,8 @@ def count_lines(text: str) -> int:
 def cut_text(text: str, max_lines: int, max_bytes: int, keep: Keep = "head") -> CutText:
     """Keep at most `max_lines` lines and `max_bytes` bytes of a text: its head or its tail.
 
-    Whole lines are kept where possible, whole characters always: only a line that alone is too long is cut inside.
+    Whole lines are kept where possible, whole characters always: only a line that alone
+    is too long is cut inside.
     """
     size = count_bytes(text)
     if size <= max_bytes and count_lines(text) <= max_lines:
@@ -44,7 +54,17 @@ def cut_text(text: str, max_lines: int, max_bytes: int, keep: Keep = "head") -> 
     else:
         head, tail = "", _cut_tail(text, max_lines, max_bytes)
     omitted_text = text[len(head) : len(text) - len(tail)]
-    return CutText(head, tail, omitted_lines=count_lines(omitted_text), omitted_bytes=count_bytes(omitted_text))
+    return CutText(
+        head, tail, omitted_lines=count_lines(omitted_text), omitted_bytes=count_bytes(omitted_text)
+    )
+
+
+def cut_line(line: str) -> str:
+    """Return a line without the middle of it, if it is very long, as of minified code."""
+    if len(line) <= _MAX_LINE_CHARS:
+        return line
+    omitted = len(line) - _LINE_HEAD_CHARS - _LINE_TAIL_CHARS
+    return f"{line[:_LINE_HEAD_CHARS]} ... {omitted} characters of this line ... {line[-_LINE_TAIL_CHARS:]}"
 
 
 def count_bytes(text: str) -> int:
@@ -53,7 +73,8 @@ def count_bytes(text: str) -> int:
 
 
 def share_fairly(claims: Sequence[int], total: int) -> list[int]:
-    """Divide a total, such as of bytes, among claims: each gets what it wants, or an equal share of what others leave.
+    """Divide a total, such as of bytes, among claims: each gets what it wants,
+    or an equal share of what others leave.
 
     >>> share_fairly([10, 100, 100], 90)
     [10, 40, 40]
@@ -108,7 +129,9 @@ def _cut_tail(text: str, max_lines: int, max_bytes: int) -> str:
 
 
 def _decode_whole_characters(fitting_bytes: bytes, text: str) -> str:
-    """Return the start of `text` that bytes of its UTF-8 hold; of a character cut at their end, nothing."""
+    """Return the start of `text` that bytes of its UTF-8 hold;
+    of a character cut at their end, nothing.
+    """
     while fitting_bytes:
         try:
             return text[: len(fitting_bytes.decode("utf-8", "surrogatepass"))]

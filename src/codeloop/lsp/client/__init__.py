@@ -1,1 +1,3 @@
-"""A client of the language server protocol: messages over pipes, document synchronisation, diagnostics."""
+"""A client of the language server protocol: messages over pipes, document synchronisation,
+diagnostics.
+"""

@@ -1,4 +1,6 @@
-"""The parameters of the request `initialize`: the capabilities that the client has, and the project's roots."""
+"""The parameters of the request `initialize`: the capabilities that the client has,
+and the project's roots.
+"""
 
 import os
 from collections.abc import Sequence
@@ -31,7 +33,10 @@ CAPABILITIES: JSON = {
         "implementation": {"linkSupport": True},
         "references": {},
         "hover": {"contentFormat": ["plaintext", "markdown"]},
-        "documentSymbol": {"hierarchicalDocumentSymbolSupport": True, "symbolKind": {"valueSet": _SYMBOL_KINDS}},
+        "documentSymbol": {
+            "hierarchicalDocumentSymbolSupport": True,
+            "symbolKind": {"valueSet": _SYMBOL_KINDS},
+        },
         "callHierarchy": {},
         "typeHierarchy": {},
         "rename": {"prepareSupport": False},
@@ -48,7 +53,8 @@ def make_initialize_params(roots: Sequence[Path], initialization: Any) -> JSON:
     """Make the parameters of `initialize`."""
     root = roots[0]
     return {
-        # A server ends when this process is gone. In a sandbox the id would mean another process, or none.
+        # A server ends when this process is gone. In a sandbox the id would mean another process,
+        # or none.
         "processId": None,
         "clientInfo": {"name": "codeloop", "version": __version__},
         "rootUri": root.as_uri(),

@@ -1,7 +1,9 @@
-"""A client of one running server: initialisation, document synchronisation, diagnostics of the current text.
+"""A client of one running server: initialisation, document synchronisation,
+diagnostics of the current text.
 
-A server that pushes diagnostics without naming the version of the text leaves open which text they are about. The
-client finds out with fences: requests that the server refuses once it has read all messages before them.
+A server that pushes diagnostics without naming the version of the text leaves open which text they
+are about. The client finds out with fences: requests that the server refuses once it has
+read all messages before them.
 """
 
 import asyncio
@@ -32,8 +34,12 @@ _SEVERITIES = {"error": ERROR, "warning": WARNING}
 _HINT_SEVERITY = 4
 
 
-async def _request_tsserver_diagnostics(request: Callable[[str, Any], Awaitable[Any]], path: Path) -> list[JSON]:
-    """Return the diagnostics of an open file in the protocol's form. Raises the errors of a request."""
+async def _request_tsserver_diagnostics(
+    request: Callable[[str, Any], Awaitable[Any]], path: Path
+) -> list[JSON]:
+    """Return the diagnostics of an open file in the protocol's form.
+    Raises the errors of a request.
+    """
     answers = await asyncio.gather(
         *(request("workspace/executeCommand", _make_command(name, path)) for name in _COMMANDS)
     )
@@ -60,7 +66,9 @@ def _to_lsp_diagnostic(item: JSON) -> JSON:
 
 
 def _to_lsp_position(position: Any) -> JSON:
-    """Convert a position of tsserver, which counts from 1, to one of the protocol, which counts from 0."""
+    """Convert a position of tsserver, which counts from 1, to one of the protocol,
+    which counts from 0.
+    """
     fields: JSON = position if is_object(position) else {}
     return {"line": fields.get("line", 1) - 1, "character": fields.get("offset", 1) - 1}
 
@@ -72,9 +80,11 @@ _MAX_TASKS = 500
 
 
 class _WorkProgress:
-    """The work of one server. `active_work`: the tokens of the tasks that it has begun and not ended.
+    """The work of one server. `active_work`: the tokens of the tasks that it
+    has begun and not ended.
 
-    `started_at`: when the server was initialised, on the monotonic clock; until then, when its program was started.
+    `started_at`: when the server was initialised, on the monotonic clock;
+    until then, when its program was started.
     """
 
     def __init__(self) -> None:
@@ -85,7 +95,8 @@ class _WorkProgress:
     async def wait_for_end(self, seconds: float) -> bool:
         """Wait until the server has ended its reported work; return whether it had any.
 
-        A server that was started just now gets a moment to begin: it would answer from the few files it has read.
+        A server that was started just now gets a moment to begin: it would answer from
+        the few files it has read.
         """
         seconds_to_begin = min(self.started_at + _START_OF_WORK_SECONDS - time.monotonic(), seconds)
         await self._wait_until(lambda: bool(self.active_work), seconds_to_begin)
@@ -119,10 +130,13 @@ _RETRY_SECONDS = 0.02
 
 
 class ServerSetup(Struct, frozen=True):
-    """The values that a server is initialised with: its roots (more may be added later), options, settings.
+    """The values that a server is initialised with: its roots (more may be added later), options,
+    settings.
 
-    `settle_seconds`: after so long a silence the diagnostics of a server that names no versions are complete.
-    `repeats_reports`: this also holds for a server that names versions, since it reports several times on one text.
+    `settle_seconds`: after so long a silence the diagnostics of a server that names
+    no versions are complete.
+    `repeats_reports`: this also holds for a server that names versions,
+    since it reports several times on one text.
     `pull_method`: how to request diagnostics from a server that lacks the protocol's pull request.
     """
 
@@ -147,7 +161,9 @@ class LanguageClient:
     `documents`: the open files, the one used last at the end.
     """
 
-    def __init__(self, pipes: Program, setup: ServerSetup, on_diagnostics: Callable[[Path], None]) -> None:
+    def __init__(
+        self, pipes: Program, setup: ServerSetup, on_diagnostics: Callable[[Path], None]
+    ) -> None:
         self.setup = setup
         self.encoding: Encoding = "utf-16"
         self.documents: dict[Path, OpenDocument] = {}
@@ -160,9 +176,13 @@ class LanguageClient:
         self.habits = PushHabits(setup.settle_seconds, repeats_reports=setup.repeats_reports)
         self._capabilities: Mapping[str, Any] = {}
         self.looks_across_files = True
-        """Whether one file's diagnostics may depend on another's; linters declare that theirs do not."""
+        """Whether one file's diagnostics may depend on another's;
+        linters declare that theirs do not.
+        """
         self.connection = LspConnection(
-            pipes, self._on_notification, self.registrations.make_handlers(setup.roots, self._answer_setting)
+            pipes,
+            self._on_notification,
+            self.registrations.make_handlers(setup.roots, self._answer_setting),
         )
 
     async def initialize(self, seconds: float) -> None:
@@ -173,12 +193,16 @@ class LanguageClient:
         self._capabilities = declared if is_object(declared) else {}
         diagnostic_provider = self._capabilities.get("diagnosticProvider")
         self.looks_across_files = (
-            not is_object(diagnostic_provider) or diagnostic_provider.get("interFileDependencies") is not False
+            not is_object(diagnostic_provider)
+            or diagnostic_provider.get("interFileDependencies") is not False
         )
         position_encoding = self._capabilities.get("positionEncoding")
-        self.encoding = position_encoding if position_encoding in {"utf-8", "utf-16", "utf-32"} else "utf-16"
+        self.encoding = (
+            position_encoding if position_encoding in {"utf-8", "utf-16", "utf-32"} else "utf-16"
+        )
         self.connection.notify("initialized", {})
-        # Before that it could neither analyse the project nor report on a file, however long it took to start.
+        # Before that it could neither analyse the project nor report on a file,
+        # however long it took to start.
         self.progress.started_at = self.habits.began_at = time.monotonic()
         if settings := self.setup.settings.list_all(self.setup.roots[0]):
             self.connection.notify("workspace/didChangeConfiguration", {"settings": settings})
@@ -195,22 +219,29 @@ class LanguageClient:
     def has_capability(self, capability: str) -> bool:
         """Return whether the server has a capability, declared or registered."""
         value = self._capabilities.get(capability)
-        return (value is not None and value is not False) or self.registrations.has_capability(capability)
+        return (value is not None and value is not False) or self.registrations.has_capability(
+            capability
+        )
 
     @property
     def pulls_diagnostics(self) -> bool:
-        """Whether diagnostics are requested (pulled), rather than sent by the server when it likes (pushed)."""
+        """Whether diagnostics are requested (pulled),
+        rather than sent by the server when it likes (pushed).
+        """
         return bool(self.setup.pull_method) or self.has_capability("diagnosticProvider")
 
     async def request(self, method: str, params: Any, seconds: float | None = None) -> Any:
-        """Return the result of a request, which is repeated while the server reports that its content has changed.
+        """Return the result of a request, which is repeated while the server reports
+        that its content has changed.
 
         Raises ErrorAnswer, ServerGone, TimeoutError.
         """
         until = time.monotonic() + (LSP_REQUEST.seconds if seconds is None else seconds)
         while True:
             try:
-                return await self.connection.request(method, params, max(until - time.monotonic(), 0.001))
+                return await self.connection.request(
+                    method, params, max(until - time.monotonic(), 0.001)
+                )
             except ErrorAnswer as error:
                 if not error.is_outdated or time.monotonic() + _RETRY_SECONDS > until:
                     raise
@@ -221,13 +252,20 @@ class LanguageClient:
         document = self.documents.pop(path, None)
         if document is None:
             document = OpenDocument(path, language, text, next(self.habits.versions))
-            item = {"uri": document.uri, "languageId": language, "version": document.version, "text": text}
+            item = {
+                "uri": document.uri,
+                "languageId": language,
+                "version": document.version,
+                "text": text,
+            }
             self._closed_file_reports.pop(path, None)
             self._fence(document)
             self._notify("textDocument/didOpen", {"textDocument": item})
         elif document.text != text:
             before = document.text
-            document.change(text, next(self.habits.versions), has_settled=self.habits.has_settled(document))
+            document.change(
+                text, next(self.habits.versions), has_settled=self.habits.has_settled(document)
+            )
             self._fence(document)
             self._send_change(document, before)
         document.synced_at = time.time()
@@ -244,19 +282,29 @@ class LanguageClient:
         document, sync = self.documents.get(path), self._capabilities.get("textDocumentSync")
         save = sync.get("save") if is_object(sync) else None
         if document is not None and save:
-            extra_params = {"text": document.text} if is_object(save) and save.get("includeText") else {}
-            self._notify("textDocument/didSave", {"textDocument": document.identifier, **extra_params})
+            extra_params = (
+                {"text": document.text} if is_object(save) and save.get("includeText") else {}
+            )
+            self._notify(
+                "textDocument/didSave", {"textDocument": document.identifier, **extra_params}
+            )
 
     def notify_changed(self, events: Iterable[tuple[Path, FileEvent]]) -> None:
         """Notify the server of changes on the disk, of those files that it watches."""
         changes = [
-            {"uri": path.as_uri(), "type": event} for path, event in events if self.registrations.is_watched(path)
+            {"uri": path.as_uri(), "type": event}
+            for path, event in events
+            if self.registrations.is_watched(path)
         ]
         if changes:
             self._notify("workspace/didChangeWatchedFiles", {"changes": changes})
 
-    async def wait_for_diagnostics(self, path: Path, seconds: float) -> tuple[Diagnostic, ...] | None:
-        """Wait for the diagnostics of the current text, and return them; None if they do not arrive in time."""
+    async def wait_for_diagnostics(
+        self, path: Path, seconds: float
+    ) -> tuple[Diagnostic, ...] | None:
+        """Wait for the diagnostics of the current text, and return them;
+        None if they do not arrive in time.
+        """
         document = self.documents.get(path)
         if document is None:
             return None
@@ -273,7 +321,9 @@ class LanguageClient:
         """Return the diagnostics of the current text; None: none yet, or more may follow."""
         document = self.documents.get(path)
         if document is not None:
-            has_all_diagnostics = self.habits.has_all_diagnostics(document, pulls=self.pulls_diagnostics)
+            has_all_diagnostics = self.habits.has_all_diagnostics(
+                document, pulls=self.pulls_diagnostics
+            )
             return document.list_diagnostics(self.encoding) if has_all_diagnostics else None
         report = self._closed_file_reports.get(path)
         if report is None:
@@ -294,7 +344,8 @@ class LanguageClient:
     async def _wait_for_push(self, document: OpenDocument) -> None:
         """Wait for the next diagnostics, or until the server is quiet.
 
-        If those that arrived may be about an older text, the text is first sent again, for the server to report anew.
+        If those that arrived may be about an older text, the text is first sent again,
+        for the server to report anew.
         """
         self._diagnostics_changed.clear()
         if document.older_text_count and document.is_quiet(self.habits.pause):
@@ -313,18 +364,27 @@ class LanguageClient:
         version = document.version
         try:
             if self.setup.pull_method:
-                report: Any = {"items": await _request_tsserver_diagnostics(self.request, document.path)}
+                report: Any = {
+                    "items": await _request_tsserver_diagnostics(self.request, document.path)
+                }
             else:
                 params = {
                     "textDocument": document.identifier,
                     **self.registrations.make_pull_options(self._capabilities),
                 }
-                params |= {"previousResultId": document.result_id} if document.result_id is not None else {}
-                report = await self.connection.request("textDocument/diagnostic", params, LSP_REQUEST.seconds)
+                params |= (
+                    {"previousResultId": document.result_id}
+                    if document.result_id is not None
+                    else {}
+                )
+                report = await self.connection.request(
+                    "textDocument/diagnostic", params, LSP_REQUEST.seconds
+                )
         except ErrorAnswer:
             # Most often the server has cancelled the request, since something changed.
             report = None
-        # After an error, or if the text has changed meanwhile, the loop in `wait_for_diagnostics` pulls again.
+        # After an error, or if the text has changed meanwhile,
+        # the loop in `wait_for_diagnostics` pulls again.
         if version != document.version or not is_object(report):
             await asyncio.sleep(_RETRY_SECONDS)
             return
@@ -336,7 +396,9 @@ class LanguageClient:
         self._on_diagnostics(document.path)
 
     def _fence(self, document: OpenDocument) -> None:
-        """Detect when the server has processed all messages before a version, unless it reports versions anyway."""
+        """Detect when the server has processed all messages before a version,
+        unless it reports versions anyway.
+        """
         if self.habits.names_versions or self.pulls_diagnostics:
             return
         version = document.version
@@ -358,7 +420,9 @@ class LanguageClient:
             else {"text": document.text}
         )
         identifier = {**document.identifier, "version": document.version}
-        self._notify("textDocument/didChange", {"textDocument": identifier, "contentChanges": [change]})
+        self._notify(
+            "textDocument/didChange", {"textDocument": identifier, "contentChanges": [change]}
+        )
 
     def _notify(self, method: str, params: JSON) -> None:
         self.habits.sent_at = time.monotonic()
@@ -372,7 +436,8 @@ class LanguageClient:
             self.habits.record_work(is_working=bool(self.progress.active_work))
             self._diagnostics_changed.set()
         elif method == "tsserver/request" and is_list(params):
-            # Vue's server asks an editor's own tsserver about types: there is none, so it does without.
+            # Vue's server asks an editor's own tsserver about types: there is none,
+            # so it does without.
             for request in params:
                 if is_list(request) and request:
                     self.connection.notify("tsserver/response", [[request[0], None]])
@@ -380,7 +445,11 @@ class LanguageClient:
             self._diagnostics_changed.set()
 
     def _handle_report(self, params: JSON) -> None:
-        path, items, version = parse_file_uri(params.get("uri")), params.get("diagnostics"), params.get("version")
+        path, items, version = (
+            parse_file_uri(params.get("uri")),
+            params.get("diagnostics"),
+            params.get("version"),
+        )
         if path is None or not is_list(items):
             return
         document = self.documents.get(path)
@@ -389,7 +458,10 @@ class LanguageClient:
             self.habits.names_versions = True
         if document is None:
             # A server may report on every file of a large project.
-            if path in self._closed_file_reports or len(self._closed_file_reports) < LSP_DIAGNOSED_FILES.value:
+            if (
+                path in self._closed_file_reports
+                or len(self._closed_file_reports) < LSP_DIAGNOSED_FILES.value
+            ):
                 self._closed_file_reports[path] = _ClosedFileReport(time.time(), items)
         elif version == document.version or (version is None and document.is_fenced):
             self.habits.learn_pause(document)

@@ -1,6 +1,8 @@
-"""JSON-RPC over a server's pipes: requests with deadlines, notifications, and answers to the server's requests.
+"""JSON-RPC over a server's pipes: requests with deadlines, notifications,
+and answers to the server's requests.
 
-A server may be broken or hostile, so the rate of its messages and what it leaves unread are bounded.
+A server may be broken or hostile, so the rate of its messages and what it
+leaves unread are bounded.
 """
 
 import asyncio
@@ -13,11 +15,17 @@ import msgspec
 
 from codeloop.kit.jsonc import is_object
 from codeloop.kit.program import Program
-from codeloop.schema.bounds.language_tools import LSP_GARBAGE, LSP_MESSAGE, LSP_MESSAGE_RATE, LSP_UNREAD
+from codeloop.schema.bounds.language_tools import (
+    LSP_GARBAGE,
+    LSP_MESSAGE,
+    LSP_MESSAGE_RATE,
+    LSP_UNREAD,
+)
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import DECODE_ERRORS, JSON, bound_depth
 
-# `Content-Length: 52` before or after `Content-Type: ...`, then at most four further fields, and an empty line.
+# `Content-Length: 52` before or after `Content-Type: ...`, then at most four further fields,
+# and an empty line.
 _HEADER_PATTERN = (
     rb"(?i)(?:Content-Type:[^\r\n]{1,200}\r\n)?"
     rb"Content-Length:[ \t]*([0-9]{1,12})[ \t]*\r\n(?:[^\r\n]{1,200}\r\n){0,4}\r\n"
@@ -36,7 +44,9 @@ def encode_message(message: JSON) -> bytes:
 
 
 class MessageReader:
-    """Splits a stream into messages. Text between them (such as a wrapper's greeting) is skipped."""
+    """Splits a stream into messages. Text between them (such as a wrapper's
+    greeting) is skipped.
+    """
 
     def __init__(self) -> None:
         self._buffer = bytearray()
@@ -93,9 +103,13 @@ _UNKNOWN_METHOD = -32601
 # The codes ContentModified and ServerCancelled of the protocol.
 _OUTDATED_CODES = (-32801, -32802)
 FENCE_METHOD = "codeloop/fence"
-"""A method that no server knows: the error that it answers with shows that it has read everything before."""
+"""A method that no server knows: the error that it answers with shows that it
+has read everything before.
+"""
 CONNECTION_LOST = "codeloop/lost"
-"""The method of a notification that no server sends: `on_message` gets it once, when the server is gone."""
+"""The method of a notification that no server sends: `on_message` gets it once,
+when the server is gone.
+"""
 
 
 class ServerGone(CodeloopError):
@@ -122,10 +136,13 @@ class LspConnection:
 
     `handlers`, by method, answer the server's requests.
 
-    `listen` has to run in a task; when it returns, the server is gone, and `loss_reason` is the reason.
+    `listen` has to run in a task; when it returns, the server is gone,
+    and `loss_reason` is the reason.
     """
 
-    def __init__(self, pipes: Program, on_message: MessageHandler, handlers: RequestHandlers) -> None:
+    def __init__(
+        self, pipes: Program, on_message: MessageHandler, handlers: RequestHandlers
+    ) -> None:
         self.loss_reason = ""
         self.pipes = pipes
         self._on_message = on_message
@@ -145,7 +162,8 @@ class LspConnection:
                     count += 1
                 if time.monotonic() - second_began_at > 1:
                     second_began_at, count = time.monotonic(), 0
-                # A flooding server is throttled: its pipe fills, and it waits. With 0, only other tasks get their turn.
+                # A flooding server is throttled: its pipe fills, and it waits.
+                # With 0, only other tasks get their turn.
                 await asyncio.sleep(1 if count > LSP_MESSAGE_RATE.value else 0)
         except InvalidStream as error:
             self.mark_lost(str(error))
@@ -162,13 +180,16 @@ class LspConnection:
         for future in self._futures.values():
             if not future.done():
                 future.set_exception(ServerGone(self.loss_reason))
-                # Marks the error as seen: asyncio logs it if the caller was cancelled and never reads it.
+                # Marks the error as seen: asyncio logs it if the caller was cancelled
+                # and never reads it.
                 future.exception()
         self._futures.clear()
         self._on_message(CONNECTION_LOST, None)
 
     def fence(self, on_passed: Callable[[], None]) -> None:
-        """Send an unknown request. Its refusal means that everything before it is processed, and calls `on_passed`."""
+        """Send an unknown request. Its refusal means that everything before it is processed,
+        and calls `on_passed`.
+        """
         if not self.loss_reason:
             request_id, _ = self._post(FENCE_METHOD, {})
             self._fences[request_id] = on_passed
@@ -179,7 +200,9 @@ class LspConnection:
             raise ServerGone(self.loss_reason)
         self._request_count += 1
         answer = self._futures[self._request_count] = asyncio.get_running_loop().create_future()
-        self._send({"jsonrpc": "2.0", "id": self._request_count, "method": method, "params": params})
+        self._send(
+            {"jsonrpc": "2.0", "id": self._request_count, "method": method, "params": params}
+        )
         return self._request_count, answer
 
     async def request(self, method: str, params: Any, seconds: float) -> Any:

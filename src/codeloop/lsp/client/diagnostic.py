@@ -10,7 +10,13 @@ from typing import Any
 from msgspec import Struct
 
 from codeloop.kit.jsonc import is_list
-from codeloop.lsp.client.text_positions import Encoding, TextPosition, count_units, find_index, get_line
+from codeloop.lsp.client.text_positions import (
+    Encoding,
+    TextPosition,
+    count_units,
+    find_index,
+    get_line,
+)
 from codeloop.schema.bounds.language_tools import LSP_DIAGNOSTICS_PER_FILE, LSP_DIAGNOSTICS_SHOWN
 from codeloop.schema.wire import JSON
 
@@ -39,8 +45,13 @@ class Diagnostic(Struct, frozen=True):
 
     def to_wire(self) -> JSON:
         """Return the diagnostic in the form that clients get, with columns in UTF-16 code units."""
-        span = {"start": self._convert_position(self.start), "end": self._convert_position(self.end)}
-        extra = {name: value for name, value in (("code", self.code), ("source", self.source)) if value}
+        span = {
+            "start": self._convert_position(self.start),
+            "end": self._convert_position(self.end),
+        }
+        extra = {
+            name: value for name, value in (("code", self.code), ("source", self.source)) if value
+        }
         return {"range": span, "severity": self.severity, "message": self.message, **extra}
 
     def _convert_position(self, position: TextPosition) -> JSON:
@@ -51,7 +62,9 @@ class Diagnostic(Struct, frozen=True):
         return {"line": position.line, "character": character}
 
 
-def parse_diagnostics(value: Any, lines: Sequence[str], encoding: Encoding) -> tuple[Diagnostic, ...]:
+def parse_diagnostics(
+    value: Any, lines: Sequence[str], encoding: Encoding
+) -> tuple[Diagnostic, ...]:
     """Parse the list that a server sent about a text; invalid entries are left out."""
     items: list[Any] = value[: LSP_DIAGNOSTICS_PER_FILE.value] if is_list(value) else []
     diagnostics = (_parse_diagnostic(item, lines, encoding) for item in items)
@@ -65,7 +78,8 @@ def _parse_diagnostic(item: Any, lines: Sequence[str], encoding: Encoding) -> Di
         message = item["message"]
         text = message if isinstance(message, str) else str(message["value"])
         severity = item.get("severity", ERROR)
-        # The diagnostic is about another version of the text if it names a line that this one lacks.
+        # The diagnostic is about another version of the text if it names a
+        # line that this one lacks.
         if not (0 <= first <= len(lines) and 0 <= last <= len(lines) + 1):
             return None
         first_column = find_index(get_line(lines, first), int(start["character"]), encoding)
@@ -85,15 +99,21 @@ def _parse_diagnostic(item: Any, lines: Sequence[str], encoding: Encoding) -> Di
 
 
 def format_new_diagnostics(
-    diagnostics: Sequence[tuple[Path, Diagnostic]], format_path: Callable[[Path], str], lead: str = ""
+    diagnostics: Sequence[tuple[Path, Diagnostic]],
+    format_path: Callable[[Path], str],
+    lead: str = "",
 ) -> str:
-    """Format diagnostics for a model: their number, then one a line as `path:line: message`; "" for none.
+    """Format diagnostics for a model: their number, then one a line as `path:line: message`;
+    "" for none.
 
     `lead`: the text before the number.
     """
     if not diagnostics:
         return ""
-    shown, rest = diagnostics[: LSP_DIAGNOSTICS_SHOWN.value], diagnostics[LSP_DIAGNOSTICS_SHOWN.value :]
+    shown, rest = (
+        diagnostics[: LSP_DIAGNOSTICS_SHOWN.value],
+        diagnostics[LSP_DIAGNOSTICS_SHOWN.value :],
+    )
     lines = [f"{lead}{_format_counts(diagnostics)}:"]
     for path, diagnostic in shown:
         label = "warning: " if diagnostic.severity >= WARNING else ""
@@ -108,14 +128,22 @@ def format_new_diagnostics(
 
 
 def _format_counts(diagnostics: Sequence[tuple[Path, Diagnostic]]) -> str:
-    """Return the numbers of errors and warnings in words, such as `2 new errors and 1 new warning`."""
+    """Return the numbers of errors and warnings in words,
+    such as `2 new errors and 1 new warning`.
+    """
     warning_count = sum(diagnostic.severity >= WARNING for _, diagnostic in diagnostics)
     counts = ((len(diagnostics) - warning_count, "error"), (warning_count, "warning"))
-    return " and ".join(f"{count} new {noun}{'' if count == 1 else 's'}" for count, noun in counts if count)
+    return " and ".join(
+        f"{count} new {noun}{'' if count == 1 else 's'}" for count, noun in counts if count
+    )
 
 
 def format_diagnostic(diagnostic: Diagnostic, name: str, label: str = "") -> str:
-    """Format one diagnostic as compilers print it: `name:line: label message (source code)`. `name`: of its file."""
-    lines = [line.strip() for line in diagnostic.message.splitlines() if line.strip()][:_MAX_MESSAGE_LINES]
+    """Format one diagnostic as compilers print it: `name:line: label message (source code)`.
+    `name`: of its file.
+    """
+    lines = [line.strip() for line in diagnostic.message.splitlines() if line.strip()][
+        :_MAX_MESSAGE_LINES
+    ]
     origin = " ".join(each for each in (diagnostic.source, diagnostic.code) if each)
     return f"{name}:{diagnostic.start.line + 1}: {label}{'; '.join(lines)}{f' ({origin})' if origin else ''}"

@@ -1,4 +1,5 @@
-"""An open document: its text and version as sent to the server, and the diagnostics of this version.
+"""An open document: its text and version as sent to the server,
+and the diagnostics of this version.
 
 `read_text` reads a file as servers are sent it.
 """
@@ -29,11 +30,12 @@ def read_text(path: Path) -> str | None:
 class OpenDocument:
     """An open document. `pushed` and `pulled`: diagnostics of the current version; None: none yet.
 
-    `is_fenced`: whether the server has answered a request that was sent before this version, so that a report without
-    a version is not about a much older text. `pushed_at`: when diagnostics arrived, on the monotonic clock.
-    `last_report`: the last pulled report, which the next one may refer to by its `result_id`. `older_text_count`: how
-    many texts before this one the next reports without a version may still be about. `synced_at`: when the text was
-    last that of the file (wall clock).
+    `is_fenced`: whether the server has answered a request that was sent before this version, so
+    that a report without a version is not about a much older text. `pushed_at`: when diagnostics
+    arrived, on the monotonic clock.
+    `last_report`: the last pulled report, which the next one may refer to by its `result_id`.
+    `older_text_count`: how many texts before this one the next reports without a version may still
+    be about. `synced_at`: when the text was last that of the file (wall clock).
     """
 
     def __init__(self, path: Path, language: str, text: str, version: int) -> None:
@@ -65,12 +67,16 @@ class OpenDocument:
 
         `has_settled`: whether no further report will be about the old text.
         """
-        self.older_text_count = 0 if has_settled else min(self.older_text_count + 1, _MAX_OLDER_TEXT_COUNT)
+        self.older_text_count = (
+            0 if has_settled else min(self.older_text_count + 1, _MAX_OLDER_TEXT_COUNT)
+        )
         self.text = text
         self._begin_version(version)
 
     def resend(self, version: int) -> None:
-        """Make the same text a new version: the diagnostics that have arrived may have been about an older text."""
+        """Make the same text a new version: the diagnostics that have arrived may have
+        been about an older text.
+        """
         self.older_text_count -= 1
         self._begin_version(version)
 
@@ -85,11 +91,15 @@ class OpenDocument:
         self.pushed_at = time.monotonic()
 
     def is_quiet(self, pause: float) -> bool:
-        """Return whether diagnostics of this version arrived, and no further ones for `pause` seconds."""
+        """Return whether diagnostics of this version arrived,
+        and no further ones for `pause` seconds.
+        """
         return self.pushed is not None and time.monotonic() - self.pushed_at >= pause
 
     def list_diagnostics(self, encoding: Encoding) -> tuple[Diagnostic, ...] | None:
         """Return the diagnostics of the current text; None: none yet."""
         if self.pushed is None and self.pulled is None:
             return None
-        return parse_diagnostics([*(self.pulled or ()), *(self.pushed or ())], split_lines(self.text), encoding)
+        return parse_diagnostics(
+            [*(self.pulled or ()), *(self.pushed or ())], split_lines(self.text), encoding
+        )

@@ -6,7 +6,9 @@ from urllib.parse import unquote, urlsplit
 
 
 def parse_file_uri(uri: Any) -> Path | None:
-    """Return the path that a `file:` URI names; None: it is no such URI, or names no absolute path."""
+    """Return the path that a `file:` URI names;
+    None: it is no such URI, or names no absolute path.
+    """
     if not isinstance(uri, str) or not uri.startswith("file:"):
         return None
     try:

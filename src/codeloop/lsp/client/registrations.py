@@ -1,4 +1,6 @@
-"""The capabilities that a server registers while it runs, and the answers to its requests (settings, folders)."""
+"""The capabilities that a server registers while it runs,
+and the answers to its requests (settings, folders).
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -54,11 +56,20 @@ class Registrations:
     def make_handlers(
         self, roots: Sequence[Path], answer_setting: Callable[[Any], Any]
     ) -> Mapping[str, Callable[[Any], Any]]:
-        """Return the functions that answer a server's requests, by method. None changes a file, or asks a user."""
+        """Return the functions that answer a server's requests, by method.
+        None changes a file, or asks a user.
+        """
         return {
-            "workspace/configuration": lambda params: [answer_setting(item) for item in _read_list(params, "items")],
-            "workspace/workspaceFolders": lambda _params: [make_workspace_folder(each) for each in roots],
-            "workspace/applyEdit": lambda _params: {"applied": False, "failureReason": "nobody asked for it"},
+            "workspace/configuration": lambda params: [
+                answer_setting(item) for item in _read_list(params, "items")
+            ],
+            "workspace/workspaceFolders": lambda _params: [
+                make_workspace_folder(each) for each in roots
+            ],
+            "workspace/applyEdit": lambda _params: {
+                "applied": False,
+                "failureReason": "nobody asked for it",
+            },
             "workspace/diagnostic/refresh": lambda _params: None,
             "client/registerCapability": self._register,
             "client/unregisterCapability": self._unregister,
@@ -81,11 +92,15 @@ class Registrations:
         return bool(self._globs)
 
     def make_pull_options(self, capabilities: Mapping[str, Any]) -> JSON:
-        """Make the parameters that pull requests need besides the document: the identifier, if there is one."""
+        """Make the parameters that pull requests need besides the document: the identifier,
+        if there is one.
+        """
         options = capabilities.get("diagnosticProvider")
         if not is_object(options):
             method = _METHODS_BY_CAPABILITY["diagnosticProvider"]
-            registered_options = (each.options for each in self._registered.values() if each.method == method)
+            registered_options = (
+                each.options for each in self._registered.values() if each.method == method
+            )
             options = next(registered_options, dict[str, Any]())
         return {"identifier": options["identifier"]} if options.get("identifier") else {}
 
@@ -112,7 +127,9 @@ class Registrations:
             if method == _WATCH_METHOD
             for watcher in _read_list(options, "watchers")
         )
-        globs = (_parse_glob(watcher.get("globPattern")) for watcher in watchers if is_object(watcher))
+        globs = (
+            _parse_glob(watcher.get("globPattern")) for watcher in watchers if is_object(watcher)
+        )
         self._globs = [glob for glob in globs if glob is not None][:_MAX_ENTRIES]
         self._on_change()
 
@@ -135,7 +152,11 @@ def _parse_glob(value: Any) -> _WatchGlob | None:
 
 def _matches_glob(glob: _WatchGlob, path: Path) -> bool:
     try:
-        name = path.as_posix().lstrip("/") if glob.base is None else path.relative_to(glob.base).as_posix()
+        name = (
+            path.as_posix().lstrip("/")
+            if glob.base is None
+            else path.relative_to(glob.base).as_posix()
+        )
         return compile_glob(glob.pattern.lstrip("/")).fullmatch(name) is not None
     # The file is outside the pattern's folder, or the pattern is invalid.
     except ValueError:

@@ -1,4 +1,6 @@
-"""`ServerSettings`: what a server is told when it asks for its configuration, for each root of the project."""
+"""`ServerSettings`: what a server is told when it asks for its configuration,
+for each root of the project.
+"""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -14,15 +16,17 @@ from codeloop.schema.wire import JSON
 class ServerSettings(Struct, frozen=True):
     """The settings of a server. `find_settings`: returns those for a root of the project.
 
-    `answers`: what the user has configured as its `initialization`. Servers that ask instead are given it, too: the
-    part that has the name of the section, or all of it, as OpenCode does.
+    `answers`: what the user has configured as its `initialization`. Servers that ask instead are
+    given it, too: the part that has the name of the section, or all of it, as OpenCode does.
     """
 
     find_settings: Callable[[Path], JSON]
     answers: JSON
 
     def answer(self, item: Any, default_root: Path) -> Any:
-        """Return the section that a server asks for (a `ConfigurationItem`); all settings if it names no section."""
+        """Return the section that a server asks for (a `ConfigurationItem`);
+        all settings if it names no section.
+        """
         fields: JSON = item if is_object(item) else {}
         root = parse_file_uri(fields.get("scopeUri")) or default_root
         names = str(fields["section"]).split(".") if fields.get("section") else []

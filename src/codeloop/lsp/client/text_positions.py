@@ -1,4 +1,6 @@
-"""Positions in texts by the protocol's rules: lines ending in LF, CR LF or CR, columns in code units."""
+"""Positions in texts by the protocol's rules: lines ending in LF, CR LF or CR,
+columns in code units.
+"""
 
 import re
 from collections.abc import Sequence
@@ -23,7 +25,9 @@ class TextPosition(NamedTuple):
 
 
 def split_lines(text: str) -> list[str]:
-    """Split a text into lines with their ends; after a last line end there is no further, empty line."""
+    """Split a text into lines with their ends; after a last line end there is no further,
+    empty line.
+    """
     return re.findall(_LINE_PATTERN, text)
 
 
@@ -54,9 +58,11 @@ def find_index(line: str, column: int, encoding: Encoding) -> int:
 
 
 class TextChange(Struct, frozen=True):
-    """A change of a text: the lines from `first` up to `end` (from 0, `end` excluded) became `text`.
+    """A change of a text: the lines from `first` up to `end` (from 0,
+    `end` excluded) became `text`.
 
-    `column`: the end of the replaced range in line `end`. It is 0, except at the end of a text without a last line end.
+    `column`: the end of the replaced range in line `end`.
+    It is 0, except at the end of a text without a last line end.
     """
 
     first: int
@@ -67,7 +73,10 @@ class TextChange(Struct, frozen=True):
     @property
     def event(self) -> JSON:
         """The change in the form of the notification `textDocument/didChange`."""
-        span = {"start": {"line": self.first, "character": 0}, "end": {"line": self.end, "character": self.column}}
+        span = {
+            "start": {"line": self.first, "character": 0},
+            "end": {"line": self.end, "character": self.column},
+        }
         return {"range": span, "text": self.text}
 
 
@@ -75,9 +84,12 @@ def find_change(before: str, after: str, encoding: Encoding) -> TextChange:
     """Return the change from one text to another as one range of whole lines."""
     old, new = split_lines(before), split_lines(after)
     shorter_length = min(len(old), len(new))
-    first = next((index for index in range(shorter_length) if old[index] != new[index]), shorter_length)
+    first = next(
+        (index for index in range(shorter_length) if old[index] != new[index]), shorter_length
+    )
     tail_length = next(
-        (count for count in range(shorter_length - first) if old[-1 - count] != new[-1 - count]), shorter_length - first
+        (count for count in range(shorter_length - first) if old[-1 - count] != new[-1 - count]),
+        shorter_length - first,
     )
     end, column = len(old) - tail_length, 0
     # The last line has no end: the range must end inside it, since there is no line after it.

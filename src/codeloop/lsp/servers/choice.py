@@ -1,4 +1,6 @@
-"""Chooses the servers of a project by the table, the configuration, the installed programs and the project's trust."""
+"""Chooses the servers of a project by the table, the configuration,
+the installed programs and the project's trust.
+"""
 
 import os
 import re
@@ -21,13 +23,20 @@ _PACKAGE_PATTERN = r"\{npm:([^{}:]+):([^{}:]+)\}"
 
 
 def _list_package_folders(program: str) -> list[Path]:
-    """Return the folders of npm packages above a program, in the order in which Node searches them."""
+    """Return the folders of npm packages above a program,
+    in the order in which Node searches them.
+    """
     folders_above = [*Path(os.path.realpath(program)).parents, *Path(program).parents]
-    return list(dict.fromkeys(each if each.name == "node_modules" else each / "node_modules" for each in folders_above))
+    return list(
+        dict.fromkeys(
+            each if each.name == "node_modules" else each / "node_modules" for each in folders_above
+        )
+    )
 
 
 def fill_packages(value: Any, folders: Sequence[Path]) -> Any:
-    """Return a value with each text `{npm:FOLDER:FILE}` replaced by the nearest such folder of a package.
+    """Return a value with each text `{npm:FOLDER:FILE}` replaced by the nearest
+    such folder of a package.
 
     Raises LookupError where no such folder with that file is in any of `folders`.
     """
@@ -49,7 +58,9 @@ _ENDINGS = frozenset({".sln", ".csproj", ".fsproj", ".opam"})
 
 
 class ServerChoice(Struct, frozen=True):
-    """A server, and whether it can run here. `command`: with the path of its program; `is_own`: the project has it."""
+    """A server, and whether it can run here. `command`: with the path of its program;
+    `is_own`: the project has it.
+    """
 
     row: ServerRow
     state: ChoiceState
@@ -58,10 +69,11 @@ class ServerChoice(Struct, frozen=True):
 
 
 class ProgramSearch(Struct, frozen=True):
-    """The places where programs are searched: the project (if trusted), `path` (as in PATH) and `installed`.
+    """The places where programs are searched: the project (if trusted),
+    `path` (as in PATH) and `installed`.
 
-    `root`: the work tree of the project; `directory`: the one that was opened, in it. `installed`: the folder of the
-    servers that codeloop has installed.
+    `root`: the work tree of the project; `directory`: the one that was opened, in it. `installed`:
+    the folder of the servers that codeloop has installed.
     """
 
     root: Path
@@ -74,7 +86,9 @@ class ProgramSearch(Struct, frozen=True):
 ServersConfig = bool | dict[str, LspServerConfig] | None
 
 
-def list_servers(config: ServersConfig, search: ProgramSearch, *, warnings: bool = False) -> tuple[ServerChoice, ...]:
+def list_servers(
+    config: ServersConfig, search: ProgramSearch, *, warnings: bool = False
+) -> tuple[ServerChoice, ...]:
     """List every known or configured server, with whether it can run here.
 
     `warnings`: the default for reporting warnings like errors.
@@ -84,9 +98,16 @@ def list_servers(config: ServersConfig, search: ProgramSearch, *, warnings: bool
     entries: Mapping[str, LspServerConfig] = {} if config is None or config is True else config
     server_rows = {row.name: row for row in load_server_rows()}
     rows = [_apply_config(row, entries.get(row.name)) for row in server_rows.values()]
-    rows += [_apply_config(ServerRow(name, {}, []), each) for name, each in entries.items() if name not in server_rows]
-    rows = [replace(row, warnings=_reports_warnings(entries.get(row.name), warnings)) for row in rows]
-    # Listed once for all servers: telling which folders of PATH are the project's looks at the disk.
+    rows += [
+        _apply_config(ServerRow(name, {}, []), each)
+        for name, each in entries.items()
+        if name not in server_rows
+    ]
+    rows = [
+        replace(row, warnings=_reports_warnings(entries.get(row.name), warnings)) for row in rows
+    ]
+    # Listed once for all servers: telling which folders of PATH are the
+    # project's looks at the disk.
     folders = _list_program_folders(search)
     return tuple(_choose_program(row, entries.get(row.name), search, folders) for row in rows)
 
@@ -95,8 +116,11 @@ def _reports_warnings(entry: LspServerConfig | None, default: bool) -> bool:
     return default if entry is None or entry.warnings is None else entry.warnings
 
 
-def select_servers(servers: Iterable[ServerChoice], path: Path, top: Path) -> list[tuple[ServerChoice, Path]]:
-    """Return the servers for a file, each with its root: the first of each kind, the project's own before others.
+def select_servers(
+    servers: Iterable[ServerChoice], path: Path, top: Path
+) -> list[tuple[ServerChoice, Path]]:
+    """Return the servers for a file, each with its root: the first of each kind,
+    the project's own before others.
 
     `top`: the folder above which no root is looked for.
     """
@@ -139,7 +163,10 @@ def _merge_options(options: Any, over: JSON | None) -> Any:
 
 
 def _choose_program(
-    row: ServerRow, entry: LspServerConfig | None, search: ProgramSearch, folders: Sequence[tuple[str, bool]]
+    row: ServerRow,
+    entry: LspServerConfig | None,
+    search: ProgramSearch,
+    folders: Sequence[tuple[str, bool]],
 ) -> ServerChoice:
     """Choose the program of a server. `folders`: see `_list_program_folders`."""
     if entry is not None and entry.disabled:
@@ -161,7 +188,8 @@ def _choose_program(
                 return ServerChoice(row, "untrusted")
             try:
                 initialization = fill_packages(
-                    row.initialization, [*_list_node_modules(search), *_list_package_folders(program)]
+                    row.initialization,
+                    [*_list_node_modules(search), *_list_package_folders(program)],
                 )
             except LookupError:
                 continue
@@ -171,25 +199,42 @@ def _choose_program(
 
 
 def _needs_trust(row: ServerRow, command: Sequence[str], search: ProgramSearch) -> bool:
-    """Return whether a server needs trust: it runs code of the project, or has other access than the usual sandbox.
+    """Return whether a server needs trust: it runs code of the project,
+    or has other access than the usual sandbox.
 
     It also runs code of the project if a word of its command is a file of the project.
     """
     tops = (search.directory, search.root)
     named_files = (search.root / word for word in command if "/" in word or Path(word).suffix)
-    return row.runs_project_code or row.sandbox is not True or any(_is_inside(str(each), tops) for each in named_files)
+    return (
+        row.runs_project_code
+        or row.sandbox is not True
+        or any(_is_inside(str(each), tops) for each in named_files)
+    )
 
 
 def _list_program_folders(search: ProgramSearch) -> list[tuple[str, bool]]:
-    """Return the folders searched for programs, each with whether it is the project's; none of an untrusted project.
+    """Return the folders searched for programs, each with whether it is the project's;
+    none of an untrusted project.
 
     The last entry is all other folders, joined as in PATH.
     """
     tops = dict.fromkeys((search.directory, search.root))
-    project_folders = [str(top / name) for top in tops for name in PROJECT_PROGRAM_FOLDERS] if search.is_trusted else []
-    path = [each for each in search.path.split(os.pathsep) if search.is_trusted or not _is_inside(each, tops)]
+    project_folders = (
+        [str(top / name) for top in tops for name in PROJECT_PROGRAM_FOLDERS]
+        if search.is_trusted
+        else []
+    )
+    path = [
+        each
+        for each in search.path.split(os.pathsep)
+        if search.is_trusted or not _is_inside(each, tops)
+    ]
     installed_folders = [str(search.installed / name) for name in ("bin", "node_modules/.bin")]
-    return [*((folder, True) for folder in project_folders), (os.pathsep.join([*installed_folders, *path]), False)]
+    return [
+        *((folder, True) for folder in project_folders),
+        (os.pathsep.join([*installed_folders, *path]), False),
+    ]
 
 
 def _list_node_modules(search: ProgramSearch) -> list[Path]:
@@ -209,7 +254,9 @@ def _find_executable(program: str, search: ProgramSearch) -> str | None:
 
 
 def _find_folder_above(path: Path, top: Path, names: Sequence[str]) -> Path | None:
-    """Return the nearest folder above a file that has one of these names in it; a name may be one of `_ENDINGS`."""
+    """Return the nearest folder above a file that has one of these names in it;
+    a name may be one of `_ENDINGS`.
+    """
     for folder in path.parents:
         if any((folder / name).exists() for name in names) or _has_ending(folder, names):
             return folder

@@ -1,7 +1,9 @@
-"""The project's environment (Python's interpreter, Yarn's copy of TypeScript), as language servers are told of it.
+"""The project's environment (Python's interpreter, Yarn's copy of TypeScript),
+as language servers are told of it.
 
-Rows of `servers.json` have places for it in their settings and options: a text that is `{python}` as a whole is
-replaced by the path of the interpreter, and left out with its key where there is none.
+Rows of `servers.json` have places for it in their settings and options: a text that is `{python}`
+as a whole is replaced by the path of the interpreter,
+and left out with its key where there is none.
 """
 
 import base64
@@ -44,18 +46,25 @@ def _fill(value: Any, places: Places) -> Any:
     return value
 
 
-def find_places(root: Path, top: Path, variables: Mapping[str, str], *, is_trusted: bool) -> dict[str, Any]:
+def find_places(
+    root: Path, top: Path, variables: Mapping[str, str], *, is_trusted: bool
+) -> dict[str, Any]:
     """Return the values of places for a root of a project, whose work tree begins at `top`.
 
-    Servers execute the interpreter that they are told. So of an untrusted project they are told only of an environment
-    that the user has activated, and of others the folders that it imports from.
+    Servers execute the interpreter that they are told. So of an untrusted project they are told
+    only of an environment that the user has activated,
+    and of others the folders that it imports from.
     """
     places: dict[str, Any] = {}
     found = find_python_environment(root, top, variables)
-    if found is not None and (is_trusted or (found.is_activated and not _is_inside(found.folder, top))):
+    if found is not None and (
+        is_trusted or (found.is_activated and not _is_inside(found.folder, top))
+    ):
         places[PYTHON] = str(found.folder / "bin/python")
     elif found is not None:
-        places[IMPORT_FOLDERS] = [str(each) for each in sorted(found.folder.glob("lib/python3*/site-packages"))]
+        places[IMPORT_FOLDERS] = [
+            str(each) for each in sorted(found.folder.glob("lib/python3*/site-packages"))
+        ]
     if is_trusted:
         for folder in _list_folders(root, top):
             if (folder / ".yarn/sdks/typescript/lib/tsserver.js").is_file():
@@ -71,13 +80,20 @@ class PythonEnvironment(NamedTuple):
     is_activated: bool
 
 
-def find_python_environment(root: Path, top: Path, variables: Mapping[str, str]) -> PythonEnvironment | None:
+def find_python_environment(
+    root: Path, top: Path, variables: Mapping[str, str]
+) -> PythonEnvironment | None:
     """Return a project's Python environment, the one that its tools would use; None if it has none.
 
-    An activated environment comes first, unless it is the one in which codeloop itself is installed.
+    An activated environment comes first, unless it is the one in which codeloop
+    itself is installed.
     """
     named = (variables.get("VIRTUAL_ENV"), _find_activated_conda(variables))
-    activated = [PythonEnvironment(Path(path), is_activated=True) for path in named if path and path.startswith("/")]
+    activated = [
+        PythonEnvironment(Path(path), is_activated=True)
+        for path in named
+        if path and path.startswith("/")
+    ]
     is_own = [os.path.realpath(each.folder) == os.path.realpath(sys.prefix) for each in activated]
     candidates = [
         *(each for each, own in zip(activated, is_own, strict=True) if not own),
@@ -88,20 +104,33 @@ def find_python_environment(root: Path, top: Path, variables: Mapping[str, str])
         ),
         *(each for each, own in zip(activated, is_own, strict=True) if own),
     ]
-    return next((each for each in candidates if os.access(each.folder / "bin/python", os.X_OK)), None)
+    return next(
+        (each for each in candidates if os.access(each.folder / "bin/python", os.X_OK)), None
+    )
 
 
 def activate_python(variables: Mapping[str, str], places: Places) -> dict[str, str]:
-    """Return the variables with those that name the interpreter's environment, as when it is activated."""
+    """Return the variables with those that name the interpreter's environment,
+    as when it is activated.
+    """
     if PYTHON not in places:
         return dict(variables)
     folder = Path(places[PYTHON]).parent.parent
-    others = {name: value for name, value in variables.items() if name not in {"VIRTUAL_ENV", "CONDA_PREFIX"}}
-    return {**others, "CONDA_PREFIX" if (folder / "conda-meta").is_dir() else "VIRTUAL_ENV": str(folder)}
+    others = {
+        name: value
+        for name, value in variables.items()
+        if name not in {"VIRTUAL_ENV", "CONDA_PREFIX"}
+    }
+    return {
+        **others,
+        "CONDA_PREFIX" if (folder / "conda-meta").is_dir() else "VIRTUAL_ENV": str(folder),
+    }
 
 
 def list_python_folders(places: Places) -> list[Path]:
-    """Return the folders that a program needs to use the interpreter: its environment, and the one it is made from."""
+    """Return the folders that a program needs to use the interpreter: its environment,
+    and the one it is made from.
+    """
     if PYTHON not in places:
         return []
     folder = Path(places[PYTHON]).parent.parent
@@ -114,7 +143,8 @@ def _is_inside(path: Path, top: Path) -> bool:
 
 
 def _find_activated_conda(variables: Mapping[str, str]) -> str | None:
-    # The base environment is activated in each terminal of many users: it says nothing about the project.
+    # The base environment is activated in each terminal of many users: it says
+    # nothing about the project.
     is_base = variables.get("CONDA_DEFAULT_ENV") == "base"
     return None if is_base else variables.get("CONDA_PREFIX")
 
@@ -153,7 +183,10 @@ def _list_environments(folder: Path, variables: Mapping[str, str]) -> Iterator[P
 def _list_poetry_folders(home: Path, variables: Mapping[str, str]) -> list[Path]:
     if named := variables.get("POETRY_VIRTUALENVS_PATH"):
         return [Path(named)]
-    caches = [Path(variables.get("XDG_CACHE_HOME") or home / ".cache") / "pypoetry", home / "Library/Caches/pypoetry"]
+    caches = [
+        Path(variables.get("XDG_CACHE_HOME") or home / ".cache") / "pypoetry",
+        home / "Library/Caches/pypoetry",
+    ]
     if named := variables.get("POETRY_CACHE_DIR"):
         caches.insert(0, Path(named))
     return [cache / "virtualenvs" for cache in caches]

@@ -1,4 +1,6 @@
-"""Checks that an installed program really contains the language server: older versions and links of rustup may not."""
+"""Checks that an installed program really contains the language server: older versions
+and links of rustup may not.
+"""
 
 import json
 import os
@@ -14,7 +16,8 @@ _MAX_MANIFEST_BYTES = 1_000_000
 def has_server(program: str, packages: Mapping[str, str]) -> bool:
     """Return whether a program contains the server, without running it.
 
-    `packages`: by program, the npm package with the lowest major version that contains the server (`typescript@7`).
+    `packages`: by program, the npm package with the lowest major version that contains
+    the server (`typescript@7`).
     """
     path = Path(program)
     if (requirement := packages.get(path.name)) is not None:
@@ -26,9 +29,12 @@ def has_server(program: str, packages: Mapping[str, str]) -> bool:
 
 def _read_major_version(program: Path, package: str) -> int:
     """Return the major version of the npm package that a program belongs to; 0: unknown."""
-    # The program is `node_modules/.bin/NAME`, beside the package, or a link into the package's own folder.
+    # The program is `node_modules/.bin/NAME`, beside the package,
+    # or a link into the package's own folder.
     name = package.rpartition("/")[2]
-    folders_above = (folder for folder in Path(os.path.realpath(program)).parents if folder.name == name)
+    folders_above = (
+        folder for folder in Path(os.path.realpath(program)).parents if folder.name == name
+    )
     for folder in (program.parents[1] / package, *folders_above):
         with suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
             manifest = json.loads(read_start(folder / "package.json", _MAX_MANIFEST_BYTES))

@@ -16,19 +16,25 @@ _TABLE = Path(__file__).with_name("servers.json")
 class ServerRow(Struct, frozen=True, forbid_unknown_fields=True):
     """A row: a language server, the files that it serves, and how it is run.
 
-    - `languages`: the language id by extension (`.py`) or file name; `roots`: files that mark a project root, by name
-      or by an ending such as `.sln`; `needs`: the server is only used where one of these files exists
-    - `stands_for`: the kind of server, of which only one serves a file; `is_linter`: it only reports errors, and knows
-      no definitions; `warnings`: they are reported like errors
-    - `commands`: the first that is installed is used; `install`: the package manager, then the packages; `packages`:
-      for programs whose older versions lack the server, the npm package with the lowest major version (`typescript@7`)
-    - `runs_project_code`: it executes code of the project, which must be trusted; `sandbox`: as configured
-    - `shared`: one process serves all roots of a project, which are added as workspace folders (`folders`) or need not
-      be (`any`); "": each root has its own process
-    - `settings`: what the server is told when it asks; `answers`: the user's `initialization`, over them. A text
-      `{python}` in `settings` or `initialization` is a place of the project's environment (`environments.py`)
-    - `initialization`: `{npm:FOLDER:FILE}` in it is the nearest such folder of an npm package; `settle`, `repeats` and
-      `pull_method`: see `settle_seconds`, `repeats_reports` and `pull_method` of `ServerSetup` (`client/client.py`)
+    - `languages`: the language id by extension (`.py`) or file name; `roots`: files that mark a
+      project root, by name or by an ending such as `.sln`; `needs`: the server is only used where
+      one of these files exists
+    - `stands_for`: the kind of server, of which only one serves a file; `is_linter`: it only
+      reports errors, and knows no definitions; `warnings`: they are reported like errors
+    - `commands`: the first that is installed is used; `install`: the package manager, then the
+      packages; `packages`: for programs whose older versions lack the server, the npm package with
+      the lowest major version (`typescript@7`)
+    - `runs_project_code`: it executes code of the project, which must be trusted;
+      `sandbox`: as configured
+    - `shared`: one process serves all roots of a project, which are added as workspace folders
+      (`folders`) or need not be (`any`); "": each root has its own process
+    - `settings`: what the server is told when it asks; `answers`: the user's `initialization`, over
+      them. A text `{python}` in `settings` or `initialization` is a place of the project's
+      environment (`environments.py`)
+    - `initialization`: `{npm:FOLDER:FILE}` in it is the nearest such folder of an npm package;
+      `settle`, `repeats` and
+      `pull_method`: see `settle_seconds`, `repeats_reports` and `pull_method` of
+      `ServerSetup` (`client/client.py`)
     """
 
     name: str

@@ -1,1 +1,3 @@
-"""The catalog of models with limits and prices, its updates, and tables of what it does not contain."""
+"""The catalog of models with limits and prices, its updates,
+and tables of what it does not contain.
+"""

@@ -1,4 +1,5 @@
-"""Lists the models that are deployed at an Azure resource, for `codeloop auth login azure` and /connect.
+"""Lists the models that are deployed at an Azure resource,
+for `codeloop auth login azure` and /connect.
 
 Azure serves a model by the name of its deployment, which the user has chosen.
 """
@@ -22,9 +23,21 @@ from codeloop.schema.limits import DISCOVER_BYTES
 from codeloop.schema.wire import DECODE_ERRORS, JSON, decode_json
 
 DEPLOYMENTS_PATH = "/openai/deployments?api-version=2023-03-15-preview"
-"""Only this old version of the API lists deployments; since then the management API does, which needs another key."""
-# The list has deployments of every kind; the names of their models tell apart those that can't hold a conversation.
-_UNLISTED_MODELS = (*NON_CHAT_MODELS, "dall-e*", "*image*", "sora*", "*realtime*", "*audio*", "*transcribe*", "flux*")
+"""Only this old version of the API lists deployments;
+since then the management API does, which needs another key.
+"""
+# The list has deployments of every kind; the names of their models tell apart those that
+# can't hold a conversation.
+_UNLISTED_MODELS = (
+    *NON_CHAT_MODELS,
+    "dall-e*",
+    "*image*",
+    "sora*",
+    "*realtime*",
+    "*audio*",
+    "*transcribe*",
+    "flux*",
+)
 _UNAUTHORIZED_STATUS = 401
 _MAX_MESSAGE_LENGTH = 300
 """Characters of an error message that are shown."""
@@ -60,13 +73,26 @@ async def list_deployments(url: str, headers: Mapping[str, str]) -> list[Deploym
 
     try:
         require_reachable(urlsplit(url).hostname or "")
-        async with httpx2.AsyncClient(verify=load_service_tls_context(), timeout=SERVER_MODELS.seconds) as http:
+        async with httpx2.AsyncClient(
+            verify=load_service_tls_context(), timeout=SERVER_MODELS.seconds
+        ) as http:
             answer = await http.get(f"{parse_origin(url)}{DEPLOYMENTS_PATH}", headers=dict(headers))
-    except (NetworkError, CodeloopError, httpx2.HTTPError, httpx2.InvalidURL, OSError, ValueError) as error:
+    except (
+        NetworkError,
+        CodeloopError,
+        httpx2.HTTPError,
+        httpx2.InvalidURL,
+        OSError,
+        ValueError,
+    ) as error:
         raise ModelUnavailable(str(error)[:_MAX_MESSAGE_LENGTH] or type(error).__name__) from None
     if not answer.is_success:
         message = f"HTTP {answer.status_code}: {describe_refusal(answer.text, headers)}"
-        raise KeyRefused(message) if answer.status_code == _UNAUTHORIZED_STATUS else ModelUnavailable(message)
+        raise (
+            KeyRefused(message)
+            if answer.status_code == _UNAUTHORIZED_STATUS
+            else ModelUnavailable(message)
+        )
     try:
         rows = decode_json(answer.content[: DISCOVER_BYTES.value], _DeploymentList).data
     except DECODE_ERRORS:
@@ -74,12 +100,16 @@ async def list_deployments(url: str, headers: Mapping[str, str]) -> list[Deploym
     return [
         Deployment(row.id, row.model or row.id)
         for row in rows
-        if row.status == "succeeded" and row.id.isprintable() and not _is_non_chat_model(row.model or row.id)
+        if row.status == "succeeded"
+        and row.id.isprintable()
+        and not _is_non_chat_model(row.model or row.id)
     ]
 
 
 def make_model_entries(deployments: Iterable[Deployment]) -> dict[str, JSON]:
-    """Return the entries of `provider.azure.models`: by model, further deployments of the same model by their name."""
+    """Return the entries of `provider.azure.models`: by model,
+    further deployments of the same model by their name.
+    """
     entries: dict[str, JSON] = {}
     # Deployments that are named like their model come first, so that they get its name.
     for each in sorted(deployments, key=lambda each: each.name != each.model):

@@ -1,9 +1,11 @@
 """The catalog of providers and models, with limits and prices.
 
-One small file holds it: a packed index of all providers, then each provider's models, packed on their own. Starting up
-reads the index, and the models of the one provider that is used; nothing else is decoded.
+One small file holds it: a packed index of all providers, then each provider's models, packed on
+their own. Starting up reads the index, and the models of the one provider that is used;
+nothing else is decoded.
 
-    b"CLC2" | length of the index (4 bytes, big-endian) | index | models of provider 0 | models of provider 1 | ...
+    b"CLC2" | length of the index (4 bytes, big-endian) | index | models of provider 0
+    | models of provider 1 | ...
 
 Index and models are JSON, compressed with zlib. `codeloop.model.catalog.packer` writes the file.
 """
@@ -65,9 +67,11 @@ class ModelRow(msgspec.Struct, frozen=True, array_like=True):
     limits: tuple[int, int, int]
     """Of the context, of an answer, of a request."""
     prices: tuple[tuple[float, ...], ...]
-    """Rows: tokens above which it applies, then input, output, cache read, cache write, and reasoning if it differs.
+    """Rows: tokens above which it applies, then input, output, cache read, cache write,
+    and reasoning if it differs.
 
-    The first row is for all requests, others for longer ones. A row without prices, or no row: unknown.
+    The first row is for all requests, others for longer ones.
+    A row without prices, or no row: unknown.
     """
     flags: int
     """A sum of `TOOLS_FLAG`, `REASONING_FLAG`, `TEMPERATURE_FLAG` and `ATTACHMENT_FLAG`."""
@@ -100,10 +104,14 @@ class ModelRow(msgspec.Struct, frozen=True, array_like=True):
 
 
 def _read_prices(rows: tuple[tuple[float, ...], ...]) -> Prices:
-    """Decode `ModelRow.prices`. Cached tokens without a price of their own cost as much as other input."""
+    """Decode `ModelRow.prices`. Cached tokens without a price of their own cost
+    as much as other input.
+    """
     if not rows:
         return Prices()
-    first, *longer = [PriceTier(above_tokens=int(row[0]), prices=_read_price_row(row[1:])) for row in rows]
+    first, *longer = [
+        PriceTier(above_tokens=int(row[0]), prices=_read_price_row(row[1:])) for row in rows
+    ]
     return replace(first.prices, tiers=tuple(longer)) if longer else first.prices
 
 
@@ -149,7 +157,9 @@ class _CatalogFile:
         self.start = 8 + size
 
     def _open(self) -> BinaryIO:
-        return (check_package_file(self.path) if self.path == BUNDLED_FILE else self.path).open("rb")
+        return (check_package_file(self.path) if self.path == BUNDLED_FILE else self.path).open(
+            "rb"
+        )
 
     def read_models(self, row: ProviderRow) -> dict[str, ModelInfo]:
         with self._open() as file:
@@ -162,8 +172,8 @@ class _CatalogFile:
 class Catalog:
     """Reads catalog files; nothing is read before it is asked for.
 
-    `cache` is the folder of a fetched catalog, `bundled` the file that comes with the package. The newer of the two is
-    used; one that is missing or broken is skipped.
+    `cache` is the folder of a fetched catalog, `bundled` the file that comes with the package. The
+    newer of the two is used; one that is missing or broken is skipped.
     """
 
     def __init__(self, cache: Path | None = None, *, bundled: Path = BUNDLED_FILE) -> None:

@@ -1,7 +1,7 @@
 """Sends small requests to a model server on this machine.
 
-It speaks HTTP/1.0 over plain sockets: a start without any configured model waits for it, and importing an HTTP client
-would take longer than the servers' answers.
+It speaks HTTP/1.0 over plain sockets: a start without any configured model waits for it, and
+importing an HTTP client would take longer than the servers' answers.
 """
 
 import re
@@ -18,7 +18,8 @@ _CONTENT_LENGTH = rb"(?i)\r\ncontent-length:[ \t]*(\d{1,9})[ \t]*(?:\r|$)"
 
 
 async def request_json(url: str, body: JSON | None, seconds: float) -> JSON:
-    """Send a GET, or a POST of `body`, to a server on this machine; return the JSON object that it answers.
+    """Send a GET, or a POST of `body`, to a server on this machine;
+    return the JSON object that it answers.
 
     Empty without such an answer in time.
     """
@@ -48,7 +49,8 @@ async def send_request(url: str, body: JSON | None) -> bytes | None:
     except OSError:
         return None
     try:
-        # HTTP/1.0: the answer comes in one piece without chunks, and the server closes the connection after it.
+        # HTTP/1.0: the answer comes in one piece without chunks,
+        # and the server closes the connection after it.
         target = f"{parts.path}?{parts.query}" if parts.query else parts.path
         head = f"{'GET' if body is None else 'POST'} {target} HTTP/1.0\r\nHost: {add_brackets(host)}:{port}\r\n"
         head += "Accept: application/json\r\n"
@@ -77,7 +79,9 @@ def extract_body(answer: bytes) -> bytes:
 
 
 def _has_complete_body(answer: bytearray) -> bool:
-    """Return whether the body is complete by its `content-length`: some servers keep the connection open even so."""
+    """Return whether the body is complete by its `content-length`: some servers keep
+    the connection open even so.
+    """
     head, blank, body = answer.partition(b"\r\n\r\n")
     length = re.search(_CONTENT_LENGTH, head) if blank else None
     return length is not None and len(body) >= int(length[1])

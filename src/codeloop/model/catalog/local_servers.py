@@ -12,7 +12,9 @@ from codeloop.schema.limits import DISCOVER_TIME
 from codeloop.schema.wire import DECODE_ERRORS, decode_json
 
 DERIVED_PREFIX = "codeloop/"
-"""The prefix of models that codeloop has created at Ollama: copies of others with more context. They are not listed."""
+"""The prefix of models that codeloop has created at Ollama: copies of others with more context.
+They are not listed.
+"""
 
 
 class DiscoveredServer(NamedTuple):
@@ -30,8 +32,11 @@ class _ModelList(msgspec.Struct):
     data: list[_ListedModel] | None
 
 
-async def discover_servers(servers: Sequence[LocalServer] = LOCAL_SERVERS) -> list[DiscoveredServer]:
-    """Ask all servers at once for their models (`GET <url>/models`); return those that answer in time, in order.
+async def discover_servers(
+    servers: Sequence[LocalServer] = LOCAL_SERVERS,
+) -> list[DiscoveredServer]:
+    """Ask all servers at once for their models (`GET <url>/models`);
+    return those that answer in time, in order.
 
     Never raises: an absent, slow or different server is left out.
     """
@@ -58,12 +63,15 @@ async def find_listening_urls(urls: Iterable[str]) -> frozenset[str]:
     def connect(url: str) -> str | None:
         parts = urlsplit(url)
         try:
-            socket.create_connection((parts.hostname, parts.port or 80), DISCOVER_TIME.seconds).close()
+            socket.create_connection(
+                (parts.hostname, parts.port or 80), DISCOVER_TIME.seconds
+            ).close()
         except OSError:
             return None
         return url
 
-    # On threads: a connection that was made counts, however long this process stood still meanwhile.
+    # On threads: a connection that was made counts,
+    # however long this process stood still meanwhile.
     answers = await asyncio.gather(*(asyncio.to_thread(connect, url) for url in set(urls)))
     return frozenset(url for url in answers if url is not None)
 
@@ -78,5 +86,9 @@ def _parse_model_list(server: LocalServer, answer: bytes) -> DiscoveredServer | 
         data = decode_json(extract_body(answer), _ModelList).data or []
     except DECODE_ERRORS:
         return None
-    ids = (model.id for model in data if model.id.isprintable() and not model.id.startswith(DERIVED_PREFIX))
+    ids = (
+        model.id
+        for model in data
+        if model.id.isprintable() and not model.id.startswith(DERIVED_PREFIX)
+    )
     return DiscoveredServer(server, tuple(ids))

@@ -41,7 +41,9 @@ class _SourceCost(msgspec.Struct):
     tiers: Any = None
 
     def list_price_rows(self) -> tuple[tuple[float, ...], ...]:
-        """Return the rows of `ModelRow.prices`: for all requests, then for longer ones, the shortest first."""
+        """Return the rows of `ModelRow.prices`: for all requests, then for longer ones,
+        the shortest first.
+        """
         costs_by_size: dict[int, JSON] = {}
         for cost in self.tiers if is_list(self.tiers) else ():
             match cost:
@@ -53,18 +55,31 @@ class _SourceCost(msgspec.Struct):
         if not costs_by_size and is_object(self.context_over_200k):
             costs_by_size = {LONG_REQUEST_TOKENS: self.context_over_200k}
         prices = _list_prices(msgspec.to_builtins(self))
-        return ((0, *prices), *((size, *_list_prices(costs_by_size[size])) for size in sorted(costs_by_size)))
+        return (
+            (0, *prices),
+            *((size, *_list_prices(costs_by_size[size])) for size in sorted(costs_by_size)),
+        )
 
 
 def _list_prices(cost: JSON) -> tuple[float, ...]:
-    """Return the prices of input, output, cache read, cache write, and of reasoning if it differs from output.
+    """Return the prices of input, output, cache read, cache write,
+    and of reasoning if it differs from output.
 
     Empty without a price of input or output.
     """
-    input_price, output_price, reasoning = cost.get("input"), cost.get("output"), cost.get("reasoning")
+    input_price, output_price, reasoning = (
+        cost.get("input"),
+        cost.get("output"),
+        cost.get("reasoning"),
+    )
     if not isinstance(input_price, int | float) or not isinstance(output_price, int | float):
         return ()
-    prices: tuple[float, ...] = (input_price, output_price, cost.get("cache_read") or 0, cost.get("cache_write") or 0)
+    prices: tuple[float, ...] = (
+        input_price,
+        output_price,
+        cost.get("cache_read") or 0,
+        cost.get("cache_write") or 0,
+    )
     if isinstance(reasoning, int | float) and reasoning != output_price:
         return (*prices, reasoning)
     return prices
@@ -101,7 +116,9 @@ class SourceModel(msgspec.Struct):
     @property
     def calls_tools(self) -> bool:
         """Whether the model calls tools, by either form of `tool_call`."""
-        return bool(self.tool_call.get("supported") if isinstance(self.tool_call, dict) else self.tool_call)
+        return bool(
+            self.tool_call.get("supported") if isinstance(self.tool_call, dict) else self.tool_call
+        )
 
 
 class SourceProvider(msgspec.Struct):
@@ -121,13 +138,16 @@ def parse_source(data: bytes) -> dict[str, SourceProvider]:
 
 
 def pack_catalog(providers: dict[str, SourceProvider], built: str) -> bytes:
-    """Return a catalog file: all providers, and their models that can call tools. `built` is an ISO date."""
+    """Return a catalog file: all providers, and their models that can call tools.
+    `built` is an ISO date.
+    """
     *_, data = iterate_packing(providers, built)
     return data or b""
 
 
 def iterate_packing(providers: dict[str, SourceProvider], built: str) -> Iterator[bytes | None]:
-    """Pack a catalog file step by step: yield None after each provider (a few milliseconds), at the end the file.
+    """Pack a catalog file step by step: yield None after each provider (a few milliseconds),
+    at the end the file.
 
     An event loop can run other tasks between the steps.
     """
@@ -136,7 +156,8 @@ def iterate_packing(providers: dict[str, SourceProvider], built: str) -> Iterato
     blobs: list[bytes] = []
     offset = 0
     for provider in providers.values():
-        # Ids are shown in terminals, where a control character could do harm; they can't be changed as names can.
+        # Ids are shown in terminals, where a control character could do harm;
+        # they can't be changed as names can.
         if not provider.id.isprintable():
             continue
         models = [
@@ -181,7 +202,10 @@ def _make_model_row(model: SourceModel, provider_npm: str) -> ModelRow:
         limits=(int(limit.context), int(limit.output), int(limit.input)),
         prices=cost.list_price_rows() if cost else (),
         flags=flags,
-        modality_bits=sum(1 << bit for bit, name in enumerate(MODALITIES) if name in model.modalities.input) or 1,
+        modality_bits=sum(
+            1 << bit for bit, name in enumerate(MODALITIES) if name in model.modalities.input
+        )
+        or 1,
         reasoning_field=field if isinstance(field, str) else "",
         status="" if model.status == "active" else model.status,
         release_date=model.release_date,

@@ -1,7 +1,8 @@
-"""Fetches a newer catalog from models.dev: in the background at most once a day, and for `codeloop models --refresh`.
+"""Fetches a newer catalog from models.dev: in the background at most once a day,
+and for `codeloop models --refresh`.
 
-The fetched data never decides where a key is sent: known providers keep their address, protocol and variables, and a
-new provider can't claim the variables of a known one.
+The fetched data never decides where a key is sent: known providers keep their address, protocol and
+variables, and a new provider can't claim the variables of a known one.
 """
 
 import os
@@ -33,11 +34,16 @@ class RefreshFailed(CodeloopError):
 
 
 def is_refresh_due(cache: Path, environment: Mapping[str, str], now: float | None = None) -> bool:
-    """Return whether a fetch may be tried: it is not switched off, and the last try was a day ago or more.
+    """Return whether a fetch may be tried: it is not switched off,
+    and the last try was a day ago or more.
 
     `cache` is the folder that the fetched catalog is kept in; `now` in seconds since the epoch.
     """
-    if is_offline(environment) or environment.get("CODELOOP_DISABLE_MODELS_FETCH", "") not in {"", "0", "false"}:
+    if is_offline(environment) or environment.get("CODELOOP_DISABLE_MODELS_FETCH", "") not in {
+        "",
+        "0",
+        "false",
+    }:
         return False
     try:
         last_try = _get_stamp_file(cache).stat().st_mtime
@@ -47,8 +53,12 @@ def is_refresh_due(cache: Path, environment: Mapping[str, str], now: float | Non
     return abs((time.time() if now is None else now) - last_try) >= CATALOG_AGE.seconds
 
 
-async def refresh_catalog_if_due(cache: Path, environment: Mapping[str, str], bundled: Catalog) -> None:
-    """Fetch the catalog if the last try is a day old; without a network, or with bad data, the old one stays."""
+async def refresh_catalog_if_due(
+    cache: Path, environment: Mapping[str, str], bundled: Catalog
+) -> None:
+    """Fetch the catalog if the last try is a day old;
+    without a network, or with bad data, the old one stays.
+    """
     if is_refresh_due(cache, environment):
         with suppress(RefreshFailed):
             await refresh_catalog(cache, environment, bundled)
@@ -76,17 +86,22 @@ async def refresh_catalog(cache: Path, environment: Mapping[str, str], bundled: 
                 packed = step or packed
         _write_catalog(cache, packed)
     except TimeoutError:
-        raise RefreshFailed(f"{url} did not answer within {CATALOG_DEADLINE.seconds:.0f} s.") from None
+        raise RefreshFailed(
+            f"{url} did not answer within {CATALOG_DEADLINE.seconds:.0f} s."
+        ) from None
     except (OSError, *DECODE_ERRORS) as error:
         raise RefreshFailed(f"The catalog of {url} can't be used: {error}.") from error
     return len(providers)
 
 
-def sanitize_providers(source: dict[str, SourceProvider], bundled: Catalog) -> dict[str, SourceProvider]:
-    """Return the fetched providers: known ones with their address, protocol and variables in the bundled catalog.
+def sanitize_providers(
+    source: dict[str, SourceProvider], bundled: Catalog
+) -> dict[str, SourceProvider]:
+    """Return the fetched providers: known ones with their address,
+    protocol and variables in the bundled catalog.
 
-    New ones keep their own address if it is safe, else they are left out. Raises `RefreshFailed` when less than half of
-    the providers that we know are there: then it is hardly a catalog.
+    New ones keep their own address if it is safe, else they are left out. Raises `RefreshFailed`
+    when less than half of the providers that we know are there: then it is hardly a catalog.
     """
     source_providers: dict[str, SourceProvider] = {}
     for provider_id, provider in source.items():
@@ -111,19 +126,25 @@ def sanitize_providers(source: dict[str, SourceProvider], bundled: Catalog) -> d
 
 
 def _is_acceptable_provider(provider: SourceProvider) -> bool:
-    """Return whether a new provider has no address, or an encrypted or local one that names no environment variable."""
+    """Return whether a new provider has no address, or an encrypted or local one that
+    names no environment variable.
+    """
     if not provider.api:
         return True
     if "$" in provider.api:
         return False
     try:
-        return parse_origin(provider.api).startswith("https://") or is_loopback(urlsplit(provider.api).hostname or "")
+        return parse_origin(provider.api).startswith("https://") or is_loopback(
+            urlsplit(provider.api).hostname or ""
+        )
     except ModelUnavailable:
         return False
 
 
 def _make_client() -> "httpx2.AsyncClient":
-    """Make the HTTP client. Runs in a thread: the import takes a third of a second, which would stop the UI."""
+    """Make the HTTP client. Runs in a thread: the import takes a third of a second,
+    which would stop the UI.
+    """
     import httpx2
 
     return httpx2.AsyncClient(timeout=CATALOG_DEADLINE.seconds)
@@ -154,7 +175,8 @@ async def _download(url: str) -> bytes:
 
 
 def _write_catalog(cache: Path, data: bytes) -> None:
-    # Written next to the old file and then moved over it, so that another process never reads half a catalog.
+    # Written next to the old file and then moved over it,
+    # so that another process never reads half a catalog.
     fresh = cache / f".{FETCHED_FILE_NAME}.{os.getpid()}"
     try:
         fresh.write_bytes(data)

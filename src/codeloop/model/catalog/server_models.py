@@ -42,14 +42,16 @@ class _ModelList(Struct):
 
 
 async def request_server_models(url: str, key: str = "") -> ServerAnswer:
-    """Request `<url>/models`; if that is not there, try the base URL that the user probably meant (`guess_base_url`).
+    """Request `<url>/models`; if that is not there, try the base URL that the user probably
+    meant (`guess_base_url`).
 
-    Redirects are not followed, since the key is for this address. Raises ModelUnavailable: nothing answers there, or
-    `url` is not a base URL.
+    Redirects are not followed, since the key is for this address. Raises ModelUnavailable: nothing
+    answers there, or `url` is not a base URL.
     """
     import httpx2
 
-    # People type `localhost:8000`; a scheme for other hosts must not be one that sends a key in the clear.
+    # People type `localhost:8000`; a scheme for other hosts must not be one that
+    # sends a key in the clear.
     url = url if "://" in url else f"{_choose_scheme(url)}://{url}"
     # Raises for an invalid or ambiguous URL.
     parse_origin(url)
@@ -71,14 +73,19 @@ async def request_server_models(url: str, key: str = "") -> ServerAnswer:
                         raise ModelUnavailable(
                             f"{base_url} redirects to {target}. Enter the address that answers itself."
                         )
-                    if response.is_success and (models := await _read_model_ids(response)) is not None:
+                    if (
+                        response.is_success
+                        and (models := await _read_model_ids(response)) is not None
+                    ):
                         return ServerAnswer(base_url, models)
     except (httpx2.ConnectError, httpx2.TimeoutException) as error:
         raise ModelUnavailable(
             f"Nothing answers at {typed_url} ({error or 'too late'}). Is the server running?"
         ) from None
     except (httpx2.HTTPError, httpx2.InvalidURL, ValueError, OSError) as error:
-        raise ModelUnavailable(f"{typed_url} can't be reached: {error or type(error).__name__}.") from None
+        raise ModelUnavailable(
+            f"{typed_url} can't be reached: {error or type(error).__name__}."
+        ) from None
     return ServerAnswer(typed_url)
 
 

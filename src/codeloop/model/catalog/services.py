@@ -1,4 +1,5 @@
-"""Finds the protocol and the address that serve a model, by rows over its provider, its id and its `npm` name.
+"""Finds the protocol and the address that serve a model, by rows over its provider,
+its id and its `npm` name.
 
 `npm` is the package of the AI SDK by which models.dev says how a provider is called.
 """
@@ -21,14 +22,18 @@ WireProtocol = Literal[
 
 
 class Service(NamedTuple):
-    """The protocol and address that serve a model. `url` may contain `${NAME}`; empty: the provider's own address."""
+    """The protocol and address that serve a model. `url` may contain `${NAME}`;
+    empty: the provider's own address.
+    """
 
     protocol: WireProtocol
     url: str = ""
 
 
 class ServiceRow(NamedTuple):
-    """The service for models of an `npm` name; `provider` and `model` are wildcards over their ids."""
+    """The service for models of an `npm` name;
+    `provider` and `model` are wildcards over their ids.
+    """
 
     npm: str
     service: Service
@@ -43,9 +48,15 @@ GENERATE_CONTENT = Service("google-generate-content")
 INTERACTIONS = Service("google-interactions")
 CONVERSE = Service("bedrock-converse")
 _VERTEX_PATH = "projects/${GOOGLE_VERTEX_PROJECT}/locations/${GOOGLE_VERTEX_LOCATION}/publishers"
-VERTEX_GEMINI = Service("google-generate-content", f"https://${{GOOGLE_VERTEX_ENDPOINT}}/v1beta1/{_VERTEX_PATH}/google")
-VERTEX_CLAUDE = Service("anthropic-vertex", f"https://${{GOOGLE_VERTEX_ENDPOINT}}/v1/{_VERTEX_PATH}/anthropic")
-BEDROCK_MANTLE = Service("openai-responses", "https://bedrock-mantle.${AWS_REGION}.api.aws/openai/v1")
+VERTEX_GEMINI = Service(
+    "google-generate-content", f"https://${{GOOGLE_VERTEX_ENDPOINT}}/v1beta1/{_VERTEX_PATH}/google"
+)
+VERTEX_CLAUDE = Service(
+    "anthropic-vertex", f"https://${{GOOGLE_VERTEX_ENDPOINT}}/v1/{_VERTEX_PATH}/anthropic"
+)
+BEDROCK_MANTLE = Service(
+    "openai-responses", "https://bedrock-mantle.${AWS_REGION}.api.aws/openai/v1"
+)
 """Bedrock's address for the models that it serves by OpenAI's protocol."""
 _PLAIN_SERVICES = (
     CHAT_COMPLETIONS,
@@ -56,21 +67,35 @@ _PLAIN_SERVICES = (
     CONVERSE,
     Service("anthropic-vertex"),
 )
-SERVICES_BY_PROTOCOL: dict[str, Service] = {service.protocol: service for service in _PLAIN_SERVICES}
+SERVICES_BY_PROTOCOL: dict[str, Service] = {
+    service.protocol: service for service in _PLAIN_SERVICES
+}
 """The services that `options.protocol` of the configuration may name."""
 
 AZURE_URL = "https://${AZURE_RESOURCE_NAME}.openai.azure.com/openai/v1"
-AZURE_COGNITIVE_URL = "https://${AZURE_COGNITIVE_SERVICES_RESOURCE_NAME}.cognitiveservices.azure.com/openai/v1"
+AZURE_COGNITIVE_URL = (
+    "https://${AZURE_COGNITIVE_SERVICES_RESOURCE_NAME}.cognitiveservices.azure.com/openai/v1"
+)
 
-# models.dev names one package for a provider, even if it serves some of its models by another protocol.
+# models.dev names one package for a provider, even if it serves some of its
+# models by another protocol.
 SERVICE_ROWS = (
     *(
-        ServiceRow("@ai-sdk/azure", Service("openai-responses", url), provider=provider, model=model)
-        for provider, url in (("azure", AZURE_URL), ("azure-cognitive-services", AZURE_COGNITIVE_URL))
+        ServiceRow(
+            "@ai-sdk/azure", Service("openai-responses", url), provider=provider, model=model
+        )
+        for provider, url in (
+            ("azure", AZURE_URL),
+            ("azure-cognitive-services", AZURE_COGNITIVE_URL),
+        )
         for model in ("gpt-*", "o1*", "o3*", "o4*", "codex*", "model-router")
     ),
     ServiceRow("@ai-sdk/azure", Service("openai-chat", AZURE_URL), provider="azure"),
-    ServiceRow("@ai-sdk/azure", Service("openai-chat", AZURE_COGNITIVE_URL), provider="azure-cognitive-services"),
+    ServiceRow(
+        "@ai-sdk/azure",
+        Service("openai-chat", AZURE_COGNITIVE_URL),
+        provider="azure-cognitive-services",
+    ),
     ServiceRow("@ai-sdk/azure", RESPONSES),
     *(
         ServiceRow("@ai-sdk/openai-compatible", RESPONSES, provider="github-copilot", model=model)
@@ -101,7 +126,9 @@ SERVICE_ROWS = (
     ServiceRow("@ai-sdk/amazon-bedrock", CONVERSE),
     ServiceRow("@ai-sdk/amazon-bedrock/mantle", BEDROCK_MANTLE),
 )
-"""The first match counts: specific rows precede general ones. Without a match the protocol is unsupported."""
+"""The first match counts: specific rows precede general ones.
+Without a match the protocol is unsupported.
+"""
 
 
 def find_service(info: ModelInfo) -> Service | None:
@@ -123,10 +150,14 @@ def is_supported(npm: str, provider_id: str) -> bool:
     return _match_service_row(npm, provider_id, "") is not None
 
 
-def list_service_urls(provider_id: str, npm: str, rows: tuple[ServiceRow, ...] = SERVICE_ROWS) -> frozenset[str]:
-    """Return the addresses, perhaps with `${NAME}` in them, that a provider's services have besides its own.
+def list_service_urls(
+    provider_id: str, npm: str, rows: tuple[ServiceRow, ...] = SERVICE_ROWS
+) -> frozenset[str]:
+    """Return the addresses, perhaps with `${NAME}` in them,
+    that a provider's services have besides its own.
 
-    A row for all providers is about those whose `npm` names the same package, such as `@ai-sdk/amazon-bedrock`.
+    A row for all providers is about those whose `npm` names the same package, such as
+    `@ai-sdk/amazon-bedrock`.
     """
     return frozenset(
         row.service.url

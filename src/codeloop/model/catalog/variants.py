@@ -1,4 +1,6 @@
-"""Lists and applies the variants of a model: thinking efforts by name, each a set of request options."""
+"""Lists and applies the variants of a model: thinking efforts by name,
+each a set of request options.
+"""
 
 import re
 from functools import lru_cache
@@ -27,9 +29,14 @@ class VariantRow(NamedTuple):
     variants: dict[str, JSON]
 
 
-EFFORT_VARIANTS: dict[str, JSON] = {name: {"reasoningEffort": name} for name in ("low", "medium", "high")}
+EFFORT_VARIANTS: dict[str, JSON] = {
+    name: {"reasoningEffort": name} for name in ("low", "medium", "high")
+}
 ADAPTIVE_VARIANTS: dict[str, JSON] = {
-    name: {"thinking": {"type": "adaptive", "display": "summarized"}, "output_config": {"effort": name}}
+    name: {
+        "thinking": {"type": "adaptive", "display": "summarized"},
+        "output_config": {"effort": name},
+    }
     for name in ("low", "medium", "high", "max")
 }
 # For the models of Claude that `quirks.ADAPTIVE_MODEL_PATTERN` does not match.
@@ -42,11 +49,15 @@ GEMINI_LEVEL_VARIANTS: dict[str, JSON] = {
     name: {"thinkingConfig": {"thinkingLevel": name}} for name in ("low", "medium", "high")
 }
 GEMINI_BUDGET_VARIANTS: dict[str, JSON] = {
-    name: {"thinkingConfig": {"thinkingBudget": tokens}} for name, tokens in (("low", 2_048), ("high", 24_576))
+    name: {"thinkingConfig": {"thinkingBudget": tokens}}
+    for name, tokens in (("low", 2_048), ("high", 24_576))
 }
-INTERACTION_VARIANTS: dict[str, JSON] = {name: {"thinking_level": name} for name in ("low", "medium", "high")}
+INTERACTION_VARIANTS: dict[str, JSON] = {
+    name: {"thinking_level": name} for name in ("low", "medium", "high")
+}
 NOVA_VARIANTS: dict[str, JSON] = {
-    name: {"reasoningConfig": {"type": "enabled", "maxReasoningEffort": name}} for name in ("low", "medium", "high")
+    name: {"reasoningConfig": {"type": "enabled", "maxReasoningEffort": name}}
+    for name in ("low", "medium", "high")
 }
 
 VARIANT_ROWS = (
@@ -84,7 +95,9 @@ def list_variants(info: ModelInfo) -> dict[str, JSON]:
 
 
 def resolve_variant(info: ModelInfo, name: str) -> str | None:
-    """Return the variant to store for the user's choice; None: the service's default. Raises UnknownModel."""
+    """Return the variant to store for the user's choice; None: the service's default.
+    Raises UnknownModel.
+    """
     variants = list_variants(info)
     if name in variants:
         return name
@@ -101,13 +114,18 @@ def resolve_variant(info: ModelInfo, name: str) -> str | None:
 
 
 def apply_variant(options: JSON, info: ModelInfo, name: str) -> JSON:
-    """Return the options of a request with those of a variant over them; one that the model lacks adds nothing."""
+    """Return the options of a request with those of a variant over them;
+    one that the model lacks adds nothing.
+    """
     return merge_objects(options, list_variants(info).get(name, {}))
 
 
 def _list_default_variants(info: ModelInfo) -> dict[str, JSON]:
     protocol, name = find_protocol(info), f"{info.id} {info.api_id}".lower()
-    row = next((row for row in VARIANT_ROWS if row.protocol == protocol and re.search(row.pattern, name)), None)
+    row = next(
+        (row for row in VARIANT_ROWS if row.protocol == protocol and re.search(row.pattern, name)),
+        None,
+    )
     if row is None:
         return {}
     if row.variants is BUDGET_VARIANTS:
@@ -117,8 +135,13 @@ def _list_default_variants(info: ModelInfo) -> dict[str, JSON]:
 
 @lru_cache(maxsize=256)
 def _fit_budgets(output_limit: int) -> dict[str, JSON]:
-    """Return the variants with budgets that leave half or a quarter of the output limit (tokens) for the answer."""
-    most_tokens, variants = {"high": output_limit // 2, "max": output_limit * 3 // 4}, dict[str, JSON]()
+    """Return the variants with budgets that leave half or a quarter of the output
+    limit (tokens) for the answer.
+    """
+    most_tokens, variants = (
+        {"high": output_limit // 2, "max": output_limit * 3 // 4},
+        dict[str, JSON](),
+    )
     for name, options in BUDGET_VARIANTS.items():
         budget = min(options["thinking"]["budgetTokens"], most_tokens[name])
         if budget >= MIN_BUDGET_TOKENS:

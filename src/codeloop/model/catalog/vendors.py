@@ -1,4 +1,6 @@
-"""Tables of what the catalog lacks about providers: addresses, settings, local servers, preferred and small models."""
+"""Tables of what the catalog lacks about providers: addresses, settings, local servers,
+preferred and small models.
+"""
 
 from typing import NamedTuple
 
@@ -24,12 +26,17 @@ BASE_URLS: dict[str, str] = {
     "vercel": "https://ai-gateway.vercel.sh/v1",
     "xai": "https://api.x.ai/v1",
 }
-"""By provider: its address, where the catalog has none (the vendor's SDK contains it) or that of another API."""
+"""By provider: its address, where the catalog has none (the vendor's SDK contains
+it) or that of another API.
+"""
 
 SETTING_VARIABLES: dict[str, dict[str, str]] = {
     "amazon-bedrock": {"region": "AWS_REGION", "profile": "AWS_PROFILE"},
     "google-vertex": {"project": "GOOGLE_VERTEX_PROJECT", "location": "GOOGLE_VERTEX_LOCATION"},
-    "google-vertex-anthropic": {"project": "GOOGLE_VERTEX_PROJECT", "location": "GOOGLE_VERTEX_LOCATION"},
+    "google-vertex-anthropic": {
+        "project": "GOOGLE_VERTEX_PROJECT",
+        "location": "GOOGLE_VERTEX_LOCATION",
+    },
     "azure": {"resourceName": "AZURE_RESOURCE_NAME"},
     "azure-cognitive-services": {"resourceName": "AZURE_COGNITIVE_SERVICES_RESOURCE_NAME"},
 }
@@ -37,7 +44,9 @@ SETTING_VARIABLES: dict[str, dict[str, str]] = {
 
 
 class AskedSetting(NamedTuple):
-    """A setting that a new user is asked for if it is missing: the variable it takes the place of, and the question."""
+    """A setting that a new user is asked for if it is missing: the variable it takes the place of,
+    and the question.
+    """
 
     variable: str
     question: str
@@ -52,15 +61,21 @@ _RESOURCE_EXAMPLE = "what stands before the first dot of its endpoint's host"
 ASKED_SETTINGS: dict[str, dict[str, AskedSetting]] = {
     "google-vertex": {"project": _PROJECT_SETTING},
     "google-vertex-anthropic": {"project": _PROJECT_SETTING},
-    "azure": {"resourceName": AskedSetting("AZURE_RESOURCE_NAME", _RESOURCE_QUESTION, _RESOURCE_EXAMPLE)},
+    "azure": {
+        "resourceName": AskedSetting("AZURE_RESOURCE_NAME", _RESOURCE_QUESTION, _RESOURCE_EXAMPLE)
+    },
     "azure-cognitive-services": {
-        "resourceName": AskedSetting("AZURE_COGNITIVE_SERVICES_RESOURCE_NAME", _RESOURCE_QUESTION, _RESOURCE_EXAMPLE)
+        "resourceName": AskedSetting(
+            "AZURE_COGNITIVE_SERVICES_RESOURCE_NAME", _RESOURCE_QUESTION, _RESOURCE_EXAMPLE
+        )
     },
 }
 """By provider and configuration option."""
 
 DEPLOYMENT_PROVIDERS = frozenset({"azure", "azure-cognitive-services"})
-"""Providers that serve only models which the user has deployed there, by the name of the deployment."""
+"""Providers that serve only models which the user has deployed there,
+by the name of the deployment.
+"""
 
 
 class LocalServer(NamedTuple):
@@ -102,7 +117,9 @@ PREFERRED_PROVIDERS = (
     "fireworks-ai",
     "deepinfra",
 )
-"""The order of preference when no model is configured, among providers whose keys have the same source."""
+"""The order of preference when no model is configured,
+among providers whose keys have the same source.
+"""
 
 EXPLICIT_PROVIDERS = frozenset(
     {
@@ -119,7 +136,9 @@ EXPLICIT_PROVIDERS = frozenset(
         "snowflake-cortex",
     }
 )
-"""Their variables (GITHUB_TOKEN, HF_TOKEN, ...) mostly have another purpose: used only if the user names a model."""
+"""Their variables (GITHUB_TOKEN, HF_TOKEN, ...) mostly have another purpose: used only
+if the user names a model.
+"""
 
 PREFERRED_MODELS = (
     "*claude-sonnet-*",
@@ -140,7 +159,9 @@ PREFERRED_MODELS = (
     "*deepseek*",
     "*qwen*",
 )
-"""Patterns of ids (lower case), the most preferred first; of several models that match one, the newest counts."""
+"""Patterns of ids (lower case), the most preferred first;
+of several models that match one, the newest counts.
+"""
 
 PREFERRED_MODELS_BY_PROVIDER: dict[str, tuple[str, ...]] = {
     "alibaba": ("qwen*-max",),
@@ -148,7 +169,9 @@ PREFERRED_MODELS_BY_PROVIDER: dict[str, tuple[str, ...]] = {
     "amazon-bedrock": ("global.anthropic.claude-sonnet-*",),
     "mistral": ("devstral*", "mistral-medium*"),
 }
-"""By provider: patterns that come before PREFERRED_MODELS, for vendors that serve models of others too."""
+"""By provider: patterns that come before PREFERRED_MODELS,
+for vendors that serve models of others too.
+"""
 
 SMALL_MODELS = (
     "*claude-haiku-*",
@@ -173,7 +196,9 @@ EXPLICIT_MODELS = (
     "*realtime*", "*search*", "*safeguard*", "*highspeed*", "*-turbo", "*deep-research*", "*embed*", "*rerank*",
     "*whisper*", "*tts*", "*ocr*", "*guard*", "*:free", "*-free", "*latest", "*preview*", "*thinking*", "~*",
 )  # fmt: skip
-"""Models that cost more, have another purpose, or change under the same name: used only when the user names them."""
+"""Models that cost more, have another purpose, or change under the same name: used
+only when the user names them.
+"""
 
 PREFERRED_LOCAL_MODELS = (
     "*coder*",
@@ -186,9 +211,20 @@ PREFERRED_LOCAL_MODELS = (
     "*llama*",
     "*",
 )
-"""Like PREFERRED_MODELS, for the models of a local server, whose age is unknown: the first that it lists counts."""
+"""Like PREFERRED_MODELS, for the models of a local server,
+whose age is unknown: the first that it lists counts.
+"""
 
-NON_CHAT_MODELS = ("*embed*", "*rerank*", "*whisper*", "*tts*", "*bge-*", "*minilm*", "*clip*", "*guard*")
+NON_CHAT_MODELS = (
+    "*embed*",
+    "*rerank*",
+    "*whisper*",
+    "*tts*",
+    "*bge-*",
+    "*minilm*",
+    "*clip*",
+    "*guard*",
+)
 """Models of local servers and of Azure that can't hold a conversation."""
 
 REGION_PREFIX = r"(?:us|us-gov|eu|apac|jp|au|ca|in|global)\."

@@ -48,26 +48,41 @@ class NoAnswer(CodeloopError):
     """Nothing answers at the address."""
 
 
-async def send_request(method: str, url: str, headers: Mapping[str, str], body: bytes = b"") -> CloudAnswer:
-    """Send one request by the proxies of the environment; redirects are not followed. Raises `ModelUnavailable`."""
+async def send_request(
+    method: str, url: str, headers: Mapping[str, str], body: bytes = b""
+) -> CloudAnswer:
+    """Send one request by the proxies of the environment; redirects are not followed.
+    Raises `ModelUnavailable`.
+    """
     host = urlsplit(url).hostname or ""
     try:
         return await _send(method, url, headers, body, CLOUD_TOKEN.seconds, by_proxy=True)
     except (NoAnswer, NetworkError) as error:
-        raise ModelUnavailable(f"No credentials could be had from {host}: {error}. Check the network.") from None
+        raise ModelUnavailable(
+            f"No credentials could be had from {host}: {error}. Check the network."
+        ) from None
 
 
 async def send_metadata_request(method: str, url: str, headers: Mapping[str, str]) -> CloudAnswer:
-    """Ask the metadata service of this machine or container, never by a proxy. Raises `NoAnswer`."""
+    """Ask the metadata service of this machine or container, never by a proxy.
+    Raises `NoAnswer`.
+    """
     return await _send(method, url, headers, b"", CLOUD_METADATA.seconds, by_proxy=False)
 
 
 async def _send(
-    method: str, url: str, headers: Mapping[str, str], body: bytes, seconds: float, *, by_proxy: bool
+    method: str,
+    url: str,
+    headers: Mapping[str, str],
+    body: bytes,
+    seconds: float,
+    *,
+    by_proxy: bool,
 ) -> CloudAnswer:
     import httpx2
 
-    # The metadata service is on this machine's own network: offline mode and proxies don't apply to it.
+    # The metadata service is on this machine's own network: offline mode and
+    # proxies don't apply to it.
     if by_proxy:
         require_reachable(urlsplit(url).hostname or "")
     trust = load_service_tls_context() if url.startswith("https:") else True

@@ -1,7 +1,8 @@
 """Device-code sign-in (RFC 8628): a code typed on the service's page, and the resulting token.
 
-A service gives such codes to a program that it knows by a client id. codeloop has none of its own there: the id of an
-application that the user, or their organisation, has registered is an option of the provider.
+A service gives such codes to a program that it knows by a client id. codeloop has none of its own
+there: the id of an application that the user, or their organisation,
+has registered is an option of the provider.
 """
 
 import asyncio
@@ -24,9 +25,14 @@ _POLL_STEP_SECONDS = 5
 """Seconds between polls, and added to that when the service asks to slow down."""
 _MAX_SECONDS = 1e9
 """The longest time of a service that counts: about thirty years."""
-_FAILURE_REASONS = {"access_denied": "it was refused on the page", "expired_token": "the code has run out"}
+_FAILURE_REASONS = {
+    "access_denied": "it was refused on the page",
+    "expired_token": "the code has run out",
+}
 CLIENT_ID_KEY = "client"
-"""The key of a stored sign-in for the client id that it was made with; sign-ins of plugins don't have it."""
+"""The key of a stored sign-in for the client id that it was made with;
+sign-ins of plugins don't have it.
+"""
 
 
 class DeviceService(NamedTuple):
@@ -58,7 +64,9 @@ DEVICE_SERVICES: dict[str, DeviceService] = {
 
 
 class DeviceSignIn(NamedTuple):
-    """How to sign in at a provider: its service, the user's client id, and the service's address as configured."""
+    """How to sign in at a provider: its service, the user's client id,
+    and the service's address as configured.
+    """
 
     service: DeviceService
     client_id: str
@@ -66,7 +74,9 @@ class DeviceSignIn(NamedTuple):
 
 
 class DeviceCode(NamedTuple):
-    """A code for the user to type: its page, its expiry (monotonic clock), and the seconds between polls."""
+    """A code for the user to type: its page, its expiry (monotonic clock),
+    and the seconds between polls.
+    """
 
     page_url: str
     user_code: str
@@ -77,13 +87,20 @@ class DeviceCode(NamedTuple):
 
 def make_device_sign_in(provider_id: str, options: Mapping[str, Any]) -> DeviceSignIn | None:
     """Return how to sign in by a code; None: unsupported, or no client id is configured."""
-    service, client_id = DEVICE_SERVICES.get(provider_id), str(options.get("clientId") or "").strip()
+    service, client_id = (
+        DEVICE_SERVICES.get(provider_id),
+        str(options.get("clientId") or "").strip(),
+    )
     if service is None or not client_id:
         return None
-    return DeviceSignIn(service, client_id, str(options.get("signInURL") or service.base_url).rstrip("/"))
+    return DeviceSignIn(
+        service, client_id, str(options.get("signInURL") or service.base_url).rstrip("/")
+    )
 
 
-def find_stored_sign_in(sign_in: DeviceSignIn | None, provider_id: str, credentials: Credentials) -> JSON | None:
+def find_stored_sign_in(
+    sign_in: DeviceSignIn | None, provider_id: str, credentials: Credentials
+) -> JSON | None:
     """Return the stored sign-in for this client id, or None."""
     if sign_in is None:
         return None
@@ -95,9 +112,17 @@ async def request_code(sign_in: DeviceSignIn) -> DeviceCode:
     """Ask for a code. Raises `ModelUnavailable`: the service gives none."""
     answer = await _post_form(sign_in, sign_in.service.start_path, {"scope": sign_in.service.scope})
     match answer.json:
-        case {"device_code": str(secret), "user_code": str(code), "verification_uri": str(page), **more}:
+        case {
+            "device_code": str(secret),
+            "user_code": str(code),
+            "verification_uri": str(page),
+            **more,
+        }:
             # A service could name any time: the dialog waits for ours at most.
-            lifetime = min(_read_seconds(more.get("expires_in")) or DEVICE_CODE_TIME.seconds, DEVICE_CODE_TIME.seconds)
+            lifetime = min(
+                _read_seconds(more.get("expires_in")) or DEVICE_CODE_TIME.seconds,
+                DEVICE_CODE_TIME.seconds,
+            )
             return DeviceCode(
                 page_url=page,
                 user_code=code,
@@ -117,7 +142,10 @@ async def wait_for_tokens(sign_in: DeviceSignIn, code: DeviceCode) -> JSON:
 
     Raises `ModelUnavailable`: it was refused, or ran out.
     """
-    interval, form = code.poll_seconds, {"device_code": code.device_code, "grant_type": _DEVICE_GRANT}
+    interval, form = (
+        code.poll_seconds,
+        {"device_code": code.device_code, "grant_type": _DEVICE_GRANT},
+    )
     while (seconds_left := code.expires_at - time.monotonic()) > 0:
         await asyncio.sleep(min(interval, seconds_left))
         answer = await _post_form(sign_in, sign_in.service.exchange_path, form)
@@ -128,15 +156,23 @@ async def wait_for_tokens(sign_in: DeviceSignIn, code: DeviceCode) -> JSON:
                 continue
             case "slow_down":
                 # RFC 8628, 3.5: five seconds more from now on.
-                interval = max(_read_seconds(answer.json.get("interval")), interval + _POLL_STEP_SECONDS)
+                interval = max(
+                    _read_seconds(answer.json.get("interval")), interval + _POLL_STEP_SECONDS
+                )
             case reason:
                 why = _FAILURE_REASONS.get(str(reason)) or answer.describe_error()
-                raise ModelUnavailable(f"Nobody is signed in at {sign_in.service.name}: {why}. Sign in again.")
-    raise ModelUnavailable(f"Nobody is signed in at {sign_in.service.name}: {_FAILURE_REASONS['expired_token']}.")
+                raise ModelUnavailable(
+                    f"Nobody is signed in at {sign_in.service.name}: {why}. Sign in again."
+                )
+    raise ModelUnavailable(
+        f"Nobody is signed in at {sign_in.service.name}: {_FAILURE_REASONS['expired_token']}."
+    )
 
 
 class DeviceSigner:
-    """Signs requests with the token of a sign-in; when it has expired, one of all processes renews it."""
+    """Signs requests with the token of a sign-in;
+    when it has expired, one of all processes renews it.
+    """
 
     def __init__(self, sign_in: DeviceSignIn, provider_id: str, credentials: Credentials) -> None:
         self._sign_in = sign_in
@@ -144,7 +180,9 @@ class DeviceSigner:
         self._credentials = credentials
 
     async def sign(self, url: str, headers: Mapping[str, str], body: bytes) -> dict[str, str]:
-        """Return the headers with the token. Raises `ModelUnavailable`: it ran out and can't be renewed."""
+        """Return the headers with the token. Raises `ModelUnavailable`: it ran
+        out and can't be renewed.
+        """
         del url, headers, body
         token = _get_valid_token(self._find_stored()) or await self._renew_token()
         return {"authorization": f"Bearer {token}"}
@@ -154,12 +192,17 @@ class DeviceSigner:
 
     async def _renew_token(self) -> str:
         with ExitStack() as held_lock:
-            await acquire_renewal_lock(held_lock, self._credentials.path.with_name("auth.renew.lock"))
+            await acquire_renewal_lock(
+                held_lock, self._credentials.path.with_name("auth.renew.lock")
+            )
             stored = self._find_stored()
             # Another process was first: a second renewal could make its token invalid.
             if (token := _get_valid_token(stored)) is not None:
                 return token
-            form = {"grant_type": "refresh_token", "refresh_token": str(stored.get("refresh") or "")}
+            form = {
+                "grant_type": "refresh_token",
+                "refresh_token": str(stored.get("refresh") or ""),
+            }
             answer = await _post_form(self._sign_in, self._sign_in.service.exchange_path, form)
             tokens = _parse_tokens(self._sign_in, answer, form["refresh_token"])
             if tokens is None:
@@ -179,7 +222,9 @@ def _get_valid_token(sign_in: JSON) -> str | None:
     return token if token and is_valid else None
 
 
-def _parse_tokens(sign_in: DeviceSignIn, answer: CloudAnswer, refresh_token: str = "") -> JSON | None:
+def _parse_tokens(
+    sign_in: DeviceSignIn, answer: CloudAnswer, refresh_token: str = ""
+) -> JSON | None:
     """Return the tokens of an answer as they are stored; None: it has none.
 
     `refresh_token`: the one in use, which stays valid if the answer has no new one (RFC 6749, 6).
@@ -197,7 +242,9 @@ def _parse_tokens(sign_in: DeviceSignIn, answer: CloudAnswer, refresh_token: str
 
 
 def _read_seconds(value: Any) -> float:
-    """Return a time that a service sent, as a number or as text; 0 if it is not one of at most _MAX_SECONDS."""
+    """Return a time that a service sent, as a number or as text;
+    0 if it is not one of at most _MAX_SECONDS.
+    """
     try:
         seconds = float(value)
     except (TypeError, ValueError, OverflowError):

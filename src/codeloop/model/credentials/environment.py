@@ -10,7 +10,9 @@ MIN_KEY_CHARS = 12
 """A shorter value is hardly a key, and may be part of another variable by chance."""
 
 SERVER_PASSWORD_VARIABLES = frozenset(("CODELOOP_SERVER_PASSWORD", "OPENCODE_SERVER_PASSWORD"))
-"""Passwords of our own server: a program that had one could grant itself permissions in the user's name."""
+"""Passwords of our own server: a program that had one could grant itself
+permissions in the user's name.
+"""
 
 SIGNING_SECRET_VARIABLES = frozenset(("AWS_SECRET_ACCESS_KEY",))
 """Secrets that requests are signed with; they are never sent themselves."""
@@ -38,11 +40,15 @@ class EnvironmentKey(NamedTuple):
 
 
 def is_key_variable(name: str) -> bool:
-    """Return whether a provider's variable is for a key, not for an address, a region or a file's name."""
+    """Return whether a provider's variable is for a key, not for an address,
+    a region or a file's name.
+    """
     return not name.endswith(_SETTING_ENDINGS)
 
 
-def find_environment_key(names: Iterable[str], environment: Mapping[str, str]) -> EnvironmentKey | None:
+def find_environment_key(
+    names: Iterable[str], environment: Mapping[str, str]
+) -> EnvironmentKey | None:
     """Return the first of a provider's variables that holds a key; None: none is set."""
     for name in names:
         value = environment.get(name, "").strip()
@@ -52,21 +58,31 @@ def find_environment_key(names: Iterable[str], environment: Mapping[str, str]) -
 
 
 def remove_keys(
-    environment: Mapping[str, str], catalog: Catalog, keys: Iterable[str] = (), shown: Iterable[str] = ()
+    environment: Mapping[str, str],
+    catalog: Catalog,
+    keys: Iterable[str] = (),
+    shown: Iterable[str] = (),
 ) -> dict[str, str]:
-    """Return the environment without provider keys, except those let through (`shown`: names, `*` for any text).
+    """Return the environment without provider keys, except those let through (`shown`: names,
+    `*` for any text).
 
-    Left out: every variable that a provider of the catalog names, our server's password, and every other one whose
-    value holds the key of such a variable, or one of `keys` (from the credentials file or the configuration).
+    Left out: every variable that a provider of the catalog names, our server's password, and every
+    other one whose value holds the key of such a variable, or one of `keys` (from the credentials
+    file or the configuration).
     """
     # A model runs commands in this environment: a key must not be found there, under whatever name.
     shown_patterns = tuple(shown)
     names = catalog.environment_names | SERVER_PASSWORD_VARIABLES
-    provider_keys = {environment[name].strip() for name in names & environment.keys() if is_key_variable(name)}
+    provider_keys = {
+        environment[name].strip() for name in names & environment.keys() if is_key_variable(name)
+    }
     secrets = [value for value in provider_keys | set(keys) if len(value) >= MIN_KEY_CHARS]
     return {
         name: value
         for name, value in environment.items()
-        if (name not in SERVER_PASSWORD_VARIABLES and any(matches(name, each) for each in shown_patterns))
+        if (
+            name not in SERVER_PASSWORD_VARIABLES
+            and any(matches(name, each) for each in shown_patterns)
+        )
         or (name not in names and not any(secret in value for secret in secrets))
     }

@@ -1,4 +1,6 @@
-"""Runs the program of `apiKeyHelper`, which prints a key: when a request needs it, and again after a while."""
+"""Runs the program of `apiKeyHelper`, which prints a key: when a request needs it,
+and again after a while.
+"""
 
 import asyncio
 import os
@@ -19,7 +21,8 @@ _MAX_MESSAGE_LENGTH = 300
 
 
 class KeyHelper:
-    """Signs requests with the key that `command` prints. `make_headers` makes the headers that carry a key.
+    """Signs requests with the key that `command` prints.
+    `make_headers` makes the headers that carry a key.
 
     `ttl`: seconds for which a key is used again.
     """
@@ -54,7 +57,11 @@ class KeyHelper:
         try:
             # Run in `/`, with absolute folders in PATH: a project must not provide the program.
             launch = Launch(
-                self._command, "/", make_safe_environment(os.environ), is_apart=False, seconds=KEY_HELPER.seconds
+                self._command,
+                "/",
+                make_safe_environment(os.environ),
+                is_apart=False,
+                seconds=KEY_HELPER.seconds,
             )
             result = await run_program(launch)
         except OSError as error:
@@ -62,8 +69,11 @@ class KeyHelper:
                 f"{self._setting} can't be run: {error.strerror}: {self._command[0]}. Correct it in codeloop.json."
             ) from None
         if result.stop_reason == "time":
-            raise ModelUnavailable(f"{self._setting} printed no key within {KEY_HELPER.seconds:g} s.")
-        # Two more than a key may have: room for the line break, and one to notice that it is too long.
+            raise ModelUnavailable(
+                f"{self._setting} printed no key within {KEY_HELPER.seconds:g} s."
+            )
+        # Two more than a key may have: room for the line break,
+        # and one to notice that it is too long.
         key = result.stdout[: KEY_LENGTH.value + 2].decode("utf-8", "replace").strip()
         if result.code == 0 and is_valid_key(key):
             return key
@@ -75,7 +85,9 @@ class KeyHelper:
 
 
 def parse_helper_command(provider_id: str, value: object) -> list[str]:
-    """Return the words of the option `apiKeyHelper`: a list, or a line for the shell. Raises `ModelUnavailable`."""
+    """Return the words of the option `apiKeyHelper`: a list, or a line for the shell.
+    Raises `ModelUnavailable`.
+    """
     if isinstance(value, str) and value.strip():
         return ["/bin/sh", "-c", value]
     try:
@@ -84,5 +96,7 @@ def parse_helper_command(provider_id: str, value: object) -> list[str]:
         words = []
     if not words:
         setting = f"provider.{provider_id}.options.apiKeyHelper"
-        raise ModelUnavailable(f"{setting} must be a command: a text for the shell, or a list of words.")
+        raise ModelUnavailable(
+            f"{setting} must be a command: a text for the shell, or a list of words."
+        )
     return words

@@ -14,7 +14,8 @@ _POLL_SECONDS = 0.05
 async def acquire_renewal_lock(stack: ExitStack, path: Path) -> None:
     """Take a lock file until `stack` is closed.
 
-    Goes on without the lock if the folder can't be written to, or if another process holds it for long: renewing
+    Goes on without the lock if the folder can't be written to,
+    or if another process holds it for long: renewing
     a sign-in twice is better than not at all.
     """
     end = time.monotonic() + CLOUD_LOCK.seconds

@@ -1,6 +1,8 @@
-"""Reads and stores keys in the system's keyring, by the Python package `keyring`, which is imported when first used.
+"""Reads and stores keys in the system's keyring, by the Python package `keyring`,
+which is imported when first used.
 
-An entry's service is `codeloop`, its user name `PROVIDER ORIGIN`: a key only comes back for its own origin.
+An entry's service is `codeloop`, its user name `PROVIDER ORIGIN`: a key only comes
+back for its own origin.
 """
 
 import asyncio
@@ -26,11 +28,16 @@ _LOCKED_MESSAGE = "it is locked ({error}). Unlock it, and try again"
 class KeyringSigner:
     """Signs requests with a key of the keyring, which is read at the first one.
 
-    `make_headers` makes the headers that carry the key; `remember` is called with the key once it has been read.
+    `make_headers` makes the headers that carry the key;
+    `remember` is called with the key once it has been read.
     """
 
     def __init__(
-        self, provider: str, origin: str, make_headers: Callable[[str], dict[str, str]], remember: Callable[[str], None]
+        self,
+        provider: str,
+        origin: str,
+        make_headers: Callable[[str], dict[str, str]],
+        remember: Callable[[str], None],
     ) -> None:
         self._provider = provider
         self._origin = origin
@@ -41,14 +48,18 @@ class KeyringSigner:
         self._lock = asyncio.Lock()
 
     async def sign(self, url: str, headers: Mapping[str, str], body: bytes) -> dict[str, str]:
-        """Return the headers with the key. Raises `ModelUnavailable` as `read_key` does, or when nothing answers."""
+        """Return the headers with the key. Raises `ModelUnavailable` as `read_key` does,
+        or when nothing answers.
+        """
         del url, headers, body
         # Concurrent requests read it once, so that the user is asked only once to unlock it.
         async with self._lock:
             if not self.key:
                 try:
                     async with asyncio.timeout(KEY_HELPER.seconds):
-                        self.key = await _run_in_thread(partial(read_key, self._provider, self._origin))
+                        self.key = await _run_in_thread(
+                            partial(read_key, self._provider, self._origin)
+                        )
                 except TimeoutError:
                     raise ModelUnavailable(
                         f"The system's keyring, which has the key of {self._provider}, did not answer within "
@@ -59,7 +70,8 @@ class KeyringSigner:
 
 
 def read_key(provider: str, origin: str) -> str:
-    """Return a provider's key for an origin. Blocks: the system may ask the user to unlock the keyring.
+    """Return a provider's key for an origin. Blocks: the system may ask the
+    user to unlock the keyring.
 
     Raises `ModelUnavailable`: the keyring can't be used, or has no such key.
     """
@@ -82,11 +94,14 @@ def store_key(provider: str, origin: str, key: str) -> None:
         keyring.set_password(_KEYRING_SERVICE, f"{provider} {origin}", key)
     # Some backends accept a key and drop it: better to notice that now than at the next start.
     if read_key(provider, origin) != key:
-        raise ModelUnavailable("The system's keyring gives back another key than the one that was stored.")
+        raise ModelUnavailable(
+            "The system's keyring gives back another key than the one that was stored."
+        )
 
 
 def remove_key(provider: str, origin: str) -> None:
-    """Remove a provider's key for an origin; nothing happens if there is none. Blocks as `read_key` does.
+    """Remove a provider's key for an origin; nothing happens if there is none.
+    Blocks as `read_key` does.
 
     Raises `ModelUnavailable`: the keyring can't be used.
     """
@@ -100,7 +115,9 @@ def _open_keyring(provider: str) -> Generator[Any]:
     """Yield the backend that the package `keyring` chooses; its errors become ModelUnavailable."""
 
     def refuse(why: str) -> ModelUnavailable:
-        return ModelUnavailable(f"The system's keyring can't be used for the key of {provider}: {why}.")
+        return ModelUnavailable(
+            f"The system's keyring can't be used for the key of {provider}: {why}."
+        )
 
     try:
         import keyring
@@ -123,7 +140,9 @@ def _open_keyring(provider: str) -> Generator[Any]:
 
 
 async def has_keyring() -> bool:
-    """Return whether the system has a keyring that can be used; without the package nothing is imported."""
+    """Return whether the system has a keyring that can be used;
+    without the package nothing is imported.
+    """
     if find_spec("keyring") is None:
         return False
 
@@ -138,7 +157,9 @@ async def has_keyring() -> bool:
 
 
 async def _run_in_thread(read: Callable[[], str]) -> str:
-    """Run `read` in a daemon thread: the keyring's dialog may stay open, and must not keep the process from ending."""
+    """Run `read` in a daemon thread: the keyring's dialog may stay open,
+    and must not keep the process from ending.
+    """
     loop = asyncio.get_running_loop()
     answer: asyncio.Future[str] = loop.create_future()
 

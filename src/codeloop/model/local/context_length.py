@@ -1,4 +1,5 @@
-"""Reads the context length that a local server gives a model, and increases it where the server's API allows that.
+"""Reads the context length that a local server gives a model,
+and increases it where the server's API allows that.
 
 By default it is often less than the model supports.
 """
@@ -20,7 +21,9 @@ ADVISED_CONTEXT_TOKENS = 32_768
 
 
 class LocalContext(NamedTuple):
-    """The context that a model is loaded with, and its maximum; 0: unknown. `remedy`: how to increase it."""
+    """The context that a model is loaded with, and its maximum; 0: unknown.
+    `remedy`: how to increase it.
+    """
 
     loaded_tokens: int = 0
     max_tokens: int = 0
@@ -40,7 +43,9 @@ async def _read_ollama(url: str, model: str) -> LocalContext:
     answer = await request_json(f"{root}/api/show", {"model": model}, LOCAL_STATUS_TIME.seconds)
     details = answer.get("model_info")
     # Such as `qwen3.context_length`, by the model's architecture.
-    lengths = [name for name in details if name.endswith(".context_length")] if is_object(details) else []
+    lengths = (
+        [name for name in details if name.endswith(".context_length")] if is_object(details) else []
+    )
     max_tokens = max((read_count(answer, "model_info", name) for name in lengths), default=0)
     loaded = await read_loaded_context(root, model)
     if not loaded and answer:
@@ -70,10 +75,13 @@ async def read_loaded_context(root: str, model: str) -> int:
 
 
 async def _read_lmstudio(url: str, model: str) -> LocalContext:
-    answer = await request_json(f"{get_server_root(url)}/api/v0/models/{model}", None, LOCAL_STATUS_TIME.seconds)
+    answer = await request_json(
+        f"{get_server_root(url)}/api/v0/models/{model}", None, LOCAL_STATUS_TIME.seconds
+    )
     max_tokens = read_count(answer, "max_context_length")
     remedy = (
-        f"Load it with a longer context: `lms load {model} --context-length {_choose_advised_context(max_tokens)}`."
+        f"Load it with a longer context: `lms load {model} --context-length "
+        f"{_choose_advised_context(max_tokens)}`."
     )
     return LocalContext(read_count(answer, "loaded_context_length"), max_tokens, remedy)
 
@@ -82,15 +90,21 @@ async def _read_llama_cpp(url: str, model: str) -> LocalContext:
     # llama-server serves one model.
     del model
     answer = await request_json(f"{get_server_root(url)}/props", None, LOCAL_STATUS_TIME.seconds)
-    loaded = read_count(answer, "default_generation_settings", "n_ctx") or read_count(answer, "n_ctx")
-    return LocalContext(loaded, remedy=f"Start llama-server with a longer context: `-c {ADVISED_CONTEXT_TOKENS}`.")
+    loaded = read_count(answer, "default_generation_settings", "n_ctx") or read_count(
+        answer, "n_ctx"
+    )
+    return LocalContext(
+        loaded, remedy=f"Start llama-server with a longer context: `-c {ADVISED_CONTEXT_TOKENS}`."
+    )
 
 
 async def _read_from_model_list(url: str, model: str) -> LocalContext:
     """Read the context from the list of models, where vLLM and SGLang state it."""
     answer = await request_json(join_url(url, "/models"), None, LOCAL_STATUS_TIME.seconds)
     lengths = (
-        read_count(each, "max_model_len") for each in list_objects(answer.get("data")) if each.get("id") == model
+        read_count(each, "max_model_len")
+        for each in list_objects(answer.get("data"))
+        if each.get("id") == model
     )
     remedy = (
         f"Start the server with a longer context: `--max-model-len {ADVISED_CONTEXT_TOKENS}` (vLLM), "
@@ -100,7 +114,9 @@ async def _read_from_model_list(url: str, model: str) -> LocalContext:
 
 
 async def _read_docker(url: str, model: str) -> LocalContext:
-    """Return the remedy only: Docker Model Runner does not state its context, and refuses longer requests by itself."""
+    """Return the remedy only: Docker Model Runner does not state its context,
+    and refuses longer requests by itself.
+    """
     del url
     return LocalContext(
         remedy=f"Configure a longer context: `docker model configure --context-size {ADVISED_CONTEXT_TOKENS} {model}`."
@@ -151,21 +167,29 @@ def _choose_advised_context(max_tokens: int) -> int:
 
 
 class LoadResult(NamedTuple):
-    """The model's name for further requests, and the context that it is loaded with in tokens; 0: loading failed."""
+    """The model's name for further requests, and the context that it is loaded with in tokens;
+    0: loading failed.
+    """
 
     model: str
     loaded_tokens: int
 
 
 ContextIncrease = Callable[[str, str, int], Awaitable[LoadResult]]
-"""Takes the base URL of the server, the name of the model, and the tokens that its context should have."""
+"""Takes the base URL of the server, the name of the model,
+and the tokens that its context should have.
+"""
 
 
 async def _increase_ollama(url: str, model: str, tokens: int) -> LoadResult:
-    """Create a model with `tokens` of context and the files of `model`: a chat completion can't set the context."""
+    """Create a model with `tokens` of context and the files of `model`: a chat completion
+    can't set the context.
+    """
     root, name = get_server_root(url), name_derived_model(model, tokens)
     body = {"model": name, "from": model, "parameters": {"num_ctx": tokens}, "stream": False}
-    if (await request_json(f"{root}/api/create", body, LOCAL_STATUS_TIME.seconds)).get("status") != "success":
+    if (await request_json(f"{root}/api/create", body, LOCAL_STATUS_TIME.seconds)).get(
+        "status"
+    ) != "success":
         return LoadResult(model, 0)
     # Without a prompt this only loads the model.
     await request_json(f"{root}/api/generate", {"model": name}, LOCAL_LOAD_TIME.seconds)
@@ -173,25 +197,38 @@ async def _increase_ollama(url: str, model: str, tokens: int) -> LoadResult:
 
 
 def name_derived_model(model: str, tokens: int) -> str:
-    """Return the name of Ollama's model that is `model` with another context, such as `codeloop/qwen3:8b-32768`."""
-    # `hf.co/user/model:Q4` has slashes, and a registry may have a port: the tag is what follows the last colon.
+    """Return the name of Ollama's model that is `model` with another context, such as
+    `codeloop/qwen3:8b-32768`.
+    """
+    # `hf.co/user/model:Q4` has slashes, and a registry may have a port: the tag is
+    # what follows the last colon.
     path, _, tag = model.rpartition(":") if re.search(r":[^/]*$", model) else (model, "", "latest")
     return f"{DERIVED_PREFIX}{re.sub(r'[/:]', '-', path)}:{tag}-{tokens}"
 
 
 async def _increase_lmstudio(url: str, model: str, tokens: int) -> LoadResult:
-    """Load the model again with `tokens` of context; if that fails, with the context that it had before."""
+    """Load the model again with `tokens` of context;
+    if that fails, with the context that it had before.
+    """
     root = get_server_root(url)
-    rows = list_objects((await request_json(f"{root}/api/v1/models", None, LOCAL_STATUS_TIME.seconds)).get("models"))
-    row = next((each for each in rows if model in {read_text(each.get("key")), *_list_instance_ids(each)}), None)
+    rows = list_objects(
+        (await request_json(f"{root}/api/v1/models", None, LOCAL_STATUS_TIME.seconds)).get("models")
+    )
+    row = next(
+        (each for each in rows if model in {read_text(each.get("key")), *_list_instance_ids(each)}),
+        None,
+    )
     if row is None:
         return LoadResult(model, 0)
     contexts_before = [
-        read_count(each, "config", "context_length") for each in list_objects(row.get("loaded_instances"))
+        read_count(each, "config", "context_length")
+        for each in list_objects(row.get("loaded_instances"))
     ]
     # Loading it a second time would take the memory twice.
     for instance in _list_instance_ids(row):
-        await request_json(f"{root}/api/v1/models/unload", {"instance_id": instance}, LOCAL_LOAD_TIME.seconds)
+        await request_json(
+            f"{root}/api/v1/models/unload", {"instance_id": instance}, LOCAL_LOAD_TIME.seconds
+        )
     result = await _load_lmstudio(root, read_text(row.get("key")), tokens)
     if not result.loaded_tokens and contexts_before:
         await _load_lmstudio(root, read_text(row.get("key")), max(contexts_before))
@@ -201,17 +238,25 @@ async def _increase_lmstudio(url: str, model: str, tokens: int) -> LoadResult:
 async def _load_lmstudio(root: str, key: str, tokens: int) -> LoadResult:
     body = {"model": key, "context_length": tokens, "echo_load_config": True}
     answer = await request_json(f"{root}/api/v1/models/load", body, LOCAL_LOAD_TIME.seconds)
-    return LoadResult(read_text(answer.get("instance_id")) or key, read_count(answer, "load_config", "context_length"))
+    return LoadResult(
+        read_text(answer.get("instance_id")) or key,
+        read_count(answer, "load_config", "context_length"),
+    )
 
 
 def _list_instance_ids(row: dict[str, object]) -> list[str]:
     return [read_text(each.get("id")) for each in list_objects(row.get("loaded_instances"))]
 
 
-CONTEXT_INCREASES: dict[str, ContextIncrease] = {"ollama": _increase_ollama, "lmstudio": _increase_lmstudio}
+CONTEXT_INCREASES: dict[str, ContextIncrease] = {
+    "ollama": _increase_ollama,
+    "lmstudio": _increase_lmstudio,
+}
 """By provider id; other servers keep the context that they were started with."""
 
 
 def find_context_increase(provider_id: str, url: str) -> ContextIncrease | None:
-    """Return the function that has a provider's local server give a model more context; None: the server can't."""
+    """Return the function that has a provider's local server give a model more context;
+    None: the server can't.
+    """
     return CONTEXT_INCREASES.get(identify_server(provider_id, url))

@@ -1,4 +1,6 @@
-"""Wraps a model of a local server, to respect the context length that the server has actually loaded it with."""
+"""Wraps a model of a local server, to respect the context length that the server
+has actually loaded it with.
+"""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -26,7 +28,13 @@ from codeloop.model.local.context_length import (
     find_context_reader,
 )
 from codeloop.schema.config import ModelConfig
-from codeloop.schema.errors import APIError, APIErrorData, ContextOverflowError, MessageError, OverflowData
+from codeloop.schema.errors import (
+    APIError,
+    APIErrorData,
+    ContextOverflowError,
+    MessageError,
+    OverflowData,
+)
 from codeloop.schema.ids import now_ms
 from codeloop.schema.wire import replace
 
@@ -41,7 +49,9 @@ FULL_MARGIN_TOKENS = 8
 
 
 class ContextAdjustment(NamedTuple):
-    """How a model is given more context (None: the server can't), and the tokens that the user configured (0: none)."""
+    """How a model is given more context (None: the server can't),
+    and the tokens that the user configured (0: none).
+    """
 
     increase: ContextIncrease | None = None
     configured_tokens: int = 0
@@ -53,16 +63,23 @@ NO_ADJUSTMENT = ContextAdjustment()
 class LocalModel:
     """Passes fitting requests on, and refuses those that the server would silently truncate.
 
-    `info` has the real length once it is known. The server is asked again until it says one: a model that is loaded by
-    the first request has none before. Where the server can, it gives the model more context, if that is too little.
+    `info` has the real length once it is known. The server is asked again until it says one: a
+    model that is loaded by the first request has none before. Where the server can, it gives the
+    model more context, if that is too little.
     """
 
     def __init__(
-        self, model: ChatModel, reader: ContextReader, url: str, adjustment: ContextAdjustment = NO_ADJUSTMENT
+        self,
+        model: ChatModel,
+        reader: ContextReader,
+        url: str,
+        adjustment: ContextAdjustment = NO_ADJUSTMENT,
     ) -> None:
         self._adjustment = adjustment
         self._name = ""
-        """The server's name of the model once it has more context; empty: the name did not change."""
+        """The server's name of the model once it has more context;
+        empty: the name did not change.
+        """
         self._context_lock = asyncio.Lock()
         self._model = model
         self._read_context = reader
@@ -78,15 +95,21 @@ class LocalModel:
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
         """Yield the model's events until Finished."""
         fixed_tokens = _estimate_tokens(request.system) + _estimate_tokens(request.tools)
-        total_tokens = fixed_tokens + sum(_estimate_tokens(_drop_attachments(message)) for message in request.messages)
+        total_tokens = fixed_tokens + sum(
+            _estimate_tokens(_drop_attachments(message)) for message in request.messages
+        )
         # Concurrent requests wait, so that the server is asked, and loads the model, once.
         async with self._context_lock:
             if not self._context.loaded_tokens:
-                self._context = await self._read_context(self._url, self._info.api_id or self._info.id)
+                self._context = await self._read_context(
+                    self._url, self._info.api_id or self._info.id
+                )
                 self._adopt_context()
             if tokens := self._choose_context(fixed_tokens):
                 loaded = self._context.loaded_tokens
-                state = f"is loaded with a context of {loaded:,} tokens" if loaded else "is not loaded"
+                state = (
+                    f"is loaded with a context of {loaded:,} tokens" if loaded else "is not loaded"
+                )
                 message = f"{self._info.ref} {state}; it is now being loaded with {tokens:,}."
                 yield RetryScheduled(attempt=0, message=message, at=now_ms())
                 await self._increase_context(tokens)
@@ -99,7 +122,11 @@ class LocalModel:
         async with aclosing(self._model.stream(request)) as events:
             async for event in events:
                 has_calls = has_calls or isinstance(event, CallStarted)
-                yield self._explain_end(event, has_calls=has_calls) if isinstance(event, Finished) else event
+                yield (
+                    self._explain_end(event, has_calls=has_calls)
+                    if isinstance(event, Finished)
+                    else event
+                )
 
     def _choose_context(self, fixed_tokens: int) -> int:
         """Return the tokens of context to load the model with; 0: it stays as it is.
@@ -129,13 +156,17 @@ class LocalModel:
             self._adopt_context()
 
     def _adapt_request(self, request: ModelRequest, total_tokens: int) -> ModelRequest:
-        """Adapt the request to the loaded model: its name, and an answer that fits next to the request."""
+        """Adapt the request to the loaded model: its name,
+        and an answer that fits next to the request.
+        """
         if self._name:
             request = replace(request, body={**request.body, "model": self._name})
         loaded, limit = self._context.loaded_tokens, self._info.answer_limit
         # A configured limit that fits no more would get the request refused, or its beginning cut.
         if loaded and limit and request.max_tokens is None:
-            request = replace(request, max_tokens=max(min(limit, loaded - total_tokens), MIN_ANSWER_TOKENS))
+            request = replace(
+                request, max_tokens=max(min(limit, loaded - total_tokens), MIN_ANSWER_TOKENS)
+            )
         return request
 
     def _adopt_context(self) -> None:
@@ -144,16 +175,25 @@ class LocalModel:
             self._info = replace(self._info, limits=replace(self._info.limits, context=loaded))
 
     def _explain_end(self, end: Finished, *, has_calls: bool) -> Finished:
-        """Add advice on giving the model more context to the end of an answer for which it had too little.
+        """Add advice on giving the model more context to the end of an answer for
+        which it had too little.
 
-        An estimate may let a request pass that the server finds too long, or that leaves no room for an answer. A cut
-        tool call is left to the agent's loop, which lets the model write a shorter one.
+        An estimate may let a request pass that the server finds too long, or that leaves no room
+        for an answer. A cut tool call is left to the agent's loop,
+        which lets the model write a shorter one.
         """
         loaded, remedy = self._context.loaded_tokens, self._context.remedy
         if isinstance(end.error, ContextOverflowError):
             message = f"{end.error.data.message} {remedy}".rstrip()
-            return replace(end, error=ContextOverflowError(data=replace(end.error.data, message=message)))
-        if end.reason != "length" or has_calls or not loaded or end.tokens.all < loaded - FULL_MARGIN_TOKENS:
+            return replace(
+                end, error=ContextOverflowError(data=replace(end.error.data, message=message))
+            )
+        if (
+            end.reason != "length"
+            or has_calls
+            or not loaded
+            or end.tokens.all < loaded - FULL_MARGIN_TOKENS
+        ):
             return end
         message = (
             f"The request ({end.tokens.context:,} tokens) and the answer filled the context of {loaded:,} tokens that "
@@ -164,7 +204,8 @@ class LocalModel:
     def _make_refusal(self, fixed_tokens: int, total_tokens: int) -> MessageError | None:
         """Return the error for a request of `total_tokens` that does not fit; None: it fits.
 
-        It is a ContextOverflowError, which leads to a compaction, only if the conversation is what is too long.
+        It is a ContextOverflowError, which leads to a compaction,
+        only if the conversation is what is too long.
         """
         loaded = self._context.loaded_tokens
         if not loaded:
@@ -186,7 +227,8 @@ class LocalModel:
 
 
 def wrap_local_model(model: ChatModel, url: str, row: ModelConfig | None) -> ChatModel:
-    """Wrap a model of the server at a base URL of this machine; a server of an unknown kind is left as it is.
+    """Wrap a model of the server at a base URL of this machine;
+    a server of an unknown kind is left as it is.
 
     `row`: the model's configuration, which may say how much context it should get.
     """
@@ -207,10 +249,14 @@ def _estimate_tokens(value: object) -> int:
 
 
 def _make_context_error(message: str) -> APIError:
-    return APIError(data=APIErrorData(message=message, is_retryable=False, metadata={"kind": "context"}))
+    return APIError(
+        data=APIErrorData(message=message, is_retryable=False, metadata={"kind": "context"})
+    )
 
 
 def _drop_attachments(message: object) -> object:
-    """Return a message's content without images and PDFs: their length in bytes says nothing about their tokens."""
+    """Return a message's content without images and PDFs: their length in bytes says
+    nothing about their tokens.
+    """
     content: tuple[object, ...] = getattr(message, "content", ())
     return tuple(piece for piece in content if not isinstance(piece, ImagePiece))

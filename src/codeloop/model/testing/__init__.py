@@ -1,1 +1,3 @@
-"""Models for tests, demos and benchmarks: scripted, recorded and replayed, and with injected faults."""
+"""Models for tests, demos and benchmarks: scripted, recorded and replayed,
+and with injected faults.
+"""

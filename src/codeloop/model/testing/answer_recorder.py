@@ -1,7 +1,9 @@
-"""Records the answers of models (`--record`) as JSON Lines, one `ScriptedAnswer` a line; `replay.py` plays them.
+"""Records the answers of models (`--record`) as JSON Lines, one `ScriptedAnswer` a line;
+`replay.py` plays them.
 
-A recording contains no key and no path of the project: the working directory and root become placeholders. Text and
-arguments are stored complete, with the number of pieces that they came in and the time that took.
+A recording contains no key and no path of the project: the working directory and root become
+placeholders. Text and arguments are stored complete, with the number of pieces that they
+came in and the time that took.
 """
 
 import os
@@ -50,8 +52,8 @@ from codeloop.schema.wire import JSON
 class RecordingModel:
     """Passes on the events of `model`, and appends each answer to a file when it has ended.
 
-    A stream that is closed before its end is recorded as far as it came, with the reason `cut`. When the file can't be
-    written, recording ends and the answer goes on; `problem` says why.
+    A stream that is closed before its end is recorded as far as it came, with the reason `cut`.
+    When the file can't be written, recording ends and the answer goes on; `problem` says why.
     """
 
     def __init__(self, model: ChatModel, path: Path, paths: ProjectPaths = NO_PATHS) -> None:
@@ -85,7 +87,9 @@ class RecordingModel:
         try:
             line = msgspec.json.encode(mask_paths(answer, self._paths)) + b"\n"
             # Only for the user: a recording holds the conversation.
-            descriptor = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+            descriptor = os.open(
+                self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600
+            )
             with os.fdopen(descriptor, "wb") as file:
                 file.write(line)
         except (OSError, UnicodeEncodeError) as error:
@@ -94,7 +98,9 @@ class RecordingModel:
 
 
 class AnswerRecorder:
-    """Records the answers of several models in one file. Making one raises CodeloopError if it can't be written."""
+    """Records the answers of several models in one file.
+    Making one raises CodeloopError if it can't be written.
+    """
 
     def __init__(self, path: Path, paths: ProjectPaths = NO_PATHS) -> None:
         self._path = path
@@ -114,12 +120,16 @@ class AnswerRecorder:
         return recording_model
 
     def list_problems(self) -> list[str]:
-        """Return why the recording is incomplete: at most one reason, since all models write to the same file."""
+        """Return why the recording is incomplete: at most one reason,
+        since all models write to the same file.
+        """
         return [model.problem for model in self._models if model.problem][:1]
 
 
 class AnswerBuilder:
-    """Builds a `ScriptedAnswer` from the events of one stream; time is measured from its creation."""
+    """Builds a `ScriptedAnswer` from the events of one stream;
+    time is measured from its creation.
+    """
 
     def __init__(self) -> None:
         self._blocks: list[ScriptedBlock] = []
@@ -138,7 +148,9 @@ class AnswerBuilder:
                 self._extend_block(ReasoningBlock(text, metadata, ms=ms), block)
             case CallStarted(id=call_id, name=name):
                 self._open_calls[call_id] = len(self._blocks)
-                self._append_block(CallBlock(ScriptedCall(name, "", call_id, complete=False), deltas=0, ms=ms))
+                self._append_block(
+                    CallBlock(ScriptedCall(name, "", call_id, complete=False), deltas=0, ms=ms)
+                )
             case CallDelta(id=call_id, text=text):
                 self._extend_call(call_id, text, ms)
             case CallReady():
@@ -165,7 +177,8 @@ class AnswerBuilder:
     def _measure_gap(self) -> int:
         now = time.monotonic()
         ms = int((now - self._last_time) * 1000)
-        # Not `now`: the rest of the millisecond counts with the next gap, or many short gaps would be lost.
+        # Not `now`: the rest of the millisecond counts with the next gap,
+        # or many short gaps would be lost.
         self._last_time += ms / 1000
         return ms
 
@@ -181,7 +194,9 @@ class AnswerBuilder:
                     last, text=last.text + piece.text, deltas=last.deltas + 1, ms=last.ms + piece.ms
                 )
                 if isinstance(longer, ReasoningBlock) and isinstance(piece, ReasoningBlock):
-                    longer = msgspec.structs.replace(longer, metadata={**longer.metadata, **piece.metadata})
+                    longer = msgspec.structs.replace(
+                        longer, metadata={**longer.metadata, **piece.metadata}
+                    )
                 self._blocks[-1] = longer
             case _:
                 self._append_block(piece)
@@ -193,7 +208,9 @@ class AnswerBuilder:
         if index is None or not isinstance(block, CallBlock):
             return
         call = msgspec.structs.replace(block.call, arguments=f"{block.call.arguments}{text}")
-        self._blocks[index] = msgspec.structs.replace(block, call=call, deltas=block.deltas + 1, ms=block.ms + ms)
+        self._blocks[index] = msgspec.structs.replace(
+            block, call=call, deltas=block.deltas + 1, ms=block.ms + ms
+        )
 
     def _close_call(self, event: CallReady, ms: int) -> None:
         call = ScriptedCall(event.name, _parse_arguments(event.arguments), event.id)

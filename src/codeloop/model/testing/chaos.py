@@ -1,4 +1,6 @@
-"""A model wrapper that injects faults of services and networks, reproducibly by seed, for tests of the agent's loop."""
+"""A model wrapper that injects faults of services and networks, reproducibly by seed,
+for tests of the agent's loop.
+"""
 
 import random
 from collections.abc import AsyncGenerator
@@ -20,11 +22,12 @@ from codeloop.schema.errors import APIError, APIErrorData
 
 
 class FaultRates(msgspec.Struct, frozen=True, kw_only=True):
-    """The probability of each fault, 0.0 to 1.0. A request has one fault at most, so their sum should not exceed 1.
+    """The probability of each fault, 0.0 to 1.0. A request has one fault at most,
+    so their sum should not exceed 1.
 
-    `cut` ends the stream in the middle, `stall` pauses it for `stall_ms`, `broken_json` cuts a call's arguments,
-    `unknown_tool` changes a call's name, `duplicate_id` gives two calls one id; `rate_limit` and `server_error`
-    refuse the request.
+    `cut` ends the stream in the middle, `stall` pauses it for `stall_ms`, `broken_json` cuts a
+    call's arguments, `unknown_tool` changes a call's name, `duplicate_id` gives two calls one id;
+    `rate_limit` and `server_error` refuse the request.
     """
 
     cut: float = 0.0
@@ -37,7 +40,15 @@ class FaultRates(msgspec.Struct, frozen=True, kw_only=True):
     stall_ms: int = 1_000
 
 
-FAULTS = ("cut", "stall", "broken_json", "unknown_tool", "duplicate_id", "rate_limit", "server_error")
+FAULTS = (
+    "cut",
+    "stall",
+    "broken_json",
+    "unknown_tool",
+    "duplicate_id",
+    "rate_limit",
+    "server_error",
+)
 _REFUSAL_ERRORS = {
     "rate_limit": (429, "Too many requests (chaos)"),
     "server_error": (500, "Internal server error (chaos)"),
@@ -47,14 +58,15 @@ _REFUSAL_ERRORS = {
 class ChaosModel:
     """Passes on the events of `inner`, with random faults.
 
-    An answer that was cut or refused is not lost: the same request, sent again, gets it. So a script comes to the same
-    end with chaos and retries as without.
+    An answer that was cut or refused is not lost: the same request, sent again, gets it. So a
+    script comes to the same end with chaos and retries as without.
     """
 
     def __init__(self, inner: ChatModel, seed: int, rates: FaultRates) -> None:
         self._inner = inner
         self._rates = rates
-        # One generator by kind, since requests for titles come at times that differ from run to run.
+        # One generator by kind, since requests for titles come at times that
+        # differ from run to run.
         self._generators: dict[RequestKind, random.Random] = {
             "main": random.Random(f"{seed} main"),
             "side": random.Random(f"{seed} side"),
@@ -75,7 +87,8 @@ class ChaosModel:
         kind = classify_request(request)
         dice = self._generators[kind]
         fault = self._draw_fault(dice)
-        # Drawn in any case, so that each request takes the same number of draws, whatever its fault.
+        # Drawn in any case, so that each request takes the same number of draws,
+        # whatever its fault.
         point = dice.random()
         self.faults.append(fault)
         if fault in _REFUSAL_ERRORS:
@@ -105,7 +118,9 @@ class ChaosModel:
 
 
 def inject_fault(events: list[ModelEvent], fault: str, point: float) -> list[ModelEvent]:
-    """Return the events with the fault; `point` (0.0 to 1.0) says how far into the answer it comes. Pure."""
+    """Return the events with the fault; `point` (0.0 to 1.0) says how far into the answer it comes.
+    Pure.
+    """
     match fault:
         case "cut":
             return _cut_answer(events, point)
@@ -119,7 +134,10 @@ def _cut_answer(events: list[ModelEvent], point: float) -> list[ModelEvent]:
     beginning = events[: int(point * (len(events) - 1))]
     if any(isinstance(event, CallReady) for event in beginning):
         return [*beginning, Finished("cut")]
-    return [*beginning, _make_refusal(None, "The connection ended in the middle of the answer (chaos)")]
+    return [
+        *beginning,
+        _make_refusal(None, "The connection ended in the middle of the answer (chaos)"),
+    ]
 
 
 def _break_call(events: list[ModelEvent], fault: str, point: float) -> list[ModelEvent]:
@@ -132,12 +150,16 @@ def _break_call(events: list[ModelEvent], fault: str, point: float) -> list[Mode
             short = victim.arguments[: max(1, int(point * len(victim.arguments)))].rstrip("}")
             return _replace_call(events, victim, CallReady(victim.id, victim.name, short or "{"))
         case "unknown_tool":
-            return _replace_call(events, victim, CallReady(victim.id, f"{victim.name}_x", victim.arguments))
+            return _replace_call(
+                events, victim, CallReady(victim.id, f"{victim.name}_x", victim.arguments)
+            )
         case _:
             another = next((call for call in calls if call.id != victim.id), None)
             if another is None:
                 return [*events[:-1], victim, events[-1]]
-            return _replace_call(events, victim, CallReady(another.id, victim.name, victim.arguments))
+            return _replace_call(
+                events, victim, CallReady(another.id, victim.name, victim.arguments)
+            )
 
 
 def _replace_call(events: list[ModelEvent], old: CallReady, new: CallReady) -> list[ModelEvent]:
@@ -157,4 +179,7 @@ def _replace_call(events: list[ModelEvent], old: CallReady, new: CallReady) -> l
 
 
 def _make_refusal(status: int | None, message: str) -> Finished:
-    return Finished("error", error=APIError(data=APIErrorData(message=message, is_retryable=True, status_code=status)))
+    return Finished(
+        "error",
+        error=APIError(data=APIErrorData(message=message, is_retryable=True, status_code=status)),
+    )

@@ -1,4 +1,6 @@
-"""The file that a run's answers of models are recorded to: checked before the first request, named when complete."""
+"""The file that a run's answers of models are recorded to: checked before the first request,
+named when complete.
+"""
 
 import fcntl
 import os
@@ -21,19 +23,24 @@ class RecordingFile(Struct):
 
 @contextmanager
 def open_recording(path: Path, *, replace: bool) -> Generator[RecordingFile]:
-    """Open a recording and yield the file to write, `path` with `.part`. A whole recording gets its name at the end.
+    """Open a recording and yield the file to write, `path` with `.part`.
+    A whole recording gets its name at the end.
 
-    Raises UsageProblem if the file exists and must not be replaced, CodeloopError if it can't be written.
+    Raises UsageProblem if the file exists and must not be replaced,
+    CodeloopError if it can't be written.
     """
     # A link may have been planted by the project, and would lead to a file of the user's.
     target = path.absolute()
     if target.is_symlink() or (target.exists() and not target.is_file()):
         raise UsageProblem(f"The recording {path} is not a regular file. Choose another name.")
     if not replace and target.exists() and target.stat().st_size:
-        raise UsageProblem(f"The recording {path} already exists. Choose another name, or replace it with --force.")
+        raise UsageProblem(
+            f"The recording {path} already exists. Choose another name, or replace it with --force."
+        )
     # A killed run leaves a `.part` file, which nobody takes for a complete recording.
     part = target.with_name(f"{target.name}.part")
-    # A recording holds prompts and code, so only its owner may read it. `O_NOFOLLOW`: nobody can divert it by a link.
+    # A recording holds prompts and code, so only its owner may read it.
+    # `O_NOFOLLOW`: nobody can divert it by a link.
     try:
         folder = open_parent(path)
         try:
@@ -42,12 +49,16 @@ def open_recording(path: Path, *, replace: bool) -> Generator[RecordingFile]:
         finally:
             os.close(folder)
     except OSError as error:
-        raise CodeloopError(f"The recording {path} can't be written: {error.strerror}. Choose another file.") from error
+        raise CodeloopError(
+            f"The recording {path} can't be written: {error.strerror}. Choose another file."
+        ) from error
     try:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise UsageProblem(f"Another run is recording to {path}. Choose another name.") from None
+            raise UsageProblem(
+                f"Another run is recording to {path}. Choose another name."
+            ) from None
         # Only now, with the lock: before, another run may still be writing here.
         os.ftruncate(descriptor, 0)
         record = RecordingFile(part)

@@ -1,4 +1,6 @@
-"""Plays the recordings that `answer_recorder.py` makes (`--replay`), and reports where a run differs from them."""
+"""Plays the recordings that `answer_recorder.py` makes (`--replay`),
+and reports where a run differs from them.
+"""
 
 import hashlib
 from collections.abc import AsyncGenerator, Sequence
@@ -37,15 +39,21 @@ class _NumberedAnswer(NamedTuple):
 
 
 class ReplayModel:
-    """Plays a recording in the present project. `speed` 1.0: with the recorded pauses; 0.0: without pauses.
+    """Plays a recording in the present project. `speed` 1.0: with the recorded pauses;
+    0.0: without pauses.
 
-    A stream ends with an error that names the position if the recording has no more answers, if the request differs
-    in shape from the recorded one, or if an answer calls a tool that does not exist any more.
+    A stream ends with an error that names the position if the recording has no more answers, if the
+    request differs in shape from the recorded one, or if an answer calls a tool that
+    does not exist any more.
     Raises `ModelUnavailable` when the file can't be read or a line is wrong.
     """
 
     def __init__(
-        self, path: Path, paths: ProjectPaths = NO_PATHS, info: ModelInfo = SCRIPT_INFO, speed: float = 0.0
+        self,
+        path: Path,
+        paths: ProjectPaths = NO_PATHS,
+        info: ModelInfo = SCRIPT_INFO,
+        speed: float = 0.0,
     ) -> None:
         self._path = path
         self._paths = paths
@@ -69,7 +77,9 @@ class ReplayModel:
         return len(self._remaining["main"])
 
     def list_problems(self) -> list[str]:
-        """Return how the replay so far differs from the recording: another prompt, or answers that were not used."""
+        """Return how the replay so far differs from the recording: another prompt,
+        or answers that were not used.
+        """
         problems: list[str] = []
         if self._has_other_prompt:
             problems.append(
@@ -77,7 +87,9 @@ class ReplayModel:
             )
         if self._answer_count and self.remaining_count:
             answers = "1 answer" if self.remaining_count == 1 else f"{self.remaining_count} answers"
-            problems.append(f"The recording {self._path} has {answers} more: this run asked for {self._answer_count}.")
+            problems.append(
+                f"The recording {self._path} has {answers} more: this run asked for {self._answer_count}."
+            )
         return problems
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
@@ -87,7 +99,10 @@ class ReplayModel:
         next_answer = _take_next(self._remaining[kind], kind, present)
         if next_answer is None:
             yield Finished(
-                "error", error=make_script_error(f"The recording {self._path} ends here: no further {kind} answer.")
+                "error",
+                error=make_script_error(
+                    f"The recording {self._path} ends here: no further {kind} answer."
+                ),
             )
             return
         number, answer = next_answer
@@ -99,15 +114,21 @@ class ReplayModel:
         if kind == "main":
             original = answer.request
             self._has_other_prompt |= (
-                not self._answer_count and original is not None and original.digest != present.digest
+                not self._answer_count
+                and original is not None
+                and original.digest != present.digest
             )
             self._answer_count += 1
         async for event in play_answer(fill_paths(answer, self._paths), number, self._speed):
             yield event
 
 
-def _take_next(remaining: list[_NumberedAnswer], kind: RequestKind, present: RecordedRequest) -> _NumberedAnswer | None:
-    """Take the next answer; of side requests, whose order may differ, the one with the same system prompt."""
+def _take_next(
+    remaining: list[_NumberedAnswer], kind: RequestKind, present: RecordedRequest
+) -> _NumberedAnswer | None:
+    """Take the next answer; of side requests, whose order may differ,
+    the one with the same system prompt.
+    """
     if not remaining:
         return None
     index = 0
@@ -122,12 +143,21 @@ def _take_next(remaining: list[_NumberedAnswer], kind: RequestKind, present: Rec
 
 
 def _describe_difference(answer: ScriptedAnswer, present: RecordedRequest) -> str:
-    """Describe how the present request differs from the one that was answered; empty: it does not."""
-    called_tools = [block.call.name for block in answer.list_blocks() if isinstance(block, CallBlock)]
+    """Describe how the present request differs from the one that was answered;
+    empty: it does not.
+    """
+    called_tools = [
+        block.call.name for block in answer.list_blocks() if isinstance(block, CallBlock)
+    ]
     tool_names = set(present.tools)
     original = answer.request
-    # A tool that did not exist when it was recorded either was a mistake of the model, which is played as it was.
-    missing = [name for name in called_tools if name not in tool_names and (original is None or name in original.tools)]
+    # A tool that did not exist when it was recorded either was a mistake of the model,
+    # which is played as it was.
+    missing = [
+        name
+        for name in called_tools
+        if name not in tool_names and (original is None or name in original.tools)
+    ]
     if missing:
         return f"it calls the tool `{missing[0]}`, which does not exist here. Record it again."
     if original is None or answer.kind == "side" or original.messages == present.messages:
@@ -141,13 +171,17 @@ def _join_shapes(messages: Sequence[str]) -> str:
 
 
 class RequestDigester:
-    """Digests requests for a recording, which stores only what is new since the last request of the same kind."""
+    """Digests requests for a recording, which stores only what is new since the last
+    request of the same kind.
+    """
 
     def __init__(self) -> None:
         self._message_counts: dict[RequestKind, int] = {}
 
     def digest_request(self, request: ModelRequest, paths: ProjectPaths) -> RecordedRequest:
-        """Return the record of a request: digests, and the shape of the messages that are new in it."""
+        """Return the record of a request: digests,
+        and the shape of the messages that are new in it.
+        """
         kind = classify_request(request)
         count_before = self._message_counts.get(kind)
         self._message_counts[kind] = len(request.messages)
@@ -157,7 +191,8 @@ class RequestDigester:
             # The first request, or one after a compaction.
             new = request.messages[-1:]
         return RecordedRequest(
-            # The `repr` has names of `chat.py`: if one is changed, the prompts of older recordings count as others.
+            # The `repr` has names of `chat.py`: if one is changed,
+            # the prompts of older recordings count as others.
             digest=_digest(_mask_paths(repr(new), paths)),
             system=_digest(request.system),
             messages=tuple(_describe_message(message) for message in new),
@@ -177,7 +212,9 @@ def _describe_message(message: ModelMessage) -> str:
 
 
 def _mask_paths(text: str, paths: ProjectPaths) -> str:
-    """Replace the project's paths by placeholders, so that the text is the same in every directory."""
+    """Replace the project's paths by placeholders,
+    so that the text is the same in every directory.
+    """
     for path, word in ((paths.directory, "{directory}"), (paths.root, "{root}")):
         text = text.replace(path, word) if len(path) > 1 else text
     return text

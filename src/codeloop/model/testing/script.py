@@ -1,7 +1,7 @@
 """The format of scripts and recordings: a model's answers as JSON Lines, one a line.
 
-    {"text": "I look at the file.", "calls": [{"name": "read", "arguments": {"filePath": "{directory}/a.py"}}]}
-    {"text": "Done.", "deltas": 5, "delay_ms": 20}
+    {"text": "I look at the file.", "calls": [{"name": "read", "arguments": {"filePath":
+    "{directory}/a.py"}}]} {"text": "Done.", "deltas": 5, "delay_ms": 20}
 
 `{directory}` and `{root}` stand for the project's working directory and the root of its work tree.
 """
@@ -19,7 +19,9 @@ from codeloop.schema.message import NO_TOKENS, CacheTokens, Tokens
 from codeloop.schema.wire import DECODE_ERRORS, JSON
 
 RequestKind = Literal["main", "side"]
-"""`main`: a request of the conversation; `side`: one outside of it (a title, a summary), which has no tools."""
+"""`main`: a request of the conversation; `side`: one outside of it (a title, a summary),
+which has no tools.
+"""
 
 
 def classify_request(request: ModelRequest) -> RequestKind:
@@ -38,7 +40,12 @@ class ScriptedCall(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unkno
 
 
 class TextBlock(
-    msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True, tag="text", tag_field="type"
+    msgspec.Struct,
+    frozen=True,
+    omit_defaults=True,
+    forbid_unknown_fields=True,
+    tag="text",
+    tag_field="type",
 ):
     """Text that comes in `deltas` pieces, spread over `ms`."""
 
@@ -48,7 +55,12 @@ class TextBlock(
 
 
 class ReasoningBlock(
-    msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True, tag="reasoning", tag_field="type"
+    msgspec.Struct,
+    frozen=True,
+    omit_defaults=True,
+    forbid_unknown_fields=True,
+    tag="reasoning",
+    tag_field="type",
 ):
     """Thinking; `metadata` comes after its last piece."""
 
@@ -59,7 +71,12 @@ class ReasoningBlock(
 
 
 class CallBlock(
-    msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True, tag="call", tag_field="type"
+    msgspec.Struct,
+    frozen=True,
+    omit_defaults=True,
+    forbid_unknown_fields=True,
+    tag="call",
+    tag_field="type",
 ):
     """A call whose arguments come in `deltas` pieces, spread over `ms`."""
 
@@ -69,7 +86,12 @@ class CallBlock(
 
 
 class RetryBlock(
-    msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True, tag="retry", tag_field="type"
+    msgspec.Struct,
+    frozen=True,
+    omit_defaults=True,
+    forbid_unknown_fields=True,
+    tag="retry",
+    tag_field="type",
 ):
     """The request was sent again; what came before no longer counts."""
 
@@ -92,7 +114,9 @@ class TokenCount(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown
 
 
 class RecordedRequest(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """The request of a recorded answer. `messages`: a description of each that the previous request did not have."""
+    """The request of a recorded answer. `messages`: a description of each that the
+    previous request did not have.
+    """
 
     digest: str
     system: str
@@ -101,11 +125,15 @@ class RecordedRequest(msgspec.Struct, frozen=True, omit_defaults=True, forbid_un
     tools: tuple[str, ...] = ()
 
 
-class ScriptedAnswer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """One answer. A script uses `reasoning`, `text`, `calls`; a recording `content`, which says the same in any order.
+class ScriptedAnswer(
+    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True
+):
+    """One answer. A script uses `reasoning`, `text`, `calls`;
+    a recording `content`, which says the same in any order.
 
-    `delay_ms` is the pause before each piece; `error` ends the answer instead of `finish`. `directory` and `root` are
-    the placeholders of the paths, in case the usual ones occur in the text themselves.
+    `delay_ms` is the pause before each piece; `error` ends the answer instead of `finish`.
+    `directory` and `root` are the placeholders of the paths,
+    in case the usual ones occur in the text themselves.
     """
 
     kind: RequestKind = "main"
@@ -140,7 +168,11 @@ class ScriptedAnswer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
             return "error"
         if self.finish is not None:
             return self.finish
-        return "tool-calls" if any(isinstance(block, CallBlock) for block in self.list_blocks()) else "stop"
+        return (
+            "tool-calls"
+            if any(isinstance(block, CallBlock) for block in self.list_blocks())
+            else "stop"
+        )
 
     def to_tokens(self) -> Tokens:
         """Return the tokens in the form of messages."""
@@ -171,7 +203,9 @@ def read_answers(path: Path) -> list[ScriptedAnswer]:
         try:
             answers.append(msgspec.json.decode(line, type=ScriptedAnswer))
         except DECODE_ERRORS as error:
-            raise ModelUnavailable(f"{path}, line {number}, is not an answer of a model: {error}.") from error
+            raise ModelUnavailable(
+                f"{path}, line {number}, is not an answer of a model: {error}."
+            ) from error
     return answers
 
 
@@ -199,7 +233,9 @@ def mask_paths(answer: ScriptedAnswer, paths: ProjectPaths) -> ScriptedAnswer:
     root = _find_free_placeholder("root", text)
     words = {paths.root: root, paths.directory: directory}
     # An empty path is unknown, and `/` is in nearly every text.
-    replacer = _make_replacer({path: word for path, word in words.items() if len(path) > 1}, only_full_names=True)
+    replacer = _make_replacer(
+        {path: word for path, word in words.items() if len(path) > 1}, only_full_names=True
+    )
     masked = answer if replacer is None else _map_answer(answer, replacer)
     return msgspec.structs.replace(masked, directory=directory, root=root)
 
@@ -231,7 +267,8 @@ def _make_replacer(words: dict[str, str], *, only_full_names: bool = False) -> _
         return None
     # The longest first: of `/home/me/project` and `/home/me` the first has to match.
     body = "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True))
-    # Full names: `/home/me/a` is replaced in `/home/me/a/b.py`, but not in `/home/me/ab` or `/old/home/me/a`.
+    # Full names: `/home/me/a` is replaced in `/home/me/a/b.py`,
+    # but not in `/home/me/ab` or `/old/home/me/a`.
     pattern = rf"(?<![\w.~-])(?:{body})(?![\w-]|\.\w)" if only_full_names else body
     return _WordReplacer(re.compile(pattern), words)
 
@@ -260,7 +297,10 @@ def _map_call(call: ScriptedCall, replacer: _WordReplacer) -> ScriptedCall:
     if isinstance(call.arguments, str):
         return msgspec.structs.replace(call, arguments=replacer(call.arguments))
     return msgspec.structs.replace(
-        call, arguments={replacer(name): _map_value(value, replacer) for name, value in call.arguments.items()}
+        call,
+        arguments={
+            replacer(name): _map_value(value, replacer) for name, value in call.arguments.items()
+        },
     )
 
 

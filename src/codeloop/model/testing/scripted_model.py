@@ -45,7 +45,8 @@ _YIELD_INTERVAL = 50
 
 
 class ScriptedModel:
-    """Replies with `answers` in order: requests with tools get those of kind `main`, all others those of kind `side`.
+    """Replies with `answers` in order: requests with tools get those of kind `main`,
+    all others those of kind `side`.
 
     When there is no answer left, a request ends with an error that says so.
     """
@@ -77,15 +78,22 @@ class ScriptedModel:
         scripted_answers = self._remaining[kind]
         if not scripted_answers:
             yield Finished(
-                "error", error=make_script_error(f"{self._name} has no further answer for a {kind} request.")
+                "error",
+                error=make_script_error(
+                    f"{self._name} has no further answer for a {kind} request."
+                ),
             )
             return
         self._answer_count += 1
-        async for event in play_answer(fill_paths(scripted_answers.pop(0), self._paths), self._answer_count):
+        async for event in play_answer(
+            fill_paths(scripted_answers.pop(0), self._paths), self._answer_count
+        ):
             yield event
 
 
-async def play_answer(answer: ScriptedAnswer, number: int, speed: float = 1.0) -> AsyncGenerator[ModelEvent]:
+async def play_answer(
+    answer: ScriptedAnswer, number: int, speed: float = 1.0
+) -> AsyncGenerator[ModelEvent]:
     """Yield an answer's events up to `Finished`; its pauses are multiplied by `speed`."""
     import asyncio
 
@@ -105,7 +113,9 @@ class TimedEvent(NamedTuple):
 
 
 def play_pieces(answer: ScriptedAnswer, number: int) -> Iterator[TimedEvent]:
-    """Yield an answer's events before `Finished`, with the pauses before them. `number` makes call ids distinct."""
+    """Yield an answer's events before `Finished`, with the pauses before them.
+    `number` makes call ids distinct.
+    """
     for index, block in enumerate(answer.list_blocks()):
         match block:
             case TextBlock():
@@ -124,7 +134,11 @@ def play_pieces(answer: ScriptedAnswer, number: int) -> Iterator[TimedEvent]:
 
 def _play_call(call: ScriptedCall, deltas: int, ms: int, call_id: str) -> Iterator[TimedEvent]:
     # Text is sent as it is: scripts can make a model send broken JSON.
-    raw = call.arguments if isinstance(call.arguments, str) else msgspec.json.encode(call.arguments).decode()
+    raw = (
+        call.arguments
+        if isinstance(call.arguments, str)
+        else msgspec.json.encode(call.arguments).decode()
+    )
     yield TimedEvent(0, CallStarted(call_id, call.name))
     for wait, piece in _split_text(raw, deltas, ms):
         yield TimedEvent(wait, CallDelta(call_id, piece))
@@ -133,7 +147,9 @@ def _play_call(call: ScriptedCall, deltas: int, ms: int, call_id: str) -> Iterat
 
 
 def _split_text(text: str, count: int, ms: int) -> Iterator[tuple[float, str]]:
-    """Split a text into `count` pieces of about one length, none empty, each with its share of `ms` in seconds."""
+    """Split a text into `count` pieces of about one length, none empty,
+    each with its share of `ms` in seconds.
+    """
     # More pieces than characters would leave some empty.
     count = max(1, min(count, len(text)))
     for index in range(count if text else 0):

@@ -1,4 +1,6 @@
-"""A cache of encoded messages and tools, so that each step of a conversation encodes only what is new in it."""
+"""A cache of encoded messages and tools, so that each step of a conversation
+encodes only what is new in it.
+"""
 
 from collections import OrderedDict
 from collections.abc import Callable
@@ -15,7 +17,8 @@ MAX_CACHED_CONVERSATIONS = 64
 
 
 class FormType(NamedTuple, Generic[MessageForm]):
-    """What encoded messages are to a protocol. `merge`: makes the list that is sent of one for each message.
+    """What encoded messages are to a protocol. `merge`: makes the list that is sent
+    of one for each message.
 
     `get_body`: returns the JSON of one of that list.
     """
@@ -41,7 +44,9 @@ class _ConversationKey(NamedTuple):
 
 
 class _EncodedMessages(Generic[MessageForm]):
-    """What was made of the messages of a conversation's last request: the `body` of most, the forms of the last."""
+    """What was made of the messages of a conversation's last request: the `body` of most,
+    the forms of the last.
+    """
 
     def __init__(self) -> None:
         self.messages: tuple[ModelMessage, ...] = ()
@@ -50,10 +55,11 @@ class _EncodedMessages(Generic[MessageForm]):
 
 
 class EncodingCache(Generic[MessageForm]):
-    """A cache of encoded messages and tools, so that each step of a conversation encodes only what is new in it.
+    """A cache of encoded messages and tools, so that each step of a conversation
+    encodes only what is new in it.
 
-    It holds the messages of the latest request of each recent conversation; a session's requests all offer the same
-    tools.
+    It holds the messages of the latest request of each recent conversation; a session's requests
+    all offer the same tools.
     """
 
     def __init__(
@@ -68,21 +74,27 @@ class EncodingCache(Generic[MessageForm]):
         self._encode_tool = encode_tool
         self._form_type = form_type
         self._open_count = open_count
-        self._conversations: OrderedDict[_ConversationKey, _EncodedMessages[MessageForm]] = OrderedDict()
+        self._conversations: OrderedDict[_ConversationKey, _EncodedMessages[MessageForm]] = (
+            OrderedDict()
+        )
         self._specs: tuple[ToolSpec, ...] = ()
         self._tools: list[JSON] = []
         """The encoded `_specs`."""
 
     def encode_messages(self, request: ModelRequest) -> tuple[bytearray, list[MessageForm]]:
-        """Return the messages of the request: the JSON of most, comma-separated, and the last `open_count` forms.
+        """Return the messages of the request: the JSON of most, comma-separated,
+        and the last `open_count` forms.
 
-        The next request of the conversation extends the JSON that is returned: nothing goes through earlier messages.
+        The next request of the conversation extends the JSON that is returned: nothing goes
+        through earlier messages.
         """
         key = _ConversationKey(request.session_id, request.system)
-        # Popped and stored again below, so that the conversation used longest ago is the first to go.
+        # Popped and stored again below, so that the conversation used longest
+        # ago is the first to go.
         conversation = self._conversations.pop(key, None) or _EncodedMessages[MessageForm]()
         count = len(conversation.messages)
-        # Comparing tuples looks at the identity of the members first, in C: the usual case costs no Python code.
+        # Comparing tuples looks at the identity of the members first,
+        # in C: the usual case costs no Python code.
         if request.messages[:count] != conversation.messages:
             conversation, count = _EncodedMessages[MessageForm](), 0
         new = list(map(self._encode_message, request.messages[count:]))

@@ -1,4 +1,6 @@
-"""The endpoint of a model's service (address, key, headers, deadlines), and the interface of hints for its users."""
+"""The endpoint of a model's service (address, key, headers, deadlines),
+and the interface of hints for its users.
+"""
 
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -24,7 +26,9 @@ class RefusalHints(Protocol):
         ...
 
     def describe_key_source(self) -> str:
-        """Return where the key comes from, as the sentence ` The key comes from ...`; empty when there is none."""
+        """Return where the key comes from, as the sentence ` The key comes from ...`;
+        empty when there is none.
+        """
         ...
 
     def describe_url_setting(self) -> str:
@@ -32,7 +36,9 @@ class RefusalHints(Protocol):
         ...
 
     async def suggest_models(self) -> str:
-        """Return models with similar names, as ` Did you mean ...?`, for a request whose model does not exist."""
+        """Return models with similar names, as ` Did you mean ...?`,
+        for a request whose model does not exist.
+        """
         ...
 
 

@@ -1,4 +1,5 @@
-"""Classifies the errors of services: rows of codes and patterns, and the functions that apply them. Pure.
+"""Classifies the errors of services: rows of codes and patterns, and the functions that apply them.
+Pure.
 
 Services agree on neither statuses nor codes, so most is recognised by what their messages say.
 """
@@ -29,14 +30,21 @@ OVERFLOW_PATTERN = (
 )
 # None: an error inside a stream. 500: some local servers answer so when the context is full.
 OVERFLOW_STATUSES = frozenset({None, 400, 413, 422, 500})
-CREDIT_CODES = frozenset({"insufficient_quota", "billing_error", "billing_hard_limit_reached", "insufficient_balance"})
+CREDIT_CODES = frozenset(
+    {"insufficient_quota", "billing_error", "billing_hard_limit_reached", "insufficient_balance"}
+)
 CREDIT_PATTERN = (
     r"insufficient[_ ](?:quota|balance|credits?|funds)|exceeded your current quota|billing|credit balance is too low"
     r"|out of credits|payment required|quota exhausted|usage limit reached"
 )
-MISSING_MODEL_CODES = frozenset({"model_not_found", "model_not_available", "invalid_model", "DeploymentNotFound"})
-MISSING_MODEL_PATTERN = r"model.{0,80}(?:not found|does not exist|not exist|not supported|unknown)|no such model"
-# OpenAI: "Invalid URL"; LM Studio: "Unexpected endpoint"; servers in Go: "page not found"; Express: "Cannot POST".
+MISSING_MODEL_CODES = frozenset(
+    {"model_not_found", "model_not_available", "invalid_model", "DeploymentNotFound"}
+)
+MISSING_MODEL_PATTERN = (
+    r"model.{0,80}(?:not found|does not exist|not exist|not supported|unknown)|no such model"
+)
+# OpenAI: "Invalid URL"; LM Studio: "Unexpected endpoint"; servers in Go: "page not found";
+# Express: "Cannot POST".
 WRONG_PATH_PATTERN = (
     r"invalid url|unexpected endpoint|page not found|no route|cannot post"
     r"|(?:unknown|no such) (?:endpoint|path|route|url)"
@@ -67,7 +75,9 @@ TAG_PATTERN = r"<(script|style|head)\b.*?</\1\s*>|<!--.*?-->|<[^>]*>"
 TITLE_PATTERN = r"<title[^>]*>(.*?)</title"
 PATTERN_FLAGS = re.IGNORECASE | re.DOTALL
 SEARCHED_CHARACTERS = 4_000
-"""How much of the beginning of a body is searched: it says what is wrong; what follows may repeat the request."""
+"""How much of the beginning of a body is searched: it says what is wrong;
+what follows may repeat the request.
+"""
 ADDRESS_SEARCHED_CHARACTERS = 2_000
 """The same for what is said about models and paths, which a long web page may name by chance."""
 
@@ -117,12 +127,22 @@ REMEDIES = (
     ),
 )
 """Patterns of services' messages -> the remedy; the first match counts."""
-# The first is common; then Anthropic, Amazon, Azure, and Cloudflare, which stands before many services.
+# The first is common; then Anthropic, Amazon, Azure, and Cloudflare,
+# which stands before many services.
 REQUEST_ID_HEADERS = ("x-request-id", "request-id", "x-amzn-requestid", "apim-request-id", "cf-ray")
-"""Headers with an id by which the service's support finds the request; the first that is set counts."""
+"""Headers with an id by which the service's support finds the request;
+the first that is set counts.
+"""
 
 
-_WAIT_FIELDS = ("retry_after_ms", "retryAfterMs", "retry_after", "retryAfter", "retry_after_seconds", "retry-after")
+_WAIT_FIELDS = (
+    "retry_after_ms",
+    "retryAfterMs",
+    "retry_after",
+    "retryAfter",
+    "retry_after_seconds",
+    "retry-after",
+)
 # "Please try again in 1m30.5s", "retry after 12 seconds".
 _WAIT_PATTERN = (
     r"(?:try again|retry|wait)(?: again)? (?:in|after|for)?:? ?"
@@ -135,7 +155,14 @@ _SECONDS_BY_UNIT = {"ms": 0.001, "mil": 0.001, "s": 1.0, "m": 60.0, "h": 3_600.0
 def find_remedy(text: str) -> str:
     """Return the remedy for a service's message, a sentence; empty when none is known."""
     searched_text = text[:SEARCHED_CHARACTERS]
-    return next((remedy for pattern, remedy in REMEDIES if re.search(pattern, searched_text, PATTERN_FLAGS)), "")
+    return next(
+        (
+            remedy
+            for pattern, remedy in REMEDIES
+            if re.search(pattern, searched_text, PATTERN_FLAGS)
+        ),
+        "",
+    )
 
 
 def find_request_id(headers: Mapping[str, str], payload: Any) -> str:
@@ -144,11 +171,15 @@ def find_request_id(headers: Mapping[str, str], payload: Any) -> str:
         case {"request_id": str(name)} | {"error": {"request_id": str(name)}} if name:
             return name[:100]
         case _:
-            return next((headers[name][:100] for name in REQUEST_ID_HEADERS if headers.get(name)), "")
+            return next(
+                (headers[name][:100] for name in REQUEST_ID_HEADERS if headers.get(name)), ""
+            )
 
 
 def find_status(payload: Any) -> int | None:
-    """Return the HTTP status that an error object inside a stream stands for; None when it does not say."""
+    """Return the HTTP status that an error object inside a stream stands for;
+    None when it does not say.
+    """
     for code in _list_codes(payload):
         if isinstance(code, int) and 400 <= code < 600:
             return code
@@ -177,7 +208,8 @@ def is_out_of_credit(status: int | None, payload: Any, text: str) -> bool:
     if status == 402:
         return True
     if status not in {None, 400, 403, 429} or (status == 429 and '"retryDelay"' in text):
-        # Google's message about a rate limit mentions billing, but its `RetryInfo` shows that waiting helps.
+        # Google's message about a rate limit mentions billing,
+        # but its `RetryInfo` shows that waiting helps.
         return False
     return any(code in CREDIT_CODES for code in _list_codes(payload)) or bool(
         re.search(CREDIT_PATTERN, text[:SEARCHED_CHARACTERS], PATTERN_FLAGS)
@@ -185,14 +217,20 @@ def is_out_of_credit(status: int | None, payload: Any, text: str) -> bool:
 
 
 def is_key_refusal(status: int | None, text: str) -> bool:
-    """Return whether a 400 or 403 is about the key, as at Google (400: wrong key) and Amazon (403: expired token)."""
-    return status in {400, 403} and bool(re.search(KEY_REFUSAL_PATTERN, text[:SEARCHED_CHARACTERS], PATTERN_FLAGS))
+    """Return whether a 400 or 403 is about the key, as at Google (400: wrong key) and
+    Amazon (403: expired token).
+    """
+    return status in {400, 403} and bool(
+        re.search(KEY_REFUSAL_PATTERN, text[:SEARCHED_CHARACTERS], PATTERN_FLAGS)
+    )
 
 
 def find_retry_after(payload: Any, message: str = "") -> dict[str, str]:
-    """Return the wait that a body asks for, as the headers that would say the same; empty without one.
+    """Return the wait that a body asks for, as the headers that would say the same;
+    empty without one.
 
-    By Google's `RetryInfo`, by fields such as `retry_after`, by headers that OpenRouter repeats, or by its `message`.
+    By Google's `RetryInfo`, by fields such as `retry_after`, by headers that OpenRouter repeats,
+    or by its `message`.
     """
     match payload:
         case {"error": {"details": [*details]}} | [{"error": {"details": [*details]}}, *_]:
@@ -215,12 +253,16 @@ def find_retry_after(payload: Any, message: str = "") -> dict[str, str]:
             return {"retry-after-ms" if name.lower().endswith("ms") else "retry-after": str(value)}
     if wait := re.search(_WAIT_PATTERN, message[:SEARCHED_CHARACTERS], PATTERN_FLAGS):
         amounts = re.findall(_AMOUNT_PATTERN, wait[1].lower())
-        return {"retry-after": f"{sum(float(number) * _SECONDS_BY_UNIT[unit] for number, unit in amounts):g}"}
+        return {
+            "retry-after": f"{sum(float(number) * _SECONDS_BY_UNIT[unit] for number, unit in amounts):g}"
+        }
     return {}
 
 
 def is_missing_model(status: int | None, payload: Any, text: str, model: str) -> bool:
-    """Return whether the service does not know the model: by code or message, or a 404 that names the model."""
+    """Return whether the service does not know the model: by code or message,
+    or a 404 that names the model.
+    """
     if any(code in MISSING_MODEL_CODES for code in _list_codes(payload)):
         return True
     searched_text = text[:ADDRESS_SEARCHED_CHARACTERS]
@@ -228,14 +270,20 @@ def is_missing_model(status: int | None, payload: Any, text: str, model: str) ->
         return False
     if re.search(MISSING_MODEL_PATTERN, searched_text, PATTERN_FLAGS):
         return True
-    # Many services only repeat the name. Not as a part of a longer one: the path of a request may hold it too.
-    return status == 404 and bool(re.search(rf"(?<![\w/.-]){re.escape(model)}(?![\w/-])", searched_text))
+    # Many services only repeat the name. Not as a part of a longer one: the path of
+    # a request may hold it too.
+    return status == 404 and bool(
+        re.search(rf"(?<![\w/.-]){re.escape(model)}(?![\w/-])", searched_text)
+    )
 
 
 def is_wrong_path(status: int | None, text: str) -> bool:
-    """Return whether the service has nothing at the path of the request, so that the base URL is probably wrong."""
+    """Return whether the service has nothing at the path of the request,
+    so that the base URL is probably wrong.
+    """
     return status in {404, 405, 501} or (
-        status in {None, 400} and bool(re.search(WRONG_PATH_PATTERN, text[:ADDRESS_SEARCHED_CHARACTERS], PATTERN_FLAGS))
+        status in {None, 400}
+        and bool(re.search(WRONG_PATH_PATTERN, text[:ADDRESS_SEARCHED_CHARACTERS], PATTERN_FLAGS))
     )
 
 
@@ -254,15 +302,20 @@ def extract_message(text: str, payload: Any = None) -> str:
 
 def _find_message(payload: Any) -> str | None:
     match payload:
-        # OpenRouter's own message is only "Provider returned error"; that of the provider is in `raw`.
+        # OpenRouter's own message is only "Provider returned error";
+        # that of the provider is in `raw`.
         case {"error": {"message": str(message), "metadata": {"raw": str(raw)}}} if message and raw:
             return f"{message}: {raw[:300]}"
         case {"error": {"message": str(message)}} | {"error": str(message)} if message:
             return message
-        case {"message": str(message)} | {"detail": str(message)} | {"error_msg": str(message)} if message:
+        case {"message": str(message)} | {"detail": str(message)} | {"error_msg": str(message)} if (
+            message
+        ):
             return message
         # The list is FastAPI's form of invalid requests, in which Mistral answers.
-        case {"message": {"detail": [{"msg": str(message)}, *_]}} | {"detail": [{"msg": str(message)}, *_]}:
+        case {"message": {"detail": [{"msg": str(message)}, *_]}} | {
+            "detail": [{"msg": str(message)}, *_]
+        }:
             return message
         # Google wraps errors of streams in a list.
         case [first, *_]:
@@ -274,7 +327,9 @@ def _find_message(payload: Any) -> str | None:
 
 
 def _list_codes(payload: Any) -> list[Any]:
-    """Return every code, type and status of an error object, the most specific first; values of any type."""
+    """Return every code, type and status of an error object, the most specific first;
+    values of any type.
+    """
     match payload:
         case {"error": {} as inner}:
             return [*_list_codes(inner), payload.get("code"), payload.get("type")]

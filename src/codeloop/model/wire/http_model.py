@@ -1,4 +1,5 @@
-"""The HTTP exchange shared by all protocols: a request, and a stream of events that always ends with Finished.
+"""The HTTP exchange shared by all protocols: a request,
+and a stream of events that always ends with Finished.
 
 The adapters in `model/protocols` derive from `HttpModel`.
 """
@@ -11,7 +12,14 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 from urllib.parse import urlsplit
 
-from codeloop.model.chat import Finished, ModelEvent, ModelInfo, ModelRequest, RetryScheduled, UserModelMessage
+from codeloop.model.chat import (
+    Finished,
+    ModelEvent,
+    ModelInfo,
+    ModelRequest,
+    RetryScheduled,
+    UserModelMessage,
+)
 from codeloop.model.errors import ModelUnavailable
 from codeloop.model.quirks import Quirks
 from codeloop.model.wire.endpoint import Endpoint
@@ -29,21 +37,34 @@ if TYPE_CHECKING:
     from codeloop.model.wire.service_errors import ServiceErrors
 
 _FRAMING_HEADERS = frozenset(("host", "content-length", "transfer-encoding", "connection"))
-"""Headers that hooks can't set: they say where a request ends and which host it is for (request smuggling)."""
+"""Headers that hooks can't set: they say where a request ends and which host it
+is for (request smuggling).
+"""
 
 
 class EventParser(Protocol):
     """Parses events from bytes that come in pieces."""
 
     def feed(self, chunk: bytes) -> list[bytes]:
-        """Take more bytes; return the payloads of the events that they complete. Raises EventTooLong."""
+        """Take more bytes; return the payloads of the events that they complete.
+        Raises EventTooLong.
+        """
         ...
 
 
 class HttpModel:
-    """A ChatModel behind HTTP. Each protocol has a subclass with its path, headers, request body and answer reader."""
+    """A ChatModel behind HTTP. Each protocol has a subclass with its path, headers,
+    request body and answer reader.
+    """
 
-    def __init__(self, info: ModelInfo, endpoint: Endpoint, quirks: Quirks, path: str, headers: dict[str, str]) -> None:
+    def __init__(
+        self,
+        info: ModelInfo,
+        endpoint: Endpoint,
+        quirks: Quirks,
+        path: str,
+        headers: dict[str, str],
+    ) -> None:
         self._info = info
         self._endpoint = endpoint
         self._quirks = quirks
@@ -81,11 +102,14 @@ class HttpModel:
         await self._http.aclose()
 
     def _make_parser(self) -> EventParser:
-        """Make the parser of an answer's bytes; protocols that don't use server-sent events override it."""
+        """Make the parser of an answer's bytes; protocols that don't use server-sent
+        events override it.
+        """
         return SseParser(MODEL_ANSWER.value)
 
     def _make_request_headers(self, request: ModelRequest) -> dict[str, str]:
-        """Return the headers of one request; for a service that bills by it, one of them says who caused the request.
+        """Return the headers of one request; for a service that bills by it,
+        one of them says who caused the request.
 
         GitHub Copilot counts the requests of users only, not those that follow from tool calls.
         """
@@ -98,12 +122,15 @@ class HttpModel:
     async def _exchange(
         self, request_headers: dict[str, str], body: bytes, reader: ResponseReader
     ) -> AsyncGenerator[ModelEvent]:
-        """Send the request and yield events until Finished. Closing the generator drops the connection.
+        """Send the request and yield events until Finished.
+        Closing the generator drops the connection.
 
         `request_headers`: headers of this request alone, in addition to those of the model.
         """
         headers = self._headers | {
-            name: value for name, value in _lowercase_names(request_headers).items() if name not in _FRAMING_HEADERS
+            name: value
+            for name, value in _lowercase_names(request_headers).items()
+            if name not in _FRAMING_HEADERS
         }
         pause = self._free_at - time.monotonic()
         # A longer wait is not begun: the service refuses the request, and says when to try again.
@@ -114,7 +141,8 @@ class HttpModel:
             yield RetryScheduled(attempt=1, message=message, at=now_ms() + int(pause * 1000))
             await asyncio.sleep(pause)
         try:
-            # Signed last, over the final headers and body, and again for each attempt, since signatures expire.
+            # Signed last, over the final headers and body, and again for each attempt,
+            # since signatures expire.
             if self._endpoint.signer is not None:
                 url = join_url(self._endpoint.base_url, self._path)
                 headers = {**headers, **await self._endpoint.signer.sign(url, headers, body)}
@@ -139,8 +167,8 @@ class HttpModel:
             response.close()
 
     async def _read_error(self, response: HttpResponse) -> MessageError:
-        # The error may be a stream that never ends, so only its beginning is read. That is more than is stored of it:
-        # JSON has to be complete to be parsed.
+        # The error may be a stream that never ends, so only its beginning is read. That is more
+        # than is stored of it: JSON has to be complete to be parsed.
         idle = min(self._endpoint.idle, MODEL_TAIL_TIME.seconds)
         body = await response.read_some(16 * MODEL_ERROR_BODY.value, idle)
         return await self._errors.from_response(response.status, response.headers, body)
@@ -148,7 +176,9 @@ class HttpModel:
     async def _read_events(
         self, response: HttpResponse, reader: ResponseReader
     ) -> AsyncGenerator[list[ModelEvent], None]:
-        """Yield the events of a 200 in batches, one for each piece read from the network; the last holds Finished."""
+        """Yield the events of a 200 in batches, one for each piece read from the network;
+        the last holds Finished.
+        """
         error: MessageError | None = None
         idle = self._endpoint.idle
         try:
@@ -170,10 +200,14 @@ class HttpModel:
                             # So that the connection can be used again.
                             await response.finish()
                             break
-                        # After the end of the answer only token counts may follow: they are not worth a long wait.
-                        chunk = await response.read(min(idle, MODEL_TAIL_TIME.seconds) if reader.has_ended else idle)
+                        # After the end of the answer only token counts may follow: they are
+                        # not worth a long wait.
+                        chunk = await response.read(
+                            min(idle, MODEL_TAIL_TIME.seconds) if reader.has_ended else idle
+                        )
         except NetworkError as failure:
-            # A connection that breaks after the end of the answer has cost nothing but token counts.
+            # A connection that breaks after the end of the answer has cost
+            # nothing but token counts.
             error = None if reader.has_ended else self._errors.from_network(failure)
         except EventTooLong:
             error = self._errors.from_body(b"", f"an event of more than {MODEL_ANSWER.value} bytes")
@@ -185,7 +219,8 @@ class HttpModel:
         yield reader.finish() if error is None else [Finished("error", reader.tokens, error)]
 
     async def _read_first_piece(self, response: HttpResponse) -> bytes:
-        """Return the beginning of the body, without leading blanks: its first byte tells JSON, HTML and streams apart.
+        """Return the beginning of the body, without leading blanks: its first byte tells JSON,
+        HTML and streams apart.
 
         b"" if the body is empty. Raises NetworkError.
         """

@@ -1,6 +1,7 @@
 """Reads values of uncertain type from the JSON of services. Pure.
 
-Services deviate from the types that their protocols name, so each value is checked where it is read.
+Services deviate from the types that their protocols name,
+so each value is checked where it is read.
 """
 
 from collections.abc import Mapping

@@ -1,4 +1,6 @@
-"""Reads from the headers of a service's answers when it accepts requests again: rate limits, `retry-after`."""
+"""Reads from the headers of a service's answers when it accepts requests again: rate limits,
+`retry-after`.
+"""
 
 import time
 from collections.abc import Mapping
@@ -11,7 +13,9 @@ from codeloop.kit.text.patterns import compile_once
 
 
 class RateLimitHeaders(NamedTuple):
-    """The names of two headers: one with the amount that remains of a limit, one with the time of its reset."""
+    """The names of two headers: one with the amount that remains of a limit,
+    one with the time of its reset.
+    """
 
     remaining: str
     reset: str
@@ -24,12 +28,19 @@ RATE_LIMIT_HEADERS = (
         for unit in ("requests", "tokens")
     ),
     *(
-        RateLimitHeaders(f"anthropic-ratelimit-{unit}-remaining", f"anthropic-ratelimit-{unit}-reset")
+        RateLimitHeaders(
+            f"anthropic-ratelimit-{unit}-remaining", f"anthropic-ratelimit-{unit}-reset"
+        )
         for unit in ("requests", "tokens", "input-tokens", "output-tokens")
     ),
 )
 # Of services with one limit: OpenRouter, GitHub, and the draft of a standard.
-_RESET_HEADERS = ("x-ratelimit-reset", "x-ratelimit-reset-after", "x-rate-limit-reset", "ratelimit-reset")
+_RESET_HEADERS = (
+    "x-ratelimit-reset",
+    "x-ratelimit-reset-after",
+    "x-rate-limit-reset",
+    "ratelimit-reset",
+)
 # Greater numbers are moments in s, or in ms, since the epoch.
 _FIRST_EPOCH_SECONDS, _FIRST_EPOCH_MS = 1e9, 1e12
 _SECONDS_BY_UNIT = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3_600.0}
@@ -55,8 +66,8 @@ def find_pause(headers: Mapping[str, str], now: float) -> float:
 def _parse_reset_time(text: str, now: float) -> float:
     """Return the seconds until a reset; 0: unreadable.
 
-    OpenAI writes a duration (`6m0s`), others a number of seconds, Anthropic a date (`2026-01-01T00:00:00Z`), OpenRouter
-    and GitHub the moment in ms or s since the epoch.
+    OpenAI writes a duration (`6m0s`), others a number of seconds, Anthropic a date
+    (`2026-01-01T00:00:00Z`), OpenRouter and GitHub the moment in ms or s since the epoch.
     """
     with suppress(ValueError):
         moment = datetime.fromisoformat(text)
@@ -74,8 +85,10 @@ def _parse_reset_time(text: str, now: float) -> float:
 def parse_retry_after(headers: Mapping[str, str], *, is_limited: bool = False) -> float | None:
     """Return the seconds to wait that a service asks for; None: it does not say.
 
-    By `retry-after-ms` or `retry-after` (seconds, a duration, or a date), else by the resets of exhausted rate limits.
-    `is_limited`: the answer is about a rate limit, so that a reset counts, too, of which no rest is told.
+    By `retry-after-ms` or `retry-after` (seconds, a duration, or a date),
+    else by the resets of exhausted rate limits.
+    `is_limited`: the answer is about a rate limit, so that a reset counts, too,
+    of which no rest is told.
     """
     for name, scale in (("retry-after-ms", 0.001), ("retry-after", 1.0), ("x-retry-after", 1.0)):
         value = headers.get(name, "").strip()
@@ -91,7 +104,11 @@ def parse_retry_after(headers: Mapping[str, str], *, is_limited: bool = False) -
         return pause
     if not is_limited:
         return None
-    told = (headers.get(limit.reset, "") for limit in RATE_LIMIT_HEADERS if limit.remaining not in headers)
+    told = (
+        headers.get(limit.reset, "")
+        for limit in RATE_LIMIT_HEADERS
+        if limit.remaining not in headers
+    )
     texts = (*told, *(headers.get(name, "") for name in _RESET_HEADERS))
     return max((_parse_reset_time(text, time.time()) for text in texts), default=0.0) or None
 

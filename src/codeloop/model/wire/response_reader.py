@@ -14,19 +14,28 @@ EARLY_ENDS: Mapping[str, JSON] = {
         "code": "context_window_exceeded",
         "message": "the answer has filled the model's context window",
     },
-    "insufficient_system_resource": {"code": 503, "message": f"{_STOPPED}: it has too few resources now"},
+    "insufficient_system_resource": {
+        "code": 503,
+        "message": f"{_STOPPED}: it has too few resources now",
+    },
     "network_error": {"code": 503, "message": f"{_STOPPED}: its own network failed"},
-    **{name: {"code": 503, "message": _STOPPED} for name in ("abort", "aborted", "cancelled", "canceled", "timeout")},
+    **{
+        name: {"code": 503, "message": _STOPPED}
+        for name in ("abort", "aborted", "cancelled", "canceled", "timeout")
+    },
     "error": {"message": f"{_STOPPED} with an error and gave no reason"},
 }
-"""Finish reasons of several services that are failures in truth -> the error: half an answer must not count as done."""
+"""Finish reasons of several services that are failures in truth -> the error: half an
+answer must not count as done.
+"""
 
 
 class AnswerBlocks:
     """The open blocks of an answer, and the events so far.
 
-    `kind` and `number` are those of the block that `pieces` belong to. Pieces of one block become one delta. `kind` is
-    `text`, `reasoning` (thinking) or `call`; `number` tells the blocks of an answer apart, and is -1 before the first.
+    `kind` and `number` are those of the block that `pieces` belong to. Pieces of one block become
+    one delta. `kind` is `text`, `reasoning` (thinking) or `call`; `number` tells the blocks of an
+    answer apart, and is -1 before the first.
     """
 
     def __init__(self) -> None:
@@ -38,7 +47,9 @@ class AnswerBlocks:
         self._open_calls: dict[int, OpenCall] = {}
 
     def add_text(self, kind: str, number: int, text: str) -> None:
-        """Add text to a block of the kind `text` or `reasoning`; "" begins the block without any text."""
+        """Add text to a block of the kind `text` or `reasoning`;
+        "" begins the block without any text.
+        """
         # Pieces of one block are joined, so a delta ends where the block changes.
         if kind != self.kind or number != self.number:
             self.flush()
@@ -47,12 +58,16 @@ class AnswerBlocks:
             self.pieces.append(text)
 
     def add_metadata(self, number: int, metadata: dict[str, Any]) -> None:
-        """Add the signature or encrypted text of a block of thinking, which later requests send back."""
+        """Add the signature or encrypted text of a block of thinking,
+        which later requests send back.
+        """
         self.flush()
         self.events.append(ReasoningDelta("", number, metadata))
 
     def start_call(self, number: int, call_id: str, name: str) -> None:
-        """Begin a call whose arguments come in pieces; text that came before it is passed on first."""
+        """Begin a call whose arguments come in pieces;
+        text that came before it is passed on first.
+        """
         self.flush()
         self._open_calls[number], events = self.calls.open_call(call_id, name)
         self.events += events
@@ -63,13 +78,17 @@ class AnswerBlocks:
             self.events += self.calls.add_arguments(call, text)
 
     def end_block(self, number: int) -> None:
-        """End a block. A call is ready if its arguments are complete; the output limit may have cut them."""
+        """End a block. A call is ready if its arguments are complete;
+        the output limit may have cut them.
+        """
         self.flush()
         if (call := self._open_calls.pop(number, None)) is not None:
             self.events += self.calls.complete_call(call)
 
     def flush(self) -> None:
-        """Join the pieces so far to one delta (see decision 0002: neighbouring deltas of one chunk are joined)."""
+        """Join the pieces so far to one delta (see decision 0002: neighbouring deltas
+        of one chunk are joined).
+        """
         text = "".join(self.pieces)
         self.pieces.clear()
         if text:
@@ -86,7 +105,8 @@ class AnswerBlocks:
 class ResponseReader:
     """Turns a service's events of one answer into ModelEvents; each protocol has a subclass.
 
-    `is_done`: nothing more has to be read. `has_ended`: the service said why it stopped. `error`: the service's error.
+    `is_done`: nothing more has to be read. `has_ended`: the service said why it stopped.
+    `error`: the service's error.
     """
 
     finish_reasons: ClassVar[Mapping[str, FinishReason]] = {}
@@ -106,7 +126,8 @@ class ResponseReader:
             try:
                 self._read_event(payload)
             except DECODE_ERRORS as error:
-                # The marker that ends streams of chat completions is not an event; some gateways send it with others.
+                # The marker that ends streams of chat completions is not an event;
+                # some gateways send it with others.
                 if payload != b"[DONE]":
                     self._set_error({"message": f"an event is not what the protocol says: {error}"})
             if self.is_done:
@@ -133,7 +154,9 @@ class ResponseReader:
         return [*events, Finished(reason, self.tokens)]
 
     def _read_event(self, payload: bytes) -> None:
-        """Decode an event and read it. What msgspec raises is left to the caller, as in `_read_document`."""
+        """Decode an event and read it. What msgspec raises is left to the caller,
+        as in `_read_document`.
+        """
         raise NotImplementedError
 
     def _read_document(self, body: bytes) -> None:
@@ -154,5 +177,7 @@ class ResponseReader:
 
 
 def read_tier(value: Any) -> str:
-    """Return the service tier of a request if its price differs from the standard price, else ""."""
+    """Return the service tier of a request if its price differs from the standard price,
+    else "".
+    """
     return value if value in ("flex", "priority") else ""

@@ -1,6 +1,7 @@
 """Converts failures of services and networks to the errors stored in messages, without keys.
 
-Each message says what happened and what the user can do next; `http_model.py` asks `ServiceErrors` for them.
+Each message says what happened and what the user can do next;
+`http_model.py` asks `ServiceErrors` for them.
 """
 
 from collections.abc import Mapping
@@ -43,21 +44,35 @@ from codeloop.schema.wire import decode_json
 RETRYABLE_STATUSES = frozenset({408, 409, 425, 429, 529})
 """HTTP statuses below 500 after which another attempt may succeed; from 500 on it always may."""
 STORED_HEADERS = frozenset(
-    {"content-type", "date", "retry-after", "retry-after-ms", "x-retry-after", "request-id", "x-request-id"}
+    {
+        "content-type",
+        "date",
+        "retry-after",
+        "retry-after-ms",
+        "x-retry-after",
+        "request-id",
+        "x-request-id",
+    }
 )
 STORED_HEADER_PREFIXES = ("x-ratelimit-", "x-rate-limit-", "ratelimit-", "anthropic-ratelimit-")
 """Response headers that are stored with an error: these, and all with one of these prefixes."""
 
 
 class ServiceErrors(Struct, frozen=True):
-    """Makes the errors of one model at one service. `path`: where its requests go, below the base URL."""
+    """Makes the errors of one model at one service.
+    `path`: where its requests go, below the base URL.
+    """
 
     info: ModelInfo
     endpoint: Endpoint
     path: str
 
-    async def from_response(self, status: int, headers: Mapping[str, str], body: bytes) -> MessageError:
-        """Return the error for an answer whose status is not 200; a local server is asked which models it has."""
+    async def from_response(
+        self, status: int, headers: Mapping[str, str], body: bytes
+    ) -> MessageError:
+        """Return the error for an answer whose status is not 200;
+        a local server is asked which models it has.
+        """
         text = body.decode("utf-8", "replace")
         payload, hints, suggestion = _parse_json(text), self.endpoint.hints, ""
         if hints is not None and is_missing_model(status, payload, text, self._model_name):
@@ -76,14 +91,19 @@ class ServiceErrors(Struct, frozen=True):
         match failure.kind:
             case "connect" | "refused":
                 is_remote = self.endpoint.base_url.startswith("https:")
-                check = f" and {provider}'s base URL" if is_remote else f", and that {provider} runs there"
+                check = (
+                    f" and {provider}'s base URL"
+                    if is_remote
+                    else f", and that {provider} runs there"
+                )
                 message = f"Could not connect to {host}{reason}. Check the network{check}."
             case "connect-timeout":
                 seconds = self.endpoint.connect
                 message = f"No connection to {host} after {seconds:g} s. Check the network and {provider}'s base URL."
             case "certificate":
                 message = (
-                    f"No trusted TLS connection with {host}{reason}. NODE_EXTRA_CA_CERTS names your own authorities."
+                    f"No trusted TLS connection with {host}{reason}. NODE_EXTRA_CA_CERTS "
+                    f"names your own authorities."
                 )
             case "proxy":
                 message = f"The proxy to {host} failed{reason}. Check HTTPS_PROXY, HTTP_PROXY and NO_PROXY."
@@ -98,37 +118,57 @@ class ServiceErrors(Struct, frozen=True):
             case "cut":
                 message = f"{host} closed the connection before the answer was complete{reason}. Try again."
             case "protocol":
-                message = f"{host} did not answer as HTTP{reason}. Check the base URL of {provider}."
+                message = (
+                    f"{host} did not answer as HTTP{reason}. Check the base URL of {provider}."
+                )
         retryable = failure.kind not in {"certificate", "protocol", "offline"}
         metadata = {"url": self._format_url(), "kind": failure.kind}
-        return APIError(data=APIErrorData(message=message, is_retryable=retryable, metadata=metadata))
+        return APIError(
+            data=APIErrorData(message=message, is_retryable=retryable, metadata=metadata)
+        )
 
     def from_signing(self, failure: Exception) -> ProviderAuthError:
         """Return the error for credentials that can't be obtained; its message says what to do."""
         message = self._hide_secrets(str(failure))
-        return ProviderAuthError(data=ProviderAuthData(provider_id=self.info.provider_id, message=message))
+        return ProviderAuthError(
+            data=ProviderAuthData(provider_id=self.info.provider_id, message=message)
+        )
 
     def from_body(self, sample: bytes, description: str) -> APIError:
-        """Return the error for an answer that can't be read: a web page, or an event that is too long.
+        """Return the error for an answer that can't be read: a web page,
+        or an event that is too long.
 
         `sample`: its beginning; `description`: what was sent instead, in words.
         """
         text = self._hide_secrets(extract_message(sample.decode("utf-8", "replace")))
         host = _format_host(self.endpoint.base_url)
         message = f"{host} sent {description}: {text[:200]!r}. {self._advise_address()}"
-        return APIError(data=APIErrorData(message=message, is_retryable=False, metadata={"url": self._format_url()}))
+        return APIError(
+            data=APIErrorData(
+                message=message, is_retryable=False, metadata={"url": self._format_url()}
+            )
+        )
 
     def _make_error(
-        self, status: int | None, headers: Mapping[str, str], text: str, payload: Any, *, suggestion: str = ""
+        self,
+        status: int | None,
+        headers: Mapping[str, str],
+        text: str,
+        payload: Any,
+        *,
+        suggestion: str = "",
     ) -> MessageError:
         """Return the error for a refusal.
 
-        `text`: its body; `payload`: the same as JSON; `suggestion`: names of models, for one that does not exist.
+        `text`: its body; `payload`: the same as JSON; `suggestion`: names of models,
+        for one that does not exist.
         """
         body = self._hide_secrets(text)[: MODEL_ERROR_BODY.value]
         reason = self._hide_secrets(extract_message(text, payload))[:600]
         request_id = find_request_id(headers, payload)
-        code = (f"HTTP {status}" if status else "an error") + (f", request {request_id}" if request_id else "")
+        code = (f"HTTP {status}" if status else "an error") + (
+            f", request {request_id}" if request_id else ""
+        )
         if is_overflow(status, payload, text):
             message = (
                 f"The conversation is longer than {self.info.ref} can read ({reason}). "
@@ -137,10 +177,13 @@ class ServiceErrors(Struct, frozen=True):
             return ContextOverflowError(data=OverflowData(message=message, response_body=body))
         lacks_credit, remedy = is_out_of_credit(status, payload, text), find_remedy(text)
         is_key = is_key_refusal(status, text)
-        # A 401 or 403 with a remedy of its own, such as a model that has to be enabled, is not about the key.
+        # A 401 or 403 with a remedy of its own, such as a model that has to be enabled,
+        # is not about the key.
         if (is_key or status in {401, 403}) and not lacks_credit and (is_key or not remedy):
             message = self._describe_key_error(status, code, reason)
-            return ProviderAuthError(data=ProviderAuthData(provider_id=self.info.provider_id, message=message))
+            return ProviderAuthError(
+                data=ProviderAuthData(provider_id=self.info.provider_id, message=message)
+            )
         is_missing = is_missing_model(status, payload, text, self._model_name)
         detail = f"({code}: {reason})"
         if lacks_credit:
@@ -157,7 +200,8 @@ class ServiceErrors(Struct, frozen=True):
         return APIError(
             data=APIErrorData(
                 message=message,
-                is_retryable=not lacks_credit and (status is None or status in RETRYABLE_STATUSES or status >= 500),
+                is_retryable=not lacks_credit
+                and (status is None or status in RETRYABLE_STATUSES or status >= 500),
                 status_code=status,
                 # Some name the wait in the body; a header is more precise.
                 response_headers=_select_headers({**find_retry_after(payload, reason), **headers}),
@@ -188,7 +232,9 @@ class ServiceErrors(Struct, frozen=True):
         """Return the message for a refusal that only its status explains."""
         provider = self.info.provider_id
         if status == 429:
-            return f"{provider} limits the rate of requests {detail}. Wait, or choose another model."
+            return (
+                f"{provider} limits the rate of requests {detail}. Wait, or choose another model."
+            )
         if status is not None and status >= 500:
             return f"{provider} failed {detail}. Try again later, or choose another model."
         if status is not None and 300 <= status < 400:
@@ -208,7 +254,9 @@ class ServiceErrors(Struct, frozen=True):
         return f"{provider} {statement} ({code}: {reason}). {remedy}"
 
     def _advise_address(self) -> str:
-        """Return advice on the base URL: the one that is probably meant, or the setting to check."""
+        """Return advice on the base URL: the one that is probably meant,
+        or the setting to check.
+        """
         provider, hints = self.info.provider_id, self.endpoint.hints
         setting = hints.describe_url_setting() if hints else f"provider.{provider}.options.baseURL"
         better = guess_base_url(redact_url(self.endpoint.base_url))
@@ -221,7 +269,9 @@ class ServiceErrors(Struct, frozen=True):
         return self.info.api_id or self.info.id
 
     def _hide_secrets(self, text: str) -> str:
-        """Replace the key and other secrets of the request, which some services repeat in their errors."""
+        """Replace the key and other secrets of the request,
+        which some services repeat in their errors.
+        """
         query = parse_qsl(urlsplit(self.endpoint.base_url).query)
         signer = self.endpoint.signer
         for secret in (

@@ -1,4 +1,6 @@
-"""Finds errors that services send inside a successful answer in forms of their own, outside of `error`. Pure."""
+"""Finds errors that services send inside a successful answer in forms of their own,
+outside of `error`. Pure.
+"""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,7 +9,16 @@ from codeloop.kit.jsonc import is_list, is_object
 from codeloop.schema.wire import JSON
 
 _TEXT_NAMES = (
-    *("message", "detail", "msg", "error_message", "error_msg", "errorMessage", "errorMsg", "error_description"),
+    *(
+        "message",
+        "detail",
+        "msg",
+        "error_message",
+        "error_msg",
+        "errorMessage",
+        "errorMsg",
+        "error_description",
+    ),
     *("err_msg", "errmsg", "status_msg", "statusMessage", "description", "reason"),
 )
 _CODE_NAMES = (
@@ -33,9 +44,11 @@ _STATUS_BY_CODE: Mapping[Any, int | str] = {
 
 
 def find_stray_error(payload: Any) -> JSON | None:
-    """Return the error that a document without an answer holds, as `code` and `message`; None: it holds none.
+    """Return the error that a document without an answer holds, as `code` and `message`;
+    None: it holds none.
 
-    Keep-alive messages have no text, and MiniMax's `base_resp` with the code 0 says that all is well.
+    Keep-alive messages have no text, and MiniMax's `base_resp` with the code
+    0 says that all is well.
     """
     if not is_object(payload):
         return None
@@ -60,10 +73,17 @@ def find_stray_error(payload: Any) -> JSON | None:
 
 
 def _make_error(fields: JSON) -> JSON | None:
-    text = next((value for name in _TEXT_NAMES if isinstance(value := fields.get(name), str) and value), "")
+    text = next(
+        (value for name in _TEXT_NAMES if isinstance(value := fields.get(name), str) and value), ""
+    )
     if not text:
         return None
-    codes = [value for name in _CODE_NAMES if isinstance(value := fields.get(name), int | str) and value]
+    codes = [
+        value for name in _CODE_NAMES if isinstance(value := fields.get(name), int | str) and value
+    ]
     # A number says more than a word such as `error`.
-    code = next((each for each in codes if not isinstance(each, str) or each.isdigit()), codes[0] if codes else None)
+    code = next(
+        (each for each in codes if not isinstance(each, str) or each.isdigit()),
+        codes[0] if codes else None,
+    )
     return {"message": text, "code": _STATUS_BY_CODE.get(code, code)}

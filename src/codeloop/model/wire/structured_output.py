@@ -1,7 +1,8 @@
-"""Request fields that ask a service for an answer of a JSON Schema, by its own format or by a forced tool call. Pure.
+"""Request fields that ask a service for an answer of a JSON Schema,
+by its own format or by a forced tool call. Pure.
 
-Services compile a schema to a grammar and refuse one that they can't compile. `agent/structured` decides what to use,
-and checks the answer.
+Services compile a schema to a grammar and refuse one that they can't compile. `agent/structured`
+decides what to use, and checks the answer.
 """
 
 import re
@@ -19,7 +20,9 @@ from codeloop.schema.part import STRUCTURED_OUTPUT_TOOL
 from codeloop.schema.wire import JSON
 
 WRAPPER_PROPERTY = "result"
-"""The property of the object that wraps an answer whose schema is not that of an object, such as a list."""
+"""The property of the object that wraps an answer whose schema is not that of an object,
+such as a list.
+"""
 
 
 class AnswerGrammar(Struct, frozen=True):
@@ -48,9 +51,13 @@ _COMMON_KEYWORDS = _NAMING_KEYWORDS | {
     "const",
     "$ref",
 }
-_ANNOTATION_KEYWORDS = frozenset({"$schema", "$comment", "default", "examples", "deprecated", "readOnly", "writeOnly"})
+_ANNOTATION_KEYWORDS = frozenset(
+    {"$schema", "$comment", "default", "examples", "deprecated", "readOnly", "writeOnly"}
+)
 """Annotations without constraints; not sent."""
-_FORMATS = frozenset({"date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"})
+_FORMATS = frozenset(
+    {"date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"}
+)
 _CONSTRAINT_KEYWORDS = {
     "pattern",
     "multipleOf",
@@ -61,7 +68,9 @@ _CONSTRAINT_KEYWORDS = {
     "minItems",
     "maxItems",
 }
-"""Constraints that OpenAI's format of an answer supports; the schemas of its tools are sent without them (`quirks`)."""
+"""Constraints that OpenAI's format of an answer supports;
+the schemas of its tools are sent without them (`quirks`).
+"""
 _GEMINI_GRAMMAR = AnswerGrammar(
     _COMMON_KEYWORDS | {"format", "minimum", "maximum", "minItems", "maxItems"},
     frozenset({"date-time", "date", "time"}),
@@ -72,7 +81,10 @@ _GEMINI_GRAMMAR = AnswerGrammar(
 GRAMMARS: dict[AnswerFormat, AnswerGrammar] = {
     # OpenAI, Azure, xAI: every property is required, and objects may contain themselves.
     "response_format": AnswerGrammar(
-        _COMMON_KEYWORDS | _CONSTRAINT_KEYWORDS | {"format"}, _FORMATS, max_optional=0, allows_recursion=True
+        _COMMON_KEYWORDS | _CONSTRAINT_KEYWORDS | {"format"},
+        _FORMATS,
+        max_optional=0,
+        allows_recursion=True,
     ),
     # Anthropic.
     "output_config": AnswerGrammar(
@@ -86,7 +98,9 @@ _NON_ROOT_KEYWORDS = frozenset({"anyOf", "oneOf", "allOf", "not", "enum", "const
 
 
 class AnswerShape(Struct, frozen=True):
-    """A schema of an object, the only kind that services accept. `is_wrapped`: its property `result` is the answer."""
+    """A schema of an object, the only kind that services accept.
+    `is_wrapped`: its property `result` is the answer.
+    """
 
     schema: JSON
     is_wrapped: bool
@@ -116,12 +130,16 @@ def make_answer_shape(schema: JSON) -> AnswerShape:
 
 
 def make_format_fields(info: ModelInfo, quirks: Quirks, shape: AnswerShape) -> JSON | None:
-    """Return the body fields with the schema of the answer; None: the service can't enforce this schema.
+    """Return the body fields with the schema of the answer;
+    None: the service can't enforce this schema.
 
-    `response_format` also takes a schema that the service can't enforce, as advice (`strict` is false).
+    `response_format` also takes a schema that the service can't enforce,
+    as advice (`strict` is false).
     """
     name, answer_format = info.api_id or info.id, quirks.answer_format
-    if not answer_format or any(matches(name, pattern) for pattern in quirks.models_without_answer_format):
+    if not answer_format or any(
+        matches(name, pattern) for pattern in quirks.models_without_answer_format
+    ):
         return None
     schema = _fit_schema(shape.schema, GRAMMARS[answer_format])
     if answer_format == "response_format":
@@ -137,13 +155,26 @@ def make_format_fields(info: ModelInfo, quirks: Quirks, shape: AnswerShape) -> J
         case "output_config":
             return {"output_config": {"format": {"type": "json_schema", "schema": schema}}}
         case "generation_config":
-            return {"generationConfig": {"responseMimeType": "application/json", "responseJsonSchema": schema}}
+            return {
+                "generationConfig": {
+                    "responseMimeType": "application/json",
+                    "responseJsonSchema": schema,
+                }
+            }
         case "interaction_format":
-            return {"response_format": {"type": "text", "mime_type": "application/json", "schema": schema}}
+            return {
+                "response_format": {
+                    "type": "text",
+                    "mime_type": "application/json",
+                    "schema": schema,
+                }
+            }
 
 
 def make_forced_call_fields(info: ModelInfo, quirks: Quirks, options: JSON) -> JSON:
-    """Return the body fields that force a tool call; empty where the service does not support that."""
+    """Return the body fields that force a tool call;
+    empty where the service does not support that.
+    """
     if not quirks.supports_forced_call or "tool_choice" in options or "toolChoice" in options:
         return {}
     thinking: Any = options.get("thinking")
@@ -159,7 +190,11 @@ def make_forced_call_fields(info: ModelInfo, quirks: Quirks, options: JSON) -> J
         case "bedrock-converse":
             # Other models at Bedrock refuse `toolChoice`.
             accepts_choice = re.search(r"claude|nova|mistral-large", info.api_id or info.id)
-            return {"toolConfig": {"toolChoice": {"any": {}}}} if accepts_choice and not is_thinking else {}
+            return (
+                {"toolConfig": {"toolChoice": {"any": {}}}}
+                if accepts_choice and not is_thinking
+                else {}
+            )
         case _:
             return {"tool_choice": "required"}
 
@@ -171,7 +206,9 @@ def _resolve_root(schema: JSON) -> JSON:
         seen.add(target)
         # Such as `#/$defs/Point`.
         section, _, name = target.removeprefix("#/").partition("/")
-        definition = schema.get(section, {}).get(name) if section in {"$defs", "definitions"} else None
+        definition = (
+            schema.get(section, {}).get(name) if section in {"$defs", "definitions"} else None
+        )
         if not is_object(definition):
             break
         schema = {**{key: value for key, value in schema.items() if key != "$ref"}, **definition}
@@ -186,13 +223,18 @@ def _move_references(value: Any) -> Any:
         return value
     rewritten = {key: _move_references(item) for key, item in value.items()}
     target = value.get("$ref")
-    if isinstance(target, str) and target.startswith("#") and not target.startswith(("#/$defs/", "#/definitions/")):
+    if (
+        isinstance(target, str)
+        and target.startswith("#")
+        and not target.startswith(("#/$defs/", "#/definitions/"))
+    ):
         rewritten["$ref"] = f"#/properties/{WRAPPER_PROPERTY}{target[1:]}"
     return rewritten
 
 
 def _fit_schema(schema: JSON, grammar: AnswerGrammar) -> JSON | None:
-    """Return a schema that the grammar can express, with all objects closed; None: the grammar can't express it.
+    """Return a schema that the grammar can express, with all objects closed;
+    None: the grammar can't express it.
 
     Whatever the result allows, the given schema allows.
     """
@@ -203,7 +245,10 @@ def _fit_schema(schema: JSON, grammar: AnswerGrammar) -> JSON | None:
         fitting_schema = fitter.fit(schema, depth=1)
     except _GrammarMismatch:
         return None
-    if fitter.optional_count > grammar.max_optional or fitter.enum_value_count > grammar.max_enum_values:
+    if (
+        fitter.optional_count > grammar.max_optional
+        or fitter.enum_value_count > grammar.max_enum_values
+    ):
         return None
     return fitting_schema
 
@@ -213,7 +258,9 @@ class _GrammarMismatch(Exception):
 
 
 class _SchemaFitter:
-    """Fits one schema to a grammar, and counts its optional properties and the values of its enums."""
+    """Fits one schema to a grammar, and counts its optional properties and
+    the values of its enums.
+    """
 
     def __init__(self, grammar: AnswerGrammar) -> None:
         self.optional_count = 0
@@ -226,17 +273,24 @@ class _SchemaFitter:
             raise _GrammarMismatch
         node = {key: value for key, value in schema.items() if key not in _ANNOTATION_KEYWORDS}
         # `date` is a format that every grammar has, for a schema without a format.
-        if not node.keys() <= self._grammar.keywords or node.get("format", "date") not in self._grammar.formats:
+        if (
+            not node.keys() <= self._grammar.keywords
+            or node.get("format", "date") not in self._grammar.formats
+        ):
             raise _GrammarMismatch
         fitted = {**node}
         for key in ("$defs", "definitions"):
             if key in node:
-                fitted[key] = {name: self.fit(definition, depth) for name, definition in node[key].items()}
+                fitted[key] = {
+                    name: self.fit(definition, depth) for name, definition in node[key].items()
+                }
         if "$ref" in node:
             # A grammar can't express constraints next to a reference.
             if node.keys() & _COMMON_KEYWORDS - _NAMING_KEYWORDS - {"$ref"}:
                 raise _GrammarMismatch
-            return {key: value for key, value in fitted.items() if key not in {"title", "description"}}
+            return {
+                key: value for key, value in fitted.items() if key not in {"title", "description"}
+            }
         if "anyOf" in node:
             fitted["anyOf"] = [self.fit(member, depth + 1) for member in node["anyOf"]]
         values = node.get("enum", [node["const"]] if "const" in node else None)
@@ -258,16 +312,33 @@ class _SchemaFitter:
 
     def _fit_object(self, node: JSON, depth: int) -> JSON:
         properties, required = node["properties"], node.get("required", [])
-        if node.get("additionalProperties", False) is not False or not set(required) <= properties.keys():
+        if (
+            node.get("additionalProperties", False) is not False
+            or not set(required) <= properties.keys()
+        ):
             raise _GrammarMismatch
         self.optional_count += len(properties) - len(set(required))
         inner = {name: self.fit(member, depth + 1) for name, member in properties.items()}
-        return {"type": "object", **node, "properties": inner, "required": required, "additionalProperties": False}
+        return {
+            "type": "object",
+            **node,
+            "properties": inner,
+            "required": required,
+            "additionalProperties": False,
+        }
 
 
 def _infer_type(values: list[Any]) -> str:
-    """Return the one type of all values, in the names of JSON Schema. Raises _GrammarMismatch: they have several."""
-    names = {"str": "string", "bool": "boolean", "int": "integer", "float": "number", "NoneType": "null"}
+    """Return the one type of all values, in the names of JSON Schema.
+    Raises _GrammarMismatch: they have several.
+    """
+    names = {
+        "str": "string",
+        "bool": "boolean",
+        "int": "integer",
+        "float": "number",
+        "NoneType": "null",
+    }
     types = {names.get(type(value).__name__, "") for value in values}
     if len(types) != 1 or "" in types:
         raise _GrammarMismatch
@@ -281,7 +352,9 @@ def _is_recursive(schema: JSON) -> bool:
         for key in ("$defs", "definitions")
         for name, definition in schema.get(key, {}).items()
     }
-    targets_by_definition = {name: set(_iterate_targets(definition)) for name, definition in definitions.items()}
+    targets_by_definition = {
+        name: set(_iterate_targets(definition)) for name, definition in definitions.items()
+    }
     # A reference to no definition can only point into the schema that contains it.
     if any(target not in targets_by_definition for target in _iterate_targets(schema)):
         return True

@@ -11,27 +11,47 @@ from codeloop.schema.wire import JSON
 SchemaDialect = Literal["", "moonshot"]
 """How a vendor differs, apart from the keywords that it refuses.
 
-`moonshot`: `$ref` has no siblings; a union has its types in its members; the items of a list have one schema.
+`moonshot`: `$ref` has no siblings; a union has its types in its members;
+the items of a list have one schema.
 """
 _SCHEMA_MAP_KEYWORDS = frozenset({"properties", "patternProperties", "$defs", "definitions"})
 """Keywords whose value is an object of names, each with a schema."""
 _UNION_KEYWORDS = ("anyOf", "oneOf")
 # OpenAI and Anthropic refuse a union at the top, which schemas of MCP servers often have.
 _NON_ROOT_KEYWORDS = frozenset(
-    {"allOf", *_UNION_KEYWORDS, "not", "enum", "const", "if", "then", "else", "$ref", "$schema", "$id"}
+    {
+        "allOf",
+        *_UNION_KEYWORDS,
+        "not",
+        "enum",
+        "const",
+        "if",
+        "then",
+        "else",
+        "$ref",
+        "$schema",
+        "$id",
+    }
 )
-"""Keywords that are refused or useless at the top of a tool's parameters. Calls are still checked against them."""
+"""Keywords that are refused or useless at the top of a tool's parameters.
+Calls are still checked against them.
+"""
 _PLAIN_ROOT_KEYWORDS = {"type", "properties"}
 
 
-def adapt_parameters(schema: JSON, refused_keywords: frozenset[str], dialect: SchemaDialect = "") -> JSON:
-    """Return the schema of an object without what the vendor refuses; the same one if nothing has to change."""
+def adapt_parameters(
+    schema: JSON, refused_keywords: frozenset[str], dialect: SchemaDialect = ""
+) -> JSON:
+    """Return the schema of an object without what the vendor refuses;
+    the same one if nothing has to change.
+    """
     result = _adapt_schema(flatten_root(schema), refused_keywords, dialect)
     return schema if result == schema else result
 
 
 def flatten_root(schema: JSON) -> JSON:
-    """Move the properties of unions to the top of a schema, since services refuse tools with a union there.
+    """Move the properties of unions to the top of a schema,
+    since services refuse tools with a union there.
 
     Properties that not all members of a union require are optional.
     """
@@ -44,7 +64,9 @@ def flatten_root(schema: JSON) -> JSON:
     root_schema = {key: value for key, value in schema.items() if key not in _NON_ROOT_KEYWORDS}
     parts = _collect_parts(schema, schema, ())
     flat_schema: JSON = {**root_schema, "type": "object", "properties": parts.properties}
-    return {**flat_schema, "required": parts.required_names} if parts.required_names else flat_schema
+    return (
+        {**flat_schema, "required": parts.required_names} if parts.required_names else flat_schema
+    )
 
 
 class _ObjectParts(NamedTuple):
@@ -53,7 +75,9 @@ class _ObjectParts(NamedTuple):
 
 
 def _collect_parts(node: JSON, root: JSON, references: tuple[str, ...]) -> _ObjectParts:
-    """Return the properties of a schema and of its members; `references`: those that were followed to get there."""
+    """Return the properties of a schema and of its members;
+    `references`: those that were followed to get there.
+    """
     properties: JSON = dict(node.get("properties") or {})
     required_names: list[str] = list(node.get("required") or [])
     # All of these hold at once: what one of them requires is required.
@@ -68,13 +92,17 @@ def _collect_parts(node: JSON, root: JSON, references: tuple[str, ...]) -> _Obje
         properties = {**parts.properties, **properties}
         required_names += parts.required_names
     for key in _UNION_KEYWORDS:
-        members = [_collect_parts(member, root, references) for member in _list_subschemas(node, key)]
+        members = [
+            _collect_parts(member, root, references) for member in _list_subschemas(node, key)
+        ]
         for member in members:
             properties = {**member.properties, **properties}
         if members:
             first, *others = members
             required_names += [
-                name for name in first.required_names if all(name in other.required_names for other in others)
+                name
+                for name in first.required_names
+                if all(name in other.required_names for other in others)
             ]
     unique_names = dict.fromkeys(required_names)
     return _ObjectParts(properties, [name for name in unique_names if name in properties])
@@ -102,7 +130,8 @@ def _adapt_schema(schema: JSON, refused_keywords: frozenset[str], dialect: Schem
         if key not in refused_keywords
     }
     if result.get("type") == "array" and "items" not in result:
-        # OpenAI and Google refuse an array without a schema of its items; an empty one allows everything.
+        # OpenAI and Google refuse an array without a schema of its items;
+        # an empty one allows everything.
         result["items"] = {}
     return _adapt_to_moonshot(result) if dialect == "moonshot" else result
 
@@ -123,15 +152,26 @@ def _adapt_to_moonshot(node: JSON) -> JSON:
     return {key: members if key == union else value for key, value in node.items() if key != "type"}
 
 
-def _adapt_keyword(key: str, value: Any, refused_keywords: frozenset[str], dialect: SchemaDialect) -> Any:
+def _adapt_keyword(
+    key: str, value: Any, refused_keywords: frozenset[str], dialect: SchemaDialect
+) -> Any:
     if is_object(value):
         if key in _SCHEMA_MAP_KEYWORDS:
             return {
-                name: _adapt_schema(member, refused_keywords, dialect) if is_object(member) else member
+                name: _adapt_schema(member, refused_keywords, dialect)
+                if is_object(member)
+                else member
                 for name, member in value.items()
             }
         # These are values, not schemas, even if they are objects.
-        return value if key in {"const", "default"} else _adapt_schema(value, refused_keywords, dialect)
+        return (
+            value
+            if key in {"const", "default"}
+            else _adapt_schema(value, refused_keywords, dialect)
+        )
     if is_list(value) and key not in {"enum", "required"}:
-        return [_adapt_schema(item, refused_keywords, dialect) if is_object(item) else item for item in value]
+        return [
+            _adapt_schema(item, refused_keywords, dialect) if is_object(item) else item
+            for item in value
+        ]
     return value

@@ -1,4 +1,6 @@
-"""A model wrapper that limits a provider's concurrent requests (`options.concurrency`); `Providers` applies it."""
+"""A model wrapper that limits a provider's concurrent requests (`options.concurrency`);
+`Providers` applies it.
+"""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -8,7 +10,9 @@ from codeloop.model.chat import ChatModel, ModelEvent, ModelInfo, ModelRequest
 
 
 class QueuedModel:
-    """Passes requests on to a model, and holds one of the provider's `slots` during each of them."""
+    """Passes requests on to a model, and holds one of the provider's `slots`
+    during each of them.
+    """
 
     def __init__(self, inner: ChatModel, slots: asyncio.Semaphore) -> None:
         self._inner = inner

@@ -1,4 +1,6 @@
-"""A model wrapper for addresses that may have no Responses API: where there is none, chat completions are used."""
+"""A model wrapper for addresses that may have no Responses API: where there is none,
+chat completions are used.
+"""
 
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing, suppress
@@ -6,7 +8,14 @@ from pathlib import Path
 
 from codeloop.kit.small_files import create_private_folder, read_start_or_empty, write_atomically
 from codeloop.model.base_url import redact_url
-from codeloop.model.chat import ChatModel, Finished, ModelEvent, ModelInfo, ModelRequest, RetryScheduled
+from codeloop.model.chat import (
+    ChatModel,
+    Finished,
+    ModelEvent,
+    ModelInfo,
+    ModelRequest,
+    RetryScheduled,
+)
 from codeloop.model.quirks import Quirks, find_quirks
 from codeloop.model.wire.endpoint import Endpoint
 from codeloop.schema.errors import APIError, MessageError
@@ -18,13 +27,19 @@ _MAX_FILE_BYTES = 64 * 1024
 
 
 class ResponsesOrChat:
-    """Passes requests on to `responses`, or to the model that `open_chat` makes where the address has no Responses.
+    """Passes requests on to `responses`, or to the model that `open_chat` makes where
+    the address has no Responses.
 
-    `file`: the addresses, one a line, of which that is known; None: it is found out again in each process.
+    `file`: the addresses, one a line, of which that is known;
+    None: it is found out again in each process.
     """
 
     def __init__(
-        self, responses: ChatModel, open_chat: Callable[[], ChatModel], address: str, file: Path | None
+        self,
+        responses: ChatModel,
+        open_chat: Callable[[], ChatModel],
+        address: str,
+        file: Path | None,
     ) -> None:
         self._model = responses
         self._open_chat = open_chat
@@ -44,10 +59,16 @@ class ResponsesOrChat:
         refusal: Finished | None = None
         async with aclosing(self._model.stream(request)) as events:
             async for event in events:
-                if isinstance(event, Finished) and not self._is_settled and _has_nothing_there(event.error):
+                if (
+                    isinstance(event, Finished)
+                    and not self._is_settled
+                    and _has_nothing_there(event.error)
+                ):
                     refusal = event
                     break
-                self._is_settled = self._is_settled or not isinstance(event, Finished) or event.error is None
+                self._is_settled = (
+                    self._is_settled or not isinstance(event, Finished) or event.error is None
+                )
                 yield event
         if refusal is None:
             return
@@ -92,7 +113,9 @@ def offer_chat(
 
 
 def _has_nothing_there(error: MessageError | None) -> bool:
-    """Return whether a request failed because its path is not there, and not because its model is unknown there."""
+    """Return whether a request failed because its path is not there,
+    and not because its model is unknown there.
+    """
     if not isinstance(error, APIError) or error.data.status_code not in {404, 405}:
         return False
     return (error.data.metadata or {}).get("kind") != "model"

@@ -1,4 +1,6 @@
-"""A model wrapper that repeats failed requests: few times, with growing waits, and never once a tool call may run."""
+"""A model wrapper that repeats failed requests: few times, with growing waits,
+and never once a tool call may run.
+"""
 
 import asyncio
 import time
@@ -7,7 +9,15 @@ from contextlib import aclosing
 
 import msgspec
 
-from codeloop.model.chat import CallReady, ChatModel, Finished, ModelEvent, ModelInfo, ModelRequest, RetryScheduled
+from codeloop.model.chat import (
+    CallReady,
+    ChatModel,
+    Finished,
+    ModelEvent,
+    ModelInfo,
+    ModelRequest,
+    RetryScheduled,
+)
 from codeloop.model.wire.rate_limits import parse_retry_after
 from codeloop.schema.errors import APIError, APIErrorData
 from codeloop.schema.limits import (
@@ -21,7 +31,10 @@ from codeloop.schema.limits import (
 # The share of a wait that is added at random, so that many clients don't retry at the same moment.
 JITTER_SHARE = 0.25
 ENDED_EARLY_EVENT = Finished(
-    "error", error=APIError(data=APIErrorData(message="The model's answer broke off. Try again.", is_retryable=True))
+    "error",
+    error=APIError(
+        data=APIErrorData(message="The model's answer broke off. Try again.", is_retryable=True)
+    ),
 )
 """The result of a stream that closed without a Finished event."""
 
@@ -34,7 +47,9 @@ def _draw_fraction() -> float:
 
 
 class RetryingModel:
-    """Wraps a model. `attempts` counts all tries; `sleep` takes seconds; `random` returns a number in [0, 1)."""
+    """Wraps a model. `attempts` counts all tries; `sleep` takes seconds;
+    `random` returns a number in [0, 1).
+    """
 
     def __init__(
         self,
@@ -55,7 +70,9 @@ class RetryingModel:
         return self._model.info
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
-        """Yield the model's events. A retryable failure yields RetryScheduled, and the next attempt follows."""
+        """Yield the model's events. A retryable failure yields RetryScheduled,
+        and the next attempt follows.
+        """
         for attempt in range(1, self._attempts + 1):
             end, has_calls = ENDED_EARLY_EVENT, False
             async with aclosing(self._model.stream(request)) as events:
@@ -77,7 +94,9 @@ class RetryingModel:
             if attempt >= self._limit_attempts(request, error) or wait > MODEL_WAIT.seconds:
                 yield Finished("error", end.tokens, _make_final_error(error, attempt, wait))
                 return
-            yield RetryScheduled(attempt, error.data.message, int((time.time() + wait) * 1000), end.tokens)
+            yield RetryScheduled(
+                attempt, error.data.message, int((time.time() + wait) * 1000), end.tokens
+            )
             await self._sleep(wait)
 
     def _limit_attempts(self, request: ModelRequest, error: APIError) -> int:
@@ -87,7 +106,8 @@ class RetryingModel:
         return min(allowed, MODEL_REFUSED_ATTEMPTS.value) if _is_refused(error) else allowed
 
     def _compute_wait(self, error: APIError, attempt: int) -> float:
-        """Return the seconds to wait: those that the service asks for, else 2 s, 4 s, 8 s, ..., plus up to a quarter.
+        """Return the seconds to wait: those that the service asks for, else 2 s, 4 s, 8 s, ...,
+        plus up to a quarter.
 
         A refused connection is retried sooner.
         """
@@ -106,7 +126,9 @@ def _is_refused(error: APIError) -> bool:
 
 
 def _make_final_error(error: APIError, attempts: int, wait: float) -> APIError:
-    """Return the error of the last attempt, and why there is no further one. `wait`: seconds before the next one."""
+    """Return the error of the last attempt, and why there is no further one.
+    `wait`: seconds before the next one.
+    """
     message = error.data.message
     if wait > MODEL_WAIT.seconds:
         message = (

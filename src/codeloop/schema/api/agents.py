@@ -11,7 +11,8 @@ from codeloop.schema.wire import JSON, Wire
 class Agent(Wire):
     """A prompt, rules and a model under a name. `steps`: at most so many requests a turn.
 
-    `fallback`: models (`provider/model`) that take over, one after the other, where the model's service fails.
+    `fallback`: models (`provider/model`) that take over, one after the other,
+    where the model's service fails.
     """
 
     name: str
@@ -60,6 +61,12 @@ class Skill(Wire):
     description: str | None = None
 
 
-AGENT_LIST = Operation("app.agents", "GET", "/agent", NoArguments, list[Agent], "project.agents:list_agents")
-COMMAND_LIST = Operation("command.list", "GET", "/command", NoArguments, list[Command], "project.agents:list_commands")
-SKILL_LIST = Operation("app.skills", "GET", "/skill", NoArguments, list[Skill], "project.agents:list_skills")
+AGENT_LIST = Operation(
+    "app.agents", "GET", "/agent", NoArguments, list[Agent], "project.agents:list_agents"
+)
+COMMAND_LIST = Operation(
+    "command.list", "GET", "/command", NoArguments, list[Command], "project.agents:list_commands"
+)
+SKILL_LIST = Operation(
+    "app.skills", "GET", "/skill", NoArguments, list[Skill], "project.agents:list_skills"
+)

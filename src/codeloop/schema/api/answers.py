@@ -1,4 +1,6 @@
-"""Permission requests and questions that wait, the answers to them, and the permissions in force."""
+"""Permission requests and questions that wait, the answers to them,
+and the permissions in force.
+"""
 
 from codeloop.schema.operation import NoArguments, Operation
 from codeloop.schema.permission import (
@@ -16,8 +18,9 @@ from codeloop.schema.wire import Wire
 class AnswerPermission(Wire):
     """Answers a question; `message` goes to the model with a rejection, and the turn then goes on.
 
-    Beyond OpenCode's API: `always` is remembered instead of the patterns that were offered. `wider`: the user has
-    seen that it allows more than those; without it, it must not. `scope`: where the reply "always" holds.
+    Beyond OpenCode's API: `always` is remembered instead of the patterns that were offered.
+    `wider`: the user has seen that it allows more than those; without it, it must not. `scope`:
+    where the reply "always" holds.
     """
 
     request_id: str
@@ -59,10 +62,20 @@ PERMISSION_LIST = Operation(
     "project.permission:list_pending_requests",
 )
 PERMISSION_RULES = Operation(
-    "permission.rules", "GET", "/permission/rules", PermissionQuery, PermissionsInForce, "project.permission:list_rules"
+    "permission.rules",
+    "GET",
+    "/permission/rules",
+    PermissionQuery,
+    PermissionsInForce,
+    "project.permission:list_rules",
 )
 PERMISSION_REVOKE = Operation(
-    "permission.revoke", "DELETE", "/permission/grant/{grantID}", RevokeGrant, bool, "project.permission:revoke_grant"
+    "permission.revoke",
+    "DELETE",
+    "/permission/grant/{grantID}",
+    RevokeGrant,
+    bool,
+    "project.permission:revoke_grant",
 )
 PERMISSION_REPLY = Operation(
     "permission.reply",
@@ -73,13 +86,28 @@ PERMISSION_REPLY = Operation(
     "project.permission:answer_request",
 )
 QUESTION_LIST = Operation(
-    "question.list", "GET", "/question", NoArguments, list[QuestionRequest], "project.question:list_pending_questions"
+    "question.list",
+    "GET",
+    "/question",
+    NoArguments,
+    list[QuestionRequest],
+    "project.question:list_pending_questions",
 )
 QUESTION_REPLY = Operation(
-    "question.reply", "POST", "/question/{requestID}/reply", AnswerQuestion, bool, "project.question:answer_question"
+    "question.reply",
+    "POST",
+    "/question/{requestID}/reply",
+    AnswerQuestion,
+    bool,
+    "project.question:answer_question",
 )
 QUESTION_REJECT = Operation(
-    "question.reject", "POST", "/question/{requestID}/reject", RejectQuestion, bool, "project.question:reject_question"
+    "question.reject",
+    "POST",
+    "/question/{requestID}/reject",
+    RejectQuestion,
+    bool,
+    "project.question:reject_question",
 )
 PERMISSION_RESPOND = Operation(
     "permission.respond",

@@ -13,7 +13,8 @@ from codeloop.schema.wire import JSON, Wire
 class ClientTool(Wire):
     """A tool that a client carries out. `parameters`: a JSON Schema of an object.
 
-    `read_only`: it changes nothing, so calls may run in parallel, and the profile `read-only` allows them.
+    `read_only`: it changes nothing, so calls may run in parallel,
+    and the profile `read-only` allows them.
     """
 
     # The names that model services accept for tools.
@@ -24,9 +25,11 @@ class ClientTool(Wire):
 
 
 class OfferTools(Wire):
-    """Offers tools to a session from its next turn on, replacing those offered under this id before.
+    """Offers tools to a session from its next turn on,
+    replacing those offered under this id before.
 
-    OpenCode's API has no such tools. The client chooses `lease_id`. The offer ends unless it is made again in time.
+    OpenCode's API has no such tools. The client chooses `lease_id`.
+    The offer ends unless it is made again in time.
     """
 
     session_id: str
@@ -62,7 +65,9 @@ class AnswerToolCall(Wire):
 
 
 class AskForToolCall(Wire):
-    """Asks for permission for what a call is about to do: the rules decide, or the user if they say so."""
+    """Asks for permission for what a call is about to do: the rules decide,
+    or the user if they say so.
+    """
 
     session_id: str
     lease_id: str

@@ -1,7 +1,8 @@
 """Files, searches and version control, as a client asks for them.
 
-OpenCode's API has some things twice, under names of its own: `File` at /file/status and `VcsFileStatus` at /vcs/status
-are both a changed file; `FileNode` (/file) and `FileSystemEntry` (the preview's /api/fs) are both an entry of a folder.
+OpenCode's API has some things twice, under names of its own: `File` at /file/status and
+`VcsFileStatus` at /vcs/status are both a changed file; `FileNode` (/file) and `FileSystemEntry`
+(the preview's /api/fs) are both an entry of a folder.
 """
 
 from typing import Annotated, Any, Literal
@@ -17,7 +18,9 @@ FileChange = Literal["added", "deleted", "modified"]
 
 
 class FileQuery(Wire):
-    """Names a file or folder, relative to the directory or absolute; "" and "." are the directory itself."""
+    """Names a file or folder, relative to the directory or absolute;
+    "" and "." are the directory itself.
+    """
 
     path: str
 
@@ -80,7 +83,9 @@ class FindText(Wire):
 
 
 class FoundText(Wire):
-    """A text of ripgrep's JSON output, whose shape the answer to a search has: a path, a line or a match."""
+    """A text of ripgrep's JSON output, whose shape the answer to a search has: a path,
+    a line or a match.
+    """
 
     text: str
 
@@ -134,7 +139,9 @@ class FoundFiles(Wire):
 
 
 class Symbol(Wire):
-    """A symbol of a language server. `kind`: its SymbolKind; `location`: as the language server protocol has it."""
+    """A symbol of a language server. `kind`: its SymbolKind;
+    `location`: as the language server protocol has it.
+    """
 
     name: str
     kind: int
@@ -159,7 +166,9 @@ class VcsFileStatus(Wire):
 
 
 class VcsDiffQuery(Wire):
-    """`mode`: against the last commit, or against where the branch left the default one. `context`: lines around."""
+    """`mode`: against the last commit, or against where the branch left the default one.
+    `context`: lines around.
+    """
 
     mode: Literal["git", "branch"]
     context: Annotated[int, msgspec.Meta(ge=0, le=VCS_CONTEXT.value)] | None = None
@@ -177,15 +186,39 @@ class VcsFileDiff(Wire):
 
 VCS_GET = Operation("vcs.get", "GET", "/vcs", NoArguments, VcsInfo, "workspace.vcs:get_branches")
 VCS_STATUS = Operation(
-    "vcs.status", "GET", "/vcs/status", NoArguments, list[VcsFileStatus], "workspace.vcs:list_changed_files"
+    "vcs.status",
+    "GET",
+    "/vcs/status",
+    NoArguments,
+    list[VcsFileStatus],
+    "workspace.vcs:list_changed_files",
 )
-VCS_DIFF = Operation("vcs.diff", "GET", "/vcs/diff", VcsDiffQuery, list[VcsFileDiff], "workspace.vcs:diff_work_tree")
-FILE_LIST = Operation("file.list", "GET", "/file", FileQuery, list[FileNode], "workspace.files:list_folder")
-FILE_READ = Operation("file.read", "GET", "/file/content", FileQuery, FileContent, "workspace.files:read_file_content")
+VCS_DIFF = Operation(
+    "vcs.diff", "GET", "/vcs/diff", VcsDiffQuery, list[VcsFileDiff], "workspace.vcs:diff_work_tree"
+)
+FILE_LIST = Operation(
+    "file.list", "GET", "/file", FileQuery, list[FileNode], "workspace.files:list_folder"
+)
+FILE_READ = Operation(
+    "file.read", "GET", "/file/content", FileQuery, FileContent, "workspace.files:read_file_content"
+)
 FILE_STATUS = Operation(
-    "file.status", "GET", "/file/status", NoArguments, list[File], "workspace.files:list_changed_files"
+    "file.status",
+    "GET",
+    "/file/status",
+    NoArguments,
+    list[File],
+    "workspace.files:list_changed_files",
 )
-FIND_TEXT = Operation("find.text", "GET", "/find", FindText, list[FoundLine], "workspace.find:find_text")
-FIND_FILES = Operation("find.files", "GET", "/find/file", FindFiles, list[str], "workspace.find:find_files")
-FIND_SYMBOLS = Operation("find.symbols", "GET", "/find/symbol", FindSymbols, list[Symbol], "project.lsp:find_symbols")
-FS_FIND = Operation("v2.fs.find", "GET", "/api/fs/find", FindFiles, FoundFiles, "workspace.find:complete_path")
+FIND_TEXT = Operation(
+    "find.text", "GET", "/find", FindText, list[FoundLine], "workspace.find:find_text"
+)
+FIND_FILES = Operation(
+    "find.files", "GET", "/find/file", FindFiles, list[str], "workspace.find:find_files"
+)
+FIND_SYMBOLS = Operation(
+    "find.symbols", "GET", "/find/symbol", FindSymbols, list[Symbol], "project.lsp:find_symbols"
+)
+FS_FIND = Operation(
+    "v2.fs.find", "GET", "/api/fs/find", FindFiles, FoundFiles, "workspace.find:complete_path"
+)

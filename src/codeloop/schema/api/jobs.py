@@ -11,9 +11,9 @@ JobKind = Literal["command", "subagent", "call"]
 class JobInfo(Wire):
     """Something that runs. `id`: of a command, the subagent's session, or the part of a call.
 
-    `title`: the command line, the subagent's title, or the tool. `started`: ms since the epoch. `last_line`: the last
-    line of its output. `addresses`: where a browser reaches its ports. `is_overdue`: a command that did not end within
-    its timeout.
+    `title`: the command line, the subagent's title, or the tool. `started`: ms since the epoch.
+    `last_line`: the last line of its output. `addresses`: where a browser reaches its ports.
+    `is_overdue`: a command that did not end within its timeout.
     """
 
     id: str
@@ -38,6 +38,10 @@ class JobOutputText(Wire):
     output: str
 
 
-JOB_LIST = Operation("job.list", "GET", "/job", NoArguments, list[JobInfo], "session.jobs:list_running")
-JOB_OUTPUT = Operation("job.output", "GET", "/job/{jobID}/output", JobId, JobOutputText, "session.jobs:read_output")
+JOB_LIST = Operation(
+    "job.list", "GET", "/job", NoArguments, list[JobInfo], "session.jobs:list_running"
+)
+JOB_OUTPUT = Operation(
+    "job.output", "GET", "/job/{jobID}/output", JobId, JobOutputText, "session.jobs:read_output"
+)
 JOB_END = Operation("job.end", "POST", "/job/{jobID}/end", JobId, bool, "session.jobs:end_job")

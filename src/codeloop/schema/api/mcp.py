@@ -1,4 +1,6 @@
-"""MCP servers as clients see them: states, sign-ins, resources, completions of their prompts' arguments."""
+"""MCP servers as clients see them: states, sign-ins, resources,
+completions of their prompts' arguments.
+"""
 
 from typing import Literal
 
@@ -9,8 +11,9 @@ from codeloop.schema.wire import JSON, Wire
 class MCPStatus(Wire):
     """The state of an MCP server, in the words of OpenCode's API; `error` says why it failed.
 
-    `state`, which OpenCode's API lacks, is more precise: `configured` (never connected), `known` (its cached tools are
-    offered, the first call starts it), `starting`. `sandbox`: False for a program that runs without one.
+    `state`, which OpenCode's API lacks, is more precise: `configured` (never connected), `known`
+    (its cached tools are offered, the first call starts it), `starting`. `sandbox`: False for a
+    program that runs without one.
     """
 
     status: Literal["connected", "disabled", "failed", "needs_auth", "needs_client_registration"]
@@ -33,14 +36,18 @@ class McpName(Wire):
 
 
 class McpAuthStart(Wire):
-    """A sign-in at an MCP server that was begun: the address to open, and what the redirect bears."""
+    """A sign-in at an MCP server that was begun: the address to open,
+    and what the redirect bears.
+    """
 
     authorization_url: str
     oauth_state: str
 
 
 class McpAuthCode(Wire):
-    """What came of a sign-in at an MCP server: the code, or the whole address that the browser was led to."""
+    """What came of a sign-in at an MCP server: the code,
+    or the whole address that the browser was led to.
+    """
 
     name: str
     code: str
@@ -63,7 +70,8 @@ class McpResource(Wire):
 
 
 class CompleteMcpPrompt(Wire):
-    """Asks for completions of an argument of an MCP server's prompt. `typed`: the text after the command's name.
+    """Asks for completions of an argument of an MCP server's prompt.
+    `typed`: the text after the command's name.
 
     A server that is not connected is only asked if `connect` is set, which starts it.
     """
@@ -74,24 +82,47 @@ class CompleteMcpPrompt(Wire):
 
 
 class McpPromptCompletion(Wire):
-    """Completions of a prompt's argument. `replaces`: the end of the typed text, which a value replaces."""
+    """Completions of a prompt's argument. `replaces`: the end of the typed text,
+    which a value replaces.
+    """
 
     argument: str = ""
     replaces: str = ""
     values: list[str] = []
 
 
-MCP_STATUS = Operation("mcp.status", "GET", "/mcp", NoArguments, dict[str, MCPStatus], "project.mcp:get_statuses")
-MCP_ADD = Operation("mcp.add", "POST", "/mcp", AddMcp, dict[str, MCPStatus], "project.mcp:add_server")
-MCP_CONNECT = Operation("mcp.connect", "POST", "/mcp/{name}/connect", McpName, bool, "project.mcp:connect_server")
+MCP_STATUS = Operation(
+    "mcp.status", "GET", "/mcp", NoArguments, dict[str, MCPStatus], "project.mcp:get_statuses"
+)
+MCP_ADD = Operation(
+    "mcp.add", "POST", "/mcp", AddMcp, dict[str, MCPStatus], "project.mcp:add_server"
+)
+MCP_CONNECT = Operation(
+    "mcp.connect", "POST", "/mcp/{name}/connect", McpName, bool, "project.mcp:connect_server"
+)
 MCP_DISCONNECT = Operation(
-    "mcp.disconnect", "POST", "/mcp/{name}/disconnect", McpName, bool, "project.mcp:disconnect_server"
+    "mcp.disconnect",
+    "POST",
+    "/mcp/{name}/disconnect",
+    McpName,
+    bool,
+    "project.mcp:disconnect_server",
 )
 MCP_AUTH_START = Operation(
-    "mcp.auth.start", "POST", "/mcp/{name}/auth", McpName, McpAuthStart, "project.mcp_sign_in:start_sign_in"
+    "mcp.auth.start",
+    "POST",
+    "/mcp/{name}/auth",
+    McpName,
+    McpAuthStart,
+    "project.mcp_sign_in:start_sign_in",
 )
 MCP_AUTH_REMOVE = Operation(
-    "mcp.auth.remove", "DELETE", "/mcp/{name}/auth", McpName, McpAuthRemoved, "project.mcp_sign_in:remove_sign_in"
+    "mcp.auth.remove",
+    "DELETE",
+    "/mcp/{name}/auth",
+    McpName,
+    McpAuthRemoved,
+    "project.mcp_sign_in:remove_sign_in",
 )
 MCP_AUTH_CALLBACK = Operation(
     "mcp.auth.callback",

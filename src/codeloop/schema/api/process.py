@@ -11,10 +11,30 @@ class Health(Wire):
     version: str
 
 
-HEALTH = Operation("global.health", "GET", "/global/health", NoArguments, Health, "process:get_health", scope="process")
+HEALTH = Operation(
+    "global.health",
+    "GET",
+    "/global/health",
+    NoArguments,
+    Health,
+    "process:get_health",
+    scope="process",
+)
 INSTANCE_DISPOSE = Operation(
-    "instance.dispose", "POST", "/instance/dispose", NoArguments, bool, "process:reload_directory", scope="process"
+    "instance.dispose",
+    "POST",
+    "/instance/dispose",
+    NoArguments,
+    bool,
+    "process:reload_directory",
+    scope="process",
 )
 GLOBAL_DISPOSE = Operation(
-    "global.dispose", "POST", "/global/dispose", NoArguments, bool, "process:reload_all_directories", scope="process"
+    "global.dispose",
+    "POST",
+    "/global/dispose",
+    NoArguments,
+    bool,
+    "process:reload_all_directories",
+    scope="process",
 )

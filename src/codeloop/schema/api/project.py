@@ -1,4 +1,6 @@
-"""A project as clients see it: folders, settings, tools, language servers, memory; and the state of the server."""
+"""A project as clients see it: folders, settings, tools, language servers, memory;
+and the state of the server.
+"""
 
 from typing import Any, Literal
 
@@ -100,9 +102,11 @@ class FormatterStatus(Wire):
 
 
 class MemoryNote(Wire):
-    """A note of the project's memory. `stale`: which of its files have changed since its commit; "": none.
+    """A note of the project's memory. `stale`: which of its files have changed since its commit;
+    "": none.
 
-    OpenCode's API has no memory. `file`: relative to the top of the work tree; `problem`: why its head can't be read.
+    OpenCode's API has no memory. `file`: relative to the top of the work tree;
+    `problem`: why its head can't be read.
     """
 
     name: str
@@ -114,13 +118,25 @@ class MemoryNote(Wire):
     text: str
 
 
-MEMORY_LIST = Operation("memory.list", "GET", "/memory", NoArguments, list[MemoryNote], "project.memory:list_notes")
+MEMORY_LIST = Operation(
+    "memory.list", "GET", "/memory", NoArguments, list[MemoryNote], "project.memory:list_notes"
+)
 PATH_GET = Operation("path.get", "GET", "/path", NoArguments, PathInfo, "project.project:get_paths")
 PROJECT_LIST = Operation(
-    "project.list", "GET", "/project", NoArguments, list[ProjectInfo], "project.project:list_projects"
+    "project.list",
+    "GET",
+    "/project",
+    NoArguments,
+    list[ProjectInfo],
+    "project.project:list_projects",
 )
 PROJECT_CURRENT = Operation(
-    "project.current", "GET", "/project/current", NoArguments, ProjectInfo, "project.project:get_current_project"
+    "project.current",
+    "GET",
+    "/project/current",
+    NoArguments,
+    ProjectInfo,
+    "project.project:get_current_project",
 )
 PROJECT_DIRECTORIES = Operation(
     "project.directories",
@@ -131,16 +147,40 @@ PROJECT_DIRECTORIES = Operation(
     "project.project:list_directories",
 )
 LOG = Operation("app.log", "POST", "/log", WriteLog, bool, "project.log:write_log")
-LSP_STATUS = Operation("lsp.status", "GET", "/lsp", NoArguments, list[LSPStatus], "project.lsp:list_servers")
+LSP_STATUS = Operation(
+    "lsp.status", "GET", "/lsp", NoArguments, list[LSPStatus], "project.lsp:list_servers"
+)
 FORMATTER_STATUS = Operation(
-    "formatter.status", "GET", "/formatter", NoArguments, list[FormatterStatus], "project.formatters:list_formatters"
+    "formatter.status",
+    "GET",
+    "/formatter",
+    NoArguments,
+    list[FormatterStatus],
+    "project.formatters:list_formatters",
 )
 LOCATION_GET = Operation(
-    "v2.location.get", "GET", "/api/location", NoArguments, LocationInfo, "project.project:get_location"
+    "v2.location.get",
+    "GET",
+    "/api/location",
+    NoArguments,
+    LocationInfo,
+    "project.project:get_location",
 )
-TOOL_IDS = Operation("tool.ids", "GET", "/experimental/tool/ids", NoArguments, list[str], "project.tools:list_tool_ids")
+TOOL_IDS = Operation(
+    "tool.ids",
+    "GET",
+    "/experimental/tool/ids",
+    NoArguments,
+    list[str],
+    "project.tools:list_tool_ids",
+)
 TOOL_LIST = Operation(
-    "tool.list", "GET", "/experimental/tool", ToolListQuery, list[ToolListItem], "project.tools:list_tools"
+    "tool.list",
+    "GET",
+    "/experimental/tool",
+    ToolListQuery,
+    list[ToolListItem],
+    "project.tools:list_tools",
 )
 CAPABILITIES = Operation(
     "experimental.capabilities.get",
@@ -159,8 +199,18 @@ CONSOLE = Operation(
     Constant(ConsoleState(console_managed_providers=[], switchable_org_count=0)),
 )
 WORKSPACE_LIST = Operation(
-    "experimental.workspace.list", "GET", "/experimental/workspace", NoArguments, list[JSON], Constant([])
+    "experimental.workspace.list",
+    "GET",
+    "/experimental/workspace",
+    NoArguments,
+    list[JSON],
+    Constant([]),
 )
 WORKSPACE_STATUS = Operation(
-    "experimental.workspace.status", "GET", "/experimental/workspace/status", NoArguments, list[JSON], Constant([])
+    "experimental.workspace.status",
+    "GET",
+    "/experimental/workspace/status",
+    NoArguments,
+    list[JSON],
+    Constant([]),
 )

@@ -9,7 +9,9 @@ from codeloop.schema.operation import NoArguments, Operation
 from codeloop.schema.wire import JSON, Wire
 
 ProviderSource = Literal["env", "config", "custom", "api"]
-"""Where a provider's key is from: a variable, the configuration, nowhere (or it needs none), a stored one."""
+"""Where a provider's key is from: a variable, the configuration, nowhere (or it needs none),
+a stored one.
+"""
 
 
 ModelStatus = Literal["alpha", "beta", "deprecated", "active"]
@@ -127,15 +129,20 @@ class ProviderAuthMethod(Wire):
     type: Literal["oauth", "api"]
     label: str
     prompts: list[JSON] | None = None
-    """What is to be asked for first: `type` (`text`, `select`), `key`, `message`, perhaps `placeholder`, `options`.
+    """What is to be asked for first: `type` (`text`, `select`), `key`, `message`, perhaps
+    `placeholder`, `options`.
 
-    Beyond OpenCode's API, a prompt may be `hidden`: what is typed is a key; and `optional`: the answer may be empty.
+    Beyond OpenCode's API, a prompt may be `hidden`: what is typed is a key;
+    and `optional`: the answer may be empty.
     """
 
 
 def is_prompt_needed(prompt: JSON, answers: Mapping[str, str]) -> bool:
-    """Return whether this prompt of a ProviderAuthMethod must be asked, after the answers so far."""
-    # `{"key": "region", "op": "eq", "value": "eu"}`: only after this answer to another prompt; `neq`: after others.
+    """Return whether this prompt of a ProviderAuthMethod must be asked,
+    after the answers so far.
+    """
+    # `{"key": "region", "op": "eq", "value": "eu"}`: only after this answer to another prompt;
+    # `neq`: after others.
     condition: JSON = prompt.get("when") or {}
     if not condition:
         return True
@@ -144,7 +151,9 @@ def is_prompt_needed(prompt: JSON, answers: Mapping[str, str]) -> bool:
 
 
 class ApiAuth(Wire, tag_field="type", tag="api"):
-    """A key for a provider. `keyring`: keep it in the system's keyring, or in the file; None: where the old one is."""
+    """A key for a provider. `keyring`: keep it in the system's keyring, or in the file;
+    None: where the old one is.
+    """
 
     key: str
     metadata: JSON | None = None
@@ -173,7 +182,9 @@ class SetAuth(Wire):
 
 
 class StartSignIn(Wire):
-    """Starts a sign-in; `method` counts the provider's methods from 0, `inputs` are the answers to its prompts."""
+    """Starts a sign-in; `method` counts the provider's methods from 0,
+    `inputs` are the answers to its prompts.
+    """
 
     provider_id: str
     method: int
@@ -181,7 +192,9 @@ class StartSignIn(Wire):
 
 
 class StartedSignIn(Wire):
-    """Where to sign in. `auto`: the plugin notices by itself; `code`: it needs the code that the page shows."""
+    """Where to sign in. `auto`: the plugin notices by itself;
+    `code`: it needs the code that the page shows.
+    """
 
     url: str
     method: Literal["auto", "code"]
@@ -211,7 +224,9 @@ class ServerAddress(Wire):
 
 
 class ServerModels(Wire):
-    """The base URL that answers and the ids of its models, perhaps none; `needs_key`: it wants another key."""
+    """The base URL that answers and the ids of its models, perhaps none;
+    `needs_key`: it wants another key.
+    """
 
     base_url: str = msgspec.field(name="baseURL")
     models: list[str]
@@ -237,12 +252,24 @@ CONFIG_PROVIDERS = Operation(
     "project.providers:list_usable_providers",
 )
 PROVIDER_LIST = Operation(
-    "provider.list", "GET", "/provider", NoArguments, KnownProviders, "project.providers:list_providers"
+    "provider.list",
+    "GET",
+    "/provider",
+    NoArguments,
+    KnownProviders,
+    "project.providers:list_providers",
 )
 PROVIDER_MODELS = Operation(
-    "provider.models", "POST", "/provider/models", ServerAddress, ServerModels, "project.add_provider:list_models"
+    "provider.models",
+    "POST",
+    "/provider/models",
+    ServerAddress,
+    ServerModels,
+    "project.add_provider:list_models",
 )
-PROVIDER_ADD = Operation("provider.add", "POST", "/provider", AddProvider, bool, "project.add_provider:add_provider")
+PROVIDER_ADD = Operation(
+    "provider.add", "POST", "/provider", AddProvider, bool, "project.add_provider:add_provider"
+)
 PROVIDER_AUTH = Operation(
     "provider.auth",
     "GET",
@@ -267,7 +294,15 @@ PROVIDER_CALLBACK = Operation(
     bool,
     "project.providers:finish_sign_in",
 )
-AUTH_SET = Operation("auth.set", "PUT", "/auth/{providerID}", SetAuth, bool, "project.providers:set_auth", body="auth")
+AUTH_SET = Operation(
+    "auth.set",
+    "PUT",
+    "/auth/{providerID}",
+    SetAuth,
+    bool,
+    "project.providers:set_auth",
+    body="auth",
+)
 AUTH_REMOVE = Operation(
     "auth.remove", "DELETE", "/auth/{providerID}", ProviderId, bool, "project.providers:remove_auth"
 )

@@ -18,7 +18,9 @@ class PtyShell(Wire):
 
 
 class CreatePty(Wire):
-    """Opens a terminal; without a command, the user's shell in the project's directory. `env` is added to ours."""
+    """Opens a terminal; without a command, the user's shell in the project's directory.
+    `env` is added to ours.
+    """
 
     command: str | None = None
     args: list[str] = []
@@ -50,20 +52,40 @@ class PtyId(Wire):
 
 # The contract spells `expires_in` with an underscore.
 class PtyTicketConnectToken(Wire, rename=None):
-    """Replaces the credential for one connection to one terminal of one directory; `expires_in` in seconds."""
+    """Replaces the credential for one connection to one terminal of one directory;
+    `expires_in` in seconds.
+    """
 
     ticket: str
     expires_in: int
 
 
 PTY_SHELLS = Operation(
-    "pty.shells", "GET", "/pty/shells", NoArguments, list[PtyShell], "workspace.pty:list_installed_shells"
+    "pty.shells",
+    "GET",
+    "/pty/shells",
+    NoArguments,
+    list[PtyShell],
+    "workspace.pty:list_installed_shells",
 )
-PTY_LIST = Operation("pty.list", "GET", "/pty", NoArguments, list[Pty], "workspace.pty:list_terminals")
-PTY_CREATE = Operation("pty.create", "POST", "/pty", CreatePty, Pty, "workspace.pty:create_terminal")
+PTY_LIST = Operation(
+    "pty.list", "GET", "/pty", NoArguments, list[Pty], "workspace.pty:list_terminals"
+)
+PTY_CREATE = Operation(
+    "pty.create", "POST", "/pty", CreatePty, Pty, "workspace.pty:create_terminal"
+)
 PTY_GET = Operation("pty.get", "GET", "/pty/{ptyID}", PtyId, Pty, "workspace.pty:get_terminal")
-PTY_UPDATE = Operation("pty.update", "PUT", "/pty/{ptyID}", UpdatePty, Pty, "workspace.pty:update_terminal")
-PTY_REMOVE = Operation("pty.remove", "DELETE", "/pty/{ptyID}", PtyId, bool, "workspace.pty:remove_terminal")
+PTY_UPDATE = Operation(
+    "pty.update", "PUT", "/pty/{ptyID}", UpdatePty, Pty, "workspace.pty:update_terminal"
+)
+PTY_REMOVE = Operation(
+    "pty.remove", "DELETE", "/pty/{ptyID}", PtyId, bool, "workspace.pty:remove_terminal"
+)
 PTY_TICKET = Operation(
-    "pty.connectToken", "POST", "/pty/{ptyID}/connect-token", PtyId, PtyTicketConnectToken, "workspace.pty:make_ticket"
+    "pty.connectToken",
+    "POST",
+    "/pty/{ptyID}/connect-token",
+    PtyId,
+    PtyTicketConnectToken,
+    "workspace.pty:make_ticket",
 )

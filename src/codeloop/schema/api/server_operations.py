@@ -15,7 +15,9 @@ class UpdateGlobalConfig(Wire):
 
 
 class UpdateProject(Wire):
-    """Changes how a project is shown, and the command that prepares a new work tree; what is left out stays."""
+    """Changes how a project is shown, and the command that prepares a new work tree;
+    what is left out stays.
+    """
 
     project_id: str
     name: str | None = None
@@ -24,7 +26,9 @@ class UpdateProject(Wire):
 
 
 class ApplyPatch(Wire):
-    """Applies a patch to the work tree, wholly or not at all; nothing is committed or added to the index."""
+    """Applies a patch to the work tree, wholly or not at all;
+    nothing is committed or added to the index.
+    """
 
     patch: str
 
@@ -64,7 +68,12 @@ class GlobalSession(Session):
 
 
 GLOBAL_CONFIG_GET = Operation(
-    "global.config.get", "GET", "/global/config", NoArguments, JSON, "server_only.global_config:get_global_config"
+    "global.config.get",
+    "GET",
+    "/global/config",
+    NoArguments,
+    JSON,
+    "server_only.global_config:get_global_config",
 )
 GLOBAL_CONFIG_UPDATE = Operation(
     "global.config.update",
@@ -91,8 +100,12 @@ PROJECT_UPDATE = Operation(
     ProjectInfo,
     "server_only.project_details:update_project",
 )
-VCS_DIFF_RAW = Operation("vcs.diff.raw", "GET", "/vcs/diff/raw", NoArguments, str, "server_only.patch:make_patch")
-VCS_APPLY = Operation("vcs.apply", "POST", "/vcs/apply", ApplyPatch, AppliedPatch, "server_only.patch:apply_patch")
+VCS_DIFF_RAW = Operation(
+    "vcs.diff.raw", "GET", "/vcs/diff/raw", NoArguments, str, "server_only.patch:make_patch"
+)
+VCS_APPLY = Operation(
+    "vcs.apply", "POST", "/vcs/apply", ApplyPatch, AppliedPatch, "server_only.patch:apply_patch"
+)
 GLOBAL_SESSIONS = Operation(
     "experimental.session.list",
     "GET",

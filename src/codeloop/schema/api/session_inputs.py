@@ -1,4 +1,6 @@
-"""Inputs of a session: prompts with their goals and limits, commands, answers to questions; and the end of a turn."""
+"""Inputs of a session: prompts with their goals and limits, commands, answers to questions;
+and the end of a turn.
+"""
 
 from collections.abc import Sequence
 from typing import Literal
@@ -72,14 +74,18 @@ class RunLimits(Wire):
     attended: bool = True
     """False: nobody can answer, so the model does not get the tool that asks questions."""
     directories: list[str] = []
-    """Absolute paths of further directories that tools may use in this turn without a question, like the project."""
+    """Absolute paths of further directories that tools may use in this turn without a question,
+    like the project.
+    """
 
 
 class Goal(Wire):
-    """What a prompt must reach: its checks exit with 0; without checks a model judges what the turn's commands show.
+    """What a prompt must reach: its checks exit with 0;
+    without checks a model judges what the turn's commands show.
 
-    OpenCode's API has no goals. `checks`: command lines. `protect`, `unprotect`: globs of further files that a check
-    consists of, and of those that may be changed. `rounds`: how often the model is told to continue, at most.
+    OpenCode's API has no goals. `checks`: command lines. `protect`, `unprotect`: globs of further
+    files that a check consists of, and of those that may be changed. `rounds`: how often the model
+    is told to continue, at most.
     """
 
     checks: list[str] = []
@@ -89,7 +95,9 @@ class Goal(Wire):
 
 
 class Prompt(Wire):
-    """Sends a prompt to a session. Model and agent: as given, else the session's last, else the configured ones."""
+    """Sends a prompt to a session. Model and agent: as given, else the session's last,
+    else the configured ones.
+    """
 
     session_id: str
     parts: Sequence[PartInput]
@@ -121,7 +129,8 @@ class InvokeCommand(Wire):
 
 
 class RunShell(Wire):
-    """Runs a command line that the user (not the model) types; it becomes a message that the model sees later.
+    """Runs a command line that the user (not the model) types;
+    it becomes a message that the model sees later.
 
     `sandboxed`: as the model's commands are, for a line that runs what a model has written.
     """
@@ -153,7 +162,8 @@ class Summarize(Wire):
 
 
 class GoalCheck(Wire):
-    """A check as it was run last, after the last edit. `problem`: why it does not count as passed; empty: it did.
+    """A check as it was run last, after the last edit. `problem`: why it does not count as passed;
+    empty: it did.
 
     `exit_code`: None if the check was stopped, as by its timeout.
     """
@@ -177,11 +187,13 @@ class GoalEnd(Wire):
 
 
 class TurnEnd(Wire):
-    """Why a turn ended; `message` says it in a line. `context_window`: of the model, in tokens; 0: unknown.
+    """Why a turn ended; `message` says it in a line. `context_window`: of the model, in tokens;
+    0: unknown.
 
-    `goal`: how far the work came, if the prompt had one. Where nobody was there, `test_changes` says how tests changed
-    that were there before, a phrase each, and `has_unchecked_edits` that files changed and none of the project's checks
-    ran. `unended_commands`: those that did not end within their timeout, and still run.
+    `goal`: how far the work came, if the prompt had one. Where nobody was there, `test_changes`
+    says how tests changed that were there before, a phrase each, and `has_unchecked_edits` that
+    files changed and none of the project's checks ran. `unended_commands`: those that did not end
+    within their timeout, and still run.
     """
 
     reason: str
@@ -204,7 +216,12 @@ class MessageWithParts(Wire):
 
 
 PROMPT = Operation(
-    "session.prompt", "POST", "/session/{sessionID}/message", Prompt, MessageWithParts, "session.prompt:run_prompt"
+    "session.prompt",
+    "POST",
+    "/session/{sessionID}/message",
+    Prompt,
+    MessageWithParts,
+    "session.prompt:run_prompt",
 )
 PROMPT_ASYNC = Operation(
     "session.prompt_async",
@@ -223,12 +240,34 @@ COMMAND = Operation(
     "session.command:run_command",
 )
 SUMMARIZE = Operation(
-    "session.summarize", "POST", "/session/{sessionID}/summarize", Summarize, bool, "session.prompt:summarize_session"
+    "session.summarize",
+    "POST",
+    "/session/{sessionID}/summarize",
+    Summarize,
+    bool,
+    "session.prompt:summarize_session",
 )
-ABORT = Operation("session.abort", "POST", "/session/{sessionID}/abort", SessionId, bool, "session.prompt:abort_turn")
+ABORT = Operation(
+    "session.abort",
+    "POST",
+    "/session/{sessionID}/abort",
+    SessionId,
+    bool,
+    "session.prompt:abort_turn",
+)
 SESSION_SHELL = Operation(
-    "session.shell", "POST", "/session/{sessionID}/shell", RunShell, MessageWithParts, "session.shell:run_shell_command"
+    "session.shell",
+    "POST",
+    "/session/{sessionID}/shell",
+    RunShell,
+    MessageWithParts,
+    "session.shell:run_shell_command",
 )
 SESSION_INIT = Operation(
-    "session.init", "POST", "/session/{sessionID}/init", InitSession, bool, "session.command:init_project"
+    "session.init",
+    "POST",
+    "/session/{sessionID}/init",
+    InitSession,
+    bool,
+    "session.command:init_project",
 )

@@ -44,13 +44,17 @@ class MessageCursor(Wire):
 
 
 def make_cursor_of_page(oldest: Message) -> str:
-    """Return the cursor of a page that begins with this message: what `before` takes for the page of older ones."""
+    """Return the cursor of a page that begins with this message: what `before` takes
+    for the page of older ones.
+    """
     cursor = MessageCursor(id=oldest.id, time=oldest.time.created)
     return b64encode(msgspec.json.encode(cursor)).decode()
 
 
 def make_cursor_before_time(time: int) -> str:
-    """Return the cursor of the page of messages that were created before a time (ms since the epoch)."""
+    """Return the cursor of the page of messages that were created before a
+    time (ms since the epoch).
+    """
     return b64encode(msgspec.json.encode(MessageCursor(id="", time=time))).decode()
 
 

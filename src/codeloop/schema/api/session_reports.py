@@ -1,4 +1,6 @@
-"""Reports on sessions: states, costs, the context window, statistics, and what others may be shown."""
+"""Reports on sessions: states, costs, the context window, statistics,
+and what others may be shown.
+"""
 
 from typing import Annotated, Literal
 
@@ -12,17 +14,22 @@ from codeloop.schema.operation import Operation
 from codeloop.schema.wire import Count, Wire
 
 SessionStanding = Literal["waits", "running", "failed", "interrupted", "finished", "new"]
-"""The state of a session: it waits for the user, a turn runs, or how its last turn ended; `new`: it has had none."""
+"""The state of a session: it waits for the user, a turn runs, or how its last turn ended;
+`new`: it has had none.
+"""
 
 
 class SessionOverviewQuery(Wire):
-    """Asks for the states of the sessions of all projects on this machine; `limit`: for each project."""
+    """Asks for the states of the sessions of all projects on this machine;
+    `limit`: for each project.
+    """
 
     limit: Count = 1000
 
 
 class SessionOverview(Wire):
-    """A session and its state. `detail`: what it asks, or why it failed. `updated` in ms since the epoch.
+    """A session and its state. `detail`: what it asks, or why it failed.
+    `updated` in ms since the epoch.
 
     `jobs`: its commands that run in the background, with those of its subagents.
     """
@@ -64,8 +71,9 @@ class SubagentUse(Wire):
 class SessionCost(Wire):
     """The use of a session including its subagents: in all, by model, and by subagent.
 
-    It is what was paid for the session: what a fork or an import brought with it was paid elsewhere. `discarded`: the
-    dollars in it for what was undone or deleted since. `before`: dollars not in it, for what it was copied with.
+    It is what was paid for the session: what a fork or an import brought with it was paid
+    elsewhere. `discarded`: the dollars in it for what was undone or deleted since. `before`:
+    dollars not in it, for what it was copied with.
     """
 
     tokens: Tokens
@@ -90,9 +98,11 @@ class ContextPart(Wire):
 class SessionContext(Wire):
     """The contents of a session's next request, by part.
 
-    All numbers are tokens. `window`: what the model takes, 0: unknown. `used`: the last request with its answer;
-    `is_counted`: the service counted them, and the parts are scaled to that number. `compacts_at`: with more, a summary
-    takes the place of the conversation, 0: unknown. `prunable`: old output that would be left out first.
+    All numbers are tokens. `window`: what the model takes, 0: unknown.
+    `used`: the last request with its answer;
+    `is_counted`: the service counted them, and the parts are scaled to that number. `compacts_at`:
+    with more, a summary takes the place of the conversation, 0: unknown. `prunable`: old output
+    that would be left out first.
     """
 
     model: str
@@ -105,7 +115,8 @@ class SessionContext(Wire):
 
 
 class StatsQuery(Wire):
-    """Sums over this project, or over `everything` that is stored. `days`: so many days, today the last.
+    """Sums over this project, or over `everything` that is stored.
+    `days`: so many days, today the last.
 
     Outside of repositories, a directory is its own project.
     """
@@ -116,7 +127,9 @@ class StatsQuery(Wire):
 
 
 class Figures(Wire):
-    """Sums. `sessions`: those that asked a model; a session and its subagents count as one. `cost` in dollars."""
+    """Sums. `sessions`: those that asked a model; a session and its subagents count as one.
+    `cost` in dollars.
+    """
 
     sessions: int = 0
     steps: int = 0
@@ -126,14 +139,18 @@ class Figures(Wire):
 
 
 class NamedFigures(Wire):
-    """Sums of one day (2026-11-20, local time), one model (provider/model) or one project (its directory)."""
+    """Sums of one day (2026-11-20, local time), one model (provider/model) or one
+    project (its directory).
+    """
 
     name: str
     figures: Figures
 
 
 class BudgetUse(Wire):
-    """A budget of the configuration: its key below `budget`, its limit, and what was spent, in dollars."""
+    """A budget of the configuration: its key below `budget`, its limit, and what was spent,
+    in dollars.
+    """
 
     name: str
     limit: float
@@ -143,8 +160,8 @@ class BudgetUse(Wire):
 class Stats(Wire):
     """Sums in all, by day, model and project, and the budgets that are set.
 
-    `skipped`: databases that could not be read, and why. `discarded`: what was undone or deleted since; it was paid, so
-    the other sums include it.
+    `skipped`: databases that could not be read, and why. `discarded`: what was undone or deleted
+    since; it was paid, so the other sums include it.
     """
 
     total: Figures
@@ -166,15 +183,17 @@ class SharedSession(Wire):
 class ShareableSession(Wire):
     """A session and its subagents' sessions, the session first, as they may be shown to others.
 
-    What was for the model alone is left out, as is what was undone. `[hidden]` stands for each secret (`hidden`: how
-    many there are), `~` for the home directory.
+    What was for the model alone is left out, as is what was undone. `[hidden]` stands for each
+    secret (`hidden`: how many there are), `~` for the home directory.
     """
 
     sessions: list[SharedSession]
     hidden: int
 
 
-SESSION_STATS = Operation("session.stats", "GET", "/session/stats", StatsQuery, Stats, "reports.stats:sum_stats")
+SESSION_STATS = Operation(
+    "session.stats", "GET", "/session/stats", StatsQuery, Stats, "reports.stats:sum_stats"
+)
 SESSION_OVERVIEW = Operation(
     "session.overview",
     "GET",
@@ -184,7 +203,12 @@ SESSION_OVERVIEW = Operation(
     "reports.overview:list_session_states",
 )
 SESSION_COST = Operation(
-    "session.cost", "GET", "/session/{sessionID}/cost", SessionId, SessionCost, "reports.cost:sum_cost"
+    "session.cost",
+    "GET",
+    "/session/{sessionID}/cost",
+    SessionId,
+    SessionCost,
+    "reports.cost:sum_cost",
 )
 SESSION_CONTEXT = Operation(
     "session.context",

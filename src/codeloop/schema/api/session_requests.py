@@ -1,4 +1,6 @@
-"""Requests for stored sessions and their results: lists, pages, forks, imports, searches, reverts."""
+"""Requests for stored sessions and their results: lists, pages, forks, imports, searches,
+reverts.
+"""
 
 from typing import Any, Literal
 
@@ -29,8 +31,9 @@ class CreateSession(Wire):
 class ListSessions(Wire):
     """Lists sessions of this project, newest change first.
 
-    `path`: those at or below this directory of the work tree, "" for all; `scope="project"`: all. Else `directory`:
-    those of exactly that directory; the top of a repository's work tree means all. `start`: changed at or after
+    `path`: those at or below this directory of the work tree, "" for all; `scope="project"`: all.
+    Else `directory`: those of exactly that directory; the top of a repository's work tree means
+    all. `start`: changed at or after
     (ms since the epoch); `search`: in the title; `roots`: no child sessions.
     """
 
@@ -73,14 +76,17 @@ class ForkSession(Wire):
 
 
 class ImportSession(Wire):
-    """A session as `export` writes it, read as it is: an object `info`, a list `messages` of `{info, parts}`."""
+    """A session as `export` writes it, read as it is: an object `info`,
+    a list `messages` of `{info, parts}`.
+    """
 
     info: Any
     messages: Any
 
 
 class MovedFolder(Wire):
-    """A folder that is gone and may be this one now: it was the same, or has the same project or remote.
+    """A folder that is gone and may be this one now: it was the same,
+    or has the same project or remote.
 
     `sessions`: how many it has. `notice`: the words that name the command that takes them over.
     """
@@ -91,7 +97,9 @@ class MovedFolder(Wire):
 
 
 class AdoptFolder(Wire):
-    """Takes over the sessions of a folder that is gone, because this one is it now. `directory`: absolute."""
+    """Takes over the sessions of a folder that is gone, because this one is it now.
+    `directory`: absolute.
+    """
 
     directory: str
 
@@ -113,7 +121,9 @@ class StoppedSession(Wire):
 
 
 class StoppedSessions(Wire):
-    """The sessions that have stopped, and those (`left`) whose turns still ran some seconds later."""
+    """The sessions that have stopped, and those (`left`) whose turns still
+    ran some seconds later.
+    """
 
     stopped: list[StoppedSession]
     left: list[StoppedSession]
@@ -126,7 +136,12 @@ SESSION_LIST = Operation(
     "session.list", "GET", "/session", ListSessions, list[Session], "session.session:list_sessions"
 )
 SESSION_STATUS = Operation(
-    "session.status", "GET", "/session/status", NoArguments, dict[str, Status], "session.session:get_statuses"
+    "session.status",
+    "GET",
+    "/session/status",
+    NoArguments,
+    dict[str, Status],
+    "session.session:get_statuses",
 )
 SESSION_EVERYTHING = Operation(
     "session.everything",
@@ -145,20 +160,47 @@ SESSION_MOVED = Operation(
     "session.adopt:list_moved_folders",
 )
 SESSION_ADOPT = Operation(
-    "session.adopt", "POST", "/session/adopt", AdoptFolder, list[Session], "session.adopt:adopt_folder"
+    "session.adopt",
+    "POST",
+    "/session/adopt",
+    AdoptFolder,
+    list[Session],
+    "session.adopt:adopt_folder",
 )
 STOP_ALL = Operation(
-    "session.stopAll", "POST", "/session/stop-all", NoArguments, StoppedSessions, "session.stop_all:stop_all"
+    "session.stopAll",
+    "POST",
+    "/session/stop-all",
+    NoArguments,
+    StoppedSessions,
+    "session.stop_all:stop_all",
 )
 SESSION_IMPORT = Operation(
-    "session.import", "POST", "/session/import", ImportSession, ImportedSession, "session.import_:import_session"
+    "session.import",
+    "POST",
+    "/session/import",
+    ImportSession,
+    ImportedSession,
+    "session.import_:import_session",
 )
-SESSION_GET = Operation("session.get", "GET", "/session/{sessionID}", SessionId, Session, "session.session:get_session")
+SESSION_GET = Operation(
+    "session.get", "GET", "/session/{sessionID}", SessionId, Session, "session.session:get_session"
+)
 SESSION_UPDATE = Operation(
-    "session.update", "PATCH", "/session/{sessionID}", UpdateSession, Session, "session.session:update_session"
+    "session.update",
+    "PATCH",
+    "/session/{sessionID}",
+    UpdateSession,
+    Session,
+    "session.session:update_session",
 )
 SESSION_DELETE = Operation(
-    "session.delete", "DELETE", "/session/{sessionID}", SessionId, bool, "session.session:delete_session"
+    "session.delete",
+    "DELETE",
+    "/session/{sessionID}",
+    SessionId,
+    bool,
+    "session.session:delete_session",
 )
 SESSION_CHILDREN = Operation(
     "session.children",
@@ -169,14 +211,34 @@ SESSION_CHILDREN = Operation(
     "session.session:list_children",
 )
 SESSION_TODO = Operation(
-    "session.todo", "GET", "/session/{sessionID}/todo", SessionId, list[Todo], "session.session:get_todos"
+    "session.todo",
+    "GET",
+    "/session/{sessionID}/todo",
+    SessionId,
+    list[Todo],
+    "session.session:get_todos",
 )
 SESSION_FORK = Operation(
-    "session.fork", "POST", "/session/{sessionID}/fork", ForkSession, Session, "session.fork:fork_session"
+    "session.fork",
+    "POST",
+    "/session/{sessionID}/fork",
+    ForkSession,
+    Session,
+    "session.fork:fork_session",
 )
 SESSION_SHARE = Operation(
-    "session.share", "POST", "/session/{sessionID}/share", SessionId, Session, "session.session:refuse_sharing"
+    "session.share",
+    "POST",
+    "/session/{sessionID}/share",
+    SessionId,
+    Session,
+    "session.session:refuse_sharing",
 )
 SESSION_UNSHARE = Operation(
-    "session.unshare", "DELETE", "/session/{sessionID}/share", SessionId, Session, "session.session:refuse_sharing"
+    "session.unshare",
+    "DELETE",
+    "/session/{sessionID}/share",
+    SessionId,
+    Session,
+    "session.session:refuse_sharing",
 )

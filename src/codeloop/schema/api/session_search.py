@@ -51,7 +51,8 @@ TextKind = Literal["prompt", "answer", "reasoning", "tool", "summary"]
 class FindInSession(Wire):
     """Searches everything in a session for a text, output of tools included.
 
-    Case counts only if the text has a capital letter (smart case); a blank matches any blanks and line ends.
+    Case counts only if the text has a capital letter (smart case);
+    a blank matches any blanks and line ends.
     """
 
     session_id: str
@@ -61,7 +62,8 @@ class FindInSession(Wire):
 class TextMatch(Wire):
     """One occurrence: its part, and its number within that part, from 0.
 
-    `tool`: the tool whose call it is in, "" for none. `text`: some words around it. `created`: ms since the epoch.
+    `tool`: the tool whose call it is in, "" for none. `text`: some words around it.
+    `created`: ms since the epoch.
     """
 
     message_id: str
@@ -81,8 +83,18 @@ class TextMatches(Wire):
 
 
 SESSION_SEARCH = Operation(
-    "session.search", "GET", "/session/search", SearchSessions, SearchResult, "session.search:search_sessions"
+    "session.search",
+    "GET",
+    "/session/search",
+    SearchSessions,
+    SearchResult,
+    "session.search:search_sessions",
 )
 SESSION_FIND = Operation(
-    "session.find", "GET", "/session/{sessionID}/find", FindInSession, TextMatches, "session.search:find_in_session"
+    "session.find",
+    "GET",
+    "/session/{sessionID}/find",
+    FindInSession,
+    TextMatches,
+    "session.search:find_in_session",
 )

@@ -11,7 +11,9 @@ from codeloop.schema.wire import Wire
 
 
 class SessionDiffQuery(Wire):
-    """What the turn of one prompt changed; without it, what a revert has undone; `whole`: what all turns changed."""
+    """What the turn of one prompt changed; without it, what a revert has undone;
+    `whole`: what all turns changed.
+    """
 
     session_id: str
     message_id: str | None = None
@@ -34,7 +36,9 @@ class FileDone(Wire):
 
 
 class FilesOutcome(Wire):
-    """What happened to the files: restored, already as they should be, not touched. `done`: how each was restored."""
+    """What happened to the files: restored, already as they should be, not touched.
+    `done`: how each was restored.
+    """
 
     restored: list[str]
     unchanged: list[str]
@@ -61,15 +65,19 @@ class UnrevertSession(SessionId):
 
 
 class RevertedSession(Session):
-    """The session, and what happened to its files (beyond OpenCode's API). Only an answer; never stored."""
+    """The session, and what happened to its files (beyond OpenCode's API). Only an answer;
+    never stored.
+    """
 
     outcome: FilesOutcome | None = None
 
 
 class UndoFiles(SessionId):
-    """Undoes what the last turn did to some files or folders (paths relative to the session's directory).
+    """Undoes what the last turn did to some files or folders (paths relative to
+    the session's directory).
 
-    The conversation stays. `redo`: does it again. `dry_run`: only reports what would happen to the files.
+    The conversation stays. `redo`: does it again.
+    `dry_run`: only reports what would happen to the files.
     """
 
     files: Annotated[list[str], msgspec.Meta(min_length=1)]
@@ -78,7 +86,9 @@ class UndoFiles(SessionId):
 
 
 class UndoneFiles(Wire):
-    """The prompt of the turn that was undone (absent: there is nothing to undo), and what happened to the files."""
+    """The prompt of the turn that was undone (absent: there is nothing to undo),
+    and what happened to the files.
+    """
 
     outcome: FilesOutcome
     message_id: str | None = None
@@ -101,7 +111,12 @@ SESSION_UNREVERT = Operation(
     "changes.revert:unrevert_session",
 )
 UNDO_FILES = Operation(
-    "session.undoFiles", "POST", "/session/{sessionID}/undo", UndoFiles, UndoneFiles, "changes.undo_files:undo_files"
+    "session.undoFiles",
+    "POST",
+    "/session/{sessionID}/undo",
+    UndoFiles,
+    UndoneFiles,
+    "changes.undo_files:undo_files",
 )
 SESSION_DIFF = Operation(
     "session.diff",

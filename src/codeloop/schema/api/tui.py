@@ -9,7 +9,9 @@ from codeloop.schema.wire import Count, Wire
 
 
 class PublishTui(Wire):
-    """Sends one of the events that tell a terminal UI to do something; `event` is the whole body."""
+    """Sends one of the events that tell a terminal UI to do something;
+    `event` is the whole body.
+    """
 
     event: TuiEvent
 
@@ -36,7 +38,12 @@ class ShowToast(Wire):
 
 
 TUI_APPEND_PROMPT = Operation(
-    "tui.appendPrompt", "POST", "/tui/append-prompt", AppendPrompt, bool, "project.tui:append_prompt"
+    "tui.appendPrompt",
+    "POST",
+    "/tui/append-prompt",
+    AppendPrompt,
+    bool,
+    "project.tui:append_prompt",
 )
 TUI_SUBMIT_PROMPT = Operation(
     "tui.submitPrompt", "POST", "/tui/submit-prompt", NoArguments, bool, "project.tui:submit_prompt"
@@ -44,19 +51,43 @@ TUI_SUBMIT_PROMPT = Operation(
 TUI_CLEAR_PROMPT = Operation(
     "tui.clearPrompt", "POST", "/tui/clear-prompt", NoArguments, bool, "project.tui:clear_prompt"
 )
-TUI_OPEN_HELP = Operation("tui.openHelp", "POST", "/tui/open-help", NoArguments, bool, "project.tui:open_help")
+TUI_OPEN_HELP = Operation(
+    "tui.openHelp", "POST", "/tui/open-help", NoArguments, bool, "project.tui:open_help"
+)
 TUI_OPEN_SESSIONS = Operation(
     "tui.openSessions", "POST", "/tui/open-sessions", NoArguments, bool, "project.tui:open_sessions"
 )
-TUI_OPEN_THEMES = Operation("tui.openThemes", "POST", "/tui/open-themes", NoArguments, bool, "project.tui:open_themes")
-TUI_OPEN_MODELS = Operation("tui.openModels", "POST", "/tui/open-models", NoArguments, bool, "project.tui:open_models")
-TUI_EXECUTE = Operation(
-    "tui.executeCommand", "POST", "/tui/execute-command", ExecuteCommand, bool, "project.tui:execute_command"
+TUI_OPEN_THEMES = Operation(
+    "tui.openThemes", "POST", "/tui/open-themes", NoArguments, bool, "project.tui:open_themes"
 )
-TUI_TOAST = Operation("tui.showToast", "POST", "/tui/show-toast", ShowToast, bool, "project.tui:show_toast")
+TUI_OPEN_MODELS = Operation(
+    "tui.openModels", "POST", "/tui/open-models", NoArguments, bool, "project.tui:open_models"
+)
+TUI_EXECUTE = Operation(
+    "tui.executeCommand",
+    "POST",
+    "/tui/execute-command",
+    ExecuteCommand,
+    bool,
+    "project.tui:execute_command",
+)
+TUI_TOAST = Operation(
+    "tui.showToast", "POST", "/tui/show-toast", ShowToast, bool, "project.tui:show_toast"
+)
 TUI_PUBLISH = Operation(
-    "tui.publish", "POST", "/tui/publish", PublishTui, bool, "project.tui:publish_event", body="event"
+    "tui.publish",
+    "POST",
+    "/tui/publish",
+    PublishTui,
+    bool,
+    "project.tui:publish_event",
+    body="event",
 )
 TUI_SELECT = Operation(
-    "tui.selectSession", "POST", "/tui/select-session", SessionId, bool, "project.tui:select_session"
+    "tui.selectSession",
+    "POST",
+    "/tui/select-session",
+    SessionId,
+    bool,
+    "project.tui:select_session",
 )

@@ -110,12 +110,16 @@ _NO_WORKSPACES = Unsupported(
     "There are no workspaces besides directories. Make a work tree at /experimental/worktree and name its directory "
     "in requests."
 )
-_NO_QUESTIONS = Unsupported("A terminal UI is told what to do by events (`tui.*` at /event) and is asked for nothing.")
+_NO_QUESTIONS = Unsupported(
+    "A terminal UI is told what to do by events (`tui.*` at /event) and is asked for nothing."
+)
 _SESSION_STAYS = Unsupported(
     "A session stays in the directory that its rules and its undo history belong to. `codeloop export` and "
     "`codeloop import` copy it to another one."
 )
-_NO_ACCOUNTS = Unsupported("There are no accounts to switch between: codeloop has no service of its own.")
+_NO_ACCOUNTS = Unsupported(
+    "There are no accounts to switch between: codeloop has no service of its own."
+)
 _NO_REPLAY = Unsupported(
     "Sessions are not made from another server's events. POST what `export` wrote to /session/import."
 )
@@ -124,7 +128,12 @@ _NO_HISTORY = Unsupported(
 )
 _WORKSPACE = "/experimental/workspace"
 UPGRADE = Operation(
-    "global.upgrade", "POST", "/global/upgrade", Upgrade, UpgradeRefused, "server_only.unsupported:refuse_upgrade"
+    "global.upgrade",
+    "POST",
+    "/global/upgrade",
+    Upgrade,
+    UpgradeRefused,
+    "server_only.unsupported:refuse_upgrade",
 )
 SESSION_BACKGROUND = Operation(
     "experimental.session.background",
@@ -151,17 +160,36 @@ CONSOLE_ORGS = Operation(
     Constant(ConsoleOrgs(orgs=[])),
 )
 CONSOLE_SWITCH = Operation(
-    "experimental.console.switchOrg", "POST", "/experimental/console/switch", SwitchOrg, bool, _NO_ACCOUNTS
+    "experimental.console.switchOrg",
+    "POST",
+    "/experimental/console/switch",
+    SwitchOrg,
+    bool,
+    _NO_ACCOUNTS,
 )
 SYNC_START = Operation("sync.start", "POST", "/sync/start", NoArguments, bool, Constant(value=True))
 SYNC_REPLAY = Operation("sync.replay", "POST", "/sync/replay", ReplayEvents, JSON, _NO_REPLAY)
 SYNC_STEAL = Operation("sync.steal", "POST", "/sync/steal", StealSession, JSON, _NO_WORKSPACES)
 SYNC_HISTORY = Operation(
-    "sync.history.list", "POST", "/sync/history", ReadSyncHistory, list[JSON], _NO_HISTORY, body="known"
+    "sync.history.list",
+    "POST",
+    "/sync/history",
+    ReadSyncHistory,
+    list[JSON],
+    _NO_HISTORY,
+    body="known",
 )
-TUI_NEXT = Operation("tui.control.next", "GET", "/tui/control/next", NoArguments, JSON, _NO_QUESTIONS)
+TUI_NEXT = Operation(
+    "tui.control.next", "GET", "/tui/control/next", NoArguments, JSON, _NO_QUESTIONS
+)
 TUI_RESPONSE = Operation(
-    "tui.control.response", "POST", "/tui/control/response", TuiResponse, bool, _NO_QUESTIONS, body="body"
+    "tui.control.response",
+    "POST",
+    "/tui/control/response",
+    TuiResponse,
+    bool,
+    _NO_QUESTIONS,
+    body="body",
 )
 WORKSPACE_ADAPTERS = Operation(
     "experimental.workspace.adapter.list",
@@ -171,13 +199,30 @@ WORKSPACE_ADAPTERS = Operation(
     list[WorkspaceAdapter],
     Constant([]),
 )
-WORKSPACE_CREATE = Operation("experimental.workspace.create", "POST", _WORKSPACE, CreateWorkspace, JSON, _NO_WORKSPACES)
+WORKSPACE_CREATE = Operation(
+    "experimental.workspace.create", "POST", _WORKSPACE, CreateWorkspace, JSON, _NO_WORKSPACES
+)
 WORKSPACE_SYNC = Operation(
-    "experimental.workspace.syncList", "POST", f"{_WORKSPACE}/sync-list", NoArguments, type(None), Constant(None)
+    "experimental.workspace.syncList",
+    "POST",
+    f"{_WORKSPACE}/sync-list",
+    NoArguments,
+    type(None),
+    Constant(None),
 )
 WORKSPACE_WARP = Operation(
-    "experimental.workspace.warp", "POST", f"{_WORKSPACE}/warp", WarpSession, type(None), _NO_WORKSPACES
+    "experimental.workspace.warp",
+    "POST",
+    f"{_WORKSPACE}/warp",
+    WarpSession,
+    type(None),
+    _NO_WORKSPACES,
 )
 WORKSPACE_REMOVE = Operation(
-    "experimental.workspace.remove", "DELETE", f"{_WORKSPACE}/{{id}}", RemoveWorkspace, JSON, _NO_WORKSPACES
+    "experimental.workspace.remove",
+    "DELETE",
+    f"{_WORKSPACE}/{{id}}",
+    RemoveWorkspace,
+    JSON,
+    _NO_WORKSPACES,
 )

@@ -1,6 +1,8 @@
-"""Requests and answers about further work trees of a project's repository, which have branches, and about its copies.
+"""Requests and answers about further work trees of a project's repository, which have branches,
+and about its copies.
 
-A copy is a work tree without a branch, in a folder that the client names; OpenCode's API knows both.
+A copy is a work tree without a branch, in a folder that the client names;
+OpenCode's API knows both.
 """
 
 from typing import Literal
@@ -14,9 +16,10 @@ from codeloop.schema.wire import Wire
 class CreateWorktree(Wire):
     """Creates a work tree with a branch of its own, from the commit that is checked out.
 
-    `name`: becomes the folder's and the branch's name, shortened; `startCommand`: a shell line that is run there, after
-    the project's own start command. The answer comes when both have ended.
-    Beyond OpenCode's API: `base`, a branch or commit to begin from; `sparse`, the only folders that are checked out.
+    `name`: becomes the folder's and the branch's name, shortened; `startCommand`: a shell line that
+    is run there, after the project's own start command. The answer comes when both have ended.
+    Beyond OpenCode's API: `base`, a branch or commit to begin from;
+    `sparse`, the only folders that are checked out.
     """
 
     name: str | None = None
@@ -26,9 +29,11 @@ class CreateWorktree(Wire):
 
 
 class RemoveWorktree(Wire):
-    """Removes a work tree that was made here. Refused while it has changes or commits that would be lost.
+    """Removes a work tree that was made here. Refused while it has changes or
+    commits that would be lost.
 
-    Beyond OpenCode's API: with `force`, what is uncommitted is committed to its branch first, and the branch stays.
+    Beyond OpenCode's API: with `force`, what is uncommitted is committed to its branch first,
+    and the branch stays.
     """
 
     directory: str
@@ -36,13 +41,16 @@ class RemoveWorktree(Wire):
 
 
 class ResetWorktree(Wire):
-    """Sets a work tree that was made here back to the default branch. Refused while anything would be lost."""
+    """Sets a work tree that was made here back to the default branch.
+    Refused while anything would be lost.
+    """
 
     directory: str
 
 
 class CreateProjectCopy(Wire):
-    """Creates a work tree without a branch, in the folder that the client names; `strategy` is `git_worktree`.
+    """Creates a work tree without a branch, in the folder that the client names;
+    `strategy` is `git_worktree`.
 
     `directory`: an absolute path; `name`: of a new folder in it; if left out, two words.
     """
@@ -60,7 +68,9 @@ class ProjectCopy(Wire):
 
 
 class RemoveProjectCopy(Wire):
-    """Removes a copy. Changes that are nowhere else are lost only with `force`; a running session forbids it."""
+    """Removes a copy. Changes that are nowhere else are lost only with `force`;
+    a running session forbids it.
+    """
 
     project_id: str
     directory: str
@@ -89,11 +99,14 @@ class CopyName(Wire):
 class WorktreeOverview(Wire):
     """A work tree that was created for the project, and what it holds that is nowhere else.
 
-    `state`: `unfinished` is one whose creation was cut off, `removing` one whose removal was; `gone`: its folder is
-    missing. `base`: the branch that it was made from, else the commit. `changed`: files that differ from its last
-    commit, by path. `ahead`, `behind`: commits that its branch has and its base has not, and the reverse.
-    `unmerged`: commits that no other branch, tag or remote has. `running`: ids of sessions in which a turn runs.
-    `created`: the time in ms since 1970. `error`: what is wrong with it, or why git could not tell the rest.
+    `state`: `unfinished` is one whose creation was cut off, `removing` one whose removal was;
+    `gone`: its folder is missing. `base`: the branch that it was made from, else the commit.
+    `changed`: files that differ from its last commit, by path. `ahead`, `behind`: commits that its
+    branch has and its base has not, and the reverse.
+    `unmerged`: commits that no other branch, tag or remote has.
+    `running`: ids of sessions in which a turn runs.
+    `created`: the time in ms since 1970. `error`: what is wrong with it,
+    or why git could not tell the rest.
     """
 
     name: str
@@ -119,7 +132,8 @@ class WorktreeName(Wire):
 class WorktreeDiff(Wire):
     """What a work tree changed since it left its base, uncommitted and untracked files too.
 
-    `base`: the branch or commit that it was made from; `commit`: the one of the base that it is compared with.
+    `base`: the branch or commit that it was made from;
+    `commit`: the one of the base that it is compared with.
     """
 
     base: str
@@ -130,7 +144,8 @@ class WorktreeDiff(Wire):
 class MergeWorktree(Wire):
     """Merges a work tree's branch into its base, or into the branch `into`.
 
-    What is uncommitted there is committed first, with `message`. `files`: take the whole change of these files alone.
+    What is uncommitted there is committed first, with `message`.
+    `files`: take the whole change of these files alone.
     """
 
     name: str
@@ -140,7 +155,9 @@ class MergeWorktree(Wire):
 
 
 class MergeConflict(Wire):
-    """A file that both sides changed. `text`: the file with the conflict marked; None where it is not text."""
+    """A file that both sides changed. `text`: the file with the conflict marked;
+    None where it is not text.
+    """
 
     file: str
     text: str | None = None
@@ -149,9 +166,10 @@ class MergeConflict(Wire):
 class WorktreeMerge(Wire):
     """The result of a merge or a rebase.
 
-    `into`: the branch that was merged into, or rebased onto. `commit`: where the changed branch is now, which is `into`
-    or, after a rebase, the work tree's own; None: conflicts, nothing changed. `committed`: paths of the uncommitted
-    files that were committed to the work tree's branch before.
+    `into`: the branch that was merged into, or rebased onto. `commit`: where the changed branch is
+    now, which is `into` or, after a rebase, the work tree's own; None: conflicts, nothing changed.
+    `committed`: paths of the uncommitted files that were committed to the
+    work tree's branch before.
     """
 
     into: str
@@ -169,10 +187,20 @@ class CopyToWorktree(Wire):
 
 _COPY = "/experimental/project/{projectID}/copy"
 WORKTREE_LIST = Operation(
-    "worktree.list", "GET", "/experimental/worktree", NoArguments, list[str], "worktrees.create:list_worktree_folders"
+    "worktree.list",
+    "GET",
+    "/experimental/worktree",
+    NoArguments,
+    list[str],
+    "worktrees.create:list_worktree_folders",
 )
 WORKTREE_CREATE = Operation(
-    "worktree.create", "POST", "/experimental/worktree", CreateWorktree, Worktree, "worktrees.create:create_worktree"
+    "worktree.create",
+    "POST",
+    "/experimental/worktree",
+    CreateWorktree,
+    Worktree,
+    "worktrees.create:create_worktree",
 )
 WORKTREE_REMOVE = Operation(
     "worktree.remove",
@@ -184,7 +212,12 @@ WORKTREE_REMOVE = Operation(
     has_body=True,
 )
 WORKTREE_RESET = Operation(
-    "worktree.reset", "POST", "/experimental/worktree/reset", ResetWorktree, bool, "worktrees.remove:reset_worktree"
+    "worktree.reset",
+    "POST",
+    "/experimental/worktree/reset",
+    ResetWorktree,
+    bool,
+    "worktrees.remove:reset_worktree",
 )
 WORKTREE_OVERVIEW = Operation(
     "worktree.overview",
@@ -195,19 +228,44 @@ WORKTREE_OVERVIEW = Operation(
     "worktrees.overview:describe_worktrees",
 )
 WORKTREE_DIFF = Operation(
-    "worktree.diff", "GET", "/worktree/{name}/diff", WorktreeName, WorktreeDiff, "worktrees.overview:diff_worktree"
+    "worktree.diff",
+    "GET",
+    "/worktree/{name}/diff",
+    WorktreeName,
+    WorktreeDiff,
+    "worktrees.overview:diff_worktree",
 )
 WORKTREE_MERGE = Operation(
-    "worktree.merge", "POST", "/worktree/{name}/merge", MergeWorktree, WorktreeMerge, "worktrees.merge:merge_worktree"
+    "worktree.merge",
+    "POST",
+    "/worktree/{name}/merge",
+    MergeWorktree,
+    WorktreeMerge,
+    "worktrees.merge:merge_worktree",
 )
 WORKTREE_REBASE = Operation(
-    "worktree.rebase", "POST", "/worktree/{name}/rebase", WorktreeName, WorktreeMerge, "worktrees.merge:rebase_worktree"
+    "worktree.rebase",
+    "POST",
+    "/worktree/{name}/rebase",
+    WorktreeName,
+    WorktreeMerge,
+    "worktrees.merge:rebase_worktree",
 )
 WORKTREE_COPY = Operation(
-    "worktree.copy", "POST", "/worktree/{name}/copy", CopyToWorktree, list[str], "worktrees.fill:copy_ignored_files"
+    "worktree.copy",
+    "POST",
+    "/worktree/{name}/copy",
+    CopyToWorktree,
+    list[str],
+    "worktrees.fill:copy_ignored_files",
 )
 COPY_CREATE = Operation(
-    "v2.projectCopy.create", "POST", _COPY, CreateProjectCopy, ProjectCopy, "worktrees.copies:create_copy"
+    "v2.projectCopy.create",
+    "POST",
+    _COPY,
+    CreateProjectCopy,
+    ProjectCopy,
+    "worktrees.copies:create_copy",
 )
 COPY_REMOVE = Operation(
     "v2.projectCopy.remove",

@@ -1,4 +1,6 @@
-"""Every deadline, size and count that bounds the program, in one table: `codeloop debug limits` prints it."""
+"""Every deadline, size and count that bounds the program,
+in one table: `codeloop debug limits` prints it.
+"""
 
 from codeloop.kit.limit import Limit
 from codeloop.schema import limits
@@ -41,4 +43,8 @@ _LIMIT_MODULES = (
 def list_limits() -> tuple[Limit, ...]:
     """Return the limits of all modules, sorted by name."""
     values = (value for module in _LIMIT_MODULES for value in vars(module).values())
-    return tuple(sorted((value for value in values if isinstance(value, Limit)), key=lambda limit: limit.name))
+    return tuple(
+        sorted(
+            (value for value in values if isinstance(value, Limit)), key=lambda limit: limit.name
+        )
+    )

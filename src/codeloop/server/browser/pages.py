@@ -25,7 +25,11 @@ LINK_PATH = "/web/link"
 """Makes a one-time link, for another device."""
 _INDEX_NAME = "index.html"
 _WORKER_NAME = "worker.js"
-_MEDIA_TYPES = {".webmanifest": "application/manifest+json", ".js": "text/javascript", ".txt": "text/plain"}
+_MEDIA_TYPES = {
+    ".webmanifest": "application/manifest+json",
+    ".js": "text/javascript",
+    ".txt": "text/plain",
+}
 
 _POLICY_RULES = (
     "default-src 'none'",
@@ -63,30 +67,45 @@ class PageFile(Struct, frozen=True):
 
 
 def list_page_files(folder: Path) -> dict[str, Path]:
-    """Return the files below a folder by the path that a browser asks for: `/` for the index, else `/web/NAME`."""
-    files = {f"/web/{path.relative_to(folder).as_posix()}": path for path in folder.rglob("*") if path.is_file()}
+    """Return the files below a folder by the path that a browser asks for: `/` for the index,
+    else `/web/NAME`.
+    """
+    files = {
+        f"/web/{path.relative_to(folder).as_posix()}": path
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
     index = files.pop(f"/web/{_INDEX_NAME}", None)
     return files if index is None else files | {"/": index}
 
 
-def make_page_routes(paths: dict[str, Path], sessions: BrowserSessions, host: str, port: int) -> list[BaseRoute]:
+def make_page_routes(
+    paths: dict[str, Path], sessions: BrowserSessions, host: str, port: int
+) -> list[BaseRoute]:
     """Return the routes of the page. `host`: what the server listens on."""
 
     async def start_session(request: Request) -> Response:
-        """Start a session for a browser; the guard has checked its link or the password, if there is one."""
+        """Start a session for a browser; the guard has checked its link or the password,
+        if there is one.
+        """
         session = sessions.create_session(request.headers["host"])
         response = make_response({"key": session.key})
         age = BROWSER_SESSION.value // 1000
-        response.set_cookie(sessions.cookie_name, session.cookie, max_age=age, httponly=True, samesite="strict")
+        response.set_cookie(
+            sessions.cookie_name, session.cookie, max_age=age, httponly=True, samesite="strict"
+        )
         return response
 
     async def create_link(_request: Request) -> Response:
         urls = [
-            f"http://{add_brackets(name)}:{port}/#link={sessions.create_link()}" for name in _list_reachable_hosts(host)
+            f"http://{add_brackets(name)}:{port}/#link={sessions.create_link()}"
+            for name in _list_reachable_hosts(host)
         ]
         return make_response({"urls": urls})
 
-    files: list[BaseRoute] = [Route(path, _make_file_endpoint(file)) for path, file in paths.items()]
+    files: list[BaseRoute] = [
+        Route(path, _make_file_endpoint(file)) for path, file in paths.items()
+    ]
     return [
         *files,
         Route(SESSION_PATH, start_session, methods=["POST"]),
@@ -108,7 +127,11 @@ def _make_file_endpoint(path: Path) -> Callable[[Request], Awaitable[Response]]:
             return Response(status_code=304, headers=headers)
         if "gzip" not in request.headers.get("accept-encoding", ""):
             return Response(file.body, media_type=file.media_type, headers=headers)
-        return Response(file.gzip_body, media_type=file.media_type, headers=headers | {"content-encoding": "gzip"})
+        return Response(
+            file.gzip_body,
+            media_type=file.media_type,
+            headers=headers | {"content-encoding": "gzip"},
+        )
 
     return send_file
 
@@ -116,7 +139,11 @@ def _make_file_endpoint(path: Path) -> Callable[[Request], Awaitable[Response]]:
 @cache
 def _read_page_file(path: Path) -> PageFile:
     body = check_package_file(path).read_bytes()
-    media_type = _MEDIA_TYPES.get(path.suffix) or mimetypes.guess_type(path.name)[0] or "application/octet-stream"
+    media_type = (
+        _MEDIA_TYPES.get(path.suffix)
+        or mimetypes.guess_type(path.name)[0]
+        or "application/octet-stream"
+    )
     # Without a time in it, the compressed file is the same at every start.
     gzip_body = gzip.compress(body, mtime=0)
     etag = f'"{sha256(body).hexdigest()[:20]}"'
@@ -124,7 +151,9 @@ def _read_page_file(path: Path) -> PageFile:
 
 
 def _list_reachable_hosts(host: str) -> list[str]:
-    """Return the addresses under which other devices reach a server that listens on `host`; none on loopback."""
+    """Return the addresses under which other devices reach a server that listens on `host`;
+    none on loopback.
+    """
     if is_loopback(host):
         return []
     # Not 0.0.0.0 or `::`, which stand for all interfaces.
@@ -132,7 +161,8 @@ def _list_reachable_hosts(host: str) -> list[str]:
         return [host]
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
-            # Nothing is sent: the kernel only chooses our address. 192.0.2.1 is reserved for documentation.
+            # Nothing is sent: the kernel only chooses our address.
+            # 192.0.2.1 is reserved for documentation.
             probe.connect(("192.0.2.1", 9))
         except OSError:
             return []

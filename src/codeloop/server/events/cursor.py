@@ -26,7 +26,10 @@ def parse_cursor(text: str) -> Position | None:
     if text == START_CURSOR:
         return {}
     # Split no further than the limit: a longer cursor then has a last piece that does not match.
-    matches = [re.fullmatch(_SEQ_AT_PROJECT_PATTERN, each) for each in text.split(",", SERVER_POSITION.value)]
+    matches = [
+        re.fullmatch(_SEQ_AT_PROJECT_PATTERN, each)
+        for each in text.split(",", SERVER_POSITION.value)
+    ]
     position = {one[2]: int(one[1]) for one in matches if one}
     return position if len(position) == len(matches) else None
 

@@ -1,4 +1,6 @@
-"""The hub of the event streams: follows each open store once, and passes each event, encoded once, to subscribers."""
+"""The hub of the event streams: follows each open store once, and passes each event, encoded once,
+to subscribers.
+"""
 
 import asyncio
 import logging
@@ -17,8 +19,21 @@ from codeloop.schema.bounds.server import (
     SERVER_STREAMS,
 )
 from codeloop.schema.errors import GapError
-from codeloop.schema.event import Event, SessionCreated, SessionDeleted, SessionUpdated, StampedEvent, get_session_id
-from codeloop.schema.live_events import GlobalDisposed, ProjectUpdated, Resync, ServerConnected, ServerResync
+from codeloop.schema.event import (
+    Event,
+    SessionCreated,
+    SessionDeleted,
+    SessionUpdated,
+    StampedEvent,
+    get_session_id,
+)
+from codeloop.schema.live_events import (
+    GlobalDisposed,
+    ProjectUpdated,
+    Resync,
+    ServerConnected,
+    ServerResync,
+)
 from codeloop.schema.wire import encode_json
 from codeloop.server.events.cursor import Position, format_cursor
 from codeloop.server.events.subscriber import Subscriber, format_frame, wrap_event
@@ -32,7 +47,9 @@ _EVENTS_BEFORE_PAUSE = 500
 
 
 class FollowedStore:
-    """An open store that is followed. `seq`: the last stored event that was delivered to the live subscribers."""
+    """An open store that is followed. `seq`: the last stored event that was delivered
+    to the live subscribers.
+    """
 
     def __init__(self, store: Store) -> None:
         self.store = store
@@ -47,12 +64,18 @@ class SessionDirectories:
         self._directories: dict[str, str] = {}
 
     def find_directory(self, store: Store, stamped: StampedEvent) -> str | None:
-        """Return the directory of an event; None: it has none, or its session is gone. Raises StoreError."""
+        """Return the directory of an event; None: it has none, or its session is gone.
+        Raises StoreError.
+        """
         if stamped.directory is not None:
             return stamped.directory
         match stamped.event:
             # These hold the session, which after a deletion is no longer in the store.
-            case SessionCreated(properties=p) | SessionUpdated(properties=p) | SessionDeleted(properties=p):
+            case (
+                SessionCreated(properties=p)
+                | SessionUpdated(properties=p)
+                | SessionDeleted(properties=p)
+            ):
                 return self._remember(p.session_id, p.info.directory)
             case event:
                 session_id = get_session_id(event)
@@ -75,10 +98,12 @@ def get_project_id(store: Store) -> str:
 
 
 class Hub:
-    """Delivers the events of an App's projects to subscribers, one for each open stream. Close it before the App.
+    """Delivers the events of an App's projects to subscribers, one for each open stream.
+    Close it before the App.
 
-    Stores are followed, and kept open, only while there are subscribers. `heartbeat_seconds`: seconds from one to the
-    next; `write_timeout`: seconds after which the stream of a client that reads nothing ends.
+    Stores are followed, and kept open, only while there are subscribers. `heartbeat_seconds`:
+    seconds from one to the next; `write_timeout`: seconds after which the stream of a
+    client that reads nothing ends.
     """
 
     def __init__(self, app: App) -> None:
@@ -106,7 +131,8 @@ class Hub:
     ) -> None:
         """Add a subscriber, which gets all events from now on.
 
-        `position`: the last events that its client has seen; None: it starts now. `has_bad_position`: the
+        `position`: the last events that its client has seen; None: it starts now.
+        `has_bad_position`: the
         client sent a position that can't be parsed. Raises StoreError.
         """
         # First, so that a store that is opened below is followed.
@@ -123,7 +149,9 @@ class Hub:
             subscriber.sent_position = position
             # Before the first event, whose `id` has the projects that this adds to the position.
             ahead = self._find_source_ahead(subscriber)
-            subscriber.add_event(ServerConnected(), subscriber.format_position(subscriber.sent_position))
+            subscriber.add_event(
+                ServerConnected(), subscriber.format_position(subscriber.sent_position)
+            )
             if reason:
                 self._resync(subscriber, reason)
             # Else `stream_chunks` first replays what the subscriber has missed.
@@ -149,12 +177,14 @@ class Hub:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def stream_chunks(self, subscriber: Subscriber) -> AsyncGenerator[bytes, None]:
-        """Yield the chunks for an added subscriber, for ever: stored events, then new ones. Raises StoreError."""
+        """Yield the chunks for an added subscriber, for ever: stored events, then new ones.
+        Raises StoreError.
+        """
         heartbeat_task = asyncio.create_task(subscriber.add_heartbeats(self.heartbeat_seconds))
         try:
             yield await subscriber.take_chunk()
-            # A loop, since new events are stored during a replay. Events for a live subscriber go to its queue, so that
-            # they are not read from the store again.
+            # A loop, since new events are stored during a replay. Events for a live subscriber go
+            # to its queue, so that they are not read from the store again.
             while not subscriber.is_live and (source := self._find_source_ahead(subscriber)):
                 async for chunk in self._replay(subscriber, source):
                     yield chunk
@@ -169,13 +199,18 @@ class Hub:
     # Events that were stored before a subscriber was added
 
     def _get_present_position(self, subscriber: Subscriber) -> Position:
-        return {project: source.seq for project, source in self._sources.items() if subscriber.follows(project)}
+        return {
+            project: source.seq
+            for project, source in self._sources.items()
+            if subscriber.follows(project)
+        }
 
     def _find_source_ahead(self, subscriber: Subscriber) -> FollowedStore | None:
-        """Return a source with events after the subscriber's position; None: the subscriber has seen all of them.
+        """Return a source with events after the subscriber's position;
+        None: the subscriber has seen all of them.
 
-        A project that the subscriber's position does not name is added to it, at the last event that was stored when
-        this process first opened the project.
+        A project that the subscriber's position does not name is added to it, at the last event
+        that was stored when this process first opened the project.
         """
         for project, source in self._sources.items():
             if not subscriber.follows(project):
@@ -186,7 +221,9 @@ class Hub:
         return None
 
     def _open_projects(self, position: Position) -> str:
-        """Open the projects of a position; return why a subscriber can't continue from the position, "" if it can."""
+        """Open the projects of a position; return why a subscriber can't continue from
+        the position, "" if it can.
+        """
         for project, seq in position.items():
             if project not in self._sources:
                 self._open_project_store(project)
@@ -203,13 +240,17 @@ class Hub:
             # `_on_open` has run by now: the store is followed, which keeps it open.
             stores.release(stores.open(path))
 
-    async def _replay(self, subscriber: Subscriber, source: FollowedStore) -> AsyncGenerator[bytes, None]:
+    async def _replay(
+        self, subscriber: Subscriber, source: FollowedStore
+    ) -> AsyncGenerator[bytes, None]:
         """Yield the events that a source has stored since the subscriber's position, in chunks."""
         project, until = source.project, source.seq
         frames: list[bytes] = []
         size = 0
         try:
-            for event in read_event_range(source.store.outbox, subscriber.sent_position[project], until + 1):
+            for event in read_event_range(
+                source.store.outbox, subscriber.sent_position[project], until + 1
+            ):
                 subscriber.sent_position[project] = event.seq or until
                 directory = self._directories.find_directory(source.store, event)
                 if subscriber.directory not in {None, directory}:
@@ -217,7 +258,9 @@ class Hub:
                 data = encode_json(event.event)
                 if subscriber.directory is None:
                     data = wrap_event(directory, project, data)
-                frames.append(format_frame(data, subscriber.format_position(subscriber.sent_position)))
+                frames.append(
+                    format_frame(data, subscriber.format_position(subscriber.sent_position))
+                )
                 size += len(frames[-1])
                 if size > SERVER_STREAM_CHUNK.value:
                     yield b"".join(frames)
@@ -231,21 +274,27 @@ class Hub:
             yield b"".join(frames)
 
     def _resync(self, subscriber: Subscriber, reason: str) -> None:
-        """Ask a client to read the state again, since it has missed events; the stream goes on from now."""
+        """Ask a client to read the state again, since it has missed events;
+        the stream goes on from now.
+        """
         subscriber.sent_position = self._get_present_position(subscriber)
         subscriber.add_event(
-            ServerResync(properties=Resync(reason=reason)), subscriber.format_position(subscriber.sent_position)
+            ServerResync(properties=Resync(reason=reason)),
+            subscriber.format_position(subscriber.sent_position),
         )
 
     # New events
 
     def is_watched(self, directory: Path) -> bool:
         """Return whether a subscriber follows the events of a directory."""
-        return any(subscriber.directory in {None, str(directory)} for subscriber in self._subscribers)
+        return any(
+            subscriber.directory in {None, str(directory)} for subscriber in self._subscribers
+        )
 
     def _on_open(self, store: Store) -> None:
         """Follow a store that has just been opened."""
-        # The first opening counts: a client that was away while the store was closed must miss nothing of it.
+        # The first opening counts: a client that was away while the store was closed
+        # must miss nothing of it.
         self._start_position.setdefault(get_project_id(store), store.read_last_seq())
         if self._subscribers:
             self._follow_store(store)
@@ -263,12 +312,18 @@ class Hub:
         task.add_done_callback(lambda _: self._on_end(source, task))
 
     def _on_end(self, source: FollowedStore, task: asyncio.Task[None]) -> None:
-        """Release a store. If following it failed, end its subscribers, whose clients then connect again."""
+        """Release a store. If following it failed, end its subscribers,
+        whose clients then connect again.
+        """
         self._tasks.discard(task)
         self._app.stores.release(source.store)
         if task.cancelled():
             return
-        log.error("The event streams of the project %s have ended.", source.project, exc_info=task.exception())
+        log.error(
+            "The event streams of the project %s have ended.",
+            source.project,
+            exc_info=task.exception(),
+        )
         if self._sources.get(source.project) is source:
             del self._sources[source.project]
         for subscriber in self._subscribers:
@@ -288,7 +343,8 @@ class Hub:
                             # Stored events come without a pause.
                             await asyncio.sleep(0)
             except GapError as error:
-                # Other processes have written, and deleted, faster than we read: continue with what is there now.
+                # Other processes have written, and deleted, faster than we read: continue
+                # with what is there now.
                 source.seq = source.store.read_last_seq()
                 for subscriber in self._subscribers:
                     if subscriber.is_live and subscriber.follows(source.project):
@@ -310,25 +366,33 @@ class Hub:
         directory_frame = global_frame = b""
         is_repetition = self._note_disposal(event)
         for subscriber in self._subscribers:
-            # A client may be ahead of this task, by a replay or by its own position: it has seen the event already.
-            if not subscriber.is_live or (seq is not None and subscriber.sent_position.get(source.project, 0) >= seq):
+            # A client may be ahead of this task, by a replay or by its own position: it
+            # has seen the event already.
+            if not subscriber.is_live or (
+                seq is not None and subscriber.sent_position.get(source.project, 0) >= seq
+            ):
                 continue
             if subscriber.directory is None:
                 if not is_repetition:
                     if not global_frame:
                         where = "global" if isinstance(event, ProjectUpdated) else directory
                         position = None if seq is None else self._format_present_cursor()
-                        global_frame = format_frame(wrap_event(where, source.project, data), position)
+                        global_frame = format_frame(
+                            wrap_event(where, source.project, data), position
+                        )
                     subscriber.add_frame(global_frame)
             elif subscriber.directory == directory:
-                directory_frame = directory_frame or format_frame(data, None if seq is None else str(seq))
+                directory_frame = directory_frame or format_frame(
+                    data, None if seq is None else str(seq)
+                )
                 subscriber.add_frame(directory_frame)
 
     def _format_present_cursor(self) -> str:
         return format_cursor({project: source.seq for project, source in self._sources.items()})
 
     def _note_disposal(self, event: Event) -> bool:
-        """Note the disposal of all projects; return whether it is noted already, False for other events.
+        """Note the disposal of all projects; return whether it is noted already,
+        False for other events.
 
         Every project publishes it, and a subscriber of all directories gets it only once.
         """

@@ -33,7 +33,9 @@ STREAM_HEADERS = {
     "x-accel-buffering": "no",  # so does nginx, by default
 }
 HEARTBEAT_HEADER = "x-codeloop-heartbeat"
-"""Header of a request: the wanted ms between heartbeats; of the answer: the ms between them at most."""
+"""Header of a request: the wanted ms between heartbeats;
+of the answer: the ms between them at most.
+"""
 _RETRY_SECONDS = "5"
 """Time after which a client may try again when all streams are taken."""
 
@@ -41,11 +43,16 @@ _RETRY_SECONDS = "5"
 class EventStream(Response):
     """The answer that lasts until its client disconnects or the hub ends its subscriber.
 
-    `subscriber`: was added to the hub before. `translate`: converts complete frames into another form.
+    `subscriber`: was added to the hub before. `translate`: converts complete
+    frames into another form.
     """
 
     def __init__(
-        self, hub: Hub, subscriber: Subscriber, heartbeat_seconds: float | None, translate: Translate | None = None
+        self,
+        hub: Hub,
+        subscriber: Subscriber,
+        heartbeat_seconds: float | None,
+        translate: Translate | None = None,
     ) -> None:
         headers = dict(STREAM_HEADERS)
         if heartbeat_seconds is not None:
@@ -70,7 +77,8 @@ class EventStream(Response):
         disconnect_task = asyncio.create_task(_wait_for_disconnect(receive))
         try:
             await asyncio.wait(
-                (write_task, disconnect_task, self._subscriber.end_signal), return_when=asyncio.FIRST_COMPLETED
+                (write_task, disconnect_task, self._subscriber.end_signal),
+                return_when=asyncio.FIRST_COMPLETED,
             )
             if write_task.done() and write_task.exception() is not None:
                 log.error("An event stream has ended.", exc_info=write_task.exception())
@@ -88,7 +96,13 @@ class EventStream(Response):
             async with aclosing(self._hub.stream_chunks(self._subscriber)) as chunks:
                 async for chunk in chunks:
                     async with asyncio.timeout(self._hub.write_timeout):
-                        await send({"type": "http.response.body", "body": self._translate(chunk), "more_body": True})
+                        await send(
+                            {
+                                "type": "http.response.body",
+                                "body": self._translate(chunk),
+                                "more_body": True,
+                            }
+                        )
 
     async def _finish(self, scope: Scope, send: Send) -> None:
         """End the answer, or close the connection of a client that reads nothing."""
@@ -149,20 +163,26 @@ def _open_stream(
     project: str | None = None,
     translate: Translate | None = None,
 ) -> Response:
-    """Open a stream that starts after the event of the header `Last-Event-ID`, or of the query's `after`, or now.
+    """Open a stream that starts after the event of the header `Last-Event-ID`,
+    or of the query's `after`, or now.
 
     `directory`, `project`: as in Subscriber. `translate`: as in EventStream.
     """
     last_event_id = request.headers.get("last-event-id")
     text = last_event_id or request.query_params.get("after")
     position = _parse_position(text, project) if text else None
-    # A browser's EventSource sends the header by itself, and a refusal would end it for good: it gets a resync instead.
+    # A browser's EventSource sends the header by itself,
+    # and a refusal would end it for good: it gets a resync instead.
     if text and position is None and not last_event_id:
-        raise BadArguments("Query", 'This is not a position in the events: send the `id` of one.\n  at ["after"]')
+        raise BadArguments(
+            "Query", 'This is not a position in the events: send the `id` of one.\n  at ["after"]'
+        )
     if request.method == "HEAD":
         return Response(headers=STREAM_HEADERS)
     if hub.is_full:
-        error = {"message": f"The server has {SERVER_STREAMS.value} event streams open. Close one, or try again."}
+        error = {
+            "message": f"The server has {SERVER_STREAMS.value} event streams open. Close one, or try again."
+        }
         body = msgspec.json.encode({"name": "UnknownError", "data": error})
         return Response(body, 503, {"retry-after": _RETRY_SECONDS}, media_type="application/json")
     heartbeat_seconds = _parse_heartbeat(request.headers.get(HEARTBEAT_HEADER, ""))
@@ -172,7 +192,9 @@ def _open_stream(
 
 
 def _parse_heartbeat(text: str) -> float | None:
-    """Return the seconds between two heartbeats that a client asks for in ms; None: it asks for none."""
+    """Return the seconds between two heartbeats that a client asks for in ms;
+    None: it asks for none.
+    """
     # `isdigit` alone accepts "²".
     is_number = text.isascii() and text.isdigit() and len(text) < 10
     return max(int(text), SERVER_HEARTBEAT_LEAST.value) / 1000 if is_number else None

@@ -1,4 +1,6 @@
-"""`GET /doc`: the OpenAPI 3.1 document of everything that the server answers, made from the operation table."""
+"""`GET /doc`: the OpenAPI 3.1 document of everything that the server answers,
+made from the operation table.
+"""
 
 import functools
 import re
@@ -16,10 +18,15 @@ from codeloop.server.operations import ALL_OPERATIONS, MEDIA_TYPES, PREVIEW_IDS
 from codeloop.server.preview.operations import ANSWER_WRAPS, LIST_OPERATIONS
 
 _DESCRIPTION = (
-    "An open coding agent: its sessions, files, permissions and terminals over HTTP. Events come as a stream."
+    "An open coding agent: its sessions, files, permissions and terminals over HTTP. "
+    "Events come as a stream."
 )
 _SECURITY: dict[str, Schema] = {
-    "basic": {"type": "http", "scheme": "basic", "description": "The server's user name and password."},
+    "basic": {
+        "type": "http",
+        "scheme": "basic",
+        "description": "The server's user name and password.",
+    },
     "bearer": {"type": "http", "scheme": "bearer", "description": "The server's password."},
     "token": {
         "type": "apiKey",
@@ -58,14 +65,23 @@ _PARAMETERS: dict[str, Schema] = {
 _GLOBAL_EVENT: Schema = {
     "type": "object",
     "description": "An event with its directory and project; events of the server itself have neither.",
-    "properties": {"directory": _STRING, "project": _STRING, "payload": make_component_reference("Event")},
+    "properties": {
+        "directory": _STRING,
+        "project": _STRING,
+        "payload": make_component_reference("Event"),
+    },
     "required": ["payload"],
 }
 
 _PREVIEW_EVENT: Schema = {
     "type": "object",
     "description": "Preview: an event with its properties under `data`, and its directory under `location`.",
-    "properties": {"id": _STRING, "type": _STRING, "data": {"type": "object"}, "location": {"type": "object"}},
+    "properties": {
+        "id": _STRING,
+        "type": _STRING,
+        "data": {"type": "object"},
+        "location": {"type": "object"},
+    },
     "required": ["id", "type", "data"],
 }
 
@@ -80,23 +96,36 @@ DOCUMENT_ROUTE = Route("/doc", _answer_document, methods=["GET"], name="doc")
 @functools.cache
 def make_document() -> bytes:
     """Return the document as JSON; it is made when it is first requested."""
-    schemas = make_schemas([row.takes for row in ALL_OPERATIONS], [row.gives for row in ALL_OPERATIONS])
+    schemas = make_schemas(
+        [row.takes for row in ALL_OPERATIONS], [row.gives for row in ALL_OPERATIONS]
+    )
     # Arguments become parameters and bodies, so the document has no use for them as components.
     argument_names = {row.takes.__name__ for row in ALL_OPERATIONS}
-    components = {name: schema for name, schema in schemas.components.items() if name not in argument_names}
+    components = {
+        name: schema for name, schema in schemas.components.items() if name not in argument_names
+    }
     paths: dict[str, Schema] = {}
     for row, answer_schema in zip(ALL_OPERATIONS, schemas.answers, strict=True):
         arguments_schema = schemas.components[row.takes.__name__]
-        paths.setdefault(row.path, {})[row.method.lower()] = _describe_row(row, arguments_schema, answer_schema)
+        paths.setdefault(row.path, {})[row.method.lower()] = _describe_row(
+            row, arguments_schema, answer_schema
+        )
     for path, operation in _describe_streams().items():
         paths.setdefault(path, {})["get"] = operation
     document: Schema = {
         "openapi": "3.1.0",
-        "info": {"title": "codeloop", "version": RELEASE, "description": _DESCRIPTION, "license": {"name": "MIT"}},
+        "info": {
+            "title": "codeloop",
+            "version": RELEASE,
+            "description": _DESCRIPTION,
+            "license": {"name": "MIT"},
+        },
         "security": [{name: []} for name in _SECURITY],
         "paths": paths,
         "components": {
-            "schemas": components | ERROR_SCHEMAS | {"GlobalEvent": _GLOBAL_EVENT, "PreviewEvent": _PREVIEW_EVENT},
+            "schemas": components
+            | ERROR_SCHEMAS
+            | {"GlobalEvent": _GLOBAL_EVENT, "PreviewEvent": _PREVIEW_EVENT},
             "parameters": _PARAMETERS,
             "responses": ERROR_RESPONSES,
             "securitySchemes": _SECURITY,
@@ -106,15 +135,21 @@ def make_document() -> bytes:
 
 
 def _describe_row(row: AnyOperation, arguments_schema: Schema, answer_schema: Schema) -> Schema:
-    """Return the description of an operation. Fields that are not in its path are in its body or else its query."""
+    """Return the description of an operation. Fields that are not in its path are in
+    its body or else its query.
+    """
     in_path = re.findall(r"\{(\w+)\}", row.path)
     fields: dict[str, Schema] = arguments_schema.get("properties", {})
     required_names: list[str] = arguments_schema.get("required", [])
     other_fields = {name: schema for name, schema in fields.items() if name not in in_path}
-    parameters = [_describe_parameter(name, "path", fields[name], required=True) for name in in_path]
+    parameters = [
+        _describe_parameter(name, "path", fields[name], required=True) for name in in_path
+    ]
     if row.path.endswith("/connect-token"):
         parameters.append(
-            _describe_parameter("X-OpenCode-Ticket", "header", {"type": "string", "enum": ["1"]}, required=True)
+            _describe_parameter(
+                "X-OpenCode-Ticket", "header", {"type": "string", "enum": ["1"]}, required=True
+            )
         )
     operation = _describe_operation(row.id, arguments_schema["description"])
     if not row.takes_body:
@@ -128,7 +163,11 @@ def _describe_row(row: AnyOperation, arguments_schema: Schema, answer_schema: Sc
         operation["requestBody"] = _describe_json_body(body, required=body != {"type": "object"})
     elif other_fields:
         required = [name for name in required_names if name in other_fields]
-        body = {"type": "object", "properties": other_fields, **({"required": required} if required else {})}
+        body = {
+            "type": "object",
+            "properties": other_fields,
+            **({"required": required} if required else {}),
+        }
         operation["requestBody"] = _describe_json_body(body, required=bool(required))
     return operation | {
         "parameters": parameters + _list_project_parameters(row, other_fields),
@@ -138,7 +177,11 @@ def _describe_row(row: AnyOperation, arguments_schema: Schema, answer_schema: Sc
 
 
 def _describe_operation(operation_id: str, description: str) -> Schema:
-    return {"tags": [operation_id.partition(".")[0]], "operationId": operation_id, "description": description}
+    return {
+        "tags": [operation_id.partition(".")[0]],
+        "operationId": operation_id,
+        "description": description,
+    }
 
 
 def _describe_answer(row: AnyOperation, schema: Schema) -> Schema:
@@ -166,12 +209,16 @@ def _wrap_answer(operation_id: str, schema: Schema) -> Schema:
 
 
 def _describe_streams() -> dict[str, Schema]:
-    """Describe the routes that are not in the table, all GET: streams of events and terminals, by path."""
+    """Describe the routes that are not in the table, all GET: streams of events and terminals,
+    by path.
+    """
     resume_parameters = [
         _make_reference("parameters", "lastEventID"),
         _describe_parameter("after", "query", _STRING, required=False),
     ]
-    project_parameters = [_make_reference("parameters", name) for name in ("directory", "workspace")]
+    project_parameters = [
+        _make_reference("parameters", name) for name in ("directory", "workspace")
+    ]
     terminal_parameters = [_describe_parameter("ptyID", "path", _STRING, required=True)]
     terminal_parameters += [
         _describe_parameter(name, "query", _STRING, required=False) for name in ("cursor", "ticket")
@@ -182,12 +229,17 @@ def _describe_streams() -> dict[str, Schema]:
             "parameters": resume_parameters + project_parameters,
             "responses": _describe_stream("Event") | describe_failures("/event", "GET"),
         },
-        "/global/event": _describe_operation("global.event", "Events of every directory, as they happen.")
+        "/global/event": _describe_operation(
+            "global.event", "Events of every directory, as they happen."
+        )
         | {
             "parameters": resume_parameters,
-            "responses": _describe_stream("GlobalEvent") | describe_failures("/global/event", "GET"),
+            "responses": _describe_stream("GlobalEvent")
+            | describe_failures("/global/event", "GET"),
         },
-        "/api/event": _describe_operation("v2.event.subscribe", "Preview: events of every directory, as they happen.")
+        "/api/event": _describe_operation(
+            "v2.event.subscribe", "Preview: events of every directory, as they happen."
+        )
         | {
             "parameters": resume_parameters,
             # Its errors, as those of the preview's terminals, have the form of version 1.
@@ -229,7 +281,9 @@ def _describe_upgrade() -> Schema:
 
 
 def _describe_parameter(name: str, location: str, schema: Schema, *, required: bool) -> Schema:
-    """Return a parameter. A query can only leave a parameter out, so the schema does not allow null."""
+    """Return a parameter. A query can only leave a parameter out,
+    so the schema does not allow null.
+    """
     match schema:
         case {"anyOf": [only, {"type": "null"}]}:
             schema = only
@@ -242,7 +296,9 @@ def _list_project_parameters(row: AnyOperation, fields: Schema) -> list[Schema]:
     """Return the parameters that choose the project."""
     if row.scope == "process":
         return []
-    names = ["location", "workspace"] if row.path.startswith("/api/") else ["directory", "workspace"]
+    names = (
+        ["location", "workspace"] if row.path.startswith("/api/") else ["directory", "workspace"]
+    )
     if "directory" in fields and not row.takes_body:
         names = ["workspace"]
     return [_make_reference("parameters", name) for name in names]

@@ -1,4 +1,6 @@
-"""The error responses of the OpenAPI document: schemas of the errors, and which of them an operation may answer."""
+"""The error responses of the OpenAPI document: schemas of the errors,
+and which of them an operation may answer.
+"""
 
 from codeloop.schema.bounds.server import SERVER_BODY
 from codeloop.server.openapi.schemas import Schema, make_component_reference
@@ -12,9 +14,13 @@ def _describe_object(**fields: Schema) -> Schema:
 
 
 def _define_error(name: str, **optional_fields: Schema) -> Schema:
-    """Return the schema of an error with a name and data. `optional_fields`: those of the data that may be missing."""
+    """Return the schema of an error with a name and data.
+    `optional_fields`: those of the data that may be missing.
+    """
     data = _describe_object(message=_STRING)
-    return _describe_object(name={"const": name}, data=data | {"properties": data["properties"] | optional_fields})
+    return _describe_object(
+        name={"const": name}, data=data | {"properties": data["properties"] | optional_fields}
+    )
 
 
 def _define_tagged_error(tag: str, *fields: str) -> Schema:
@@ -30,7 +36,9 @@ _WORKTREE_ERRORS = [
 ]
 
 ERROR_SCHEMAS: dict[str, Schema] = {
-    "BadRequestError": _define_error("BadRequest", kind={"type": "string", "enum": _BAD_REQUEST_KINDS}),
+    "BadRequestError": _define_error(
+        "BadRequest", kind={"type": "string", "enum": _BAD_REQUEST_KINDS}
+    ),
     "NotFoundError": _define_error("NotFoundError"),
     "Refused": _define_error("Refused"),
     "SessionBusyError": _define_tagged_error("SessionBusyError", "sessionID"),
@@ -42,7 +50,9 @@ ERROR_SCHEMAS: dict[str, Schema] = {
     "McpUnsupportedOAuthError": _define_tagged_error("McpUnsupportedOAuthError", "error"),
     "ProjectNotFoundError": _define_tagged_error("ProjectNotFoundError", "projectID"),
     "ProjectCopyError": _define_error("ProjectCopyError", forceRequired={"type": "boolean"}),
-    "VcsApplyError": _define_error("VcsApplyError", reason={"type": "string", "enum": ["non-git", "not-clean"]}),
+    "VcsApplyError": _define_error(
+        "VcsApplyError", reason={"type": "string", "enum": ["non-git", "not-clean"]}
+    ),
     "InvalidRequestError": _define_tagged_error("InvalidRequestError"),
     "SessionNotFoundError": _define_tagged_error("SessionNotFoundError", "sessionID"),
     "MessageNotFoundError": _define_tagged_error("MessageNotFoundError", "sessionID", "messageID"),
@@ -56,7 +66,9 @@ ERROR_SCHEMAS: dict[str, Schema] = {
         name={"type": "string", "enum": _WORKTREE_ERRORS}, data=_describe_object(message=_STRING)
     ),
 }
-"""Schemas of errors by name. `UnknownError`, of status 500, is not here: it is the one that stored messages have."""
+"""Schemas of errors by name. `UnknownError`, of status 500,
+is not here: it is the one that stored messages have.
+"""
 
 
 def _describe_response(description: str, *names: str) -> Schema:
@@ -69,14 +81,24 @@ def _describe_response(description: str, *names: str) -> Schema:
 
 
 ERROR_RESPONSES: dict[str, Schema] = {
-    "BadRequest": _describe_response("The request does not fit, or can't be carried out as it is.", "BadRequestError"),
+    "BadRequest": _describe_response(
+        "The request does not fit, or can't be carried out as it is.", "BadRequestError"
+    ),
     "Unauthorized": _describe_response("The credential is missing or wrong."),
-    "Forbidden": _describe_response("The request comes from a web page of another site.", "Refused"),
+    "Forbidden": _describe_response(
+        "The request comes from a web page of another site.", "Refused"
+    ),
     "TooMany": _describe_response("Too many wrong passwords from this address.", "Refused"),
-    "TooManyStreams": _describe_response("Too many event streams are open. Try again later.", "UnknownError"),
-    "TooLarge": _describe_response(f"The body is larger than {SERVER_BODY.value} bytes.", "BadRequestError"),
+    "TooManyStreams": _describe_response(
+        "Too many event streams are open. Try again later.", "UnknownError"
+    ),
+    "TooLarge": _describe_response(
+        f"The body is larger than {SERVER_BODY.value} bytes.", "BadRequestError"
+    ),
     "Misdirected": _describe_response("The request was meant for another host.", "Refused"),
-    "Failed": _describe_response("An unexpected error; `ref` is in its entry of the server's log.", "UnknownError"),
+    "Failed": _describe_response(
+        "An unexpected error; `ref` is in its entry of the server's log.", "UnknownError"
+    ),
 }
 """Responses that many operations share."""
 _COMMON_RESPONSES = {
@@ -95,7 +117,9 @@ _NOT_FOUND_ERRORS = (
     ("/pty/", "PtyNotFoundError"),
     ("/mcp/", "McpServerNotFoundError"),
 )
-"""A piece of a path, and the error when what the path names does not exist; for other paths it is a NotFoundError."""
+"""A piece of a path, and the error when what the path names does not exist;
+for other paths it is a NotFoundError.
+"""
 
 _PATH_ERRORS = {
     "/experimental/worktree": "WorktreeError",
@@ -114,21 +138,30 @@ def describe_failures(path: str, method: str, *, names_things: bool = False) -> 
     """
     if path.startswith("/api/") and path not in _VERSION_1_PATHS:
         return _describe_preview_failures(path, method)
-    responses = {status: {"$ref": f"#/components/responses/{name}"} for status, name in _COMMON_RESPONSES.items()}
+    responses = {
+        status: {"$ref": f"#/components/responses/{name}"}
+        for status, name in _COMMON_RESPONSES.items()
+    }
     if method in {"POST", "PUT", "PATCH"}:
         responses["413"] = {"$ref": "#/components/responses/TooLarge"}
     if "{" in path or names_things:
         names = [name for piece, name in _NOT_FOUND_ERRORS if piece in path]
         if not names or "{sessionID}" in path:
             names.append("NotFoundError")
-        responses["404"] = _describe_response("The request names something that does not exist.", *names)
+        responses["404"] = _describe_response(
+            "The request names something that does not exist.", *names
+        )
     if method == "POST" and path.startswith("/mcp/{name}/auth") and not path.endswith("/callback"):
         responses["400"] = _describe_response(
-            "The server does not support OAuth, or signing in failed.", "McpUnsupportedOAuthError", "BadRequestError"
+            "The server does not support OAuth, or signing in failed.",
+            "McpUnsupportedOAuthError",
+            "BadRequestError",
         )
     for start, name in _PATH_ERRORS.items():
         if method != "GET" and path.startswith(start):
-            responses["400"] = _describe_response("It can't be done; the message says why.", name, "BadRequestError")
+            responses["400"] = _describe_response(
+                "It can't be done; the message says why.", name, "BadRequestError"
+            )
             responses["409"] = _describe_response(
                 "A turn of a session is running in the work tree.", "SessionBusyError"
             )
@@ -145,14 +178,22 @@ def describe_failures(path: str, method: str, *, names_things: bool = False) -> 
     return dict(sorted(responses.items()))
 
 
-_PREVIEW_NOT_FOUND = ("ThingNotFoundError", "SessionNotFoundError", "MessageNotFoundError", "ProviderNotFoundError")
+_PREVIEW_NOT_FOUND = (
+    "ThingNotFoundError",
+    "SessionNotFoundError",
+    "MessageNotFoundError",
+    "ProviderNotFoundError",
+)
 _SHARED_NOT_FOUND = ("PermissionNotFoundError", "QuestionNotFoundError", "PtyNotFoundError")
 """Errors that have the same form in both versions."""
 
 
 def _describe_preview_failures(path: str, method: str) -> dict[str, Schema]:
     """Return the error responses of an operation of the preview by status."""
-    responses = {status: {"$ref": f"#/components/responses/{name}"} for status, name in _COMMON_RESPONSES.items()}
+    responses = {
+        status: {"$ref": f"#/components/responses/{name}"}
+        for status, name in _COMMON_RESPONSES.items()
+    }
     responses["400"] = _describe_response(
         "The request is not valid, or not supported.", "InvalidRequestError", "InvalidCursorError"
     )
@@ -166,5 +207,7 @@ def _describe_preview_failures(path: str, method: str) -> dict[str, Schema]:
     if method in {"POST", "PUT", "PATCH"}:
         responses["409"] = _describe_response("A turn is running.", "ConflictError")
         responses["413"] = _describe_response("The body is too large.", "InvalidRequestError")
-        responses["503"] = _describe_response("It takes longer than the server waits.", "ServiceUnavailableError")
+        responses["503"] = _describe_response(
+            "It takes longer than the server waits.", "ServiceUnavailableError"
+        )
     return dict(sorted(responses.items()))

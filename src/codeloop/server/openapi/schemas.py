@@ -1,4 +1,6 @@
-"""The JSON schemas of the OpenAPI document: made from the structs, under the contract's names where it has some."""
+"""The JSON schemas of the OpenAPI document: made from the structs,
+under the contract's names where it has some.
+"""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -37,7 +39,9 @@ _UNIONS: dict[str, Any] = {
 
 
 class DocumentSchemas(msgspec.Struct, frozen=True):
-    """The schemas of answers, in the order of their types, and all components by name, with those of requests."""
+    """The schemas of answers, in the order of their types, and all components by name,
+    with those of requests.
+    """
 
     answers: list[Schema]
     components: dict[str, Schema]
@@ -46,24 +50,30 @@ class DocumentSchemas(msgspec.Struct, frozen=True):
 def make_schemas(takes: Sequence[Any], gives: Sequence[Any]) -> DocumentSchemas:
     """Return the schemas of what operations take and give.
 
-    A field that may be left out of a request may also be null there, while an answer leaves it out. So only the schemas
-    of requests, and the components that they refer to, allow null.
+    A field that may be left out of a request may also be null there, while an answer leaves it out.
+    So only the schemas of requests, and the components that they refer to, allow null.
     """
     types = [*takes, *gives, *_UNIONS.values()]
     schemas, definitions = msgspec.json.schema_components(types, ref_template="{name}")
     unions = dict(zip(_UNIONS, schemas[-len(_UNIONS) :], strict=True))
     components = {**definitions, **unions}
     reachable = _find_reachable(schemas[: len(takes)], components)
-    # msgspec writes a union out in full instead of referring to it, so requests reach one by its members.
+    # msgspec writes a union out in full instead of referring to it,
+    # so requests reach one by its members.
     reachable |= {name for name, schema in unions.items() if _list_members(schema) <= reachable}
     normalizer = _SchemaNormalizer(
         names={name: _choose_public_name(name, schema) for name, schema in components.items()},
         unions={_list_members(schema): name for name, schema in unions.items()},
     )
     return DocumentSchemas(
-        answers=[normalizer.convert(schema, allows_null=False) for schema in schemas[len(takes) : -len(_UNIONS)]],
+        answers=[
+            normalizer.convert(schema, allows_null=False)
+            for schema in schemas[len(takes) : -len(_UNIONS)]
+        ],
         components={
-            normalizer.names[name]: normalizer.convert_inner(components[name], allows_null=name in reachable)
+            normalizer.names[name]: normalizer.convert_inner(
+                components[name], allows_null=name in reachable
+            )
             for name in sorted(components)
         },
     )
@@ -77,7 +87,8 @@ def make_component_reference(name: str) -> Schema:
 class _SchemaNormalizer(msgspec.Struct, frozen=True):
     """Puts schemas into the document's form.
 
-    `names`: msgspec's name of a component -> the document's. `unions`: the members of a union -> its name.
+    `names`: msgspec's name of a component -> the document's.
+    `unions`: the members of a union -> its name.
     """
 
     names: dict[str, str]
@@ -96,18 +107,28 @@ class _SchemaNormalizer(msgspec.Struct, frozen=True):
                 return self.convert_inner(node, allows_null=allows_null)
 
     def convert_inner(self, node: Schema, *, allows_null: bool) -> Schema:
-        """Return a schema with the schemas within it converted, not replaced itself by a reference."""
-        result = {key: value for key, value in node.items() if key != "title" and value not in (None, [])}
+        """Return a schema with the schemas within it converted,
+        not replaced itself by a reference.
+        """
+        result = {
+            key: value for key, value in node.items() if key != "title" and value not in (None, [])
+        }
         for key, value in result.items():
             match key:
                 case "properties":
-                    result[key] = {name: self.convert(inner, allows_null=allows_null) for name, inner in value.items()}
+                    result[key] = {
+                        name: self.convert(inner, allows_null=allows_null)
+                        for name, inner in value.items()
+                    }
                 case "anyOf":
                     result[key] = [self.convert(inner, allows_null=allows_null) for inner in value]
                 case "items" | "additionalProperties":
                     result[key] = self.convert(value, allows_null=allows_null)
                 case "discriminator":
-                    mapping = {tag: _COMPONENT_PREFIX + self.names[name] for tag, name in value["mapping"].items()}
+                    mapping = {
+                        tag: _COMPONENT_PREFIX + self.names[name]
+                        for tag, name in value["mapping"].items()
+                    }
                     result[key] = {**value, "mapping": mapping}
                 case "enum" if all(isinstance(choice, str) for choice in value):
                     result = {"type": "string", **result}
@@ -121,7 +142,8 @@ class _SchemaNormalizer(msgspec.Struct, frozen=True):
 
 def _choose_public_name(name: str, schema: Schema) -> str:
     """Return the document's name of a struct; an event is named after its type."""
-    # msgspec qualifies names that two modules share. Where such structs are equal, they become one component.
+    # msgspec qualifies names that two modules share.
+    # Where such structs are equal, they become one component.
     base = name.rpartition(".")[2]
     fields = schema.get("properties", {})
     if "type" in fields and "properties" in fields:

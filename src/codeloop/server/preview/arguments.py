@@ -1,4 +1,6 @@
-"""The arguments of the preview's operations (`/api/*`), a struct each. Its docstrings are in the OpenAPI document."""
+"""The arguments of the preview's operations (`/api/*`), a struct each.
+Its docstrings are in the OpenAPI document.
+"""
 
 from typing import Any, Literal
 
@@ -14,7 +16,9 @@ class PreviewLocation(Wire):
 
 
 class ListPreviewSessions(Wire):
-    """Preview: sessions of every project by the time of their creation. `cursor`: from an earlier answer."""
+    """Preview: sessions of every project by the time of their creation.
+    `cursor`: from an earlier answer.
+    """
 
     limit: Count = 50
     order: Literal["asc", "desc"] = "desc"
@@ -26,7 +30,9 @@ class ListPreviewSessions(Wire):
 
 
 class PreviewRule(Wire):
-    """A permission rule: an action such as `shell`, the resources that it is about, and its effect."""
+    """A permission rule: an action such as `shell`, the resources that it is about,
+    and its effect.
+    """
 
     action: str
     effect: Literal["allow", "ask", "deny"]
@@ -34,7 +40,9 @@ class PreviewRule(Wire):
 
 
 class CreatePreviewSession(Wire):
-    """Preview: makes a session, whose rules are `permissions`. Its id is always the server's choice."""
+    """Preview: makes a session, whose rules are `permissions`.
+    Its id is always the server's choice.
+    """
 
     parent_id: str | None = None
     title: str | None = None
@@ -88,7 +96,9 @@ class PreviewPrompt(Wire):
 
 
 class AdmitPrompt(Wire):
-    """Preview: stores a prompt and, unless `resume` is false, begins a turn. `queue` is refused while one runs."""
+    """Preview: stores a prompt and, unless `resume` is false, begins a turn.
+    `queue` is refused while one runs.
+    """
 
     session_id: str
     prompt: PreviewPrompt
@@ -177,7 +187,9 @@ class LabelCredential(Wire):
 
 
 class ListSavedPermissions(Wire):
-    """Preview: what is always allowed in the directory's project. With the id of another project: nothing."""
+    """Preview: what is always allowed in the directory's project.
+    With the id of another project: nothing.
+    """
 
     project_id: str | None = None
 

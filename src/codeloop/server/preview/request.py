@@ -29,7 +29,9 @@ class PreviewRequest(Struct, frozen=True):
 
 
 class PreviewRefused(CodeloopError):
-    """An error in the form of version 2: its tag, its HTTP status and further fields of the body."""
+    """An error in the form of version 2: its tag,
+    its HTTP status and further fields of the body.
+    """
 
     def __init__(self, tag: str, status: int, message: str, **data: str) -> None:
         super().__init__(message)

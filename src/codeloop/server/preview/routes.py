@@ -12,12 +12,21 @@ from codeloop.kit.lazy import load_object
 from codeloop.schema.errors import CodeloopError, ErrorKind, OperationError, SessionNotFound
 from codeloop.schema.operation import AnyOperation, Constant, NoArguments, Unsupported
 from codeloop.schema.wire import Wire, encode_json
-from codeloop.server.preview.operations import ANSWER_WRAPS, ANSWERS, PREVIEW_OPERATIONS, Answer, AnswerWrap, Forward
+from codeloop.server.preview.operations import (
+    ANSWER_WRAPS,
+    ANSWERS,
+    PREVIEW_OPERATIONS,
+    Answer,
+    AnswerWrap,
+    Forward,
+)
 from codeloop.server.preview.request import PreviewRefused, PreviewRequest, make_refusal
 from codeloop.server.requests import BadArguments, BodyTooLarge, get_directory, read_arguments
 from codeloop.server.responses import make_error_response, make_response
 
-RunOperation = Callable[[Callable[[], Awaitable[Any]], Callable[[Exception], Response]], Awaitable[Response]]
+RunOperation = Callable[
+    [Callable[[], Awaitable[Any]], Callable[[Exception], Response]], Awaitable[Response]
+]
 _TICKET_OPERATION = "v2.pty.connectToken"
 _VERSION_2_ERRORS: dict[ErrorKind, tuple[str, int]] = {
     "BadRequest": ("InvalidRequestError", 400),
@@ -33,23 +42,34 @@ def make_preview_routes(app: App, run: RunOperation) -> list[BaseRoute]:
     return [
         # `{path:path}` of Starlette matches slashes too; OpenAPI has no such form.
         Route(
-            row.path.replace("{path}", "{path:path}"), _make_endpoint(app, row, run), methods=[row.method], name=row.id
+            row.path.replace("{path}", "{path:path}"),
+            _make_endpoint(app, row, run),
+            methods=[row.method],
+            name=row.id,
         )
         for row in PREVIEW_OPERATIONS
     ]
 
 
-def _make_endpoint(app: App, row: AnyOperation, run: RunOperation) -> Callable[[Request], Awaitable[Response]]:
+def _make_endpoint(
+    app: App, row: AnyOperation, run: RunOperation
+) -> Callable[[Request], Awaitable[Response]]:
     wrap = ANSWER_WRAPS[row.id]
 
     async def answer(request: Request) -> Response:
         # As in version 1: a header that browsers send only after a preflight.
         if row.id == _TICKET_OPERATION and request.headers.get("x-opencode-ticket") != "1":
-            raise OperationError("PtyForbiddenError", "A ticket needs the header `x-opencode-ticket: 1`.")
+            raise OperationError(
+                "PtyForbiddenError", "A ticket needs the header `x-opencode-ticket: 1`."
+            )
         args = await read_arguments(row, request)
         preview_request = PreviewRequest(app, app.resolve_directory(get_directory(request)))
         result = await _carry_out(preview_request, ANSWERS[row.id], args)
-        return result if isinstance(result, Response) else await _wrap_result(preview_request, wrap, result)
+        return (
+            result
+            if isinstance(result, Response)
+            else await _wrap_result(preview_request, wrap, result)
+        )
 
     async def endpoint(request: Request) -> Response:
         return await run(lambda: answer(request), _make_error_response)
@@ -61,7 +81,9 @@ async def _carry_out(preview_request: PreviewRequest, answer: Answer, args: Wire
     """Return the answer to a request, in version 2's form. Raises CodeloopError."""
     match answer:
         case Forward():
-            return answer.translate(await preview_request.call(answer.operation, answer.make_arguments(args)))
+            return answer.translate(
+                await preview_request.call(answer.operation, answer.make_arguments(args))
+            )
         case Unsupported(text=text):
             raise make_refusal(text)
         case Constant(value=value):
@@ -81,7 +103,9 @@ async def _wrap_result(preview_request: PreviewRequest, wrap: AnswerWrap, result
         case "located":
             from codeloop.app.handlers.project.project import get_location
 
-            project_location = await get_location(await preview_request.get_project(), NoArguments())
+            project_location = await get_location(
+                await preview_request.get_project(), NoArguments()
+            )
             return make_response({"location": project_location, "data": result})
 
 
@@ -93,7 +117,9 @@ def _make_error_response(error: Exception) -> Response:
         case BadArguments(kind=kind):
             return _make_tagged_error(400, "InvalidRequestError", str(error), kind=kind)
         case BodyTooLarge():
-            return _make_tagged_error(413, "InvalidRequestError", "The body is too large.", kind="Body")
+            return _make_tagged_error(
+                413, "InvalidRequestError", "The body is too large.", kind="Body"
+            )
         case SessionNotFound(session_id=session_id):
             return _make_tagged_error(404, "SessionNotFoundError", str(error), sessionID=session_id)
         case OperationError(kind=kind) if kind in _VERSION_2_ERRORS:

@@ -23,7 +23,12 @@ from codeloop.schema.api.session_inputs import (
     Summarize,
     TextPartInput,
 )
-from codeloop.schema.api.session_messages import MESSAGE_GET, SESSION_MESSAGES, ListMessages, MessageId
+from codeloop.schema.api.session_messages import (
+    MESSAGE_GET,
+    SESSION_MESSAGES,
+    ListMessages,
+    MessageId,
+)
 from codeloop.schema.api.session_requests import (
     SESSION_CREATE,
     SESSION_EVERYTHING,
@@ -47,7 +52,11 @@ from codeloop.server.preview.request import (
     PreviewRequest,
     make_refusal,
 )
-from codeloop.server.preview.translate import translate_message, translate_messages, translate_session
+from codeloop.server.preview.translate import (
+    translate_message,
+    translate_messages,
+    translate_session,
+)
 
 _MAX_SESSIONS = 10_000
 """Sessions that are read at most, to filter and sort them here."""
@@ -56,9 +65,11 @@ Item = TypeVar("Item")
 
 
 class _Cursor(msgspec.Struct, frozen=True):
-    """The position of a page: the id of the item beside it, the order of the list, and on which side the page is.
+    """The position of a page: the id of the item beside it, the order of the list,
+    and on which side the page is.
 
-    It names an item, not an index: items that are added while a client pages through the list don't shift the pages.
+    It names an item, not an index: items that are added while a client pages through the
+    list don't shift the pages.
     """
 
     id: str
@@ -81,7 +92,11 @@ async def list_sessions(preview: PreviewRequest, args: takes.ListPreviewSessions
     matching.sort(key=lambda each: each.id, reverse=True)
     matching.sort(key=lambda each: each.time.created)
     page, cursor = _select_page(
-        matching, [each.id for each in matching], limit=args.limit, order=args.order, cursor_text=args.cursor
+        matching,
+        [each.id for each in matching],
+        limit=args.limit,
+        order=args.order,
+        cursor_text=args.cursor,
     )
     return {"data": [translate_session(each) for each in page], "cursor": cursor}
 
@@ -89,7 +104,9 @@ async def list_sessions(preview: PreviewRequest, args: takes.ListPreviewSessions
 async def create_session(preview: PreviewRequest, args: takes.CreatePreviewSession) -> JSON:
     """Create a session in the given location."""
     if args.location is not None:
-        preview = PreviewRequest(preview.app, preview.app.resolve_directory(args.location.directory))
+        preview = PreviewRequest(
+            preview.app, preview.app.resolve_directory(args.location.directory)
+        )
     rules = [
         PermissionRule(
             permission=PERMISSIONS_OF_VERSION_TWO.get(rule.action, rule.action),
@@ -124,14 +141,18 @@ async def switch_agent(preview: PreviewRequest, args: takes.SwitchAgent) -> None
     """Choose the agent of the next turns."""
     project = await preview.get_project(args.session_id)
     project.engine.get_agent(args.agent)
-    project.store.update_session(args.session_id, lambda session: replace(session, agent=args.agent))
+    project.store.update_session(
+        args.session_id, lambda session: replace(session, agent=args.agent)
+    )
 
 
 async def switch_model(preview: PreviewRequest, args: takes.SwitchModel) -> None:
     """Choose the model of the next turns."""
     project = await preview.get_project(args.session_id)
     check_model(project, ModelRef(provider_id=args.model.provider_id, model_id=args.model.id))
-    project.store.update_session(args.session_id, lambda session: replace(session, model=args.model))
+    project.store.update_session(
+        args.session_id, lambda session: replace(session, model=args.model)
+    )
 
 
 async def admit_prompt(preview: PreviewRequest, args: takes.AdmitPrompt) -> JSON:
@@ -142,9 +163,14 @@ async def admit_prompt(preview: PreviewRequest, args: takes.AdmitPrompt) -> JSON
         raise PreviewRefused("ConflictError", 409, message, resource=args.session_id)
     message_id = args.id or new_id("msg")
     parts: list[PartInput] = [TextPartInput(text=args.prompt.text)]
-    parts += [FilePartInput(mime=_guess_mime(each), url=each.uri, filename=each.name) for each in args.prompt.files]
+    parts += [
+        FilePartInput(mime=_guess_mime(each), url=each.uri, filename=each.name)
+        for each in args.prompt.files
+    ]
     parts += [AgentPartInput(name=each.name) for each in args.prompt.agents]
-    prompt = Prompt(session_id=args.session_id, parts=parts, message_id=message_id, no_reply=not args.resume)
+    prompt = Prompt(
+        session_id=args.session_id, parts=parts, message_id=message_id, no_reply=not args.resume
+    )
     if args.resume:
         await preview.call(PROMPT_ASYNC, prompt)
     else:
@@ -166,7 +192,9 @@ async def compact_session(preview: PreviewRequest, args: takes.PreviewSessionId)
     session = (await preview.get_project(args.session_id)).store.get_session(args.session_id)
     if session.model is None:
         raise make_refusal("The session has no model yet: it has no messages.")
-    summarize = Summarize(session_id=session.id, provider_id=session.model.provider_id, model_id=session.model.id)
+    summarize = Summarize(
+        session_id=session.id, provider_id=session.model.provider_id, model_id=session.model.id
+    )
     await preview.call(SUMMARIZE, summarize)
 
 
@@ -177,7 +205,9 @@ async def wait_for_turn(preview: PreviewRequest, args: takes.PreviewSessionId) -
     end = time.monotonic() + SHELL_TIMEOUT_MAX.seconds
     while project.runs.is_running(args.session_id):
         if time.monotonic() > end:
-            raise PreviewRefused("ServiceUnavailableError", 503, "The turn still runs. Ask again.", service="wait")
+            raise PreviewRefused(
+                "ServiceUnavailableError", 503, "The turn still runs. Ask again.", service="wait"
+            )
         await asyncio.sleep(_TURN_POLL_SECONDS)
 
 
@@ -188,8 +218,14 @@ async def stage_revert(preview: PreviewRequest, args: takes.StageRevert) -> JSON
     project = await preview.get_project(args.session_id)
     if project.store.read_conversation(args.session_id).find_entry(args.message_id) is None:
         raise _make_message_not_found(args.session_id, args.message_id)
-    session = await preview.call(SESSION_REVERT, RevertSession(session_id=args.session_id, message_id=args.message_id))
-    return {"messageID": args.message_id} if session.revert is None else msgspec.to_builtins(session.revert)
+    session = await preview.call(
+        SESSION_REVERT, RevertSession(session_id=args.session_id, message_id=args.message_id)
+    )
+    return (
+        {"messageID": args.message_id}
+        if session.revert is None
+        else msgspec.to_builtins(session.revert)
+    )
 
 
 async def commit_revert(preview: PreviewRequest, args: takes.PreviewSessionId) -> None:
@@ -204,8 +240,12 @@ async def commit_revert(preview: PreviewRequest, args: takes.PreviewSessionId) -
             project.store.append(*events)
 
 
-async def list_context_messages(preview: PreviewRequest, args: takes.PreviewSessionId) -> list[JSON]:
-    """Return the messages from the last compaction on: its request, its summary, and what follows; without one, all."""
+async def list_context_messages(
+    preview: PreviewRequest, args: takes.PreviewSessionId
+) -> list[JSON]:
+    """Return the messages from the last compaction on: its request, its summary, and what follows;
+    without one, all.
+    """
     messages = await preview.call(SESSION_MESSAGES, ListMessages(session_id=args.session_id))
     start = 0
     for position, message in enumerate(messages):
@@ -217,7 +257,9 @@ async def list_context_messages(preview: PreviewRequest, args: takes.PreviewSess
 async def refuse_history(preview: PreviewRequest, args: takes.PreviewSessionId) -> NoReturn:
     """Refuse: events of version 2 are not stored."""
     (await preview.get_project(args.session_id)).store.get_session(args.session_id)
-    raise make_refusal("Events of version 2 are not stored. Read the session's messages, then follow /api/event.")
+    raise make_refusal(
+        "Events of version 2 are not stored. Read the session's messages, then follow /api/event."
+    )
 
 
 async def interrupt_turn(preview: PreviewRequest, args: takes.PreviewSessionId) -> None:
@@ -228,9 +270,15 @@ async def interrupt_turn(preview: PreviewRequest, args: takes.PreviewSessionId) 
 
 async def list_messages(preview: PreviewRequest, args: takes.ListPreviewMessages) -> JSON:
     """Return a page of a session's messages."""
-    messages = translate_messages(await preview.call(SESSION_MESSAGES, ListMessages(session_id=args.session_id)))
+    messages = translate_messages(
+        await preview.call(SESSION_MESSAGES, ListMessages(session_id=args.session_id))
+    )
     page, cursor = _select_page(
-        messages, [each["id"] for each in messages], limit=args.limit, order=args.order, cursor_text=args.cursor
+        messages,
+        [each["id"] for each in messages],
+        limit=args.limit,
+        order=args.order,
+        cursor_text=args.cursor,
     )
     return {"data": list(page), "cursor": cursor}
 
@@ -247,12 +295,18 @@ async def get_message(preview: PreviewRequest, args: takes.PreviewMessageId) -> 
 
 def _guess_mime(file: takes.PromptFile) -> str:
     """Return the media type of a file by its URI (a `data:` URI holds the type), or by its name."""
-    return mimetypes.guess_type(file.uri)[0] or mimetypes.guess_type(file.name or "")[0] or "text/plain"
+    return (
+        mimetypes.guess_type(file.uri)[0]
+        or mimetypes.guess_type(file.name or "")[0]
+        or "text/plain"
+    )
 
 
 def _make_message_not_found(session_id: str, message_id: str) -> PreviewRefused:
     text = f"Message not found: {message_id}"
-    return PreviewRefused("MessageNotFoundError", 404, text, sessionID=session_id, messageID=message_id)
+    return PreviewRefused(
+        "MessageNotFoundError", 404, text, sessionID=session_id, messageID=message_id
+    )
 
 
 def _select_page(
@@ -260,7 +314,8 @@ def _select_page(
 ) -> tuple[Sequence[Item], Any]:
     """Return a page of items, and the cursors of the pages before and after it.
 
-    `items`: oldest first, with their `ids`. `cursor_text`: the cursor that was sent. Raises PreviewRefused.
+    `items`: oldest first, with their `ids`. `cursor_text`: the cursor that was sent.
+    Raises PreviewRefused.
     """
     cursor = None if cursor_text is None else _parse_cursor(cursor_text, ids)
     # A client may leave the order out of its next requests.
@@ -283,14 +338,21 @@ def _select_page(
     cursors = {"previous": _Cursor(first, order, is_back=True)} if start else {}
     if start + len(page) < len(ids):
         cursors["next"] = _Cursor(last, order)
-    return page, {name: base64.urlsafe_b64encode(msgspec.json.encode(each)).decode() for name, each in cursors.items()}
+    return page, {
+        name: base64.urlsafe_b64encode(msgspec.json.encode(each)).decode()
+        for name, each in cursors.items()
+    }
 
 
 def _parse_cursor(text: str, ids: list[str]) -> _Cursor:
     try:
         cursor = msgspec.json.decode(base64.urlsafe_b64decode(text), type=_Cursor)
     except (ValueError, msgspec.DecodeError) as error:
-        raise PreviewRefused("InvalidCursorError", 400, "This is not a cursor of this server.") from error
+        raise PreviewRefused(
+            "InvalidCursorError", 400, "This is not a cursor of this server."
+        ) from error
     if cursor.id not in ids:
-        raise PreviewRefused("InvalidCursorError", 400, "The item that the cursor names is no longer in this list.")
+        raise PreviewRefused(
+            "InvalidCursorError", 400, "The item that the cursor names is no longer in this list."
+        )
     return cursor

@@ -1,4 +1,6 @@
-"""Converts values and events of API version 1 to the form of the version 2 preview API. Does no I/O."""
+"""Converts values and events of API version 1 to the form of the version 2 preview API.
+Does no I/O.
+"""
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
@@ -37,7 +39,11 @@ _DATA_PREFIX = b"data: "
 
 def translate_session(session: Session) -> JSON:
     """Return a session in version 2's form."""
-    time = {"created": session.time.created, "updated": session.time.updated, "archived": session.time.archived}
+    time = {
+        "created": session.time.created,
+        "updated": session.time.updated,
+        "archived": session.time.archived,
+    }
     return _make_object(
         id=session.id,
         parentID=session.parent_id,
@@ -72,12 +78,25 @@ def _translate_prompt(info: UserMessage, parts: Iterable[Part]) -> JSON:
     for part in parts:
         if isinstance(part, CompactionPart):
             reason = "auto" if part.auto else "manual"
-            return {"id": info.id, "type": "compaction", "reason": reason, "summary": "", "recent": "", "time": time}
+            return {
+                "id": info.id,
+                "type": "compaction",
+                "reason": reason,
+                "summary": "",
+                "recent": "",
+                "time": time,
+            }
     texts = [part for part in parts if isinstance(part, TextPart)]
     visible_texts = [part.text for part in texts if not part.synthetic]
     if not visible_texts and texts:
         text = "\n".join(part.text for part in texts)
-        return {"id": info.id, "type": "synthetic", "sessionID": info.session_id, "text": text, "time": time}
+        return {
+            "id": info.id,
+            "type": "synthetic",
+            "sessionID": info.session_id,
+            "text": text,
+            "time": time,
+        }
     files = [_translate_file(part) for part in parts if isinstance(part, FilePart)]
     agents = [{"name": part.name} for part in parts if isinstance(part, AgentPart)]
     fields = {"id": info.id, "type": "user", "text": "\n".join(visible_texts), "time": time}
@@ -93,7 +112,11 @@ def _translate_answer(info: AssistantMessage, parts: Iterable[Part]) -> JSON:
     starts = [part.snapshot for part in parts if isinstance(part, StepStartPart) and part.snapshot]
     ends = [part.snapshot for part in parts if isinstance(part, StepFinishPart) and part.snapshot]
     snapshot = _make_object(start=starts[0] if starts else None, end=ends[-1] if ends else None)
-    error = None if info.error is None else {"type": "unknown", "message": get_error_message(info.error)}
+    error = (
+        None
+        if info.error is None
+        else {"type": "unknown", "message": get_error_message(info.error)}
+    )
     return _make_object(
         id=info.id,
         type="assistant",
@@ -133,16 +156,32 @@ def _translate_state(state: ToolState) -> JSON:
         case ToolStatePending():
             return {"status": "pending", "input": state.raw}
         case ToolStateRunning():
-            return {"status": "running", "input": state.input, "structured": state.metadata or {}, "content": []}
+            return {
+                "status": "running",
+                "input": state.input,
+                "structured": state.metadata or {},
+                "content": [],
+            }
         case ToolStateCompleted():
             content = [{"type": "text", "text": state.output}]
-            fields = {"status": "completed", "input": state.input, "structured": state.metadata, "content": content}
+            fields = {
+                "status": "completed",
+                "input": state.input,
+                "structured": state.metadata,
+                "content": content,
+            }
             files = [_translate_file(each) for each in state.attachments or ()]
             return _make_object(**fields, attachments=files or None)
         case ToolStateError():
             error = {"type": "unknown", "message": state.error}
             structured = state.metadata or {}
-            return {"status": "error", "input": state.input, "structured": structured, "content": [], "error": error}
+            return {
+                "status": "error",
+                "input": state.input,
+                "structured": structured,
+                "content": [],
+                "error": error,
+            }
 
 
 def _translate_tool_time(state: ToolState) -> JSON:
@@ -153,15 +192,24 @@ def _translate_tool_time(state: ToolState) -> JSON:
         case ToolStateRunning():
             return {"created": state.time.start, "ran": state.time.start}
         case ToolStateCompleted() | ToolStateError():
-            return {"created": state.time.start, "ran": state.time.start, "completed": state.time.end}
+            return {
+                "created": state.time.start,
+                "ran": state.time.start,
+                "completed": state.time.end,
+            }
 
 
 def translate_agent(agent: Agent) -> JSON:
     """Return an agent in version 2's form."""
     model = None
     if agent.model is not None:
-        model = _make_object(id=agent.model.model_id, providerID=agent.model.provider_id, variant=agent.variant)
-    rules = [{"action": each.permission, "resource": each.pattern, "effect": each.action} for each in agent.permission]
+        model = _make_object(
+            id=agent.model.model_id, providerID=agent.model.provider_id, variant=agent.variant
+        )
+    rules = [
+        {"action": each.permission, "resource": each.pattern, "effect": each.action}
+        for each in agent.permission
+    ]
     return _make_object(
         id=agent.name,
         model=model,
@@ -185,7 +233,9 @@ def translate_command(command: Command) -> JSON:
         template=command.template,
         description=command.description,
         agent=command.agent,
-        model=_make_object(id=model, providerID=provider, variant=command.variant) if model else None,
+        model=_make_object(id=model, providerID=provider, variant=command.variant)
+        if model
+        else None,
         subtask=command.subtask,
     )
 
@@ -194,7 +244,9 @@ def translate_model(model: Model) -> JSON:
     """Return a model in version 2's form."""
     capabilities = model.capabilities
     kinds = ("text", "audio", "image", "video", "pdf")
-    variants = [{"id": name, "headers": {}, "body": body} for name, body in (model.variants or {}).items()]
+    variants = [
+        {"id": name, "headers": {}, "body": body} for name, body in (model.variants or {}).items()
+    ]
     return _make_object(
         id=model.id,
         providerID=model.provider_id,
@@ -217,7 +269,9 @@ def translate_model(model: Model) -> JSON:
 
 
 def _parse_release(date: str) -> int:
-    """Return the ms since the epoch of a date such as 2025-06-17; 0 for a text that is not a date."""
+    """Return the ms since the epoch of a date such as 2025-06-17;
+    0 for a text that is not a date.
+    """
     try:
         return int(datetime.fromisoformat(date).replace(tzinfo=UTC).timestamp() * 1000)
     except ValueError:
@@ -229,18 +283,29 @@ def _translate_api(model: Model) -> JSON:
 
 
 def translate_provider(provider: ProviderDetails) -> JSON:
-    """Return a provider in version 2's form, without the headers and the body of its requests: they may hold keys."""
+    """Return a provider in version 2's form, without the headers and the body of its
+    requests: they may hold keys.
+    """
     # Version 1 has the API with each model, version 2 with the provider.
     first = next(iter(provider.models.values()), None)
     api: JSON = {"type": "native", "settings": {}} if first is None else _translate_api(first)
     request: JSON = {"headers": {}, "body": {}}
-    return {"id": provider.id, "integrationID": provider.id, "name": provider.name, "api": api, "request": request}
+    return {
+        "id": provider.id,
+        "integrationID": provider.id,
+        "name": provider.name,
+        "api": api,
+        "request": request,
+    }
 
 
 def translate_models(usable: UsableProviders) -> list[JSON]:
     """Return the models that can be used, the newest first."""
     models = [model for provider in usable.providers for model in provider.models.values()]
-    return [translate_model(model) for model in sorted(models, key=lambda model: model.release_date, reverse=True)]
+    return [
+        translate_model(model)
+        for model in sorted(models, key=lambda model: model.release_date, reverse=True)
+    ]
 
 
 def translate_providers(usable: UsableProviders) -> list[JSON]:
@@ -249,13 +314,20 @@ def translate_providers(usable: UsableProviders) -> list[JSON]:
 
 
 def translate_integration(provider: ProviderDetails, connected: list[str]) -> JSON:
-    """Return a provider with the ways to sign in. `connected`: the ids of those that have a credential."""
+    """Return a provider with the ways to sign in.
+    `connected`: the ids of those that have a credential.
+    """
     methods: list[JSON] = [{"type": "key"}]
     if provider.env:
         methods.append({"type": "env", "names": provider.env})
     credential = {"type": "credential", "id": provider.id, "label": provider.name}
     connections = [credential] if provider.id in connected else []
-    return {"id": provider.id, "name": provider.name, "methods": methods, "connections": connections}
+    return {
+        "id": provider.id,
+        "name": provider.name,
+        "methods": methods,
+        "connections": connections,
+    }
 
 
 def translate_integrations(known: KnownProviders) -> list[JSON]:
@@ -283,8 +355,13 @@ def translate_permission(request: PermissionRequest) -> JSON:
 
 
 def translate_frames(frames: bytes) -> bytes:
-    """Translate complete frames of `/global/event` for `/api/event`: the lines with data; ids stay as they are."""
-    return b"\n".join(_translate_line(line) if line.startswith(_DATA_PREFIX) else line for line in frames.split(b"\n"))
+    """Translate complete frames of `/global/event` for `/api/event`: the lines with data;
+    ids stay as they are.
+    """
+    return b"\n".join(
+        _translate_line(line) if line.startswith(_DATA_PREFIX) else line
+        for line in frames.split(b"\n")
+    )
 
 
 def _translate_line(line: bytes) -> bytes:
@@ -299,7 +376,12 @@ def _translate_line(line: bytes) -> bytes:
 
 def _translate_tokens(tokens: Tokens) -> JSON:
     cache = {"read": tokens.cache.read, "write": tokens.cache.write}
-    return {"input": tokens.input, "output": tokens.output, "reasoning": tokens.reasoning, "cache": cache}
+    return {
+        "input": tokens.input,
+        "output": tokens.output,
+        "reasoning": tokens.reasoning,
+        "cache": cache,
+    }
 
 
 def _make_object(**fields: Any) -> JSON:

@@ -36,7 +36,9 @@ async def read_file(preview: PreviewRequest, args: takes.ReadPreviewFile) -> Res
     return Response(content, media_type=media_type)
 
 
-async def list_saved_permissions(preview: PreviewRequest, args: takes.ListSavedPermissions) -> list[JSON]:
+async def list_saved_permissions(
+    preview: PreviewRequest, args: takes.ListSavedPermissions
+) -> list[JSON]:
     """List the permissions that are always allowed in the directory's project."""
     project = await preview.get_project()
     project_id = project.settings.project_root.project_id
@@ -49,14 +51,21 @@ async def list_saved_permissions(preview: PreviewRequest, args: takes.ListSavedP
     ]
 
 
-async def list_session_requests(preview: PreviewRequest, args: takes.PreviewSessionId) -> list[JSON]:
+async def list_session_requests(
+    preview: PreviewRequest, args: takes.PreviewSessionId
+) -> list[JSON]:
     """Return the permission requests that wait in a session."""
-    return [translate_permission(each) for each in await _find_permission_requests(preview, args.session_id)]
+    return [
+        translate_permission(each)
+        for each in await _find_permission_requests(preview, args.session_id)
+    ]
 
 
 async def get_request(preview: PreviewRequest, args: takes.PreviewRequestId) -> JSON:
     """Return a permission request that waits."""
-    return translate_permission(await _find_permission_request(preview, args.session_id, args.request_id))
+    return translate_permission(
+        await _find_permission_request(preview, args.session_id, args.request_id)
+    )
 
 
 async def reply_permission(preview: PreviewRequest, args: takes.ReplyPermission) -> None:
@@ -66,7 +75,9 @@ async def reply_permission(preview: PreviewRequest, args: takes.ReplyPermission)
     await (await _make_preview_for_session(preview, args.session_id)).call(PERMISSION_REPLY, answer)
 
 
-async def list_session_questions(preview: PreviewRequest, args: takes.PreviewSessionId) -> list[JSON]:
+async def list_session_questions(
+    preview: PreviewRequest, args: takes.PreviewSessionId
+) -> list[JSON]:
     """Return the questions that wait in a session."""
     return [msgspec.to_builtins(each) for each in await _find_questions(preview, args.session_id)]
 
@@ -87,18 +98,26 @@ async def reject_question(preview: PreviewRequest, args: takes.PreviewRequestId)
 
 
 async def _make_preview_for_session(preview: PreviewRequest, session_id: str) -> PreviewRequest:
-    """Return a preview request for the directory of a session. Raises CodeloopError: there is no such session."""
+    """Return a preview request for the directory of a session.
+    Raises CodeloopError: there is no such session.
+    """
     project = await preview.get_project(session_id)
     project.store.get_session(session_id)
     return PreviewRequest(preview.app, project.settings.project_root.directory)
 
 
-async def _find_permission_requests(preview: PreviewRequest, session_id: str) -> list[PermissionRequest]:
-    requests = await (await _make_preview_for_session(preview, session_id)).call(PERMISSION_LIST, NoArguments())
+async def _find_permission_requests(
+    preview: PreviewRequest, session_id: str
+) -> list[PermissionRequest]:
+    requests = await (await _make_preview_for_session(preview, session_id)).call(
+        PERMISSION_LIST, NoArguments()
+    )
     return [each for each in requests if each.session_id == session_id]
 
 
-async def _find_permission_request(preview: PreviewRequest, session_id: str, request_id: str) -> PermissionRequest:
+async def _find_permission_request(
+    preview: PreviewRequest, session_id: str, request_id: str
+) -> PermissionRequest:
     for each in await _find_permission_requests(preview, session_id):
         if each.id == request_id:
             return each
@@ -106,7 +125,9 @@ async def _find_permission_request(preview: PreviewRequest, session_id: str, req
 
 
 async def _find_questions(preview: PreviewRequest, session_id: str) -> list[QuestionRequest]:
-    requests = await (await _make_preview_for_session(preview, session_id)).call(QUESTION_LIST, NoArguments())
+    requests = await (await _make_preview_for_session(preview, session_id)).call(
+        QUESTION_LIST, NoArguments()
+    )
     return [each for each in requests if each.session_id == session_id]
 
 

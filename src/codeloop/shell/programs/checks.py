@@ -1,4 +1,6 @@
-"""Rows of compilers, interpreters, build tools, task runners, and of what tests, lints and checks types."""
+"""Rows of compilers, interpreters, build tools, task runners, and of what tests,
+lints and checks types.
+"""
 
 from codeloop.shell.program_readers import list_backups
 from codeloop.shell.program_row import ProgramRow, list_by_name
@@ -22,7 +24,9 @@ ant b doit earthly grunt gulp inv invoke jake mage pants poe scons xtask
 """,
     ),
     "astro": ProgramRow(checks="types: check; build: build"),
-    "attw basedpyright psalm pyright pytype svelte-check tsc tsd vue-tsc": ProgramRow(checks="types"),
+    "attw basedpyright psalm pyright pytype svelte-check tsc tsd vue-tsc": ProgramRow(
+        checks="types"
+    ),
     "ava borp jasmine jest mocha qunit tap tape testem uvu vitest web-test-runner wtr": ProgramRow(
         checks="test", language="js", modes="run related"
     ),
@@ -53,7 +57,11 @@ ant b doit earthly grunt gulp inv invoke jake mage pants poe scons xtask
     "next nuxt parcel vite": ProgramRow(checks="build: build"),
     "ng": ProgramRow(checks="test: test, e2e; lint: lint; build: build"),
     "node": ProgramRow(
-        options="-v --version", reads="option max:0", is_interpreter=True, checks="test: --test", language="js"
+        options="-v --version",
+        reads="option max:0",
+        is_interpreter=True,
+        checks="test: --test",
+        language="js",
     ),
     "nox": ProgramRow(checks="test", tasks="*"),
     "perl": ProgramRow(

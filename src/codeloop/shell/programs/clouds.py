@@ -19,7 +19,9 @@ run-all,run,stack ** apply,destroy
 _ROWS = {
     "amplify chalice": ProgramRow(remote="delete,deploy,publish,push"),
     "ansible": ProgramRow(remote="! -C --check --list-hosts"),
-    "ansible-playbook": ProgramRow(remote="! -C --check --syntax-check --list-hosts --list-tasks --list-tags"),
+    "ansible-playbook": ProgramRow(
+        remote="! -C --check --syntax-check --list-hosts --list-tasks --list-tags"
+    ),
     "ansible-pull": ProgramRow(remote="! --check --list-hosts"),
     "argocd": ProgramRow(
         remote="** create,delete,delete-resource,rollback,set,sync,patch,patch-resource,terminate-op,unset ! --dry-run"
@@ -75,7 +77,9 @@ not account,config,cloud,extension,login,logout
     "eksctl k0sctl kops": ProgramRow(remote="apply,create,delete,replace,scale,upgrade,update"),
     "expo": ProgramRow(remote="publish"),
     "firebase": ProgramRow(remote="deploy,*:delete,*:disable,*:set,*:create,*:import"),
-    "flux": ProgramRow(remote="bootstrap,create,delete,install,reconcile,resume,suspend,uninstall,push ! --export"),
+    "flux": ProgramRow(
+        remote="bootstrap,create,delete,install,reconcile,resume,suspend,uninstall,push ! --export"
+    ),
     "fly flyctl": ProgramRow(
         remote="""
 deploy,destroy,launch,scale,restart,resume,suspend,ssh,import
@@ -122,7 +126,9 @@ create,destroy,restart,run,scale,releases:rollback
     ),
     "istioctl": ProgramRow(remote="install,uninstall,upgrade ! --dry-run"),
     "k kubecolor oc": ProgramRow(remote=_K_REMOTE),
-    "kamal": ProgramRow(remote="deploy,redeploy,remove,rollback,setup,app,accessory,env", has_short_help=False),
+    "kamal": ProgramRow(
+        remote="deploy,redeploy,remove,rollback,setup,app,accessory,env", has_short_help=False
+    ),
     "knife": ProgramRow(remote="** bootstrap,create,delete,edit,from,ssh,upload"),
     "kubectl": ProgramRow(
         options="""
@@ -135,7 +141,9 @@ create,destroy,restart,run,scale,releases:rollback
     ),
     "mc": ProgramRow(remote="cp,mirror,mv,rb,rm,mb"),
     "modal": ProgramRow(remote="deploy,run"),
-    "netlify ntl": ProgramRow(remote="deploy,env:set,env:unset,env:import,sites:create,sites:delete,api,unlink"),
+    "netlify ntl": ProgramRow(
+        remote="deploy,env:set,env:unset,env:import,sites:create,sites:delete,api,unlink"
+    ),
     "nix": ProgramRow(runs_after="develop; run; shell", groups="", remote="copy + --to"),
     "nixops": ProgramRow(remote="deploy,destroy"),
     "nixos-rebuild": ProgramRow(remote="+ --target-host"),
@@ -172,7 +180,9 @@ db push,reset ! --local --dry-run
 secrets set,unset
 """
     ),
-    "terraform": ProgramRow(groups="state workspace", remote=_TERRAFORM_REMOTE, checks="lint: validate"),
+    "terraform": ProgramRow(
+        groups="state workspace", remote=_TERRAFORM_REMOTE, checks="lint: validate"
+    ),
     "terragrunt tofu": ProgramRow(remote=_TERRAFORM_REMOTE),
     "vault": ProgramRow(
         remote="""

@@ -1,4 +1,6 @@
-"""Rows of programs that list, copy, change and pack files, and of those that tell about the system."""
+"""Rows of programs that list, copy, change and pack files,
+and of those that tell about the system.
+"""
 
 from codeloop.shell.harmless_checks import check_find, check_ps
 from codeloop.shell.program_readers import (
@@ -24,7 +26,9 @@ _LN_OPTIONS = "-t=t!last --target-directory=t!last -S=- --suffix=- --backup?"
 _ROWS = {
     "7z 7za 7zr": ProgramRow(read_words=read_7z),
     "ar": ProgramRow(operands="-:w", find_more_uses=find_unpacked_members),
-    "basename": ProgramRow(operands="n", options="-a -s=- -z --multiple --suffix=- --zero", reads="any", is_plain=True),
+    "basename": ProgramRow(
+        operands="n", options="-a -s=- -z --multiple --suffix=- --zero", reads="any", is_plain=True
+    ),
     "bsdcpio cpio": ProgramRow(read_words=read_cpio),
     "bsdtar gtar tar": ProgramRow(
         operands="A",
@@ -56,8 +60,12 @@ bunzip2 bzip2 compress gunzip gzip lz4 lzma pigz uncompress unlzma unxz unzstd x
     "cabextract": ProgramRow(operands="r +X.", options="-d=X --directory=X -F=- -l!see -t!see"),
     "chattr": ProgramRow(operands="-:w", options="-v=- -p=- -R!deep"),
     "chgrp": ProgramRow(operands="-:w", options="--reference=r!all -R!deep --recursive!deep"),
-    "chmod": ProgramRow(operands="-:w", options="--reference=r!all -R!deep --recursive!deep", is_plain=True),
-    "chown": ProgramRow(operands="-:w", options="--reference=r!all --from=- -R!deep --recursive!deep"),
+    "chmod": ProgramRow(
+        operands="-:w", options="--reference=r!all -R!deep --recursive!deep", is_plain=True
+    ),
+    "chown": ProgramRow(
+        operands="-:w", options="--reference=r!all --from=- -R!deep --recursive!deep"
+    ),
     "clear printenv tput whereis yes": ProgramRow(operands="-"),
     "cp gcp": ProgramRow(
         operands="r>u",
@@ -80,10 +88,14 @@ bunzip2 bzip2 compress gunzip gzip lz4 lzma pigz uncompress unlzma unxz unzstd x
     "dir exa eza lsof mountpoint namei pathchk vdir": ProgramRow(operands="n"),
     "dirname": ProgramRow(operands="n", options="-z --zero", reads="any", is_plain=True),
     "dpkg": ProgramRow(
-        read_words=make_archiver_reader(r".*(-[xX]\b|--extract|--vextract|-R\b|--raw-extract)", names_folder=True)
+        read_words=make_archiver_reader(
+            r".*(-[xX]\b|--extract|--vextract|-R\b|--raw-extract)", names_folder=True
+        )
     ),
     "dpkg-deb": ProgramRow(
-        read_words=make_archiver_reader(r".*(-[xXR]\b|--extract|--vextract|--raw-extract)", names_folder=True)
+        read_words=make_archiver_reader(
+            r".*(-[xXR]\b|--extract|--vextract|--raw-extract)", names_folder=True
+        )
     ),
     "du": ProgramRow(
         operands="n",
@@ -120,13 +132,22 @@ bunzip2 bzip2 compress gunzip gzip lz4 lzma pigz uncompress unlzma unxz unzstd x
         is_plain=True,
     ),
     "find": ProgramRow(
-        read_words=read_find, reads="", check_harmless=check_find, destroys="-delete -exec", unwrap=unwrap_find
+        read_words=read_find,
+        reads="",
+        check_harmless=check_find,
+        destroys="-delete -exec",
+        unwrap=unwrap_find,
     ),
-    "free": ProgramRow(options="-b -g -h -k -m -t -w --bytes --gibi --human --kibi --mebi --total --wide", reads="any"),
+    "free": ProgramRow(
+        options="-b -g -h -k -m -t -w --bytes --gibi --human --kibi --mebi --total --wide",
+        reads="any",
+    ),
     "groups": ProgramRow(reads="any"),
     "hostname": ProgramRow(operands="-", options="-d -f -I -i -s", reads="max:0"),
     "id": ProgramRow(
-        operands="-", options="-G -g -n -r -u -z --group --groups --name --real --user --zero", reads="any"
+        operands="-",
+        options="-G -g -n -r -u -z --group --groups --name --real --user --zero",
+        reads="any",
     ),
     "install": ProgramRow(
         operands="r>u",
@@ -159,7 +180,9 @@ bunzip2 bzip2 compress gunzip gzip lz4 lzma pigz uncompress unlzma unxz unzstd x
     "mknod": ProgramRow(operands="w:-", options="-m=- --mode=-"),
     "mktemp": ProgramRow(operands="w", options="-p=W --tmpdir?W --suffix=-"),
     "mount": ProgramRow(
-        operands="r>w", options="-t=- -o=- --types=- --options=- --source=l --target=w", find_more_uses=find_link
+        operands="r>w",
+        options="-t=- -o=- --types=- --options=- --source=l --target=w",
+        find_more_uses=find_link,
     ),
     "mv": ProgramRow(operands="M>w", options=_LN_OPTIONS, find_more_uses=find_copies),
     "nm objdump readelf size": ProgramRow(operands="r"),
@@ -176,7 +199,9 @@ bunzip2 bzip2 compress gunzip gzip lz4 lzma pigz uncompress unlzma unxz unzstd x
         check_harmless=check_ps,
     ),
     "readlink": ProgramRow(
-        operands="n", options="-e -f -m -n -q -s -v -z --canonicalize --canonicalize-existing --no-newline", reads="any"
+        operands="n",
+        options="-e -f -m -n -q -s -v -z --canonicalize --canonicalize-existing --no-newline",
+        reads="any",
     ),
     "realpath": ProgramRow(
         operands="n",
@@ -194,8 +219,12 @@ bunzip2 bzip2 compress gunzip gzip lz4 lzma pigz uncompress unlzma unxz unzstd x
         destroys="*",
     ),
     "rmdir": ProgramRow(operands="w", is_plain=True, destroys="*"),
-    "shred": ProgramRow(operands="w", options="-n=- --iterations=- -s=- --size=- --random-source=r", destroys="*"),
-    "sleep": ProgramRow(operands="-", reads="max:1", operand_pattern="[0-9.]+[smh]?", is_plain=True),
+    "shred": ProgramRow(
+        operands="w", options="-n=- --iterations=- -s=- --size=- --random-source=r", destroys="*"
+    ),
+    "sleep": ProgramRow(
+        operands="-", reads="max:1", operand_pattern="[0-9.]+[smh]?", is_plain=True
+    ),
     "sqlite3": ProgramRow(
         operands="b:-",
         options="""
@@ -212,7 +241,9 @@ bunzip2 bzip2 compress gunzip gzip lz4 lzma pigz uncompress unlzma unxz unzstd x
         reads="any",
         is_plain=True,
     ),
-    "touch": ProgramRow(operands="w", options="-r=r --reference=r -t=- -d=- --date=- --time=-", is_plain=True),
+    "touch": ProgramRow(
+        operands="w", options="-r=r --reference=r -t=- -d=- --date=- --time=-", is_plain=True
+    ),
     "tree": ProgramRow(
         operands="n",
         options="""

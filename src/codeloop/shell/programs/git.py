@@ -41,7 +41,9 @@ _REVISION_OPTIONS = """
 --color? --stat? -M? -C? -B? -X? -l=- --ignore-revs-file=r --contents=r --committer=- --date=-
 --inter-hunk-context=- --decorate? --abbrev? --src-prefix=- --dst-prefix=-
 """
-_REPOSITORY_OPTIONS = "-F=r --file=r -t=r --template=r --pathspec-from-file=r -m=- -C=- -c=- --author=-"
+_REPOSITORY_OPTIONS = (
+    "-F=r --file=r -t=r --template=r --pathspec-from-file=r -m=- -C=- -c=- --author=-"
+)
 _WORK_TREE_OPTIONS = """
 -m=- -s=- -X=- -S? -F=r --file=r --strategy=- --strategy-option=- --onto=- -x=- --exec=- -C=-
 -b=- -c=-
@@ -60,7 +62,8 @@ add; bundle; commit; commit-graph; fsck; gc; help; maintenance; notes; pack-refs
 replace; rerere; stage; update-index; update-ref; var; verify-pack; write-tree
 """: ProgramRow(operands="-", options=_REPOSITORY_OPTIONS),
     "am": ProgramRow(
-        operands="r +X:/", options="--directory=- --exclude=- --include=- -p=- -C=- --resolvemsg=- --patch-format=-"
+        operands="r +X:/",
+        options="--directory=- --exclude=- --include=- -p=- -C=- --resolvemsg=- --patch-format=-",
     ),
     """
 annotate; cherry; range-diff; show-branch; verify-commit; whatchanged
@@ -112,7 +115,9 @@ annotate; cherry; range-diff; show-branch; verify-commit; whatchanged
         reads="",
         is_plain=True,
     ),
-    "check-attr": ProgramRow(operands="g", options="-a -z --all --cached --stdin", risky=_REVISION_OPTIONS, reads=""),
+    "check-attr": ProgramRow(
+        operands="g", options="-a -z --all --cached --stdin", risky=_REVISION_OPTIONS, reads=""
+    ),
     "check-ignore": ProgramRow(
         operands="g",
         options="-n -q -v -z --no-index --non-matching --quiet --stdin --verbose",
@@ -124,7 +129,9 @@ annotate; cherry; range-diff; show-branch; verify-commit; whatchanged
         options="-b=-!none -B=-!none --orphan=-!none --pathspec-from-file=r --conflict=-",
         destroys="*",
     ),
-    "clean": ProgramRow(operands="W +W.", options="-e=- --exclude=- -n!see --dry-run!see", destroys="*"),
+    "clean": ProgramRow(
+        operands="W +W.", options="-e=- --exclude=- -n!see --dry-run!see", destroys="*"
+    ),
     "clone": ProgramRow(
         operands="-:W",
         options="""
@@ -150,7 +157,11 @@ annotate; cherry; range-diff; show-branch; verify-commit; whatchanged
         runs_by="alias. core.pager core.editor core.sshcommand core.hookspath core.fsmonitor",
     ),
     "count-objects": ProgramRow(
-        operands="g", options="-H -v --human-readable --verbose", risky=_REVISION_OPTIONS, reads="", is_plain=True
+        operands="g",
+        options="-H -v --human-readable --verbose",
+        risky=_REVISION_OPTIONS,
+        reads="",
+        is_plain=True,
     ),
     "credential-store": ProgramRow(operands="-", options="--file=b"),
     "describe": ProgramRow(
@@ -163,11 +174,15 @@ annotate; cherry; range-diff; show-branch; verify-commit; whatchanged
         reads="",
         is_plain=True,
     ),
-    "diff": ProgramRow(operands="g", options=_DIFF_OPTIONS, risky=_REVISION_OPTIONS, reads="", is_plain=True),
+    "diff": ProgramRow(
+        operands="g", options=_DIFF_OPTIONS, risky=_REVISION_OPTIONS, reads="", is_plain=True
+    ),
     "diff-files": ProgramRow(
         operands="g", options=f"{_DIFF_OPTIONS} -0 -1 -2 -3 -q", risky=_REVISION_OPTIONS, reads=""
     ),
-    "diff-index": ProgramRow(operands="g", options=f"{_DIFF_OPTIONS} -m", risky=_REVISION_OPTIONS, reads=""),
+    "diff-index": ProgramRow(
+        operands="g", options=f"{_DIFF_OPTIONS} -m", risky=_REVISION_OPTIONS, reads=""
+    ),
     "diff-tree": ProgramRow(
         operands="g",
         options=f"{_DIFF_OPTIONS} -c -m -v --cc --no-commit-id --root --stdin",
@@ -176,9 +191,15 @@ annotate; cherry; range-diff; show-branch; verify-commit; whatchanged
         is_plain=True,
     ),
     "difftool": ProgramRow(operands="g", options=_REVISION_OPTIONS, runs_by="-x --extcmd"),
-    "fast-export": ProgramRow(operands="-", options="--export-marks=w --import-marks=r --import-marks-if-exists=r"),
-    "fast-import": ProgramRow(operands="-", options="--export-marks=w --import-marks=r --export-pack-edges=w"),
-    "fetch": ProgramRow(operands="-", options=_FETCH_OPTIONS, risky=_REPOSITORY_OPTIONS, runs_by="--upload-pack"),
+    "fast-export": ProgramRow(
+        operands="-", options="--export-marks=w --import-marks=r --import-marks-if-exists=r"
+    ),
+    "fast-import": ProgramRow(
+        operands="-", options="--export-marks=w --import-marks=r --export-pack-edges=w"
+    ),
+    "fetch": ProgramRow(
+        operands="-", options=_FETCH_OPTIONS, risky=_REPOSITORY_OPTIONS, runs_by="--upload-pack"
+    ),
     "fetch-pack": ProgramRow(runs_by="--upload-pack --exec"),
     "filter-branch": ProgramRow(operands="- +W:/", options=_WORK_TREE_OPTIONS, runs_by="*"),
     "for-each-ref": ProgramRow(
@@ -226,7 +247,11 @@ annotate; cherry; range-diff; show-branch; verify-commit; whatchanged
 """,
     ),
     "log; reflog show; show; stash list; stash show": ProgramRow(
-        operands="g", options=f"{_DIFF_OPTIONS} {_LOG_OPTIONS}", risky=_REVISION_OPTIONS, reads="", is_plain=True
+        operands="g",
+        options=f"{_DIFF_OPTIONS} {_LOG_OPTIONS}",
+        risky=_REVISION_OPTIONS,
+        reads="",
+        is_plain=True,
     ),
     "ls-files": ProgramRow(
         operands="g",
@@ -292,7 +317,10 @@ annotate; cherry; range-diff; show-branch; verify-commit; whatchanged
     ),
     "rebase": ProgramRow(operands="- +W:/", options=_WORK_TREE_OPTIONS, runs_by="-x --exec"),
     "reflog": ProgramRow(
-        operands="g", options=f"{_DIFF_OPTIONS} {_LOG_OPTIONS}", risky=_REVISION_OPTIONS, reads="max:0"
+        operands="g",
+        options=f"{_DIFF_OPTIONS} {_LOG_OPTIONS}",
+        risky=_REVISION_OPTIONS,
+        reads="max:0",
     ),
     "remote": ProgramRow(
         operands="-",
@@ -303,7 +331,9 @@ annotate; cherry; range-diff; show-branch; verify-commit; whatchanged
     ),
     "remote get-url": ProgramRow(operands="-", options="-v --all --push --verbose", reads=""),
     "reset; stash": ProgramRow(operands="- +W:/", options=_WORK_TREE_OPTIONS, destroys="*"),
-    "restore": ProgramRow(operands="W", options="-s=- --source=- --pathspec-from-file=r --conflict=-", destroys="*"),
+    "restore": ProgramRow(
+        operands="W", options="-s=- --source=- --pathspec-from-file=r --conflict=-", destroys="*"
+    ),
     "rev-list": ProgramRow(
         operands="g",
         options=f"{_LOG_OPTIONS} --disk-usage --objects --objects-edge --quiet --timestamp",
@@ -334,7 +364,8 @@ annotate; cherry; range-diff; show-branch; verify-commit; whatchanged
         is_plain=True,
     ),
     "show-ref": ProgramRow(
-        options="-d -q -s --abbrev --branches --dereference --hash --head --heads --quiet --tags --verify", reads=""
+        options="-d -q -s --abbrev --branches --dereference --hash --head --heads --quiet --tags --verify",
+        reads="",
     ),
     "sparse-checkout": ProgramRow(
         operands="- +W:/", options=_WORK_TREE_OPTIONS, configures="init set add reapply disable"
@@ -361,10 +392,20 @@ annotate; cherry; range-diff; show-branch; verify-commit; whatchanged
         destroys="*",
     ),
     "symbolic-ref": ProgramRow(
-        operands="-", options="-q --no-recurse --quiet --short", risky=_REPOSITORY_OPTIONS, reads="max:1"
+        operands="-",
+        options="-q --no-recurse --quiet --short",
+        risky=_REPOSITORY_OPTIONS,
+        reads="max:1",
     ),
-    "tag": ProgramRow(operands="-", options=f"{_LISTING_OPTIONS} -l -n --list", risky=_REPOSITORY_OPTIONS, reads=""),
-    "version": ProgramRow(operands="-", options="--build-options", risky=_REPOSITORY_OPTIONS, reads="max:0"),
+    "tag": ProgramRow(
+        operands="-",
+        options=f"{_LISTING_OPTIONS} -l -n --list",
+        risky=_REPOSITORY_OPTIONS,
+        reads="",
+    ),
+    "version": ProgramRow(
+        operands="-", options="--build-options", risky=_REPOSITORY_OPTIONS, reads="max:0"
+    ),
     "worktree": ProgramRow(operands="-:W", options="-b=- -B=- --reason=-"),
     "worktree list": ProgramRow(operands="-", options="-v -z --porcelain --verbose", reads=""),
 }

@@ -52,9 +52,13 @@ salt-ssh sendemail sendmail slackcat smtp-cli ssmtp telegram-send twurl
 """,
     ),
     "parallel-nuke parallel-rsync parallel-scp parallel-ssh pnuke prsync pscp pssh": ProgramRow(
-        runs_by="-O --option -x --extra-args -X --extra-arg -S --ssh-args", remote="**", has_short_help=False
+        runs_by="-O --option -x --extra-args -X --extra-arg -S --ssh-args",
+        remote="**",
+        has_short_help=False,
     ),
-    "parallel-slurp pslurp": ProgramRow(runs_by="-O --option -x --extra-args -X --extra-arg -S --ssh-args"),
+    "parallel-slurp pslurp": ProgramRow(
+        runs_by="-O --option -x --extra-args -X --extra-arg -S --ssh-args"
+    ),
     "pdcp pdsh": ProgramRow(runs_by="-R", remote="**"),
     "rclone": ProgramRow(
         remote="""

@@ -79,12 +79,16 @@ c, build, b
         remote=_BUILDAH_REMOTE,
     ),
     "docker-compose": ProgramRow(runs_after="exec; run"),
-    "dotnet": ProgramRow(groups="tool", remote="nuget push,delete", checks="test: test; build: build"),
+    "dotnet": ProgramRow(
+        groups="tool", remote="nuget push,delete", checks="test: test; build: build"
+    ),
     "electron-builder": ProgramRow(remote="+ --publish -p"),
     "fastlane": ProgramRow(remote="** deliver,pilot,supply,release,upload*,deploy*"),
     "flit jsr": ProgramRow(remote="publish ! --dry-run"),
     "flutter": ProgramRow(
-        groups="", remote="pub publish ! -n --dry-run", checks="test: test; lint: analyze; build: build"
+        groups="",
+        remote="pub publish ! -n --dry-run",
+        checks="test: test; lint: analyze; build: build",
     ),
     "gem": ProgramRow(groups="", remote="push,yank,owner"),
     "gleam": ProgramRow(remote="publish", checks="test: test; types: check; build: build"),
@@ -108,7 +112,10 @@ c, build, b
 """,
     ),
     "hatch": ProgramRow(
-        runs_after="run", remote="publish ! --dry-run", checks="test: test; build: build", tasks="run r"
+        runs_after="run",
+        remote="publish ! --dry-run",
+        checks="test: test; build: build",
+        tasks="run r",
     ),
     "hf huggingface-cli": ProgramRow(remote="upload,upload-large-folder,repo,delete"),
     "just task": ProgramRow(groups="", tasks="*"),
@@ -182,7 +189,9 @@ stage publish
         risky="""
 -q -v --cache-dir=- --isolated --log=- --proxy=- --python=- --quiet --require-virtualenv --timeout=-
 """,
-        read_words=make_settings_reader(r"config (set|unset|edit)\b", "~/.config/pip/pip.conf", ("-t", "-d")),
+        read_words=make_settings_reader(
+            r"config (set|unset|edit)\b", "~/.config/pip/pip.conf", ("-t", "-d")
+        ),
         reads="max:0",
         groups="cache",
         subcommands={
@@ -211,7 +220,10 @@ deprecate,undeprecate
     ),
     "pod": ProgramRow(remote="trunk push,delete,deprecate"),
     "podman": ProgramRow(
-        runs_after="exec; run", is_container=True, groups="compose container image", remote=_BUILDAH_REMOTE
+        runs_after="exec; run",
+        is_container=True,
+        groups="compose container image",
+        remote=_BUILDAH_REMOTE,
     ),
     "poetry": ProgramRow(
         read_words=make_settings_reader(r"config \S+ \S", "~/.config/pypoetry/config.toml"),

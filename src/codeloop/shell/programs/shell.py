@@ -1,4 +1,6 @@
-"""Rows of the builtins of bash, of shells, and of programs that run the command that they are given."""
+"""Rows of the builtins of bash, of shells, and of programs that run the
+command that they are given.
+"""
 
 from codeloop.shell.builtin_checks import (
     accept_any,
@@ -31,7 +33,9 @@ from codeloop.shell.unwrappers import (
     unwrap_xargs,
 )
 
-_TIMEOUT_OPTIONS = "-f -k=- -p -s=- -v --foreground --kill-after=- --preserve-status --signal=- --verbose"
+_TIMEOUT_OPTIONS = (
+    "-f -k=- -p -s=- -v --foreground --kill-after=- --preserve-status --signal=- --verbose"
+)
 
 _ROWS = {
     ".": ProgramRow(operands="r:-", builtin=Builtin(), unwrap=unwrap_source),
@@ -39,7 +43,9 @@ _ROWS = {
     "[": ProgramRow(
         operands="-",
         is_plain=True,
-        builtin=Builtin(only_reads=True, is_certain=is_certain_bracket, may_evaluate=bracket_may_evaluate),
+        builtin=Builtin(
+            only_reads=True, is_certain=is_certain_bracket, may_evaluate=bracket_may_evaluate
+        ),
     ),
     "alias": ProgramRow(operands="-", builtin=Builtin(), unwrap=unwrap_alias),
     "arch": ProgramRow(reads="", runs_words="command"),
@@ -69,18 +75,33 @@ runscript schroot scl sem setarch setpriv setuidgid socat softlimit sshpass star
 su-exec systemd-inhibit systemd-nspawn toolbox torify torsocks tsocks uftrace uname26 unshare
 valgrind watchexec wine x86_64
 """: ProgramRow(runs_words="command"),
-    "cd": ProgramRow(operands="n", is_plain=True, builtin=Builtin(only_reads=True, is_certain=is_plain_cd)),
-    "chroot": ProgramRow(
-        operands="n", options="--groups=- --skip-chdir --userspec=-", wraps=Wrapper(operand_count=1, starts_shell=True)
+    "cd": ProgramRow(
+        operands="n", is_plain=True, builtin=Builtin(only_reads=True, is_certain=is_plain_cd)
     ),
-    "chrt": ProgramRow(operands="- ^", options="-a -b -D=- -f -i -m -o -P=- -r -T=-", wraps=Wrapper(operand_count=1)),
+    "chroot": ProgramRow(
+        operands="n",
+        options="--groups=- --skip-chdir --userspec=-",
+        wraps=Wrapper(operand_count=1, starts_shell=True),
+    ),
+    "chrt": ProgramRow(
+        operands="- ^",
+        options="-a -b -D=- -f -i -m -o -P=- -r -T=-",
+        wraps=Wrapper(operand_count=1),
+    ),
     "command": ProgramRow(
-        operands="- ^", options="-p", reads="", builtin=Builtin(), wraps=Wrapper(exit_options="-v -V"), is_followed=True
+        operands="- ^",
+        options="-p",
+        reads="",
+        builtin=Builtin(),
+        wraps=Wrapper(exit_options="-v -V"),
+        is_followed=True,
     ),
     "compopt disown help popd suspend": ProgramRow(builtin=Builtin()),
     "coproc": ProgramRow(operands="-", wraps=Wrapper(takes_assignments=True)),
     "doas": ProgramRow(operands="- ^", options="-C=- -n -u=-", wraps=Wrapper(exit_options="-L")),
-    "echo false true": ProgramRow(operands="-", is_plain=True, builtin=Builtin(only_reads=True, is_certain=accept_any)),
+    "echo false true": ProgramRow(
+        operands="-", is_plain=True, builtin=Builtin(only_reads=True, is_certain=accept_any)
+    ),
     "enable shopt": ProgramRow(operands="-", builtin=Builtin(), unwrap=unwrap_shopt),
     "entr nsenter": ProgramRow(unwrap=unwrap_as_unknown),
     "env": ProgramRow(
@@ -94,9 +115,13 @@ valgrind watchexec wine x86_64
     "eval": ProgramRow(operands="- ^", builtin=Builtin(), unwrap=unwrap_eval),
     "exec": ProgramRow(operands="- ^", options="-a=- -c -l", builtin=Builtin(), wraps=Wrapper()),
     "exit": ProgramRow(
-        operands="-", is_plain=True, builtin=Builtin(only_reads=True, is_certain=make_pattern_check(r"[0-9]{1,3}"))
+        operands="-",
+        is_plain=True,
+        builtin=Builtin(only_reads=True, is_certain=make_pattern_check(r"[0-9]{1,3}")),
     ),
-    "fakeroot": ProgramRow(operands="- ^", options="-b=- -i=- -l=- -s=- -u", wraps=Wrapper(starts_shell=True)),
+    "fakeroot": ProgramRow(
+        operands="- ^", options="-b=- -i=- -l=- -s=- -u", wraps=Wrapper(starts_shell=True)
+    ),
     "fc": ProgramRow(builtin=Builtin(may_evaluate=accept_any)),
     "flock": ProgramRow(
         operands="b:- ^",
@@ -107,28 +132,47 @@ valgrind watchexec wine x86_64
     "gtimeout": ProgramRow(options=_TIMEOUT_OPTIONS, wraps=Wrapper(operand_count=1)),
     "hash": ProgramRow(operands="-", builtin=Builtin(may_evaluate=make_option_check("p"))),
     "history": ProgramRow(operands="-", options="-w=w -a=w -r=r -n=r", builtin=Builtin()),
-    "ionice": ProgramRow(operands="- ^", options="-c=- -n=- -t --class=- --classdata=- --ignore", wraps=Wrapper()),
+    "ionice": ProgramRow(
+        operands="- ^", options="-c=- -n=- -t --class=- --classdata=- --ignore", wraps=Wrapper()
+    ),
     "jobs": ProgramRow(operands="-", builtin=Builtin(may_evaluate=make_option_check("x"))),
     "kill": ProgramRow(
-        operands="-", builtin=Builtin(is_certain=make_pattern_check(r"-[A-Z0-9]+|-[lsn]|[A-Z]+|[0-9]+"))
+        operands="-",
+        builtin=Builtin(is_certain=make_pattern_check(r"-[A-Z0-9]+|-[lsn]|[A-Z]+|[0-9]+")),
     ),
-    "ksh": ProgramRow(operands="r:- ^", options="-c=-!none -o=- -O=- --rcfile=r --init-file=r", unwrap=unwrap_shell),
+    "ksh": ProgramRow(
+        operands="r:- ^",
+        options="-c=-!none -o=- -O=- --rcfile=r --init-file=r",
+        unwrap=unwrap_shell,
+    ),
     "let": ProgramRow(operands="-", builtin=Builtin(may_evaluate=let_may_evaluate)),
     "linux32 linux64": ProgramRow(operands="- ^", wraps=Wrapper(starts_shell=True)),
-    "ltrace": ProgramRow(options="-C -c -e=- -f -i -l=- -n=- -o=- -p=- -r -S -s=- -T -t -tt -u=-", wraps=Wrapper()),
+    "ltrace": ProgramRow(
+        options="-C -c -e=- -f -i -l=- -n=- -o=- -p=- -r -S -s=- -T -t -tt -u=-", wraps=Wrapper()
+    ),
     "mapfile readarray": ProgramRow(builtin=Builtin(may_evaluate=has_callback)),
-    "nice": ProgramRow(operands="- ^", options="-# -n=- --adjustment=-", reads="", wraps=Wrapper(), is_followed=True),
+    "nice": ProgramRow(
+        operands="- ^",
+        options="-# -n=- --adjustment=-",
+        reads="",
+        wraps=Wrapper(),
+        is_followed=True,
+    ),
     "nohup": ProgramRow(operands="- ^", wraps=Wrapper(), is_followed=True),
     "parallel": ProgramRow(unwrap=unwrap_parallel, runs_words="command"),
     "printf": ProgramRow(
         operands="-",
         is_plain=True,
-        builtin=Builtin(only_reads=True, is_certain=is_plain_printf, may_evaluate=may_assign_subscript),
+        builtin=Builtin(
+            only_reads=True, is_certain=is_plain_printf, may_evaluate=may_assign_subscript
+        ),
     ),
     "prlimit": ProgramRow(operands="- ^", options="-p=-", wraps=Wrapper()),
     "pushd": ProgramRow(operands="n", builtin=Builtin()),
     "pwd": ProgramRow(
-        operands="-", is_plain=True, builtin=Builtin(only_reads=True, is_certain=make_pattern_check(r"-[LP]"))
+        operands="-",
+        is_plain=True,
+        builtin=Builtin(only_reads=True, is_certain=make_pattern_check(r"-[LP]")),
     ),
     "runuser su": ProgramRow(unwrap=unwrap_script_option),
     "script": ProgramRow(
@@ -173,11 +217,15 @@ valgrind watchexec wine x86_64
 """,
         wraps=Wrapper(),
     ),
-    "taskset": ProgramRow(operands="- ^", options="-a -c", wraps=Wrapper(operand_count=1, exit_options="-p")),
+    "taskset": ProgramRow(
+        operands="- ^", options="-a -c", wraps=Wrapper(operand_count=1, exit_options="-p")
+    ),
     "test": ProgramRow(
         operands="-",
         is_plain=True,
-        builtin=Builtin(only_reads=True, is_certain=is_certain_test, may_evaluate=test_may_evaluate),
+        builtin=Builtin(
+            only_reads=True, is_certain=is_certain_test, may_evaluate=test_may_evaluate
+        ),
     ),
     "time": ProgramRow(
         operands="- ^",
@@ -185,18 +233,30 @@ valgrind watchexec wine x86_64
         wraps=Wrapper(takes_assignments=True),
     ),
     "timeout": ProgramRow(
-        operands="- ^", options=_TIMEOUT_OPTIONS, reads="", wraps=Wrapper(operand_count=1), is_followed=True
+        operands="- ^",
+        options=_TIMEOUT_OPTIONS,
+        reads="",
+        wraps=Wrapper(operand_count=1),
+        is_followed=True,
     ),
-    "times": ProgramRow(operands="-", builtin=Builtin(only_reads=True, is_certain=make_pattern_check(r"(?!)"))),
+    "times": ProgramRow(
+        operands="-", builtin=Builtin(only_reads=True, is_certain=make_pattern_check(r"(?!)"))
+    ),
     "trap": ProgramRow(operands="-", builtin=Builtin(), unwrap=unwrap_trap),
     "type": ProgramRow(
-        operands="-", builtin=Builtin(only_reads=True, is_certain=make_pattern_check(r"-[aptPf]+|[A-Za-z0-9_.+-]+"))
+        operands="-",
+        builtin=Builtin(
+            only_reads=True, is_certain=make_pattern_check(r"-[aptPf]+|[A-Za-z0-9_.+-]+")
+        ),
     ),
     "ulimit": ProgramRow(operands="-", builtin=Builtin(is_certain=make_pattern_check(r"-a"))),
-    "umask": ProgramRow(operands="-", builtin=Builtin(is_certain=make_pattern_check(r"-S|[0-7]{3,4}"))),
+    "umask": ProgramRow(
+        operands="-", builtin=Builtin(is_certain=make_pattern_check(r"-S|[0-7]{3,4}"))
+    ),
     "unbuffer": ProgramRow(operands="- ^", options="-p", wraps=Wrapper()),
     "wait": ProgramRow(
-        operands="-", builtin=Builtin(is_certain=make_pattern_check(r"[0-9]+"), may_evaluate=has_subscript)
+        operands="-",
+        builtin=Builtin(is_certain=make_pattern_check(r"[0-9]+"), may_evaluate=has_subscript),
     ),
     "watch": ProgramRow(
         operands="- ^",
@@ -216,7 +276,9 @@ valgrind watchexec wine x86_64
         is_followed=True,
     ),
     "xvfb-run": ProgramRow(
-        operands="- ^", options="-a -e=- -f=- -l -n=- -p=- -s=- -w=- --auto-servernum", wraps=Wrapper()
+        operands="- ^",
+        options="-a -e=- -f=- -l -n=- -p=- -s=- -w=- --auto-servernum",
+        wraps=Wrapper(),
     ),
     "zsh": ProgramRow(
         operands="r:- ^",

@@ -70,7 +70,9 @@ _ROWS = {
 """,
         reads="any",
     ),
-    "base32": ProgramRow(operands="r", options="-o=w --output=w -i=r --input=r -w=- --wrap=- -b=- --break=-"),
+    "base32": ProgramRow(
+        operands="r", options="-o=w --output=w -i=r --input=r -w=- --wrap=- -b=- --break=-"
+    ),
     "base64": ProgramRow(
         operands="r",
         options="-D -d -i?r -w=- --decode --ignore-garbage --wrap=-",
@@ -88,7 +90,9 @@ _ROWS = {
         reads="any",
         is_plain=True,
     ),
-    "cksum": ProgramRow(operands="r", options="-a=- -c --algorithm=- --check --tag --untagged", reads="any"),
+    "cksum": ProgramRow(
+        operands="r", options="-a=- -c --algorithm=- --check --tag --untagged", reads="any"
+    ),
     "cmp": ProgramRow(
         operands="r",
         options="-b -i=- -l -n=- -s --bytes=- --print-bytes --quiet --silent --verbose",
@@ -104,7 +108,9 @@ _ROWS = {
         reads="",
     ),
     "comm": ProgramRow(
-        operands="r", options="-1 -2 -3 -i -z --check-order --nocheck-order --output-delimiter --total", reads="any"
+        operands="r",
+        options="-1 -2 -3 -i -z --check-order --nocheck-order --output-delimiter --total",
+        reads="any",
     ),
     "csplit": ProgramRow(
         operands="r:-",
@@ -153,7 +159,10 @@ _ROWS = {
         find_more_uses=find_editor_files,
     ),
     "egrep fgrep": ProgramRow(
-        operands="-:r", options=_GREP_OPTIONS, risky="--directories=-!deep --label=- --devices=-", reads="any"
+        operands="-:r",
+        options=_GREP_OPTIONS,
+        risky="--directories=-!deep --label=- --devices=-",
+        reads="any",
     ),
     "expand": ProgramRow(operands="r", options="-i -t=- --initial --tabs=-", reads="any"),
     "expr": ProgramRow(operands="-", reads="any"),
@@ -166,7 +175,11 @@ _ROWS = {
         is_plain=True,
     ),
     "gsed": ProgramRow(
-        operands="-:r", options=_SED_OPTIONS, risky=_SED_RISKY, find_more_uses=find_sed_files, unwrap=unwrap_sed
+        operands="-:r",
+        options=_SED_OPTIONS,
+        risky=_SED_RISKY,
+        find_more_uses=find_sed_files,
+        unwrap=unwrap_sed,
     ),
     "head": ProgramRow(
         operands="r",
@@ -174,7 +187,9 @@ _ROWS = {
         reads="any",
         is_plain=True,
     ),
-    "iconv": ProgramRow(operands="r", options="-f=- -t=- --from-code=- --to-code=- -o=w --output=w"),
+    "iconv": ProgramRow(
+        operands="r", options="-f=- -t=- --from-code=- --to-code=- -o=w --output=w"
+    ),
     "jq": ProgramRow(
         operands="-:r",
         options="""
@@ -189,7 +204,9 @@ _ROWS = {
         reads="",
         check_harmless=check_jq,
     ),
-    "less": ProgramRow(operands="r", options=_LESS_OPTIONS, runs_by="+! -k --lesskey-file --lesskey-src"),
+    "less": ProgramRow(
+        operands="r", options=_LESS_OPTIONS, runs_by="+! -k --lesskey-file --lesskey-src"
+    ),
     "man": ProgramRow(runs_by="-P -H --pager --html --preprocessor"),
     "md5sum sha1sum sha224sum sha256sum sha384sum sha512sum": ProgramRow(
         operands="r",
@@ -209,9 +226,13 @@ _ROWS = {
         is_plain=True,
     ),
     "od": ProgramRow(
-        operands="r", options="-A=- -a -b -c -d -f -i -j=- -l -N=- -o -S=- -s -t=- -v -w? -x", reads="any"
+        operands="r",
+        options="-A=- -a -b -c -d -f -i -j=- -l -N=- -o -S=- -s -t=- -v -w? -x",
+        reads="any",
     ),
-    "paste": ProgramRow(operands="r", options="-d=- -s -z --delimiters=- --serial --zero-terminated", reads="any"),
+    "paste": ProgramRow(
+        operands="r", options="-d=- -s -z --delimiters=- --serial --zero-terminated", reads="any"
+    ),
     "patch": ProgramRow(
         operands="b:r +X.",
         options="""
@@ -228,7 +249,9 @@ _ROWS = {
         reads="",
         runs_by="--pre --hostname-bin",
     ),
-    "sdiff": ProgramRow(operands="r", options="-o=w --output=w -w=- --width=- -I=- --diff-program=-"),
+    "sdiff": ProgramRow(
+        operands="r", options="-o=w --output=w -w=- --width=- -I=- --diff-program=-"
+    ),
     "sed": ProgramRow(
         operands="-:r",
         options=_SED_OPTIONS,
@@ -238,9 +261,12 @@ _ROWS = {
         check_harmless=check_sed,
         unwrap=unwrap_sed,
     ),
-    "seq": ProgramRow(operands="-", options="-f=- -s=- -w --equal-width --format=- --separator=-", reads="any"),
+    "seq": ProgramRow(
+        operands="-", options="-f=- -s=- -w --equal-width --format=- --separator=-", reads="any"
+    ),
     "shuf": ProgramRow(
-        operands="r", options="-o=w --output=w -n=- -i=- --head-count=- --random-source=r -e!none --echo!none"
+        operands="r",
+        options="-o=w --output=w -n=- -i=- --head-count=- --random-source=r -e!none --echo!none",
     ),
     "sort": ProgramRow(
         operands="r",
@@ -273,7 +299,9 @@ _ROWS = {
         reads="",
     ),
     "sum": ProgramRow(operands="r", options="-r -s", reads="any"),
-    "tac": ProgramRow(operands="r", options="-b -r -s=- --before --regex --separator=-", reads="any"),
+    "tac": ProgramRow(
+        operands="r", options="-b -r -s=- --before --regex --separator=-", reads="any"
+    ),
     "tail": ProgramRow(
         operands="r",
         options="""
@@ -292,7 +320,9 @@ _ROWS = {
         is_plain=True,
     ),
     "ts": ProgramRow(operands="-"),
-    "unexpand": ProgramRow(operands="r", options="-a -t=- --all --first-only --tabs=-", reads="any"),
+    "unexpand": ProgramRow(
+        operands="r", options="-a -t=- --all --first-only --tabs=-", reads="any"
+    ),
     "uniq": ProgramRow(
         operands="r:w",
         options="""
@@ -311,7 +341,10 @@ _ROWS = {
         is_plain=True,
     ),
     "xxd": ProgramRow(
-        operands="r:w", options="-a -b -c=- -E -e -g=- -i -l=- -o=- -p -s=- -u", risky="-n=- -R=-", reads="apart max:1"
+        operands="r:w",
+        options="-a -b -c=- -E -e -g=- -i -l=- -o=- -p -s=- -u",
+        risky="-n=- -R=-",
+        reads="apart max:1",
     ),
     "yq": ProgramRow(
         operands="-:r",
@@ -320,7 +353,9 @@ _ROWS = {
 --input-format=-
 """,
     ),
-    "zgrep": ProgramRow(operands="-:r", options=_GREP_OPTIONS, risky="--directories=-!deep --label=- --devices=-"),
+    "zgrep": ProgramRow(
+        operands="-:r", options=_GREP_OPTIONS, risky="--directories=-!deep --label=- --devices=-"
+    ),
     "zless": ProgramRow(operands="r", options=_LESS_OPTIONS),
 }
 PROGRAMS = list_by_name(_ROWS)

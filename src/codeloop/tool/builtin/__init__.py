@@ -1,1 +1,3 @@
-"""The built-in tools by folder: a description (`.md`) for each, beside its module or that of related tools."""
+"""The built-in tools by folder: a description (`.md`) for each,
+beside its module or that of related tools.
+"""

@@ -1,1 +1,3 @@
-"""What the tools that read and change files share: permissions, checks before an edit, and the edit itself."""
+"""What the tools that read and change files share: permissions, checks before an edit,
+and the edit itself.
+"""

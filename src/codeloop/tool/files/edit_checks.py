@@ -1,6 +1,8 @@
-"""Checks that the editing tools make before a change: the session has read the file, and knows its current content.
+"""Checks that the editing tools make before a change: the session has read the file,
+and knows its current content.
 
-A new text with a line like `// ... rest of the code`, which stands for omitted text, is refused the first time.
+A new text with a line like `// ... rest of the code`, which stands for omitted text,
+is refused the first time.
 """
 
 import os
@@ -14,12 +16,14 @@ from codeloop.workspace.files.permission_name import make_permission_name
 from codeloop.workspace.files.safe_open import LoadedFile
 from codeloop.workspace.workspace import ResolvedPath
 
-# The usual error quotes lines of the file that resemble the searched text. These replace it where the file may not be
-# quoted, because the session was not allowed to read it.
+# The usual error quotes lines of the file that resemble the searched text. These replace it where
+# the file may not be quoted, because the session was not allowed to read it.
 UNQUOTED_ERROR = "the text was not found, or more than once."
 UNQUOTED_ADVICE = "Read the file, which is asked about, to see what it holds."
 
-_ELISION_WORDS = r"(?:the[ \t]+)?(?:rest|remain(?:der|ing)|existing|unchanged|previous|same|other|keep)"
+_ELISION_WORDS = (
+    r"(?:the[ \t]+)?(?:rest|remain(?:der|ing)|existing|unchanged|previous|same|other|keep)"
+)
 _COMMENT_START = r"(?:\#|//|--|;|%|/\*|<!--|\{/\*|\(\*)"
 _DOTS = r"(?:\.\.\.|\u2026)"
 _OTHER_WORDS = r"[^=;{}\n]{0,80}"
@@ -31,29 +35,36 @@ _ELISION_LINE = (
 )
 """Matches a comment with dots before or after such words, or a line of dots and at least two words.
 
-`// ... rest of the code`, `# existing imports ...`, `<!-- ... keep the other rows -->`, `... (the rest of the file)`.
-`...rest` alone is a spread in JavaScript. No part of the pattern may match a line end: with one that did, a text of
-many blank lines took minutes.
+`// ... rest of the code`, `# existing imports ...`, `<!-- ... keep the other rows -->`, `... (the
+rest of the file)`. `...rest` alone is a spread in JavaScript. No part of the pattern may match a
+line end: with one that did, a text of many blank lines took minutes.
 """
 
 
 def may_quote(ctx: ToolContext, target: ResolvedPath) -> bool:
-    """Return whether an error may quote a file: this session has read it, or may read it without a question."""
+    """Return whether an error may quote a file: this session has read it,
+    or may read it without a question.
+    """
     is_seen = ctx.workspace.read_log.find_last_stamp(ctx.session_id, target.real) is not None
-    return is_seen or not ctx.session.judge("read", [make_permission_name(ctx.workspace, target.real)])
+    return is_seen or not ctx.session.judge(
+        "read", [make_permission_name(ctx.workspace, target.real)]
+    )
 
 
 def check_may_reveal(ctx: ToolContext, target: ResolvedPath) -> None:
-    """Raise ToolFailure for a file with keys, or one that a rule forbids to read, unless the session may quote it.
+    """Raise ToolFailure for a file with keys, or one that a rule forbids to read,
+    unless the session may quote it.
 
-    Otherwise the model could find out the content by trying edits: one that matches succeeds, others fail.
+    Otherwise the model could find out the content by trying edits: one that matches succeeds,
+    others fail.
     """
     name = make_permission_name(ctx.workspace, target.real)
     is_guarded = is_secret(name) or "deny" in ctx.session.judge("read", [name]).values()
     if is_guarded and os.path.lexists(target.real) and not may_quote(ctx, target):
         shown_name = format_path(ctx.workspace, target.path)
         raise ToolFailure(
-            f"{shown_name} was not read in this session, and it is not free to read.", advice="Read it first."
+            f"{shown_name} was not read in this session, and it is not free to read.",
+            advice="Read it first.",
         )
 
 
@@ -69,12 +80,15 @@ def has_changed_since_read(ctx: ToolContext, target: ResolvedPath, loaded: Loade
 def check_unchanged_since_read(
     ctx: ToolContext, target: ResolvedPath, loaded: LoadedFile, *, must_be_read: bool = True
 ) -> None:
-    """Raise ToolFailure if a file has changed since the session read it, or, by default, if it was never read."""
+    """Raise ToolFailure if a file has changed since the session read it, or, by default,
+    if it was never read.
+    """
     stamp = ctx.workspace.read_log.find_last_stamp(ctx.session_id, target.real)
     name = format_path(ctx.workspace, target.path)
     if stamp is None and must_be_read:
         raise ToolFailure(
-            f"{name} was not read in this session.", advice="Read it first, so that you overwrite nothing unseen."
+            f"{name} was not read in this session.",
+            advice="Read it first, so that you overwrite nothing unseen.",
         )
     if has_changed_since_read(ctx, target, loaded):
         raise ToolFailure(
@@ -84,7 +98,9 @@ def check_unchanged_since_read(
 
 
 def check_no_elision(ctx: ToolContext, change: FileChange) -> None:
-    """Raise ToolFailure if a new line stands for omitted text. The same line passes the second time: it is meant."""
+    """Raise ToolFailure if a new line stands for omitted text.
+    The same line passes the second time: it is meant.
+    """
     first_offsets: dict[str, int] = {}
     for match in re.finditer(_ELISION_LINE, change.text_after):
         first_offsets.setdefault(match[0].strip(), match.start())

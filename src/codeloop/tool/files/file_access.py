@@ -1,4 +1,5 @@
-"""File access of tools: resolves the paths that models write, and asks for permission to read and change the files.
+"""File access of tools: resolves the paths that models write,
+and asks for permission to read and change the files.
 
 `file_changes.py` makes the permitted changes.
 """
@@ -41,13 +42,17 @@ REPEATED_FOLDER = "`path` and {} both name the folder; looked for {} in it"
 
 
 def format_path(workspace: Workspace, path: Path) -> str:
-    """Return a path as the model reads it: relative to the working directory, absolute only outside of it."""
+    """Return a path as the model reads it: relative to the working directory,
+    absolute only outside of it.
+    """
     return escape_undecodable(workspace.format_for_model(path))
 
 
 @contextmanager
 def convert_errors(workspace: Workspace, *targets: ResolvedPath) -> Generator[None]:
-    """Convert errors of the system and of the workspace to ToolFailures that name the file, or the patch."""
+    """Convert errors of the system and of the workspace to ToolFailures that name the file,
+    or the patch.
+    """
     name = format_path(workspace, targets[0].path) if len(targets) == 1 else "the patch"
     try:
         yield
@@ -58,9 +63,13 @@ def convert_errors(workspace: Workspace, *targets: ResolvedPath) -> Generator[No
             text = text.replace(str(target.real), format_path(workspace, target.path))
         text = text.replace(f"{os.path.realpath(workspace.directory)}/", "")
         advice = error.advice if isinstance(error, FileRefused | NotText) else ""
-        raise ToolFailure(replace_undecodable(text if name in text else f"{name}: {text}"), advice=advice) from error
+        raise ToolFailure(
+            replace_undecodable(text if name in text else f"{name}: {text}"), advice=advice
+        ) from error
     except OSError as error:
-        reason = _ERROR_REASONS.get(errno.errorcode.get(error.errno or 0, ""), error.strerror or str(error))
+        reason = _ERROR_REASONS.get(
+            errno.errorcode.get(error.errno or 0, ""), error.strerror or str(error)
+        )
         raise ToolFailure(f"{name}: {replace_undecodable(reason)}; nothing was changed") from error
 
 
@@ -91,15 +100,21 @@ async def resolve_allowed(ctx: ToolContext, path: str, needs: ListNeeds) -> Reso
 
 
 def check_start(ctx: ToolContext, path: str, target: ResolvedPath) -> None:
-    """Refuse a relative path that leads out of the project if it would not from the folder that `cd` led to.
+    """Refuse a relative path that leads out of the project if it would not from
+    the folder that `cd` led to.
 
-    Paths start in one folder, whatever commands did; the model took the shell's for it. Raises ToolFailure.
+    Paths start in one folder, whatever commands did; the model took the shell's for it.
+    Raises ToolFailure.
     """
     workspace = ctx.workspace
     if not target.is_outside or Path(path).is_absolute() or path.startswith("~"):
         return
     folder = workspace.shells.find_directory(ctx.session_id)
-    if folder is None or folder == workspace.directory or workspace.resolve(path, folder).is_outside:
+    if (
+        folder is None
+        or folder == workspace.directory
+        or workspace.resolve(path, folder).is_outside
+    ):
         return
     meant = format_path(workspace, workspace.resolve(path, folder).path)
     raise ToolFailure(
@@ -111,12 +126,17 @@ def check_start(ctx: ToolContext, path: str, target: ResolvedPath) -> None:
 async def resolve_search_target(
     ctx: ToolContext, path: str | None, needs: ListNeeds, *, only_folder: bool = False
 ) -> ResolvedPath:
-    """Resolve the path that a search is for (default: the working directory) and ask for all that it needs at once.
+    """Resolve the path that a search is for (default: the working directory) and ask for
+    all that it needs at once.
 
-    Raises ToolFailure if there is no such file or folder, Denied or Rejected if it may not be searched.
+    Raises ToolFailure if there is no such file or folder,
+    Denied or Rejected if it may not be searched.
     """
     if path and "\0" in path:
-        raise ToolFailure("The path contains a NUL character, which no file name can have.", advice="Leave it out.")
+        raise ToolFailure(
+            "The path contains a NUL character, which no file name can have.",
+            advice="Leave it out.",
+        )
     target = resolve_path(ctx.workspace, path or ".")
     check_start(ctx, path or ".", target)
     # Whether a path outside the project exists is only revealed once permission was given.
@@ -129,14 +149,18 @@ async def resolve_search_target(
 
 
 def strip_search_folder(workspace: Workspace, target: ResolvedPath, pattern: str) -> str | None:
-    """Return a pattern without the search folder at its start; None when the pattern does not start with it.
+    """Return a pattern without the search folder at its start;
+    None when the pattern does not start with it.
 
-    Models name the folder twice: as `path`, and at the start of the pattern. A pattern that starts with a folder of the
-    same name inside the search folder means that one, and stays.
+    Models name the folder twice: as `path`, and at the start of the pattern. A pattern that starts
+    with a folder of the same name inside the search folder means that one, and stays.
     """
     where = format_path(workspace, target.path)
     rest = pattern.removeprefix("/").removeprefix("./").removeprefix(f"{where}/")
-    is_repeated = len(rest) + len(where) < len(pattern) and not (target.path / where.partition("/")[0]).exists()
+    is_repeated = (
+        len(rest) + len(where) < len(pattern)
+        and not (target.path / where.partition("/")[0]).exists()
+    )
     return rest if is_repeated and not where.startswith("/") else None
 
 
@@ -145,7 +169,9 @@ async def _check_exists(ctx: ToolContext, target: ResolvedPath, *, only_folder: 
     try:
         mode = target.path.stat().st_mode
     except (FileNotFoundError, NotADirectoryError) as error:
-        raise ToolFailure(await describe_missing_file(ctx, target, "There is no file or folder {}")) from error
+        raise ToolFailure(
+            await describe_missing_file(ctx, target, "There is no file or folder {}")
+        ) from error
     except OSError as error:
         raise ToolFailure(f"{name} can't be searched: {error.strerror}.") from error
     if only_folder and not S_ISDIR(mode):
@@ -157,21 +183,39 @@ async def _check_exists(ctx: ToolContext, target: ResolvedPath, *, only_folder: 
 
 
 def check_unmoved(ctx: ToolContext, target: ResolvedPath) -> None:
-    """Raise ToolFailure if a path leads elsewhere than when permission was asked, which may be days ago."""
+    """Raise ToolFailure if a path leads elsewhere than when permission was asked,
+    which may be days ago.
+    """
     if os.path.realpath(target.path) != str(target.real):
         name = format_path(ctx.workspace, target.path)
-        raise ToolFailure(f"{name} leads elsewhere than when it was asked about.", advice="Look at it again.")
+        raise ToolFailure(
+            f"{name} leads elsewhere than when it was asked about.", advice="Look at it again."
+        )
 
 
-async def describe_missing_file(ctx: ToolContext, target: ResolvedPath, text: str = "File not found: {}") -> str:
-    """Return a message that a file does not exist (its path for each `{}` of `text`), with similar paths."""
+async def describe_missing_file(
+    ctx: ToolContext, target: ResolvedPath, text: str = "File not found: {}"
+) -> str:
+    """Return a message that a file does not exist (its path for each `{}` of `text`),
+    with similar paths.
+    """
     from codeloop.tool.files.similar_paths import find_similar_paths
 
     similar_paths = await find_similar_paths(ctx.workspace, target.path)
     folder = target.path.parent
-    where = "" if folder.is_dir() else f" (the folder {format_path(ctx.workspace, folder)} does not exist)"
+    where = (
+        ""
+        if folder.is_dir()
+        else f" (the folder {format_path(ctx.workspace, folder)} does not exist)"
+    )
     first = text.replace("{}", format_path(ctx.workspace, target.path)) + where
-    return "\n".join([first, *(["Similar paths:"] if similar_paths else []), *map(escape_undecodable, similar_paths)])
+    return "\n".join(
+        [
+            first,
+            *(["Similar paths:"] if similar_paths else []),
+            *map(escape_undecodable, similar_paths),
+        ]
+    )
 
 
 def find_folder(path: Path) -> Path:
@@ -188,28 +232,48 @@ def make_outside_needs(targets: Iterable[ResolvedPath], metadata: JSON) -> list[
     folders = tuple(dict.fromkeys(str(find_folder(target.real)) for target in outside))
     if not folders:
         return []
-    shown = {"filepath": ", ".join(str(target.real) for target in outside), "parentDir": ", ".join(folders)}
+    shown = {
+        "filepath": ", ".join(str(target.real) for target in outside),
+        "parentDir": ", ".join(folders),
+    }
     patterns = tuple(f"{folder.rstrip('/')}/*" for folder in folders)
     always = patterns if make_exact_wildcards(folders) else ()
-    return [Need(permission="external_directory", patterns=patterns, always=always, metadata={**metadata, **shown})]
+    return [
+        Need(
+            permission="external_directory",
+            patterns=patterns,
+            always=always,
+            metadata={**metadata, **shown},
+        )
+    ]
 
 
 def is_free_to_read(ctx: ToolContext, real: Path) -> bool:
-    """Return whether a resolved path is in the project and this session may read it without a question."""
+    """Return whether a resolved path is in the project and this session may
+    read it without a question.
+    """
     workspace = ctx.workspace
-    return workspace.contains(real) and not ctx.session.judge("read", [make_permission_name(workspace, real)])
+    return workspace.contains(real) and not ctx.session.judge(
+        "read", [make_permission_name(workspace, real)]
+    )
 
 
 async def filter_free_to_read(ctx: ToolContext, paths: Sequence[Path]) -> list[Path]:
-    """Return the paths that this session may read without a question. Does not block the event loop for long."""
+    """Return the paths that this session may read without a question.
+    Does not block the event loop for long.
+    """
     not_free = await _judge_paths(ctx, "read", paths)
     return [path for path in paths if path not in not_free]
 
 
-async def filter_names(ctx: ToolContext, permission: str, paths: Sequence[Path]) -> tuple[list[Path], str]:
-    """Leave out the paths that a rule denies for a tool that lists names; return the others, and a note on it.
+async def filter_names(
+    ctx: ToolContext, permission: str, paths: Sequence[Path]
+) -> tuple[list[Path], str]:
+    """Leave out the paths that a rule denies for a tool that lists names;
+    return the others, and a note on it.
 
-    A rule that denies to read a file keeps its content, not its name. Does not block the event loop for long.
+    A rule that denies to read a file keeps its content, not its name.
+    Does not block the event loop for long.
     """
     # Rules like that are few, and a listing may have a hundred thousand names.
     if not ctx.session.list_denials(permission):
@@ -220,7 +284,9 @@ async def filter_names(ctx: ToolContext, permission: str, paths: Sequence[Path])
     return shown, f"{left_out} left out, as rules for {permission} deny them" if left_out else ""
 
 
-async def _judge_paths(ctx: ToolContext, permission: str, paths: Sequence[Path]) -> dict[Path, Action]:
+async def _judge_paths(
+    ctx: ToolContext, permission: str, paths: Sequence[Path]
+) -> dict[Path, Action]:
     """Return the action of the rules on each path, judged alone; allowed paths are left out."""
 
     def make_names(batch: Sequence[Path]) -> list[str]:
@@ -231,12 +297,16 @@ async def _judge_paths(ctx: ToolContext, permission: str, paths: Sequence[Path])
         batch = paths[start : start + _JUDGE_BATCH_SIZE]
         names = await asyncio.to_thread(make_names, batch)
         actions = ctx.session.judge(permission, names)
-        not_allowed |= {path: actions[name] for path, name in zip(batch, names, strict=True) if name in actions}
+        not_allowed |= {
+            path: actions[name] for path, name in zip(batch, names, strict=True) if name in actions
+        }
     return not_allowed
 
 
 def make_read_need(workspace: Workspace, target: ResolvedPath) -> Need:
-    """Return the permission to read a file. "Always" covers all files; for a file with keys it covers that file."""
+    """Return the permission to read a file. "Always" covers all files;
+    for a file with keys it covers that file.
+    """
     name = make_permission_name(workspace, target.real)
     always = make_exact_wildcards((name,)) if is_secret(name) else ("*",)
     return Need(permission="read", patterns=(name,), always=always)
@@ -245,17 +315,25 @@ def make_read_need(workspace: Workspace, target: ResolvedPath) -> Need:
 def make_edit_needs(
     workspace: Workspace, files: Iterable[Path], metadata: JSON, possible: tuple[str, ...] = ()
 ) -> list[Need]:
-    """Return the permissions to change files (resolved paths). `possible`: patterns of files that may be changed too.
+    """Return the permissions to change files (resolved paths).
+    `possible`: patterns of files that may be changed too.
 
-    Protected files are a question of their own, which "always" does not cover. For files that make something run
-    later, "always" covers these files only, and a permitted change is not asked about again in the session.
+    Protected files are a question of their own, which "always" does not cover. For files that make
+    something run later, "always" covers these files only,
+    and a permitted change is not asked about again in the session.
     """
     files_by_name = {make_permission_name(workspace, real): real for real in files}
     protected = {name: real for name, real in files_by_name.items() if is_protected(name)}
     confirmed = {
-        name: real for name, real in files_by_name.items() if needs_confirmation(name) and name not in protected
+        name: real
+        for name, real in files_by_name.items()
+        if needs_confirmation(name) and name not in protected
     }
-    plain = {name: real for name, real in files_by_name.items() if name not in protected and name not in confirmed}
+    plain = {
+        name: real
+        for name, real in files_by_name.items()
+        if name not in protected and name not in confirmed
+    }
     needs = [
         Need(
             permission="edit",
@@ -265,14 +343,27 @@ def make_edit_needs(
             writes=Writes(tuple(group.values())),
             once=group is confirmed and bool(always),
         )
-        for group, always in ((protected, ()), (confirmed, make_exact_wildcards([*confirmed])), (plain, ("*",)))
+        for group, always in (
+            (protected, ()),
+            (confirmed, make_exact_wildcards([*confirmed])),
+            (plain, ("*",)),
+        )
         if group
     ]
-    return [*needs, *([Need(permission="edit", patterns=(), metadata=metadata, possible=possible)] if possible else [])]
+    return [
+        *needs,
+        *(
+            [Need(permission="edit", patterns=(), metadata=metadata, possible=possible)]
+            if possible
+            else []
+        ),
+    ]
 
 
 async def ask_edit(ctx: ToolContext, targets: Sequence[ResolvedPath], metadata: JSON) -> None:
-    """Ask for permission to change the files, and to work outside the project, in one question that shows the diff."""
+    """Ask for permission to change the files, and to work outside the project,
+    in one question that shows the diff.
+    """
     edits = make_edit_needs(ctx.workspace, (target.real for target in targets), metadata)
     await ctx.ask(*make_outside_needs(targets, metadata), *edits)
 
@@ -284,14 +375,17 @@ async def check_edit(ctx: ToolContext, targets: Sequence[ResolvedPath]) -> None:
     judge = ctx.session.judge
     # Asking raises Denied with the reason of the rule.
     if "deny" in {*judge("edit", names).values(), *judge("external_directory", folders).values()}:
-        await ask_edit(ctx, targets, {"filepath": ", ".join(str(target.path) for target in targets)})
+        await ask_edit(
+            ctx, targets, {"filepath": ", ".join(str(target.path) for target in targets)}
+        )
 
 
 @asynccontextmanager
 async def ask_before_failure(
     ctx: ToolContext, targets: Iterable[ResolvedPath], arguments: JSON
 ) -> AsyncGenerator[None]:
-    """Ask before the model learns why a change outside the project fails, since that reveals what is there.
+    """Ask before the model learns why a change outside the project fails,
+    since that reveals what is there.
 
     Every failure is recorded as a refusal, for the next `read` of the files.
     `arguments`: those of the call, which the question shows in place of a diff.
@@ -299,7 +393,8 @@ async def ask_before_failure(
     try:
         yield
     except ToolFailure:
-        # The next `read` must return these files' lines again, not a reference to an earlier result.
+        # The next `read` must return these files' lines again,
+        # not a reference to an earlier result.
         for target in targets:
             ctx.workspace.read_log.record_refusal(ctx.session_id, target.real)
         last_stamp = ctx.workspace.read_log.find_last_stamp

@@ -1,4 +1,6 @@
-"""Changes of files by tools: asks with the diff, writes all files or none, and describes the result for the model."""
+"""Changes of files by tools: asks with the diff, writes all files or none,
+and describes the result for the model.
+"""
 
 import asyncio
 from collections.abc import Sequence
@@ -24,23 +26,36 @@ _MAX_REPLACED_LINE_CHARS = 200
 
 
 def load_text(real: Path) -> tuple[LoadedFile, DecodedText] | None:
-    """Read a file as text; None when there is no such file. Raises FileRefused or NotText, OSError."""
+    """Read a file as text; None when there is no such file.
+    Raises FileRefused or NotText, OSError.
+    """
     file = read_file_if_exists(real)
     return None if file is None else (file, decode_text(file.data))
 
 
-async def lock_files(ctx: ToolContext, stack: AsyncExitStack, targets: Sequence[ResolvedPath]) -> None:
-    """Take the locks of the files until the stack is closed, in one order for all calls, so that none deadlock."""
+async def lock_files(
+    ctx: ToolContext, stack: AsyncExitStack, targets: Sequence[ResolvedPath]
+) -> None:
+    """Take the locks of the files until the stack is closed, in one order for all calls,
+    so that none deadlock.
+    """
     for real in sorted({target.real for target in targets}):
         await stack.enter_async_context(ctx.workspace.read_log.get_lock(real))
 
 
 def summarize_change(target: ResolvedPath, diff: Diff) -> JSON:
     """Return the summary of one file's change in the form that clients get."""
-    return {"file": str(target.path), "patch": diff.patch, "additions": diff.additions, "deletions": diff.deletions}
+    return {
+        "file": str(target.path),
+        "patch": diff.patch,
+        "additions": diff.additions,
+        "deletions": diff.deletions,
+    }
 
 
-def make_patch_metadata(ctx: ToolContext, changes: Sequence[FileChange], diffs: Sequence[Diff]) -> JSON:
+def make_patch_metadata(
+    ctx: ToolContext, changes: Sequence[FileChange], diffs: Sequence[Diff]
+) -> JSON:
     """Return the metadata of a change of several files, for user interfaces."""
     files = [
         {
@@ -50,20 +65,33 @@ def make_patch_metadata(ctx: ToolContext, changes: Sequence[FileChange], diffs: 
         }
         for change, diff in zip(changes, diffs, strict=True)
     ]
-    first: JSON = {"filediff": summarize_change(changes[0].target, diffs[0])} if len(changes) == 1 else {}
-    return {"diff": "".join(diff.patch for diff in diffs), "files": files, "diagnostics": {}, **first}
+    first: JSON = (
+        {"filediff": summarize_change(changes[0].target, diffs[0])} if len(changes) == 1 else {}
+    )
+    return {
+        "diff": "".join(diff.patch for diff in diffs),
+        "files": files,
+        "diagnostics": {},
+        **first,
+    }
 
 
 async def commit_patch(
     ctx: ToolContext, changes: Sequence[FileChange], diffs: Sequence[Diff]
 ) -> tuple[FinishedChanges, Sequence[Diff], JSON]:
-    """Make permitted changes of several files; return them as finished, with their final diffs and metadata."""
+    """Make permitted changes of several files; return them as finished,
+    with their final diffs and metadata.
+    """
     with convert_errors(ctx.workspace, *(change.target for change in changes)):
         result = await commit_changes(ctx, changes)
     # A formatter may have changed what was written.
     if any(now is not change for now, change in zip(result.changes, changes, strict=True)):
         diffs = await asyncio.to_thread(lambda: [make_diff(change) for change in result.changes])
-    return result, diffs, {**make_patch_metadata(ctx, result.changes, diffs), "diagnostics": result.diagnostics}
+    return (
+        result,
+        diffs,
+        {**make_patch_metadata(ctx, result.changes, diffs), "diagnostics": result.diagnostics},
+    )
 
 
 def _get_change_type(change: FileChange) -> str:
@@ -73,9 +101,13 @@ def _get_change_type(change: FileChange) -> str:
 
 
 def make_diff(change: FileChange) -> Diff:
-    """Return the diff of a change under the path that the model used, without the indentation that all lines share."""
+    """Return the diff of a change under the path that the model used,
+    without the indentation that all lines share.
+    """
     diff = make_unified_diff(
-        str(change.target.path), replace_undecodable(change.text_before), replace_undecodable(change.text_after)
+        str(change.target.path),
+        replace_undecodable(change.text_before),
+        replace_undecodable(change.text_after),
     )
     return replace(diff, patch=trim_indent(diff.patch))
 
@@ -85,7 +117,8 @@ def describe_change(
 ) -> str:
     """Describe a change for the model: `Edited src/a.py: lines 3-5`.
 
-    `match_note`: how the old text was matched; `format_note`: says which lines the formatters changed.
+    `match_note`: how the old text was matched; `format_note`: says which lines
+    the formatters changed.
     """
     path = format_path(ctx.workspace, change.target.path)
     if change.before is None:
@@ -100,13 +133,17 @@ def describe_change(
 
 
 def format_replaced(diff: Diff) -> str:
-    """Return the removed and added lines of a change, so that the model can check what an approximate match chose."""
+    """Return the removed and added lines of a change,
+    so that the model can check what an approximate match chose.
+    """
     lines = [
         line[:_MAX_REPLACED_LINE_CHARS]
         for line in diff.patch.split("\n")[_DIFF_HEADER_LINES:]
         if line[:1] in {"-", "+"}
     ]
-    more = [f"({len(lines) - _MAX_REPLACED_LINES} more)"] if len(lines) > _MAX_REPLACED_LINES else []
+    more = (
+        [f"({len(lines) - _MAX_REPLACED_LINES} more)"] if len(lines) > _MAX_REPLACED_LINES else []
+    )
     return "\n".join(["What was replaced:", *lines[:_MAX_REPLACED_LINES], *more])
 
 
@@ -120,8 +157,9 @@ async def apply_change(
 ) -> tuple[str, JSON]:
     """Ask for permission with the diff, then make the change, if the file is still as it was.
 
-    Returns the description for the model (`match_note`: how the old text was matched; `note`: a line below), and the
-    metadata `diff`, `filediff` and `diagnostics`. The caller holds the file's lock.
+    Returns the description for the model (`match_note`: how the old text was matched; `note`: a
+    line below), and the metadata `diff`, `filediff` and `diagnostics`.
+    The caller holds the file's lock.
     """
     diff = await asyncio.to_thread(make_diff, change)
     target = change.target
@@ -136,14 +174,17 @@ async def apply_change(
         diff = await asyncio.to_thread(make_diff, change)
         metadata |= {"diff": diff.patch, "filediff": summarize_change(target, diff)}
     metadata["diagnostics"] = result.diagnostics
-    description = describe_change(ctx, change, diff, match_note=match_note, format_note=result.notes[0])
+    description = describe_change(
+        ctx, change, diff, match_note=match_note, format_note=result.notes[0]
+    )
     replaced_lines = format_replaced(diff) if match_note else ""
     texts = (description, replaced_lines, note, result.text)
     return "\n".join(text for text in texts if text), metadata
 
 
 async def commit_changes(ctx: ToolContext, changes: Sequence[FileChange]) -> FinishedChanges:
-    """Make permitted changes, all or none; record each file's new state as read by the session; notify the clients.
+    """Make permitted changes, all or none; record each file's new state as read by the session;
+    notify the clients.
 
     Then the EditFinisher formats and checks the files; the changes are returned as it left them.
     """
@@ -151,19 +192,30 @@ async def commit_changes(ctx: ToolContext, changes: Sequence[FileChange]) -> Fin
     if finisher is not None:
         await finisher.prepare(changes)
     written = (each.target.real for each in changes)
-    ctx.workspace.read_log.expected_files.update(real for real in written if is_protected(str(real)))
-    replacements = [Replacement(each.target.real, each.before, each.after, each.mode) for each in changes]
+    ctx.workspace.read_log.expected_files.update(
+        real for real in written if is_protected(str(real))
+    )
+    replacements = [
+        Replacement(each.target.real, each.before, each.after, each.mode) for each in changes
+    ]
     stamps = replace_files(replacements, ctx.workspace.write_records_folder)
     for change, stamp in zip(changes, stamps, strict=True):
         ctx.session.publish_edit(change.target.path, ctx.workspace.directory)
         if stamp is None:
             ctx.workspace.read_log.forget_file(ctx.session_id, change.target.real)
         else:
-            # The session knows the content that it wrote: it need not read the file before its next edit.
+            # The session knows the content that it wrote: it need not read the file
+            # before its next edit.
             ctx.workspace.read_log.record_read(ctx.session_id, change.target.real, stamp)
     if finisher is None:
         return skip_formatting(changes)
-    result = await finisher.finish(ctx.session_id, changes, lambda real: is_free_to_read(ctx, real), ctx.session)
+    result = await finisher.finish(
+        ctx.session_id,
+        changes,
+        lambda real: is_free_to_read(ctx, real),
+        ctx.session,
+        directory=ctx.workspace.directory,
+    )
     for real, stamp in result.stamps.items():
         ctx.workspace.read_log.record_read(ctx.session_id, real, stamp)
     return result

@@ -11,18 +11,24 @@ _MIN_SIMILARITY_PERCENT = 75
 
 
 async def find_similar_paths(workspace: Workspace, path: Path) -> list[str]:
-    """Return at most `_MAX_PATHS` paths, formatted for the model, with the same name or a similar spelling."""
+    """Return at most `_MAX_PATHS` paths, formatted for the model,
+    with the same name or a similar spelling.
+    """
     # Imported late: it is only needed when a path does not exist.
     from rapidfuzz import fuzz, process
 
     ripgrep, name = workspace.ripgrep, workspace.format_for_model(path)
     try:
-        indexed = await workspace.file_index.list_names(workspace.directory, ripgrep, workspace.environment)
+        indexed = await workspace.file_index.list_names(
+            workspace.directory, ripgrep, workspace.environment
+        )
     except SearchFailed:
         indexed = []
     paths = [row.path.rstrip("/") for row in indexed]
     try:
-        siblings = {entry.name: workspace.format_for_model(entry) for entry in path.parent.iterdir()}
+        siblings = {
+            entry.name: workspace.format_for_model(entry) for entry in path.parent.iterdir()
+        }
     except OSError:
         siblings = dict[str, str]()
     same_name = [each for each in paths if each.lower().rpartition("/")[2] == path.name.lower()]
@@ -38,5 +44,9 @@ async def find_similar_paths(workspace: Workspace, path: Path) -> list[str]:
         *(siblings[each] for each in find_similar(path.name, siblings)),
         *(paths[index] for *_, index in similar),
     ]
-    existing = [each for each in dict.fromkeys(candidates) if each != name and (workspace.directory / each).exists()]
+    existing = [
+        each
+        for each in dict.fromkeys(candidates)
+        if each != name and (workspace.directory / each).exists()
+    ]
     return existing[:_MAX_PATHS]

@@ -1,4 +1,5 @@
-"""Other agents' names for our tools, parameters and values: models are trained on many agents and use their names.
+"""Other agents' names for our tools, parameters and values: models are trained on many
+agents and use their names.
 
 Theirs are in lower case and without underscores.
 """
@@ -114,7 +115,9 @@ LINE_RANGE_ALIASES: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("viewrange", "linerange", "lines", "range"), ("first", "last")),
 }
 """Other agents' names for the lines to read, each with the bounds that it sets."""
-EDITOR_TOOL_NAMES = frozenset({"strreplaceeditor", "strreplacebasededittool", "texteditor", "editor", "fileeditor"})
+EDITOR_TOOL_NAMES = frozenset(
+    {"strreplaceeditor", "strreplacebasededittool", "texteditor", "editor", "fileeditor"}
+)
 """Other agents' tools that read and change files by several commands."""
 EDITOR_COMMANDS = {"view": "read", "create": "write", "strreplace": "edit"}
 """The commands of these tools, each with our tool for it."""

@@ -12,7 +12,12 @@ REPAIRED_NOTE = "the arguments were not valid JSON and were repaired"
 BARE_VALUE_NOTE = "arguments are a JSON object; this text was taken for `{}`"
 _CODE_BLOCK = r"(?s)\s*```(?:json)?\s*(\{.*\})\s*```\s*"
 _MARKUP_STARTS = ("{", "[", "<", '"', "'", "`")
-"""The starts of JSON, tags, quotes and code blocks: such a text that can't be parsed is broken, not a bare value."""
+"""The starts of JSON, tags, quotes and code blocks: such a text that can't be parsed is broken,
+not a bare value.
+"""
+CUT_OFF_NOTE = "the arguments broke off; what was whole of them was taken"
+# A bracket, a comma, a colon, a string (also one that breaks off), a number or a word of JSON.
+_JSON_PIECE = r'[{}\[\],:]|"(?:[^"\\]|\\.)*(?:"|\\?$)|[^\s{}\[\],:"]+'
 # Matches `name: value` and `name = value`, which are not bare values either.
 _LABEL_START = r"\w+\s*[:=]\s"
 
@@ -32,10 +37,11 @@ def unwrap_arguments(arguments: str, schema: JSON) -> str:
 
 
 def repair_arguments(arguments: str, schema: JSON, notes: list[str]) -> str | None:
-    """Return the JSON object that a text without one certainly means, and add a note; None: it is not certain.
+    """Return the JSON object that a text without one certainly means, and add a note;
+    None: it is not certain.
 
-    Understood are an object with trailing commas or in Python's form, and the bare value of the only required
-    parameter, such as `src/main.py` for `{"filePath": "src/main.py"}`.
+    Understood are an object with trailing commas or in Python's form, and the bare value of the
+    only required parameter, such as `src/main.py` for `{"filePath": "src/main.py"}`.
     """
     text = arguments.strip()
     if text.startswith("{"):
@@ -73,6 +79,34 @@ def repair_arguments(arguments: str, schema: JSON, notes: list[str]) -> str | No
     return encode_arguments({name: cast("Any", bare_value)})
 
 
+def close_arguments(arguments: str) -> str | None:
+    """Return the arguments of a call that broke off, closed after their last whole value;
+    None: they hold none.
+
+    Only for calls that change nothing: what was cut off may have said more.
+    """
+    text = arguments.strip()
+    if not text.startswith("{"):
+        return None
+    open_brackets: list[str] = []
+    # The end of the last whole value or bracket, and the brackets that were open there.
+    end, open_at_end = 0, ""
+    for match in re.finditer(_JSON_PIECE, text):
+        piece = match[0]
+        if piece in "{[":
+            open_brackets.append("}" if piece == "{" else "]")
+        elif piece in "}]":
+            if not open_brackets or open_brackets.pop() != piece:
+                return None
+        elif piece == ",":
+            end, open_at_end = match.start(), "".join(reversed(open_brackets))
+    for closed in (text + "".join(reversed(open_brackets)), text[:end] + open_at_end):
+        with suppress(msgspec.DecodeError, RecursionError):
+            if decode_json(closed, JSON):
+                return closed
+    return None
+
+
 def _read_bare_value(text: str) -> Any:
     """Return the JSON value of a text, or the text itself if it is plain; None: it is neither."""
     # A text with control characters is a broken one, such as half a stream.
@@ -84,7 +118,9 @@ def _read_bare_value(text: str) -> Any:
 
 
 def encode_arguments(value: JSON) -> str | None:
-    """Return arguments as JSON; None if they hold what JSON has not, such as Python's `...` or half a character."""
+    """Return arguments as JSON; None if they hold what JSON has not,
+    such as Python's `...` or half a character.
+    """
     with suppress(TypeError, ValueError, OverflowError, RecursionError):
         return msgspec.json.encode(value).decode()
     return None

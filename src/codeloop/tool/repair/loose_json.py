@@ -1,4 +1,6 @@
-"""Parses the JSON that models write: with trailing commas, with line ends in strings, or as Python literals."""
+"""Parses the JSON that models write: with trailing commas, with line ends in strings,
+or as Python literals.
+"""
 
 import ast
 import json
@@ -19,7 +21,8 @@ _decode = json.JSONDecoder(strict=False).raw_decode
 
 
 def read_json(text: str, start: int) -> tuple[Any, int] | None:
-    """Return the value that begins at the offset `start`, and the offset of its end; None: there is none.
+    """Return the value that begins at the offset `start`, and the offset of its end;
+    None: there is none.
 
     Trailing commas, and Python's quotes and constants, are understood.
     """
@@ -31,7 +34,9 @@ def read_json(text: str, start: int) -> tuple[Any, int] | None:
 
 
 def _read_without_last_commas(text: str) -> object:
-    """Return the value of a text as JSON without trailing commas, else as a Python literal; None: it is neither."""
+    """Return the value of a text as JSON without trailing commas, else as a Python literal;
+    None: it is neither.
+    """
     strict = re.sub(_LAST_COMMA, lambda match: "" if match[0] == "," else match[0], text)
     with suppress(ValueError, RecursionError):
         value, end = _decode(strict, 0)
@@ -41,7 +46,9 @@ def _read_without_last_commas(text: str) -> object:
 
 
 def _find_end(text: str, start: int) -> int:
-    """Return the offset after the bracket that closes the one at `start`; `start` if nothing closes it."""
+    """Return the offset after the bracket that closes the one at `start`;
+    `start` if nothing closes it.
+    """
     depth = 0
     for token in compile_once(_BRACKETS).finditer(text, start):
         depth += {"[": 1, "{": 1, "]": -1, "}": -1}.get(token[0], 0)
@@ -62,7 +69,9 @@ def _read_literal(text: str) -> object:
 
 
 class _JsonConstants(ast.NodeTransformer):
-    """Replaces the names `true`, `false` and `null`, which Python does not have, by their values."""
+    """Replaces the names `true`, `false` and `null`, which Python does not have,
+    by their values.
+    """
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
         """Replace one name."""

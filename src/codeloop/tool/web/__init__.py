@@ -1,1 +1,3 @@
-"""Web access of tools: fetching pages from checked addresses, converting them, and asking search services."""
+"""Web access of tools: fetching pages from checked addresses, converting them,
+and asking search services.
+"""

@@ -1,4 +1,6 @@
-"""Reads the body of an HTTP response up to a limit, because it may be endless or a decompression bomb."""
+"""Reads the body of an HTTP response up to a limit,
+because it may be endless or a decompression bomb.
+"""
 
 from collections.abc import AsyncIterator, Callable
 
@@ -35,7 +37,9 @@ async def read_body(chunks: AsyncIterator[bytes], encoding: str, limit: int) -> 
 
 
 def _make_decoder(encoding: str) -> Callable[[bytes, int], bytes]:
-    """Return the decoder of a content encoding. It takes a chunk, and the most bytes that it may return."""
+    """Return the decoder of a content encoding. It takes a chunk,
+    and the most bytes that it may return.
+    """
     name = encoding.strip().lower()
     if name in {"", "identity"}:
         return lambda chunk, max_bytes: chunk[:max_bytes]
@@ -55,7 +59,9 @@ class _Inflater:
         self._has_member = self._is_over = False
 
     def feed(self, chunk: bytes, max_bytes: int) -> bytes:
-        """Return at most `max_bytes` decompressed bytes of a chunk; the rest is dropped: the reader stops there."""
+        """Return at most `max_bytes` decompressed bytes of a chunk;
+        the rest is dropped: the reader stops there.
+        """
         import zlib
 
         data = self._pending + chunk
@@ -75,8 +81,14 @@ class _Inflater:
             try:
                 out += self._decompressor.decompress(data, max_bytes - len(out))
             except zlib.error as error:
-                raise ToolFailure(f"The server's response is not validly compressed ({error}).") from None
-            data = self._decompressor.unused_data if self._decompressor.eof else self._decompressor.unconsumed_tail
+                raise ToolFailure(
+                    f"The server's response is not validly compressed ({error})."
+                ) from None
+            data = (
+                self._decompressor.unused_data
+                if self._decompressor.eof
+                else self._decompressor.unconsumed_tail
+            )
             if self._decompressor.eof:
                 self._decompressor, self._has_member = None, True
         return bytes(out)
@@ -87,7 +99,10 @@ def _choose_window_bits(data: bytes) -> int:
 
     "deflate" means zlib's format, but some servers send raw deflate, which has no header.
     """
-    # zlib (RFC 1950): the method 8 in the low bits, and both bytes as a number are a multiple of 31.
-    has_header = data[:2] == _GZIP_MAGIC or (data[0] & 0x0F == 8 and int.from_bytes(data[:2], "big") % 31 == 0)
+    # zlib (RFC 1950): the method 8 in the low bits,
+    # and both bytes as a number are a multiple of 31.
+    has_header = data[:2] == _GZIP_MAGIC or (
+        data[0] & 0x0F == 8 and int.from_bytes(data[:2], "big") % 31 == 0
+    )
     # 32 + 15 detects gzip and zlib; a negative number is raw deflate.
     return 47 if has_header else -15

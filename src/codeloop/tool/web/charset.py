@@ -11,13 +11,17 @@ _BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
-# Only these labels are looked up: Python has codecs that are not character sets, such as `zip` and `rot13`.
+# Only these labels are looked up: Python has codecs that are not character sets,
+# such as `zip` and `rot13`.
 _KNOWN_LABEL = (
-    r"utf-?8|utf-?(16|32)(-?[lb]e)?|(us-)?ascii|latin-?1|iso-?8859-\d+|iso-8859-8-i|(windows|cp)-?\d+|windows-31j|x-cp\d+"
-    r"|koi8-[rut]|tis-620|gb(k|_?2312|18030)|big5(-hkscs)?|euc-(jp|kr)|(x-)?(shift[_-]?jis|sjis)|iso-2022-(jp|kr)|ks_c_5601-1987"
+    r"utf-?8|utf-?(16|32)(-?[lb]e)?|(us-)?ascii|latin-?1|iso-?8859-\d+|iso-8859-8-i|(windows"
+    r"|cp)-?\d+|windows-31j|x-cp\d+"
+    r"|koi8-[rut]|tis-620|gb(k|_?2312|18030)|big5(-hkscs)?|euc-(jp|kr)|(x-)?(shift[_-]?jis|sjis)"
+    r"|iso-2022-(jp|kr)|ks_c_5601-1987"
     r"|(x-)?mac-?cyrillic|macintosh|mac-?roman|hz-gb-2312"
 )
-# The codec by which browsers decode a label, where it differs: pages that declare Latin-1 use Windows-1252, and so on.
+# The codec by which browsers decode a label, where it differs: pages that declare Latin-1
+# use Windows-1252, and so on.
 _CODEC_BY_LABEL = {
     "ascii": "cp1252",
     "us-ascii": "cp1252",
@@ -56,9 +60,9 @@ _DECLARATION_BYTES = 4096
 def decode_page(data: bytes, content_type: str = "", *, is_cut: bool = False) -> tuple[str, str]:
     """Return the text of a page and the name of its encoding. Never fails.
 
-    The encoding is that of a byte-order mark, of `charset` in the header, of a declaration at the beginning of the
-    page, UTF-8 if the bytes are valid UTF-8, or Windows-1252, in this order. `is_cut`: the last character may be
-    incomplete.
+    The encoding is that of a byte-order mark, of `charset` in the header, of a declaration at the
+    beginning of the page, UTF-8 if the bytes are valid UTF-8, or Windows-1252, in this order.
+    `is_cut`: the last character may be incomplete.
     """
     for mark, name in _BYTE_ORDER_MARKS:
         if data.startswith(mark):

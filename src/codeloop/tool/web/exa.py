@@ -1,4 +1,6 @@
-"""Searches with Exa, through its hosted MCP server: JSON-RPC over HTTP, answered as JSON or as server-sent events."""
+"""Searches with Exa, through its hosted MCP server: JSON-RPC over HTTP,
+answered as JSON or as server-sent events.
+"""
 
 import re
 from typing import Any
@@ -27,7 +29,9 @@ class _RpcError(msgspec.Struct):
 
 
 class _RpcMessage(msgspec.Struct):
-    """A JSON-RPC message; notifications and the server's own requests have neither result nor error."""
+    """A JSON-RPC message; notifications and the server's own requests have
+    neither result nor error.
+    """
 
     id: int | str | None = None
     result: JSON | None = None
@@ -55,7 +59,9 @@ async def search_code(service: SearchService, query: str, tokens: int) -> Search
 
 
 async def call_tool(service: SearchService, name: str, arguments: JSON) -> SearchResults:
-    """Call a tool of a service that is an MCP server over HTTP, and return its text. Raises ToolFailure."""
+    """Call a tool of a service that is an MCP server over HTTP, and return its text.
+    Raises ToolFailure.
+    """
     client = {"name": "codeloop", "version": __version__}
     initialize_result, session = await _send_message(
         service,
@@ -64,11 +70,15 @@ async def call_tool(service: SearchService, name: str, arguments: JSON) -> Searc
         params={"protocolVersion": PROTOCOL_VERSION, "capabilities": {}, "clientInfo": client},
         headers={},
     )
-    headers = {"MCP-Protocol-Version": str(initialize_result.get("protocolVersion") or PROTOCOL_VERSION)}
+    headers = {
+        "MCP-Protocol-Version": str(initialize_result.get("protocolVersion") or PROTOCOL_VERSION)
+    }
     headers |= {"Mcp-Session-Id": session} if session else {}
     try:
         # MCP requires this notification before any other request.
-        async with send_request(service, _make_post(service, {"method": "notifications/initialized"}, headers)):
+        async with send_request(
+            service, _make_post(service, {"method": "notifications/initialized"}, headers)
+        ):
             pass
         answer, _ = await _send_message(
             service,
@@ -86,8 +96,11 @@ async def call_tool(service: SearchService, name: str, arguments: JSON) -> Searc
         raise ToolFailure(f"{service.name} sent a response of an unknown form: {error}.") from None
     text = "\n\n".join(part.text for part in result.content if part.type == "text").strip()
     if result.failed:
-        raise ToolFailure(f"{service.name} could not search: {mask_key(service, text)[:500] or 'no reason given'}")
-    # The text has no count; each result of a web search has a line `URL: ...`. Other text counts as one result.
+        raise ToolFailure(
+            f"{service.name} could not search: {mask_key(service, text)[:500] or 'no reason given'}"
+        )
+    # The text has no count; each result of a web search has a line `URL: ...`.
+    # Other text counts as one result.
     count = len(re.findall(r"^URL: ", text, re.MULTILINE))
     return SearchResults(text, count=count or (1 if text else 0))
 
@@ -95,7 +108,9 @@ async def call_tool(service: SearchService, name: str, arguments: JSON) -> Searc
 async def _end_session(service: SearchService, headers: dict[str, str]) -> None:
     """End the session on the server; servers may refuse this, which does not matter."""
     try:
-        async with send_request(service, SearchRequest("DELETE", headers={**_make_key_header(service), **headers})):
+        async with send_request(
+            service, SearchRequest("DELETE", headers={**_make_key_header(service), **headers})
+        ):
             pass
     except ToolFailure:
         return
@@ -104,7 +119,9 @@ async def _end_session(service: SearchService, headers: dict[str, str]) -> None:
 async def _send_message(
     service: SearchService, *, request_id: int, method: str, params: JSON, headers: dict[str, str]
 ) -> tuple[JSON, str]:
-    """Send a request; return its result, and the id of the session that the server opened ("" for none)."""
+    """Send a request; return its result, and the id of the session that the
+    server opened ("" for none).
+    """
     call = _make_post(service, {"id": request_id, "method": method, "params": params}, headers)
     async with send_request(service, call) as response:
         message = await _find_answer(service, response, request_id)
@@ -115,10 +132,14 @@ async def _send_message(
     return message.result or {}, session
 
 
-def _make_post(service: SearchService, message: dict[str, Any], headers: dict[str, str]) -> SearchRequest:
+def _make_post(
+    service: SearchService, message: dict[str, Any], headers: dict[str, str]
+) -> SearchRequest:
     accepted = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
     return SearchRequest(
-        "POST", headers={**accepted, **_make_key_header(service), **headers}, body={"jsonrpc": "2.0", **message}
+        "POST",
+        headers={**accepted, **_make_key_header(service), **headers},
+        body={"jsonrpc": "2.0", **message},
     )
 
 
@@ -126,8 +147,12 @@ def _make_key_header(service: SearchService) -> dict[str, str]:
     return {"x-api-key": service.key} if service.key else {}
 
 
-async def _find_answer(service: SearchService, response: SearchResponse, request_id: int) -> _RpcMessage:
-    """Return the message with the result or the error of a request; others are skipped. Raises ToolFailure."""
+async def _find_answer(
+    service: SearchService, response: SearchResponse, request_id: int
+) -> _RpcMessage:
+    """Return the message with the result or the error of a request; others are skipped.
+    Raises ToolFailure.
+    """
     try:
         if not response.headers.get("content-type", "").lower().startswith("text/event-stream"):
             return decode_json(await response.read_whole(), _RpcMessage)
@@ -138,10 +163,14 @@ async def _find_answer(service: SearchService, response: SearchResponse, request
                 raise EventTooLong
             for data in parser.feed(chunk):
                 message = decode_json(data, _RpcMessage) if data.strip() else _RpcMessage()
-                if message.id == request_id and (message.result is not None or message.error is not None):
+                if message.id == request_id and (
+                    message.result is not None or message.error is not None
+                ):
                     return message
     except DECODE_ERRORS:
         raise ToolFailure(f"{service.name} sent a response that is not JSON-RPC.") from None
     except EventTooLong:
-        raise ToolFailure(f"{service.name} sent more than {WEBSEARCH_BYTES.value:,} bytes.") from None
+        raise ToolFailure(
+            f"{service.name} sent more than {WEBSEARCH_BYTES.value:,} bytes."
+        ) from None
     raise ToolFailure(f"{service.name} ended without a response.", advice="Try again.")

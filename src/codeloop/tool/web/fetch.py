@@ -1,4 +1,6 @@
-"""Fetches a URL with a GET request: `fetch_url` checks every address before it connects, also after redirects."""
+"""Fetches a URL with a GET request: `fetch_url` checks every address before it connects,
+also after redirects.
+"""
 
 import asyncio
 import time
@@ -13,8 +15,20 @@ from msgspec import Struct
 from msgspec import field as struct_field
 
 from codeloop import __version__
-from codeloop.net.address import HOSTS_FILE, classify_non_public, is_in_hosts_file, keep_address, resolve_host
-from codeloop.net.hosts import OFFLINE_MESSAGE, add_brackets, is_local_host, is_offline, is_reachable_offline
+from codeloop.net.address import (
+    HOSTS_FILE,
+    classify_non_public,
+    is_in_hosts_file,
+    keep_address,
+    resolve_host,
+)
+from codeloop.net.hosts import (
+    OFFLINE_MESSAGE,
+    add_brackets,
+    is_local_host,
+    is_offline,
+    is_reachable_offline,
+)
 from codeloop.net.tls import load_tls_context
 from codeloop.schema.limits import WEB_ADDRESSES, WEB_BYTES, WEB_CONNECT, WEB_HOPS, WEB_UPGRADE
 from codeloop.schema.permission import Need
@@ -36,7 +50,9 @@ ReplaceAddress = Callable[[str, int], tuple[str, int]]
 
 USER_AGENT = f"Mozilla/5.0 (compatible; codeloop/{__version__})"
 AGREED_KEY = "agreed"
-"""The metadata key of a question about a private address that is set when the page itself is already permitted."""
+"""The metadata key of a question about a private address that is set when the page
+itself is already permitted.
+"""
 # After so many of a host's addresses failed over HTTPS, plain HTTP is used.
 _UPGRADE_ADDRESSES = 2
 REDIRECT_STATUSES = frozenset({301, 302, 303, 307, 308})
@@ -45,7 +61,8 @@ REDIRECT_STATUSES = frozenset({301, 302, 303, 307, 308})
 class Network(Struct, frozen=True):
     """Access to the network: DNS lookup, TLS trust, and the environment, which may name proxies.
 
-    `replace_address` replaces a checked address before the connection; only tests set it. `hosts_file`: its path.
+    `replace_address` replaces a checked address before the connection; only tests set it.
+    `hosts_file`: its path.
     """
 
     environment: Mapping[str, str] = struct_field(default_factory=dict[str, str])
@@ -56,7 +73,8 @@ class Network(Struct, frozen=True):
 
 
 class FetchRequest(Struct, frozen=True):
-    """A GET request to make. `accept`: the header of that name. `seconds`: the limit of time spent on the network.
+    """A GET request to make. `accept`: the header of that name.
+    `seconds`: the limit of time spent on the network.
 
     `arguments`: the arguments of the tool call, which permission questions show.
     """
@@ -68,7 +86,8 @@ class FetchRequest(Struct, frozen=True):
 
 
 class FetchResponse(Struct, frozen=True):
-    """The response to a GET. The names of `headers` are in lower case; `notes`: remarks on the redirects.
+    """The response to a GET. The names of `headers` are in lower case;
+    `notes`: remarks on the redirects.
 
     `seconds_left`: the part of the request's `seconds` that was not used.
     """
@@ -84,10 +103,11 @@ class FetchResponse(Struct, frozen=True):
 
 
 async def fetch_url(request: FetchRequest, ask: AskPermission, network: Network) -> FetchResponse:
-    """Fetch a URL. Asks for `webfetch` for each URL, and for `webfetch_private` for each host that is not public.
+    """Fetch a URL. Asks for `webfetch` for each URL, and for `webfetch_private` for
+    each host that is not public.
 
-    Returns the response also if its status is an error. Raises ToolFailure if there is no response, and the errors of
-    `ask`.
+    Returns the response also if its status is an error. Raises ToolFailure if there is no response,
+    and the errors of `ask`.
     """
     fetcher = _Fetcher(request, ask, network)
     try:
@@ -102,14 +122,18 @@ class _HostUnreachable(ToolFailure):
 
 @dataclass
 class _TimeBudget:
-    """The seconds that may be spent on the network: the rest of a total. Waiting for the user does not count."""
+    """The seconds that may be spent on the network: the rest of a total.
+    Waiting for the user does not count.
+    """
 
     remaining: float
     total: float
 
     @asynccontextmanager
     async def spend(self) -> AsyncGenerator[None]:
-        """Limit the block by the remaining time, and subtract its duration. Raises ToolFailure when time runs out."""
+        """Limit the block by the remaining time, and subtract its duration.
+        Raises ToolFailure when time runs out.
+        """
         began = time.monotonic()
         try:
             async with asyncio.timeout(max(0.0, self.remaining)):
@@ -132,9 +156,13 @@ class _Fetcher:
         self._network = network
         self._budget = _TimeBudget(remaining=request.seconds, total=request.seconds)
         self._admitted: set[tuple[str, str]] = set()
-        """Pairs of an endpoint and a concern that the user has accepted: a later lookup may return other addresses."""
+        """Pairs of an endpoint and a concern that the user has accepted: a later lookup
+        may return other addresses.
+        """
         self._http_hosts: set[str] = set()
-        """Hosts that are requested over plain HTTP: HTTPS failed, or an HTTPS page redirected to it."""
+        """Hosts that are requested over plain HTTP: HTTPS failed,
+        or an HTTPS page redirected to it.
+        """
         self._notes: list[str] = []
         self._transports: list[AsyncHTTPTransport] = []
 
@@ -144,7 +172,9 @@ class _Fetcher:
             await self._transports.pop().aclose()
 
     async def run(self) -> FetchResponse:
-        """Request the URL and those that it redirects to; return the first response that is not a redirect."""
+        """Request the URL and those that it redirects to;
+        return the first response that is not a redirect.
+        """
         url = parse_url(self._request.url)
         await self._ask_url(url, self._request.url.strip())
         for _ in range(WEB_HOPS.value + 1):
@@ -162,12 +192,17 @@ class _Fetcher:
         raise ToolFailure(f"{self._request.url} redirects more than {WEB_HOPS.value} times.")
 
     async def _ask_url(self, url: WebUrl, text: str) -> None:
-        """Ask for permission to fetch a URL. Rules may match it as written (`text`) or in its usual spelling."""
+        """Ask for permission to fetch a URL. Rules may match it as written (`text`)
+        or in its usual spelling.
+        """
         if is_offline(self._network.environment) and not is_reachable_offline(url.host):
             raise ToolFailure(
-                f"{url.host} can't be reached: {OFFLINE_MESSAGE}.", advice="Work with what is on this machine."
+                f"{url.host} can't be reached: {OFFLINE_MESSAGE}.",
+                advice="Work with what is on this machine.",
             )
-        usual_url = url.url if url.target != "/" or text.endswith("/") else url.url.removesuffix("/")
+        usual_url = (
+            url.url if url.target != "/" or text.endswith("/") else url.url.removesuffix("/")
+        )
         patterns = dict.fromkeys((text.partition("#")[0], usual_url))
         if _may_be_secured(url):
             patterns["https" + usual_url.removeprefix("http")] = None
@@ -176,7 +211,9 @@ class _Fetcher:
             if text == self._request.url.strip()
             else {**self._request.arguments, "redirect": text}
         )
-        need = Need(permission="webfetch", patterns=tuple(patterns), always=("*",), metadata=arguments)
+        need = Need(
+            permission="webfetch", patterns=tuple(patterns), always=("*",), metadata=arguments
+        )
         # A lookup tells the name to a name server, which needs the permission first.
         if not self._is_looked_up_here(url):
             await self._ask(need)
@@ -193,23 +230,33 @@ class _Fetcher:
 
     def _is_looked_up_here(self, url: WebUrl) -> bool:
         """Return whether this machine resolves a host without asking a name server."""
-        return url.is_literal or is_reachable_offline(url.host) or is_in_hosts_file(url.host, self._network.hosts_file)
+        return (
+            url.is_literal
+            or is_reachable_offline(url.host)
+            or is_in_hosts_file(url.host, self._network.hosts_file)
+        )
 
     async def _open(self, url: WebUrl) -> tuple[WebUrl, "Response"]:
-        """Request a URL, from public hosts over HTTPS if they offer it; return the requested URL and the response."""
+        """Request a URL, from public hosts over HTTPS if they offer it;
+        return the requested URL and the response.
+        """
         addresses, is_public = await self._resolve_permitted(url)
         async with self._budget.spend():
             if is_public and _may_be_secured(url) and url.host not in self._http_hosts:
                 try:
                     tried_addresses = addresses[:_UPGRADE_ADDRESSES]
-                    return url.to_https(), await self._connect(url.to_https(), tried_addresses, WEB_UPGRADE.seconds)
+                    return url.to_https(), await self._connect(
+                        url.to_https(), tried_addresses, WEB_UPGRADE.seconds
+                    )
                 except _HostUnreachable:
                     # Later redirects to this host do not try HTTPS again.
                     self._http_hosts.add(url.host)
             return url, await self._connect(url, addresses, WEB_CONNECT.seconds)
 
     async def _resolve_permitted(self, url: WebUrl) -> tuple[Sequence[str], bool]:
-        """Return the addresses of a host, and whether all are public; if not, ask for permission to use them."""
+        """Return the addresses of a host, and whether all are public;
+        if not, ask for permission to use them.
+        """
         addresses, concerns = await self._look_up(url)
         for need in self._make_private_needs(url, concerns):
             await self._ask(replace(need, metadata={**need.metadata, AGREED_KEY: True}))
@@ -219,7 +266,8 @@ class _Fetcher:
     async def _look_up(self, url: WebUrl) -> tuple[Sequence[str], list[str]]:
         """Return the addresses of a host, and a concern for each that may not be public.
 
-        Without an address the concerns say so, if a proxy may still find one. Raises ToolFailure otherwise.
+        Without an address the concerns say so, if a proxy may still find one.
+        Raises ToolFailure otherwise.
         """
         proxy = url.find_proxy(self._network.environment)
         addresses: Sequence[str] = (url.host,)
@@ -230,8 +278,14 @@ class _Fetcher:
             except (OSError, UnicodeError) as error:
                 addresses = ()
                 if proxy is None:
-                    why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-                    raise ToolFailure(f"{url.host} can't be resolved: {why}.", advice="Check the host name.") from None
+                    why = (
+                        error.strerror
+                        if isinstance(error, OSError) and error.strerror
+                        else str(error)
+                    )
+                    raise ToolFailure(
+                        f"{url.host} can't be resolved: {why}.", advice="Check the host name."
+                    ) from None
         concerns: list[str] = []
         for address in addresses:
             reason = classify_non_public(address)
@@ -246,18 +300,24 @@ class _Fetcher:
         return addresses, concerns
 
     def _make_private_needs(self, url: WebUrl, concerns: Sequence[str]) -> list[Need]:
-        """Return the need for a host with concerns; none if the user has accepted all of them in this call."""
+        """Return the need for a host with concerns; none if the user has accepted
+        all of them in this call.
+        """
         if all((url.endpoint, each) in self._admitted for each in concerns):
             return []
         target = (url.endpoint,)
         metadata: JSON = {"url": url.url, ADDRESS_KEY: ", ".join(sorted(concerns))}
-        return [Need(permission="webfetch_private", patterns=target, always=target, metadata=metadata)]
+        return [
+            Need(permission="webfetch_private", patterns=target, always=target, metadata=metadata)
+        ]
 
     def _admit(self, url: WebUrl, concerns: Sequence[str]) -> None:
         self._admitted |= {(url.endpoint, each) for each in concerns}
 
     async def _connect(self, url: WebUrl, addresses: Sequence[str], seconds: float) -> "Response":
-        """Send the request to the first address that can be reached; to a proxy it goes with the host's name."""
+        """Send the request to the first address that can be reached;
+        to a proxy it goes with the host's name.
+        """
         import httpx2
 
         proxy = url.find_proxy(self._network.environment)
@@ -266,7 +326,9 @@ class _Fetcher:
         trouble = ""
         for address in addresses:
             try:
-                return await self._send(url, self._network.replace_address(address, url.port), seconds)
+                return await self._send(
+                    url, self._network.replace_address(address, url.port), seconds
+                )
             except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
                 trouble = str(error) or type(error).__name__
         raise _HostUnreachable(f"{url.url} can't be reached: {trouble}.")
@@ -274,7 +336,9 @@ class _Fetcher:
     async def _send(
         self, target: WebUrl, endpoint: tuple[str, int], seconds: float, proxy: str | None = None
     ) -> "Response":
-        """Send the request. Raises ToolFailure, and without a proxy httpx2's ConnectError and ConnectTimeout."""
+        """Send the request. Raises ToolFailure, and without a proxy httpx2's ConnectError
+        and ConnectTimeout.
+        """
         import httpx2
 
         headers = {
@@ -285,13 +349,17 @@ class _Fetcher:
             "Accept-Encoding": ACCEPT_ENCODING,
             "Connection": "close",
         }
-        # The URL has the checked address, so that no second lookup can lead elsewhere; TLS and `Host` have the name.
+        # The URL has the checked address, so that no second lookup can lead elsewhere;
+        # TLS and `Host` have the name.
         extensions = {"sni_hostname": target.host, "timeout": {"connect": seconds}}
         url = f"{target.scheme}://{add_brackets(endpoint[0])}:{endpoint[1]}{target.target}"
         try:
             request = httpx2.Request("GET", url, headers=headers, extensions=extensions)
-            # A transport instead of a client: it keeps no cookies, reads no netrc, and follows no redirects.
-            transport = httpx2.AsyncHTTPTransport(verify=self._network.load_tls(), trust_env=False, proxy=proxy)
+            # A transport instead of a client: it keeps no cookies, reads no netrc,
+            # and follows no redirects.
+            transport = httpx2.AsyncHTTPTransport(
+                verify=self._network.load_tls(), trust_env=False, proxy=proxy
+            )
             self._transports.append(transport)
             return await transport.handle_async_request(request)
         except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
@@ -301,9 +369,13 @@ class _Fetcher:
                 f"{target.url} can't be reached by the environment's proxy: {_describe_error(error)}."
             ) from None
         except httpx2.ProxyError as error:
-            raise _HostUnreachable(f"The proxy of the environment refused {target.endpoint}: {error}.") from None
+            raise _HostUnreachable(
+                f"The proxy of the environment refused {target.endpoint}: {error}."
+            ) from None
         except (httpx2.HTTPError, httpx2.InvalidURL, ImportError, ValueError) as error:
-            raise ToolFailure(f"{target.url} sent no valid response: {_describe_error(error)}.") from None
+            raise ToolFailure(
+                f"{target.url} sent no valid response: {_describe_error(error)}."
+            ) from None
 
     async def _receive(self, url: WebUrl, response: "Response") -> FetchResponse:
         import httpx2
@@ -311,10 +383,13 @@ class _Fetcher:
         headers = {name.lower(): value for name, value in response.headers.items()}
         try:
             async with self._budget.spend():
-                body = await read_body(response.aiter_raw(), headers.get("content-encoding", ""), WEB_BYTES.value)
+                body = await read_body(
+                    response.aiter_raw(), headers.get("content-encoding", ""), WEB_BYTES.value
+                )
         except httpx2.HTTPError as error:
             raise ToolFailure(
-                f"The response of {url.url} was cut off: {_describe_error(error)}.", advice="Try again."
+                f"The response of {url.url} was cut off: {_describe_error(error)}.",
+                advice="Try again.",
             ) from None
         finally:
             await response.aclose()
@@ -331,8 +406,12 @@ class _Fetcher:
 
 
 def _may_be_secured(url: WebUrl) -> bool:
-    """Return whether HTTPS is tried for a URL: it is HTTP, without a port, and its host is neither an IP nor local."""
-    return url.scheme == "http" and not (url.names_port or url.is_literal or is_local_host(url.host))
+    """Return whether HTTPS is tried for a URL: it is HTTP, without a port,
+    and its host is neither an IP nor local.
+    """
+    return url.scheme == "http" and not (
+        url.names_port or url.is_literal or is_local_host(url.host)
+    )
 
 
 def _describe_error(error: Exception) -> str:

@@ -1,4 +1,6 @@
-"""Searches with Tavily, Brave and SearXNG, by their JSON APIs; `tool/search_providers.py` names these functions."""
+"""Searches with Tavily, Brave and SearXNG, by their JSON APIs;
+`tool/search_providers.py` names these functions.
+"""
 
 import re
 
@@ -6,7 +8,14 @@ import msgspec
 
 from codeloop.schema.limits import WEBSEARCH_QUERY
 from codeloop.tool.tool import ToolFailure
-from codeloop.tool.web.search_service import Hit, SearchRequest, SearchResults, SearchService, fetch_json, format_hits
+from codeloop.tool.web.search_service import (
+    Hit,
+    SearchRequest,
+    SearchResults,
+    SearchService,
+    fetch_json,
+    format_hits,
+)
 
 # Brave refuses longer queries.
 MAX_BRAVE_QUERY_CHARS = min(400, WEBSEARCH_QUERY.value)
@@ -47,12 +56,17 @@ async def search_tavily(service: SearchService, query: str, count: int) -> Searc
     headers = {"Content-Type": "application/json", "Authorization": f"Bearer {service.key}"}
     body = {"query": query, "max_results": count, "search_depth": "basic"}
     return _format_answer(
-        await fetch_json(service, SearchRequest("POST", "/search", headers=headers, body=body), _Answer), count
+        await fetch_json(
+            service, SearchRequest("POST", "/search", headers=headers, body=body), _Answer
+        ),
+        count,
     )
 
 
 async def search_searxng(service: SearchService, query: str, count: int) -> SearchResults:
-    """Search with a SearXNG server, which must have the format `json` enabled. Raises ToolFailure."""
+    """Search with a SearXNG server, which must have the format `json` enabled.
+    Raises ToolFailure.
+    """
     headers = {"Authorization": f"Bearer {service.key}"} if service.key else {}
     request = SearchRequest("GET", "/search", query={"q": query, "format": "json"}, headers=headers)
     try:
@@ -69,7 +83,8 @@ async def search_brave(service: SearchService, query: str, count: int) -> Search
     """Search with Brave; return at most `count` results. Raises ToolFailure."""
     if len(query) > MAX_BRAVE_QUERY_CHARS:
         raise ToolFailure(
-            f"{service.name} takes queries of at most {MAX_BRAVE_QUERY_CHARS} characters.", advice="Shorten it."
+            f"{service.name} takes queries of at most {MAX_BRAVE_QUERY_CHARS} characters.",
+            advice="Shorten it.",
         )
     parameters = {"q": query, "count": str(count), "text_decorations": "false"}
     headers = {"X-Subscription-Token": service.key}
@@ -78,7 +93,12 @@ async def search_brave(service: SearchService, query: str, count: int) -> Search
     results = answer.web.results if answer.web else []
     return format_hits(
         [
-            Hit(each.url, title=_strip_html(each.title), text=_join_excerpts(each), date=each.age or "")
+            Hit(
+                each.url,
+                title=_strip_html(each.title),
+                text=_join_excerpts(each),
+                date=each.age or "",
+            )
             for each in results[:count]
         ]
     )
@@ -99,7 +119,9 @@ def _format_answer(answer: _Answer, count: int) -> SearchResults:
 
 
 def _join_excerpts(result: _BraveResult) -> str:
-    return " ".join(_strip_html(text) for text in (result.description, *(result.extra_snippets or ())))
+    return " ".join(
+        _strip_html(text) for text in (result.description, *(result.extra_snippets or ()))
+    )
 
 
 def _strip_html(text: str | None) -> str:

@@ -1,4 +1,5 @@
-"""Converts what was fetched: a page to markdown or text, a PDF (`pdf.py`) to text, a picture to an attachment.
+"""Converts what was fetched: a page to markdown or text, a PDF (`pdf.py`) to text,
+a picture to an attachment.
 
 Other bodies are refused.
 """
@@ -30,7 +31,9 @@ ecmascript graphql javascript json ndjson rtf sql toml typescript x-httpd-php x-
 x-tex x-toml x-typescript x-www-form-urlencoded x-yaml xml xml-dtd yaml
 """
 TEXT_TYPES = frozenset(f"application/{name}" for name in _APPLICATIONS.split())
-UNSPECIFIC_TYPES = frozenset({"", "application/octet-stream", "binary/octet-stream", "application/x-download"})
+UNSPECIFIC_TYPES = frozenset(
+    {"", "application/octet-stream", "binary/octet-stream", "application/x-download"}
+)
 # CSS selectors of elements without text for a reader: drawings, embedded pictures and pages, menus.
 DROPPED_SELECTORS = ["svg", 'img[src^="data:"]', "iframe", "nav", "template"]
 _PAGE_PROGRAM = Path(__file__).with_name("page_program.py")
@@ -41,13 +44,16 @@ _TEXT_CHECK_BYTES = 64 * 1024
 _MAX_CONTROL_SHARE = 0.02
 # Of a converted page.
 _MAX_PAGE_BYTES = 16 * 1024 * 1024
-# Control characters that no text has: all but tab, line feed, form feed, carriage return and escape.
+# Control characters that no text has: all but tab, line feed, form feed,
+# carriage return and escape.
 _CONTROL_BYTES = bytes({*range(0x09), 0x0B, *range(0x0E, 0x1B), *range(0x1C, 0x20)})
 _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 
 
 class PageSource(Struct, frozen=True):
-    """A fetched body. `url`: the URL that its links are relative to. `is_cut`: only its beginning was read."""
+    """A fetched body. `url`: the URL that its links are relative to.
+    `is_cut`: only its beginning was read.
+    """
 
     url: str
     content_type: str
@@ -63,7 +69,8 @@ class PageSource(Struct, frozen=True):
 class Page(Struct, frozen=True):
     """A converted page. `text`: for the model. `note`: names omitted parts.
 
-    `encoding`: of a text; of a PDF or a picture its media type. `image`: the picture to attach, if the body was one.
+    `encoding`: of a text; of a PDF or a picture its media type.
+    `image`: the picture to attach, if the body was one.
     """
 
     text: str
@@ -73,9 +80,14 @@ class Page(Struct, frozen=True):
 
 
 async def convert_page(
-    source: PageSource, page_format: PageFormat, environment: Mapping[str, str], seconds: float = HTML_PAGE_TIME.seconds
+    source: PageSource,
+    page_format: PageFormat,
+    environment: Mapping[str, str],
+    seconds: float = HTML_PAGE_TIME.seconds,
 ) -> Page:
-    """Convert a body to `page_format` within `seconds`. Raises ToolFailure for a body that can't be shown."""
+    """Convert a body to `page_format` within `seconds`.
+    Raises ToolFailure for a body that can't be shown.
+    """
     media_type = detect_media_type(source.data[:_SNIFF_BYTES])
     if media_type is not None:
         return await _convert_document(source, media_type, environment, seconds)
@@ -104,9 +116,13 @@ def is_html(source: PageSource) -> bool:
 def is_text(source: PageSource) -> bool:
     """Return whether a body is text. Its type may be wrong, so its bytes are looked at, too."""
     mime = source.mime
-    is_stated = mime.startswith("text/") or mime in TEXT_TYPES or mime.endswith(("+json", "+xml", "+yaml"))
+    is_stated = (
+        mime.startswith("text/") or mime in TEXT_TYPES or mime.endswith(("+json", "+xml", "+yaml"))
+    )
     # In UTF-16 and UTF-32 most text has NUL bytes, so the bytes prove nothing.
-    if is_stated and ("utf-16" in source.content_type.lower() or "utf-32" in source.content_type.lower()):
+    if is_stated and (
+        "utf-16" in source.content_type.lower() or "utf-32" in source.content_type.lower()
+    ):
         return True
     if source.data.startswith(_UTF16_MARKS) and len(source.data) % 2 == 0:
         return is_stated or mime in UNSPECIFIC_TYPES
@@ -114,7 +130,8 @@ def is_text(source: PageSource) -> bool:
     control_bytes = len(head) - len(head.translate(None, _CONTROL_BYTES))
     if control_bytes == 0:
         return True
-    # A type that says "text" is believed if fewer than 2 % of the bytes are control characters, and none is NUL.
+    # A type that says "text" is believed if fewer than 2 % of the bytes are control characters,
+    # and none is NUL.
     return is_stated and b"\0" not in head and control_bytes / len(head) < _MAX_CONTROL_SHARE
 
 
@@ -140,7 +157,8 @@ async def _convert_document(
     if source.is_cut:
         limit = WEB_BYTES.value // 1024 // 1024
         raise ToolFailure(
-            f"{source.url} is a {name} of more than {limit} MB.", advice="Download it with a command instead."
+            f"{source.url} is a {name} of more than {limit} MB.",
+            advice="Download it with a command instead.",
         )
     if media_type == "application/pdf":
         pdf = await read_pdf(source.data, environment, min(seconds, PDF_TIME.seconds))
@@ -150,7 +168,9 @@ async def _convert_document(
     except ImageRefused as error:
         raise ToolFailure(f"{source.url} can't be shown: {error}.") from None
     return Page(
-        f"Image attached: {source.url} ({len(picture.data):,} bytes, {picture.note})", media_type, image=picture
+        f"Image attached: {source.url} ({len(picture.data):,} bytes, {picture.note})",
+        media_type,
+        image=picture,
     )
 
 
@@ -163,11 +183,19 @@ class _PageProgramOutput(Struct):
 async def _convert_html(
     html: str, url: str, page_format: PageFormat, environment: Mapping[str, str], seconds: float
 ) -> tuple[str, str]:
-    """Return HTML as markdown or text, and a note if a part could not be converted ("" if all could)."""
+    """Return HTML as markdown or text, and a note if a part could not be
+    converted ("" if all could).
+    """
     output_format = "plain" if page_format == "text" else "markdown"
     max_seconds = min(seconds, HTML_PAGE_TIME.seconds)
-    # As `page_program.py` reads them. Its limit of processor time is a second one, should it not be killed in time.
-    words = (output_format, HTML_PAGE_TIME.value // 1000, HTML_PAGE_MEMORY.value, *DROPPED_SELECTORS)
+    # As `page_program.py` reads them. Its limit of processor time is a second one,
+    # should it not be killed in time.
+    words = (
+        output_format,
+        HTML_PAGE_TIME.value // 1000,
+        HTML_PAGE_MEMORY.value,
+        *DROPPED_SELECTORS,
+    )
     launch = Launch(
         make_python_command(_PAGE_PROGRAM, *words),
         "/",
@@ -183,9 +211,18 @@ async def _convert_html(
             if result.is_late
             else "that takes too much memory, or it is too long"
         )
-        raise ToolFailure(f"The page can't be converted: {why}.", advice="Fetch it with the format html.")
+        raise ToolFailure(
+            f"The page can't be converted: {why}.", advice="Fetch it with the format html."
+        )
     output = await asyncio.to_thread(msgspec.json.decode, result.stdout, type=_PageProgramOutput)
     if output.error:
-        raise ToolFailure(f"The page can't be converted ({output.error}).", advice="Fetch it with the format html.")
-    note = "parts that are nested too deeply are left out; the format html has them" if output.deep else ""
+        raise ToolFailure(
+            f"The page can't be converted ({output.error}).",
+            advice="Fetch it with the format html.",
+        )
+    note = (
+        "parts that are nested too deeply are left out; the format html has them"
+        if output.deep
+        else ""
+    )
     return output.text, note

@@ -1,9 +1,11 @@
-"""The program that converts HTML to markdown or text, in a process of its own; started by `page.py`.
+"""The program that converts HTML to markdown or text, in a process of its own;
+started by `page.py`.
 
-A hostile page can take any time and memory: the caller kills the process at its deadline, the system at its memory
-limit. The file is run as a script and imports nothing of the package.
-Arguments: `plain` or `markdown`, the seconds and bytes of memory that it may use, CSS selectors of elements to omit.
-Standard input: a line with the URL that links are relative to, then the page. Standard output: one line,
+A hostile page can take any time and memory: the caller kills the process at its deadline, the
+system at its memory limit. The file is run as a script and imports nothing of the package.
+Arguments: `plain` or `markdown`, the seconds and bytes of memory that it may use, CSS selectors of
+elements to omit. Standard input: a line with the URL that links are relative to, then the page.
+Standard output: one line,
 `{"text": ..., "deep": whether parts were nested too deeply}` or `{"error": why}`.
 """
 

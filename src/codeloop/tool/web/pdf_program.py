@@ -1,9 +1,10 @@
 """The program that extracts the text of a PDF, in a process of its own; started by `pdf.py`.
 
-A hostile PDF can take any time and memory: the caller kills the process at its deadline, the system at its memory
-limit. The file is run as a script and imports nothing of the package.
-Arguments: the pages, characters and bytes of memory that it may use. Standard input: the PDF. Standard output: a line
-`{"pages": n}` or `{"error": "encrypted"}`, then a line `{"text": ...}` for each page.
+A hostile PDF can take any time and memory: the caller kills the process at its deadline, the system
+at its memory limit. The file is run as a script and imports nothing of the package.
+Arguments: the pages, characters and bytes of memory that it may use. Standard input: the PDF.
+Standard output: a line `{"pages": n}` or `{"error": "encrypted"}`,
+then a line `{"text": ...}` for each page.
 """
 
 import io
@@ -14,7 +15,9 @@ from contextlib import suppress
 
 
 def main(pages: int, characters: int, memory: int) -> None:
-    """Write the text of at most `pages` pages and `characters` characters. `memory`: the process's limit, in bytes."""
+    """Write the text of at most `pages` pages and `characters` characters.
+    `memory`: the process's limit, in bytes.
+    """
     import resource
 
     for kind, limit in ((resource.RLIMIT_AS, memory), (resource.RLIMIT_CORE, 0)):

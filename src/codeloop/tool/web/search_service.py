@@ -1,4 +1,6 @@
-"""A search service, and HTTP requests to it: its key is only sent to its own origin, and no redirect is followed."""
+"""A search service, and HTTP requests to it: its key is only sent to its own origin,
+and no redirect is followed.
+"""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
@@ -55,7 +57,8 @@ class SearchResults(Struct, frozen=True):
 class SearchService:
     """A configured search service. `provider`: its id; `name`: its name for users.
 
-    `key`: for the origin of `base_url`; empty: no key is sent. `search_code`: None: the service can't search code.
+    `key`: for the origin of `base_url`; empty: no key is sent.
+    `search_code`: None: the service can't search code.
     `fault`: why the service can't be used; empty: it can.
     """
 
@@ -70,7 +73,9 @@ class SearchService:
     fault: str = ""
 
     async def run_search(self, search: "SearchFunction", query: str, amount: int) -> SearchResults:
-        """Call a search function of the service, with a deadline. `amount`: see SearchFunction. Raises ToolFailure."""
+        """Call a search function of the service, with a deadline. `amount`: see SearchFunction.
+        Raises ToolFailure.
+        """
         if self.fault:
             raise ToolFailure(self.fault)
         try:
@@ -78,11 +83,15 @@ class SearchService:
                 return await search(self, query, amount)
         except TimeoutError:
             seconds = WEBSEARCH_TIME.value // 1000
-            raise ToolFailure(f"{self.name} did not answer within {seconds} s.", advice="Try again later.") from None
+            raise ToolFailure(
+                f"{self.name} did not answer within {seconds} s.", advice="Try again later."
+            ) from None
 
 
 SearchFunction = Callable[[SearchService, str, int], Awaitable[SearchResults]]
-"""Takes a service, a query, and the number of results (web) or tokens (code) to return. Raises ToolFailure."""
+"""Takes a service, a query, and the number of results (web) or tokens (code) to return.
+Raises ToolFailure.
+"""
 
 
 class SearchRequest(Struct, frozen=True):
@@ -102,24 +111,34 @@ class SearchResponse(Struct, frozen=True):
     chunks: AsyncIterator[bytes]
 
     async def read_whole(self) -> bytes:
-        """Return the whole body. Raises ToolFailure if it is longer than the limit `web.search_bytes`."""
-        body = await read_body(self.chunks, self.headers.get("content-encoding", ""), WEBSEARCH_BYTES.value)
+        """Return the whole body. Raises ToolFailure if it is longer than the
+        limit `web.search_bytes`.
+        """
+        body = await read_body(
+            self.chunks, self.headers.get("content-encoding", ""), WEBSEARCH_BYTES.value
+        )
         if body.is_cut:
             raise ToolFailure(
-                f"The response has more than {WEBSEARCH_BYTES.value:,} bytes.", advice="Ask for fewer results."
+                f"The response has more than {WEBSEARCH_BYTES.value:,} bytes.",
+                advice="Ask for fewer results.",
             )
         return body.data
 
 
 @asynccontextmanager
-async def send_request(service: SearchService, request: SearchRequest) -> AsyncGenerator[SearchResponse]:
-    """Send a request and yield its response. Raises ToolFailure; its message never contains the key."""
+async def send_request(
+    service: SearchService, request: SearchRequest
+) -> AsyncGenerator[SearchResponse]:
+    """Send a request and yield its response. Raises ToolFailure;
+    its message never contains the key.
+    """
     import httpx2
 
     base = _check_url(service)
     if is_offline(service.environment) and not is_reachable_offline(base.host):
         raise ToolFailure(
-            f"{service.name} can't be reached: {OFFLINE_MESSAGE}.", advice="Work with what is on this machine."
+            f"{service.name} can't be reached: {OFFLINE_MESSAGE}.",
+            advice="Work with what is on this machine.",
         )
     url = base.url.rstrip("/") + request.path
     headers = {
@@ -129,9 +148,14 @@ async def send_request(service: SearchService, request: SearchRequest) -> AsyncG
         "Connection": "close",
         **request.headers,
     }
-    timeout = {"connect": WEB_CONNECT.seconds, "read": WEBSEARCH_TIME.seconds, "write": WEBSEARCH_TIME.seconds}
+    timeout = {
+        "connect": WEB_CONNECT.seconds,
+        "read": WEBSEARCH_TIME.seconds,
+        "write": WEBSEARCH_TIME.seconds,
+    }
     try:
-        # A transport instead of a client: it follows no redirects, which could lead the key elsewhere.
+        # A transport instead of a client: it follows no redirects,
+        # which could lead the key elsewhere.
         transport = httpx2.AsyncHTTPTransport(
             verify=load_tls_context(), trust_env=False, proxy=base.find_proxy(service.environment)
         )
@@ -148,7 +172,9 @@ async def send_request(service: SearchService, request: SearchRequest) -> AsyncG
             response = SearchResponse(response_headers, received.aiter_raw())
             if not 200 <= received.status_code < 300:
                 raise ToolFailure(
-                    await _describe_refusal(service, received.status_code, received.reason_phrase, response)
+                    await _describe_refusal(
+                        service, received.status_code, received.reason_phrase, response
+                    )
                 )
             try:
                 yield response
@@ -160,7 +186,9 @@ async def send_request(service: SearchService, request: SearchRequest) -> AsyncG
 
 
 async def fetch_json(service: SearchService, request: SearchRequest, answer_type: type[T]) -> T:
-    """Send a request and return its JSON response as a value of `answer_type`. Raises ToolFailure."""
+    """Send a request and return its JSON response as a value of `answer_type`.
+    Raises ToolFailure.
+    """
     async with send_request(service, request) as response:
         data = await response.read_whole()
     try:
@@ -177,7 +205,9 @@ def check_query(query: str) -> str:
     if not text:
         raise ToolFailure("The query is empty.", advice="Say what to search for.")
     if len(text) > WEBSEARCH_QUERY.value:
-        raise ToolFailure(f"The query is longer than {WEBSEARCH_QUERY.value} characters.", advice="Shorten it.")
+        raise ToolFailure(
+            f"The query is longer than {WEBSEARCH_QUERY.value} characters.", advice="Shorten it."
+        )
     return text
 
 
@@ -200,16 +230,26 @@ def mask_key(service: SearchService, text: str) -> str:
 
 
 def _check_url(service: SearchService) -> WebUrl:
-    """Return the service's base URL. Raises ToolFailure if its key would be sent unencrypted over the network."""
+    """Return the service's base URL. Raises ToolFailure if its key would be sent
+    unencrypted over the network.
+    """
     url = parse_url(service.base_url)
     if service.key and url.scheme == "http" and not is_loopback(url.host):
-        raise ToolFailure(f"{service.name} has a key, which is only sent over https. Correct its base URL.")
+        raise ToolFailure(
+            f"{service.name} has a key, which is only sent over https. Correct its base URL."
+        )
     return url
 
 
-async def _describe_refusal(service: SearchService, status: int, reason: str, response: SearchResponse) -> str:
-    body = await read_body(response.chunks, response.headers.get("content-encoding", ""), 4 * WEB_ERROR.value)
-    text = mask_key(service, " ".join(body.data.decode("utf-8", "replace").split()))[: WEB_ERROR.value]
+async def _describe_refusal(
+    service: SearchService, status: int, reason: str, response: SearchResponse
+) -> str:
+    body = await read_body(
+        response.chunks, response.headers.get("content-encoding", ""), 4 * WEB_ERROR.value
+    )
+    text = mask_key(service, " ".join(body.data.decode("utf-8", "replace").split()))[
+        : WEB_ERROR.value
+    ]
     hint = STATUS_HINTS.get(status, "")
     if 300 <= status < 400:
         hint = "It redirects, and no search is sent elsewhere; correct the base URL."

@@ -1,4 +1,6 @@
-"""Parses the URLs that tools fetch, strictly: the host that is checked and asked about must be the one connected to."""
+"""Parses the URLs that tools fetch, strictly: the host that is checked and asked about
+must be the one connected to.
+"""
 
 import re
 from collections.abc import Mapping
@@ -23,10 +25,12 @@ _NUMBER = r"[0-9]+|0x[0-9a-f]*"
 
 
 class WebUrl(Struct, frozen=True):
-    """A parsed URL. `host`: lower-case ASCII without a final dot; an IP address in its usual spelling without [].
+    """A parsed URL. `host`: lower-case ASCII without a final dot;
+    an IP address in its usual spelling without [].
 
-    `target`: path and query, as they are sent. `is_literal`: the host is an IP address. `is_disguised`: the URL has an
-    unusual spelling of that address (octal, hexadecimal, one number, short forms, other scripts' digits, IPv4 in
+    `target`: path and query, as they are sent. `is_literal`: the host is an IP address.
+    `is_disguised`: the URL has an unusual spelling of that address (octal, hexadecimal, one number,
+    short forms, other scripts' digits, IPv4 in
     the NAT64 prefix). `names_port`: the URL has an explicit port.
     """
 
@@ -40,8 +44,12 @@ class WebUrl(Struct, frozen=True):
 
     @property
     def authority(self) -> str:
-        """The value of the `Host` header: the host, and the port unless it is the scheme's default."""
-        return add_brackets(self.host) + ("" if self.port == DEFAULT_PORTS[self.scheme] else f":{self.port}")
+        """The value of the `Host` header: the host,
+        and the port unless it is the scheme's default.
+        """
+        return add_brackets(self.host) + (
+            "" if self.port == DEFAULT_PORTS[self.scheme] else f":{self.port}"
+        )
 
     @property
     def url(self) -> str:
@@ -54,8 +62,14 @@ class WebUrl(Struct, frozen=True):
         return f"{add_brackets(self.host)}:{self.port}"
 
     def find_proxy(self, environment: Mapping[str, str]) -> str | None:
-        """Return the URL of the proxy that the environment names for this URL; None: connect directly."""
-        return None if is_local_host(self.host) else find_proxy(self.scheme, self.host, self.port, environment)
+        """Return the URL of the proxy that the environment names for this URL;
+        None: connect directly.
+        """
+        return (
+            None
+            if is_local_host(self.host)
+            else find_proxy(self.scheme, self.host, self.port, environment)
+        )
 
     def to_https(self) -> "WebUrl":
         """Return the same URL over HTTPS."""
@@ -63,10 +77,14 @@ class WebUrl(Struct, frozen=True):
 
 
 def parse_url(url: str) -> WebUrl:
-    """Parse a URL. Raises ToolFailure for schemes other than HTTP(S), for passwords, and for ambiguous hosts."""
+    """Parse a URL. Raises ToolFailure for schemes other than HTTP(S), for passwords,
+    and for ambiguous hosts.
+    """
     text = url.strip()
     if len(text) > WEB_URL.value:
-        raise ToolFailure(f"The URL is longer than {WEB_URL.value} characters.", advice="Give a shorter one.")
+        raise ToolFailure(
+            f"The URL is longer than {WEB_URL.value} characters.", advice="Give a shorter one."
+        )
     # Parsers disagree about these: browsers drop line ends, and read a backslash as a slash.
     if re.search(r"[\x00-\x1f\x7f\\]", text):
         raise _make_failure(text, "it contains control characters or a backslash")
@@ -81,12 +99,20 @@ def parse_url(url: str) -> WebUrl:
         hint = "; use the read tool for a file" if scheme == "file" else ""
         raise _make_failure(text, f"{what}; only http:// and https:// can{hint}")
     if "@" in parts.netloc:
-        raise _make_failure(text, "it carries a user name or password, which are never sent; leave them out")
+        raise _make_failure(
+            text, "it carries a user name or password, which are never sent; leave them out"
+        )
     if port == 0:
         raise _make_failure(text, "port 0 can't be connected to")
-    raw_host = parts.netloc.rpartition(":")[0] if parts.port is not None else parts.netloc.rstrip(":")
+    raw_host = (
+        parts.netloc.rpartition(":")[0] if parts.port is not None else parts.netloc.rstrip(":")
+    )
     without_host = WebUrl(
-        scheme, "", port or DEFAULT_PORTS[scheme], _escape_target(parts.path, parts.query), names_port=port is not None
+        scheme,
+        "",
+        port or DEFAULT_PORTS[scheme],
+        _escape_target(parts.path, parts.query),
+        names_port=port is not None,
     )
     return _set_host(without_host, raw_host, text)
 
@@ -105,7 +131,9 @@ def _escape_target(path: str, query: str) -> str:
 
 
 def _set_host(url: WebUrl, raw: str, text: str) -> WebUrl:
-    """Return the URL with its host. `raw`: the host as it was written; `text`: the whole URL, for errors."""
+    """Return the URL with its host. `raw`: the host as it was written;
+    `text`: the whole URL, for errors.
+    """
     if raw.startswith("["):
         try:
             ip = IPv6Address(raw[1:-1])
@@ -113,9 +141,15 @@ def _set_host(url: WebUrl, raw: str, text: str) -> WebUrl:
             raise _make_failure(text, f"{raw} is not an IPv6 address") from None
         if ip.scope_id is not None:
             raise _make_failure(text, "a zone id is not allowed")
-        return replace(url, host=spell_address(ip), is_literal=True, is_disguised=ip in ip_network(NAT64_NETWORK))
+        return replace(
+            url,
+            host=spell_address(ip),
+            is_literal=True,
+            is_disguised=ip in ip_network(NAT64_NETWORK),
+        )
     host = _convert_to_ascii(raw, text).removesuffix(".")
-    # A host whose last label is a number is an IPv4 address to browsers and resolvers, in whatever form.
+    # A host whose last label is a number is an IPv4 address to browsers and resolvers,
+    # in whatever form.
     if re.fullmatch(_NUMBER, host.rpartition(".")[2]):
         address = str(IPv4Address(_parse_ipv4(host, text)))
         return replace(url, host=address, is_literal=True, is_disguised=raw != address)
@@ -139,7 +173,8 @@ def _convert_to_ascii(raw: str, url: str) -> str:
 
 
 def _parse_ipv4(host: str, url: str) -> int:
-    """Parse an IPv4 address as resolvers do: one to four numbers, each decimal, octal or hexadecimal.
+    """Parse an IPv4 address as resolvers do: one to four numbers, each decimal,
+    octal or hexadecimal.
 
     The last number fills all bytes that the others leave: `127.1` is 127.0.0.1.
     """
@@ -147,7 +182,11 @@ def _parse_ipv4(host: str, url: str) -> int:
     numbers = [number for number in parsed if number is not None]
     *first, last = numbers or [0]
     last_bits = 8 * (4 - len(first))
-    is_valid = len(numbers) == len(parsed) <= 4 and all(number <= 255 for number in first) and last < 1 << last_bits
+    is_valid = (
+        len(numbers) == len(parsed) <= 4
+        and all(number <= 255 for number in first)
+        and last < 1 << last_bits
+    )
     if not is_valid:
         raise _make_failure(url, f"{host} is not an IPv4 address")
     return last + sum(number << (24 - 8 * index) for index, number in enumerate(first))

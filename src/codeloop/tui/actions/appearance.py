@@ -1,4 +1,6 @@
-"""Commands that change how the conversation is shown: the theme and its mode, thinking, and details of calls."""
+"""Commands that change how the conversation is shown: the theme and its mode, thinking,
+and details of calls.
+"""
 
 from codeloop.tui.actions.show_dialog import show_dialog
 from codeloop.tui.dialogs.themes import ThemePicker
@@ -18,7 +20,10 @@ async def choose_theme(ui: Ui, words: str) -> None:
     else:
         appearance = ui.appearance
         theme = await show_dialog(
-            ui, ThemePicker(appearance.list_themes(), appearance.theme_name, show, lambda: appearance.styles)
+            ui,
+            ThemePicker(
+                appearance.list_themes(), appearance.theme_name, show, lambda: appearance.styles
+            ),
         )
     if theme:
         ui.choices.save("theme", theme)
@@ -49,7 +54,9 @@ def _name_state(is_on: bool) -> str:
 
 
 async def toggle_lowest_call(ui: Ui, _words: str) -> None:
-    """Show all of the lowest call, thinking or summary on the screen, or only a part of it again."""
+    """Show all of the lowest call, thinking or summary on the screen,
+    or only a part of it again.
+    """
     if not ui.tab.transcript.toggle_first(reversed(range(ui.tab.transcript.size.height))):
         ui.notify("No tool call on the screen can be opened.")
 

@@ -1,11 +1,17 @@
-"""The command that shows what runs beside the turns: background commands, subagents, calls that take long."""
+"""The command that shows what runs beside the turns: background commands, subagents,
+calls that take long.
+"""
 
 from collections.abc import Sequence
 from pathlib import Path
 
 from rich.segment import Segment
 
-from codeloop.client.background_run import BACKGROUND_FOLDER, describe_background, start_background_run
+from codeloop.client.background_run import (
+    BACKGROUND_FOLDER,
+    describe_background,
+    start_background_run,
+)
 from codeloop.client.slash.jobs import NOTHING_RUNS, describe_job, parse_ended_job
 from codeloop.kit.text.terminal_text import escape_controls, one_line
 from codeloop.schema.api.jobs import JOB_END, JOB_LIST, JOB_OUTPUT, JobId, JobInfo
@@ -37,7 +43,9 @@ async def show_jobs(ui: Ui, words: str) -> None:
 
     async def load() -> Sequence[Pick[str]]:
         jobs = await client.call(JOB_LIST, NoArguments())
-        return [_make_pick(job) for job in sorted(jobs, key=lambda each: _GROUP_ORDER.index(each.kind))]
+        return [
+            _make_pick(job) for job in sorted(jobs, key=lambda each: _GROUP_ORDER.index(each.kind))
+        ]
 
     async def end(job_id: str | None) -> bool:
         return job_id is not None and await client.call(JOB_END, JobId(job_id=job_id))
@@ -55,9 +63,14 @@ async def show_jobs(ui: Ui, words: str) -> None:
     )
     chosen = await show_dialog(ui, Picker(source, lambda: ui.appearance.styles))
     if chosen is not None:
-        output = (await client.call(JOB_OUTPUT, JobId(job_id=chosen))).output or "It has printed nothing yet."
+        output = (
+            await client.call(JOB_OUTPUT, JobId(job_id=chosen))
+        ).output or "It has printed nothing yet."
         await show_dialog(
-            ui, ReadingScreen(chosen, lambda width: _wrap(ui, output, width), lambda: ui.appearance.styles)
+            ui,
+            ReadingScreen(
+                chosen, lambda width: _wrap(ui, output, width), lambda: ui.appearance.styles
+            ),
         )
 
 
@@ -65,14 +78,18 @@ async def send_to_background(ui: Ui, _words: str) -> None:
     """Have the running turn go on in a process of its own, and leave."""
     view = ui.tab.view
     if view is None or not view.is_busy:
-        raise UsageProblem("No turn runs here. `codeloop run --background PROMPT` begins one in the background.")
+        raise UsageProblem(
+            "No turn runs here. `codeloop run --background PROMPT` begins one in the background."
+        )
     session = view.session
     if ui.launch.server:
         ui.exit(0, message=f"{session.id} goes on at {ui.launch.server}.")
         return
     # What is at work is broken off here, and begun again there.
     if not await ui.client.call(ABORT, SessionId(session_id=session.id)):
-        raise UsageProblem("Another process works on the session: leave with ctrl+c, and it goes on.")
+        raise UsageProblem(
+            "Another process works on the session: leave with ctrl+c, and it goes on."
+        )
     arguments = ["--session", session.id, "--", GO_ON_PROMPT]
     folder = ui.launch.state_folder / BACKGROUND_FOLDER
     run = await start_background_run(arguments, folder, Path(session.directory))

@@ -1,4 +1,6 @@
-"""Commands of the program itself: the palette and the help, which list all commands; suspending and quitting."""
+"""Commands of the program itself: the palette and the help, which list all commands;
+suspending and quitting.
+"""
 
 import time
 
@@ -15,24 +17,33 @@ ALL_KEYS_MIN_WIDTH = 60
 QUIT_QUESTION = "Press again to leave and stop the turn"
 JOBS_QUESTION = "Press again to leave and end what runs in the background ({count})"
 STOP_GRACE_SECONDS = 1.0
-"""Seconds after the end of a turn in which the key that quits may still be meant to stop the turn."""
+"""Seconds after the end of a turn in which the key that quits may still
+be meant to stop the turn.
+"""
 
 
 def _list_commands(ui: Ui) -> list[PaletteRow]:
     """Return the commands as the palette lists them."""
-    return [PaletteRow(row.id, row.title, row.group, ui.keymap.format_key(row.id), row.slash) for row in ui.commands]
+    return [
+        PaletteRow(row.id, row.title, row.group, ui.keymap.format_key(row.id), row.slash)
+        for row in ui.commands
+    ]
 
 
 async def show_palette(ui: Ui, _words: str) -> None:
     """Choose a command and run it."""
-    command_id = await show_dialog(ui, create_palette(_list_commands(ui), lambda: ui.appearance.styles))
+    command_id = await show_dialog(
+        ui, create_palette(_list_commands(ui), lambda: ui.appearance.styles)
+    )
     if command_id:
         ui.run_command(next(row for row in ui.commands if row.id == command_id))
 
 
 async def show_help(ui: Ui, _words: str) -> None:
     """Show all commands with their keys, and the keys of the prompt."""
-    prompt_keymap = Keymap({row.id: row.keys for row in PROMPT_BINDINGS}, ui.choices.settings.keybinds)
+    prompt_keymap = Keymap(
+        {row.id: row.keys for row in PROMPT_BINDINGS}, ui.choices.settings.keybinds
+    )
     commands = {row.id: row for row in ui.commands}
 
     def format_keys(command_id: str) -> str:
@@ -66,9 +77,14 @@ async def quit_program(ui: Ui, key: str) -> None:
     # Turns on a server go on without this program.
     if any(view.is_busy for view in views) and not ui.launch.server:
         question = QUIT_QUESTION
-    elif (count := count_running_jobs((tab.session for tab in ui.tabs), on_server=False)) and not ui.launch.server:
+    elif (
+        count := count_running_jobs((tab.session for tab in ui.tabs), on_server=False)
+    ) and not ui.launch.server:
         question = JOBS_QUESTION.format(count=count)
-    elif any(not view.is_busy and time.monotonic() - view.status_changed_at < STOP_GRACE_SECONDS for view in views):
+    elif any(
+        not view.is_busy and time.monotonic() - view.status_changed_at < STOP_GRACE_SECONDS
+        for view in views
+    ):
         # The press was perhaps meant to stop the turn, which ended just before.
         question = "The turn is over: again to leave"
     else:

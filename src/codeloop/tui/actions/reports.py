@@ -1,4 +1,6 @@
-"""Commands that show reports on a session: its status, context window, cost and permissions, and the memory."""
+"""Commands that show reports on a session: its status, context window, cost and permissions,
+and the memory.
+"""
 
 from collections.abc import Callable, Sequence
 
@@ -56,15 +58,27 @@ async def show_memory(ui: Ui, _words: str) -> None:
 async def show_permissions(ui: Ui, _words: str) -> None:
     """Show the effective rules, the revocable "always" grants, and recent decisions."""
     client, session = ui.client, ui.tab.session
-    query = PermissionQuery(session_id=session.id if session is not None else None, agent=ui.choices.find_agent(ui.tab))
+    query = PermissionQuery(
+        session_id=session.id if session is not None else None, agent=ui.choices.find_agent(ui.tab)
+    )
 
     grant_ids: set[str] = set()
 
     async def list_permissions() -> Sequence[Pick[str]]:
         report = await client.call(PERMISSION_RULES, query)
         grant_ids.update(grant.id for grant in report.grants)
-        always = [Pick(grant.id, format_grant(grant), group="Always allowed") for grant in report.grants]
-        none = [] if always else [Pick("none", "nothing", group="Always allowed", problem="Nothing is always allowed.")]
+        always = [
+            Pick(grant.id, format_grant(grant), group="Always allowed") for grant in report.grants
+        ]
+        none = (
+            []
+            if always
+            else [
+                Pick(
+                    "none", "nothing", group="Always allowed", problem="Nothing is always allowed."
+                )
+            ]
+        )
         rules = [
             Pick(
                 f"rule {index}",
@@ -78,11 +92,18 @@ async def show_permissions(ui: Ui, _words: str) -> None:
             Pick(f"decision {index}", format_decision(each), group="Latest decisions")
             for index, each in reversed([*enumerate(report.decisions)])
         ]
-        return [*always, *none, *decisions, *sorted(rules, key=lambda pick: pick.group == ADDITIONAL_RULES_GROUP)]
+        return [
+            *always,
+            *none,
+            *decisions,
+            *sorted(rules, key=lambda pick: pick.group == ADDITIONAL_RULES_GROUP),
+        ]
 
     async def revoke(value: str | None) -> bool:
         if value is None or value not in grant_ids:
-            ui.notify("Only what is always allowed can be revoked; rules are changed in the configuration.")
+            ui.notify(
+                "Only what is always allowed can be revoked; rules are changed in the configuration."
+            )
             return False
         return await client.call(PERMISSION_REVOKE, RevokeGrant(grant_id=value))
 
@@ -101,7 +122,9 @@ async def _show_lines(ui: Ui, title: str, format_lines: Callable[[int], Sequence
     def draw_rows(width: int) -> list[Row]:
         style = ui.appearance.styles.of("text")
         return [
-            row for line in format_lines(width) for row in wrap_line([Segment(escape_controls(line), style)], width)
+            row
+            for line in format_lines(width)
+            for row in wrap_line([Segment(escape_controls(line), style)], width)
         ]
 
     await show_dialog(ui, ReadingScreen(title, draw_rows, lambda: ui.appearance.styles))

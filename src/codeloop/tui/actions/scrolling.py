@@ -1,4 +1,6 @@
-"""Commands that scroll the conversation: by rows and pages, to its ends, and from prompt to prompt."""
+"""Commands that scroll the conversation: by rows and pages, to its ends,
+and from prompt to prompt.
+"""
 
 import asyncio
 
@@ -77,11 +79,17 @@ def _scroll_to_prompt(ui: Ui, step: int) -> None:
     view, transcript = ui.tab.view, ui.tab.transcript
     if view is None:
         return
-    tops = [top for prompt in view.log.list_prompts() if (top := transcript.blocks.find_top_row(prompt.id)) is not None]
+    tops = [
+        top
+        for prompt in view.log.list_prompts()
+        if (top := transcript.blocks.find_top_row(prompt.id)) is not None
+    ]
     current_row = round(transcript.scroll_y)
     candidates = [top for top in tops if (top > current_row if step > 0 else top < current_row)]
     if candidates:
-        transcript.scroll_rows((min(candidates) if step > 0 else max(candidates)) - transcript.scroll_y)
+        transcript.scroll_rows(
+            (min(candidates) if step > 0 else max(candidates)) - transcript.scroll_y
+        )
     elif step > 0:
         transcript.scroll_to_end()
 
@@ -96,7 +104,12 @@ async def show_last_prompt(ui: Ui, _words: str) -> None:
 async def load_messages_until(ui: Ui, message_id: str) -> None:
     """Load older messages of the shown session until this one is loaded. Raises CodeloopError."""
     view, sessions = ui.tab.view, ui.sessions
-    while sessions is not None and view is not None and view.cursor and message_id not in view.log.messages:
+    while (
+        sessions is not None
+        and view is not None
+        and view.cursor
+        and message_id not in view.log.messages
+    ):
         await sessions.load_older(view)
     ui.draw()
 

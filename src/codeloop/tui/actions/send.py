@@ -1,10 +1,11 @@
-"""Sends prompts, shell lines, commands and answers to the session of a tab; the first prompt creates the session."""
+"""Sends prompts, shell lines, commands and answers to the session of a tab;
+the first prompt creates the session.
+"""
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
 from codeloop.client.client import Client
-from codeloop.client.formatting import describe_side_effects
 from codeloop.client.slash.goal import describe_reached_goal, parse_goal
 from codeloop.schema.api.answers import (
     PERMISSION_REPLY,
@@ -28,7 +29,12 @@ from codeloop.schema.api.session_inputs import (
     TextPartInput,
 )
 from codeloop.schema.api.session_messages import MESSAGE_GET, MessageId
-from codeloop.schema.api.session_requests import SESSION_GET, SESSION_UPDATE, SessionId, UpdateSession
+from codeloop.schema.api.session_requests import (
+    SESSION_GET,
+    SESSION_UPDATE,
+    SessionId,
+    UpdateSession,
+)
 from codeloop.schema.errors import CodeloopError, OperationError, UsageProblem
 from codeloop.schema.ids import new_id
 from codeloop.schema.message import Session
@@ -42,7 +48,9 @@ from codeloop.tui.widgets.session_tab import SessionTab
 
 ATTENDED_LIMITS = RunLimits(attended=True)
 """Limits of turns that have a user to answer their questions."""
-NOTHING_SENT_NOTE = "Nothing was sent: no model can be used yet. /connect sets one up, then send the prompt again."
+NOTHING_SENT_NOTE = (
+    "Nothing was sent: no model can be used yet. /connect sets one up, then send the prompt again."
+)
 _GONE_REQUEST_ERRORS = {"PermissionNotFoundError", "QuestionNotFoundError"}
 """The kinds of errors that answer a request which was answered elsewhere, or withdrawn."""
 
@@ -70,7 +78,11 @@ async def send_prompt(
         session = await _find_or_create_session(ui, tab, entry)
         if session is None:
             return
-        client, model, agent = _get_client(ui, session), ui.choices.get_chosen_model(tab), ui.choices.find_agent(tab)
+        client, model, agent = (
+            _get_client(ui, session),
+            ui.choices.get_chosen_model(tab),
+            ui.choices.find_agent(tab),
+        )
         if entry.mode == "shell":
             shell = RunShell(session_id=session.id, command=entry.text, agent=agent, model=model)
             await client.call(SESSION_SHELL, shell)
@@ -90,8 +102,12 @@ async def send_prompt(
 
 
 async def send_queued_prompt(ui: Ui, session_id: str) -> None:
-    """Send the prompt queued for the end of a session's turn; after an error or a stop it stays queued."""
-    tab = next((tab for tab in ui.tabs if tab.session is not None and tab.session.id == session_id), None)
+    """Send the prompt queued for the end of a session's turn;
+    after an error or a stop it stays queued.
+    """
+    tab = next(
+        (tab for tab in ui.tabs if tab.session is not None and tab.session.id == session_id), None
+    )
     if tab is None or tab.view is None:
         return
     await tab.prompt.queue.reload()
@@ -110,7 +126,9 @@ async def reload_queues(ui: Ui) -> None:
             await tab.prompt.queue.reload()
 
 
-async def run_project_command(ui: Ui, tab: SessionTab, name: str, words: str, files: tuple[FilePartInput, ...]) -> None:
+async def run_project_command(
+    ui: Ui, tab: SessionTab, name: str, words: str, files: tuple[FilePartInput, ...]
+) -> None:
     """Run a command of the project. Raises CodeloopError."""
     entry = PromptEntry(f"/{name} {words}".rstrip(), files=files)
     async with _keep_on_failure(ui, tab, entry) as message_id:
@@ -134,12 +152,15 @@ async def run_project_command(ui: Ui, tab: SessionTab, name: str, words: str, fi
 
 @asynccontextmanager
 async def _keep_on_failure(ui: Ui, tab: SessionTab, entry: PromptEntry) -> AsyncGenerator[str]:
-    """Yield a prompt's message id; if sending fails without storing it, the prompt returns to the editor."""
+    """Yield a prompt's message id; if sending fails without storing it,
+    the prompt returns to the editor.
+    """
     message_id = new_id("msg")
     try:
         yield message_id
     except CodeloopError:
-        # The connection may break after the prompt was stored: sending it again would start a second turn.
+        # The connection may break after the prompt was stored: sending it again
+        # would start a second turn.
         if not await _is_stored(ui, tab, message_id):
             tab.prompt.draft_keeper.restore_unsent(to_stored_prompt(entry))
         raise
@@ -157,7 +178,9 @@ async def _is_stored(ui: Ui, tab: SessionTab, message_id: str) -> bool:
 
 
 async def _find_or_create_session(ui: Ui, tab: SessionTab, entry: PromptEntry) -> Session | None:
-    """Return a tab's session; a new one, if it has none. None: no model is usable, and the prompt is kept."""
+    """Return a tab's session; a new one, if it has none.
+    None: no model is usable, and the prompt is kept.
+    """
     tab.clear_notices()
     # A second prompt waits for the session that the first one creates.
     async with tab.creation_lock:
@@ -180,11 +203,15 @@ async def set_profile(client: Client, session_id: str, name: str) -> Session:
     """Set the permission profile of a session. Raises CodeloopError."""
     session = await client.call(SESSION_GET, SessionId(session_id=session_id))
     metadata = {**(session.metadata or {}), PROFILE_KEY: name}
-    return await client.call(SESSION_UPDATE, UpdateSession(session_id=session_id, metadata=metadata))
+    return await client.call(
+        SESSION_UPDATE, UpdateSession(session_id=session_id, metadata=metadata)
+    )
 
 
 async def _ensure_model(ui: Ui, tab: SessionTab, entry: PromptEntry) -> bool:
-    """Return whether a model can answer; if none can, offer to set one up first, with the prompt kept in the editor."""
+    """Return whether a model can answer; if none can, offer to set one up first,
+    with the prompt kept in the editor.
+    """
     if ui.choices.resolve_model(tab) is not None:
         return True
     # A key or a local server may have been added since the models were loaded.
@@ -213,12 +240,12 @@ def _show_stop_reason(ui: Ui, answer: MessageWithParts) -> None:
         ui.say(describe_reached_goal(stop.goal), "success")
     elif stop is not None and stop.reason not in {"done", "aborted", "error"} and stop.message:
         ui.say(stop.message, "warning")
-    if stop is not None and stop.facts is not None and (sentences := describe_side_effects(stop.facts)):
-        ui.say(" ".join(sentences), "warning")
 
 
 async def send_answer(client: Client, request: Request, answer: FormAnswer) -> bool:
-    """Answer a request; return False if it is no longer waiting. Raises OperationError for other refusals."""
+    """Answer a request; return False if it is no longer waiting.
+    Raises OperationError for other refusals.
+    """
     try:
         if isinstance(request, PermissionRequest):
             always = None if answer.always is None else list(answer.always)
@@ -232,10 +259,14 @@ async def send_answer(client: Client, request: Request, answer: FormAnswer) -> b
             )
             await client.call(PERMISSION_REPLY, reply)
         elif answer.reply == "reject":
-            await client.call(QUESTION_REJECT, RejectQuestion(request_id=request.id, message=answer.message))
+            await client.call(
+                QUESTION_REJECT, RejectQuestion(request_id=request.id, message=answer.message)
+            )
         else:
             answers = [list(each) for each in answer.answers]
-            await client.call(QUESTION_REPLY, AnswerQuestion(request_id=request.id, answers=answers))
+            await client.call(
+                QUESTION_REPLY, AnswerQuestion(request_id=request.id, answers=answers)
+            )
     except OperationError as error:
         if error.kind not in _GONE_REQUEST_ERRORS:
             raise

@@ -1,4 +1,6 @@
-"""Commands that act on the shown session, such as stop, undo, rename and delete, or that choose another one."""
+"""Commands that act on the shown session, such as stop, undo, rename and delete,
+or that choose another one.
+"""
 
 from pathlib import Path
 
@@ -40,7 +42,8 @@ _MAX_TITLE_LENGTH = 40
 async def interrupt_turn(ui: Ui, _words: str) -> None:
     """Stop the turn at the second press; without a turn, remove the notices below the conversation.
 
-    Without a turn and with an empty prompt, the second press shows the earlier prompts to go back to.
+    Without a turn and with an empty prompt, the second press shows the earlier
+    prompts to go back to.
     """
     view = ui.tab.view
     # Without a key it is run from the list of commands.
@@ -48,7 +51,9 @@ async def interrupt_turn(ui: Ui, _words: str) -> None:
     if view is None or not view.is_busy:
         ui.tab.clear_notices()
         ui.tab.sync()
-        has_prompts = view is not None and bool(view.log.list_prompts()) and not ui.tab.prompt.entry.text
+        has_prompts = (
+            view is not None and bool(view.log.list_prompts()) and not ui.tab.prompt.entry.text
+        )
         if has_prompts and ui.repeated_key.confirm(f"{key} again to go back to a prompt"):
             await rewind_to_prompt(ui, "")
     elif ui.repeated_key.confirm(
@@ -58,7 +63,9 @@ async def interrupt_turn(ui: Ui, _words: str) -> None:
         # Prompts that wait for the next step of the turn would be lost with it.
         prompt, waiting = ui.tab.prompt, [*ui.tab.prompt.queue.server_prompts]
         await ui.client.call(ABORT, SessionId(session_id=view.session.id))
-        prompts_without_answer = [message for message in waiting if not view.log.list_answers(message.info.id)]
+        prompts_without_answer = [
+            message for message in waiting if not view.log.list_answers(message.info.id)
+        ]
         await prompt.queue.withdraw_unread(prompts_without_answer, to_editor=not prompt.entry.text)
 
 
@@ -77,10 +84,14 @@ async def send_waiting_prompt(ui: Ui, _words: str) -> None:
 
 
 async def take_over(ui: Ui, words: str) -> None:
-    """Stop the session's turn, whichever terminal or server runs it, and go on here with `words`, if there are any."""
+    """Stop the session's turn, whichever terminal or server runs it, and go on here with `words`,
+    if there are any.
+    """
     session = ui.session
     if not await ui.client.call(ABORT, SessionId(session_id=session.id)):
-        raise UsageProblem("The turn of this session could not be stopped from here: stop it where it runs.")
+        raise UsageProblem(
+            "The turn of this session could not be stopped from here: stop it where it runs."
+        )
     ui.tab.clear_notices()
     if words:
         ui.start_task(send_prompt(ui, ui.tab, PromptEntry(words), "steer"))
@@ -93,10 +104,15 @@ async def stop_all(ui: Ui, _words: str) -> None:
     result = await ui.client.call(STOP_ALL, NoArguments())
     if result.left:
         names = ", ".join(one_line(each.title, _MAX_TITLE_LENGTH) for each in result.left)
-        ui.say(f"{_format_session_count(len(result.stopped))} stopped. Still running: {names}", "warning")
+        ui.say(
+            f"{_format_session_count(len(result.stopped))} stopped. Still running: {names}",
+            "warning",
+        )
     else:
         ui.say(
-            f"{_format_session_count(len(result.stopped))} stopped." if result.stopped else "Nothing was running.",
+            f"{_format_session_count(len(result.stopped))} stopped."
+            if result.stopped
+            else "Nothing was running.",
             "success",
         )
 
@@ -109,7 +125,9 @@ async def undo_turn(ui: Ui, _words: str) -> None:
     """Undo the last turn and its file changes, and put its prompt into the editor."""
     session = await ui.client.call(SESSION_GET, SessionId(session_id=ui.session.id))
     prompt_before, skipped_files = _find_undone_prompt(ui, session), list[str]()
-    await undo_last(ui.client, session, dry_run=False, say=lambda _: None, warn=skipped_files.append)
+    await undo_last(
+        ui.client, session, dry_run=False, say=lambda _: None, warn=skipped_files.append
+    )
     ui.tab.clear_notices()
     # The conversation itself shows what was undone, so only what was not is said.
     if skipped_files:
@@ -140,16 +158,24 @@ async def _edit_undone_prompt(ui: Ui) -> None:
 def _find_undone_prompt(ui: Ui, session: Session) -> str:
     """Return the text of the first prompt that is undone, or nothing."""
     view = ui.tab.view
-    message = view.log.messages.get(session.revert.message_id) if view is not None and session.revert else None
+    message = (
+        view.log.messages.get(session.revert.message_id)
+        if view is not None and session.revert
+        else None
+    )
     parts = message.parts.values() if message is not None else ()
-    return "\n".join(part.text for part in parts if isinstance(part, TextPart) and not part.synthetic)
+    return "\n".join(
+        part.text for part in parts if isinstance(part, TextPart) and not part.synthetic
+    )
 
 
 async def compact_session(ui: Ui, _words: str) -> None:
     """Replace the conversation by a summary."""
     session = ui.session
     model = ui.choices.require_model(ui.tab)
-    request = Summarize(session_id=session.id, provider_id=model.provider_id, model_id=model.model_id)
+    request = Summarize(
+        session_id=session.id, provider_id=model.provider_id, model_id=model.model_id
+    )
     # In the background: keys typed after a command wait for its end, and this takes long.
     ui.start_task(ui.client.call(SUMMARIZE, request))
 
@@ -163,10 +189,14 @@ async def fork_session(ui: Ui, _words: str) -> None:
 async def copy_answer(ui: Ui, _words: str) -> None:
     """Copy the text of the last answer."""
     view = ui.tab.view
-    messages = [view.log.messages[message_id] for message_id in view.log.ids] if view is not None else []
+    messages = (
+        [view.log.messages[message_id] for message_id in view.log.ids] if view is not None else []
+    )
     answers = [message for message in messages if isinstance(message.info, AssistantMessage)]
     for answer in reversed(answers):
-        text = "\n\n".join(part.text for part in answer.parts.values() if isinstance(part, TextPart))
+        text = "\n\n".join(
+            part.text for part in answer.parts.values() if isinstance(part, TextPart)
+        )
         # An answer may consist of tool calls alone.
         if text:
             ui.copy_to_clipboard(text)
@@ -178,7 +208,9 @@ async def copy_answer(ui: Ui, _words: str) -> None:
 async def choose_session(ui: Ui, _words: str) -> None:
     """Choose a session to show."""
     current = ui.tab.session.id if ui.tab.session else ""
-    session_id = await show_dialog(ui, SessionPicker(make_context(ui), SessionPins(ui.launch.state_folder), current))
+    session_id = await show_dialog(
+        ui, SessionPicker(make_context(ui), SessionPins(ui.launch.state_folder), current)
+    )
     if session_id:
         await ui.open_tab(await ui.client.call(SESSION_GET, SessionId(session_id=session_id)))
 
@@ -204,7 +236,9 @@ async def show_timeline(ui: Ui, _words: str) -> None:
 
 async def rewind_to_prompt(ui: Ui, _words: str) -> None:
     """Choose a prompt to rewind to: undo it and all later turns, and put it into the editor."""
-    await _apply_timeline_step(ui, await show_dialog(ui, Timeline(make_context(ui), ui.session.id, goes_back=True)))
+    await _apply_timeline_step(
+        ui, await show_dialog(ui, Timeline(make_context(ui), ui.session.id, goes_back=True))
+    )
 
 
 async def _apply_timeline_step(ui: Ui, step: TimelineStep | None) -> None:
@@ -229,7 +263,9 @@ async def rename_session(ui: Ui, words: str) -> None:
     """Rename the session to the given words, or ask for a title."""
     session, title = ui.session, words.strip()
     if not title:
-        answer = await show_dialog(ui, TextInput("Rename session", lambda: ui.appearance.styles, session.title))
+        answer = await show_dialog(
+            ui, TextInput("Rename session", lambda: ui.appearance.styles, session.title)
+        )
         title = (answer or "").strip()
     if title:
         await ui.client.call(SESSION_UPDATE, UpdateSession(session_id=session.id, title=title))
@@ -248,5 +284,7 @@ async def delete_session(ui: Ui, _words: str) -> None:
     session = ui.session
     children = await ui.client.call(SESSION_CHILDREN, SessionId(session_id=session.id))
     text = describe_deletion(session.title, len(children))
-    if await show_dialog(ui, Confirm("Delete session?", text, "delete", lambda: ui.appearance.styles)):
+    if await show_dialog(
+        ui, Confirm("Delete session?", text, "delete", lambda: ui.appearance.styles)
+    ):
         await ui.client.call(SESSION_DELETE, SessionId(session_id=session.id))

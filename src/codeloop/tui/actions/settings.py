@@ -1,4 +1,6 @@
-"""`/settings`: shows all settings in a dialog, and changes those of the terminal UI, which are in `tui.json`."""
+"""`/settings`: shows all settings in a dialog, and changes those of the terminal UI,
+which are in `tui.json`.
+"""
 
 from functools import partial
 from typing import Any, Literal, get_args, get_origin, get_type_hints
@@ -10,7 +12,12 @@ from codeloop.schema.errors import UsageProblem
 from codeloop.tui.actions.show_dialog import make_context, show_dialog
 from codeloop.tui.dialogs.settings import BOOLEAN_CHOICES, Setting, SettingsPicker
 from codeloop.tui.settings.appearance import SIDEBAR_MIN_WIDTH
-from codeloop.tui.settings.ui_settings import UiSettings, read_settings, unset_setting, write_setting
+from codeloop.tui.settings.ui_settings import (
+    UiSettings,
+    read_settings,
+    unset_setting,
+    write_setting,
+)
 from codeloop.tui.ui import Ui
 from codeloop.tui.widgets.prompt.prompt_editor import set_vim_mode
 
@@ -38,7 +45,10 @@ DESCRIPTIONS = {
 
 async def show_settings(ui: Ui, _words: str) -> None:
     """Show the settings, where they are set, and change them."""
-    await show_dialog(ui, SettingsPicker(make_context(ui), partial(_list_settings, ui), partial(_change_setting, ui)))
+    await show_dialog(
+        ui,
+        SettingsPicker(make_context(ui), partial(_list_settings, ui), partial(_change_setting, ui)),
+    )
     await ui.choices.reload()
     ui.draw()
 
@@ -69,7 +79,9 @@ def _list_settings(ui: Ui) -> list[Setting]:
 
 
 async def _change_setting(ui: Ui, setting: Setting, value: Any) -> None:
-    """Write a setting to the user's own file and apply it at once. `value`: None removes it. Raises CodeloopError."""
+    """Write a setting to the user's own file and apply it at once. `value`: None removes it.
+    Raises CodeloopError.
+    """
     file, key = ui.launch.own_settings, setting.keys[0]
     if file is None:
         raise UsageProblem("Settings can't be stored: this UI was started without a file for them.")
@@ -78,7 +90,8 @@ async def _change_setting(ui: Ui, setting: Setting, value: Any) -> None:
         unset_setting(file, key)
     else:
         try:
-            # Choices, booleans and strings are values already; other settings, such as numbers, were typed as JSON.
+            # Choices, booleans and strings are values already;
+            # other settings, such as numbers, were typed as JSON.
             is_json = setting_type not in {str, bool} and get_origin(setting_type) is not Literal
             typed_value = msgspec.json.decode(value) if is_json else value
             write_setting(file, key, msgspec.convert(typed_value, setting_type))
@@ -86,7 +99,12 @@ async def _change_setting(ui: Ui, setting: Setting, value: Any) -> None:
             raise UsageProblem(f"{key} can't be {one_line(str(value), 40)}: {error}") from error
     sources = read_settings(ui.launch.settings_files)
     if (origin := sources.origins.get(key)) not in {None, file}:
-        ui.notify(f"{origin} also sets {key}, and takes precedence.", severity="warning", timeout=15, markup=False)
+        ui.notify(
+            f"{origin} also sets {key}, and takes precedence.",
+            severity="warning",
+            timeout=15,
+            markup=False,
+        )
     ui.choices.settings = settings = sources.settings
     ui.appearance.apply_settings(settings)
     ui.scroll_sensitivity_y = settings.scroll_speed

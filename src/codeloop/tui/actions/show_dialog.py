@@ -18,14 +18,17 @@ async def show_dialog(ui: Ui, screen: Screen[T]) -> T | None:
     ui.push_screen(screen, future.set_result)
     result = await future
     ui.tab.take_focus()
-    # The command may open another dialog now. Keys wait for a dialog that is about to open, counted from this time.
+    # The command may open another dialog now. Keys wait for a dialog that is about to open,
+    # counted from this time.
     if (task := asyncio.current_task()) is not None and ui.tasks.get(task) is not None:
         ui.tasks[task] = time.monotonic()
     return result
 
 
 def make_context(ui: Ui) -> DialogContext:
-    """Make the context that dialogs need. Raises UsageProblem while the project is still being opened."""
+    """Make the context that dialogs need. Raises UsageProblem while the project
+    is still being opened.
+    """
 
     async def ask_screen(screen: Screen[Any]) -> Any:
         return await show_dialog(ui, screen)

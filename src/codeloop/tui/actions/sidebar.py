@@ -1,4 +1,6 @@
-"""Shows or hides the sidebar, and loads its data: changed files, MCP servers, language servers, the branch."""
+"""Shows or hides the sidebar, and loads its data: changed files, MCP servers, language servers,
+the branch.
+"""
 
 from codeloop.schema.api.files import VCS_GET
 from codeloop.schema.api.mcp import MCP_STATUS
@@ -15,8 +17,15 @@ async def refresh_sidebar(ui: Ui) -> None:
     if not ui.appearance.has_sidebar(ui.size.width) or ui.sessions is None:
         return
     client, session = ui.client, ui.tab.session
-    files = await client.call(SESSION_DIFF, SessionDiffQuery(session_id=session.id, whole=True)) if session else []
-    mcp = {name: describe_mcp(each) for name, each in (await client.call(MCP_STATUS, NoArguments())).items()}
+    files = (
+        await client.call(SESSION_DIFF, SessionDiffQuery(session_id=session.id, whole=True))
+        if session
+        else []
+    )
+    mcp = {
+        name: describe_mcp(each)
+        for name, each in (await client.call(MCP_STATUS, NoArguments())).items()
+    }
     lsp = {each.name: describe_lsp(each) for each in await client.call(LSP_STATUS, NoArguments())}
     branch = (await client.call(VCS_GET, NoArguments())).branch or ""
     # The widgets may be gone after the requests.

@@ -7,11 +7,15 @@ from codeloop.tui.ui import Ui
 from codeloop.tui.widgets.prompt.prompt_entry import PromptEntry
 
 MAX_TABS = 9
-"""With so many tabs in use, no new session is begun; sessions that exist are opened all the same."""
+"""With so many tabs in use, no new session is begun;
+sessions that exist are opened all the same.
+"""
 
 
 async def open_new_session(ui: Ui, words: str) -> None:
-    """Show a new session, in a tab of its own if the shown one is in use; words are its first prompt."""
+    """Show a new session, in a tab of its own if the shown one is in use;
+    words are its first prompt.
+    """
     await start_session(ui, PromptEntry(words))
 
 
@@ -19,7 +23,9 @@ async def start_session(ui: Ui, entry: PromptEntry) -> None:
     """Show a new session, and send its first prompt if that is not empty."""
     if len(ui.tabs) >= MAX_TABS and all(tab.view is not None for tab in ui.tabs):
         key = ui.keymap.format_key("tab_close")
-        raise UsageProblem(f"There are {MAX_TABS} tabs already. Close one first{f' ({key})' if key else ''}.")
+        raise UsageProblem(
+            f"There are {MAX_TABS} tabs already. Close one first{f' ({key})' if key else ''}."
+        )
     tab = await ui.open_tab(None)
     if entry.text:
         tab.prompt.set_entry(entry)
@@ -75,7 +81,9 @@ def _move_to_tab(ui: Ui, step: int) -> None:
 async def _move_to_child(ui: Ui, step: int) -> None:
     session = ui.session
     parent = SessionId(session_id=session.parent_id or session.id)
-    children = sorted(await ui.client.call(SESSION_CHILDREN, parent), key=lambda child: child.time.created)
+    children = sorted(
+        await ui.client.call(SESSION_CHILDREN, parent), key=lambda child: child.time.created
+    )
     if not children:
         raise UsageProblem("No subagent was started here.")
     ids = [child.id for child in children]
@@ -88,7 +96,9 @@ async def _move_to_child(ui: Ui, step: int) -> None:
 
 
 async def show_waiting_session(ui: Ui, _words: str) -> None:
-    """Show the next session that waits for the user: one of the tabs, else one that is not open here."""
+    """Show the next session that waits for the user: one of the tabs,
+    else one that is not open here.
+    """
     tabs = ui.tabs
     shown_index = tabs.index(ui.tab)
     # From the tab after the shown one on, so that repeated calls visit all of them.

@@ -9,7 +9,9 @@ from codeloop.tui.dialogs.parts.pick import Pick, PickSource
 from codeloop.tui.dialogs.picker import Picker
 
 _MAX_ROW_DESCRIPTION = 55
-"""Characters of a description; a longer one does not fit into its row, and is also shown below the list."""
+"""Characters of a description; a longer one does not fit into its row,
+and is also shown below the list.
+"""
 
 
 def create_agent_picker(context: DialogContext, current: str = "") -> Picker[str]:
@@ -24,10 +26,13 @@ def create_agent_picker(context: DialogContext, current: str = "") -> Picker[str
                 detail=agent.description or "",
                 hint=agent.model.model_id if agent.model is not None else "",
                 mark="●" if agent.name == current else "",
-                note=agent.description or "" if len(agent.description or "") > _MAX_ROW_DESCRIPTION else "",
+                note=agent.description or ""
+                if len(agent.description or "") > _MAX_ROW_DESCRIPTION
+                else "",
             )
             for agent in agents
-            # Subagents are started by other agents only; hidden agents do internal work, such as titles.
+            # Subagents are started by other agents only;
+            # hidden agents do internal work, such as titles.
             if agent.mode != "subagent" and not agent.hidden
         ]
 

@@ -30,22 +30,30 @@ EXPORT_FORMATS = (
 
 
 async def export_session(context: DialogContext, session_id: str, folder: Path) -> Path | None:
-    """Ask for a format and a file name, and write the file; return its path; None: cancelled. Raises CodeloopError."""
+    """Ask for a format and a file name, and write the file; return its path; None: cancelled.
+    Raises CodeloopError.
+    """
 
     async def list_formats() -> Sequence[Pick[str]]:
         return [Pick(*row) for row in EXPORT_FORMATS]
 
     session = await context.client.call(SESSION_GET, SessionId(session_id=session_id))
-    ending = await context.ask(Picker(PickSource(title="Export as", load=list_formats), context.get_styles))
+    ending = await context.ask(
+        Picker(PickSource(title="Export as", load=list_formats), context.get_styles)
+    )
     if ending is None:
         return None
     about = "The file to write; a relative path begins in the project."
-    name = await context.ask(TextInput("Export to", context.get_styles, f"{session.slug}.{ending}", about=about))
+    name = await context.ask(
+        TextInput("Export to", context.get_styles, f"{session.slug}.{ending}", about=about)
+    )
     if not name or not name.strip():
         return None
     file = folder / expand_user_path(name.strip())
     if file.exists():
-        ask = Confirm("Overwrite the file?", f"{file} exists already.", "overwrite", context.get_styles)
+        ask = Confirm(
+            "Overwrite the file?", f"{file} exists already.", "overwrite", context.get_styles
+        )
         if not await context.ask(ask):
             return None
     messages = await read_messages(context.client, session_id)
@@ -62,4 +70,6 @@ def _encode_session(session: Session, messages: Sequence[MessageWithParts], endi
     if ending == "json":
         return msgspec.json.format(encode_json({"info": session, "messages": messages}), indent=2)
     # A file name or an output may hold bytes that are not UTF-8, which Python keeps as surrogates.
-    return (export_html if ending == "html" else export_markdown)(session, messages).encode("utf-8", "backslashreplace")
+    return (export_html if ending == "html" else export_markdown)(session, messages).encode(
+        "utf-8", "backslashreplace"
+    )

@@ -1,4 +1,6 @@
-"""The dialog of MCP servers: shows their states, connects and disconnects them, signs in and out."""
+"""The dialog of MCP servers: shows their states, connects and disconnects them,
+signs in and out.
+"""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -28,8 +30,12 @@ from codeloop.tui.dialogs.picker import Picker
 from codeloop.tui.state.server_states import CONNECTING, HEALTH_COLOURS, ServerState, describe_mcp
 
 _MAX_ROW_STATE = 50
-"""Characters of a state that fit into a row; the reason of a longer one is also shown below the list."""
-PASTE_HINT = "If that browser is on another machine, paste the address that it ends at, or the code in it."
+"""Characters of a state that fit into a row; the reason of a longer one is
+also shown below the list.
+"""
+PASTE_HINT = (
+    "If that browser is on another machine, paste the address that it ends at, or the code in it."
+)
 
 
 class McpPicker(Picker[str]):
@@ -60,7 +66,9 @@ class McpPicker(Picker[str]):
         state = ServerState(CONNECTING) if name in self._connecting else describe_mcp(status)
         # A server of which only the tools are known counts as connected by `status`, too.
         mark = "●" if status.status == "connected" and status.state is None else ""
-        colour = HEALTH_COLOURS[state.health] if state.health in {"wanting", "bad"} else "text_muted"
+        colour = (
+            HEALTH_COLOURS[state.health] if state.health in {"wanting", "bad"} else "text_muted"
+        )
         detail = f"{state.words}: {state.reason}" if state.reason else state.words
         note = state.reason if len(detail) > _MAX_ROW_STATE else ""
         return Pick(name, name, detail, mark=mark, note=note, detail_colour=colour)
@@ -78,7 +86,8 @@ class McpPicker(Picker[str]):
                 self.notify(escape_controls(str(error)), severity="error", timeout=15, markup=False)
             self.reload()
 
-        # Exclusive by server: a second Enter restarts the attempt, and other servers connect meanwhile.
+        # Exclusive by server: a second Enter restarts the attempt,
+        # and other servers connect meanwhile.
         self.run_worker(run, exclusive=True, group=f"server {server}")
 
     async def _connect(self, name: str) -> bool:
@@ -90,10 +99,14 @@ class McpPicker(Picker[str]):
             self._connecting.discard(name)
 
     async def _disconnect(self, name: str | None) -> bool:
-        return name is not None and await self._dialog_context.client.call(MCP_DISCONNECT, McpName(name=name))
+        return name is not None and await self._dialog_context.client.call(
+            MCP_DISCONNECT, McpName(name=name)
+        )
 
     async def _sign_in(self, name: str | None) -> bool:
-        """Open the sign-in page in a browser, or accept a pasted code when the browser is on another machine."""
+        """Open the sign-in page in a browser, or accept a pasted code when the browser
+        is on another machine.
+        """
         if name is None:
             return False
         client = self._dialog_context.client
@@ -121,7 +134,9 @@ class McpPicker(Picker[str]):
         if name is None:
             return False
         text = "Its tools can't be called until you sign in again."
-        if not await self._dialog_context.ask(Confirm("Sign out?", text, "sign out", self.get_styles)):
+        if not await self._dialog_context.ask(
+            Confirm("Sign out?", text, "sign out", self.get_styles)
+        ):
             return False
         await self._dialog_context.client.call(MCP_AUTH_REMOVE, McpName(name=name))
         return True

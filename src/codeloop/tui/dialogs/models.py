@@ -1,4 +1,6 @@
-"""The dialogs of models and of their thinking efforts: prices, context windows, favourites and recent models."""
+"""The dialogs of models and of their thinking efforts: prices, context windows,
+favourites and recent models.
+"""
 
 from collections.abc import Iterator, Sequence
 
@@ -18,7 +20,9 @@ FAVOURITES_GROUP, RECENT_GROUP = "Favourites", "Used last"
 class ModelPicker(Picker[ModelRef]):
     """Lists models; closes with one, and with the thinking effort that was last chosen for it."""
 
-    def __init__(self, context: DialogContext, memory: ModelMemory, current: ModelRef | None = None) -> None:
+    def __init__(
+        self, context: DialogContext, memory: ModelMemory, current: ModelRef | None = None
+    ) -> None:
         self._dialog_context = context
         self._memory = memory
         self._current = current
@@ -44,20 +48,29 @@ class ModelPicker(Picker[ModelRef]):
         picks = list(self._group_picks(usable))
         if self._shows_all:
             known_providers = await client.call(PROVIDER_LIST, NoArguments())
-            unusable = [each for each in known_providers.all if each.id not in known_providers.connected]
-            picks += [pick for provider in unusable for pick in self._list_picks(provider, describe_problem(provider))]
+            unusable = [
+                each for each in known_providers.all if each.id not in known_providers.connected
+            ]
+            picks += [
+                pick
+                for provider in unusable
+                for pick in self._list_picks(provider, describe_problem(provider))
+            ]
         return picks
 
     def _group_picks(self, providers: Sequence[ProviderDetails]) -> Iterator[Pick[ModelRef]]:
         """Yield the favourite models, then those used last, then all others by provider."""
         picks = {
-            format_model_ref(pick.value): pick for provider in providers for pick in self._list_picks(provider, "")
+            format_model_ref(pick.value): pick
+            for provider in providers
+            for pick in self._list_picks(provider, "")
         }
         memory = self._memory.read()
         recent = [ref for ref in memory.recent if ref not in memory.favourites]
         for group, refs in ((FAVOURITES_GROUP, memory.favourites), (RECENT_GROUP, recent)):
             for ref in refs:
-                # Taken out, so that no model is listed twice. A remembered model may not exist any more.
+                # Taken out, so that no model is listed twice.
+                # A remembered model may not exist any more.
                 pick = picks.pop(ref, None)
                 if pick is not None:
                     # The name of the provider, by which it was grouped, becomes the detail.
@@ -112,14 +125,21 @@ def create_variant_picker(context: DialogContext, model: ModelRef) -> Picker[Mod
 
     async def list_variants() -> Sequence[Pick[ModelRef]]:
         usable = await context.client.call(CONFIG_PROVIDERS, NoArguments())
-        models = [each.models.get(model.model_id) for each in usable.providers if each.id == model.provider_id]
+        models = [
+            each.models.get(model.model_id)
+            for each in usable.providers
+            if each.id == model.provider_id
+        ]
         variants = [name for each in models if each is not None for name in each.variants or {}]
         if not variants:
             return []
         default = replace(model, variant=None)
-        picks = [Pick(default, NO_VARIANT, "as the service decides", mark="" if model.variant else "●")]
+        picks = [
+            Pick(default, NO_VARIANT, "as the service decides", mark="" if model.variant else "●")
+        ]
         picks += [
-            Pick(replace(model, variant=name), name, mark="●" if name == model.variant else "") for name in variants
+            Pick(replace(model, variant=name), name, mark="●" if name == model.variant else "")
+            for name in variants
         ]
         return picks
 
@@ -136,7 +156,9 @@ def describe_price_and_context(model: Model) -> str:
     """Return the prices per million tokens, and the size of the context window."""
     context = f"{format_count(model.limit.context)} tokens" if model.limit.context else ""
     cost = model.cost
-    price = f"${cost.input:g} in · ${cost.output:g} out" if cost.input or cost.output else "no price"
+    price = (
+        f"${cost.input:g} in · ${cost.output:g} out" if cost.input or cost.output else "no price"
+    )
     return " · ".join(word for word in (price, context) if word)
 
 

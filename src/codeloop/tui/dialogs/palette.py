@@ -10,7 +10,9 @@ from codeloop.tui.dialogs.picker import Picker
 
 
 class PaletteRow(Struct, frozen=True):
-    """A command of the palette, or in the help, an action of the prompt. `keys`: as displayed; `slash`: after `/`."""
+    """A command of the palette, or in the help, an action of the prompt. `keys`: as displayed;
+    `slash`: after `/`.
+    """
 
     id: str
     title: str
@@ -26,8 +28,12 @@ def create_palette(rows: Sequence[PaletteRow], get_styles: GetStyles) -> Picker[
 
 
 def create_help(rows: Sequence[PaletteRow], get_styles: GetStyles) -> Picker[str]:
-    """Create a list of all commands with their keys, the keyless last in each group; it closes with the id of one."""
-    return _create_picker(sorted(rows, key=lambda row: not row.keys), get_styles, "Keys and commands")
+    """Create a list of all commands with their keys, the keyless last in each group;
+    it closes with the id of one.
+    """
+    return _create_picker(
+        sorted(rows, key=lambda row: not row.keys), get_styles, "Keys and commands"
+    )
 
 
 def _create_picker(rows: Sequence[PaletteRow], get_styles: GetStyles, title: str) -> Picker[str]:
@@ -45,4 +51,7 @@ def _create_picker(rows: Sequence[PaletteRow], get_styles: GetStyles, title: str
             for row in sorted(rows, key=lambda row: groups.index(row.group))
         ]
 
-    return Picker(PickSource(title=title, load=list_rows, choose_label="run it", finds_groups=False), get_styles)
+    return Picker(
+        PickSource(title=title, load=list_rows, choose_label="run it", finds_groups=False),
+        get_styles,
+    )

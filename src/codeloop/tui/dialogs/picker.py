@@ -1,6 +1,8 @@
-"""`Picker`: the list dialog that most dialogs build on, with a filter, actions on rows and a preview.
+"""`Picker`: the list dialog that most dialogs build on, with a filter,
+actions on rows and a preview.
 
-It stays fast with thousands of rows: only visible rows are drawn, and slow work waits for a pause in typing.
+It stays fast with thousands of rows: only visible rows are drawn,
+and slow work waits for a pause in typing.
 """
 
 from asyncio import sleep
@@ -37,7 +39,9 @@ _SMALL_FRAME_ROWS = 3
 _MAX_NOTE = 250
 """Characters of a row's note that are shown."""
 _MIN_SEARCH_LENGTH = 3
-"""Characters of the filter from which the source is searched: fewer would match almost everything."""
+"""Characters of the filter from which the source is searched: fewer would
+match almost everything.
+"""
 _ROWS_BY_KEY = {"up": -1, "ctrl+p": -1, "down": 1, "ctrl+n": 1}
 """The keys that move the cursor, and by how many rows."""
 _LIST_KEYS = frozenset({"enter", "escape", "pageup", "pagedown", "ctrl+home", "ctrl+end"})
@@ -79,9 +83,13 @@ class Picker(Dialog[T | None], Generic[T]):
         self._preview = PickPreview(self, source)
         self._message = LOADING_MESSAGE
         self._applied_filter = ""
-        """The text for which `apply_filter` has started the source's search; reloading filters without that."""
+        """The text for which `apply_filter` has started the source's search;
+        reloading filters without that.
+        """
         self._chooses_when_loaded = False
-        """Whether Enter was pressed before the rows were loaded: then the one under the cursor is chosen."""
+        """Whether Enter was pressed before the rows were loaded: then the one
+        under the cursor is chosen.
+        """
 
     def compose(self) -> ComposeResult:
         """Yield the title, the filter, the list with its preview, and the keys."""
@@ -122,7 +130,9 @@ class Picker(Dialog[T | None], Generic[T]):
         self._chooses_when_loaded = False
 
     def _filter(self, kept_value: T | None = None) -> None:
-        """Show the matching rows; the cursor goes to the row with the value `kept_value`, else to the first row."""
+        """Show the matching rows; the cursor goes to the row with the value `kept_value`,
+        else to the first row.
+        """
         query = self.filter_text = self.query_one(FilterInput).value
         self._list.filter(query, kept_value)
         if query.strip() and self._list.picks and not self._list.matches:
@@ -137,16 +147,28 @@ class Picker(Dialog[T | None], Generic[T]):
         outer = self.compute_box_width(PREVIEW_WIDTH if has_preview else PLAIN_WIDTH)
         width = outer - 4
         self.query_one("#dialog-box").styles.width = outer
-        self.query_one("#picker-title", RowsView).show([draw_title(self.source.title, styles, width)], 1)
-        keys = [("enter", self.source.choose_label), *((action.key, action.title) for action in self.source.actions)]
+        self.query_one("#picker-title", RowsView).show(
+            [draw_title(self.source.title, styles, width)], 1
+        )
+        keys = [
+            ("enter", self.source.choose_label),
+            *((action.key, action.title) for action in self.source.actions),
+        ]
         note = pick.note if (pick := self._list.current) is not None else ""
         note_rows = (
-            [*draw_text(one_line(note, _MAX_NOTE), styles, width, "text_muted"), list[Segment]()] if note else []
+            [*draw_text(one_line(note, _MAX_NOTE), styles, width, "text_muted"), list[Segment]()]
+            if note
+            else []
         )
         foot = [*note_rows, *draw_keys(keys, styles, width)]
         self.query_one("#picker-keys", RowsView).show([[], *foot], len(foot) + 1)
-        room = max(self.size.height - (_SMALL_FRAME_ROWS if self.is_small else _FRAME_ROWS) - len(foot), 3)
-        view, preview = self.query_one("#picker-list", RowsView), self.query_one("#picker-preview", RowsView)
+        room = max(
+            self.size.height - (_SMALL_FRAME_ROWS if self.is_small else _FRAME_ROWS) - len(foot), 3
+        )
+        view, preview = (
+            self.query_one("#picker-list", RowsView),
+            self.query_one("#picker-preview", RowsView),
+        )
         if self._preview.fit(styles, is_visible=has_preview):
             # The preview knows its size only after the layout.
             self.call_after_refresh(self._report_cursor)
@@ -157,7 +179,9 @@ class Picker(Dialog[T | None], Generic[T]):
         rows.styles = styles
         # Two cells less if there is a scroll bar.
         rows.width = list_width - (2 if len(rows) > room else 0)
-        view.is_choice = lambda row: bool(self._list.matches) and self._list.rows.find_position(row) is not None
+        view.is_choice = lambda row: (
+            bool(self._list.matches) and self._list.rows.find_position(row) is not None
+        )
         if self._list.matches:
             view.show(rows, room if has_preview else min(len(rows), room))
             row = rows.find_row(rows.cursor)
@@ -189,7 +213,9 @@ class Picker(Dialog[T | None], Generic[T]):
             case "ctrl+home" | "ctrl+end":
                 self._move_to(len(self._list.matches) if key == "ctrl+end" else 0)
             case _ if key in _ROWS_BY_KEY:
-                self._move_to((self._list.rows.cursor + _ROWS_BY_KEY[key]) % max(len(self._list.matches), 1))
+                self._move_to(
+                    (self._list.rows.cursor + _ROWS_BY_KEY[key]) % max(len(self._list.matches), 1)
+                )
             case _:
                 self.perform(partial(self._perform_action, actions[key]))
         return True
@@ -246,7 +272,11 @@ class Picker(Dialog[T | None], Generic[T]):
         # A result that the list shows already is left out, so that nothing is listed twice.
         shown_values = [self._list.picks[index].value for index in self._list.matches]
         try:
-            results = [pick for pick in await self.source.search(text.strip()) if pick.value not in shown_values]
+            results = [
+                pick
+                for pick in await self.source.search(text.strip())
+                if pick.value not in shown_values
+            ]
         except CodeloopError as error:
             self.notify(escape_controls(str(error)), severity="warning", markup=False)
             return

@@ -13,8 +13,11 @@ def create_profile_picker(current: str, get_styles: GetStyles) -> Picker[str]:
 
     async def list_profiles() -> Sequence[Pick[str]]:
         return [
-            Pick(name, name, words, mark="●" if name == current else "") for name, words in PROFILE_DESCRIPTIONS.items()
+            Pick(name, name, words, mark="●" if name == current else "")
+            for name, words in PROFILE_DESCRIPTIONS.items()
         ]
 
-    source = PickSource(title="Permission profile", load=list_profiles, start=current or None, choose_label="use it")
+    source = PickSource(
+        title="Permission profile", load=list_profiles, start=current or None, choose_label="use it"
+    )
     return Picker(source, get_styles)

@@ -9,7 +9,12 @@ from typing import NamedTuple
 from codeloop.client.client import Client
 from codeloop.kit.text.terminal_text import one_line
 from codeloop.schema.api.answers import PERMISSION_LIST, QUESTION_LIST
-from codeloop.schema.api.session_messages import MESSAGE_GET, SESSION_MESSAGES, ListMessages, MessageId
+from codeloop.schema.api.session_messages import (
+    MESSAGE_GET,
+    SESSION_MESSAGES,
+    ListMessages,
+    MessageId,
+)
 from codeloop.schema.api.session_requests import (
     SESSION_CHILDREN,
     SESSION_DELETE,
@@ -48,7 +53,8 @@ WAITING_LABEL, WORKING_LABEL = "waits for you", "works"
 
 
 class SessionPicker(Picker[str]):
-    """The sessions of the project, found by title or content; closes with the id of the session to open.
+    """The sessions of the project, found by title or content;
+    closes with the id of the session to open.
 
     That is the chosen session, or a new fork of it.
     """
@@ -79,7 +85,9 @@ class SessionPicker(Picker[str]):
 
     async def _load_rows(self) -> Sequence[Pick[str]]:
         client = self._dialog_context.client
-        sessions = await client.call(SESSION_LIST, ListSessions(scope="project", roots=True, limit=_MAX_SESSIONS))
+        sessions = await client.call(
+            SESSION_LIST, ListSessions(scope="project", roots=True, limit=_MAX_SESSIONS)
+        )
         labels = await _read_labels(client)
         self._sessions = {session.id: session for session in sessions}
         shows_directory = len({session.directory for session in sessions}) > 1
@@ -90,7 +98,9 @@ class SessionPicker(Picker[str]):
             for session in sessions
         ]
 
-    def _make_pick(self, session: Session, label: str, *, shows_directory: bool, excerpt: str = "") -> Pick[str]:
+    def _make_pick(
+        self, session: Session, label: str, *, shows_directory: bool, excerpt: str = ""
+    ) -> Pick[str]:
         updated_at = datetime.fromtimestamp(session.time.updated / 1000).astimezone()
         if excerpt:
             group = FOUND_GROUP
@@ -110,14 +120,18 @@ class SessionPicker(Picker[str]):
         )
 
     async def _search(self, text: str) -> Sequence[Pick[str]]:
-        search_result = await self._dialog_context.client.call(SESSION_SEARCH, SearchSessions(query=text))
+        search_result = await self._dialog_context.client.call(
+            SESSION_SEARCH, SearchSessions(query=text)
+        )
         picks: list[Pick[str]] = []
         for hit in search_result.hits:
             self._sessions.setdefault(hit.session.id, hit.session)
             # A hit without an excerpt matches by its title, which the filter finds by itself.
             excerpt = one_line(hit.excerpts[0].text, 200) if hit.excerpts else ""
             if excerpt:
-                picks.append(self._make_pick(hit.session, "", shows_directory=False, excerpt=excerpt))
+                picks.append(
+                    self._make_pick(hit.session, "", shows_directory=False, excerpt=excerpt)
+                )
         return picks
 
     async def _pin(self, session_id: str | None) -> bool:
@@ -140,7 +154,9 @@ class SessionPicker(Picker[str]):
 
     async def _fork(self, session_id: str | None) -> bool:
         if session_id is not None:
-            session = await self._dialog_context.client.call(SESSION_FORK, ForkSession(session_id=session_id))
+            session = await self._dialog_context.client.call(
+                SESSION_FORK, ForkSession(session_id=session_id)
+            )
             self.dismiss(session.id)
         return False
 
@@ -150,35 +166,57 @@ class SessionPicker(Picker[str]):
         client = self._dialog_context.client
         children = await client.call(SESSION_CHILDREN, SessionId(session_id=session_id))
         text = describe_deletion(self._sessions[session_id].title, len(children))
-        if not await self._dialog_context.ask(Confirm("Delete session?", text, "delete", self.get_styles)):
+        if not await self._dialog_context.ask(
+            Confirm("Delete session?", text, "delete", self.get_styles)
+        ):
             return False
         return await client.call(SESSION_DELETE, SessionId(session_id=session_id))
 
 
 async def _read_labels(client: Client) -> dict[str, str]:
-    """Return a label for each session that works, or waits for an answer to its own or a subagent's question."""
+    """Return a label for each session that works, or waits for an answer to its own
+    or a subagent's question.
+    """
     none = NoArguments()
     statuses = await client.call(SESSION_STATUS, none)
-    labels = {session_id: WORKING_LABEL for session_id, state in statuses.items() if not isinstance(state, Idle)}
-    for request in [*await client.call(PERMISSION_LIST, none), *await client.call(QUESTION_LIST, none)]:
+    labels = {
+        session_id: WORKING_LABEL
+        for session_id, state in statuses.items()
+        if not isinstance(state, Idle)
+    }
+    for request in [
+        *await client.call(PERMISSION_LIST, none),
+        *await client.call(QUESTION_LIST, none),
+    ]:
         session_id: str | None = request.session_id
-        # A subagent's question is answered in the session that the user sees, so its parents wait, too.
+        # A subagent's question is answered in the session that the user sees, so its parents wait,
+        # too.
         while session_id is not None:
             labels[session_id] = WAITING_LABEL
-            session_id = (await client.call(SESSION_GET, SessionId(session_id=session_id))).parent_id
+            session_id = (
+                await client.call(SESSION_GET, SessionId(session_id=session_id))
+            ).parent_id
     return labels
 
 
 def describe_deletion(title: str, children: int) -> str:
-    """Return the confirmation text for deleting a session and its `children`, the number of its subagents' sessions."""
-    with_them = f" and {children} session{'' if children == 1 else 's'} of its subagents" if children else ""
+    """Return the confirmation text for deleting a session and its `children`,
+    the number of its subagents' sessions.
+    """
+    with_them = (
+        f" and {children} session{'' if children == 1 else 's'} of its subagents"
+        if children
+        else ""
+    )
     return f"“{one_line(title, 80)}”{with_them} will be deleted, with everything said there."
 
 
 async def draw_last_messages(context: DialogContext, session_id: str, width: int) -> Sequence[Row]:
     """Return the last messages of a session as rows."""
     query = ListMessages(session_id=session_id, limit=_PREVIEW_MESSAGES)
-    return draw_messages(await context.client.call(SESSION_MESSAGES, query), context.get_styles(), width)
+    return draw_messages(
+        await context.client.call(SESSION_MESSAGES, query), context.get_styles(), width
+    )
 
 
 def name_day(day: date) -> str:
@@ -214,12 +252,18 @@ class ForkPicker(Picker[str]):
 
     async def _load_rows(self) -> Sequence[Pick[str]]:
         client = self._dialog_context.client
-        sessions = await client.call(SESSION_LIST, ListSessions(scope="project", roots=True, limit=_MAX_SESSIONS))
+        sessions = await client.call(
+            SESSION_LIST, ListSessions(scope="project", roots=True, limit=_MAX_SESSIONS)
+        )
         labels = await _read_labels(client)
-        sessions_by_id = {session.id: session for session in sessions} | {self._session.id: self._session}
+        sessions_by_id = {session.id: session for session in sessions} | {
+            self._session.id: self._session
+        }
         root, family = self._session.id, {self._session.id}
         # Up to the oldest session that still exists. `family` guards against a circle.
-        while (above := _find_origin(sessions_by_id[root]).session_id) in sessions_by_id and above not in family:
+        while (
+            above := _find_origin(sessions_by_id[root]).session_id
+        ) in sessions_by_id and above not in family:
             root = above
             family.add(root)
         picks: list[Pick[str]] = []
@@ -228,9 +272,16 @@ class ForkPicker(Picker[str]):
             session_id, depth = stack.pop()
             # Taken out, so that no session is listed twice.
             session = sessions_by_id.pop(session_id)
-            forks = [each for each in sessions_by_id.values() if _find_origin(each).session_id == session_id]
-            # The newest first onto the stack: the oldest fork is then listed first, right below its session.
-            stack += [(each.id, depth + 1) for each in sorted(forks, key=lambda each: -each.time.created)]
+            forks = [
+                each
+                for each in sessions_by_id.values()
+                if _find_origin(each).session_id == session_id
+            ]
+            # The newest first onto the stack: the oldest fork is then listed first,
+            # right below its session.
+            stack += [
+                (each.id, depth + 1) for each in sorted(forks, key=lambda each: -each.time.created)
+            ]
             title = f"{_draw_branch(depth)}{session.title}"
             if depth:
                 detail = await self._describe_fork_point(session)
@@ -291,9 +342,13 @@ class ChildPicker(Picker[str]):
         while stack:
             child, depth = stack.pop()
             title = f"{_draw_branch(depth)}{format_session_title(child)}"
-            picks.append(Pick(child.id, title, detail=child.agent or "", hint=labels.get(child.id, "")))
+            picks.append(
+                Pick(child.id, title, detail=child.agent or "", hint=labels.get(child.id, ""))
+            )
             stack += [(each, depth + 1) for each in reversed(await self._list_children(child.id))]
         return picks
 
     async def _list_children(self, session_id: str) -> Sequence[Session]:
-        return await self._dialog_context.client.call(SESSION_CHILDREN, SessionId(session_id=session_id))
+        return await self._dialog_context.client.call(
+            SESSION_CHILDREN, SessionId(session_id=session_id)
+        )

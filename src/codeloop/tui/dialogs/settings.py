@@ -28,8 +28,9 @@ BOOLEAN_CHOICES = ("true", "false")
 class Setting(Struct, frozen=True):
     """A setting that can be changed here. `keys`: its path in the configuration.
 
-    `choices`: its possible values; empty: any text. `value`: a text as it is, anything else as JSON; "" if no file sets
-    it, so that `default` holds. `origin`: the file that sets it; in the project's configuration, with the line.
+    `choices`: its possible values; empty: any text. `value`: a text as it is, anything else as
+    JSON; "" if no file sets it, so that `default` holds. `origin`: the file that sets it; in the
+    project's configuration, with the line.
     """
 
     keys: tuple[str, ...]
@@ -53,18 +54,39 @@ PROJECT_SETTINGS = (
     Setting(("small_model",), "the model for titles and the like"),
     Setting(("default_agent",), "the agent to begin with"),
     Setting(("profile",), "what is asked before something is done", PROFILES, default="auto"),
-    Setting(("sandbox", "mode"), "whether commands run in a sandbox", ("auto", "off", "required"), default="auto"),
-    Setting(("sandbox", "network"), "what sandboxed commands reach", ("hosts", "on", "off"), default="hosts"),
-    Setting(("snapshot",), "whether changes are kept for undo", BOOLEAN_CHOICES, default="true"),
     Setting(
-        ("compaction", "auto"), "whether a full context is summarised automatically", BOOLEAN_CHOICES, default="true"
+        ("sandbox", "mode"),
+        "whether commands run in a sandbox",
+        ("auto", "off", "required"),
+        default="auto",
     ),
     Setting(
-        ("compaction", "prune"), "whether requests leave out old outputs of tools", BOOLEAN_CHOICES, default="true"
+        ("sandbox", "network"),
+        "what sandboxed commands reach",
+        ("hosts", "on", "off"),
+        default="hosts",
+    ),
+    Setting(("snapshot",), "whether changes are kept for undo", BOOLEAN_CHOICES, default="true"),
+    Setting(
+        ("compaction", "auto"),
+        "whether a full context is summarised automatically",
+        BOOLEAN_CHOICES,
+        default="true",
+    ),
+    Setting(
+        ("compaction", "prune"),
+        "whether requests leave out old outputs of tools",
+        BOOLEAN_CHOICES,
+        default="true",
     ),
     Setting(("shell",), "the shell that runs commands"),
     Setting(("username",), "what you are called"),
-    Setting(("share",), "whether sessions may be shared", ("manual", "auto", "disabled"), default="manual"),
+    Setting(
+        ("share",),
+        "whether sessions may be shared",
+        ("manual", "auto", "disabled"),
+        default="manual",
+    ),
 )
 ChangeSetting = Callable[[Setting, Any], Awaitable[None]]
 """Sets the value of a setting (None: removes it), or raises CodeloopError."""
@@ -106,7 +128,9 @@ class SettingsPicker(Picker[str]):
         settings = [*self._list_ui_settings()] if self._list_ui_settings is not None else []
         for each in PROJECT_SETTINGS:
             value, origin = _read_value(values, each.keys), origins.get(each.name, "")
-            settings.append(msgspec.structs.replace(each, group=PROJECT_GROUP, value=value, origin=origin))
+            settings.append(
+                msgspec.structs.replace(each, group=PROJECT_GROUP, value=value, origin=origin)
+            )
         self._settings = {f"{each.group} {each.name}": each for each in settings}
         return [
             Pick(
@@ -127,7 +151,9 @@ class SettingsPicker(Picker[str]):
 
     async def _ask_for_value(self, setting: Setting) -> None:
         if setting.choices:
-            text = await self._dialog_context.ask(_create_value_picker(setting, self._dialog_context))
+            text = await self._dialog_context.ask(
+                _create_value_picker(setting, self._dialog_context)
+            )
         else:
             text = await self._dialog_context.ask(
                 TextInput(setting.name, self.get_styles, setting.value, about=setting.description)
@@ -168,7 +194,9 @@ def _create_value_picker(setting: Setting, context: DialogContext) -> Picker[str
             for choice in setting.choices
         ]
 
-    source = PickSource(title=setting.name, load=list_values, start=setting.value or setting.default or None)
+    source = PickSource(
+        title=setting.name, load=list_values, start=setting.value or setting.default or None
+    )
     return Picker(source, context.get_styles)
 
 
@@ -180,7 +208,9 @@ def _shorten_path(path: str) -> str:
 
 
 def _parse_value(setting: Setting, text: str) -> object:
-    """Return a typed text as a value of the configuration; None, which removes the setting, if it is empty."""
+    """Return a typed text as a value of the configuration;
+    None, which removes the setting, if it is empty.
+    """
     if not text:
         return None
     return text == BOOLEAN_CHOICES[0] if setting.choices == BOOLEAN_CHOICES else text

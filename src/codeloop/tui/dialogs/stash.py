@@ -11,7 +11,9 @@ from codeloop.tui.widgets.prompt.history.prompt_store import PromptStore
 
 
 def create_stash_picker(store: PromptStore, get_styles: GetStyles) -> Picker[int]:
-    """Create a list of the stash, the latest first, that closes with the index of a prompt in it."""
+    """Create a list of the stash, the latest first,
+    that closes with the index of a prompt in it.
+    """
 
     async def list_prompts() -> Sequence[Pick[int]]:
         prompts = list(enumerate(store.list_stash()))
@@ -24,7 +26,9 @@ def create_stash_picker(store: PromptStore, get_styles: GetStyles) -> Picker[int
         try:
             return index is not None and store.pop_stash(index) is not None
         except OSError as error:
-            raise UsageProblem(f"{store.folder} can't be written: {error.strerror or error}.") from error
+            raise UsageProblem(
+                f"{store.folder} can't be written: {error.strerror or error}."
+            ) from error
 
     source = PickSource(
         title="Stashed prompts",

@@ -7,13 +7,16 @@ from codeloop.tui.dialogs.parts.pick import Pick, PickSource
 from codeloop.tui.dialogs.picker import Picker
 
 MAX_BOX_WIDTH = 36
-"""Cells of the box: so narrow that most of the conversation stays visible, in the theme's colours."""
+"""Cells of the box: so narrow that most of the conversation stays visible,
+in the theme's colours.
+"""
 
 
 class ThemePicker(Picker[str]):
     """Lists the themes; closes with the name of one.
 
-    `show` is called with the theme under the cursor, and after cancelling with the one that was in use.
+    `show` is called with the theme under the cursor,
+    and after cancelling with the one that was in use.
     """
 
     DEFAULT_CSS = """
@@ -21,7 +24,9 @@ class ThemePicker(Picker[str]):
     ThemePicker #dialog-box { height: 1fr; margin: 0 0 1 0; }
     """
 
-    def __init__(self, names: Sequence[str], current: str, show: Callable[[str], None], get_styles: GetStyles) -> None:
+    def __init__(
+        self, names: Sequence[str], current: str, show: Callable[[str], None], get_styles: GetStyles
+    ) -> None:
         self._names = names
         self._initial_name = current
         self._show = show
@@ -41,7 +46,9 @@ class ThemePicker(Picker[str]):
         return super().compute_box_width(min(max_width, MAX_BOX_WIDTH))
 
     async def _load_rows(self) -> Sequence[Pick[str]]:
-        return [Pick(name, name, mark="●" if name == self._initial_name else "") for name in self._names]
+        return [
+            Pick(name, name, mark="●" if name == self._initial_name else "") for name in self._names
+        ]
 
     def _show_theme(self, name: str | None) -> None:
         if name is not None and name != self._shown_name:

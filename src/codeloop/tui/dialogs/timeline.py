@@ -1,4 +1,6 @@
-"""The dialog of a session's prompts: scroll to one, copy it, fork the session before it, or undo from it on."""
+"""The dialog of a session's prompts: scroll to one, copy it, fork the session before it,
+or undo from it on.
+"""
 
 from collections.abc import Sequence
 from functools import partial
@@ -34,9 +36,11 @@ _MAX_LISTED_FILES = 12
 
 
 class TimelineStep(Struct, frozen=True):
-    """The chosen prompt and action: show it (`jump`), `copy` its text, `fork` before it, or `undo` from it on.
+    """The chosen prompt and action: show it (`jump`), `copy` its text, `fork` before it,
+    or `undo` from it on.
 
-    `text`: the prompt's text, which can be edited and sent again. `session_id`: the session to show, such as the fork.
+    `text`: the prompt's text, which can be edited and sent again.
+    `session_id`: the session to show, such as the fork.
     """
 
     action: Literal["jump", "copy", "fork", "undo"]
@@ -46,7 +50,8 @@ class TimelineStep(Struct, frozen=True):
 
 
 class Timeline(Picker[TimelineStep]):
-    """The prompts of a session, the latest first. Closes with the choice; a fork or an undo is done before it closes.
+    """The prompts of a session, the latest first. Closes with the choice;
+    a fork or an undo is done before it closes.
 
     `goes_back`: Enter undoes from the prompt on, instead of scrolling to it.
     """
@@ -90,10 +95,16 @@ class Timeline(Picker[TimelineStep]):
         return picks[::-1]
 
     async def _draw_turn(self, step: TimelineStep, width: int) -> Sequence[Row]:
-        """Return the rows of the preview: the prompt, its answers, and the files that its turn changed."""
+        """Return the rows of the preview: the prompt, its answers,
+        and the files that its turn changed.
+        """
         ids = [message.info.id for message in self._messages]
         start = ids.index(step.message_id)
-        later_prompts = (at for at in range(start + 1, len(ids)) if isinstance(self._messages[at].info, UserMessage))
+        later_prompts = (
+            at
+            for at in range(start + 1, len(ids))
+            if isinstance(self._messages[at].info, UserMessage)
+        )
         turn = self._messages[start : next(later_prompts, len(ids))]
         styles = self.get_styles()
         rows = draw_messages(turn, styles, width)
@@ -101,10 +112,16 @@ class Timeline(Picker[TimelineStep]):
         for number, diff in enumerate(await self._dialog_context.client.call(SESSION_DIFF, query)):
             # An empty row separates the files from the answers.
             rows += [[]] if number == 0 else []
-            name = Segment(f"  {one_line(diff.file or '', max(width - 16, 8))}", styles.of("text_muted"))
+            name = Segment(
+                f"  {one_line(diff.file or '', max(width - 16, 8))}", styles.of("text_muted")
+            )
             additions = Segment(f"+{diff.additions} ", styles.of("diff_added"))
             rows.append(
-                justify_row([name], [additions, Segment(f"-{diff.deletions}", styles.of("diff_removed"))], width)
+                justify_row(
+                    [name],
+                    [additions, Segment(f"-{diff.deletions}", styles.of("diff_removed"))],
+                    width,
+                )
             )
         return rows
 
@@ -130,7 +147,12 @@ class Timeline(Picker[TimelineStep]):
         # A dry run tells which files would change, before the user decides.
         outcome = (await client.call(SESSION_REVERT, replace(request, dry_run=True))).outcome
         text = describe_outcome(outcome) if outcome is not None else "No file changes."
-        ask = Confirm("Undo this prompt and what follows?", text, "undo (/redo brings it back)", self.get_styles)
+        ask = Confirm(
+            "Undo this prompt and what follows?",
+            text,
+            "undo (/redo brings it back)",
+            self.get_styles,
+        )
         if await self._dialog_context.ask(ask):
             await client.call(SESSION_REVERT, request)
             self.dismiss(TimelineStep("undo", step.message_id, step.text, self._session_id))

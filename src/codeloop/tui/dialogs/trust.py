@@ -1,4 +1,6 @@
-"""The dialog that asks whether to trust a project, and shows what its files want to run and change."""
+"""The dialog that asks whether to trust a project,
+and shows what its files want to run and change.
+"""
 
 from time import monotonic
 
@@ -21,26 +23,30 @@ EXPLANATION = (
     "They can choose where your prompts and keys go, and what is allowed without asking.",
     "Trust it only if you know who wrote them. You can work without trust, too: risky settings are left out.",
 )
-# A project that was trusted before shows a diff of its requests, with these signs at the start of each line.
+# A project that was trusted before shows a diff of its requests,
+# with these signs at the start of each line.
 _COLOURS_BY_SIGN = {"+": "diff_added", "-": "diff_removed", "@": "diff_hunk_header"}
 _ROWS_BY_KEY = {"up": -1, "down": 1, "pageup": -8, "pagedown": 8}
 """The keys that scroll, and by how many rows."""
 
 
 class TrustScreen(Dialog[bool]):
-    """Closes with whether the user trusts the project. `about`: the requests of its files, or their changes.
+    """Closes with whether the user trusts the project.
+    `about`: the requests of its files, or their changes.
 
-    `silence`: seconds without a key, after the keys were drawn, until a key counts as an answer. `early_text`: the text
-    typed before that, which belongs to the prompt.
+    `silence`: seconds without a key, after the keys were drawn, until a key counts as an answer.
+    `early_text`: the text typed before that, which belongs to the prompt.
     """
 
-    def __init__(self, about: str, get_styles: GetStyles, silence: float = MIN_PAUSE_SECONDS) -> None:
+    def __init__(
+        self, about: str, get_styles: GetStyles, silence: float = MIN_PAUSE_SECONDS
+    ) -> None:
         super().__init__(get_styles)
         self.early_text = ""
         self._about = about
         self._silence = silence
-        # Monotonic seconds: when the keys were drawn, or the last key came too early. Infinite until they are drawn, so
-        # that no key counts before.
+        # Monotonic seconds: when the keys were drawn, or the last key came too early. Infinite
+        # until they are drawn, so that no key counts before.
         self._quiet_since = float("inf")
 
     def compose(self) -> ComposeResult:
@@ -65,11 +71,17 @@ class TrustScreen(Dialog[bool]):
                 [Segment("│ ", styles.of("border")), Segment(row, styles.of(colour))]
                 for row in wrap_text(line, width - 3)
             ]
-        keys = [("y", "trust it from now on"), ("n", "leave its risky settings out"), ("↑↓", "scroll")]
+        keys = [
+            ("y", "trust it from now on"),
+            ("n", "leave its risky settings out"),
+            ("↑↓", "scroll"),
+        ]
         foot: list[Row] = [[], *draw_keys(keys, styles, width)]
         # The explanation scrolls with the requests: in a small terminal the keys must stay visible.
         room = max(self.size.height - len(foot) - 5, 2)
-        self.query_one("#trust-title", RowsView).show([draw_title(TRUST_QUESTION, styles, width), []], 2)
+        self.query_one("#trust-title", RowsView).show(
+            [draw_title(TRUST_QUESTION, styles, width), []], 2
+        )
         self.query_one("#trust-about", RowsView).show(about, min(len(about), room))
         self.query_one("#trust-keys", RowsView).show(foot, len(foot))
         self.call_after_refresh(self._note_drawing)
@@ -87,15 +99,20 @@ class TrustScreen(Dialog[bool]):
             self._quiet_since = monotonic()
 
     def on_key(self, event: events.Key) -> None:
-        """Answer or scroll; a key that came too early is kept for the prompt, and restarts the wait."""
+        """Answer or scroll; a key that came too early is kept for the prompt,
+        and restarts the wait.
+        """
         event.stop()
-        # Someone who types a prompt while the dialog opens must not trust the project by a `y` in it.
+        # Someone who types a prompt while the dialog opens must not trust the
+        # project by a `y` in it.
         if event.time < self._quiet_since + self._silence:
             if self._quiet_since < float("inf"):
                 self._quiet_since = max(self._quiet_since, event.time)
             if event.is_printable and event.character:
                 self.early_text += event.character
         elif event.key in _ROWS_BY_KEY:
-            self.query_one("#trust-about", RowsView).scroll_relative(y=_ROWS_BY_KEY[event.key], animate=False)
+            self.query_one("#trust-about", RowsView).scroll_relative(
+                y=_ROWS_BY_KEY[event.key], animate=False
+            )
         elif (key := event.key.lower()) in {"y", "n", "escape"}:
             self.dismiss(key == "y")

@@ -1,4 +1,6 @@
-"""`Buffer`: the text of an editor with its cursor, selection, chips and undo, independent of how it is shown."""
+"""`Buffer`: the text of an editor with its cursor, selection, chips and undo,
+independent of how it is shown.
+"""
 
 from msgspec import Struct
 
@@ -10,7 +12,9 @@ _MAX_UNDO_GROUPS = 1_000
 
 
 class Change(Struct, frozen=True):
-    """A change of the text: its offset, the old and the new text, and the cursor before and after it."""
+    """A change of the text: its offset, the old and the new text,
+    and the cursor before and after it.
+    """
 
     start: int
     old: str
@@ -33,7 +37,9 @@ class Buffer:
         self.column: int | None = None
         """The column (cells) that the cursor keeps when it moves up and down over shorter rows."""
         self.restored_prompt: str | None = None
-        """The text of an undone prompt that was put into the buffer: while it is unchanged, a typed `/` replaces it."""
+        """The text of an undone prompt that was put into the buffer: while it is unchanged,
+        a typed `/` replaces it.
+        """
         self._undo: list[list[Change]] = []
         self._redo: list[list[Change]] = []
         self._is_joinable = False
@@ -50,7 +56,9 @@ class Buffer:
         return min(anchor, self.cursor), max(anchor, self.cursor)
 
     def move(self, to: int, *, select: bool = False) -> None:
-        """Move the cursor; `select`: extend the selection to it. Later typing begins a new undo group."""
+        """Move the cursor; `select`: extend the selection to it.
+        Later typing begins a new undo group.
+        """
         if select and self.anchor is None:
             self.anchor = self.cursor
         elif not select:
@@ -72,18 +80,24 @@ class Buffer:
         return self.text.rfind("\n", 0, self.cursor if offset is None else offset) + 1
 
     def find_line_end(self, offset: int | None = None) -> int:
-        """Return the end of the line around an offset, by default the cursor: before its line feed."""
+        """Return the end of the line around an offset,
+        by default the cursor: before its line feed.
+        """
         end = self.text.find("\n", self.cursor if offset is None else offset)
         return len(self.text) if end < 0 else end
 
     def type_text(self, text: str) -> None:
         """Replace the selection by typed text; the letters of a word are undone together."""
         start, end = self.selection
-        # After an undo, a user who types a command does not want it in the middle of the old prompt.
+        # After an undo, a user who types a command does not want it in the
+        # middle of the old prompt.
         if text == "/" and self.text == self.restored_prompt and start == len(self.text):
             start, self.restored_prompt = 0, None
         is_joined = (
-            self._is_joinable and start == end and len(text) == 1 and not (text.isspace() and self._is_after_word())
+            self._is_joinable
+            and start == end
+            and len(text) == 1
+            and not (text.isspace() and self._is_after_word())
         )
         self.replace(start, end, escape_chips(self.chips, text), is_joined=is_joined)
         self._is_joinable = True
@@ -113,7 +127,8 @@ class Buffer:
         if old == text:
             self.move(start + len(text))
             return
-        # A change holds only the texts that differ, so that undo takes little memory for a long text.
+        # A change holds only the texts that differ,
+        # so that undo takes little memory for a long text.
         change = Change(start, old, text, self.cursor, start + len(text))
         self.text = self.text[:start] + text + self.text[end:]
         self.cursor, self.anchor, self.column = change.cursor_after, None, None
@@ -143,7 +158,9 @@ class Buffer:
             return False
         group = self._undo.pop()
         for change in reversed(group):
-            self.text = self.text[: change.start] + change.old + self.text[change.start + len(change.new) :]
+            self.text = (
+                self.text[: change.start] + change.old + self.text[change.start + len(change.new) :]
+            )
         self._restore_cursor(group[0].cursor_before)
         self._redo.append(group)
         return True
@@ -154,7 +171,9 @@ class Buffer:
             return False
         group = self._redo.pop()
         for change in group:
-            self.text = self.text[: change.start] + change.new + self.text[change.start + len(change.old) :]
+            self.text = (
+                self.text[: change.start] + change.new + self.text[change.start + len(change.old) :]
+            )
         self._restore_cursor(group[-1].cursor_after)
         self._undo.append(group)
         return True

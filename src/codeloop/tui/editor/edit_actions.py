@@ -1,4 +1,6 @@
-"""The editing actions that key bindings name, such as moving by words and deleting, as functions by their id."""
+"""The editing actions that key bindings name, such as moving by words and deleting,
+as functions by their id.
+"""
 
 from collections.abc import Callable
 
@@ -14,12 +16,16 @@ _END_COLUMN = 1 << 30
 
 
 def _make_move(find_offset: _OffsetFinder, *, select: bool = False) -> EditAction:
-    """Return the action that moves the cursor to an offset; `select`: it extends the selection to there."""
+    """Return the action that moves the cursor to an offset;
+    `select`: it extends the selection to there.
+    """
     return lambda buffer, layout: buffer.move(find_offset(buffer, layout), select=select)
 
 
 def _make_deletion(find_offset: _OffsetFinder, *, kill: bool = True) -> EditAction:
-    """Return the action that deletes the selection, or without one, up to an offset; `kill`: yank inserts it again."""
+    """Return the action that deletes the selection, or without one, up to an offset;
+    `kill`: yank inserts it again.
+    """
 
     def delete(buffer: Buffer, layout: LineLayout) -> None:
         start, end = buffer.selection
@@ -31,7 +37,9 @@ def _make_deletion(find_offset: _OffsetFinder, *, kill: bool = True) -> EditActi
 
 
 def _make_vertical_move(step: int, *, select: bool = False) -> EditAction:
-    """Return the action that moves the cursor by rows; in the first and last row, to the start or end of the text."""
+    """Return the action that moves the cursor by rows;
+    in the first and last row, to the start or end of the text.
+    """
 
     def move(buffer: Buffer, layout: LineLayout) -> None:
         row, column = layout.locate(buffer.cursor)
@@ -57,19 +65,25 @@ def _find_row_end(buffer: Buffer, layout: LineLayout) -> int:
 
 
 def _find_cut_start(buffer: Buffer, _layout: LineLayout) -> int:
-    """Return the start of the line; if the cursor is there, the offset before it, so that the lines are joined."""
+    """Return the start of the line; if the cursor is there, the offset before it,
+    so that the lines are joined.
+    """
     start = buffer.find_line_start()
     return start if start < buffer.cursor else buffer.find_previous_offset()
 
 
 def _find_cut_end(buffer: Buffer, _layout: LineLayout) -> int:
-    """Return the end of the line; if the cursor is there, the offset behind it, so that the lines are joined."""
+    """Return the end of the line; if the cursor is there, the offset behind it,
+    so that the lines are joined.
+    """
     end = buffer.find_line_end()
     return end if end > buffer.cursor else buffer.find_next_offset()
 
 
 def _delete_line(buffer: Buffer, _layout: LineLayout) -> None:
-    buffer.delete(buffer.find_line_start(), min(buffer.find_line_end() + 1, len(buffer.text)), kill=True)
+    buffer.delete(
+        buffer.find_line_start(), min(buffer.find_line_end() + 1, len(buffer.text)), kill=True
+    )
 
 
 def _select_all(buffer: Buffer, _layout: LineLayout) -> None:
@@ -97,7 +111,10 @@ EDIT_ACTIONS: dict[str, EditAction] = {
         for name, find_offset in _OFFSET_FINDERS.items()
         if name not in {"left", "right"}
     },
-    **{f"input_select_{name}": _make_move(find_offset, select=True) for name, find_offset in _OFFSET_FINDERS.items()},
+    **{
+        f"input_select_{name}": _make_move(find_offset, select=True)
+        for name, find_offset in _OFFSET_FINDERS.items()
+    },
     "input_move_up": _make_vertical_move(-1),
     "input_move_down": _make_vertical_move(1),
     "input_select_up": _make_vertical_move(-1, select=True),
@@ -110,10 +127,14 @@ EDIT_ACTIONS: dict[str, EditAction] = {
     "input_delete_to_line_start": _make_deletion(_find_cut_start),
     "input_delete_to_line_end": _make_deletion(_find_cut_end),
     "input_delete_word_forward": _make_deletion(_OFFSET_FINDERS["word_forward"]),
-    "input_delete_word_backward": _make_deletion(lambda buffer, _: find_blank_backward(buffer.text, buffer.cursor)),
+    "input_delete_word_backward": _make_deletion(
+        lambda buffer, _: find_blank_backward(buffer.text, buffer.cursor)
+    ),
     # Not `insert`, which would escape the chips that were cut.
     "input_yank": lambda buffer, _: buffer.replace(*buffer.selection, buffer.killed_text),
     "input_undo": lambda buffer, _: buffer.undo(),
     "input_redo": lambda buffer, _: buffer.redo(),
 }
-"""The editing actions by their id in `keys/prompt_bindings.py`; the prompt has the other actions."""
+"""The editing actions by their id in `keys/prompt_bindings.py`;
+the prompt has the other actions.
+"""

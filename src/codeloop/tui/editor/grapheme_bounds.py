@@ -1,8 +1,11 @@
-"""Finds the bounds of graphemes, the characters that a user perceives, around an offset of an edited text."""
+"""Finds the bounds of graphemes, the characters that a user perceives,
+around an offset of an edited text.
+"""
 
 from codeloop.tui.render.graphemes import split_graphemes
 
-# Only so much of a text is examined on either side of an offset, so that a key takes no longer in a long text.
+# Only so much of a text is examined on either side of an offset,
+# so that a key takes no longer in a long text.
 _MAX_GRAPHEME_LENGTH = 96
 """Code points; no typed grapheme is longer."""
 
@@ -11,11 +14,17 @@ def find_grapheme_bounds(text: str) -> list[tuple[int, int]]:
     """Return the start and end of each grapheme of a text."""
     if text.isascii():
         return [(offset, offset + 1) for offset in range(len(text))]
-    return [piece for start, end, _ in split_graphemes(text) for piece in _split_blanks(text, start, end)]
+    return [
+        piece
+        for start, end, _ in split_graphemes(text)
+        for piece in _split_blanks(text, start, end)
+    ]
 
 
 def _split_blanks(text: str, start: int, end: int) -> list[tuple[int, int]]:
-    """Split line feeds and tabs off a grapheme, to which they were joined because they have no width."""
+    """Split line feeds and tabs off a grapheme,
+    to which they were joined because they have no width.
+    """
     pieces: list[tuple[int, int]] = []
     for offset in range(start, end):
         if text[offset] in "\n\t" or (pieces and text[offset - 1] in "\n\t"):

@@ -1,6 +1,7 @@
 """`LineLayout` wraps the text of an editor into rows, and converts between offsets and cells.
 
-After a change, only the changed lines are wrapped again: typing must not get slower in a long prompt.
+After a change, only the changed lines are wrapped again: typing must not get
+slower in a long prompt.
 """
 
 from bisect import bisect_right
@@ -19,7 +20,9 @@ _TAB_TEXT = " " * 4
 
 
 class Glyph(Struct, frozen=True):
-    """A grapheme of a line: its start and end in the line, its displayed text, and how many cells that takes."""
+    """A grapheme of a line: its start and end in the line, its displayed text,
+    and how many cells that takes.
+    """
 
     start: int
     end: int
@@ -28,12 +31,15 @@ class Glyph(Struct, frozen=True):
 
 
 class LineLayout:
-    """The rows of a text in a width. One cell of each row is kept free for a cursor behind the last character."""
+    """The rows of a text in a width. One cell of each row is kept free for a cursor
+    behind the last character.
+    """
 
     def __init__(self, chips: Callable[[], Chips]) -> None:
         self._chips = chips
         self._width = 1
-        # An empty text until the first update: the cursor's cell may be needed before there is a width.
+        # An empty text until the first update: the cursor's cell may be needed
+        # before there is a width.
         self._lines = [""]
         self._breaks: list[tuple[int, ...]] = [()]
         """The offsets in each line at which its second and further rows begin."""
@@ -73,12 +79,16 @@ class LineLayout:
         section = bisect_right(self._breaks[line], within)
         start, end = self._find_bounds(line, section)
         column = sum(
-            glyph.cells for glyph in self.split_glyphs(self._lines[line][start:end]) if glyph.end <= within - start
+            glyph.cells
+            for glyph in self.split_glyphs(self._lines[line][start:end])
+            if glyph.end <= within - start
         )
         return self._tops[line] + section, column
 
     def find_offset(self, row: int, column: int) -> int:
-        """Return the offset in the text of the character at a cell, or if the row is shorter, of its end."""
+        """Return the offset in the text of the character at a cell, or if the row is shorter,
+        of its end.
+        """
         row = min(max(row, 0), self.row_count - 1)
         line, start, end = self._find_section(row)
         glyphs = self.split_glyphs(self._lines[line][start:end])
@@ -87,7 +97,8 @@ class LineLayout:
             if used_cells + glyph.cells > column:
                 return self._starts[line] + start + glyph.start
             used_cells += glyph.cells
-        # The end of a row that the line continues behind is the start of the next row: the last character counts.
+        # The end of a row that the line continues behind is the start of the next row:
+        # the last character counts.
         is_last_row = end == len(self._lines[line])
         last = end if is_last_row or not glyphs else start + glyphs[-1].start
         return self._starts[line] + last
@@ -106,12 +117,16 @@ class LineLayout:
         for start, end in find_grapheme_bounds(text):
             char = text[start:end]
             chip = chips.get(char) if len(char) == 1 else None
-            label = _TAB_TEXT if char == "\t" else chip.label if chip else escape_answer_controls(char)
+            label = (
+                _TAB_TEXT if char == "\t" else chip.label if chip else escape_answer_controls(char)
+            )
             glyphs.append(Glyph(start, end, label, cell_len(label)))
         return glyphs
 
     def _find_bounds(self, line: int, section: int) -> tuple[int, int]:
-        """Return the start and end, within a line, of one of its rows; `section`: which one, from 0."""
+        """Return the start and end, within a line, of one of its rows;
+        `section`: which one, from 0.
+        """
         breaks = self._breaks[line]
         start = breaks[section - 1] if section else 0
         return start, breaks[section] if section < len(breaks) else len(self._lines[line])
@@ -126,7 +141,8 @@ class LineLayout:
         if len(line) <= cells and line.isascii() and line.isprintable():
             return ()
         breaks: list[int] = []
-        # The offsets at which the current row and its last word start, and the cells that they have so far.
+        # The offsets at which the current row and its last word start,
+        # and the cells that they have so far.
         row_start = word_start = 0
         row_cells = word_cells = 0
         for glyph in self.split_glyphs(line):
@@ -134,7 +150,8 @@ class LineLayout:
                 # A space that just does not fit hangs in the cell that is kept free for the cursor.
                 if glyph.label == " " and row_cells == cells:
                     break
-                # The whole word goes to the next row, unless the row consists of it: then it is split.
+                # The whole word goes to the next row, unless the row consists of
+                # it: then it is split.
                 if word_start > row_start:
                     row_start, row_cells = word_start, word_cells
                 else:

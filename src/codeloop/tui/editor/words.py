@@ -1,4 +1,6 @@
-"""Finds the boundaries of words in a text: by the rules of vi, for its motions, and of readline, for the other keys."""
+"""Finds the boundaries of words in a text: by the rules of vi, for its motions, and of readline,
+for the other keys.
+"""
 
 import re
 from typing import Literal
@@ -12,7 +14,9 @@ CharacterClass = Literal["blank", "word", "mark", "chip"]
 
 
 def classify_character(char: str, *, big: bool = False) -> CharacterClass:
-    """Return a character's class; `big`: words are separated by blanks only. A chip is a class of its own."""
+    """Return a character's class; `big`: words are separated by blanks only.
+    A chip is a class of its own.
+    """
     if char.isspace():
         return "blank"
     if is_chip(char):
@@ -49,7 +53,9 @@ def find_next_word(text: str, offset: int, *, big: bool = False) -> int:
 
 
 def find_word_end(text: str, offset: int, *, big: bool = False) -> int:
-    """Return the offset of the last character of this word, or at its end, of the next one, as vi's `e` does."""
+    """Return the offset of the last character of this word, or at its end, of the next one,
+    as vi's `e` does.
+    """
     end = len(text)
     index = offset + 1
     while index < end and text[index].isspace():
@@ -103,7 +109,8 @@ def find_start_backward(text: str, offset: int) -> int:
 
 def find_blank_backward(text: str, offset: int) -> int:
     """Return the start of the text that readline's ctrl+w deletes: back to a blank, or a chip."""
-    # Bounded, since the search starts anew at each character, and so takes the square of the text's length.
+    # Bounded, since the search starts anew at each character,
+    # and so takes the square of the text's length.
     head = text[:offset].rstrip()
     match = re.search(r"\S+\Z", head[-_MAX_WORD_LENGTH:])
     if match is None:
@@ -122,9 +129,17 @@ def find_word_span(text: str, offset: int) -> tuple[int, int]:
     start = end = offset
     # Behind the last character there is no class to compare with.
     if offset < len(text):
-        while start > 0 and text[start - 1] != "\n" and _is_same_class(text, offset, start - 1, big=False):
+        while (
+            start > 0
+            and text[start - 1] != "\n"
+            and _is_same_class(text, offset, start - 1, big=False)
+        ):
             start -= 1
-    while end < len(text) and text[end] != "\n" and (end == offset or _is_same_class(text, offset, end, big=False)):
+    while (
+        end < len(text)
+        and text[end] != "\n"
+        and (end == offset or _is_same_class(text, offset, end, big=False))
+    ):
         end += 1
     return start, end
 

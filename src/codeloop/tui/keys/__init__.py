@@ -1,1 +1,3 @@
-"""Keys: the commands that they run, their dispatch in the order of typing, and keys that come too early."""
+"""Keys: the commands that they run, their dispatch in the order of typing,
+and keys that come too early.
+"""

@@ -1,7 +1,8 @@
 """Detects keys that were typed before a question could be read, so that they do not answer it.
 
-A user who is typing a prompt when a question appears would otherwise answer it without having read it. Keys count as
-an answer only after a pause, whose length is estimated from how fast the user types.
+A user who is typing a prompt when a question appears would otherwise answer it without having read
+it. Keys count as an answer only after a pause,
+whose length is estimated from how fast the user types.
 """
 
 from collections import deque
@@ -37,21 +38,25 @@ class TypingRhythm:
         self._last_key_at = pressed_at
 
     def compute_required_pause(self, now: float, *, has_draft: bool) -> float:
-        """Return how many seconds without a key must pass after a question was drawn before a key answers it.
+        """Return how many seconds without a key must pass after a question was drawn
+        before a key answers it.
 
         `has_draft`: the prompt holds text.
         """
         if not has_draft and now - self._last_key_at > _IDLE_SECONDS:
             return IDLE_PAUSE_SECONDS
-        # The third quartile: longer than most pauses between letters, and not moved by a single long one.
+        # The third quartile: longer than most pauses between letters,
+        # and not moved by a single long one.
         usual_pause = sorted(self._pauses)[len(self._pauses) * 3 // 4] if self._pauses else 0.0
         return min(max(MIN_PAUSE_SECONDS, usual_pause * _STOPPED_FACTOR), MAX_PAUSE_SECONDS)
 
 
 class EarlyKeys:
-    """Decides which keys answer a question, and which were typed before it could be read. Times are monotonic seconds.
+    """Decides which keys answer a question, and which were typed before it could be read.
+    Times are monotonic seconds.
 
-    `compute_pause` returns how many seconds without a key must pass after drawing until keys count as an answer.
+    `compute_pause` returns how many seconds without a key must pass after drawing
+    until keys count as an answer.
     """
 
     def __init__(self, compute_pause: Callable[[], float]) -> None:
@@ -66,13 +71,17 @@ class EarlyKeys:
         self._must_confirm_enter = has_draft
 
     def start_pause(self, now: float) -> float:
-        """Start the pause at `now`, when the question was drawn or a key came too early; return its seconds."""
+        """Start the pause at `now`, when the question was drawn or a key came too early;
+        return its seconds.
+        """
         pause = self._compute_pause()
         self.ready_at = now + pause
         return pause
 
     def reject_early_key(self, pressed_at: float) -> bool:
-        """Return whether a key came too early, so that it belongs to the draft; then an Enter must be confirmed."""
+        """Return whether a key came too early, so that it belongs to the draft;
+        then an Enter must be confirmed.
+        """
         if pressed_at >= self.ready_at:
             return False
         # A user who is still typing will end the line with Enter, perhaps only after the pause.
@@ -80,6 +89,8 @@ class EarlyKeys:
         return True
 
     def reject_first_enter(self, key: str) -> bool:
-        """Return whether a key is an Enter that may be meant to send the draft; only the first key can be rejected."""
+        """Return whether a key is an Enter that may be meant to send the draft;
+        only the first key can be rejected.
+        """
         must_confirm, self._must_confirm_enter = self._must_confirm_enter, False
         return must_confirm and key == "enter"

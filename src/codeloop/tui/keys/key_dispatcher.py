@@ -17,7 +17,9 @@ from codeloop.tui.widgets.prompt.completion.completion_popup import CompletionPo
 from codeloop.tui.widgets.prompt.prompt import PromptInput
 
 INTERRUPT_KEY = "ctrl+c"
-"""The key that copies, clears the prompt and closes dialogs; with nothing of that to do, it quits if pressed twice."""
+"""The key that copies, clears the prompt and closes dialogs;
+with nothing of that to do, it quits if pressed twice.
+"""
 FOCUS_MOVING_KEYS = frozenset({"enter", "escape"})
 """Keys of the prompt that may move the focus, so that later keys go to another widget."""
 MENU_DELAY_SECONDS = 0.7
@@ -27,7 +29,8 @@ MENU_READING_SECONDS = 15.0
 
 
 class KeyDispatcher:
-    """Runs the commands of keys, and forwards other keys to the focused widget, in the order of typing.
+    """Runs the commands of keys, and forwards other keys to the focused widget,
+    in the order of typing.
 
     `forward`: Textual's own event handling, which does the forwarding.
     """
@@ -50,13 +53,17 @@ class KeyDispatcher:
         elif isinstance(event, events.Key | events.Paste) and not event.is_forwarded:
             ui.typing_rhythm.add_key(event.time)
             await self.key_order.feed(event)
-        # Among others a key that was dispatched before, and that no widget has handled: it has bubbled up to the app.
+        # Among others a key that was dispatched before, and that no widget has handled: it
+        # has bubbled up to the app.
         else:
             await self._forward(event)
 
     def replay_events_before_opening(self) -> None:
-        """Handle the keys typed before the project was being opened, before any that are typed later."""
-        # Not posted as messages again: keys that wait in the message queue by now would overtake them.
+        """Handle the keys typed before the project was being opened,
+        before any that are typed later.
+        """
+        # Not posted as messages again: keys that wait in the message queue by
+        # now would overtake them.
         for event in self._events_before_opening:
             self._ui.typing_rhythm.add_key(event.time)
         self.key_order.hold(self._events_before_opening)
@@ -70,7 +77,8 @@ class KeyDispatcher:
         if commands:
             event.stop()
             command = COMMANDS_BY_ID[commands[0]]
-            # The command that quits is told about this key, which it wants pressed twice: it is often pressed to copy.
+            # The command that quits is told about this key, which it wants pressed twice: it
+            # is often pressed to copy.
             is_interrupt = event.key == INTERRUPT_KEY and command.id == "app_exit"
             self._ui.run_command(command, INTERRUPT_KEY if is_interrupt else "")
 
@@ -89,7 +97,8 @@ class KeyDispatcher:
         # Looked up before the key is handled, since that may move the focus.
         target = ui.screen.focused or ui.screen
         await self._forward(event)
-        # Forwarding only posts the key to the widget; the next one must not overtake what it sets off.
+        # Forwarding only posts the key to the widget;
+        # the next one must not overtake what it sets off.
         if key and (has_dialog or key in FOCUS_MOVING_KEYS or ui.keymap.press(key).commands):
             self.key_order.hold_until_handled(target)
 
@@ -99,7 +108,9 @@ class KeyDispatcher:
         return isinstance(focused, Input) and not focused.selection.is_empty
 
     def _handle_before_widget(self, key: str) -> bool:
-        """Handle a key of a leader sequence, or one whose command precedes the widget; return whether it was one."""
+        """Handle a key of a leader sequence, or one whose command precedes the widget;
+        return whether it was one.
+        """
         ui = self._ui
         # Asked before `press`, which ends the sequence.
         was_leader_active = ui.keymap.is_leader_active
@@ -115,18 +126,27 @@ class KeyDispatcher:
         return True
 
     def _is_settled(self) -> bool:
-        """Return whether no earlier key can still open or close a dialog, so that the next key's target is known."""
+        """Return whether no earlier key can still open or close a dialog,
+        so that the next key's target is known.
+        """
         ui, now = self._ui, time.monotonic()
         screen = ui.screen_stack[-1] if ui.screen_stack else None
         if isinstance(screen, Dialog):
             return screen.takes_keys
         # The deadlines keep a command that hangs from taking the keyboard away.
-        if ui.shown_tab is not None and now - (ui.shown_tab.prompt.command_submitted_at or 0.0) < MAX_HOLD_SECONDS:
+        if (
+            ui.shown_tab is not None
+            and now - (ui.shown_tab.prompt.command_submitted_at or 0.0) < MAX_HOLD_SECONDS
+        ):
             return False
-        return all(now - since >= MAX_HOLD_SECONDS for since in ui.tasks.values() if since is not None)
+        return all(
+            now - since >= MAX_HOLD_SECONDS for since in ui.tasks.values() if since is not None
+        )
 
     def _handle_leader(self, commands: Sequence[UiCommand]) -> None:
-        """Run the command of a leader sequence; after the leader key alone, show that it waits, and later its menu."""
+        """Run the command of a leader sequence; after the leader key alone, show that it waits,
+        and later its menu.
+        """
         ui = self._ui
         if commands:
             ui.run_command(commands[0])
@@ -147,11 +167,16 @@ class KeyDispatcher:
                 menu = LeaderMenu()
                 await ui.mount(menu)
             titles = {command.id: command.title for command in ui.commands}
-            menu.show([(key, titles[name]) for key, name in ui.keymap.list_leader_keys()], lambda: ui.appearance.styles)
+            menu.show(
+                [(key, titles[name]) for key, name in ui.keymap.list_leader_keys()],
+                lambda: ui.appearance.styles,
+            )
             ui.set_timer(MENU_READING_SECONDS, self._show_leader_state)
 
     def _show_leader_state(self) -> None:
-        """Hide the leader's menu unless the leader still waits, and show in the status bar whether it does."""
+        """Hide the leader's menu unless the leader still waits,
+        and show in the status bar whether it does.
+        """
         if not self._ui.keymap.is_leader_active:
             # By name, since the class is not imported before the menu is shown.
             for menu in self._ui.query("LeaderMenu"):
@@ -161,5 +186,9 @@ class KeyDispatcher:
 
 def _is_choosing(prompt: PromptInput, key: str) -> bool:
     """Return whether a key moves the cursor in the list of completions."""
-    actions = {"completion_previous", "completion_next"} & {*prompt.editor.actions_by_key.get(key, ())}
-    return bool(actions) and prompt.editor.has_focus and bool(prompt.query_one(CompletionPopup).rows)
+    actions = {"completion_previous", "completion_next"} & {
+        *prompt.editor.actions_by_key.get(key, ())
+    }
+    return (
+        bool(actions) and prompt.editor.has_focus and bool(prompt.query_one(CompletionPopup).rows)
+    )

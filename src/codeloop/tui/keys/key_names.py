@@ -1,4 +1,6 @@
-"""The names of keys: as users write them in `keybinds`, as Textual reports them, and as they are displayed."""
+"""The names of keys: as users write them in `keybinds`, as Textual reports them,
+and as they are displayed.
+"""
 
 import re
 from collections.abc import Iterable
@@ -43,7 +45,9 @@ _NAMED_KEYS = frozenset(
     {"backspace", "delete", "down", "end", "enter", "escape", "home", "insert"}
     | {"left", "pagedown", "pageup", "right", "space", "tab", "up"}
 )
-_LONG_KEY_NAMES = frozenset({*_TEXTUAL_NAMES.values(), *_NAMED_KEYS, *(f"f{number}" for number in range(1, 25))})
+_LONG_KEY_NAMES = frozenset(
+    {*_TEXTUAL_NAMES.values(), *_NAMED_KEYS, *(f"f{number}" for number in range(1, 25))}
+)
 """All names of more than one character that a key may have."""
 _DISPLAY_NAMES = {
     "escape": "esc",
@@ -52,12 +56,15 @@ _DISPLAY_NAMES = {
     **{name: key for key, name in _TEXTUAL_NAMES.items()},
 }
 """The displayed names of keys, where they differ from Textual's."""
-# `ctrl+A`, which some terminals report for ctrl+shift+a; not `A` alone, which is a letter that was typed.
+# `ctrl+A`, which some terminals report for ctrl+shift+a;
+# not `A` alone, which is a letter that was typed.
 _KEY_WITH_CAPITAL = r"(.+\+)([A-Z])\Z"
 
 
 def normalise_key(key: str) -> str:
-    """Return the canonical name of a key that terminals report in several ways, such as shift with a capital."""
+    """Return the canonical name of a key that terminals report in several ways,
+    such as shift with a capital.
+    """
     # Enter with a modifier may be named by its character.
     key = key.replace("\r", "enter")
     capital = re.match(_KEY_WITH_CAPITAL, key)
@@ -80,7 +87,11 @@ def find_unknown_keys(keys: object) -> list[str]:
     if not isinstance(keys, str) or keys == ",":
         return []
     names = [each.strip() for each in keys.split(",")]
-    return [name for name in names if name and name != "none" and not _is_known_key(name.removeprefix(LEADER))]
+    return [
+        name
+        for name in names
+        if name and name != "none" and not _is_known_key(name.removeprefix(LEADER))
+    ]
 
 
 def _is_known_key(name: str) -> bool:
@@ -91,7 +102,9 @@ def _is_known_key(name: str) -> bool:
 
 
 def parse_keys(keys: str) -> Iterable[str]:
-    """Yield comma-separated keys under their names in Textual, those after the leader with the prefix `<leader>`."""
+    """Yield comma-separated keys under their names in Textual,
+    those after the leader with the prefix `<leader>`.
+    """
     # A comma alone is the key, not the separator.
     for each in [","] if keys == "," else keys.split(","):
         name = each.strip()
@@ -104,7 +117,8 @@ def to_textual_name(name: str) -> str:
     """Return a key's name in Textual, such as `alt+ctrl+full_stop` for `Ctrl+Option+.`."""
     modifiers, key = _split_key(name)
     key = key if len(key) == 1 else _ALIASES.get(key.lower(), key.lower())
-    # A terminal reports shift with a letter as the capital, so a capital by itself is a key of its own.
+    # A terminal reports shift with a letter as the capital,
+    # so a capital by itself is a key of its own.
     if len(key) == 1 and key.isupper() and not modifiers:
         return key
     # Textual sorts modifiers by name.
@@ -113,7 +127,9 @@ def to_textual_name(name: str) -> str:
 
 
 def _split_key(name: str) -> tuple[list[str], str]:
-    """Return the modifiers of a key, by their usual names, and the key itself as the user wrote it."""
+    """Return the modifiers of a key, by their usual names,
+    and the key itself as the user wrote it.
+    """
     name = name.strip()
     # In `ctrl++` the last plus is the key, not the separator.
     if name == "+" or name.endswith("++"):

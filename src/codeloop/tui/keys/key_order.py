@@ -1,4 +1,6 @@
-"""Delivers keys in the order of typing: a key waits until those before it have opened or closed their dialogs."""
+"""Delivers keys in the order of typing: a key waits until those before it have
+opened or closed their dialogs.
+"""
 
 import asyncio
 import time
@@ -10,7 +12,9 @@ from textual.events import Event
 MAX_HOLD_SECONDS = 1.0
 """Seconds that keys wait at most for an earlier command to open or close a dialog."""
 _POLL_SECONDS = 0.005
-"""Seconds between two checks whether the screen accepts keys again; a wait this short is not noticed."""
+"""Seconds between two checks whether the screen accepts keys again;
+a wait this short is not noticed.
+"""
 
 
 class KeyOrder:
@@ -19,7 +23,9 @@ class KeyOrder:
     `handle` handles a key or a paste; `is_settled` returns whether the screen accepts keys.
     """
 
-    def __init__(self, handle: Callable[[Event], Awaitable[None]], is_settled: Callable[[], bool]) -> None:
+    def __init__(
+        self, handle: Callable[[Event], Awaitable[None]], is_settled: Callable[[], bool]
+    ) -> None:
         self._handle = handle
         self._is_settled = is_settled
         self._queue: list[Event] = []
@@ -57,8 +63,8 @@ class KeyOrder:
         """Hold the next key until `target` and its ancestors have handled their messages."""
         settled_event = self._settled_event = asyncio.Event()
 
-        # Messages bubble through the queues of the ancestors. A call that goes the same way, behind them in each queue,
-        # arrives at the top only when they are handled.
+        # Messages bubble through the queues of the ancestors. A call that goes the same way, behind
+        # them in each queue, arrives at the top only when they are handled.
         def visit_queue(node: DOMNode | None) -> None:
             if node is None:
                 settled_event.set()

@@ -1,4 +1,6 @@
-"""Finds mistakes in the user's `keybinds`, to be shown at the start: unknown commands, and keys that do not exist."""
+"""Finds mistakes in the user's `keybinds`, to be shown at the start: unknown commands,
+and keys that do not exist.
+"""
 
 from collections.abc import Iterable, Mapping
 
@@ -14,9 +16,11 @@ _OPENCODE_ONLY_PREFIXES = (
     "session_queued_prompts", "session_share", "session_toggle_", "session_unshare", "stash_delete",
     "terminal_title_toggle", "theme_mode_lock", "tips_toggle", "which_key_", "workspace_set",
 )  # fmt: skip
-"""Prefixes of names that OpenCode's `keybinds` have and codeloop's do not: a shared file may set them.
+"""Prefixes of names that OpenCode's `keybinds` have and codeloop's do not: a
+shared file may set them.
 
-Codeloop's own names are looked up before, so that one of them, such as `app_exit`, may begin like this, too.
+Codeloop's own names are looked up before, so that one of them, such as `app_exit`,
+may begin like this, too.
 """
 
 
@@ -28,10 +32,20 @@ def find_keybind_problems(custom: Mapping[str, object]) -> list[str]:
     prompt_actions = [row.id for row in PROMPT_BINDINGS if row.id not in COMMANDS_BY_ID]
     names = {*COMMANDS_BY_ID, *prompt_actions, "leader"}
     problems = [
-        problem for name in prompt_actions if name in custom for problem in find_key_problems(name, custom[name])
+        problem
+        for name in prompt_actions
+        if name in custom
+        for problem in find_key_problems(name, custom[name])
     ]
-    unknown = [name for name in custom if name not in names and not name.startswith(_OPENCODE_ONLY_PREFIXES)]
-    return [*problems, *(f"keybinds.{name}: there is no such command.{_suggest(name, names)}" for name in unknown)]
+    unknown = [
+        name
+        for name in custom
+        if name not in names and not name.startswith(_OPENCODE_ONLY_PREFIXES)
+    ]
+    return [
+        *problems,
+        *(f"keybinds.{name}: there is no such command.{_suggest(name, names)}" for name in unknown),
+    ]
 
 
 def _suggest(name: str, names: Iterable[str]) -> str:

@@ -1,4 +1,6 @@
-"""Confirmation by a second press: for keys that stop a turn or quit, so that one press by mistake does nothing."""
+"""Confirmation by a second press: for keys that stop a turn or quit,
+so that one press by mistake does nothing.
+"""
 
 import time
 from collections.abc import Callable
@@ -13,7 +15,11 @@ class RepeatedKey:
     `draw` redraws the hint; `call_later` calls a function after a number of seconds.
     """
 
-    def __init__(self, draw: Callable[[], object], call_later: Callable[[float, Callable[[], object]], object]) -> None:
+    def __init__(
+        self,
+        draw: Callable[[], object],
+        call_later: Callable[[float, Callable[[], object]], object],
+    ) -> None:
         self._draw = draw
         self._call_later = call_later
         self._hint, self._expires_at = "", 0.0
@@ -24,9 +30,11 @@ class RepeatedKey:
         return self._hint if time.monotonic() < self._expires_at else ""
 
     def confirm(self, hint: str, other_hint: str = "") -> bool:
-        """Return whether a key was pressed for the second time; after the first press, show the hint and return False.
+        """Return whether a key was pressed for the second time;
+        after the first press, show the hint and return False.
 
-        `other_hint`: another hint of the same action; after it, too, this press counts as the second one.
+        `other_hint`: another hint of the same action;
+        after it, too, this press counts as the second one.
         """
         if self._hint in {hint, other_hint} and time.monotonic() < self._expires_at:
             self._hint, self._expires_at = "", 0.0

@@ -4,11 +4,13 @@ from msgspec import Struct
 
 
 class UiCommand(Struct, frozen=True):
-    """A command of the UI. `id`: its name in `keybinds`; `keys`: its default keys; `slash`: its name after `/`.
+    """A command of the UI. `id`: its name in `keybinds`; `keys`: its default keys;
+    `slash`: its name after `/`.
 
-    `run`: `module:function` below `codeloop.tui`, loaded at the first call; the function is called with the app and the
-    words typed after the name. `arguments`: the usage of those words, "" if it takes none. `aliases`: other names after
-    `/`. `precedes_widget`: its keys are handled before the focused widget gets them.
+    `run`: `module:function` below `codeloop.tui`, loaded at the first call; the function is called
+    with the app and the words typed after the name. `arguments`: the usage of those words, "" if it
+    takes none. `aliases`: other names after `/`. `precedes_widget`: its keys are handled before the
+    focused widget gets them.
     """
 
     id: str

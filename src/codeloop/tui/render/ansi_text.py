@@ -13,8 +13,9 @@ from codeloop.tui.render.cells import expand_tabs
 from codeloop.tui.themes.palette_256 import name_colour
 from codeloop.tui.themes.styles import Styles
 
-# A control sequence; the group holds the codes of one that sets colours and attributes. The other alternatives are CSI
-# sequences, strings such as window titles, and escapes of two or three characters.
+# A control sequence; the group holds the codes of one that sets colours and attributes. The other
+# alternatives are CSI sequences, strings such as window titles,
+# and escapes of two or three characters.
 _SEQUENCE = (
     r"\x1b\[([0-9;:]*)m"
     r"|(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"
@@ -23,11 +24,28 @@ _SEQUENCE = (
 )
 # How `man` prints bold and underlined letters: each is overwritten by itself or an underscore.
 _OVERSTRIKE = r"[^\x08\n]\x08"
-_COLOUR_NAMES = ("text_muted", "error", "success", "warning", "primary", "secondary", "info", "text")
-"""The theme's colours, readable on its background, for ANSI black, red, green, yellow, blue, magenta, cyan, white."""
+_COLOUR_NAMES = (
+    "text_muted",
+    "error",
+    "success",
+    "warning",
+    "primary",
+    "secondary",
+    "info",
+    "text",
+)
+"""The theme's colours, readable on its background, for ANSI black, red, green, yellow, blue,
+magenta, cyan, white.
+"""
 _ATTRIBUTE_BY_CODE = {1: "bold", 2: "dim", 3: "italic", 4: "underline", 7: "reverse", 9: "strike"}
 """The attribute that each code begins."""
-_ATTRIBUTES_BY_END_CODE = {22: {"bold", "dim"}, 23: {"italic"}, 24: {"underline"}, 27: {"reverse"}, 29: {"strike"}}
+_ATTRIBUTES_BY_END_CODE = {
+    22: {"bold", "dim"},
+    23: {"italic"},
+    24: {"underline"},
+    27: {"reverse"},
+    29: {"strike"},
+}
 """The attributes that each code ends."""
 
 
@@ -43,7 +61,9 @@ class Pen(Struct, frozen=True):
 
 
 class AnsiText:
-    """Renders an output line by line; colours continue on the next line. `base_colour`: that of plain text."""
+    """Renders an output line by line; colours continue on the next line.
+    `base_colour`: that of plain text.
+    """
 
     def __init__(self, styles: Styles, base_colour: str) -> None:
         self._styles = styles
@@ -81,11 +101,14 @@ class AnsiText:
         attributes = " ".join(sorted(pen.attributes))
         named_background = "" if pen.background.startswith(("#", "ansi_")) else pen.background
         colour = pen.colour or self._base_colour
-        # Plain text on a coloured background has the theme's background colour: its own might be unreadable there.
+        # Plain text on a coloured background has the theme's background colour: its own
+        # might be unreadable there.
         if not pen.colour and named_background and self._styles.theme.background:
             colour = "background"
         if colour.startswith(("#", "ansi_")):
-            style = self._styles.of("", attributes, named_background) + Style(color=colour.removeprefix("ansi_"))
+            style = self._styles.of("", attributes, named_background) + Style(
+                color=colour.removeprefix("ansi_")
+            )
         else:
             style = self._styles.of(colour, attributes, named_background)
         if named_background == pen.background:
@@ -94,7 +117,9 @@ class AnsiText:
 
 
 def _apply_overwrites(line: str) -> str:
-    """Return a line as a terminal would show it after its carriage returns (progress bars) and backspaces (manuals)."""
+    """Return a line as a terminal would show it after its carriage returns (progress
+    bars) and backspaces (manuals).
+    """
     line = line.rstrip("\r").rpartition("\r")[2]
     while "\x08" in line:
         shorter = compile_once(_OVERSTRIKE).sub("", line)
@@ -105,8 +130,12 @@ def _apply_overwrites(line: str) -> str:
 
 
 def _apply_codes(pen: Pen, codes: str) -> Pen:
-    """Return the style after a sequence with these codes, which are separated by semicolons or colons; "" is 0."""
-    numbers = [int(code) if code.isdigit() else 0 for code in re.split("[;:]", codes)] if codes else [0]
+    """Return the style after a sequence with these codes,
+    which are separated by semicolons or colons; "" is 0.
+    """
+    numbers = (
+        [int(code) if code.isdigit() else 0 for code in re.split("[;:]", codes)] if codes else [0]
+    )
     index = 0
     while index < len(numbers):
         code = numbers[index]
@@ -141,7 +170,9 @@ def _read_colour(numbers: list[int], index: int) -> tuple[str, int]:
     """
     match numbers[index : index + 4]:
         case [5, number, *_]:
-            return _COLOUR_NAMES[number % 8] if number < 16 else name_colour(min(number, 255)), index + 2
+            return _COLOUR_NAMES[number % 8] if number < 16 else name_colour(
+                min(number, 255)
+            ), index + 2
         case [2, *channels] if len(channels) == 3:
             return "#" + "".join(f"{min(channel, 255):02x}" for channel in channels), index + 4
         case _:

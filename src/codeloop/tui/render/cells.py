@@ -1,6 +1,7 @@
 """Measures, wraps, cuts and pads text in terminal cells, without ever breaking a grapheme.
 
-A line is a text of any width, in segments of one style each; a row is a part of it that fits the screen.
+A line is a text of any width, in segments of one style each;
+a row is a part of it that fits the screen.
 """
 
 from collections.abc import Iterable, Sequence
@@ -29,11 +30,13 @@ def measure_row(row: Iterable[Segment]) -> int:
 
 
 def expand_tabs(text: str) -> str:
-    """Return a line with each tab replaced by spaces up to the next multiple of `TAB_WIDTH` cells."""
+    """Return a line with each tab replaced by spaces up to the next multiple
+    of `TAB_WIDTH` cells.
+    """
     if "\t" not in text:
         return text
-    # A character of ASCII is one cell and one grapheme, so ASCII is never measured, which is slow; as in the functions
-    # below.
+    # A character of ASCII is one cell and one grapheme, so ASCII is never measured, which is slow;
+    # as in the functions below.
     if text.isascii():
         return text.expandtabs(TAB_WIDTH)
     line_text, *pieces = text.split("\t")
@@ -43,19 +46,23 @@ def expand_tabs(text: str) -> str:
 
 
 def wrap_line(line: Sequence[Segment], width: int) -> list[Row]:
-    """Return a line in rows of at most `width` cells, broken at spaces if there are any; these are dropped."""
+    """Return a line in rows of at most `width` cells, broken at spaces if there are any;
+    these are dropped.
+    """
     return _break_line(line, width, drops_spaces=True)
 
 
 def fold_line(line: Sequence[Segment], width: int) -> list[Row]:
-    """Return a line in rows of at most `width` cells, broken after spaces if there are any; every space is kept."""
+    """Return a line in rows of at most `width` cells, broken after spaces if there are any;
+    every space is kept.
+    """
     return _break_line(line, width, drops_spaces=False)
 
 
 def _break_line(line: Sequence[Segment], width: int, *, drops_spaces: bool) -> list[Row]:
     """Break a line into rows; `drops_spaces`: the spaces between two rows are dropped."""
-    # This is a hot path: the end of an answer is broken again with every delta. So text that fits is not looked at
-    # further, and ASCII is broken without splitting it into graphemes.
+    # This is a hot path: the end of an answer is broken again with every delta. So text that fits
+    # is not looked at further, and ASCII is broken without splitting it into graphemes.
     text = line[0].text if len(line) == 1 else "".join([segment.text for segment in line])
     if len(text) <= width and (text.isascii() or cell_len(text) <= width):
         return [list(line)]
@@ -91,7 +98,9 @@ def _split_at_spaces(text: str, width: int) -> list[RowSpan]:
 
 
 def _split_after_spaces(text: str, width: int) -> list[RowSpan]:
-    """Return the rows of an ASCII text that is broken after spaces, which belong to the row before."""
+    """Return the rows of an ASCII text that is broken after spaces,
+    which belong to the row before.
+    """
     spans: list[RowSpan] = []
     start = 0
     while len(text) - start > width:
@@ -131,7 +140,8 @@ def _split_at_graphemes(text: str, width: int, *, drops_spaces: bool) -> list[Ro
 def _may_end_row(char: str, cells: int) -> bool:
     """Return whether a row may end after a character that is not a space.
 
-    Chinese and Japanese have no spaces between words: their characters, two cells wide, may end a row.
+    Chinese and Japanese have no spaces between words: their characters, two cells wide,
+    may end a row.
     """
     return cells == 2 and char not in _OPENING_BRACKETS
 
@@ -200,7 +210,9 @@ def cut_text(text: str, width: int) -> str:
 
 
 def cut_path(path: str, width: int) -> str:
-    """Return a path in at most `width` cells; one that is cut begins with an ellipsis, since the end says most."""
+    """Return a path in at most `width` cells; one that is cut begins with an ellipsis,
+    since the end says most.
+    """
     if cell_len(path) <= width:
         return path
     kept_start = len(path)
@@ -242,7 +254,9 @@ def pad_row(row: Row, width: int, style: Style) -> Row:
 
 
 def prefix_rows(rows: Iterable[Row], first: Segment, others: Segment | None = None) -> list[Row]:
-    """Return rows with the segment `first` before the first row, and `others` (default: `first`) before the others."""
+    """Return rows with the segment `first` before the first row,
+    and `others` (default: `first`) before the others.
+    """
     result: list[Row] = []
     before = first
     for row in rows:
@@ -260,4 +274,7 @@ def justify_row(left: Row, right: Row, width: int) -> Row:
 def fill_background(row: Row, style: Style, width: int) -> Row:
     """Return a row with a background over the whole width."""
     filled_row = [*row, Segment(" " * max(width - measure_row(row), 0))]
-    return [Segment(text, (segment_style or Style.null()) + style) for text, segment_style, _ in filled_row]
+    return [
+        Segment(text, (segment_style or Style.null()) + style)
+        for text, segment_style, _ in filled_row
+    ]

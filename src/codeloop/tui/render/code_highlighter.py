@@ -1,4 +1,5 @@
-"""Highlights code line by line with pygments' lexers: each line is lexed once, in the state after the line before.
+"""Highlights code line by line with pygments' lexers: each line is lexed once,
+in the state after the line before.
 
 Pygments itself lexes whole texts, which would be too slow for a text that grows with each delta.
 """
@@ -29,7 +30,14 @@ _LANGUAGES_BY_EXTENSION = {
 }  # fmt: skip
 _LANGUAGES_BY_NAME = {"makefile": "make", "dockerfile": "docker", "cmakelists.txt": "cmake"}
 # Names that pygments does not know, or has no good lexer for.
-_LANGUAGE_ALIASES = {"jsonc": "json", "json5": "json", "shell": "bash", "zsh": "bash", "vue": "html", "svelte": "html"}
+_LANGUAGE_ALIASES = {
+    "jsonc": "json",
+    "json5": "json",
+    "shell": "bash",
+    "zsh": "bash",
+    "vue": "html",
+    "svelte": "html",
+}
 # Real code does not nest deeper, but a lexer that misreads a text may push states without end.
 _MAX_STACK_DEPTH = 50
 _PLAIN_LANGUAGES = frozenset({"", "text", "txt", "plain", "plaintext", "output", "log", "none"})
@@ -62,23 +70,32 @@ _TOKEN_COLOURS = (
     ("Generic.Heading", "markdown_heading"),
     ("Generic.Subheading", "markdown_heading"),
 )
-"""The theme's colour of each token type: that of the first row whose name is a prefix of the type."""
+"""The theme's colour of each token type: that of the first row whose name
+is a prefix of the type.
+"""
 
 
 def find_language(path: str) -> str:
-    """Return the language of a file by its name, as pygments calls it; "": unknown, or plain text."""
+    """Return the language of a file by its name, as pygments calls it;
+    "": unknown, or plain text.
+    """
     name = path.rpartition("/")[2].lower()
     _, dot, extension = name.rpartition(".")
-    return _LANGUAGES_BY_NAME.get(name, "") or (_LANGUAGES_BY_EXTENSION.get(extension, "") if dot else "")
+    return _LANGUAGES_BY_NAME.get(name, "") or (
+        _LANGUAGES_BY_EXTENSION.get(extension, "") if dot else ""
+    )
 
 
 class CodeHighlighter:
     """Colours the lines of one text, one after the other.
 
-    `background`: the theme's colour behind the text; `base`: the colour of text without another colour.
+    `background`: the theme's colour behind the text;
+    `base`: the colour of text without another colour.
     """
 
-    def __init__(self, language: str, styles: Styles, background: str = "", base: str = "markdown_code_block") -> None:
+    def __init__(
+        self, language: str, styles: Styles, background: str = "", base: str = "markdown_code_block"
+    ) -> None:
         name = language.lower()
         self._language = _LANGUAGE_ALIASES.get(name, name)
         self._stack = ["root"]
@@ -91,12 +108,21 @@ class CodeHighlighter:
 
     def highlight(self, text: str) -> list[Segment]:
         """Return the next line of the text in colours."""
-        if not text or self._language in _PLAIN_LANGUAGES or len(text) > MAX_LINE_LENGTH or text.isspace():
+        if (
+            not text
+            or self._language in _PLAIN_LANGUAGES
+            or len(text) > MAX_LINE_LENGTH
+            or text.isspace()
+        ):
             return [Segment(text, self._base)] if text else []
-        return _merge_tokens((self._find_style(token_type), value) for token_type, value in self._split_tokens(text))
+        return _merge_tokens(
+            (self._find_style(token_type), value) for token_type, value in self._split_tokens(text)
+        )
 
     def highlight_open_line(self, text: str) -> list[Segment]:
-        """Return the next line in colours while it is incomplete; `highlight` is called with it once more."""
+        """Return the next line in colours while it is incomplete;
+        `highlight` is called with it once more.
+        """
         before = list(self._stack), self._in_comment
         segments = self.highlight(text)
         self._stack, self._in_comment = before
@@ -107,7 +133,9 @@ class CodeHighlighter:
         return self._styles.of(colour, "", self._background) if colour else self._base
 
     def _split_tokens(self, text: str) -> Iterator[Token]:
-        """Yield the tokens of a line. Multi-line comments are handled here: most lexers only match complete ones."""
+        """Yield the tokens of a line. Multi-line comments are handled here: most lexers
+        only match complete ones.
+        """
         if self._in_comment:
             comment, mark, rest = text.partition("*/")
             self._in_comment = not mark
@@ -116,7 +144,13 @@ class CodeHighlighter:
         start = text.rfind("/*") if _has_block_comments(self._language) else -1
         # Within a string or a line comment, `/*` begins no comment.
         before = text[: max(start, 0)]
-        if start == -1 or "*/" in text[start:] or "//" in before or before.count('"') % 2 or before.count("'") % 2:
+        if (
+            start == -1
+            or "*/" in text[start:]
+            or "//" in before
+            or before.count('"') % 2
+            or before.count("'") % 2
+        ):
             yield from _lex(self._language, self._stack, text)
             return
         yield from _lex(self._language, self._stack, before)
@@ -128,7 +162,14 @@ class CodeHighlighter:
 def _find_colour(token_type: tuple[str, ...]) -> str:
     """Return the theme's colour of a token type; "": plain text."""
     name = ".".join(token_type)
-    return next((colour for start, colour in _TOKEN_COLOURS if name == start or name.startswith(f"{start}.")), "")
+    return next(
+        (
+            colour
+            for start, colour in _TOKEN_COLOURS
+            if name == start or name.startswith(f"{start}.")
+        ),
+        "",
+    )
 
 
 @cache
@@ -155,8 +196,8 @@ def _has_block_comments(name: str) -> bool:
 def _find_rules(name: str) -> dict[str, list[tuple[Any, Any, Any]]] | None:
     """Return a lexer's rules by state; None: the lexer keeps more state between lines than a stack.
 
-    A rule is a function that matches at an index, the token type or a function that yields tokens, and the transition
-    to other states.
+    A rule is a function that matches at an index, the token type or a function that yields tokens,
+    and the transition to other states.
     """
     from pygments.lexer import ExtendedRegexLexer, RegexLexer
 
@@ -185,7 +226,9 @@ def _lex(name: str, stack: list[str], text: str) -> Iterator[Token]:
 def _run_rules(
     lexer: Any, rules: dict[str, list[tuple[Any, Any, Any]]], stack: list[str], text: str
 ) -> Iterator[Token]:
-    """Yield the tokens of a line; `stack` holds the lexer's states before it, and afterwards those at its end."""
+    """Yield the tokens of a line; `stack` holds the lexer's states before it,
+    and afterwards those at its end.
+    """
     line = text + "\n"
     # Some rules match without consuming text: the limit of steps ends a loop of such rules.
     index, remaining_steps = 0, 20 * len(line) + 100
@@ -204,7 +247,8 @@ def _run_rules(
             _enter_state(stack, transition)
             break
         else:
-            # As pygments does: an unexpected line end resets the lexer, another character is an error token.
+            # As pygments does: an unexpected line end resets the lexer,
+            # another character is an error token.
             if line[index] == "\n":
                 stack[:] = ["root"]
             else:
@@ -214,7 +258,9 @@ def _run_rules(
 
 
 def _enter_state(stack: list[str], transition: Any) -> None:
-    """Apply a rule's transition to the stack of states: -n pops n, `#pop` pops one, `#push` repeats the top one."""
+    """Apply a rule's transition to the stack of states: -n pops n, `#pop` pops one,
+    `#push` repeats the top one.
+    """
     if isinstance(transition, int):
         del stack[max(len(stack) + transition, 1) :]
         return
@@ -227,7 +273,9 @@ def _enter_state(stack: list[str], transition: Any) -> None:
 
 
 def _merge_tokens(tokens: Iterable[tuple[Style, str]]) -> list[Segment]:
-    """Return tokens as segments. Tokens of equal style are joined; blank tokens are joined to the token before them."""
+    """Return tokens as segments. Tokens of equal style are joined;
+    blank tokens are joined to the token before them.
+    """
     segments: list[Segment] = []
     text, text_style = "", None
     for style, token in tokens:

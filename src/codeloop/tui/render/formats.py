@@ -1,4 +1,6 @@
-"""Formats sizes and times for rows of the terminal UI. Formats that other interfaces share: `client/formatting.py`."""
+"""Formats sizes and times for rows of the terminal UI.
+Formats that other interfaces share: `client/formatting.py`.
+"""
 
 from datetime import datetime
 
@@ -11,5 +13,7 @@ def format_size(size: int) -> str:
 
 
 def format_short_time(ms: int) -> str:
-    """Format a time, in milliseconds since the epoch, as local day, month and minute: 03 Feb 14:05."""
+    """Format a time, in milliseconds since the epoch, as local day,
+    month and minute: 03 Feb 14:05.
+    """
     return f"{datetime.fromtimestamp(ms / 1000).astimezone():%d %b %H:%M}"

@@ -1,4 +1,6 @@
-"""Splits text into graphemes, the characters that a user perceives: letters with marks, composed emoji, flags."""
+"""Splits text into graphemes, the characters that a user perceives: letters with marks,
+composed emoji, flags.
+"""
 
 from rich.cells import split_graphemes as split_rich_graphemes
 
@@ -9,7 +11,8 @@ Grapheme = tuple[int, int, int]
 def split_graphemes(text: str) -> list[Grapheme]:
     """Return the graphemes of a text.
 
-    Rich's function splits an emoji from its skin tone, and the two letters of a flag; here they are one grapheme.
+    Rich's function splits an emoji from its skin tone, and the two letters of a flag;
+    here they are one grapheme.
     """
     graphemes: list[Grapheme] = []
     for start, end, cells in split_rich_graphemes(text)[0]:
@@ -23,9 +26,15 @@ def split_graphemes(text: str) -> list[Grapheme]:
 
 
 def _continues_grapheme(text: str, grapheme: Grapheme, char: str) -> bool:
-    """Return whether a character belongs to the grapheme before it: a skin tone, or the second letter of a flag."""
+    """Return whether a character belongs to the grapheme before it: a skin tone,
+    or the second letter of a flag.
+    """
     start, end, _ = grapheme
     # A skin tone behind a letter or digit is shown on its own: no emoji has such a low code point.
     if "\U0001f3fb" <= char <= "\U0001f3ff":
         return ord(text[start]) > 0x2000
-    return "\U0001f1e6" <= char <= "\U0001f1ff" and end - start == 1 and "\U0001f1e6" <= text[start] <= "\U0001f1ff"
+    return (
+        "\U0001f1e6" <= char <= "\U0001f1ff"
+        and end - start == 1
+        and "\U0001f1e6" <= text[start] <= "\U0001f1ff"
+    )

@@ -1,4 +1,6 @@
-"""Reserves rows of the conversation for pictures; the pictures themselves are drawn later, by a `PictureStore`."""
+"""Reserves rows of the conversation for pictures;
+the pictures themselves are drawn later, by a `PictureStore`.
+"""
 
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple, Protocol
@@ -24,14 +26,17 @@ DEFAULT_CELL = CellSize(width=10, height=20)
 
 
 class PictureBox(Struct, frozen=True):
-    """The size of a picture on the screen, in columns and rows of cells; `cell`: the size of one."""
+    """The size of a picture on the screen, in columns and rows of cells;
+    `cell`: the size of one.
+    """
 
     columns: int
     rows: int
     cell: CellSize = DEFAULT_CELL
 
     def fit(self, width: int, height: int) -> "PictureBox":
-        """Return the largest box within this one that has the shape of a picture; `width`, `height`: its pixels.
+        """Return the largest box within this one that has the shape of a picture;
+        `width`, `height`: its pixels.
 
         A small picture is not enlarged.
         """
@@ -45,7 +50,8 @@ class PictureBox(Struct, frozen=True):
 class PictureSpace(Struct, frozen=True):
     """One row of the space for a picture of `columns` by `rows` cells.
 
-    `part_id`: the id of its attachment; `line`: which of its rows, from 0; `column`: where it begins in the row.
+    `part_id`: the id of its attachment; `line`: which of its rows, from 0;
+    `column`: where it begins in the row.
     """
 
     part_id: str
@@ -68,7 +74,8 @@ class PictureRow(list[Segment]):
     def __init__(self, segments: Iterable[Segment], space: PictureSpace | None = None) -> None:
         super().__init__(segments)
         self.space = space
-        # A row is requested with every frame; the same object as before shows that nothing has changed.
+        # A row is requested with every frame; the same object as before shows
+        # that nothing has changed.
         self.cache: tuple[object, list[Segment]] | None = None
         """The picture last drawn on the row, and its segments."""
 
@@ -95,14 +102,17 @@ def is_picture(file: FilePart) -> bool:
 def reserve_rows(
     file: FilePart, store: PictureStore | None, room: int, before: Sequence[Segment], fill: Style
 ) -> list[PictureRow]:
-    """Return the rows that are reserved for a picture; none if it can't be drawn. A click on them opens the picture.
+    """Return the rows that are reserved for a picture; none if it can't be drawn.
+    A click on them opens the picture.
 
-    `room`: the width of the rows in cells; `before`: the segments at their start; `fill`: the style of the rest.
+    `room`: the width of the rows in cells; `before`: the segments at their start;
+    `fill`: the style of the rest.
     """
     if store is None or not is_picture(file):
         return []
     width, height = read_picture_size(file)
-    # Without a size, no room can be reserved; pictures with too many pixels would not be decoded later.
+    # Without a size, no room can be reserved; pictures with too many pixels
+    # would not be decoded later.
     if not 0 < width * height <= PICTURE_PIXELS.value:
         return []
     column = sum(segment.cell_length for segment in before)
@@ -110,4 +120,7 @@ def reserve_rows(
     box = PictureBox(columns, store.room.rows, store.room.cell).fit(width, height)
     blank = Segment(" " * box.columns, fill + Style(meta={"image": file.id}))
     row = [*before, blank, Segment(" " * (room - column - box.columns), fill)]
-    return [PictureRow(row, PictureSpace(file.id, box.columns, box.rows, line, column)) for line in range(box.rows)]
+    return [
+        PictureRow(row, PictureSpace(file.id, box.columns, box.rows, line, column))
+        for line in range(box.rows)
+    ]

@@ -16,7 +16,9 @@ _BACKGROUND = "background_panel"
 _MAX_NAME_LENGTH = 60
 """Characters of an agent's name, and of a subagent's task."""
 _MAX_ROWS, _FOLDED_END_ROWS = 30, 10
-"""Rows of a prompt that is shown in full; of a longer one, how many rows of its start and of its end are shown."""
+"""Rows of a prompt that is shown in full; of a longer one,
+how many rows of its start and of its end are shown.
+"""
 
 
 def draw_prompt(item: PromptItem, canvas: Canvas) -> list[Row]:
@@ -35,7 +37,11 @@ def draw_prompt(item: PromptItem, canvas: Canvas) -> list[Row]:
     panel_rows: list[Row] = [pad_row([*prefix, *row], canvas.width, text_style) for row in rows]
     chip_rows = wrap_line(chips, inner_width) if chips else []
     caption_rows = [pad_row([*prefix, *row], canvas.width, text_style) for row in chip_rows]
-    pictures = [part for part in item.parts if isinstance(part, FilePart) and is_picture(part) and not item.is_undone]
+    pictures = [
+        part
+        for part in item.parts
+        if isinstance(part, FilePart) and is_picture(part) and not item.is_undone
+    ]
     panel_rows += [PictureRow(row) for row in caption_rows] if pictures else caption_rows
     for part in pictures:
         panel_rows += reserve_rows(part, canvas.pictures, canvas.width, prefix, text_style)
@@ -60,15 +66,21 @@ def _fold_text(item: PromptItem, rows: list[Row], canvas: Canvas, width: int) ->
     if len(rows) <= _MAX_ROWS:
         return rows
     muted_style = canvas.styles.of("text_muted", on=_BACKGROUND)
-    note_style = muted_style + canvas.styles.of("text_muted", "italic") + Style(meta={"toggle": item.key})
+    note_style = (
+        muted_style + canvas.styles.of("text_muted", "italic") + Style(meta={"toggle": item.key})
+    )
     if item.is_open:
         return [*rows, [Segment("▴ show less", note_style)]]
-    note = Segment(f"… {len(rows) - 2 * _FOLDED_END_ROWS:,} more rows; a click shows them", note_style)
+    note = Segment(
+        f"… {len(rows) - 2 * _FOLDED_END_ROWS:,} more rows; a click shows them", note_style
+    )
     return [*rows[:_FOLDED_END_ROWS], cut_line([note], width), *rows[-_FOLDED_END_ROWS:]]
 
 
 def _draw_chip(part: Part, style: Style) -> Row:
-    """Return an attachment, a mention or a subagent's task as a text in brackets; a click on a picture opens it."""
+    """Return an attachment, a mention or a subagent's task as a text in brackets;
+    a click on a picture opens it.
+    """
     match part:
         case FilePart():
             chip_style = style + Style(meta={"image": part.id}) if is_picture(part) else style
@@ -77,7 +89,10 @@ def _draw_chip(part: Part, style: Style) -> Row:
             return [Segment(f"[@{one_line(name, _MAX_NAME_LENGTH)}]  ", style)]
         case SubtaskPart(agent=agent, description=description):
             return [
-                Segment(f"[{one_line(agent, _MAX_NAME_LENGTH)}: {one_line(description, _MAX_NAME_LENGTH)}]  ", style)
+                Segment(
+                    f"[{one_line(agent, _MAX_NAME_LENGTH)}: {one_line(description, _MAX_NAME_LENGTH)}]  ",
+                    style,
+                )
             ]
         case _:
             return []

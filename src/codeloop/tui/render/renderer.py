@@ -1,6 +1,7 @@
 """Renders the items of a conversation as rows: `Renderer` has a function for each kind of item.
 
-Prompts and tool calls have files of their own; texts of the model, ends of turns and notices are drawn here.
+Prompts and tool calls have files of their own; texts of the model,
+ends of turns and notices are drawn here.
 """
 
 import time
@@ -10,7 +11,14 @@ from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
 
-from codeloop.client.formatting import compute_elapsed_ms, format_cost, format_count, format_duration
+from codeloop.client.formatting import (
+    compute_elapsed_ms,
+    describe_changes,
+    describe_side_effects,
+    format_cost,
+    format_count,
+    format_duration,
+)
 from codeloop.kit.text.readable_json import format_json_block
 from codeloop.kit.text.terminal_text import escape_answer_controls, escape_controls, one_line
 from codeloop.schema.errors import MessageAbortedError, get_error_message
@@ -37,13 +45,20 @@ from codeloop.tui.state.conversation_items import (
 
 _TEXT_MARGIN = 2
 """Cells of margin on the left of a text."""
-_NOTICE_COLOURS: dict[NoticeKind, str] = {"info": "info", "success": "success", "warning": "warning", "error": "error"}
+_NOTICE_COLOURS: dict[NoticeKind, str] = {
+    "info": "info",
+    "success": "success",
+    "warning": "warning",
+    "error": "error",
+}
 _MAX_NAME_LENGTH = 40
 """Characters of an agent's or a model's name."""
 
 
 class Renderer:
-    """Renders the items of one conversation for one canvas; `now`: the time in seconds since the epoch."""
+    """Renders the items of one conversation for one canvas;
+    `now`: the time in seconds since the epoch.
+    """
 
     def __init__(self, canvas: Canvas, now: Callable[[], float] = time.time) -> None:
         self._canvas = canvas
@@ -51,7 +66,9 @@ class Renderer:
         self._texts = _TextRenderer(canvas)
 
     def render(self, item: Item) -> list[Row]:
-        """Return the rows of an item, none of them wider than the canvas; empty if nothing of the item is shown."""
+        """Return the rows of an item, none of them wider than the canvas;
+        empty if nothing of the item is shown.
+        """
         match item:
             case PromptItem():
                 return draw_prompt(item, self._canvas)
@@ -71,7 +88,9 @@ class Renderer:
                 return _draw_notice(item, self._canvas)
 
     def shows_time(self, item: Item) -> bool:
-        """Return whether an item shows a running time, so that it must be rendered again as time passes."""
+        """Return whether an item shows a running time,
+        so that it must be rendered again as time passes.
+        """
         return isinstance(item, ToolItem) and isinstance(item.part.state, ToolStateRunning)
 
     def forget(self, key: str) -> None:
@@ -111,7 +130,8 @@ class _TextRenderer:
         self._documents.pop(key, None)
 
     def _render(self, key: str, text: str, prose: ProseStyles, *, is_live: bool) -> list[Row]:
-        # A text that does not continue the one before, such as a stored one that differs, is rendered anew.
+        # A text that does not continue the one before, such as a stored one that differs,
+        # is rendered anew.
         document = self._documents.get(key)
         if document is None or not document.is_continued_by(text):
             document = MarkdownDocument(prose, self._room, Segment(" " * _TEXT_MARGIN))
@@ -125,13 +145,17 @@ class _TextRenderer:
 def _draw_reasoning(item: ReasoningItem, canvas: Canvas, texts: _TextRenderer) -> list[Row]:
     """Return the rows of the model's thinking; none if thinking is hidden.
 
-    A closed item shows the first line, or while the model thinks, the last one; an open item shows all.
+    A closed item shows the first line, or while the model thinks, the last one;
+    an open item shows all.
     """
     text = item.part.text.strip()
     if not canvas.thinking or not text:
         return []
     click = Style(meta={"toggle": item.key})
-    style, muted_style = canvas.styles.of("text_muted", "italic") + click, canvas.styles.of("text_muted") + click
+    style, muted_style = (
+        canvas.styles.of("text_muted", "italic") + click,
+        canvas.styles.of("text_muted") + click,
+    )
     title, span = "Thinking", item.part.time
     if span.end is not None:
         title = f"Thought for {format_duration(compute_elapsed_ms(span.start, span.end))}"
@@ -150,9 +174,13 @@ def _draw_reasoning(item: ReasoningItem, canvas: Canvas, texts: _TextRenderer) -
 
 
 def _draw_summary(item: SummaryItem, canvas: Canvas, texts: _TextRenderer) -> list[Row]:
-    """Return the rule that marks where the conversation was compacted, and below it the summary if the item is open."""
+    """Return the rule that marks where the conversation was compacted,
+    and below it the summary if the item is open.
+    """
     style = canvas.styles.of("text_muted") + Style(meta={"toggle": item.key})
-    words = "compacting" if item.is_live else f"{'▾' if item.is_open else '▸'} conversation compacted"
+    words = (
+        "compacting" if item.is_live else f"{'▾' if item.is_open else '▸'} conversation compacted"
+    )
     line = canvas.styles.of("border")
     side = max((canvas.width - len(words) - 2) // 2, 1)
     rule = [Segment("─" * side, line), Segment(f" {words} ", style), Segment("─" * side, line)]
@@ -163,13 +191,17 @@ def _draw_summary(item: SummaryItem, canvas: Canvas, texts: _TextRenderer) -> li
 
 
 def _draw_end(item: EndItem, canvas: Canvas) -> list[Row]:
-    """Return the rows of a turn's end: its error, if any; agent, model and duration; tokens and cost."""
+    """Return the rows of a turn's end: its error, if any; agent, model and duration;
+    tokens and cost.
+    """
     error = item.message.error
     rows: list[Row] = []
     # A turn that the user stopped has no error: the facts below say that it was stopped.
     if error is not None and not isinstance(error, MessageAbortedError):
         message = get_error_message(error)
         rows += _draw_notice_text(f"{message}\n{_suggest_command(message)}", "error", canvas)
+    if item.message.facts is not None and (sentences := describe_side_effects(item.message.facts)):
+        rows += _draw_notice_text("\n".join(sentences), "warning", canvas)
     style, room = canvas.styles.of("text_muted"), max(canvas.width - 2, 4)
     for line in _join_facts(_list_turn_facts(item), _list_usage_facts(item), room):
         rows += prefix_rows(wrap_line([Segment(line, style)], room), Segment("  "))
@@ -177,7 +209,9 @@ def _draw_end(item: EndItem, canvas: Canvas) -> list[Row]:
 
 
 def _join_facts(turn_facts: list[str], usage_facts: list[str], room: int) -> list[str]:
-    """Join the facts with dots, in one line; without room for that, both kinds of facts begin a line."""
+    """Join the facts with dots, in one line; without room for that,
+    both kinds of facts begin a line.
+    """
     line = " · ".join([*turn_facts, *usage_facts])
     if cell_len(line) <= room:
         return [line]
@@ -197,7 +231,9 @@ def _fill_lines(words: list[str], room: int) -> list[str]:
 
 
 def _list_turn_facts(item: EndItem) -> list[str]:
-    """Return the words for the agent, the model, the duration and the steps."""
+    """Return the words for the agent, the model, the duration, the steps,
+    the changed files and the checks.
+    """
     message = item.message
     facts = [
         one_line(message.agent, _MAX_NAME_LENGTH),
@@ -205,17 +241,22 @@ def _list_turn_facts(item: EndItem) -> list[str]:
         "stopped" if isinstance(message.error, MessageAbortedError) else "",
         format_duration(item.ms),
         f"{item.steps} steps" if item.steps > 1 else "",
+        *(describe_changes(message.facts) if message.facts is not None else ()),
     ]
     return [fact for fact in facts if fact]
 
 
 def _list_usage_facts(item: EndItem) -> list[str]:
-    """Return the words for tokens and cost; none for a turn that was refused or killed, which has no counts."""
+    """Return the words for tokens and cost; none for a turn that was refused or killed,
+    which has no counts.
+    """
     estimate_mark = "~" if item.is_estimated else ""
     facts: list[str] = []
     if item.tokens_in or item.tokens_out:
         cache_note = f" ({format_count(item.cached_tokens)} cached)" if item.cached_tokens else ""
-        counts = f"{format_count(item.tokens_in)} in{cache_note}, {format_count(item.tokens_out)} out"
+        counts = (
+            f"{format_count(item.tokens_in)} in{cache_note}, {format_count(item.tokens_out)} out"
+        )
         facts.append(f"{estimate_mark}{counts}")
     if item.cost:
         facts.append(f"{estimate_mark}{format_cost(item.cost)}")
@@ -223,7 +264,9 @@ def _list_usage_facts(item: EndItem) -> list[str]:
 
 
 def _suggest_command(message: str) -> str:
-    """Return how to do in the UI what an error suggests doing with a command of the shell; "": it suggests none."""
+    """Return how to do in the UI what an error suggests doing with a command of the shell;
+    "": it suggests none.
+    """
     return "Here /connect does that." if "codeloop auth login" in message else ""
 
 

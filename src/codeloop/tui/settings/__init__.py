@@ -1,1 +1,3 @@
-"""The user's settings, the start parameters, and what is remembered between runs: models, pinned sessions."""
+"""The user's settings, the start parameters, and what is remembered between runs: models,
+pinned sessions.
+"""

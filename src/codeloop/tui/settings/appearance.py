@@ -32,14 +32,18 @@ class Appearance:
     """The current theme and display options. `problem`: why the configured theme is not used."""
 
     pictures: PictureStore | None = None
-    """Draws pictures within the conversation; None: the terminal can't show any, or was not queried yet."""
+    """Draws pictures within the conversation; None: the terminal can't show any,
+    or was not queried yet.
+    """
 
     child_key = ""
     """The key that shows a subagent."""
     open_key = ""
     """The key that opens everything."""
 
-    def __init__(self, settings: UiSettings, folders: Sequence[Path], terminal: TerminalColours | None = None) -> None:
+    def __init__(
+        self, settings: UiSettings, folders: Sequence[Path], terminal: TerminalColours | None = None
+    ) -> None:
         self.diff: DiffView
         self.mode: ThemeMode
         self.problem = ""
@@ -80,7 +84,9 @@ class Appearance:
         return self._terminal.depth == "truecolor"
 
     def set_background(self, *, is_dark: bool) -> bool:
-        """Set whether the terminal's background is dark; return whether everything must be redrawn."""
+        """Set whether the terminal's background is dark;
+        return whether everything must be redrawn.
+        """
         self._terminal = replace(self._terminal, is_dark=is_dark)
         before, mode = self.mode, self._choose_mode()
         # A user's theme may have colours for the other mode only.
@@ -95,7 +101,9 @@ class Appearance:
         return self._settings.mode
 
     def switch_mode(self) -> None:
-        """Use the light colours instead of the dark ones, or the reverse. Raises CodeloopError: the theme has none."""
+        """Use the light colours instead of the dark ones, or the reverse.
+        Raises CodeloopError: the theme has none.
+        """
         self.use_theme(self.theme_name, "light" if self.mode == "dark" else "dark")
 
     def use_theme(self, name: str, mode: ThemeMode | None = None) -> Theme:
@@ -116,11 +124,15 @@ class Appearance:
         return list_themes(self._folders)
 
     def has_sidebar(self, width: int) -> bool:
-        """Return whether the sidebar is shown on a screen of `width` cells: as chosen, else by its width."""
+        """Return whether the sidebar is shown on a screen of `width` cells: as chosen,
+        else by its width.
+        """
         return self.sidebar == "show" or (self.sidebar == "auto" and width >= SIDEBAR_MIN_WIDTH)
 
     def create_canvas(self, directory: str, screen_width: int) -> Canvas:
-        """Return a canvas for a transcript on a screen of some width; the transcript sets its own width."""
+        """Return a canvas for a transcript on a screen of some width;
+        the transcript sets its own width.
+        """
         return Canvas(
             width=80,
             styles=self.styles,

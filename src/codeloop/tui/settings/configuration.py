@@ -8,7 +8,9 @@ from codeloop.schema.wire import JSON
 
 
 async def read_configuration(client: Client) -> JSON:
-    """Return the merged configuration; that of a server of OpenCode has none of codeloop's own keys."""
+    """Return the merged configuration; that of a server of OpenCode has none
+    of codeloop's own keys.
+    """
     # A server of OpenCode knows only the second operation.
     try:
         return await client.call(CONFIG_SETTINGS, NoArguments())

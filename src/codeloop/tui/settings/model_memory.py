@@ -1,4 +1,6 @@
-"""`ModelMemory`: the user's favourite and recent models, in a file that all processes of the user share."""
+"""`ModelMemory`: the user's favourite and recent models,
+in a file that all processes of the user share.
+"""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -31,7 +33,9 @@ class RememberedModels(Struct, frozen=True):
 
 
 class ModelMemory:
-    """Stores the remembered models in `folder`. Where it can't be written, nothing is remembered, without an error."""
+    """Stores the remembered models in `folder`. Where it can't be written, nothing is remembered,
+    without an error.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._file = folder / "models.json"
@@ -39,7 +43,9 @@ class ModelMemory:
     def read(self) -> RememberedModels:
         """Return the remembered models; none if the file is missing or damaged."""
         with suppress(OSError, *DECODE_ERRORS):
-            return msgspec.json.decode(read_start(self._file, _MAX_FILE_BYTES), type=RememberedModels)
+            return msgspec.json.decode(
+                read_start(self._file, _MAX_FILE_BYTES), type=RememberedModels
+            )
         return RememberedModels()
 
     def toggle_favourite(self, ref: str) -> None:
@@ -47,7 +53,9 @@ class ModelMemory:
 
         def update(models: RememberedModels) -> RememberedModels:
             favourites = tuple(each for each in models.favourites if each != ref)
-            return replace(models, favourites=favourites if ref in models.favourites else (*favourites, ref))
+            return replace(
+                models, favourites=favourites if ref in models.favourites else (*favourites, ref)
+            )
 
         self._change(update)
 
@@ -59,7 +67,9 @@ class ModelMemory:
             recent = (ref, *(each for each in models.recent if each != ref))[:_MAX_RECENT]
             variants = {name: variant for name, variant in models.variants.items() if name != ref}
             return replace(
-                models, recent=recent, variants={**variants, ref: model.variant} if model.variant else variants
+                models,
+                recent=recent,
+                variants={**variants, ref: model.variant} if model.variant else variants,
             )
 
         self._change(update)

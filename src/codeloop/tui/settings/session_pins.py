@@ -16,15 +16,21 @@ _LOCK_TIMEOUT_SECONDS = 1.0
 
 
 class SessionPins:
-    """Stores the ids of pinned sessions in `folder`. Where it can't be written, nothing is pinned, without an error."""
+    """Stores the ids of pinned sessions in `folder`. Where it can't be written, nothing is pinned,
+    without an error.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._file = folder / "pinned.json"
 
     def read(self) -> tuple[str, ...]:
-        """Return the ids of pinned sessions, the latest last; none if the file is missing or damaged."""
+        """Return the ids of pinned sessions, the latest last;
+        none if the file is missing or damaged.
+        """
         with suppress(OSError, *DECODE_ERRORS):
-            return msgspec.json.decode(read_start(self._file, _MAX_FILE_BYTES), type=tuple[str, ...])
+            return msgspec.json.decode(
+                read_start(self._file, _MAX_FILE_BYTES), type=tuple[str, ...]
+            )
         return ()
 
     def toggle(self, session_id: str) -> None:

@@ -1,4 +1,6 @@
-"""`UiLaunch`: the start parameters of the terminal UI, such as how to reach a project, and where the settings are."""
+"""`UiLaunch`: the start parameters of the terminal UI, such as how to reach a project,
+and where the settings are.
+"""
 
 import hashlib
 import os
@@ -21,10 +23,11 @@ AskTrust = Callable[[str], Awaitable[bool]]
 class UiLaunch(Struct, kw_only=True):
     """The start parameters.
 
-    `open_project` opens the project or the connection, asking for trust if that is needed; it raises CodeloopError.
-    `choose_session` returns the session to resume, or None for a new one; `create_session` creates a session.
-    `prompt`: the first prompt to send. `command`: the command line that resumes a session, but for the session's id;
-    "": there is none.
+    `open_project` opens the project or the connection, asking for trust if that is needed; it
+    raises CodeloopError. `choose_session` returns the session to resume, or None for a new one;
+    `create_session` creates a session.
+    `prompt`: the first prompt to send. `command`: the command line that resumes a session, but for
+    the session's id; "": there is none.
     """
 
     open_project: Callable[[AskTrust], AbstractAsyncContextManager[Target]]
@@ -33,7 +36,9 @@ class UiLaunch(Struct, kw_only=True):
     directory: str
     """The directory that the UI shows before the project is open."""
     state_folder: Path
-    """The folder of the user's choices; the project's drafts and history are in `prompt_folder` below it."""
+    """The folder of the user's choices; the project's drafts and history are in
+    `prompt_folder` below it.
+    """
     settings_files: tuple[Path, ...] = ()
     """The files of the UI's settings; a later one takes precedence."""
     own_settings: Path | None = None
@@ -44,7 +49,9 @@ class UiLaunch(Struct, kw_only=True):
     prompt: str = ""
     agent: str | None = None
     model: ModelRef | None = None
-    """The model that was named at the start; set when the project is open, since a short name is resolved then."""
+    """The model that was named at the start; set when the project is open,
+    since a short name is resolved then.
+    """
     thinking: bool | None = None
     """Whether the model's thinking is shown; None: as the settings say."""
     server: str = ""
@@ -53,7 +60,9 @@ class UiLaunch(Struct, kw_only=True):
 
     @property
     def prompt_folder(self) -> Path:
-        """The folder of the directory's drafts and history, so that other projects' prompts are not offered here."""
+        """The folder of the directory's drafts and history,
+        so that other projects' prompts are not offered here.
+        """
         # A hash, since a path contains slashes, and may be longer than the name of a folder.
         key = f"{self.server}\n{os.path.realpath(self.directory)}"
         return self.state_folder / "projects" / hashlib.sha256(os.fsencode(key)).hexdigest()[:16]

@@ -1,4 +1,6 @@
-"""Reads and writes `tui.json`, the user's settings of the terminal UI. OpenCode's file of that name is read too."""
+"""Reads and writes `tui.json`, the user's settings of the terminal UI.
+OpenCode's file of that name is read too.
+"""
 
 import re
 from collections.abc import Sequence
@@ -14,8 +16,9 @@ from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import CONFIG_BYTES
 from codeloop.tui.render.canvas import DiffView
 
-# Removing a value also removes the comma that separates it from the next one, but not the comments between them: of
-# `"vim": true /* at last */, "bell": false`, `/* at last */ "bell": false` is left.
+# Removing a value also removes the comma that separates it from the next one, but not the comments
+# between them: of `"vim": true /* at last */, "bell": false`,
+# `/* at last */ "bell": false` is left.
 _COMMA_AFTER_VALUE = r"(?s)((?:\s+|//[^\r\n]*|/\*.*?\*/)*),[ \t]*\n?[ \t]*"
 """The comma after a value, perhaps after blanks and comments, which the group holds."""
 # The last value of an object is removed with the comma before it.
@@ -66,7 +69,9 @@ class UiSettings(Struct, frozen=True, kw_only=True):
 
 
 class SettingsSources(Struct, frozen=True):
-    """The merged settings, the file that set each of them, and the problems that were found in the files."""
+    """The merged settings, the file that set each of them,
+    and the problems that were found in the files.
+    """
 
     settings: UiSettings
     origins: dict[str, Path] = {}
@@ -74,7 +79,9 @@ class SettingsSources(Struct, frozen=True):
 
 
 def read_settings(files: Sequence[Path]) -> SettingsSources:
-    """Read files of settings; a later one takes precedence, key by key. A wrong value is skipped, and is a problem."""
+    """Read files of settings; a later one takes precedence, key by key.
+    A wrong value is skipped, and is a problem.
+    """
     values: dict[str, Any] = {}
     origins: dict[str, Path] = {}
     problems: list[str] = []
@@ -82,7 +89,8 @@ def read_settings(files: Sequence[Path]) -> SettingsSources:
         for key, value in _read_values(file, problems).items():
             if key not in UiSettings.__struct_fields__:
                 continue
-            # Key by key, so that one wrong value does not make the other settings of the file useless.
+            # Key by key, so that one wrong value does not make the other settings
+            # of the file useless.
             try:
                 msgspec.convert({key: value}, UiSettings)
             except msgspec.ValidationError as error:
@@ -90,7 +98,8 @@ def read_settings(files: Sequence[Path]) -> SettingsSources:
                 continue
             if key == "keybinds":
                 keys_by_name = {
-                    COMMAND_ALIASES.get(name, name): keys for name, keys in cast("dict[str, object]", value).items()
+                    COMMAND_ALIASES.get(name, name): keys
+                    for name, keys in cast("dict[str, object]", value).items()
                 }
                 values[key] = {**values.get(key, {}), **keys_by_name}
             else:
@@ -117,7 +126,9 @@ def write_setting(file: Path, key: str, value: str | float) -> None:
 
 
 def unset_setting(file: Path, key: str) -> None:
-    """Remove a value from a file of settings; comments in it stay. Raises CodeloopError as `write_setting` does."""
+    """Remove a value from a file of settings; comments in it stay.
+    Raises CodeloopError as `write_setting` does.
+    """
     document = _parse_file(file)
     if (span := document.spans.get((key,))) is None:
         return
@@ -131,7 +142,9 @@ def unset_setting(file: Path, key: str) -> None:
 
 def _parse_file(file: Path) -> Document:
     try:
-        document = parse_jsonc(read_bounded(file, CONFIG_BYTES.value).decode() if file.exists() else "{}")
+        document = parse_jsonc(
+            read_bounded(file, CONFIG_BYTES.value).decode() if file.exists() else "{}"
+        )
     except JsoncError as error:
         raise CodeloopError(f"{file}:{error.position}: {error} Correct it by hand.") from error
     except UnicodeDecodeError as error:

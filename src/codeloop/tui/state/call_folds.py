@@ -1,6 +1,8 @@
-"""Which calls that only read or search stand in a row, so that one line shows them until it is opened.
+"""Which calls that only read or search stand in a row,
+so that one line shows them until it is opened.
 
-Thinking between them is folded with them. A call that failed, that asks, or that the user opened stands by itself.
+Thinking between them is folded with them. A call that failed, that asks,
+or that the user opened stands by itself.
 """
 
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -23,7 +25,8 @@ from codeloop.tui.state.message_log import LoggedMessage, MessageLog
 LOOKING_TOOLS = frozenset({"read", "grep", "glob", "list"})
 """The tools whose calls are folded."""
 INTERMEDIATE_FINISHES: frozenset[str | None] = frozenset({None, "tool-calls", "cut"})
-"""Finish reasons after which another step follows; None: the answer is being written, or was cut off by an error.
+"""Finish reasons after which another step follows;
+None: the answer is being written, or was cut off by an error.
 
 `cut`: the connection broke after complete calls had arrived, whose results the next step sends.
 """
@@ -33,7 +36,9 @@ _Step = ToolPart | ReasoningPart | None
 
 
 class CallFold(Struct, frozen=True):
-    """Calls in a row, at least two; `message_ids`: of the messages that they, and thinking between them, belong to."""
+    """Calls in a row, at least two; `message_ids`: of the messages that they,
+    and thinking between them, belong to.
+    """
 
     calls: tuple[ToolPart, ...]
     message_ids: tuple[str, ...]
@@ -45,13 +50,19 @@ class CallFold(Struct, frozen=True):
 
 
 class CallFolds:
-    """The folds of a session. `by_part`: the fold of each folded call, and of thinking within it, by the part's id."""
+    """The folds of a session. `by_part`: the fold of each folded call, and of thinking within it,
+    by the part's id.
+    """
 
     def __init__(self) -> None:
         self.by_part: dict[str, CallFold] = {}
 
-    def update(self, log: MessageLog, changed_ids: AbstractSet[str], must_stand_alone: MustStandAlone) -> set[str]:
-        """Find the folds again around messages that changed; return the ids of the messages whose folds differ."""
+    def update(
+        self, log: MessageLog, changed_ids: AbstractSet[str], must_stand_alone: MustStandAlone
+    ) -> set[str]:
+        """Find the folds again around messages that changed;
+        return the ids of the messages whose folds differ.
+        """
         changed_ids = {*changed_ids, *self._list_neighbours(changed_ids - log.messages.keys())}
         ids = log.ids
         first, last = _find_range(ids, changed_ids & log.messages.keys())
@@ -59,7 +70,9 @@ class CallFolds:
             return set()
 
         def can_join(index: int) -> bool:
-            """Return whether a row of calls may go on over a message: nothing in it ends the row."""
+            """Return whether a row of calls may go on over a message: nothing
+            in it ends the row.
+            """
             return None not in _list_steps(log.messages[ids[index]], must_stand_alone)
 
         # One message more on both sides: the row may begin or end in it.
@@ -77,7 +90,12 @@ class CallFolds:
         for part_id in known_ids:
             before, after = self.by_part.pop(part_id, None), found.get(part_id)
             if before != after:
-                different_ids |= {message_id for fold in (before, after) if fold for message_id in fold.message_ids}
+                different_ids |= {
+                    message_id
+                    for fold in (before, after)
+                    if fold
+                    for message_id in fold.message_ids
+                }
         self.by_part |= found
         return different_ids
 
@@ -85,12 +103,16 @@ class CallFolds:
         """Return the ids of the messages that are folded with messages which were removed."""
         if not removed_ids:
             return set()
-        folds = [fold for fold in self.by_part.values() if not removed_ids.isdisjoint(fold.message_ids)]
+        folds = [
+            fold for fold in self.by_part.values() if not removed_ids.isdisjoint(fold.message_ids)
+        ]
         return {message_id for fold in folds for message_id in fold.message_ids}
 
 
 def _find_range(ids: Sequence[str], changed_ids: Collection[str]) -> tuple[int, int]:
-    """Return the indices of the first and the last of the changed messages; (1, 0): there is none."""
+    """Return the indices of the first and the last of the changed messages;
+    (1, 0): there is none.
+    """
     # From the end, where messages change: a long conversation is not walked through for each.
     missing = set(changed_ids)
     first, last = 1, 0
@@ -125,11 +147,16 @@ def _make_fold(row: list[Part]) -> Iterable[tuple[CallFold, list[str]]]:
         return
     # Thinking after the last call is not between calls.
     parts = row[: row.index(calls[-1]) + 1]
-    yield CallFold(calls, tuple(dict.fromkeys(part.message_id for part in parts))), [part.id for part in parts]
+    yield (
+        CallFold(calls, tuple(dict.fromkeys(part.message_id for part in parts))),
+        [part.id for part in parts],
+    )
 
 
 def _list_steps(message: LoggedMessage, must_stand_alone: MustStandAlone) -> list[_Step]:
-    """Return the calls and the thinking of a message that may be folded; None stands for what ends a row of calls."""
+    """Return the calls and the thinking of a message that may be folded;
+    None stands for what ends a row of calls.
+    """
     info = message.info
     if not isinstance(info, AssistantMessage) or info.summary:
         return [None]
@@ -147,7 +174,9 @@ def _list_steps(message: LoggedMessage, must_stand_alone: MustStandAlone) -> lis
             case _:
                 pass
     # Below the last answer of a turn stand its facts.
-    if info.error is not None or (info.time.completed is not None and info.finish not in INTERMEDIATE_FINISHES):
+    if info.error is not None or (
+        info.time.completed is not None and info.finish not in INTERMEDIATE_FINISHES
+    ):
         steps.append(None)
     return steps
 
@@ -160,6 +189,8 @@ def _is_plain_look(part: ToolPart) -> bool:
         case ToolStateError():
             return False
         case ToolStateCompleted(metadata=metadata, attachments=attachments):
-            return not attachments and not metadata.get(TOLD_KEY) and not metadata.get("interrupted")
+            return (
+                not attachments and not metadata.get(TOLD_KEY) and not metadata.get("interrupted")
+            )
         case _:
             return True

@@ -1,4 +1,6 @@
-"""The items that the screen shows of a conversation. A changed item is a new object with the same key."""
+"""The items that the screen shows of a conversation.
+A changed item is a new object with the same key.
+"""
 
 from typing import Literal
 
@@ -32,7 +34,9 @@ class TextItem(Struct, frozen=True):
 
 
 class ReasoningItem(Struct, frozen=True):
-    """The model's thinking; `key` is the part's id. `is_live`: the model is still thinking; `is_open`: all is shown."""
+    """The model's thinking; `key` is the part's id. `is_live`: the model is still thinking;
+    `is_open`: all is shown.
+    """
 
     key: str
     part: ReasoningPart
@@ -41,7 +45,8 @@ class ReasoningItem(Struct, frozen=True):
 
 
 class SubagentSummary(Struct, frozen=True):
-    """A subagent's session as shown in the call that started it. `calls`: its latest ones, oldest first.
+    """A subagent's session as shown in the call that started it.
+    `calls`: its latest ones, oldest first.
 
     `state`: as the session's metadata have it, such as `running`; `steps`: its completed answers.
     """
@@ -55,10 +60,12 @@ class SubagentSummary(Struct, frozen=True):
 
 
 class ToolItem(Struct, frozen=True):
-    """A tool call; `key` is the part's id. `child`: the subagent that it started. `is_open`: all its output is shown.
+    """A tool call; `key` is the part's id. `child`: the subagent that it started.
+    `is_open`: all its output is shown.
 
-    `is_asking`: it waits for the user's answer; `resumed_at`: when the user answered, in ms since the epoch. `is_own`:
-    the user ran it. `is_outdated`: a later call shows what this one did, such as the list of tasks.
+    `is_asking`: it waits for the user's answer; `resumed_at`: when the user answered, in ms since
+    the epoch. `is_own`: the user ran it. `is_outdated`: a later call shows what this one did,
+    such as the list of tasks.
     """
 
     key: str
@@ -72,7 +79,9 @@ class ToolItem(Struct, frozen=True):
 
 
 class FoldItem(Struct, frozen=True):
-    """The line above calls in a row that only read or search; the calls themselves are shown if it `is_open`."""
+    """The line above calls in a row that only read or search;
+    the calls themselves are shown if it `is_open`.
+    """
 
     key: str
     calls: tuple[ToolPart, ...]
@@ -80,7 +89,9 @@ class FoldItem(Struct, frozen=True):
 
 
 class SummaryItem(Struct, frozen=True):
-    """The point at which the conversation was compacted; `text`: the summary, which is shown if `is_open`."""
+    """The point at which the conversation was compacted;
+    `text`: the summary, which is shown if `is_open`.
+    """
 
     key: str
     text: str
@@ -91,8 +102,9 @@ class SummaryItem(Struct, frozen=True):
 class EndItem(Struct, frozen=True):
     """The end of a turn: its last answer, and what the turn has used.
 
-    `steps`: requests to the model; `tokens_in` (of which `cached_tokens` came from the cache) and `tokens_out`: their
-    sums; `cost` in dollars; `ms`: how long the turn took. `is_estimated`: the service did not count all tokens.
+    `steps`: requests to the model; `tokens_in` (of which `cached_tokens` came from the cache) and
+    `tokens_out`: their sums; `cost` in dollars; `ms`: how long the turn took. `is_estimated`: the
+    service did not count all tokens.
     """
 
     key: str
@@ -114,4 +126,6 @@ class NoticeItem(Struct, frozen=True):
     kind: NoticeKind = "info"
 
 
-Item = PromptItem | TextItem | ReasoningItem | ToolItem | FoldItem | SummaryItem | EndItem | NoticeItem
+Item = (
+    PromptItem | TextItem | ReasoningItem | ToolItem | FoldItem | SummaryItem | EndItem | NoticeItem
+)

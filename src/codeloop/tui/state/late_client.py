@@ -25,7 +25,9 @@ class LateClient:
         client = await self._wait_for_client()
         return await client.call(operation, args)
 
-    async def follow(self, after: int | None = None, root: str | None = None) -> AsyncIterator[StampedEvent]:
+    async def follow(
+        self, after: int | None = None, root: str | None = None
+    ) -> AsyncIterator[StampedEvent]:
         """Yield every stored event after `after`, then live ones, as `Client.follow` does."""
         client = await self._wait_for_client()
         async for event in client.follow(after, root):

@@ -1,4 +1,6 @@
-"""Derives the items that the screen shows from a message and the state of its session. Without side effects."""
+"""Derives the items that the screen shows from a message and the state of its session.
+Without side effects.
+"""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from types import MappingProxyType
@@ -33,11 +35,13 @@ _MAX_LISTED_FILES = 12
 class DisplayState(Struct, frozen=True):
     """The state that the items of a message depend on, besides the message.
 
-    `is_open`: whether the item of a key is open. `queued_ids`: the ids of prompts that wait. `undone_from`: the id of
-    the first undone message, "" if none is; `undone_files`: the files that the undo restored, None as long as it works.
-    `asking`: the ids of calls that wait for the user; `resume_times`: when the user answered, by the call's id (ms
-    since the epoch). `children`: the subagents by the id of their session. `folds`: the folded calls by the ids of
-    their parts. `todo_id`: the part of the call that wrote the list of tasks last.
+    `is_open`: whether the item of a key is open. `queued_ids`: the ids of prompts that wait.
+    `undone_from`: the id of the first undone message, "" if none is; `undone_files`: the files that
+    the undo restored, None as long as it works.
+    `asking`: the ids of calls that wait for the user; `resume_times`: when the user answered, by
+    the call's id (ms since the epoch). `children`: the subagents by the id of their session.
+    `folds`: the folded calls by the ids of their parts. `todo_id`: the part of the call that
+    wrote the list of tasks last.
     """
 
     is_open: Callable[[str], bool] = lambda _key: False
@@ -52,7 +56,9 @@ class DisplayState(Struct, frozen=True):
 
 
 def make_items(log: MessageLog, message_id: str, state: DisplayState) -> list[Item]:
-    """Return the items of a message, top to bottom; none if it is not loaded, or not shown (yet)."""
+    """Return the items of a message, top to bottom;
+    none if it is not loaded, or not shown (yet).
+    """
     message = log.messages.get(message_id)
     if message is None:
         return []
@@ -63,19 +69,32 @@ def make_items(log: MessageLog, message_id: str, state: DisplayState) -> list[It
         case UserMessage() as info:
             return _make_prompt_items(info, message, state, is_undone=is_undone)
         case AssistantMessage(summary=True) as info:
-            text = "".join(part.text for part in message.parts.values() if isinstance(part, TextPart))
+            text = "".join(
+                part.text for part in message.parts.values() if isinstance(part, TextPart)
+            )
             is_live = info.time.completed is None
             return [SummaryItem(info.id, text, is_live=is_live, is_open=state.is_open(info.id))]
         case AssistantMessage() as info:
             is_own = _is_own_command(log, info)
-            return [*_make_part_items(info, message, state, is_own=is_own), *_make_end_items(log, info)]
+            return [
+                *_make_part_items(info, message, state, is_own=is_own),
+                *_make_end_items(log, info),
+            ]
 
 
 def _make_prompt_items(
     info: UserMessage, message: LoggedMessage, state: DisplayState, *, is_undone: bool
 ) -> list[Item]:
-    parts = tuple(part for part in message.parts.values() if not (isinstance(part, TextPart) and part.synthetic))
-    if info.id in state.queued_ids or not parts or all(isinstance(part, CompactionPart) for part in parts):
+    parts = tuple(
+        part
+        for part in message.parts.values()
+        if not (isinstance(part, TextPart) and part.synthetic)
+    )
+    if (
+        info.id in state.queued_ids
+        or not parts
+        or all(isinstance(part, CompactionPart) for part in parts)
+    ):
         return []
     # The notices that the model gets with a prompt (`TOLD_KEY`) are shown to the user, too.
     notice_items = [
@@ -85,15 +104,23 @@ def _make_prompt_items(
     ]
     prompt = PromptItem(info.id, info, parts, is_undone=is_undone, is_open=state.is_open(info.id))
     if is_undone and info.id == state.undone_from:
-        return [NoticeItem(f"{info.id}:undone", _describe_undone(state.undone_files), "warning"), prompt]
+        return [
+            NoticeItem(f"{info.id}:undone", _describe_undone(state.undone_files), "warning"),
+            prompt,
+        ]
     return [prompt, *notice_items]
 
 
 def _describe_undone(files: Sequence[str] | None) -> str:
-    """Return the text above the undone messages: how to redo them, and the files that were restored."""
+    """Return the text above the undone messages: how to redo them,
+    and the files that were restored.
+    """
     if files is None:
         return "Undoing from here on. If this stays, the undo was cut off: /undo finishes it."
-    lines = ["Undone from here on; /redo brings it back.", *(f"  {name}" for name in files[:_MAX_LISTED_FILES])]
+    lines = [
+        "Undone from here on; /redo brings it back.",
+        *(f"  {name}" for name in files[:_MAX_LISTED_FILES]),
+    ]
     if len(files) > _MAX_LISTED_FILES:
         lines.append(f"  and {len(files) - _MAX_LISTED_FILES} more")
     return "\n".join(lines)

@@ -1,4 +1,6 @@
-"""`MessageLog`: the loaded messages of one session. It applies events to them, and notes which have changed."""
+"""`MessageLog`: the loaded messages of one session.
+It applies events to them, and notes which have changed.
+"""
 
 from bisect import insort
 
@@ -25,7 +27,8 @@ class LoggedMessage(Struct):
 class MessageLog:
     """The messages by id, whose order `ids` has.
 
-    `changed_ids`: the ids of messages that have changed since this set was last replaced by an empty one.
+    `changed_ids`: the ids of messages that have changed since this set was last
+    replaced by an empty one.
     """
 
     def __init__(self) -> None:
@@ -36,7 +39,9 @@ class MessageLog:
         """The ids of the answers to each prompt, by the prompt's id."""
         # Joining each delta as it comes would copy a long text too often.
         self._pending_deltas: dict[str, list[str]] = {}
-        """The deltas that are not in their parts' texts yet, by part id; `apply_deltas` joins them once a frame."""
+        """The deltas that are not in their parts' texts yet, by part id;
+        `apply_deltas` joins them once a frame.
+        """
 
     @property
     def ids(self) -> list[str]:
@@ -51,9 +56,18 @@ class MessageLog:
 
     @property
     def context_used(self) -> int:
-        """The tokens of the context: those of the newest answer that has a count, which shell commands have not."""
+        """The tokens of the context: those of the newest answer that has a count,
+        which shell commands have not.
+        """
         infos = (self.messages[message_id].info for _, message_id in reversed(self._order))
-        return next((used for info in infos if isinstance(info, AssistantMessage) and (used := info.tokens.all)), 0)
+        return next(
+            (
+                used
+                for info in infos
+                if isinstance(info, AssistantMessage) and (used := info.tokens.all)
+            ),
+            0,
+        )
 
     def list_prompts(self) -> list[UserMessage]:
         """Return the user's messages, oldest first."""
@@ -62,7 +76,9 @@ class MessageLog:
 
     def list_answers(self, prompt_id: str) -> list[AssistantMessage]:
         """Return the answers to a prompt, in the order of arrival."""
-        infos = (self.messages[message_id].info for message_id in self._answer_ids.get(prompt_id, ()))
+        infos = (
+            self.messages[message_id].info for message_id in self._answer_ids.get(prompt_id, ())
+        )
         return [info for info in infos if isinstance(info, AssistantMessage)]
 
     def add(self, page: list[MessageWithParts]) -> None:
@@ -74,15 +90,20 @@ class MessageLog:
                 self._pending_deltas.pop(part.id, None)
 
     def replace_newest(self, newest: list[MessageWithParts], *, is_all: bool) -> bool:
-        """Replace the newest messages by the stored ones; return whether older loaded messages adjoin them.
+        """Replace the newest messages by the stored ones;
+        return whether older loaded messages adjoin them.
 
-        Loaded messages that are missing among the stored ones are removed. If there is a gap between both, all older
-        messages are removed, to be read again. `is_all`: `newest` are all messages of the session.
+        Loaded messages that are missing among the stored ones are removed. If there is a gap
+        between both, all older messages are removed, to be read again.
+        `is_all`: `newest` are all messages of the session.
         """
         ids = {message.info.id for message in newest}
         is_joined = not is_all and bool(newest) and newest[0].info.id in self.messages
         for created_at, message_id in list(self._order):
-            is_older = is_joined and (created_at, message_id) < (newest[0].info.time.created, newest[0].info.id)
+            is_older = is_joined and (created_at, message_id) < (
+                newest[0].info.time.created,
+                newest[0].info.id,
+            )
             if message_id not in ids and not is_older:
                 self._remove(message_id)
         self.add(newest)
@@ -95,12 +116,16 @@ class MessageLog:
                 self._put(p.info)
             case MessageRemoved(properties=p):
                 self._remove(p.message_id)
-            case PartUpdated(properties=p) if (message := self.messages.get(p.part.message_id)) is not None:
+            case PartUpdated(properties=p) if (
+                message := self.messages.get(p.part.message_id)
+            ) is not None:
                 # The stored part contains the text of all earlier deltas.
                 self._pending_deltas.pop(p.part.id, None)
                 message.parts[p.part.id] = p.part
                 self.changed_ids.add(p.part.message_id)
-            case PartRemoved(properties=p) if (message := self.messages.get(p.message_id)) is not None:
+            case PartRemoved(properties=p) if (
+                message := self.messages.get(p.message_id)
+            ) is not None:
                 self._pending_deltas.pop(p.part_id, None)
                 message.parts.pop(p.part_id, None)
                 self.changed_ids.add(p.message_id)
@@ -112,7 +137,11 @@ class MessageLog:
 
     def apply_deltas(self) -> None:
         """Apply the pending deltas to their parts, once a frame."""
-        for message in (self.messages[message_id] for message_id in self.changed_ids if message_id in self.messages):
+        for message in (
+            self.messages[message_id]
+            for message_id in self.changed_ids
+            if message_id in self.messages
+        ):
             for part_id in self._pending_deltas.keys() & message.parts.keys():
                 part, deltas = message.parts[part_id], self._pending_deltas.pop(part_id)
                 if isinstance(part, TextPart | ReasoningPart):

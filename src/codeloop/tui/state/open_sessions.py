@@ -1,4 +1,6 @@
-"""Keeps the open sessions up to date: reads their stored messages, and applies the events that follow."""
+"""Keeps the open sessions up to date: reads their stored messages,
+and applies the events that follow.
+"""
 
 import asyncio
 from collections.abc import Callable, Generator
@@ -15,7 +17,13 @@ from codeloop.schema.api.session_messages import (
     make_cursor_before_time,
     make_cursor_of_page,
 )
-from codeloop.schema.api.session_requests import SESSION_CHILDREN, SESSION_GET, SESSION_STATUS, SESSION_TODO, SessionId
+from codeloop.schema.api.session_requests import (
+    SESSION_CHILDREN,
+    SESSION_GET,
+    SESSION_STATUS,
+    SESSION_TODO,
+    SessionId,
+)
 from codeloop.schema.errors import CodeloopError, GapError, OperationError
 from codeloop.schema.event import (
     Event,
@@ -28,7 +36,13 @@ from codeloop.schema.event import (
     SessionUpdated,
     TodoUpdated,
 )
-from codeloop.schema.live_events import Idle, ServerConnected, ServerResync, SessionIdle, StatusChanged
+from codeloop.schema.live_events import (
+    Idle,
+    ServerConnected,
+    ServerResync,
+    SessionIdle,
+    StatusChanged,
+)
 from codeloop.schema.message import Session
 from codeloop.schema.operation import NoArguments
 from codeloop.tui.state.session_view import SessionView
@@ -47,7 +61,9 @@ _STATE_EVENTS = (
     QuestionReplied,
     QuestionRejected,
 )
-"""The events that change what a session is, does, has to do and asks; none is doubled when it is applied again."""
+"""The events that change what a session is, does, has to do and asks;
+none is doubled when it is applied again.
+"""
 
 
 class SessionReading(NamedTuple):
@@ -60,12 +76,16 @@ class SessionReading(NamedTuple):
 class OpenSessions:
     """The open sessions of one target.
 
-    `on_event` is called with every event after it was applied, `on_failure` with the error that ended the stream.
+    `on_event` is called with every event after it was applied,
+    `on_failure` with the error that ended the stream.
     `views`: the open sessions by id. `changed_ids`: the ids of sessions to be redrawn.
     """
 
     def __init__(
-        self, target: Target, on_event: Callable[[Event], object], on_failure: Callable[[str], object]
+        self,
+        target: Target,
+        on_event: Callable[[Event], object],
+        on_failure: Callable[[str], object],
     ) -> None:
         self.target = target
         self.views: dict[str, SessionView] = {}
@@ -84,7 +104,9 @@ class OpenSessions:
         return self.target.client
 
     def get_session_client(self, session: Session) -> Client:
-        """Return the client of a session's directory. Raises CodeloopError if it can't be reached."""
+        """Return the client of a session's directory.
+        Raises CodeloopError if it can't be reached.
+        """
         return self.target.get_session_client(session)
 
     async def start(self) -> None:
@@ -98,7 +120,9 @@ class OpenSessions:
         await cancel_all((self._follow_task, *self._tasks))
 
     async def open(self, session: Session) -> SessionView:
-        """Return a session's view, read from the store if it is not open yet. Raises CodeloopError."""
+        """Return a session's view, read from the store if it is not open yet.
+        Raises CodeloopError.
+        """
         view = self.views.get(session.id)
         if view is None:
             # Added before it is read, so that no event is missed.
@@ -125,15 +149,17 @@ class OpenSessions:
             await self._load_page(view, cursor)
 
     async def load_first(self, view: SessionView) -> None:
-        """Read the session's first page. `load_older` then fills the gap between it and the loaded messages.
+        """Read the session's first page. `load_older` then fills the gap between it
+        and the loaded messages.
 
         Raises CodeloopError.
         """
         if view.cursor is None or not view.log.ids:
             return
         client = self.get_session_client(view.session)
-        # A page can only be requested by the time that it ends before. The first page is the one that is neither empty
-        # nor full, so its end is found by halving the span between a time whose page is empty and one whose is full.
+        # A page can only be requested by the time that it ends before. The first page is the one
+        # that is neither empty nor full, so its end is found by halving the span between a time
+        # whose page is empty and one whose is full.
         empty, full = 0, view.log.messages[view.log.ids[0]].info.time.created
         while True:
             middle = (empty + full) // 2
@@ -150,11 +176,16 @@ class OpenSessions:
         self.changed_ids.add(view.session.id)
 
     async def _load(self, view: SessionView, *, is_again: bool = False) -> None:
-        """Read all that is shown of a session: its newest messages, status, subagents, todos and requests.
+        """Read all that is shown of a session: its newest messages, status, subagents,
+        todos and requests.
 
-        `is_again`: the session itself, too. What can't be read stays as it is shown. Raises CodeloopError.
+        `is_again`: the session itself, too. What can't be read stays as it is shown.
+        Raises CodeloopError.
         """
-        client, session = self.get_session_client(view.session), SessionId(session_id=view.session.id)
+        client, session = (
+            self.get_session_client(view.session),
+            SessionId(session_id=view.session.id),
+        )
         with self._collect_events(view) as events:
             try:
                 if is_again:
@@ -167,7 +198,8 @@ class OpenSessions:
                 for session_id in statuses:
                     await _add_nested_subagent(client, view, session_id)
                 todos = await client.call(SESSION_TODO, session)
-                # Requests that were made before this program started, too: another terminal may have begun the turn.
+                # Requests that were made before this program started,
+                # too: another terminal may have begun the turn.
                 permissions = await client.call(PERMISSION_LIST, NoArguments())
                 questions = await client.call(QUESTION_LIST, NoArguments())
                 view.set_status(statuses.get(view.session.id, Idle()))
@@ -186,7 +218,9 @@ class OpenSessions:
         with self._collect_events(view) as events:
             page = await self.get_session_client(view.session).call(SESSION_MESSAGES, query)
         is_joined = cursor is not None and any(each.info.id in view.log.messages for each in page)
-        older = make_cursor_of_page(page[0].info) if len(page) == PAGE_SIZE and not is_joined else None
+        older = (
+            make_cursor_of_page(page[0].info) if len(page) == PAGE_SIZE and not is_joined else None
+        )
         if cursor is None:
             view.load(page, older, events)
         else:
@@ -195,7 +229,9 @@ class OpenSessions:
 
     @contextmanager
     def _collect_events(self, view: SessionView) -> Generator[list[Event]]:
-        """Yield the events of a session that arrive while it is read: what is read may be older than they are."""
+        """Yield the events of a session that arrive while it is read: what is read
+        may be older than they are.
+        """
         reading = SessionReading(view, [])
         self._readings.append(reading)
         try:
@@ -208,7 +244,8 @@ class OpenSessions:
             try:
                 async for event in self.client.follow():
                     self._apply_event(event.event)
-            # The server has dropped events that were not fetched in time; following goes on with newer ones.
+            # The server has dropped events that were not fetched in time;
+            # following goes on with newer ones.
             except GapError:
                 self._schedule_reread()
             except CodeloopError as error:
@@ -220,7 +257,8 @@ class OpenSessions:
     def _apply_event(self, event: Event) -> None:
         if isinstance(event, ServerConnected | ServerResync):
             self._schedule_reread()
-        # What is being read may be older than the events that arrive meanwhile, which are applied once more afterwards.
+        # What is being read may be older than the events that arrive meanwhile,
+        # which are applied once more afterwards.
         for session_id, view in self.views.items():
             if view.apply_event(event):
                 self.changed_ids.add(session_id)
@@ -243,7 +281,8 @@ class OpenSessions:
 
 
 async def _add_nested_subagent(client: Client, view: SessionView, session_id: str) -> None:
-    """Add a session that works to a view, with those between, if it is a subagent of the view's subagents.
+    """Add a session that works to a view, with those between,
+    if it is a subagent of the view's subagents.
 
     It may ask something, and a view shows the questions of the sessions that it knows.
     """

@@ -1,4 +1,6 @@
-"""The displayed states of MCP servers and language servers: a text, how healthy the server is, and the reason."""
+"""The displayed states of MCP servers and language servers: a text, how healthy the server is,
+and the reason.
+"""
 
 from typing import Literal
 
@@ -8,7 +10,9 @@ from codeloop.schema.api.mcp import MCPStatus
 from codeloop.schema.api.project import LSPStatus
 
 Health = Literal["good", "resting", "wanting", "bad"]
-"""`wanting`: the user must do something first, such as sign in; `resting`: not in use, or still starting."""
+"""`wanting`: the user must do something first, such as sign in;
+`resting`: not in use, or still starting.
+"""
 CONNECTING = "connecting…"
 _STATE_TEXTS = {
     "configured": "not looked at yet",
@@ -30,7 +34,12 @@ _HEALTH_BY_STATE: dict[str, Health] = {
 
 `known` is good, although the server does not run: its tools can be called.
 """
-HEALTH_COLOURS: dict[Health, str] = {"good": "success", "resting": "text_muted", "wanting": "warning", "bad": "error"}
+HEALTH_COLOURS: dict[Health, str] = {
+    "good": "success",
+    "resting": "text_muted",
+    "wanting": "warning",
+    "bad": "error",
+}
 """The theme's colour of each health."""
 
 
@@ -43,7 +52,9 @@ class ServerState(Struct, frozen=True):
 
 
 def describe_mcp(status: MCPStatus) -> ServerState:
-    """Return the state of an MCP server: its `state`, or if `status` is precise enough to need none, that."""
+    """Return the state of an MCP server: its `state`,
+    or if `status` is precise enough to need none, that.
+    """
     name = status.state or status.status
     words = _STATE_TEXTS.get(name, name)
     if status.sandbox is False:

@@ -1,4 +1,6 @@
-"""`SessionView`: the state of a session in a tab, made from its stored messages and kept up to date by events."""
+"""`SessionView`: the state of a session in a tab,
+made from its stored messages and kept up to date by events.
+"""
 
 import math
 import re
@@ -20,7 +22,15 @@ from codeloop.schema.event import (
     TodoUpdated,
     get_session_id,
 )
-from codeloop.schema.live_events import Busy, Idle, PartDelta, Retry, SessionIdle, Status, StatusChanged
+from codeloop.schema.live_events import (
+    Busy,
+    Idle,
+    PartDelta,
+    Retry,
+    SessionIdle,
+    Status,
+    StatusChanged,
+)
 from codeloop.schema.message import AssistantMessage, Session, Todo
 from codeloop.schema.part import ReasoningPart, ToolPart, ToolStateError
 from codeloop.schema.permission import PermissionRequest
@@ -38,7 +48,9 @@ Request = PermissionRequest | QuestionRequest
 
 
 class SessionView:
-    """The state of a session. `apply_event` applies an event; `take_changes` lists the messages to redraw."""
+    """The state of a session. `apply_event` applies an event;
+    `take_changes` lists the messages to redraw.
+    """
 
     def __init__(self, session: Session) -> None:
         self.session = session
@@ -94,7 +106,9 @@ class SessionView:
     @property
     def _asking(self) -> set[str]:
         """The ids of calls that wait for the user."""
-        return {request.tool.call_id for request in self.requests.values() if request.tool is not None}
+        return {
+            request.tool.call_id for request in self.requests.values() if request.tool is not None
+        }
 
     def is_open(self, key: str) -> bool:
         """Return whether all of an item is shown."""
@@ -104,20 +118,27 @@ class SessionView:
         """Return the items of a message."""
         return make_items(self.log, message_id, self.display_state)
 
-    def load(self, page: list[MessageWithParts], cursor: str | None, since: Iterable[Event] = ()) -> None:
-        """Load the page of the newest messages. `cursor`: of the page before it; `since`: events while it was read."""
+    def load(
+        self, page: list[MessageWithParts], cursor: str | None, since: Iterable[Event] = ()
+    ) -> None:
+        """Load the page of the newest messages. `cursor`: of the page before it;
+        `since`: events while it was read.
+        """
         # Where older messages stay, the next page is still the one before them.
         if not self.log.replace_newest(page, is_all=cursor is None):
             self.cursor = cursor
         ids = {message.info.id for message in page}
         for event in since:
-            # The page already contains the deltas of its messages; applied again, their text would be doubled.
+            # The page already contains the deltas of its messages;
+            # applied again, their text would be doubled.
             if not isinstance(event, PartDelta) or event.properties.message_id not in ids:
                 self.apply_event(event)
         self._update_queue()
 
     def load_older(self, page: list[MessageWithParts], cursor: str | None) -> None:
-        """Load the page of messages before the oldest loaded one. `cursor`: of the page before that."""
+        """Load the page of messages before the oldest loaded one.
+        `cursor`: of the page before that.
+        """
         self.log.add(page)
         self.cursor = cursor
         self._update_queue()
@@ -142,7 +163,11 @@ class SessionView:
         match event:
             case PermissionAsked(properties=request) | QuestionAsked(properties=request):
                 self._add_request(request)
-            case PermissionReplied(properties=p) | QuestionReplied(properties=p) | QuestionRejected(properties=p):
+            case (
+                PermissionReplied(properties=p)
+                | QuestionReplied(properties=p)
+                | QuestionRejected(properties=p)
+            ):
                 self._remove_request(p.request_id)
             case _ if session_id != self.session.id:
                 self._apply_child_event(event, session_id or "")
@@ -186,7 +211,9 @@ class SessionView:
         return self._is_all_open
 
     def update_session(self, info: Session) -> None:
-        """Update this session, or a subagent of it, from its stored data; other sessions are ignored."""
+        """Update this session, or a subagent of it, from its stored data;
+        other sessions are ignored.
+        """
         if info.id == self.session.id:
             # An undo or redo changes how every message is shown.
             if info.revert != self.session.revert:
@@ -205,7 +232,9 @@ class SessionView:
         self._update_queue()
 
     def _find_todo_call(self, changed_ids: set[str]) -> set[str]:
-        """Find the latest call that wrote the list of tasks; return the ids of the messages that show another list."""
+        """Find the latest call that wrote the list of tasks;
+        return the ids of the messages that show another list.
+        """
         before, messages = self._todo_call, self.log.messages
         if before is not None and before.message_id not in messages:
             self._todo_call, changed_ids = None, set(messages)
@@ -268,12 +297,16 @@ class SessionView:
 
 
 def _ends_turn(answer: AssistantMessage) -> bool:
-    """Return whether an answer is complete, and has a finish reason after which no other step follows."""
+    """Return whether an answer is complete, and has a finish reason after which
+    no other step follows.
+    """
     return answer.time.completed is not None and answer.finish not in INTERMEDIATE_FINISHES
 
 
 def _list_undone_files(session: Session) -> list[str] | None:
-    """Return the files that were restored when a part of a session was undone; None: they are being restored."""
+    """Return the files that were restored when a part of a session was undone;
+    None: they are being restored.
+    """
     if session.revert is None:
         return []
     diff = session.revert.diff

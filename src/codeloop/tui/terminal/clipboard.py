@@ -1,4 +1,5 @@
-"""Reads and writes the clipboard of the user's desktop, with the programs that are installed for that.
+"""Reads and writes the clipboard of the user's desktop,
+with the programs that are installed for that.
 
 A text is also copied by a sequence of the terminal, which reaches the user's desktop over ssh too.
 """
@@ -43,7 +44,9 @@ async def read_clipboard_text() -> str:
 
 
 async def read_clipboard_image() -> bytes | None:
-    """Return the image in the clipboard as PNG; None: there is none, or no program that reads it."""
+    """Return the image in the clipboard as PNG;
+    None: there is none, or no program that reads it.
+    """
     for command in _IMAGE_COMMANDS:
         data = await _read_output(command)
         if data.startswith(_PNG_SIGNATURE):
@@ -51,7 +54,9 @@ async def read_clipboard_image() -> bytes | None:
         # AppleScript prints bytes as hexadecimal digits, such as «data PNGf89504E47».
         if data.startswith(_APPLESCRIPT_PREFIX.encode()):
             with suppress(ValueError):
-                return bytes.fromhex(data.decode().strip().removeprefix(_APPLESCRIPT_PREFIX).removesuffix("»"))
+                return bytes.fromhex(
+                    data.decode().strip().removeprefix(_APPLESCRIPT_PREFIX).removesuffix("»")
+                )
     return None
 
 
@@ -61,7 +66,9 @@ def can_read_clipboard() -> bool:
 
 
 async def _read_output(command: tuple[str, ...]) -> bytes:
-    """Return the output of a program; empty if it is missing, fails, takes too long, or writes too much."""
+    """Return the output of a program; empty if it is missing, fails, takes too long,
+    or writes too much.
+    """
     try:
         launch = make_desktop_launch(command, seconds=PROMPT_CLIPBOARD.seconds)
         # AppleScript takes two digits for each byte of an image.
@@ -74,18 +81,24 @@ async def _read_output(command: tuple[str, ...]) -> bytes:
 def make_copy_sequence(text: str, environment: Mapping[str, str]) -> str:
     """Return the sequence that copies a text to the terminal's clipboard, also over ssh."""
     sequence = f"\x1b]52;c;{base64.b64encode(text.encode()).decode()}\x07"
-    # By its settings, tmux stores a plain sequence, passes it on, or ignores it; a wrapped one it only passes on.
+    # By its settings, tmux stores a plain sequence, passes it on, or ignores it;
+    # a wrapped one it only passes on.
     if environment.get("TMUX"):
         return sequence + pass_through(sequence, environment)
     return pass_through(sequence, environment)
 
 
-def find_copy_commands(environment: Mapping[str, str], platform: str = sys.platform) -> list[tuple[str, ...]]:
-    """Return the commands that write the desktop's clipboard; on a remote machine, only that of tmux."""
+def find_copy_commands(
+    environment: Mapping[str, str], platform: str = sys.platform
+) -> list[tuple[str, ...]]:
+    """Return the commands that write the desktop's clipboard;
+    on a remote machine, only that of tmux.
+    """
     commands: list[tuple[str, ...]] = []
     if environment.get("TMUX"):
         commands.append(("tmux", "load-buffer", "-w", "-"))
-    # The other programs would write the clipboard of the remote machine, which the user does not see.
+    # The other programs would write the clipboard of the remote machine,
+    # which the user does not see.
     if environment.get("SSH_CONNECTION") or environment.get("SSH_TTY"):
         return commands
     if platform == "darwin":
@@ -93,14 +106,19 @@ def find_copy_commands(environment: Mapping[str, str], platform: str = sys.platf
     elif environment.get("WAYLAND_DISPLAY"):
         commands.append(("wl-copy",))
     elif environment.get("DISPLAY"):
-        commands += [("xclip", "-selection", "clipboard", "-in"), ("xsel", "--clipboard", "--input")]
+        commands += [
+            ("xclip", "-selection", "clipboard", "-in"),
+            ("xsel", "--clipboard", "--input"),
+        ]
     if environment.get("WSL_DISTRO_NAME"):
         commands.append(("clip.exe",))
     return commands
 
 
 async def write_clipboard(text: str, commands: list[tuple[str, ...]], delay: float = 0.0) -> None:
-    """Write a text, after `delay` seconds, to each program that is installed; xsel is only a substitute for xclip."""
+    """Write a text, after `delay` seconds, to each program that is installed;
+    xsel is only a substitute for xclip.
+    """
     await asyncio.sleep(delay)
     is_written_by_xclip = False
     for command in commands:

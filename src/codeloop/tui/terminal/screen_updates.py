@@ -1,4 +1,6 @@
-"""Renders updates of the screen. Characters on whose width terminals disagree, such as emoji, keep their cells."""
+"""Renders updates of the screen. Characters on whose width terminals disagree, such as emoji,
+keep their cells.
+"""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -30,14 +32,16 @@ class ChangedPart(NamedTuple):
 class ChangedPartsUpdate(ChopsUpdate):
     """An update of the changed parts of rows, as gathered by Textual.
 
-    It is rendered here since Textual's own rendering takes longer: it cuts an empty piece after each part, and creates
-    an object for every position of the cursor.
+    It is rendered here since Textual's own rendering takes longer: it cuts an empty piece after
+    each part, and creates an object for every position of the cursor.
     """
 
     def list_parts(self) -> Iterator[ChangedPart]:
         """Yield each changed part, row by row."""
         for line, span_start, span_end in self.spans:
-            for end, (start, strip) in zip(self.chop_ends[line], self.chops[line].items(), strict=True):
+            for end, (start, strip) in zip(
+                self.chop_ends[line], self.chops[line].items(), strict=True
+            ):
                 if strip is not None and start < span_end and end > span_start:
                     yield ChangedPart(line, start, min(end, span_end), strip)
 
@@ -86,8 +90,8 @@ def render_strips(strips: Iterable[Strip], column: int, console: Console) -> str
 def render_strip(strip: Strip, column: int, console: Console) -> str:
     """Return the output that writes a strip, which begins at a column of the screen.
 
-    The cells of a character of uncertain width are cleared first, and the cursor is moved behind them afterwards, so
-    that the text after it is in the right cells.
+    The cells of a character of uncertain width are cleared first, and the cursor is moved behind
+    them afterwards, so that the text after it is in the right cells.
     """
     # Nearly every strip has no such character, and is written as it is.
     output = strip.render(console)

@@ -1,7 +1,8 @@
 """What the terminal shows, and what it is to show: of a frame, only the difference is written.
 
-Rows that have moved are moved by the terminal, so that over a slow line a stream of text costs about its own bytes. A
-frame that can't be written yet is not queued: the next one that is written holds its changes.
+Rows that have moved are moved by the terminal, so that over a slow line a stream of text costs
+about its own bytes. A frame that can't be written yet is not queued: the next one that
+is written holds its changes.
 """
 
 from collections import Counter
@@ -18,11 +19,17 @@ from codeloop.tui.render.graphemes import split_graphemes
 from codeloop.tui.terminal.screen_updates import ChangedPart, has_uncertain_width
 
 _MIN_ERASED_CELLS = 8
-"""Blank cells in a row that are erased rather than written: from so many on, the sequence is shorter."""
+"""Blank cells in a row that are erased rather than written: from so many on,
+the sequence is shorter.
+"""
 _MAX_KEPT_GAP = 5
-"""Unchanged cells between two changes that are written again, since the way over them is not shorter."""
+"""Unchanged cells between two changes that are written again,
+since the way over them is not shorter.
+"""
 _MIN_MOVED_ROWS, _MIN_SAVED_CELLS = 3, 40
-"""Rows that must have moved together, and cells that need not be written then, so that the terminal moves them."""
+"""Rows that must have moved together, and cells that need not be written then,
+so that the terminal moves them.
+"""
 _MAX_CACHED_PENS = 4_096
 _CACHED_STRIPS_PER_ROW = 6
 _BLANK = " "
@@ -59,7 +66,8 @@ _ERASING_TERMS = (
 
 
 class _Pen(NamedTuple):
-    """How cells are drawn: the codes of attributes, foreground and background; and a link, with its id.
+    """How cells are drawn: the codes of attributes, foreground and background;
+    and a link, with its id.
 
     `marks_blanks`: more than the background is seen of a blank.
     """
@@ -108,7 +116,9 @@ class ShownScreen:
     @property
     def has_changes(self) -> bool:
         """Whether the terminal does not show yet what it is to show."""
-        return self._is_unknown or any(self._wanted[row] != self._shown[row] for row in self._dirty_rows)
+        return self._is_unknown or any(
+            self._wanted[row] != self._shown[row] for row in self._dirty_rows
+        )
 
     def forget(self) -> None:
         """Forget what the terminal shows, after something else was written to it."""
@@ -135,12 +145,18 @@ class ShownScreen:
                 continue
             if start == 0:
                 self._wanted_strips[line] = strip
-            cells = self._get_cells(strip if strip.cell_length <= end - start else strip.crop(0, end - start), console)
-            self._wanted[line][start:end] = cells[: end - start] + [_EMPTY_CELL] * (end - start - len(cells))
+            cells = self._get_cells(
+                strip if strip.cell_length <= end - start else strip.crop(0, end - start), console
+            )
+            self._wanted[line][start:end] = cells[: end - start] + [_EMPTY_CELL] * (
+                end - start - len(cells)
+            )
             self._dirty_rows.add(line)
 
     def write_changes(self) -> str:
-        """Return the output that makes the terminal show what it is to show; colours are plain before and after it."""
+        """Return the output that makes the terminal show what it is to show;
+        colours are plain before and after it.
+        """
         output = _Output(erases=self._erases)
         if self._is_unknown:
             self._clear(output)
@@ -192,9 +208,14 @@ class ShownScreen:
         region = range(top, bottom + 1)
         empty_rows = [[_EMPTY_CELL] * self._width for _ in range(abs(distance))]
         shown = self._shown[top : bottom + 1]
-        shown = [*shown[distance:], *empty_rows] if distance > 0 else [*empty_rows, *shown[:distance]]
+        shown = (
+            [*shown[distance:], *empty_rows] if distance > 0 else [*empty_rows, *shown[:distance]]
+        )
         before = sum(_count_differences(self._shown[row], self._wanted[row]) for row in region)
-        after = sum(_count_differences(each, self._wanted[row]) for row, each in zip(region, shown, strict=True))
+        after = sum(
+            _count_differences(each, self._wanted[row])
+            for row, each in zip(region, shown, strict=True)
+        )
         if before - after < _MIN_SAVED_CELLS:
             return
         direction = f"{distance}S" if distance > 0 else f"{-distance}T"
@@ -239,14 +260,32 @@ def _make_pens(style: Style, console: Console) -> tuple[_Pen, _Pen]:
     system = COLOR_SYSTEMS.get(console.color_system or "", ColorSystem.TRUECOLOR)
     attributes = ";".join(code for name, code in _ATTRIBUTES if getattr(style, name))
     foreground, background = (
-        ";".join(colour.downgrade(system).get_ansi_codes(is_foreground)) if colour is not None else ""
+        ";".join(colour.downgrade(system).get_ansi_codes(is_foreground))
+        if colour is not None
+        else ""
         for is_foreground, colour in ((True, style.color), (False, style.bgcolor))
     )
-    # Lines through, below or above a blank are seen, as is its foreground where both colours are exchanged.
+    # Lines through, below or above a blank are seen,
+    # as is its foreground where both colours are exchanged.
     marks_blanks = any(
-        (style.underline, style.underline2, style.strike, style.reverse, style.overline, style.frame, style.encircle)
+        (
+            style.underline,
+            style.underline2,
+            style.strike,
+            style.reverse,
+            style.overline,
+            style.frame,
+            style.encircle,
+        )
     ) or bool(style.link)
-    pen = _Pen(attributes, foreground, background, style.link or "", style.link_id if style.link else "", marks_blanks)
+    pen = _Pen(
+        attributes,
+        foreground,
+        background,
+        style.link or "",
+        style.link_id if style.link else "",
+        marks_blanks,
+    )
     return pen, pen if marks_blanks else _Pen(background=background)
 
 
@@ -303,7 +342,9 @@ class _Output:
             while self._erases and blank_end < end and wanted[blank_end] == (_BLANK, pen):
                 blank_end += 1
             if blank_end - column >= _MIN_ERASED_CELLS and not pen.marks_blanks:
-                texts.append("\x1b[K" if blank_end == len(wanted) else f"\x1b[{blank_end - column}X")
+                texts.append(
+                    "\x1b[K" if blank_end == len(wanted) else f"\x1b[{blank_end - column}X"
+                )
                 column = blank_end
                 if column < end:
                     texts.append(f"\x1b[{column + 1}G")
@@ -322,7 +363,9 @@ class _Output:
         return column if column < len(wanted) else -1
 
     def _can_write(self, cell: _Cell) -> bool:
-        """Return whether a cell looks right in the current colours: of a blank, only the background may be seen."""
+        """Return whether a cell looks right in the current colours: of a blank,
+        only the background may be seen.
+        """
         text, pen = cell
         is_blank = text == _BLANK and not pen.marks_blanks and not self._pen.marks_blanks
         return pen == self._pen or (is_blank and pen.background == self._pen.background)
@@ -333,7 +376,9 @@ class _Output:
         if before == pen:
             return
         if (before.link, before.link_id) != (pen.link, pen.link_id):
-            self.pieces.append(f"\x1b]8;id={pen.link_id};{pen.link}\x1b\\" if pen.link else "\x1b]8;;\x1b\\")
+            self.pieces.append(
+                f"\x1b]8;id={pen.link_id};{pen.link}\x1b\\" if pen.link else "\x1b]8;;\x1b\\"
+            )
         if pen[:3] == _PLAIN[:3]:
             codes = ["0"] if before[:3] != _PLAIN[:3] else []
         elif before.attributes and before.attributes != pen.attributes:

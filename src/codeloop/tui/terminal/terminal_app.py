@@ -1,4 +1,6 @@
-"""A Textual app that reaches the desktop (clipboard, links, notifications), draws pictures, and writes less."""
+"""A Textual app that reaches the desktop (clipboard, links, notifications), draws pictures,
+and writes less.
+"""
 
 import os
 import sys
@@ -32,7 +34,12 @@ from codeloop.tui.terminal.sequences import (
     needs_visible_cursor,
 )
 from codeloop.tui.terminal.shown_screen import ShownScreen, erases_in_colour
-from codeloop.tui.terminal.textual_private import ChopsUpdate, CompositorUpdate, LayoutUpdate, resume_signal
+from codeloop.tui.terminal.textual_private import (
+    ChopsUpdate,
+    CompositorUpdate,
+    LayoutUpdate,
+    resume_signal,
+)
 
 _MAX_TITLE_LENGTH, _MAX_TEXT_LENGTH = 60, 200
 """Characters of a notification's title and text."""
@@ -41,11 +48,14 @@ _RXVT_TERMS = ("foot", "rxvt", "contour")
 """Prefixes of `TERM` of terminals that have rxvt's sequence for notifications."""
 
 
-def find_opener(link: str, environment: Mapping[str, str], platform: str = sys.platform) -> tuple[str, ...]:
-    """Return the command that opens a link on the user's desktop; empty: the link is invalid, or no desktop in reach.
+def find_opener(
+    link: str, environment: Mapping[str, str], platform: str = sys.platform
+) -> tuple[str, ...]:
+    """Return the command that opens a link on the user's desktop;
+    empty: the link is invalid, or no desktop in reach.
 
-    Python's `webbrowser` is not used: it might run a browser in this terminal, and takes a link that begins with a dash
-    for an option.
+    Python's `webbrowser` is not used: it might run a browser in this terminal, and takes a link
+    that begins with a dash for an option.
     """
     if not link.startswith(("http://", "https://", "mailto:")):
         return ()
@@ -80,7 +90,11 @@ def make_notification(title: str, text: str, environment: Mapping[str, str]) -> 
         environment, "GHOSTTY_RESOURCES_DIR", "WEZTERM_PANE", "KONSOLE_VERSION"
     ):
         sequence = f"\x1b]777;notify;{title};{text}\x1b\\"
-    elif _has_any(environment, "ITERM_SESSION_ID") or program in {"iTerm.app", "mintty", "WarpTerminal"}:
+    elif _has_any(environment, "ITERM_SESSION_ID") or program in {
+        "iTerm.app",
+        "mintty",
+        "WarpTerminal",
+    }:
         sequence = f"\x1b]9;{title}: {text}\x07"
     else:
         return ""
@@ -108,7 +122,9 @@ class _TerminalWindow:
         """Set the title of the window or tab."""
         if title != self._title and os.environ.get("TERM") not in PLAIN_TERMINALS:
             self._title = title
-            self._write(f"\x1b]2;{one_line(title, _MAX_WINDOW_TITLE_LENGTH, escape_answer_controls)}\x1b\\")
+            self._write(
+                f"\x1b]2;{one_line(title, _MAX_WINDOW_TITLE_LENGTH, escape_answer_controls)}\x1b\\"
+            )
 
     def restore_title(self) -> None:
         """Set the title again, after another program had the terminal."""
@@ -132,7 +148,9 @@ class PicturePainter(Protocol):
     """Draws pictures above the text."""
 
     def mark_erased(self, update: Any) -> None:
-        """Note that an update of the screen is written, which erases the pictures that it covers."""
+        """Note that an update of the screen is written,
+        which erases the pictures that it covers.
+        """
         ...
 
     def draw_missing(self) -> str:
@@ -157,7 +175,9 @@ class _Frame(CompositorUpdate):
 
 
 class TerminalApp(App[int], inherit_bindings=False):
-    """Textual's app with a clipboard that works everywhere, pictures, and a terminal that can be lent to programs."""
+    """Textual's app with a clipboard that works everywhere, pictures,
+    and a terminal that can be lent to programs.
+    """
 
     _frame_timer: Timer | None = None
     """Runs while a frame waits until the terminal has taken the one before."""
@@ -166,7 +186,9 @@ class TerminalApp(App[int], inherit_bindings=False):
     painter: PicturePainter | None = None
     """Draws pictures above the text; None: there are none, or they are drawn as text."""
     exit_sequence = ""
-    """The output that is written before the UI leaves the terminal: it frees the pictures that the terminal holds."""
+    """The output that is written before the UI leaves the terminal: it frees the pictures
+    that the terminal holds.
+    """
     _has_cursor = needs_visible_cursor(os.environ)
     """Whether the terminal's cursor is shown while a text is edited."""
     _is_cursor_shown = False
@@ -185,7 +207,8 @@ class TerminalApp(App[int], inherit_bindings=False):
     @contextmanager
     def suspend(self) -> Generator[None]:
         """Lend the terminal to another program while the block runs."""
-        # Textual's context manager does not take the terminal back if the block raises, so it never sees the error.
+        # Textual's context manager does not take the terminal back if the block raises,
+        # so it never sees the error.
         suspension = super().suspend()
         suspension.__enter__()
         self.is_suspended = True
@@ -208,7 +231,9 @@ class TerminalApp(App[int], inherit_bindings=False):
             super()._handle_exception(error)
 
     async def wait_for_keys(self) -> None:
-        """Wait until the keys that were held back are handled; here none are, subclasses may hold some back."""
+        """Wait until the keys that were held back are handled;
+        here none are, subclasses may hold some back.
+        """
 
     @property
     def is_stalled(self) -> bool:
@@ -216,7 +241,9 @@ class TerminalApp(App[int], inherit_bindings=False):
         return bool(getattr(self._driver, "is_stalled", False))
 
     def copy_to_clipboard(self, text: str) -> None:
-        """Copy a text to the user's desktop, by the terminal and by all programs that can do that."""
+        """Copy a text to the user's desktop, by the terminal and by all
+        programs that can do that.
+        """
         self._clipboard = text
         self.write_sequence(make_copy_sequence(text, os.environ))
         commands = find_copy_commands(os.environ)
@@ -230,10 +257,16 @@ class TerminalApp(App[int], inherit_bindings=False):
             self.copy_to_clipboard(link)
             self.notify("No program opens links here: the link is copied.")
 
-    def notify(self, message: str, *, title: str = "", markup: bool = False, **options: Any) -> None:
-        """Show a message for a while. Its markup is never interpreted, since it may hold texts of others."""
+    def notify(
+        self, message: str, *, title: str = "", markup: bool = False, **options: Any
+    ) -> None:
+        """Show a message for a while. Its markup is never interpreted,
+        since it may hold texts of others.
+        """
         del markup
-        super().notify(escape_controls(message), title=escape_controls(title), markup=False, **options)
+        super().notify(
+            escape_controls(message), title=escape_controls(title), markup=False, **options
+        )
 
     async def on_mount(self) -> None:
         """Subscribe to the end of suspensions."""
@@ -250,9 +283,13 @@ class TerminalApp(App[int], inherit_bindings=False):
         self.refresh(layout=True)
 
     def _display(self, screen: Screen[object], renderable: RenderableType | None) -> None:
-        """Write what an update of the screen changes on the terminal; where there are pictures, all of the update."""
+        """Write what an update of the screen changes on the terminal;
+        where there are pictures, all of the update.
+        """
         if isinstance(renderable, ChopsUpdate):
-            renderable = ChangedPartsUpdate(renderable.chops, renderable.spans, renderable.chop_ends)
+            renderable = ChangedPartsUpdate(
+                renderable.chops, renderable.spans, renderable.chop_ends
+            )
         elif isinstance(renderable, LayoutUpdate):
             renderable = RectangleUpdate(renderable.strips, renderable.region)
         if (offset := self.text_cursor) is not None:
@@ -304,7 +341,9 @@ class TerminalApp(App[int], inherit_bindings=False):
             self._driver.write(HIDE_CURSOR)
 
     def _end_update(self) -> None:
-        """Draw pictures in the same frame as the text around them, and show the terminal's cursor again."""
+        """Draw pictures in the same frame as the text around them,
+        and show the terminal's cursor again.
+        """
         if self._driver is not None:
             if self.painter is not None and (drawings := self.painter.draw_missing()):
                 self._driver.write(drawings)

@@ -1,4 +1,6 @@
-"""Detects a terminal's colours, by the environment and its answers: how many, and whether the background is dark."""
+"""Detects a terminal's colours, by the environment and its answers: how many,
+and whether the background is dark.
+"""
 
 import re
 from collections.abc import Callable, Mapping
@@ -19,7 +21,17 @@ class TerminalColours(Struct, frozen=True):
 
 _TRUE_COLOUR_VALUES = frozenset({"truecolor", "24bit"})
 """Values of `COLORTERM` of terminals that show all RGB colours."""
-_TRUE_COLOUR_TERMS = ("alacritty", "contour", "foot", "ghostty", "iterm", "kitty", "mlterm", "rio", "wezterm")
+_TRUE_COLOUR_TERMS = (
+    "alacritty",
+    "contour",
+    "foot",
+    "ghostty",
+    "iterm",
+    "kitty",
+    "mlterm",
+    "rio",
+    "wezterm",
+)
 """Prefixes of `TERM` of terminals that show all RGB colours."""
 # A channel has one to four hexadecimal digits, by the terminal.
 _RGB_ANSWER = r"rgba?:([0-9a-fA-F]{1,4})/([0-9a-fA-F]{1,4})/([0-9a-fA-F]{1,4})"
@@ -37,8 +49,12 @@ def count_colours(term: str) -> int:
         return 0
 
 
-def find_colour_depth(environment: Mapping[str, str], count: Callable[[str], int] = count_colours) -> ColourDepth:
-    """Return the colour depth by the environment; `count` returns how many colours a `TERM` has, 0 for unknown."""
+def find_colour_depth(
+    environment: Mapping[str, str], count: Callable[[str], int] = count_colours
+) -> ColourDepth:
+    """Return the colour depth by the environment; `count` returns how many colours a `TERM` has,
+    0 for unknown.
+    """
     if environment.get("NO_COLOR"):
         return "none"
     term = environment.get("TERM", "")
@@ -60,17 +76,23 @@ def read_colours(environment: Mapping[str, str]) -> TerminalColours:
 
 
 def guess_dark_background(environment: Mapping[str, str]) -> bool:
-    """Return whether the background is dark by the environment; True if it does not contain that."""
-    # Such as `15;0`, for the text and the background: numbers of the sixteen colours, where 7 and 15 are white.
+    """Return whether the background is dark by the environment;
+    True if it does not contain that.
+    """
+    # Such as `15;0`, for the text and the background: numbers of the sixteen colours,
+    # where 7 and 15 are white.
     background = environment.get("COLORFGBG", "").rpartition(";")[2]
     return background not in {"7", "15"}
 
 
 def parse_dark_background(answer: str) -> bool | None:
-    """Return whether the background colour in a terminal's answer is dark; None: the answer has no colour."""
+    """Return whether the background colour in a terminal's answer is dark;
+    None: the answer has no colour.
+    """
     match = re.match(_RGB_ANSWER, answer)
     if match is None:
         return None
     red, green, blue = (int(part, 16) / (16 ** len(part) - 1) for part in match.groups())
-    # The luminance of sRGB colours, without its gamma correction: only the order of magnitude matters.
+    # The luminance of sRGB colours, without its gamma correction: only the
+    # order of magnitude matters.
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue < 0.5

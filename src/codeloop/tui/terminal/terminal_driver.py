@@ -1,4 +1,6 @@
-"""The Textual driver of the UI: it restores the terminal however the program ends, even when it is killed."""
+"""The Textual driver of the UI: it restores the terminal however the program ends,
+even when it is killed.
+"""
 
 import fcntl
 import os
@@ -48,7 +50,12 @@ _RESTORE_SEQUENCES = (
 """The sequences that restore the state that the terminal had before the UI."""
 
 _TERMINAL_FLAGS = {
-    3: {"echo": termios.ECHO, "icanon": termios.ICANON, "iexten": termios.IEXTEN, "isig": termios.ISIG},
+    3: {
+        "echo": termios.ECHO,
+        "icanon": termios.ICANON,
+        "iexten": termios.IEXTEN,
+        "isig": termios.ISIG,
+    },
     0: {
         "ixon": termios.IXON,
         "ixoff": termios.IXOFF,
@@ -57,11 +64,12 @@ _TERMINAL_FLAGS = {
         "igncr": termios.IGNCR,
     },
 }
-"""The terminal attributes that the UI changes, by their names for `stty`: the local flags (index 3 of what
-`termios.tcgetattr` returns) and the input flags (index 0)."""
+"""The terminal attributes that the UI changes, by their names for `stty`: the local flags (index 3
+of what `termios.tcgetattr` returns) and the input flags (index 0).
+"""
 
-# The last line that the script reads says whether the UI has the terminal. If it has, the terminal is restored when
-# this process ends; but attributes that a shell has set since are kept.
+# The last line that the script reads says whether the UI has the terminal. If it has, the terminal
+# is restored when this process ends; but attributes that a shell has set since are kept.
 _SCRIPT = """
 exec 3<&1
 while read -r line; do
@@ -75,10 +83,14 @@ printf '%s' "$0"
 
 
 class _TerminalWatcher:
-    """Watches this process from another session, which signals to this process's group do not reach."""
+    """Watches this process from another session,
+    which signals to this process's group do not reach.
+    """
 
     def __init__(self, terminal: int, attributes: list[Any]) -> None:
-        """Start the watcher, if there is `/bin/sh`. `attributes`: those that the terminal had before the UI."""
+        """Start the watcher, if there is `/bin/sh`. `attributes`: those that the
+        terminal had before the UI.
+        """
         settings = [
             name if attributes[index] & bit else f"-{name}"
             for index, bits in _TERMINAL_FLAGS.items()
@@ -119,7 +131,9 @@ _FLUSH_LENGTH = 1 << 16
 
 
 class _BoundedWriter(WriterThread):
-    """Textual's writer thread, except that `write` raises after _STALL_TIMEOUT if the terminal reads nothing."""
+    """Textual's writer thread, except that `write` raises after _STALL_TIMEOUT if
+    the terminal reads nothing.
+    """
 
     def __init__(self, file: TextIO) -> None:
         self._output = _ErrorProofFile(file.fileno(), file.encoding)
@@ -144,7 +158,8 @@ class _BoundedWriter(WriterThread):
 
 
 class _ErrorProofFile:
-    """An output that ignores errors, since the writer thread must survive a closed terminal: other threads wait for it.
+    """An output that ignores errors, since the writer thread must survive a closed terminal:
+    other threads wait for it.
 
     It replaces `sys.stderr`, whose lock the exit of the program needs.
     """
@@ -183,7 +198,9 @@ BACKGROUND_NUMBER = "11"
 READ_SIZE = 1 << 16
 """Bytes that are read at a time, enough for large pastes."""
 ESCAPE_TIMEOUT = 1.2 * constants.ESCAPE_DELAY
-"""Seconds without input after which an escape is the key of that name, not the start of a sequence."""
+"""Seconds without input after which an escape is the key of that name,
+not the start of a sequence.
+"""
 _STALL_CHECK_INTERVAL = 0.1
 """Seconds between two checks whether a stalled terminal reads again."""
 
@@ -208,21 +225,27 @@ class TerminalAnswered(Message):
 class TerminalDriver(LinuxDriver):
     """Textual's driver, with a watcher process that restores the terminal if this process can't.
 
-    Its input thread sleeps until there is input, and ends when the terminal is closed. A stalled terminal, which reads
-    no output, blocks neither turns nor signals: it is redrawn once it reads again.
+    Its input thread sleeps until there is input, and ends when the terminal is closed. A stalled
+    terminal, which reads no output, blocks neither turns nor signals: it is
+    redrawn once it reads again.
     """
 
     _watcher: _TerminalWatcher | None = None
     _wake_pipe: tuple[int, int] | None = None
     """A pipe that wakes the input thread, to stop it."""
     _is_behind = False
-    """Whether the process was stopped and continued in the background without restoring the terminal before."""
+    """Whether the process was stopped and continued in the background without
+    restoring the terminal before.
+    """
     is_stalled = False
     """Whether the terminal does not read what is written."""
 
     def start_application_mode(self) -> None:
-        """Set up the terminal for the UI, at the start and after a suspension, once this process may use it."""
-        # The terminal stops a process in the background that changes its modes (after `bg`, or `codeloop &`).
+        """Set up the terminal for the UI, at the start and after a suspension,
+        once this process may use it.
+        """
+        # The terminal stops a process in the background that changes its modes (after `bg`,
+        # or `codeloop &`).
         if not self._is_in_foreground:
             self._must_signal_resume = True
             self._loop.call_later(_FOREGROUND_CHECK_INTERVAL, self.start_application_mode)
@@ -239,13 +262,17 @@ class TerminalDriver(LinuxDriver):
             self._watcher.set_on(True)
 
     def stop_application_mode(self) -> None:
-        """Restore the terminal, at the end and before a suspension; nothing is done if the UI does not have it."""
+        """Restore the terminal, at the end and before a suspension;
+        nothing is done if the UI does not have it.
+        """
         if self._writer_thread is None:
             return
         if isinstance(self._app, TerminalApp):
             self.write(self._app.exit_sequence)
         if os.environ.get("TERM") not in PLAIN_TERMINALS:
-            self.write(PLAIN_KEYS + DEFAULT_CURSOR * needs_visible_cursor(os.environ) + RESTORE_TITLE)
+            self.write(
+                PLAIN_KEYS + DEFAULT_CURSOR * needs_visible_cursor(os.environ) + RESTORE_TITLE
+            )
         super().stop_application_mode()
 
     def write(self, data: str) -> None:
@@ -295,7 +322,9 @@ class TerminalDriver(LinuxDriver):
         self._wake_pipe = None
 
     def close(self) -> None:
-        """Write the remaining output. If the terminal is stalled, the watcher restores it once it reads again."""
+        """Write the remaining output. If the terminal is stalled,
+        the watcher restores it once it reads again.
+        """
         super().close()
         # A writer that still lives holds output that the terminal does not read.
         self.is_stalled |= self._writer_thread is not None and self._writer_thread.is_alive()
@@ -310,14 +339,17 @@ class TerminalDriver(LinuxDriver):
         self._loop.call_soon_threadsafe(self._resume)
 
     def _suspend(self) -> None:
-        """Suspend this process as shells do: with its process group, and only if a shell can continue it."""
+        """Suspend this process as shells do: with its process group,
+        and only if a shell can continue it.
+        """
         has_terminal = self._writer_thread is not None
         if has_terminal:
             self.suspend_application_mode()
         handlers = {number: signal.getsignal(number) for number in (signal.SIGTSTP, signal.SIGCONT)}
         signal.signal(signal.SIGCONT, signal.SIG_IGN)
         signal.signal(signal.SIGTSTP, signal.SIG_DFL)
-        # 0: the whole group. Without the terminal, the group's other processes got the signal from the terminal itself.
+        # 0: the whole group. Without the terminal, the group's other processes got the signal
+        # from the terminal itself.
         os.kill(0 if has_terminal else os.getpid(), signal.SIGTSTP)
         for number, handler in handlers.items():
             signal.signal(number, handler)
@@ -326,7 +358,9 @@ class TerminalDriver(LinuxDriver):
             self.resume_application_mode()
 
     def _resume(self) -> None:
-        """Set up the terminal again after a suspension that was not noticed, since a shell has used it meanwhile."""
+        """Set up the terminal again after a suspension that was not noticed,
+        since a shell has used it meanwhile.
+        """
         if self._writer_thread is None:
             return
         self._is_behind = not self._is_in_foreground
@@ -341,10 +375,14 @@ class TerminalDriver(LinuxDriver):
         """Read input until the UI leaves the terminal, or the terminal is closed."""
         if self._wake_pipe is None or not isinstance(self._app, TerminalApp):
             return
-        wake_descriptor, decode = self._wake_pipe[0], getincrementaldecoder("utf-8")(errors="replace").decode
+        wake_descriptor, decode = (
+            self._wake_pipe[0],
+            getincrementaldecoder("utf-8")(errors="replace").decode,
+        )
         parser, detector = InputParser(), PasteDetector()
         queue = InputQueue(self._app, self._loop, self.process_message)
-        # Bytes that were typed before the terminal was in the UI's mode; it translated Enter to a line feed in them.
+        # Bytes that were typed before the terminal was in the UI's mode;
+        # it translated Enter to a line feed in them.
         early_count = _count_unread(self.fileno)
         # Seconds; None: until there is input.
         wait: float | None = None

@@ -1,6 +1,7 @@
 """The private parts of Textual that codeloop uses, each with the reason.
 
-textual is pinned to a minor version; `tests/tui/terminal/test_textual_private.py` fails when one of these has changed.
+textual is pinned to a minor version; `tests/tui/terminal/test_textual_private.py` fails
+when one of these has changed.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -20,8 +21,10 @@ from textual.signal import Signal
 from textual.widget import Widget
 
 __all__ = [
-    "ChopsUpdate",  # the changed parts of a frame: codeloop's version writes less, and keeps emoji in their cells
-    "CompositorUpdate",  # what Textual takes as a frame: codeloop's holds only what differs on the terminal
+    # the changed parts of a frame: codeloop's version writes less, and keeps emoji in their cells
+    "ChopsUpdate",
+    # what Textual takes as a frame: codeloop's holds only what differs on the terminal
+    "CompositorUpdate",
     "Layer",
     "LayoutUpdate",  # a rectangle of a frame: for the same reasons
     "WriterThread",  # codeloop's version does not block on a terminal that reads nothing
@@ -44,12 +47,16 @@ visible_layers: Callable[[Screen[Any]], Sequence[Layer]] = attrgetter("_composit
 
 
 def set_colour_system(name: str) -> None:
-    """Set how many colours the terminal has: Textual reads only the environment, and does so when it is imported."""
+    """Set how many colours the terminal has: Textual reads only the environment,
+    and does so when it is imported.
+    """
     constants.__dict__["COLOR_SYSTEM"] = name
 
 
 def set_update_period(seconds: float) -> None:
-    """Set how long a change waits to be drawn with others: Textual's 1/120 s is noticeable while typing."""
+    """Set how long a change waits to be drawn with others: Textual's 1/120 s is
+    noticeable while typing.
+    """
     screens.__dict__["UPDATE_PERIOD"] = seconds
 
 
@@ -66,8 +73,8 @@ def add_sequences(sequences: Mapping[str, object]) -> None:
 
 def request_layout(widget: Widget) -> None:
     """Have the screen laid out again, since a widget with `height: auto` needs another height."""
-    # Textual keeps the size that it computed for the same number of requests, and does not count a request while an
-    # earlier one of the widget waits. So a widget that changed twice would keep the size of its first change if a
-    # neighbour had the screen laid out in between.
+    # Textual keeps the size that it computed for the same number of requests, and does not count a
+    # request while an earlier one of the widget waits. So a widget that changed twice would keep
+    # the size of its first change if a neighbour had the screen laid out in between.
     vars(widget)["_layout_updates"] += 1
     widget.refresh(layout=True)

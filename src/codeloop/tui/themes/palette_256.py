@@ -17,7 +17,8 @@ class DiffTint(NamedTuple):
 
 
 _ANSI_NAMES = ("black", "red", "green", "yellow", "blue", "magenta", "cyan", "white")
-# They replace a theme's faint tints, whose nearest palette colour would be the same grey for additions and removals.
+# They replace a theme's faint tints, whose nearest palette colour would be the same grey
+# for additions and removals.
 _DARK_DIFF_TINTS = {
     "green": DiffTint(line="#005f00", word="#008700"),
     "red": DiffTint(line="#5f0000", word="#870000"),
@@ -34,8 +35,16 @@ _BLUE_HUES = (0.55, 0.72)
 """The range of hues (0 to 1) in which a theme's background of additions counts as blue."""
 _BLUE_MIN_SATURATION = 0.25
 """The saturation (0 to 1) from which it does: below, it is rather grey."""
-_MUTED_ON_DIFFS = ("text_muted", "diff_line_number", "diff_context", "syntax_comment", "markdown_block_quote")
-"""Muted text colours that are used on diff backgrounds, which are stronger in this palette than in the theme."""
+_MUTED_ON_DIFFS = (
+    "text_muted",
+    "diff_line_number",
+    "diff_context",
+    "syntax_comment",
+    "markdown_block_quote",
+)
+"""Muted text colours that are used on diff backgrounds,
+which are stronger in this palette than in the theme.
+"""
 # On the strong backgrounds of this palette, a darker grey would be hard to read.
 _MIN_MUTED_LEVEL = 168
 """The level (0 to 255) of the grey that replaces darker ones of `_MUTED_ON_DIFFS` in dark mode."""
@@ -51,7 +60,9 @@ _PALETTE = (*_CUBE, *_GREYS)
 
 
 def fit_to_palette(theme: ColourTheme, *, is_dark: bool) -> ColourTheme:
-    """Return a theme in the 240 colours that all 256-colour terminals share; different meanings stay distinct."""
+    """Return a theme in the 240 colours that all 256-colour terminals share;
+    different meanings stay distinct.
+    """
     colours: dict[str, str] = {}
     for name, value in msgspec.structs.asdict(theme).items():
         if not str(value).startswith("#"):
@@ -83,22 +94,35 @@ def _find_nearest(colour: RGB) -> RGB:
     weights = (0.3, 0.59, 0.11)
 
     def distance(candidate: RGB) -> float:
-        return sum(weight * (one - two) ** 2 for weight, one, two in zip(weights, colour, candidate, strict=True))
+        return sum(
+            weight * (one - two) ** 2
+            for weight, one, two in zip(weights, colour, candidate, strict=True)
+        )
 
     return min(_PALETTE, key=distance)
 
 
 def _choose_tint(colour: RGB, side: str, *, is_dark: bool, is_word: bool) -> str:
-    """Return the background of added or removed lines, or of their changed words, instead of a theme's colour."""
+    """Return the background of added or removed lines, or of their changed words,
+    instead of a theme's colour.
+    """
     # Themes for people who can't tell green from red have a blue background for additions.
     hue, _, saturation = rgb_to_hls(*(part / 255 for part in colour))
-    is_blue = _BLUE_HUES[0] <= hue <= _BLUE_HUES[1] and saturation >= _BLUE_MIN_SATURATION and side == "added"
-    tint = (_DARK_DIFF_TINTS if is_dark else _LIGHT_DIFF_TINTS)["blue" if is_blue else _TINT_NAMES[side]]
+    is_blue = (
+        _BLUE_HUES[0] <= hue <= _BLUE_HUES[1]
+        and saturation >= _BLUE_MIN_SATURATION
+        and side == "added"
+    )
+    tint = (_DARK_DIFF_TINTS if is_dark else _LIGHT_DIFF_TINTS)[
+        "blue" if is_blue else _TINT_NAMES[side]
+    ]
     return tint.word if is_word else tint.line
 
 
 def name_colour(number: int) -> str:
-    """Return a colour of the 256-colour palette by its number; the first 16 as names, as the terminal defines them."""
+    """Return a colour of the 256-colour palette by its number;
+    the first 16 as names, as the terminal defines them.
+    """
     if number < 16:
         return f"ansi_{'bright_' if number > 7 else ''}{_ANSI_NAMES[number % 8]}"
     return _format_rgb(_PALETTE[number - 16])

@@ -5,9 +5,18 @@ from rich.style import Style
 from codeloop.tui.themes.theme import ColourTheme
 
 _FAINT_COLOURS = frozenset(
-    {"text_muted", "border", "border_subtle", "diff_line_number", "markdown_block_quote", "syntax_comment"}
+    {
+        "text_muted",
+        "border",
+        "border_subtle",
+        "diff_line_number",
+        "markdown_block_quote",
+        "syntax_comment",
+    }
 )
-"""The muted colours: where a theme leaves one to the terminal, the terminal's text colour is dimmed instead."""
+"""The muted colours: where a theme leaves one to the terminal,
+the terminal's text colour is dimmed instead.
+"""
 
 
 class Styles:
@@ -18,7 +27,8 @@ class Styles:
         self._cache: dict[tuple[str, str, str], Style] = {}
 
     def of(self, colour: str, attributes: str = "", on: str = "") -> Style:
-        """Return the style of a text in a colour of the theme, such as `text_muted`, on another colour of it.
+        """Return the style of a text in a colour of the theme, such as `text_muted`,
+        on another colour of it.
 
         `attributes`: as Rich writes them, such as `bold italic`.
         """
@@ -28,9 +38,9 @@ class Styles:
         if style is None:
             colour_name = self._resolve_colour(colour)
             faint = " dim" if colour_name is None and colour in _FAINT_COLOURS else ""
-            style = self._cache[key] = Style.parse(f"{attributes}{faint}".strip() or "none") + Style(
-                color=colour_name, bgcolor=self._resolve_colour(on)
-            )
+            style = self._cache[key] = Style.parse(
+                f"{attributes}{faint}".strip() or "none"
+            ) + Style(color=colour_name, bgcolor=self._resolve_colour(on))
         return style
 
     def _resolve_colour(self, colour: str) -> str | None:

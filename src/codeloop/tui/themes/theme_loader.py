@@ -1,4 +1,6 @@
-"""Loads themes by name: built-in ones, and files of the user or a project, in the format of OpenCode's themes."""
+"""Loads themes by name: built-in ones, and files of the user or a project,
+in the format of OpenCode's themes.
+"""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -74,24 +76,37 @@ _FALLBACK_KEYS = {
 
 
 class ThemeError(CodeloopError):
-    """A theme can't be used, or there is none of that name; the message names the file and the key, or all themes."""
+    """A theme can't be used, or there is none of that name;
+    the message names the file and the key, or all themes.
+    """
 
 
 def list_themes(folders: Iterable[Path] = ()) -> list[str]:
-    """Return the names of all themes, sorted; `folders`: the folders with themes of the user and the project."""
-    return sorted({file.stem for folder in (_BUILT_IN_FOLDER, *folders) for file in folder.glob("*.json")})
+    """Return the names of all themes, sorted; `folders`: the folders with themes of
+    the user and the project.
+    """
+    return sorted(
+        {file.stem for folder in (_BUILT_IN_FOLDER, *folders) for file in folder.glob("*.json")}
+    )
 
 
 def load_theme(name: str, mode: ThemeMode, folders: Iterable[Path] = ()) -> ColourTheme:
-    """Return a theme in its colours for a dark or a light terminal. Of several files of a name, the last one counts.
+    """Return a theme in its colours for a dark or a light terminal.
+    Of several files of a name, the last one counts.
 
     Raises ThemeError when there is no theme of that name, or it is invalid.
     """
-    paths = [file for folder in (_BUILT_IN_FOLDER, *folders) if (file := folder / f"{name}.json").is_file()]
+    paths = [
+        file
+        for folder in (_BUILT_IN_FOLDER, *folders)
+        if (file := folder / f"{name}.json").is_file()
+    ]
     # A name with a slash would read files outside of the folders.
     if not paths or Path(name).name != name:
         raise ThemeError(f"There is no theme {name}. There are: {', '.join(list_themes(folders))}.")
-    return _read_theme(check_package_file(paths[-1]) if paths[-1].parent == _BUILT_IN_FOLDER else paths[-1], mode)
+    return _read_theme(
+        check_package_file(paths[-1]) if paths[-1].parent == _BUILT_IN_FOLDER else paths[-1], mode
+    )
 
 
 def _read_theme(file: Path, mode: ThemeMode) -> ColourTheme:
@@ -103,14 +118,22 @@ def _read_theme(file: Path, mode: ThemeMode) -> ColourTheme:
     defs, theme = table.get("defs", {}), table.get("theme")
     if not isinstance(theme, dict) or not isinstance(defs, dict):
         raise ThemeError(f"The theme {file} needs an object `theme` (and may have one `defs`).")
-    resolver = _ColourResolver(file, mode, cast("dict[str, object]", theme), cast("dict[str, object]", defs))
-    return msgspec.convert({key: resolver.resolve(key) for key in (*_REQUIRED_KEYS, *_FALLBACK_KEYS)}, ColourTheme)
+    resolver = _ColourResolver(
+        file, mode, cast("dict[str, object]", theme), cast("dict[str, object]", defs)
+    )
+    return msgspec.convert(
+        {key: resolver.resolve(key) for key in (*_REQUIRED_KEYS, *_FALLBACK_KEYS)}, ColourTheme
+    )
 
 
 class _ColourResolver:
-    """Resolves the colours of a theme: references to other colours, dark and light variants, fallbacks."""
+    """Resolves the colours of a theme: references to other colours, dark and light variants,
+    fallbacks.
+    """
 
-    def __init__(self, file: Path, mode: ThemeMode, theme: Mapping[str, object], defs: Mapping[str, object]) -> None:
+    def __init__(
+        self, file: Path, mode: ThemeMode, theme: Mapping[str, object], defs: Mapping[str, object]
+    ) -> None:
         self._file = file
         self._mode = mode
         self._theme = theme
@@ -121,11 +144,15 @@ class _ColourResolver:
         if key in self._theme:
             return self._resolve_value(self._theme[key], f"theme.{key}", ())
         if key in _REQUIRED_KEYS:
-            raise ThemeError(f"The theme {self._file} has no `theme.{key}`; give it a colour such as #7aa2f7.")
+            raise ThemeError(
+                f"The theme {self._file} has no `theme.{key}`; give it a colour such as #7aa2f7."
+            )
         return self.resolve(_FALLBACK_KEYS[key])
 
     def _resolve_value(self, value: object, key: str, visited_names: tuple[str, ...]) -> str:
-        """Return the colour of a value. `key`: where it is, for errors; `visited_names`: the names that led to it."""
+        """Return the colour of a value. `key`: where it is, for errors;
+        `visited_names`: the names that led to it.
+        """
         match value:
             # To Python, True is a number.
             case bool():
@@ -135,7 +162,9 @@ class _ColourResolver:
             case dict():
                 modes = cast("dict[str, object]", value)
                 if self._mode in modes:
-                    return self._resolve_value(modes[self._mode], f"{key}.{self._mode}", visited_names)
+                    return self._resolve_value(
+                        modes[self._mode], f"{key}.{self._mode}", visited_names
+                    )
                 raise ThemeError(f"The theme {self._file} has no `{key}.{self._mode}`.")
             case "none" | "transparent":
                 return ""
@@ -159,7 +188,9 @@ class _ColourResolver:
             )
         for table, table_name in ((self._defs, "defs"), (self._theme, "theme")):
             if name in table:
-                return self._resolve_value(table[name], f"{table_name}.{name}", (*visited_names, name))
+                return self._resolve_value(
+                    table[name], f"{table_name}.{name}", (*visited_names, name)
+                )
         raise ThemeError(
             f"`{key}` of the theme {self._file} names {name!r}, which is neither in `defs` nor in `theme`."
         )

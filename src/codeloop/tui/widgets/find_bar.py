@@ -1,4 +1,6 @@
-"""The search bar of the conversation: an input, and the matches that `tui/actions/conversation/find.py` counts."""
+"""The search bar of the conversation: an input, and the matches that
+`tui/actions/conversation/find.py` counts.
+"""
 
 from collections.abc import Callable
 from typing import Protocol
@@ -15,7 +17,15 @@ from codeloop.tui.themes.styles import Styles
 from codeloop.tui.widgets.base_widgets import CachedWidget, get_app
 from codeloop.tui.widgets.line_input import LineInput
 
-MATCH_STEPS_BY_KEY = {"enter": -1, "up": -1, "ctrl+p": -1, "shift+enter": 1, "alt+enter": 1, "down": 1, "ctrl+n": 1}
+MATCH_STEPS_BY_KEY = {
+    "enter": -1,
+    "up": -1,
+    "ctrl+p": -1,
+    "shift+enter": 1,
+    "alt+enter": 1,
+    "down": 1,
+    "ctrl+n": 1,
+}
 """The keys that show another match, and in which direction: -1 above, 1 below."""
 KEY_HINTS = "enter above · down below · tab stay · esc back"
 _HINTS_MIN_WIDTH = 80
@@ -48,7 +58,8 @@ class FindInput(LineInput):
 
     async def on_key(self, event: events.Key) -> None:
         """Offer keys to the bar first."""
-        # Stopped here: in the app the same keys have other meanings, such as Tab, which switches the agent.
+        # Stopped here: in the app the same keys have other meanings, such as Tab,
+        # which switches the agent.
         if isinstance(self.parent, FindBar) and self.parent.press(event.key):
             event.stop()
             event.prevent_default()
@@ -113,7 +124,9 @@ class FindBar(Horizontal):
         self.display = False
 
     def show_status(self, text: str) -> None:
-        """Show the state of the search, such as the number of matches; if there is room, also the keys."""
+        """Show the state of the search, such as the number of matches;
+        if there is room, also the keys.
+        """
         has_room = get_app(self).size.width >= _HINTS_MIN_WIDTH
         self._status.show(f" {text}  {KEY_HINTS} " if has_room else f" {text} ")
 

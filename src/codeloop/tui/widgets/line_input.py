@@ -1,4 +1,6 @@
-"""An input of one line, for the search bar, the request panel and dialogs, that handles keys strictly in order."""
+"""An input of one line, for the search bar, the request panel and dialogs,
+that handles keys strictly in order.
+"""
 
 from typing import ClassVar
 
@@ -12,8 +14,8 @@ from codeloop.tui.widgets.base_widgets import get_app
 class LineInput(Input):
     """An `Input` whose editing keys act at once.
 
-    As bubbling bindings they would run after letters typed later, when keys arrive in a burst (busy loop, slow
-    connection).
+    As bubbling bindings they would run after letters typed later,
+    when keys arrive in a burst (busy loop, slow connection).
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [

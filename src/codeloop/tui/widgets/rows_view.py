@@ -13,7 +13,9 @@ from codeloop.tui.render.canvas import Row
 from codeloop.tui.widgets.base_widgets import get_app
 
 KEY_META_ENTRY = "press"
-"""The entry of a style's metadata that names the key to press when words in this style are clicked."""
+"""The entry of a style's metadata that names the key to press when words
+in this style are clicked.
+"""
 
 
 class RowsView(ScrollView, can_focus=False):
@@ -61,12 +63,17 @@ class RowsView(ScrollView, can_focus=False):
         row = self._rows[number] if number < len(self._rows) else []
         self.is_drawn = self.is_drawn or bool(row)
         if number == self._hover_row:
-            row = [*Segment.apply_style(row, self.get_component_rich_style("rows--hover", partial=True))]
+            row = [
+                *Segment.apply_style(
+                    row, self.get_component_rich_style("rows--hover", partial=True)
+                )
+            ]
         return Strip(row).adjust_cell_length(self.size.width).apply_style(self.rich_style)
 
     def scroll_to_row(self, first: int, last: int) -> None:
         """Scroll just enough to show these rows."""
-        # `force`: the columns can't be scrolled (`overflow-x: hidden`), and Textual would then decline.
+        # `force`: the columns can't be scrolled (`overflow-x: hidden`),
+        # and Textual would then decline.
         self.scroll_to_region(Region(0, first, 1, last - first + 1), animate=False, force=True)
 
     def on_mouse_move(self, event: events.MouseMove) -> None:

@@ -31,7 +31,9 @@ NOTICES = "notices"
 
 
 class SessionTab(EmptyWidget):
-    """The tab of a session. `view` is None while it has none: the first prompt creates the session."""
+    """The tab of a session. `view` is None while it has none: the first
+    prompt creates the session.
+    """
 
     DEFAULT_CSS = """
     SessionTab { layout: vertical; height: 1fr; }
@@ -52,7 +54,9 @@ class SessionTab(EmptyWidget):
         self.find_bar = FindBar(get_styles)
         self._rhythm = rhythm
         self._is_command_typed = False
-        """Whether a command is being typed although a question is shown; the question gets the focus back after it."""
+        """Whether a command is being typed although a question is shown;
+        the question gets the focus back after it.
+        """
         self.panel = RequestPanel(get_styles, self._compute_required_pause)
         self.panel.diff_view = canvas.diff
         self._chosen_agent: str | None = None
@@ -61,7 +65,9 @@ class SessionTab(EmptyWidget):
         self.model: ModelRef | None = None
         """The model of the next prompts; None: that of the session's last one."""
         self.profile = ""
-        """The permission profile of the session that the first prompt creates; "": the configured one."""
+        """The permission profile of the session that the first prompt creates;
+        "": the configured one.
+        """
         self.creation_lock = asyncio.Lock()
         """Locked while the session of the first prompt is created."""
         self._notices: list[NoticeItem] = []
@@ -87,8 +93,8 @@ class SessionTab(EmptyWidget):
     def agent(self) -> str | None:
         """The agent that the user chose for the next prompts; None: they go to the session's.
 
-        A choice ends when the session goes on with another agent: after the first prompt to the chosen one, and when a
-        plan was approved, for instance.
+        A choice ends when the session goes on with another agent: after the first prompt to the
+        chosen one, and when a plan was approved, for instance.
         """
         changes = self.view.agent_changes if self.view is not None else 0
         return self._chosen_agent if changes == self._agent_changes else None
@@ -131,7 +137,9 @@ class SessionTab(EmptyWidget):
 
     def say(self, notice: NoticeItem) -> None:
         """Show a notice until the next prompt; a repeated one is shown once."""
-        self._notices = [each for each in self._notices if (each.text, each.kind) != (notice.text, notice.kind)]
+        self._notices = [
+            each for each in self._notices if (each.text, each.kind) != (notice.text, notice.kind)
+        ]
         self._notices.append(notice)
         self.sync()
 
@@ -140,13 +148,19 @@ class SessionTab(EmptyWidget):
         self._notices.clear()
 
     def sync(self, *, everything: bool = False) -> bool:
-        """Draw what has changed, or with `everything` all messages; return whether the conversation has scrolled."""
+        """Draw what has changed, or with `everything` all messages;
+        return whether the conversation has scrolled.
+        """
         ids, changed_ids = list[str](), set[str]()
         if self.view is not None:
             ids = self.view.log.ids
-            changed_ids = set(ids) | self.view.take_changes() if everything else self.view.take_changes()
+            changed_ids = (
+                set(ids) | self.view.take_changes() if everything else self.view.take_changes()
+            )
         # Notices are not tracked as changes, so they are compared each time.
-        has_scrolled = self.transcript.sync([*ids, NOTICES], {*changed_ids, NOTICES}, self._list_items)
+        has_scrolled = self.transcript.sync(
+            [*ids, NOTICES], {*changed_ids, NOTICES}, self._list_items
+        )
         self._show_request()
         return has_scrolled
 
@@ -161,12 +175,15 @@ class SessionTab(EmptyWidget):
         if event.is_command:
             self._is_command_typed = True
             self.prompt.focus()
-        # Posted, so that the keys of a burst reach the editor in their order, after the focus has moved.
+        # Posted, so that the keys of a burst reach the editor in their order,
+        # after the focus has moved.
         self.prompt.editor.post_message(event.event)
 
     @on(PromptEmptied)
     def _return_to_question(self, event: PromptEmptied) -> None:
-        """Focus the question again after a command that was typed meanwhile was sent or cancelled."""
+        """Focus the question again after a command that was typed meanwhile
+        was sent or cancelled.
+        """
         event.stop()
         is_command_typed, self._is_command_typed = self._is_command_typed, False
         if is_command_typed and self.panel.request is not None and self.prompt.editor.has_focus:
@@ -176,7 +193,9 @@ class SessionTab(EmptyWidget):
         if message_id != NOTICES and self.view is not None:
             return self.view.list_items(message_id)
         status = self.view.status if self.view is not None else None
-        retry = [NoticeItem("retry", status.message, "warning")] if isinstance(status, Retry) else []
+        retry = (
+            [NoticeItem("retry", status.message, "warning")] if isinstance(status, Retry) else []
+        )
         return [*retry, *self._notices]
 
     def _show_request(self) -> None:
@@ -184,15 +203,21 @@ class SessionTab(EmptyWidget):
         waiting = list(self.view.requests.values()) if self.view is not None else []
         current_request = self.panel.request
         # Answered elsewhere, such as by another client, or withdrawn with its turn.
-        if current_request is not None and all(request.id != current_request.id for request in waiting):
+        if current_request is not None and all(
+            request.id != current_request.id for request in waiting
+        ):
             self.panel.withdraw(current_request.id)
             self.prompt.focus()
         if waiting:
             has_draft = bool(self.prompt.editor.buffer.text)
-            self.panel.show(waiting[0], self._find_requester(waiting[0]), len(waiting), has_draft=has_draft)
+            self.panel.show(
+                waiting[0], self._find_requester(waiting[0]), len(waiting), has_draft=has_draft
+            )
 
     def _compute_required_pause(self) -> float:
-        return self._rhythm.compute_required_pause(monotonic(), has_draft=bool(self.prompt.editor.buffer.text))
+        return self._rhythm.compute_required_pause(
+            monotonic(), has_draft=bool(self.prompt.editor.buffer.text)
+        )
 
     def _find_requester(self, request: Request) -> Requester:
         """Return the tool and the subagent that a request comes from, as far as the log knows."""
@@ -200,8 +225,14 @@ class SessionTab(EmptyWidget):
         child = view.children.sessions.get(request.session_id) if view is not None else None
         tool = subagent = ""
         if child is not None:
-            subagent = f"subagent {child.agent or ''} “{one_line(format_session_title(child), MAX_LABEL)}”"
-        if view is not None and call is not None and (message := view.log.messages.get(call.message_id)) is not None:
+            subagent = (
+                f"subagent {child.agent or ''} “{one_line(format_session_title(child), MAX_LABEL)}”"
+            )
+        if (
+            view is not None
+            and call is not None
+            and (message := view.log.messages.get(call.message_id)) is not None
+        ):
             tool_parts = (part for part in message.parts.values() if isinstance(part, ToolPart))
             tool = next((part.tool for part in tool_parts if part.call_id == call.call_id), "")
         return Requester(one_line(tool, MAX_LABEL), subagent)

@@ -1,4 +1,5 @@
-"""The sidebar: the session's title, its use of the context, tasks, changed files, and the states of servers.
+"""The sidebar: the session's title, its use of the context, tasks, changed files,
+and the states of servers.
 
 `tui/actions/sidebar.py` loads the data that is not part of the session.
 """
@@ -40,7 +41,9 @@ MIN_STATE_WIDTH = 6
 
 
 class SidebarData(Struct, frozen=True):
-    """The data of the sidebar apart from the session: git branch, changed files, servers' states by name."""
+    """The data of the sidebar apart from the session: git branch, changed files,
+    servers' states by name.
+    """
 
     session_id: str = ""
     branch: str = ""
@@ -79,9 +82,13 @@ class Sidebar(CachedWidget, ScrollView):
         number = y + round(self.scroll_y)
         base = self._theme_styles.of("text", on="background_panel")
         row = self._rows[number] if number < len(self._rows) else []
-        return Strip([Segment("  "), *row]).apply_style(base).adjust_cell_length(self.size.width, base)
+        return (
+            Strip([Segment("  "), *row]).apply_style(base).adjust_cell_length(self.size.width, base)
+        )
 
-    def _draw_sections(self, view: SessionView | None, data: SidebarData, content: StatusContent) -> list[Row]:
+    def _draw_sections(
+        self, view: SessionView | None, data: SidebarData, content: StatusContent
+    ) -> list[Row]:
         styles = self._theme_styles
         title = view.session.title if view is not None else "New session"
         rows: list[Row] = [[], *_draw_title(one_line(title, 200, escape_answer_controls), styles)]
@@ -101,7 +108,9 @@ class Sidebar(CachedWidget, ScrollView):
         for name, states in (("MCP", data.mcp), ("LSP", data.lsp)):
             if states:
                 rows += [[], _draw_heading(name, styles)]
-            rows += [row for server, state in states.items() for row in self._draw_server(server, state)]
+            rows += [
+                row for server, state in states.items() for row in self._draw_server(server, state)
+            ]
         return rows
 
     def _draw_usage(self, view: SessionView, content: StatusContent) -> list[Row]:
@@ -129,7 +138,10 @@ class Sidebar(CachedWidget, ScrollView):
             gap = " " * (room - cell_len(name) + 1)
             rows.append(
                 [
-                    Segment(name + gap, run_on_click(styles.of("text_muted"), "session_changes", diff.file or "")),
+                    Segment(
+                        name + gap,
+                        run_on_click(styles.of("text_muted"), "session_changes", diff.file or ""),
+                    ),
                     Segment(additions, styles.of("diff_added")),
                     Segment(" "),
                     Segment(deletions, styles.of("diff_removed")),
@@ -166,11 +178,16 @@ def _draw_heading(text: str, styles: Styles) -> Row:
 def _draw_task(mark: str, text: str, styles: Styles, colour: str) -> list[Row]:
     first, *more = _wrap_words(text, SIDEBAR_WIDTH - 8)
     style = styles.of(colour)
-    return [[Segment(f"{mark} {first}", style)], *([Segment(f"    {line}", style)] for line in more)]
+    return [
+        [Segment(f"{mark} {first}", style)],
+        *([Segment(f"    {line}", style)] for line in more),
+    ]
 
 
 def _draw_title(text: str, styles: Styles) -> list[Row]:
-    return [[Segment(line, styles.of("text", "bold"))] for line in _wrap_words(text, SIDEBAR_WIDTH - 4)]
+    return [
+        [Segment(line, styles.of("text", "bold"))] for line in _wrap_words(text, SIDEBAR_WIDTH - 4)
+    ]
 
 
 def _wrap_words(text: str, room: int) -> list[str]:
@@ -179,7 +196,9 @@ def _wrap_words(text: str, room: int) -> list[str]:
     for word in text.split(" "):
         joined_line = f"{lines[-1]} {word}" if lines[-1] else word
         if cell_len(joined_line) <= room or not lines[-1]:
-            lines[-1] = joined_line if cell_len(joined_line) <= room else set_cell_size(joined_line, room)
+            lines[-1] = (
+                joined_line if cell_len(joined_line) <= room else set_cell_size(joined_line, room)
+            )
         else:
             lines.append(set_cell_size(word, room) if cell_len(word) > room else word)
     return lines

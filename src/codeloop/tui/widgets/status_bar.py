@@ -1,4 +1,6 @@
-"""The last row of the screen: the running turn, the agent and model, the tokens used and their cost."""
+"""The last row of the screen: the running turn, the agent and model,
+the tokens used and their cost.
+"""
 
 import time
 
@@ -26,9 +28,10 @@ _HINT_MIN_WIDTH = 60
 class StatusContent(Struct, frozen=True):
     """The data of the bar apart from the session. Empty texts are not shown.
 
-    `profile`: the permission profile. `context_window`: the model's, in tokens; 0: unknown. `problem`: why the server
-    can't be reached. `hint`: a useful key, and `hint_command` the command that it runs. `pending_key`: the leader key
-    while it waits for the next key, or what a second press of a key does. `jobs`: how much runs in the background.
+    `profile`: the permission profile. `context_window`: the model's, in tokens; 0: unknown.
+    `problem`: why the server can't be reached. `hint`: a useful key, and `hint_command` the command
+    that it runs. `pending_key`: the leader key while it waits for the next key, or what a second
+    press of a key does. `jobs`: how much runs in the background.
     `is_animated`: whether the spinner turns.
     """
 
@@ -80,11 +83,14 @@ class StatusBar(CachedWidget):
         if width < _HINT_MIN_WIDTH or self._compute_min_width() + measure_row(right) > width:
             right = self._draw_right("")
         row = self._draw_left(max(width - measure_row(right) - 3, 10))
-        # Agent, model and directory end with blanks of their own. A problem has none, but its width is checked below.
+        # Agent, model and directory end with blanks of their own.
+        # A problem has none, but its width is checked below.
         gap = 3 if self._content.pending_key else 1
         if measure_row(row) + measure_row(right) + gap > width:
             right = []
-        if (problem := self._content.problem) and cell_len(problem) + measure_row(right) + 3 > width:
+        if (problem := self._content.problem) and cell_len(problem) + measure_row(
+            right
+        ) + 3 > width:
             row, right = self._draw_left(width - 3), []
         blanks = Segment(" " * max(width - measure_row(row) - measure_row(right) - 2, 0))
         return [Segment(" "), *row, blanks, *right, Segment(" ")]
@@ -92,13 +98,24 @@ class StatusBar(CachedWidget):
     def _compute_min_width(self) -> int:
         """Return the cells needed to show activity and model uncut; 0 where they may be cut."""
         view, content = self._view, self._content
-        if content.pending_key or content.problem or (view is not None and isinstance(view.status, Retry)):
+        if (
+            content.pending_key
+            or content.problem
+            or (view is not None and isinstance(view.status, Retry))
+        ):
             return 0
         activity_width = 0
         if view is not None and view.is_busy:
-            activity_width = measure_row(self._draw_activity(view, self._theme_styles, _HINT_MIN_WIDTH)) + 2
+            activity_width = (
+                measure_row(self._draw_activity(view, self._theme_styles, _HINT_MIN_WIDTH)) + 2
+            )
         profile_width = cell_len(content.profile) + 2 if content.profile else 0
-        return activity_width + cell_len(" ".join(filter(None, (content.agent, content.model)))) + profile_width + 5
+        return (
+            activity_width
+            + cell_len(" ".join(filter(None, (content.agent, content.model))))
+            + profile_width
+            + 5
+        )
 
     def _draw_left(self, room: int) -> Row:
         """Draw the left part: a pending key, a problem, or activity, agent, model and directory."""
@@ -112,12 +129,18 @@ class StatusBar(CachedWidget):
             row = [*self._draw_activity(self._view, styles, room), Segment("  ")]
         profile = styles.of("warning" if content.profile == "yolo" else "text_muted")
         parts = [
-            (content.agent, run_on_click(styles.of("text"), "agent_list"), " " if content.model else "  ", cut_text),
+            (
+                content.agent,
+                run_on_click(styles.of("text"), "agent_list"),
+                " " if content.model else "  ",
+                cut_text,
+            ),
             (content.model, run_on_click(styles.of("text"), "model_list"), "  ", cut_text),
             (content.profile, run_on_click(profile, "profile"), "  ", cut_text),
             (content.directory, styles.of("text_muted"), "  ", cut_path),
         ]
-        # The profile that asks nothing comes first, so that it is seen on the narrowest screen, too.
+        # The profile that asks nothing comes first, so that it is seen on the narrowest screen,
+        # too.
         if content.profile == "yolo":
             parts.insert(0, parts.pop(2))
         for text, style, gap, fit in parts:
@@ -130,11 +153,21 @@ class StatusBar(CachedWidget):
         now = time.time()
         if isinstance(view.status, Retry):
             seconds = max(view.status.next / 1000 - now, 0)
-            wait = f"retry {view.status.attempt} in {seconds:.0f} s: " if view.status.attempt else ""
+            wait = (
+                f"retry {view.status.attempt} in {seconds:.0f} s: " if view.status.attempt else ""
+            )
             words = f"{wait}{one_line(view.status.message, room)}"
             return [Segment(cut_text(words, room), styles.of("warning"))]
-        frame = SPINNER[int(now * FRAMES_PER_SECOND) % len(SPINNER)] if self._content.is_animated else "*"
-        state = "waits for you" if view.requests else f"{time.monotonic() - view.status_changed_at:.0f}s"
+        frame = (
+            SPINNER[int(now * FRAMES_PER_SECOND) % len(SPINNER)]
+            if self._content.is_animated
+            else "*"
+        )
+        state = (
+            "waits for you"
+            if view.requests
+            else f"{time.monotonic() - view.status_changed_at:.0f}s"
+        )
         return [Segment(f"{frame} {state}", styles.of("warning" if view.requests else "primary"))]
 
     def _draw_right(self, hint: str) -> Row:
@@ -153,7 +186,9 @@ class StatusBar(CachedWidget):
             elif used:
                 parts.append((format_count(used), "text_muted", "status_view"))
             if cost := self._view.session.cost:
-                parts.append((format_cost(cost, self._view.session.tokens), "text_muted", "status_view"))
+                parts.append(
+                    (format_cost(cost, self._view.session.tokens), "text_muted", "status_view")
+                )
         if hint:
             parts.append((hint, "text_muted", content.hint_command))
         row: Row = []

@@ -26,7 +26,9 @@ _NAME_MARGIN = 6
 
 
 class TabBar(CachedWidget):
-    """Marks the tab that is shown, those that wait for the user (`?`), have failed (`!`) or work (`*`)."""
+    """Marks the tab that is shown, those that wait for the user (`?`),
+    have failed (`!`) or work (`*`).
+    """
 
     DEFAULT_CSS = """
     TabBar { height: 1; dock: top; display: none; background: $background; }
@@ -49,10 +51,17 @@ class TabBar(CachedWidget):
         self._theme_styles = styles
         self.display = len(tabs) > 1
         row: Row = []
-        name_width = min(max(get_app(self).size.width // len(tabs) - _NAME_MARGIN, MIN_NAME_WIDTH), MAX_NAME_WIDTH)
+        name_width = min(
+            max(get_app(self).size.width // len(tabs) - _NAME_MARGIN, MIN_NAME_WIDTH),
+            MAX_NAME_WIDTH,
+        )
         for index, tab in enumerate(tabs):
             mark = _choose_mark([tab.view] if tab.view is not None else [])
-            style = styles.of("text", "bold", on="background_element") if tab is shown_tab else styles.of("text_muted")
+            style = (
+                styles.of("text", "bold", on="background_element")
+                if tab is shown_tab
+                else styles.of("text_muted")
+            )
             if mark in _COLOURS_BY_MARK and tab is not shown_tab:
                 style = styles.of(_COLOURS_BY_MARK[mark])
             text = f" {index + 1} {mark}{cut_title(tab.title, name_width)} "
@@ -79,7 +88,9 @@ class TabBar(CachedWidget):
 
 
 def cut_title(title: str, width: int) -> str:
-    """Cut a title to `width` characters; a fork keeps its number, which tells it from the original."""
+    """Cut a title to `width` characters; a fork keeps its number,
+    which tells it from the original.
+    """
     # A narrow tab has no room for both.
     end = compile_once(_FORK_NUMBER).search(title) if width >= 2 * MIN_NAME_WIDTH else None
     if end is None:
@@ -88,7 +99,9 @@ def cut_title(title: str, width: int) -> str:
 
 
 def _has_failed(view: SessionView) -> bool:
-    """Return whether the last turn of a session ended with an error; a turn that the user stopped has not failed."""
+    """Return whether the last turn of a session ended with an error;
+    a turn that the user stopped has not failed.
+    """
     last = view.log.last_answer
     error = last.error if last is not None and not view.is_busy else None
     return error is not None and not isinstance(error, MessageAbortedError)
@@ -104,6 +117,10 @@ def _choose_mark(views: Sequence[SessionView]) -> str:
 
 
 def make_window_title(tabs: Sequence[SessionTab], shown_tab: SessionTab) -> str:
-    """Return the title of the terminal's window: the shown session's, with the mark of the tab that most needs care."""
+    """Return the title of the terminal's window: the shown session's,
+    with the mark of the tab that most needs care.
+    """
     views = [tab.view for tab in tabs if tab.view is not None]
-    return _choose_mark(views) + (f"{shown_tab.title} - codeloop" if shown_tab.session is not None else "codeloop")
+    return _choose_mark(views) + (
+        f"{shown_tab.title} - codeloop" if shown_tab.session is not None else "codeloop"
+    )

@@ -1,4 +1,5 @@
-"""Makes one edit of a text: finds the old text, replaces it by the new one, and changes no other byte.
+"""Makes one edit of a text: finds the old text, replaces it by the new one,
+and changes no other byte.
 
 The tools `edit` and `multiedit` use it; patches use its parts (`patch_apply.py`).
 """
@@ -35,20 +36,25 @@ from codeloop.workspace.edit.normalized_text import NormalizedText
 from codeloop.workspace.edit.splice import find_replaced_lines, splice
 from codeloop.workspace.files.encoding import check_surrogates
 
-# The most effort of all edits of one call together, by `estimate_effort`: a unit takes about a nanosecond.
+# The most effort of all edits of one call together,
+# by `estimate_effort`: a unit takes about a nanosecond.
 MAX_EFFORT = 1_000_000_000
 # An inexact match takes this many times the effort of an exact one.
 _INEXACT_EFFORT = 30
-# The most similar places that `replaceAll` edits. Exact occurrences are replaced all at once, without this limit.
+# The most similar places that `replaceAll` edits. Exact occurrences are replaced all at once,
+# without this limit.
 _MAX_REPLACED_PLACES = 100_000
 # A text of this many characters is not in a file by accident.
 _MIN_DISTINCTIVE_CHARS = 20
-# How similar the lines that an approximate match removes must be to those that the model remembers, 0 to 1.
+# How similar the lines that an approximate match removes must be to those that the model remembers,
+# 0 to 1.
 _MIN_REMOVED_SIMILARITY = 0.6
 
 
 class Edit(Struct, frozen=True):
-    """The replacement of `old` by `new`: of its only occurrence, or with `replaces_all` of each one."""
+    """The replacement of `old` by `new`: of its only occurrence,
+    or with `replaces_all` of each one.
+    """
 
     old: str
     new: str
@@ -56,7 +62,9 @@ class Edit(Struct, frozen=True):
 
 
 class EditResult(Struct, frozen=True):
-    """The edited text. `match_note`: a clause on how the old text was matched, "" when it was found exactly."""
+    """The edited text. `match_note`: a clause on how the old text was matched,
+    "" when it was found exactly.
+    """
 
     content: str
     match_note: str = ""
@@ -72,7 +80,9 @@ def apply_edit(content: str, edit: Edit, suffix: str = "") -> EditResult:
     if old == new:
         raise EditRefused("The new text is equal to the old one; there is nothing to change.")
     if not old:
-        raise EditRefused("The text to replace is empty.", "Give it as oldString, with enough lines to be unique.")
+        raise EditRefused(
+            "The text to replace is empty.", "Give it as oldString, with enough lines to be unique."
+        )
     source = NormalizedText(content)
     if edit.replaces_all:
         replaced = _replace_all(source, old, new)
@@ -83,14 +93,18 @@ def apply_edit(content: str, edit: Edit, suffix: str = "") -> EditResult:
         # A model that repeats an edit gets this far.
         line = _find_existing_line(source.text, new)
         note = f"newString is already there, at line {line}. " if line else ""
-        raise EditRefused("The text to replace was not found.", f"{note}{quote_nearest(source.text, old, suffix)}")
+        raise EditRefused(
+            "The text to replace was not found.", f"{note}{quote_nearest(source.text, old, suffix)}"
+        )
     if len(spans) > 1 and (not edit.replaces_all or matcher in APPROXIMATE_MATCHERS):
         raise make_ambiguity_error(source.text, spans, MATCH_NOTES.get(matcher, ""), suffix=suffix)
     return replace_spans(source, spans, matcher, Edit(old, new))
 
 
 def _find_existing_line(text: str, new: str) -> int:
-    """Return the line (from 1) at which the file already has the new text; 0: nowhere, or it is too short."""
+    """Return the line (from 1) at which the file already has the new text;
+    0: nowhere, or it is too short.
+    """
     lines = new.strip("\n")
     if len(lines.strip()) < _MIN_DISTINCTIVE_CHARS:
         return 0
@@ -99,7 +113,8 @@ def _find_existing_line(text: str, new: str) -> int:
 
 
 def estimate_effort(content: str, match_note: str) -> int:
-    """Estimate the effort of an edit in characters compared: many more when the old text was not found exactly.
+    """Estimate the effort of an edit in characters compared: many more when the old
+    text was not found exactly.
 
     `match_note`: that of the edit's result.
     """
@@ -107,7 +122,9 @@ def estimate_effort(content: str, match_note: str) -> int:
 
 
 def _replace_all(source: NormalizedText, old: str, new: str) -> str | None:
-    """Replace every exact occurrence of a text at once; None when there is none, or when line ends are mixed."""
+    """Replace every exact occurrence of a text at once;
+    None when there is none, or when line ends are mixed.
+    """
     if old not in source.text:
         return None
     if source.text == source.original:
@@ -120,10 +137,11 @@ def _replace_all(source: NormalizedText, old: str, new: str) -> str | None:
 def find_spans(
     text: str, old: str, cascade: Sequence[Matcher], *, every: bool = False
 ) -> tuple[Matcher | None, list[Span]]:
-    """Return the first matcher of a cascade that finds anything, and its spans; (None, []) when none does.
+    """Return the first matcher of a cascade that finds anything, and its spans;
+    (None, []) when none does.
 
-    `every`: return all spans that do not overlap. Otherwise overlapping ones count too, and only as many are returned
-    as `get_count_limit` allows. Raises EditRefused when that would take too long.
+    `every`: return all spans that do not overlap. Otherwise overlapping ones count too, and only as
+    many are returned as `get_count_limit` allows. Raises EditRefused when that would take too long.
     """
     for matcher in cascade:
         found_spans = matcher(text, old)
@@ -151,7 +169,9 @@ def _drop_overlaps(spans: Iterator[Span]) -> list[Span]:
     last_end = 0
     for number, (start, end) in enumerate(spans):
         if number > _MAX_REPLACED_PLACES:
-            raise TooManyCandidates(f"the file has more than {_MAX_REPLACED_PLACES:,} places like it")
+            raise TooManyCandidates(
+                f"the file has more than {_MAX_REPLACED_PLACES:,} places like it"
+            )
         if start >= last_end:
             separate_spans.append((start, end))
             last_end = end
@@ -159,11 +179,16 @@ def _drop_overlaps(spans: Iterator[Span]) -> list[Span]:
 
 
 def replace_spans(
-    source: NormalizedText, spans: Sequence[Span], matcher: Matcher, edit: Edit, names: TextNames = PARAMETER_NAMES
+    source: NormalizedText,
+    spans: Sequence[Span],
+    matcher: Matcher,
+    edit: Edit,
+    names: TextNames = PARAMETER_NAMES,
 ) -> EditResult:
     """Replace the spans that a matcher found.
 
-    Raises EditRefused when an approximate match would remove different words, or nothing would change.
+    Raises EditRefused when an approximate match would remove different words,
+    or nothing would change.
     """
     pieces: list[str] = []
     # The end of the last span that was replaced.
@@ -175,7 +200,9 @@ def replace_spans(
         old, new = _adapt_to_match(segment, matcher, edit)
         if matcher in APPROXIMATE_MATCHERS:
             _check_removed_lines(source.text, start, segment, Edit(old, new), names)
-        pieces.extend((source.slice_original(last_end, start), splice(source, (start, end), old, new)))
+        pieces.extend(
+            (source.slice_original(last_end, start), splice(source, (start, end), old, new))
+        )
         last_end = end
     pieces.append(source.original[source.to_original(last_end) :])
     content = "".join(pieces)
@@ -185,16 +212,21 @@ def replace_spans(
 
 
 def _adapt_to_match(segment: str, matcher: Matcher, edit: Edit) -> tuple[str, str]:
-    """Return the old and new text as the file spells them: without escapes, with plain quotes, without outer blanks.
+    """Return the old and new text as the file spells them: without escapes, with plain quotes,
+    without outer blanks.
 
-    Blanks and blank lines at the ends that the match left out are also removed from the new text. `segment`: the text
-    that was matched. Raises EditRefused.
+    Blanks and blank lines at the ends that the match left out are also removed from the new text.
+    `segment`: the text that was matched. Raises EditRefused.
     """
     if matcher is match_unescaped:
         for unescape in UNESCAPERS:
             plain = unescape(edit.old)
             if plain.split() == segment.split():
-                new = unescape_alike(edit.old, edit.new) if unescape is unescape_backslashes else unescape(edit.new)
+                new = (
+                    unescape_alike(edit.old, edit.new)
+                    if unescape is unescape_backslashes
+                    else unescape(edit.new)
+                )
                 if new is None:
                     raise EditRefused(
                         "oldString was found without its escapes, and it is not clear which of newString are meant.",
@@ -226,7 +258,9 @@ def _adapt_to_match(segment: str, matcher: Matcher, edit: Edit) -> tuple[str, st
 
 
 def _check_removed_lines(text: str, start: int, segment: str, edit: Edit, names: TextNames) -> None:
-    """Raise EditRefused when the edit would remove lines that differ much from those that the model remembers."""
+    """Raise EditRefused when the edit would remove lines that differ much from those
+    that the model remembers.
+    """
     from rapidfuzz.distance import Levenshtein
 
     budget = ComparisonBudget()
@@ -236,7 +270,9 @@ def _check_removed_lines(text: str, start: int, segment: str, edit: Edit, names:
         try:
             budget.spend_for_comparison(remembered, actual)
         except TooManyCandidates as error:
-            raise EditRefused(f"{names.old} only resembles the file, and {error}.", "Give the exact text.") from error
+            raise EditRefused(
+                f"{names.old} only resembles the file, and {error}.", "Give the exact text."
+            ) from error
         if Levenshtein.normalized_similarity(remembered, actual) < _MIN_REMOVED_SIMILARITY:
             line = text.count("\n", 0, start) + 1
             raise EditRefused(

@@ -1,8 +1,9 @@
 r"""Matchers that find a model's remembered text in a file, from strict to loose.
 
-Each takes the content and the old text, both with `\n` line ends, and yields spans `(start, end)` of the content.
-They never decide: the caller takes the first matcher that yields anything, and refuses several spans or chooses one.
-The strict ones are linear. The loose ones look at candidates, with a budget: TooManyCandidates when it is used up.
+Each takes the content and the old text, both with `\n` line ends, and yields spans `(start, end)`
+of the content. They never decide: the caller takes the first matcher that yields anything, and
+refuses several spans or chooses one. The strict ones are linear. The loose ones look at candidates,
+with a budget: TooManyCandidates when it is used up.
 """
 
 import re
@@ -44,11 +45,15 @@ _WORD_OR_SIGN = r"\w+|[^\w\s]"
 
 
 class TooManyCandidates(CodeloopError):
-    """The content has too many places similar to the text to compare them all in time; the message is a clause."""
+    """The content has too many places similar to the text to compare them all in time;
+    the message is a clause.
+    """
 
 
 class ComparisonBudget:
-    """Counts the steps of one search. Its methods raise TooManyCandidates when there are too many."""
+    """Counts the steps of one search. Its methods raise TooManyCandidates
+    when there are too many.
+    """
 
     __slots__ = ("_remaining_steps",)
 
@@ -62,7 +67,9 @@ class ComparisonBudget:
             raise TooManyCandidates("the file has too many places like it to compare them all")
 
     def spend_for_comparison(self, one: str, other: str) -> None:
-        """Use up the steps that the comparison of two texts takes. Call it before comparing them."""
+        """Use up the steps that the comparison of two texts takes.
+        Call it before comparing them.
+        """
         steps = len(one) * len(other) // _CELLS_PER_STEP
         # The call itself takes as long as some twenty steps.
         self.spend(steps + 20 if steps <= _MAX_COMPARISON_STEPS else _MAX_STEPS + 1)
@@ -80,8 +87,9 @@ def match_exact_lines(content: str, old: str) -> Iterator[Span]:
     """Yield exact occurrences that are whole lines: `match_exact` for patches."""
     lines = old.removesuffix("\n")
     if lines.strip():
-        # Both get a line end before and after them. So in `content`, offsets are one less, and the match begins one
-        # character later: the start stays, the end is two less, or one if the last line end belongs to `old`.
+        # Both get a line end before and after them. So in `content`, offsets are one less, and the
+        # match begins one character later: the start stays, the end is two less, or one if the last
+        # line end belongs to `old`.
         for start, end in match_exact(f"\n{content}\n", f"\n{lines}\n"):
             yield start, min(end - 2 + old.endswith("\n"), len(content))
 
@@ -92,7 +100,8 @@ def match_trimmed_lines(content: str, old: str) -> Iterator[Span]:
 
 
 def match_loose_whitespace(content: str, old: str) -> Iterator[Span]:
-    """Yield blocks that are equal when blanks count only between words, and typographic quotes and dashes are plain.
+    """Yield blocks that are equal when blanks count only between words,
+    and typographic quotes and dashes are plain.
 
     A single line may also be found inside a longer one.
     """
@@ -102,7 +111,9 @@ def match_loose_whitespace(content: str, old: str) -> Iterator[Span]:
     for begin, end in _find_blocks(folded, plain, _remove_spaces):
         # Four characters are compared in about one step.
         budget.spend((end - begin) // 4)
-        if [_remove_loose_spaces(line) for line in content[begin:end].removesuffix("\n").split("\n")] == wanted:
+        if [
+            _remove_loose_spaces(line) for line in content[begin:end].removesuffix("\n").split("\n")
+        ] == wanted:
             is_found = True
             yield begin, end
     tokens = re.findall(_WORD_OR_SIGN, plain)
@@ -113,7 +124,9 @@ def match_loose_whitespace(content: str, old: str) -> Iterator[Span]:
 
 
 def match_unescaped(content: str, old: str) -> Iterator[Span]:
-    r"""Yield occurrences of the text without added escapes (`\n`), entities (`&lt;`) or line numbers (`12: `)."""
+    r"""Yield occurrences of the text without added escapes (`\n`),
+    entities (`&lt;`) or line numbers (`12: `).
+    """
     seen: set[Span] = set()
     for unescape in UNESCAPERS:
         plain = unescape(old)
@@ -144,7 +157,9 @@ def match_trimmed_ends(content: str, old: str) -> Iterator[Span]:
 
 
 def match_block_edges(content: str, old: str) -> Iterator[Span]:
-    """Yield blocks with the same first and last line, and similar lines between them (by Levenshtein distance)."""
+    """Yield blocks with the same first and last line,
+    and similar lines between them (by Levenshtein distance).
+    """
     wanted = [line.strip() for line in _split_lines(old)]
     while wanted and not wanted[-1]:
         wanted.pop()
@@ -171,7 +186,9 @@ def match_block_edges(content: str, old: str) -> Iterator[Span]:
             budget.spend(count)
             actual = "\n".join(lines[begin + 1 : stop - 1])
             budget.spend_for_comparison(middle, actual)
-            similarity = Levenshtein.normalized_similarity(middle, actual, score_cutoff=_MIN_MIDDLE_SIMILARITY)
+            similarity = Levenshtein.normalized_similarity(
+                middle, actual, score_cutoff=_MIN_MIDDLE_SIMILARITY
+            )
             if similarity > best_similarity:
                 best_similarity, best_count = similarity, count
         if best_similarity >= _MIN_MIDDLE_SIMILARITY:
@@ -179,7 +196,9 @@ def match_block_edges(content: str, old: str) -> Iterator[Span]:
 
 
 def match_most_lines(content: str, old: str) -> Iterator[Span]:
-    """Yield blocks with the same number of lines as the old text, most of them equal; any line may differ."""
+    """Yield blocks with the same number of lines as the old text, most of them equal;
+    any line may differ.
+    """
     wanted = [line.strip() for line in _split_lines(old)]
     nonblank = [index for index, line in enumerate(wanted) if line]
     if len(nonblank) < 4:
@@ -194,7 +213,9 @@ def match_most_lines(content: str, old: str) -> Iterator[Span]:
     lines, budget = [line.strip() for line in content.split("\n")], ComparisonBudget()
     starts = _find_line_starts(content)
     begins = {
-        position - anchor for anchor in anchors for position in _find_positions(lines, wanted[anchor])[:_MAX_CANDIDATES]
+        position - anchor
+        for anchor in anchors
+        for position in _find_positions(lines, wanted[anchor])[:_MAX_CANDIDATES]
     }
     text = "\n".join(wanted)
     for begin in sorted(begins):
@@ -207,7 +228,9 @@ def match_most_lines(content: str, old: str) -> Iterator[Span]:
             continue
         actual = "\n".join(block)
         budget.spend_for_comparison(text, actual)
-        similarity = Levenshtein.normalized_similarity(text, actual, score_cutoff=_MIN_BLOCK_SIMILARITY)
+        similarity = Levenshtein.normalized_similarity(
+            text, actual, score_cutoff=_MIN_BLOCK_SIMILARITY
+        )
         if similarity >= _MIN_BLOCK_SIMILARITY:
             yield _make_span(starts, begin, len(wanted), with_line_end=old.endswith("\n"))
 
@@ -242,7 +265,8 @@ MATCH_NOTES: dict[Matcher, str] = {
     match_most_lines: "by most of its lines; the others differ a little",
 }
 
-# Matchers whose spans may hold other words than the old text; the lines that the edit changes are compared again.
+# Matchers whose spans may hold other words than the old text;
+# the lines that the edit changes are compared again.
 APPROXIMATE_MATCHERS: frozenset[Matcher] = frozenset({match_block_edges, match_most_lines})
 
 
@@ -252,7 +276,14 @@ def fold_typography(text: str) -> str:
 
 
 def _unescape_entities(text: str) -> str:
-    for name, char in (("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&#39;", "'"), ("&apos;", "'"), ("&amp;", "&")):
+    for name, char in (
+        ("&lt;", "<"),
+        ("&gt;", ">"),
+        ("&quot;", '"'),
+        ("&#39;", "'"),
+        ("&apos;", "'"),
+        ("&amp;", "&"),
+    ):
         text = text.replace(name, char)
     return text
 
@@ -260,8 +291,8 @@ def _unescape_entities(text: str) -> str:
 def strip_line_numbers(text: str) -> str:
     """Return a text without the line numbers that `read` and `grep` show.
 
-    It stays as it is unless each line has a number, or the numbers rise: in the output of `grep`, not every line of a
-    block has one.
+    It stays as it is unless each line has a number, or the numbers rise: in the output of `grep`,
+    not every line of a block has one.
     """
     lines = text.split("\n")
     numbers = [int(found[1]) for line in lines if (found := re.match(_LINE_NUMBER, line))]
@@ -272,7 +303,11 @@ def strip_line_numbers(text: str) -> str:
 
 
 # Functions that take back what may happen to a text between a file and a model's call.
-UNESCAPERS: tuple[Callable[[str], str], ...] = (unescape_backslashes, _unescape_entities, strip_line_numbers)
+UNESCAPERS: tuple[Callable[[str], str], ...] = (
+    unescape_backslashes,
+    _unescape_entities,
+    strip_line_numbers,
+)
 
 
 def _split_lines(old: str) -> list[str]:
@@ -284,7 +319,9 @@ def _find_positions(lines: Sequence[str], text: str) -> list[int]:
 
 
 def _find_blocks(content: str, old: str, key: Callable[[str], str]) -> Iterator[Span]:
-    """Yield the spans of whole lines that are equal to those of `old`; lines are compared by their `key`."""
+    """Yield the spans of whole lines that are equal to those of `old`;
+    lines are compared by their `key`.
+    """
     wanted = [key(line) for line in _split_lines(old)]
     anchor = max(wanted, key=len)
     # Without its spaces, the longest line need not occur in the content as it is.
@@ -292,7 +329,8 @@ def _find_blocks(content: str, old: str, key: Callable[[str], str]) -> Iterator[
         return
     if len(wanted) > _MAX_LINES:
         raise TooManyCandidates(f"it has more than {_MAX_LINES:,} lines")
-    # Each distinct line is mapped to one character, so that blocks are found by a search in a string, which is fast.
+    # Each distinct line is mapped to one character, so that blocks are found by a search
+    # in a string, which is fast.
     characters = {line: chr(number) for number, line in enumerate(dict.fromkeys(wanted), 1)}
     content_characters = "".join([characters.get(key(line), "\0") for line in content.split("\n")])
     starts: list[int] = []
@@ -307,19 +345,26 @@ def _find_line_starts(content: str) -> list[int]:
 
 
 def _make_span(starts: Sequence[int], begin: int, count: int, *, with_line_end: bool) -> Span:
-    """Return the offsets of `count` whole lines from line `begin` on. `starts`: as `_find_line_starts` returns them."""
+    """Return the offsets of `count` whole lines from line `begin` on. `starts`: as
+    `_find_line_starts` returns them.
+    """
     end = starts[begin + count] - (0 if with_line_end else 1)
     # The last line of a text may have no line end.
     return starts[begin], min(end, starts[-1] - 1)
 
 
-def _find_inside_lines(content: str, tokens: Sequence[str], budget: ComparisonBudget) -> Iterator[Span]:
-    """Yield the spans in which the tokens follow one another on a line, with any blanks between them."""
+def _find_inside_lines(
+    content: str, tokens: Sequence[str], budget: ComparisonBudget
+) -> Iterator[Span]:
+    """Yield the spans in which the tokens follow one another on a line,
+    with any blanks between them.
+    """
     text, match_tokens = "".join(tokens), re.compile(_join_tokens(tokens)).match
     last_end = 0
     for start, stop in pairwise(_find_line_starts(content)):
         line = content[start : stop - 1]
-        # A search without blanks first, which is fast; the expression is then tried only where the text begins.
+        # A search without blanks first, which is fast; the expression is then tried
+        # only where the text begins.
         compact_line = _remove_spaces(line)
         if text not in compact_line:
             continue
@@ -342,7 +387,9 @@ def _remove_loose_spaces(line: str) -> str:
 
 
 def _join_tokens(tokens: Sequence[str]) -> str:
-    """Return a regular expression for the tokens: blanks between them may differ, but not join or split words."""
+    """Return a regular expression for the tokens: blanks between them may differ,
+    but not join or split words.
+    """
     parts = [r"(?<!\w)"] if tokens[0][0].isalnum() else []
     for index, token in enumerate(tokens):
         if index:
@@ -365,6 +412,8 @@ def _is_word(char: str) -> bool:
 
 
 def _widen(content: str, start: int, end: int) -> Span:
-    """Extend a span that begins its line over the indentation, so that the replacement can be indented alike."""
+    """Extend a span that begins its line over the indentation,
+    so that the replacement can be indented alike.
+    """
     line_start = content.rfind("\n", 0, start) + 1
     return (line_start if not content[line_start:start].strip() else start), end

@@ -1,4 +1,6 @@
-"""A text with plain line ends, in which edits are searched for, and the way back to the original."""
+"""A text with plain line ends, in which edits are searched for,
+and the way back to the original.
+"""
 
 import re
 from bisect import bisect_left
@@ -24,7 +26,9 @@ class NormalizedText:
             self.text = original.replace("\r\n", "\n")
 
     def to_original(self, offset: int) -> int:
-        r"""Return the position in the original text of an offset in `text`: before the `\r` of a line end."""
+        r"""Return the position in the original text of an offset in `text`: before
+        the `\r` of a line end.
+        """
         return offset + bisect_left(self._shortened_line_ends, offset)
 
     def slice_original(self, start: int, end: int) -> str:
@@ -32,7 +36,9 @@ class NormalizedText:
         return self.original[self.to_original(start) : self.to_original(end)]
 
     def find_line_end(self, start: int, end: int) -> str:
-        r"""Return the line end between two offsets; without one there, that of the line, or else of the line before."""
+        r"""Return the line end between two offsets; without one there, that of the line,
+        or else of the line before.
+        """
         line_end = self.text.find("\n", start, end)
         if line_end < 0:
             line_end = self.text.find("\n", end)

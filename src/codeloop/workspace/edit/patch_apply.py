@@ -13,13 +13,26 @@ from codeloop.workspace.edit.edit import (
     find_spans,
     replace_spans,
 )
-from codeloop.workspace.edit.edit_errors import EditRefused, TextNames, make_ambiguity_error, quote_nearest
-from codeloop.workspace.edit.matchers import APPROXIMATE_MATCHERS, PATCH_MATCHERS, Span, match_exact, strip_line_numbers
+from codeloop.workspace.edit.edit_errors import (
+    EditRefused,
+    TextNames,
+    make_ambiguity_error,
+    quote_nearest,
+)
+from codeloop.workspace.edit.matchers import (
+    APPROXIMATE_MATCHERS,
+    PATCH_MATCHERS,
+    Span,
+    match_exact,
+    strip_line_numbers,
+)
 from codeloop.workspace.edit.normalized_text import NormalizedText
 from codeloop.workspace.files.encoding import check_surrogates
 
 # Without the approximate matchers: a line like an `@@` line may well be another function's.
-_SECTION_MATCHERS = tuple(matcher for matcher in PATCH_MATCHERS if matcher not in APPROXIMATE_MATCHERS)
+_SECTION_MATCHERS = tuple(
+    matcher for matcher in PATCH_MATCHERS if matcher not in APPROXIMATE_MATCHERS
+)
 _MAX_SECTION_PLACES = 1_000
 _HUNK_NAMES = TextNames("the hunk", "its new lines")
 
@@ -27,8 +40,9 @@ _HUNK_NAMES = TextNames("the hunk", "its new lines")
 class Hunk(Struct, frozen=True):
     """A block of lines to find, and the lines that replace them, without line ends.
 
-    `sections`: lines (named by `@@ ...`) that come before it in the file; `line`: the line at which it should begin
-    (from 1), 0 if unknown; `is_at_end`: it ends the file; `patch_line`: its own line in the patch.
+    `sections`: lines (named by `@@ ...`) that come before it in the file; `line`: the line at which
+    it should begin (from 1), 0 if unknown; `is_at_end`: it ends the file;
+    `patch_line`: its own line in the patch.
     """
 
     old: tuple[str, ...]
@@ -40,7 +54,9 @@ class Hunk(Struct, frozen=True):
 
 
 def apply_hunks(content: str, hunks: tuple[Hunk, ...]) -> EditResult:
-    """Apply hunks in order. Raises EditRefused for the first that can't be applied; its message names the hunk."""
+    """Apply hunks in order. Raises EditRefused for the first that can't be applied;
+    its message names the hunk.
+    """
     for hunk in hunks:
         check_surrogates("\n".join(hunk.new))
     # The end of the last applied hunk, as an offset in the text with `\n` as its line ends.
@@ -55,7 +71,10 @@ def apply_hunks(content: str, hunks: tuple[Hunk, ...]) -> EditResult:
             raise EditRefused(f"{where}: {error}", error.advice) from error
         effort += estimate_effort(content, result.match_note)
         if effort > MAX_EFFORT and number < len(hunks):
-            raise EditRefused(f"the file is too large for {len(hunks)} hunks at once.", f"Send {number} in one patch.")
+            raise EditRefused(
+                f"the file is too large for {len(hunks)} hunks at once.",
+                f"Send {number} in one patch.",
+            )
         content = result.content
         if result.match_note:
             match_notes.append(f"hunk {number} was matched {result.match_note}")
@@ -63,7 +82,9 @@ def apply_hunks(content: str, hunks: tuple[Hunk, ...]) -> EditResult:
 
 
 def _apply_hunk(content: str, hunk: Hunk, last_end: int) -> tuple[EditResult, int]:
-    """Apply one hunk after offset `last_end` of the text; return the result and the offset after the hunk."""
+    """Apply one hunk after offset `last_end` of the text;
+    return the result and the offset after the hunk.
+    """
     source = NormalizedText(content)
     text = source.text
     start, section_end = _find_section(text, hunk, last_end)
@@ -85,7 +106,9 @@ def _apply_hunk(content: str, hunk: Hunk, last_end: int) -> tuple[EditResult, in
     spans = [(begin + start, end + start) for begin, end in spans]
     if matcher is None or not spans:
         place = " after the part that the patch changed before it" if start else ""
-        raise EditRefused(f"its lines were not found{place}.", quote_nearest(text, old, name=_HUNK_NAMES.old))
+        raise EditRefused(
+            f"its lines were not found{place}.", quote_nearest(text, old, name=_HUNK_NAMES.old)
+        )
     span = _choose_span(text, spans, hunk)
     edited = replace_spans(source, [span], matcher, Edit(old, new), _HUNK_NAMES)
     # What follows the hunk is as long as before.
@@ -94,7 +117,9 @@ def _apply_hunk(content: str, hunk: Hunk, last_end: int) -> tuple[EditResult, in
 
 
 def _choose_span(text: str, spans: list[Span], hunk: Hunk) -> Span:
-    """Choose among spans: the one at the end of the file, or else the nearest to the line that the hunk names."""
+    """Choose among spans: the one at the end of the file,
+    or else the nearest to the line that the hunk names.
+    """
     if hunk.is_at_end:
         spans = [span for span in spans if not text[span[1] :].strip("\n")] or spans
     if len(spans) == 1:
@@ -111,7 +136,8 @@ def _choose_span(text: str, spans: list[Span], hunk: Hunk) -> Span:
 
 
 def _find_section(text: str, hunk: Hunk, start: int) -> Span:
-    """Return the span of the last `@@` line of a hunk, from offset `start` on; an empty span there if it has none.
+    """Return the span of the last `@@` line of a hunk, from offset `start` on;
+    an empty span there if it has none.
 
     The first of them must be unique; each further one is the first occurrence after the one before.
     """
@@ -126,19 +152,22 @@ def _find_section(text: str, hunk: Hunk, start: int) -> Span:
             spans = list(islice(match_exact(text[begin:], section), _MAX_SECTION_PLACES))
         if not spans:
             raise EditRefused(
-                f"the line `@@ {section}` was not found.", quote_nearest(text, section, name=_HUNK_NAMES.old)
+                f"the line `@@ {section}` was not found.",
+                quote_nearest(text, section, name=_HUNK_NAMES.old),
             )
         if len(spans) > 1 and index == 0:
             lines = ", ".join(str(text.count("\n", 0, begin + found) + 1) for found, _ in spans[:5])
             raise EditRefused(
-                f"the line `@@ {section}` occurs at several lines: {lines}.", "Use a line that is unique."
+                f"the line `@@ {section}` occurs at several lines: {lines}.",
+                "Use a line that is unique.",
             )
         span = (begin + spans[0][0], begin + spans[0][1])
     return span
 
 
 def _insert_lines(source: NormalizedText, hunk: Hunk, start: int) -> tuple[EditResult, int]:
-    """Insert lines after the `@@` line, or after the line with the hunk's number, or else at the end of the file.
+    """Insert lines after the `@@` line, or after the line with the hunk's number,
+    or else at the end of the file.
 
     `start`: an offset in the `@@` line. Return the result and the offset after the hunk.
     """
@@ -154,7 +183,8 @@ def _insert_lines(source: NormalizedText, hunk: Hunk, start: int) -> tuple[EditR
         offset = len(text)
     line_end = source.find_line_end(max(offset - 1, 0), offset)
     block = "".join(line + line_end for line in hunk.new)
-    # The last line of the file has no line end: it gets one, and the inserted lines have none at their end instead.
+    # The last line of the file has no line end: it gets one,
+    # and the inserted lines have none at their end instead.
     if offset and text[offset - 1] != "\n":
         block = line_end + block.removesuffix(line_end)
     original_offset = source.to_original(offset)

@@ -1,4 +1,6 @@
-"""Parses patches as models write them, `*** Begin Patch` and unified diffs, into the same operations. Pure."""
+"""Parses patches as models write them, `*** Begin Patch` and unified diffs,
+into the same operations. Pure.
+"""
 
 import re
 
@@ -16,7 +18,9 @@ _MAX_SECTIONS = 20
 
 
 class BadPatch(CodeloopError):
-    """A patch can't be read; the message names the line (from 1) of the patch, unless it names no file at all."""
+    """A patch can't be read; the message names the line (from 1) of the patch,
+    unless it names no file at all.
+    """
 
 
 class AddFile(Struct, frozen=True):
@@ -46,7 +50,9 @@ PatchOperation = AddFile | DeleteFile | UpdateFile
 def parse_patch(text: str) -> list[PatchOperation]:
     """Parse a patch of either format. Raises BadPatch with the line that can't be read."""
     lines = _strip_wrapper(text.replace("\r\n", "\n").split("\n"))
-    begin = next((index for index, line in enumerate(lines) if line.strip() == "*** Begin Patch"), None)
+    begin = next(
+        (index for index, line in enumerate(lines) if line.strip() == "*** Begin Patch"), None
+    )
     if begin is not None:
         operations = _EnvelopeReader(lines, begin + 1).read_operations()
     elif any(line.startswith("*** ") for line in lines):
@@ -54,12 +60,16 @@ def parse_patch(text: str) -> list[PatchOperation]:
     else:
         operations = _UnifiedReader(lines).read_operations()
     if not operations:
-        raise BadPatch("the patch names no file; begin it with `*** Begin Patch`, then `*** Update File: path`")
+        raise BadPatch(
+            "the patch names no file; begin it with `*** Begin Patch`, then `*** Update File: path`"
+        )
     return operations
 
 
 def _strip_wrapper(lines: list[str]) -> list[str]:
-    """Blank out the lines of a code fence or a shell here-document around a patch, so that line numbers stay."""
+    """Blank out the lines of a code fence or a shell here-document around a patch,
+    so that line numbers stay.
+    """
     nonblank = [index for index, line in enumerate(lines) if line.strip()]
     if len(nonblank) < 2:
         return lines
@@ -73,7 +83,9 @@ def _strip_wrapper(lines: list[str]) -> list[str]:
 
 
 def _find_next_nonblank(lines: list[str]) -> list[int]:
-    """Return, for each line, the index of the next line (itself included) that is not blank, or `len(lines)`."""
+    """Return, for each line, the index of the next line (itself included) that is not blank,
+    or `len(lines)`.
+    """
     indexes = [len(lines)]
     for index in range(len(lines) - 1, -1, -1):
         indexes.append(index if lines[index].strip() else indexes[-1])
@@ -81,7 +93,9 @@ def _find_next_nonblank(lines: list[str]) -> list[int]:
 
 
 class _EnvelopeReader:
-    """Reads a patch between `*** Begin Patch` and `*** End Patch`. `start`: the index of the line after the former."""
+    """Reads a patch between `*** Begin Patch` and `*** End Patch`.
+    `start`: the index of the line after the former.
+    """
 
     def __init__(self, lines: list[str], start: int) -> None:
         self._lines = lines
@@ -106,7 +120,9 @@ class _EnvelopeReader:
                     f"`*** Delete File: path` or `*** End Patch`, found {line[:100]!r}"
                 )
             operations.append(self._read_operation(kind, path))
-        raise BadPatch(f"line {len(self._lines)}: the patch ends without `*** End Patch`; it may be cut off")
+        raise BadPatch(
+            f"line {len(self._lines)}: the patch ends without `*** End Patch`; it may be cut off"
+        )
 
     def _read_operation(self, kind: str, path: str) -> PatchOperation:
         match kind:
@@ -125,7 +141,9 @@ class _EnvelopeReader:
             if line.startswith("+"):
                 lines.append(line[1:] + "\n")
             elif line.strip():
-                raise BadPatch(f"line {self._index}: every line of an added file begins with `+`, found {line[:100]!r}")
+                raise BadPatch(
+                    f"line {self._index}: every line of an added file begins with `+`, found {line[:100]!r}"
+                )
         return "".join(lines)
 
     def _read_update(self, path: str) -> UpdateFile:
@@ -139,7 +157,8 @@ class _EnvelopeReader:
             line = self._lines[self._index]
             if line.startswith("*** ") and line.rstrip() != "*** End of File":
                 break
-            # Models put blank lines between hunks; a blank line within one is an empty line of the file.
+            # Models put blank lines between hunks; a blank line within one is an
+            # empty line of the file.
             if not line.strip() and self._is_hunk_end():
                 self._index += 1
                 continue
@@ -181,7 +200,10 @@ class _EnvelopeReader:
             if line.startswith(_NO_NEWLINE_MARK):
                 continue
             is_change = _add_line(line, old, new, self._index) or is_change
-        is_at_end = self._index < len(self._lines) and self._lines[self._index].rstrip() == "*** End of File"
+        is_at_end = (
+            self._index < len(self._lines)
+            and self._lines[self._index].rstrip() == "*** End of File"
+        )
         self._index += is_at_end
         if not is_change:
             raise BadPatch(f"line {patch_line}: the hunk has no `+` or `-` line")
@@ -207,7 +229,9 @@ def _add_line(line: str, old: list[str], new: list[str], number: int) -> bool:
             old.append(body)
             new.append(body)
         case _:
-            raise BadPatch(f"line {number}: lines of a hunk begin with a blank, `+` or `-`, found {line[:100]!r}")
+            raise BadPatch(
+                f"line {number}: lines of a hunk begin with a blank, `+` or `-`, found {line[:100]!r}"
+            )
     return mark in {"+", "-"}
 
 
@@ -226,7 +250,9 @@ class _UnifiedReader:
         while self._index < len(self._lines):
             line = self._lines[self._index]
             if line.startswith(("GIT binary patch", "Binary files ")):
-                raise BadPatch(f"line {self._index + 1}: binary patches can't be applied; use a command")
+                raise BadPatch(
+                    f"line {self._index + 1}: binary patches can't be applied; use a command"
+                )
             if line.startswith("rename from "):
                 self._old_path = line.removeprefix("rename from ").strip()
             elif line.startswith("rename to "):
@@ -237,7 +263,9 @@ class _UnifiedReader:
                 operations.append(self._read_file(operations))
                 continue
             elif line.startswith("@@ ") and not operations:
-                raise BadPatch(f"line {self._index + 1}: a hunk before any `--- path` and `+++ path` lines")
+                raise BadPatch(
+                    f"line {self._index + 1}: a hunk before any `--- path` and `+++ path` lines"
+                )
             self._index += 1
         return operations
 
@@ -245,14 +273,19 @@ class _UnifiedReader:
         return self._lines[self._index + 1] if self._index + 1 < len(self._lines) else ""
 
     def _read_file(self, operations: list[PatchOperation]) -> PatchOperation:
-        old_path, new_path = _read_name(self._lines[self._index][4:], "a/"), _read_name(self._peek_line()[4:], "b/")
+        old_path, new_path = (
+            _read_name(self._lines[self._index][4:], "a/"),
+            _read_name(self._peek_line()[4:], "b/"),
+        )
         line_number = self._index + 1
         self._index += 2
         hunks: list[Hunk] = []
         while self._index < len(self._lines) and self._lines[self._index].startswith("@@"):
             hunks.append(self._read_hunk())
         if not hunks:
-            raise BadPatch(f"line {line_number}: no `@@ -line,count +line,count @@` after the names of the files")
+            raise BadPatch(
+                f"line {line_number}: no `@@ -line,count +line,count @@` after the names of the files"
+            )
         if old_path == "/dev/null":
             return AddFile(new_path, "".join(line + "\n" for hunk in hunks for line in hunk.new))
         if new_path == "/dev/null":
@@ -260,7 +293,9 @@ class _UnifiedReader:
         # git also names the new path of a renamed file before its hunks.
         if operations and operations[-1] == UpdateFile(old_path, hunks=(), move_to=new_path):
             operations.pop()
-        return UpdateFile(old_path, tuple(hunks), move_to=new_path if new_path != old_path else None)
+        return UpdateFile(
+            old_path, tuple(hunks), move_to=new_path if new_path != old_path else None
+        )
 
     def _read_hunk(self) -> Hunk:
         head = self._lines[self._index]
@@ -269,35 +304,50 @@ class _UnifiedReader:
         self._index += 1
         old, new = list[str](), list[str]()
         is_change = False
-        while self._index < len(self._lines) and not self._is_hunk_complete(match, len(old), len(new)):
+        while self._index < len(self._lines) and not self._is_hunk_complete(
+            match, len(old), len(new)
+        ):
             line = self._lines[self._index]
             self._index += 1
             if not line.startswith(_NO_NEWLINE_MARK):
                 is_change = _add_line(line, old, new, self._index) or is_change
         if not is_change:
             raise BadPatch(f"line {patch_line}: the hunk has no `+` or `-` line")
-        return Hunk(tuple(old), tuple(new), line=int(match[1]) if match else 0, patch_line=patch_line)
+        return Hunk(
+            tuple(old), tuple(new), line=int(match[1]) if match else 0, patch_line=patch_line
+        )
 
-    def _is_hunk_complete(self, header: re.Match[str] | None, old_count: int, new_count: int) -> bool:
+    def _is_hunk_complete(
+        self, header: re.Match[str] | None, old_count: int, new_count: int
+    ) -> bool:
         """Return whether a hunk ends before this line. The counts are of its lines so far."""
         line = self._lines[self._index]
         if header:
-            # Models miscount: a hunk goes on if its lines do, and may end before it has as many as the header says.
+            # Models miscount: a hunk goes on if its lines do,
+            # and may end before it has as many as the header says.
             missing = (int(header[2] or 1) - old_count, int(header[4] or 1) - new_count)
             if missing == (0, 0) and not line.startswith("\\"):
                 return not line or line[0] not in " +-" or self._is_file_header()
         if not line:
-            return self._next_nonblank[self._index] == len(self._lines) or self._peek_line().startswith("diff --git")
+            return self._next_nonblank[self._index] == len(
+                self._lines
+            ) or self._peek_line().startswith("diff --git")
         return line.startswith(("@@", "diff --git ")) or self._is_file_header()
 
     def _is_file_header(self) -> bool:
         """Return whether the next file begins here; `--- ` alone may also be a removed line."""
         line = self._lines[self._index]
         third = self._lines[self._index + 2] if self._index + 2 < len(self._lines) else ""
-        return line.startswith("--- ") and self._peek_line().startswith("+++ ") and third.startswith("@@")
+        return (
+            line.startswith("--- ")
+            and self._peek_line().startswith("+++ ")
+            and third.startswith("@@")
+        )
 
 
 def _read_name(text: str, prefix: str) -> str:
-    """Return the path after `--- ` or `+++ `, without its prefix (`a/`, `b/`) and what may follow after a tab."""
+    """Return the path after `--- ` or `+++ `, without its prefix (`a/`,
+    `b/`) and what may follow after a tab.
+    """
     name = text.partition("\t")[0].strip()
     return name.removeprefix(prefix) if name != "/dev/null" else name

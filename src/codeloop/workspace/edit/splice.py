@@ -1,4 +1,6 @@
-"""Splices a new text in place of an old one: unchanged lines keep their bytes, new ones get the file's indentation."""
+"""Splices a new text in place of an old one: unchanged lines keep their bytes,
+new ones get the file's indentation.
+"""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -13,16 +15,20 @@ _MAX_COMPARISONS = 1_000_000
 
 
 class LineChange(Struct, frozen=True):
-    """Lines that a new text replaces, as the model `remembered` them and as they are in the file."""
+    """Lines that a new text replaces, as the model `remembered` them and
+    as they are in the file.
+    """
 
     remembered: tuple[str, ...]
     actual: tuple[str, ...]
 
 
 def splice(source: NormalizedText, span: tuple[int, int], old: str, new: str) -> str:
-    """Return the text that replaces a span in which `old` was found: `new`, with the file's line ends and indentation.
+    """Return the text that replaces a span in which `old` was found: `new`,
+    with the file's line ends and indentation.
 
-    A line that `old` and `new` share stays as the file has it, even where the model remembers it wrongly.
+    A line that `old` and `new` share stays as the file has it,
+    even where the model remembers it wrongly.
     """
     start, end = span
     segment = source.text[start:end]
@@ -38,14 +44,17 @@ def splice(source: NormalizedText, span: tuple[int, int], old: str, new: str) ->
     indentation = Indentation(_pair_indents(old_lines, file_lines, edges))
     # Each line of the file with its own line end, since a file may mix them.
     *body, tail = source.slice_original(start, end).split("\n")
-    original_lines = [(line.removesuffix("\r"), "\r\n" if line.endswith("\r") else "\n") for line in body]
+    original_lines = [
+        (line.removesuffix("\r"), "\r\n" if line.endswith("\r") else "\n") for line in body
+    ]
     original_lines.append((tail, line_end))
     pieces: list[tuple[str, str]] = []
     for tag, i1, i2, j1, j2 in list_edits(old_lines, new_lines):
         if tag == "equal":
             pieces.extend(original_lines[edges[i1] : edges[i2]])
             continue
-        # The old lines that new ones replace, each with its index in the file; "" and -1 where there is none.
+        # The old lines that new ones replace, each with its index in the file;
+        # "" and -1 where there is none.
         replaced = [*zip(old_lines[i1:i2], edges[i1:i2], strict=True), *[("", -1)] * (j2 - j1)]
         for line, (old_line, file_index) in zip(new_lines[j1:j2], replaced, strict=False):
             have_text = 0 <= file_index < len(file_lines) and line.strip() and old_line.strip()
@@ -55,11 +64,15 @@ def splice(source: NormalizedText, span: tuple[int, int], old: str, new: str) ->
             else:
                 indented = indentation.reindent(line)
             pieces.append((indented, line_end))
-    return "".join(text + ending for text, ending in pieces[:-1]) + (pieces[-1][0] if pieces else "")
+    return "".join(text + ending for text, ending in pieces[:-1]) + (
+        pieces[-1][0] if pieces else ""
+    )
 
 
 def find_replaced_lines(segment: str, old: str, new: str) -> list[LineChange]:
-    """Return the lines that an edit would remove from an approximate match, for a last comparison."""
+    """Return the lines that an edit would remove from an approximate match,
+    for a last comparison.
+    """
     file_lines, old_lines = segment.split("\n"), old.split("\n")
     edges = _find_edges(old_lines, file_lines)
     return [
@@ -70,18 +83,24 @@ def find_replaced_lines(segment: str, old: str, new: str) -> list[LineChange]:
 
 
 def _match_end(segment: str, old: str, new: str) -> str:
-    """Drop the final line end of `new` where the file has none, although `old` and `new` both end with one."""
+    """Drop the final line end of `new` where the file has none,
+    although `old` and `new` both end with one.
+    """
     if old.endswith("\n") and new.endswith("\n") and not segment.endswith("\n"):
         return new.removesuffix("\n")
     return new
 
 
 def _find_edges(old: Sequence[str], file_lines: Sequence[str]) -> list[int]:
-    """Return for each line of the old text, and for its end, the index of the file's line where it begins."""
+    """Return for each line of the old text, and for its end,
+    the index of the file's line where it begins.
+    """
     if len(old) == len(file_lines):
         return list(range(len(old) + 1))
     edges = [0] * (len(old) + 1)
-    matcher = BoundedMatcher([line.strip() for line in old], [line.strip() for line in file_lines], _MAX_COMPARISONS)
+    matcher = BoundedMatcher(
+        [line.strip() for line in old], [line.strip() for line in file_lines], _MAX_COMPARISONS
+    )
     for _, i1, i2, j1, j2 in matcher.get_opcodes():
         for index in range(i1, i2):
             edges[index] = min(j1 + index - i1, j2)
@@ -89,8 +108,12 @@ def _find_edges(old: Sequence[str], file_lines: Sequence[str]) -> list[int]:
     return edges
 
 
-def _pair_indents(old: Sequence[str], file_lines: Sequence[str], edges: Sequence[int]) -> list[tuple[str, str]]:
-    """Return the indent of each old line with that of the file's line, where exactly one line corresponds to it."""
+def _pair_indents(
+    old: Sequence[str], file_lines: Sequence[str], edges: Sequence[int]
+) -> list[tuple[str, str]]:
+    """Return the indent of each old line with that of the file's line,
+    where exactly one line corresponds to it.
+    """
     pairs: list[tuple[str, str]] = []
     for index, line in enumerate(old):
         if edges[index + 1] - edges[index] == 1:
@@ -105,7 +128,9 @@ def _get_indent(line: str) -> str:
 
 
 class Indentation:
-    """Converts the model's indentation to the file's, learnt from pairs of indents (the model's, the file's)."""
+    """Converts the model's indentation to the file's, learnt from pairs of indents (the model's,
+    the file's).
+    """
 
     __slots__ = ("_known_indents", "_step", "_unit")
 
@@ -129,11 +154,19 @@ class Indentation:
         if lead in self._known_indents:
             return self._known_indents[lead]
         # The longest known indent that this one begins with, and the rest converted.
-        inner = max((model for model in self._known_indents if lead.startswith(model)), key=len, default=None)
+        inner = max(
+            (model for model in self._known_indents if lead.startswith(model)),
+            key=len,
+            default=None,
+        )
         if inner is not None:
             return self._known_indents[inner] + self._convert(lead[len(inner) :])
         # Otherwise, the rest is taken off the shortest known one that begins with it.
-        outer = min((model for model in self._known_indents if model.startswith(lead)), key=len, default=None)
+        outer = min(
+            (model for model in self._known_indents if model.startswith(lead)),
+            key=len,
+            default=None,
+        )
         if outer is not None:
             extra = self._convert(outer[len(lead) :])
             base = self._known_indents[outer]
@@ -151,7 +184,8 @@ class Indentation:
 
 
 def _learn_step(indents: dict[str, str]) -> tuple[str, str]:
-    """Learn one step of indentation, the model's and the file's (four blanks, a tab); ("", "") where they are equal.
+    """Learn one step of indentation, the model's and the file's (four blanks, a tab);
+    ("", "") where they are equal.
 
     `indents`: the model's -> the file's.
     """
@@ -159,7 +193,13 @@ def _learn_step(indents: dict[str, str]) -> tuple[str, str]:
     # What a deeper line has more than the line before it is one or more steps.
     for (model_low, file_low), (model_high, file_high) in pairwise(pairs):
         model, file = model_high[len(model_low) :], file_high[len(file_low) :]
-        if model_high.startswith(model_low) and file_high.startswith(file_low) and model and file and model != file:
+        if (
+            model_high.startswith(model_low)
+            and file_high.startswith(file_low)
+            and model
+            and file
+            and model != file
+        ):
             if file == "\t" * len(file) and len(model) % len(file) == 0:
                 return model[: len(model) // len(file)], "\t"
             if model == "\t" * len(model) and len(file) % len(model) == 0:

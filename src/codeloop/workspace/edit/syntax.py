@@ -1,4 +1,5 @@
-"""Finds the syntax errors of edited files by the installed parsers, without a language server. Pure.
+"""Finds the syntax errors of edited files by the installed parsers, without a language server.
+Pure.
 
 Each parser is imported when the first file of its kind is edited.
 """
@@ -56,10 +57,20 @@ class SyntaxProblem(Struct, frozen=True):
     is_new: bool = True
 
 
-def find_syntax_problem(path: Path, before: str, after: str) -> SyntaxProblem | None:
-    """Return the syntax error of a file after an edit, or None. Files without a parser have none."""
+def has_parser(path: Path) -> bool:
+    """Return whether the syntax of a file can be checked, by its name."""
     suffix = path.suffix.lower()
-    check = _CHECKS.get(suffix) or (partial(_check_tree, suffix) if suffix[1:] in LANGUAGES else None)
+    return suffix in _CHECKS or suffix[1:] in LANGUAGES
+
+
+def find_syntax_problem(path: Path, before: str, after: str) -> SyntaxProblem | None:
+    """Return the syntax error of a file after an edit, or None.
+    Files without a parser have none.
+    """
+    suffix = path.suffix.lower()
+    check = _CHECKS.get(suffix) or (
+        partial(_check_tree, suffix) if suffix[1:] in LANGUAGES else None
+    )
     if check is None or max(len(before), len(after)) > _MAX_CHARS:
         return None
     # An existing file that a grammar parses is not a template: in programs, braces may be doubled.
@@ -114,7 +125,11 @@ def _check_yaml(text: str) -> SyntaxProblem | None:
 
 def _check_tree(suffix: str, text: str) -> SyntaxProblem | None:
     root = parse_tree(text, suffix)
-    error = None if root is None or not root.has_error else _explain_error(root, text, LANGUAGES[suffix[1:]])
+    error = (
+        None
+        if root is None or not root.has_error
+        else _explain_error(root, text, LANGUAGES[suffix[1:]])
+    )
     return None if error is None else SyntaxProblem(*error)
 
 
@@ -130,9 +145,11 @@ def _check_python(text: str) -> SyntaxProblem | None:
 
 
 def _explain_error(root: Node, text: str, language: str) -> tuple[int, str] | None:
-    """Return the line (from 1) and the description of a tree's first error; None: the text may be valid after all.
+    """Return the line (from 1) and the description of a tree's first error;
+    None: the text may be valid after all.
 
-    An unpaired bracket is looked for first: where one is missing, the grammar's error is far from it.
+    An unpaired bracket is looked for first: where one is missing,
+    the grammar's error is far from it.
     """
     leaves = [each for each in _list_nodes(root) if not each.child_count or each.is_error]
     if language not in _LOOSE_BRACKET_LANGUAGES:
@@ -149,12 +166,16 @@ def _explain_error(root: Node, text: str, language: str) -> tuple[int, str] | No
         return min(_get_line(missing), last_line), f"`{missing.type}` is missing {reader_note}"
     if error is None:
         return None
-    excerpt = (error.text or b"").decode(errors="replace").strip().split("\n")[0][:_MAX_EXCERPT_CHARS]
+    excerpt = (
+        (error.text or b"").decode(errors="replace").strip().split("\n")[0][:_MAX_EXCERPT_CHARS]
+    )
     return _get_line(error), f"`{excerpt}` was not expected {reader_note}"
 
 
 def _find_unpaired_bracket(leaves: Sequence[Node], lines: Sequence[str]) -> tuple[int, str] | None:
-    """Return the line and a description of an unpaired bracket; of several candidates, the one with odd indentation."""
+    """Return the line and a description of an unpaired bracket;
+    of several candidates, the one with odd indentation.
+    """
     # Brackets that are open, each with the bracket that closes it.
     open_brackets: list[tuple[Node, str]] = []
     # The first bracket whose closer is indented less than it: its own closer may be missing.
@@ -183,7 +204,9 @@ def _find_unpaired_bracket(leaves: Sequence[Node], lines: Sequence[str]) -> tupl
 
 
 def _list_brackets(leaves: Sequence[Node]) -> Iterator[tuple[Node, str]]:
-    """Yield each bracket with its token, which may also be `${`, `#[`, `%w[` (its type is `%w(`), `]]` or `[]=`."""
+    """Yield each bracket with its token, which may also be `${`, `#[`, `%w[` (its type is `%w(`),
+    `]]` or `[]=`.
+    """
     for each in leaves:
         if not each.is_missing and not each.child_count:
             yield from ((each, char) for char in each.type if char in _BRACKETS)

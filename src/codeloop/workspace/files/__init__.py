@@ -1,1 +1,3 @@
-"""The project's files: opened safely, read (texts, pictures, notebooks), replaced atomically; tools' saved outputs."""
+"""The project's files: opened safely, read (texts, pictures, notebooks), replaced atomically;
+tools' saved outputs.
+"""

@@ -37,9 +37,9 @@ class FileChanged(FileRefused):
 class Replacement(Struct, frozen=True):
     """The planned content of the file `real`, a resolved path.
 
-    `before`: the content that it must still have (None: there is no file); `data`: the new bytes (None: the file is
-    deleted); `mode`: of a file that is created, such as that of a moved or restored one (None: the default of the
-    user's umask).
+    `before`: the content that it must still have (None: there is no file); `data`: the new bytes
+    (None: the file is deleted); `mode`: of a file that is created, such as that of a moved or
+    restored one (None: the default of the user's umask).
     """
 
     real: Path
@@ -49,7 +49,9 @@ class Replacement(Struct, frozen=True):
 
 
 class _TemporaryNames(NamedTuple):
-    """Names in the folder of a file: for its new bytes, and for its old ones until all files are replaced."""
+    """Names in the folder of a file: for its new bytes,
+    and for its old ones until all files are replaced.
+    """
 
     new: str
     old: str
@@ -60,12 +62,16 @@ def replace_file(replacement: Replacement, records_folder: Path | None = None) -
     return replace_files([replacement], records_folder)[0]
 
 
-def replace_files(replacements: Sequence[Replacement], records_folder: Path | None = None) -> list[FileStamp | None]:
-    """Replace all files or none: write all new bytes to temporary files, sync, check everything once more, rename.
+def replace_files(
+    replacements: Sequence[Replacement], records_folder: Path | None = None
+) -> list[FileStamp | None]:
+    """Replace all files or none: write all new bytes to temporary files, sync,
+    check everything once more, rename.
 
-    `records_folder`: where temporary names are recorded, for the next run to remove the files that a kill leaves.
-    Returns the new stamps, None for a deletion. Raises FileChanged when a file is no longer `before`, FileRefused for
-    links and the like, OSError (no space, no permission); in each case every file keeps its old bytes.
+    `records_folder`: where temporary names are recorded, for the next run to remove the files that
+    a kill leaves. Returns the new stamps, None for a deletion. Raises FileChanged when a file is no
+    longer `before`, FileRefused for links and the like, OSError (no space, no permission); in each
+    case every file keeps its old bytes.
     """
     names = [_TemporaryNames(make_temporary_name(), make_temporary_name()) for _ in replacements]
     named_replacements = [*zip(replacements, names, strict=True)]
@@ -78,10 +84,14 @@ def replace_files(replacements: Sequence[Replacement], records_folder: Path | No
         return _replace_files(named_replacements)
 
 
-def _replace_files(named_replacements: Sequence[tuple[Replacement, _TemporaryNames]]) -> list[FileStamp | None]:
+def _replace_files(
+    named_replacements: Sequence[tuple[Replacement, _TemporaryNames]],
+) -> list[FileStamp | None]:
     pending: list[_PendingReplacement] = []
     try:
-        pending.extend(_PendingReplacement(replacement, names) for replacement, names in named_replacements)
+        pending.extend(
+            _PendingReplacement(replacement, names) for replacement, names in named_replacements
+        )
         # All are checked before the first is replaced, so that a roll-back is rarely needed.
         for each in pending:
             each.check()
@@ -113,7 +123,8 @@ class _PendingReplacement:
         self._is_committed = False
         self._is_in_place = False
         self.stamp: FileStamp | None = None
-        # Everything below goes through the folder's descriptor: its path may become a link meanwhile.
+        # Everything below goes through the folder's descriptor: its path may
+        # become a link meanwhile.
         with open_folder(replacement.real.parent, create=replacement.data is not None) as folder:
             self._folder = os.dup(folder)
         try:
@@ -140,7 +151,9 @@ class _PendingReplacement:
             os.close(fd)
 
     def _copy_attributes(self, fd: int, before: LoadedFile) -> None:
-        """Copy to the new file the owner, mode and extended attributes of the old one, as far as allowed."""
+        """Copy to the new file the owner, mode and extended attributes of the old one,
+        as far as allowed.
+        """
         # The owner first, since a change of owner clears bits of the mode.
         if before.owner != (os.geteuid(), os.getegid()):
             with suppress(OSError):
@@ -162,17 +175,22 @@ class _PendingReplacement:
         except FileNotFoundError:
             if before is None:
                 return
-            raise FileChanged(f"{real} was deleted after it was read; nothing was written") from None
+            raise FileChanged(
+                f"{real} was deleted after it was read; nothing was written"
+            ) from None
         check_regular(real, info.st_mode)
         if before is None:
             raise FileChanged(f"{real} was created in the meantime.", "Read it first.")
         if not read_file(real).stamp.matches(before.stamp):
             raise FileChanged(
-                f"{real} changed after it was read.", "Read it again, then make the change on its current content."
+                f"{real} changed after it was read.",
+                "Read it again, then make the change on its current content.",
             )
 
     def commit(self) -> None:
-        """Put the new bytes in place, or remove the file; the old bytes keep a second name until `close`."""
+        """Put the new bytes in place, or remove the file;
+        the old bytes keep a second name until `close`.
+        """
         self.check()
         before, data = self._replacement.before, self._replacement.data
         if before is not None and data is not None and self._has_other_names():
@@ -182,7 +200,13 @@ class _PendingReplacement:
         if before is not None:
             self._old = self._names.old
             try:
-                os.link(self._name, self._old, src_dir_fd=self._folder, dst_dir_fd=self._folder, follow_symlinks=False)
+                os.link(
+                    self._name,
+                    self._old,
+                    src_dir_fd=self._folder,
+                    dst_dir_fd=self._folder,
+                    follow_symlinks=False,
+                )
             except OSError:  # a file system without hard links
                 self._copy_old(before)
         fault_injection.pass_point("files.write.before")
@@ -198,7 +222,9 @@ class _PendingReplacement:
         self._sync()
 
     def _has_other_names(self) -> bool:
-        """Return whether the file has hard links that it keeps; one into a package manager's cache must not be kept."""
+        """Return whether the file has hard links that it keeps;
+        one into a package manager's cache must not be kept.
+        """
         info = os.stat(self._name, dir_fd=self._folder, follow_symlinks=False)
         return info.st_nlink > 1 and _PACKAGE_FOLDERS.isdisjoint(self._replacement.real.parts)
 
@@ -226,11 +252,17 @@ class _PendingReplacement:
         fault_injection.pass_point("files.write.after")
 
     def _link_new(self) -> None:
-        """Link a new file to its name; a rename would replace a file that was created in the meantime."""
+        """Link a new file to its name; a rename would replace a file that was
+        created in the meantime.
+        """
         real = self._replacement.real
         try:
             os.link(
-                self._new or "", self._name, src_dir_fd=self._folder, dst_dir_fd=self._folder, follow_symlinks=False
+                self._new or "",
+                self._name,
+                src_dir_fd=self._folder,
+                dst_dir_fd=self._folder,
+                follow_symlinks=False,
             )
         except FileExistsError as error:
             raise FileChanged(f"{real} was created in the meantime.", "Read it first.") from error
@@ -248,7 +280,9 @@ class _PendingReplacement:
         if not self._is_committed:
             return
         if self._is_in_place and self._replacement.before is not None:
-            fd = os.open(self._name, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=self._folder)
+            fd = os.open(
+                self._name, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=self._folder
+            )
             try:
                 _overwrite(fd, self._replacement.before.data)
             finally:
@@ -268,7 +302,8 @@ class _PendingReplacement:
         os.close(self._folder)
 
     def _sync(self) -> None:
-        # The new name is an entry of the folder. Some file systems can't sync one; the file itself is on the disk.
+        # The new name is an entry of the folder. Some file systems can't sync one;
+        # the file itself is on the disk.
         with suppress(OSError):
             fd = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=self._folder)
             try:

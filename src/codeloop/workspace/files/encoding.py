@@ -1,4 +1,6 @@
-"""Decodes files and encodes them again without losing a byte: encodings, byte-order marks, line ends."""
+"""Decodes files and encodes them again without losing a byte: encodings, byte-order marks,
+line ends.
+"""
 
 import codecs
 import re
@@ -36,7 +38,8 @@ CHANGE_BY_COMMAND = "Change it with a command instead."
 
 
 class NotText(CodeloopError):
-    """The bytes can't be decoded and written back unchanged, or the file's encoding can't represent the text.
+    """The bytes can't be decoded and written back unchanged,
+    or the file's encoding can't represent the text.
 
     `advice` is for the model alone.
     """
@@ -49,8 +52,8 @@ class NotText(CodeloopError):
 class Encoding(Struct, frozen=True):
     """The encoding of a file.
 
-    `codec`: its name in Python; `mark`: the byte-order mark, b"" for none; `keeps_stray_bytes`: invalid bytes are
-    kept as surrogates.
+    `codec`: its name in Python; `mark`: the byte-order mark, b"" for none; `keeps_stray_bytes`:
+    invalid bytes are kept as surrogates.
     """
 
     codec: str = "utf-8"
@@ -104,7 +107,9 @@ def encode_text(content: str, encoding: Encoding) -> bytes:
 
 
 def check_surrogates(text: str) -> None:
-    """Raise NotText when a text that a model wrote holds half a surrogate pair, which no file can."""
+    """Raise NotText when a text that a model wrote holds half a surrogate pair,
+    which no file can.
+    """
     match = re.search(_SURROGATE, text)
     if match:
         raise NotText(
@@ -113,7 +118,9 @@ def check_surrogates(text: str) -> None:
 
 
 def detect_encoding(data: bytes) -> Encoding:
-    """Return the encoding of a file by its byte-order mark, else by all its bytes. Raises NotText for binary data."""
+    """Return the encoding of a file by its byte-order mark, else by all its bytes.
+    Raises NotText for binary data.
+    """
     for mark, codec in _BYTE_ORDER_MARKS:
         if data.startswith(mark):
             return Encoding(codec, mark, keeps_stray_bytes=codec == "utf-8")
@@ -130,7 +137,9 @@ def detect_encoding(data: bytes) -> Encoding:
 
 
 def is_binary(sample: bytes) -> bool:
-    """Return whether the first bytes of a file are binary: NUL bytes, or many control characters."""
+    """Return whether the first bytes of a file are binary: NUL bytes,
+    or many control characters.
+    """
     if not sample or any(sample.startswith(mark) for mark, _ in _BYTE_ORDER_MARKS):
         return False
     if b"\0" in sample:
@@ -141,7 +150,9 @@ def is_binary(sample: bytes) -> bool:
 
 
 def _detect_utf16(data: bytes) -> Encoding | None:
-    """Return UTF-16 without a mark, or None. In Latin text every second byte is NUL: the first one, or the other."""
+    """Return UTF-16 without a mark, or None. In Latin text every second byte is NUL: the first one,
+    or the other.
+    """
     sample = data[:_SAMPLE_BYTES]
     even_nuls, odd_nuls = sample[::2].count(0), sample[1::2].count(0)
     enough_nuls = len(sample) // 2 * _UTF16_NUL_SHARE
@@ -160,7 +171,8 @@ def _detect_utf16(data: bytes) -> Encoding | None:
 
 
 def _detect_legacy(data: bytes) -> Encoding:
-    """Return the encoding of a file that is not UTF-8 as a whole: UTF-8 with stray bytes, GBK, or Latin.
+    """Return the encoding of a file that is not UTF-8 as a whole: UTF-8 with stray bytes, GBK,
+    or Latin.
 
     Whichever it is, `encode_text` restores every byte.
     """

@@ -1,4 +1,6 @@
-"""Finds which of many paths exist, by listing the folders that they are in rather than by looking at each path."""
+"""Finds which of many paths exist, by listing the folders that they are in rather
+than by looking at each path.
+"""
 
 import os
 from collections.abc import Iterable
@@ -9,9 +11,11 @@ _MAX_ENTRIES = 200
 
 
 def list_existing(paths: Iterable[str]) -> list[str]:
-    """Return the paths (absolute) at which there is something, a link of any kind as well, in their order.
+    """Return the paths (absolute) at which there is something, a link of any kind as well,
+    in their order.
 
-    As exact as `os.path.lexists` of each: also where file names have no case, and where a folder can't be listed.
+    As exact as `os.path.lexists` of each: also where file names have no case,
+    and where a folder can't be listed.
     """
     names: dict[str, frozenset[str] | None] = {}
     existing: list[str] = []
@@ -41,7 +45,8 @@ def _list_names(folder: str, known: dict[str, frozenset[str] | None]) -> frozens
         return frozenset()
     except OSError:
         return None
-    # Where names have no case, or are stored in another form, a letter beyond ASCII may be found by another name.
+    # Where names have no case, or are stored in another form,
+    # a letter beyond ASCII may be found by another name.
     if len(found) > _MAX_ENTRIES or not all(map(str.isascii, found)):
         return None
     return frozenset(map(str.lower, found))

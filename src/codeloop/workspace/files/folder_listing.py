@@ -1,4 +1,6 @@
-"""Lists the entries of a folder of the work tree, for clients: which are folders, and which git ignores."""
+"""Lists the entries of a folder of the work tree, for clients: which are folders,
+and which git ignores.
+"""
 
 import os
 import time
@@ -21,7 +23,9 @@ _FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
 
 class FolderEntry(Struct, frozen=True):
-    """An entry of a folder. A link counts as a folder if it leads to one in the work tree, else as a file."""
+    """An entry of a folder. A link counts as a folder if it leads to one in the work tree,
+    else as a file.
+    """
 
     name: str
     is_folder: bool
@@ -29,10 +33,11 @@ class FolderEntry(Struct, frozen=True):
 
 
 def list_folder_entries(root: Path, folder: Path, excludes: Iterable[Path]) -> list[FolderEntry]:
-    """Return the entries of a folder of the work tree `root` (both resolved), folders first, then by name. Blocks.
+    """Return the entries of a folder of the work tree `root` (both resolved), folders first,
+    then by name. Blocks.
 
-    `.git` is left out. `excludes`: the user's own files of patterns for git. Raises FileRefused and OSError as
-    `open_folder`, CodeloopError when there is too much.
+    `.git` is left out. `excludes`: the user's own files of patterns for git. Raises FileRefused and
+    OSError as `open_folder`, CodeloopError when there is too much.
     """
     path = "" if folder == root else str(folder.relative_to(root))
     folder_entries: list[FolderEntry] = []
@@ -48,9 +53,13 @@ def list_folder_entries(root: Path, folder: Path, excludes: Iterable[Path]) -> l
                         continue
                     if len(folder_entries) >= FILES_ENTRIES.value:
                         count = f"more than {FILES_ENTRIES.value:,} entries"
-                        raise CodeloopError(f"{escape_path(str(folder))} has {count}. Look for a name with /find/file.")
+                        raise CodeloopError(
+                            f"{escape_path(str(folder))} has {count}. Look for a name with /find/file."
+                        )
                     if time.monotonic() > deadline:
-                        raise CodeloopError(f"{escape_path(str(folder))} can't be listed in {SEARCH_TIME.seconds:g} s.")
+                        raise CodeloopError(
+                            f"{escape_path(str(folder))} can't be listed in {SEARCH_TIME.seconds:g} s."
+                        )
                     is_folder = _is_folder(root, folder, entry)
                     ignored = is_all_ignored or is_ignored(
                         rules, join_relative(path, entry.name), entry.name, is_folder=is_folder
@@ -68,8 +77,12 @@ def _is_folder(root: Path, folder: Path, entry: "os.DirEntry[str]") -> bool:
     return real.is_relative_to(root) and real.is_dir()
 
 
-def read_ignore_rules(root: Path, path: str, excludes: Iterable[Path]) -> tuple[tuple[Patterns, ...], bool]:
-    """Return the patterns that apply in a folder, the nearest first, and whether the folder itself is ignored."""
+def read_ignore_rules(
+    root: Path, path: str, excludes: Iterable[Path]
+) -> tuple[tuple[Patterns, ...], bool]:
+    """Return the patterns that apply in a folder, the nearest first,
+    and whether the folder itself is ignored.
+    """
     rules = tuple(read_ignore_file(file, "", RULES_BYTES) for file in excludes)
     repository = open_repository(root, with_index=False)
     if repository is not None:

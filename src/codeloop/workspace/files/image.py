@@ -28,11 +28,15 @@ _TRANSPARENCY_CHUNK = b"tRNS"
 
 
 class ImageRefused(CodeloopError):
-    """The picture can't be shown: it is broken or would unpack to too much. The text says which, without the name."""
+    """The picture can't be shown: it is broken or would unpack to too much.
+    The text says which, without the name.
+    """
 
 
 class FittedImage(Struct, frozen=True):
-    """A picture that can be sent. `size` in pixels; `original`: its size before, None when it is unchanged."""
+    """A picture that can be sent. `size` in pixels;
+    `original`: its size before, None when it is unchanged.
+    """
 
     mime: str
     data: bytes
@@ -51,11 +55,15 @@ class FittedImage(Struct, frozen=True):
         return f"{text}, re-encoded" if is_same_size else f"{text}, scaled down from {before}"
 
 
-def fit_image(data: bytes, max_side: int = READ_PIXELS.value, max_bytes: int = READ_IMAGE.value) -> FittedImage:
-    """Fit a PNG, JPEG, GIF or WebP into `max_side` pixels a side and `max_bytes`, rotated as its EXIF data says.
+def fit_image(
+    data: bytes, max_side: int = READ_PIXELS.value, max_bytes: int = READ_IMAGE.value
+) -> FittedImage:
+    """Fit a PNG, JPEG, GIF or WebP into `max_side` pixels a side and `max_bytes`,
+    rotated as its EXIF data says.
 
-    An image that fits is returned unchanged. Otherwise the format is kept where possible: a GIF becomes a PNG of its
-    first frame, and one that is still too large becomes a JPEG. Takes up to a second; raises ImageRefused.
+    An image that fits is returned unchanged. Otherwise the format is kept where possible: a GIF
+    becomes a PNG of its first frame, and one that is still too large becomes a JPEG. Takes up to a
+    second; raises ImageRefused.
     """
     media = inspect_media(data)
     if media is None or not media.is_image:
@@ -84,7 +92,9 @@ def fit_image(data: bytes, max_side: int = READ_PIXELS.value, max_bytes: int = R
         return _fit_bytes(image, original, media.mime, max_bytes)
     # Pillow can't do every operation with every kind of pixels.
     except (OSError, ValueError, KeyError, MemoryError) as error:
-        raise ImageRefused(f"its kind of pixels ({image.mode}) can't be scaled: {error}. Convert it first") from error
+        raise ImageRefused(
+            f"its kind of pixels ({image.mode}) can't be scaled: {error}. Convert it first"
+        ) from error
 
 
 def _read_orientation(image: "Image") -> int:
@@ -99,12 +109,15 @@ def _read_orientation(image: "Image") -> int:
 
 
 def _to_eight_bits(image: "Image") -> "Image":
-    """Convert a single-channel picture of 16 bits or more to 8-bit grey; return any other unchanged."""
+    """Convert a single-channel picture of 16 bits or more to 8-bit grey;
+    return any other unchanged.
+    """
     if image.mode[:1] not in {"I", "F"}:
         return image
     from PIL import Image
 
-    # Pillow's own conversion cuts values above 255. Here the high byte of each big-endian value is taken.
+    # Pillow's own conversion cuts values above 255.
+    # Here the high byte of each big-endian value is taken.
     high_bytes = image.convert("I").tobytes("raw", "I;16B")[::2]
     return Image.frombytes("L", image.size, high_bytes)
 
@@ -118,9 +131,11 @@ def _check_size(size: PixelSize) -> None:
 
 
 def _decode(data: bytes, mime: str, min_side: int) -> tuple["Image", PixelSize]:
-    """Decode the whole picture, so that a broken one is found here, not by the service. Return it with its full size.
+    """Decode the whole picture, so that a broken one is found here, not by the service.
+    Return it with its full size.
 
-    A JPEG is decoded at half, a quarter or an eighth of its size when that is still at least `min_side` a side.
+    A JPEG is decoded at half, a quarter or an eighth of its size when that is still
+    at least `min_side` a side.
     """
     from PIL import Image
 
@@ -146,12 +161,16 @@ def _decode(data: bytes, mime: str, min_side: int) -> tuple["Image", PixelSize]:
         struct.error,
         Image.DecompressionBombError,
     ) as error:
-        raise ImageRefused(f"it begins like {mime}, but is broken ({error or type(error).__name__})") from error
+        raise ImageRefused(
+            f"it begins like {mime}, but is broken ({error or type(error).__name__})"
+        ) from error
     return image, size
 
 
 def _fit_bytes(image: "Image", original: PixelSize, mime: str, max_bytes: int) -> FittedImage:
-    """Encode a picture in at most `max_bytes`: with less quality, then as JPEG, then at half the size, and so on."""
+    """Encode a picture in at most `max_bytes`: with less quality, then as JPEG,
+    then at half the size, and so on.
+    """
     formats = {"image/jpeg": ("JPEG",), "image/webp": ("WEBP", "JPEG")}.get(mime, ("PNG", "JPEG"))
     while True:
         for image_format in formats:

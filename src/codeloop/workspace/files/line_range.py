@@ -1,4 +1,6 @@
-"""Reads a range of lines of a file as a stream: memory stays flat with a line of 50 MB or a file of 10 GB."""
+"""Reads a range of lines of a file as a stream: memory stays flat with a line
+of 50 MB or a file of 10 GB.
+"""
 
 import codecs
 import os
@@ -18,7 +20,8 @@ _SAMPLE_BYTES = 64 * 1024
 class LineRange(Struct, frozen=True):
     """Lines of a file from line `first` (from 1), without their ends.
 
-    `total_lines`: of the file, None when they were not counted to its end. `reached_limit`: the limit that ended
+    `total_lines`: of the file, None when they were not counted to its end.
+    `reached_limit`: the limit that ended
     the range before the file's end, "lines" or "bytes"; "" for neither.
     """
 
@@ -83,7 +86,8 @@ def _detect_encoding(sample: bytes) -> Encoding:
 
 
 def _read_chunks(fd: int, encoding: Encoding, on_read: Callable[[bytes], None]) -> Iterator[bytes]:
-    """Yield the bytes of the text without the byte-order mark, UTF-16 and UTF-32 as UTF-8, up to the scan limit.
+    """Yield the bytes of the text without the byte-order mark, UTF-16 and UTF-32 as UTF-8,
+    up to the scan limit.
 
     `on_read` is called with the bytes as they are in the file.
     """
@@ -104,9 +108,11 @@ def _read_chunks(fd: int, encoding: Encoding, on_read: Callable[[bytes], None]) 
 
 
 class _LineCollector:
-    """Collects the wanted lines from chunks; of each line only as many bytes as can be shown are kept.
+    """Collects the wanted lines from chunks; of each line only as many bytes
+    as can be shown are kept.
 
-    `count`: the number of lines so far, including those that are not wanted; `reached_limit`: as in LineRange.
+    `count`: the number of lines so far, including those that are not wanted;
+    `reached_limit`: as in LineRange.
     """
 
     def __init__(self, first: int, limit: int, max_bytes: int) -> None:
@@ -145,7 +151,9 @@ class _LineCollector:
             self._end_line()
 
     def _skip(self, chunk: bytes, start: int) -> int:
-        """Count lines to the end of the chunk, or to the first wanted line; return the position there."""
+        """Count lines to the end of the chunk, or to the first wanted line;
+        return the position there.
+        """
         ends = chunk.count(b"\n", start)
         if self.reached_limit or self.count + ends + 1 < self._first:
             self.count += ends

@@ -1,4 +1,6 @@
-"""Detects the type and size of a picture or PDF by the first bytes of its file, without an imaging library."""
+"""Detects the type and size of a picture or PDF by the first bytes of its file,
+without an imaging library.
+"""
 
 import struct
 from collections.abc import Callable
@@ -13,7 +15,9 @@ PixelSize = tuple[int, int]
 
 
 class Media(Struct, frozen=True):
-    """A picture or a PDF. `mime`: its type; `size`: width and height in pixels, None when unknown."""
+    """A picture or a PDF. `mime`: its type; `size`: width and height in pixels,
+    None when unknown.
+    """
 
     mime: str
     size: PixelSize | None = None
@@ -25,14 +29,18 @@ class Media(Struct, frozen=True):
 
 
 def detect_media_type(head: bytes) -> str | None:
-    """Return the MIME type of a file that can be attached (PNG, JPEG, GIF, WebP, PDF) by its first bytes, else None."""
+    """Return the MIME type of a file that can be attached (PNG, JPEG, GIF, WebP,
+    PDF) by its first bytes, else None.
+    """
     if head.startswith(b"RIFF") and head[8:12] == b"WEBP":
         return "image/webp"
     return next((mime for magic, mime in _MAGIC_BYTES if head.startswith(magic)), None)
 
 
 def inspect_media(data: bytes) -> Media | None:
-    """Return the type and size of a file that can be attached, or None. `data`: all of its bytes."""
+    """Return the type and size of a file that can be attached, or None.
+    `data`: all of its bytes.
+    """
     mime = detect_media_type(data)
     if mime is None:
         return None
@@ -77,7 +85,8 @@ def _read_jpeg_size(data: bytes) -> PixelSize | None:
 
 
 def _read_webp_size(data: bytes) -> PixelSize | None:
-    # WebP has three formats: extended, lossless and lossy. The first two store the width and height less one.
+    # WebP has three formats: extended, lossless and lossy.
+    # The first two store the width and height less one.
     kind = data[12:16]
     if kind == b"VP8X":
         return 1 + int.from_bytes(data[24:27], "little"), 1 + int.from_bytes(data[27:30], "little")

@@ -1,4 +1,6 @@
-"""Renders Jupyter notebooks as text for the tool `read`: each cell with its number, kind and outputs."""
+"""Renders Jupyter notebooks as text for the tool `read`: each cell with its number,
+kind and outputs.
+"""
 
 from collections.abc import Iterator
 
@@ -21,7 +23,9 @@ class _OutputData(msgspec.Struct):
 
 
 class _Output(msgspec.Struct):
-    """An output of a cell: `text` as it was printed, `data` of a value, or `ename` and `evalue` of an error."""
+    """An output of a cell: `text` as it was printed, `data` of a value,
+    or `ename` and `evalue` of an error.
+    """
 
     output_type: str = ""
     text: MultilineText = ""
@@ -46,7 +50,9 @@ def render_notebook(data: bytes) -> str | None:
         notebook = msgspec.json.decode(data, type=_Notebook)
     except DECODE_ERRORS:
         return None
-    blocks = ["\n".join(_format_cell(number, cell)) for number, cell in enumerate(notebook.cells, 1)]
+    blocks = [
+        "\n".join(_format_cell(number, cell)) for number, cell in enumerate(notebook.cells, 1)
+    ]
     return "\n\n".join(blocks) + "\n" if blocks else ""
 
 
@@ -64,12 +70,18 @@ def _format_output(output: _Output) -> str:
     if output.output_type == "error":
         return f"{output.ename}: {output.evalue}"
     text = _join_lines(output.text) or _join_lines(output.data.plain)
-    picture_kinds = [kind for kind, data in (("PNG", output.data.png), ("JPEG", output.data.jpeg)) if data]
+    picture_kinds = [
+        kind for kind, data in (("PNG", output.data.png), ("JPEG", output.data.jpeg)) if data
+    ]
     if picture_kinds:
         text = f"{text}\n({', '.join(picture_kinds)} picture, not shown)".strip()
     text = text.rstrip("\n")
     hidden = len(text) - _MAX_OUTPUT_CHARS
-    return text if hidden <= 0 else f"{text[:_MAX_OUTPUT_CHARS]}\n({hidden} more characters, not shown)"
+    return (
+        text
+        if hidden <= 0
+        else f"{text[:_MAX_OUTPUT_CHARS]}\n({hidden} more characters, not shown)"
+    )
 
 
 def _join_lines(lines: MultilineText) -> str:

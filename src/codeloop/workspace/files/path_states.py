@@ -6,17 +6,20 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
-# A second change within this time may leave the same change time: file systems' clocks tick every few milliseconds.
+# A second change within this time may leave the same change time: file systems' clocks
+# tick every few milliseconds.
 _CLOCK_TICK_NS = 100_000_000
 
-# Change time in ns (0: a folder's does not count), inode, size (or device); None: there is nothing at the path.
+# Change time in ns (0: a folder's does not count), inode, size (or device);
+# None: there is nothing at the path.
 _State = tuple[int, int, int] | None
 
 
 class PathStates:
     """The state of some paths at creation, before anything is read from them.
 
-    A folder changes when an entry is added, removed or renamed in it; a file, when it is written or replaced.
+    A folder changes when an entry is added, removed or renamed in it;
+    a file, when it is written or replaced.
     """
 
     def __init__(self, paths: Iterable[str]) -> None:
@@ -28,11 +31,14 @@ class PathStates:
 
     def are_unchanged(self) -> bool:
         """Return whether each path is as it was; False if that can't be known."""
-        return self._states is not None and all(_read_state(path) == state for path, state in self._states.items())
+        return self._states is not None and all(
+            _read_state(path) == state for path, state in self._states.items()
+        )
 
 
 class PathSurvey:
-    """What stands at some paths, and which folders lead there: as long as it is unchanged, they mean the same files.
+    """What stands at some paths, and which folders lead there: as long as it is unchanged,
+    they mean the same files.
 
     Of a folder only its identity counts, so what else is made in it changes nothing.
     """
@@ -51,13 +57,17 @@ class PathSurvey:
         self._is_certain = self._is_certain and os.path.realpath(path) == str(path)
 
     def end(self) -> None:
-        """Say that all was read: what changed just before may change again without a new change time."""
+        """Say that all was read: what changed just before may change again
+        without a new change time.
+        """
         newest = max((state[0] for state in self._states.values() if state is not None), default=0)
         self._is_certain = self._is_certain and newest <= time.time_ns() - _CLOCK_TICK_NS
 
     def is_unchanged(self) -> bool:
         """Return whether all is as it was; False if that can't be known."""
-        return self._is_certain and all(_read_identity(path) == state for path, state in self._states.items())
+        return self._is_certain and all(
+            _read_identity(path) == state for path, state in self._states.items()
+        )
 
 
 def _read_identity(path: str) -> _State:

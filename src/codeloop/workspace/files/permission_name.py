@@ -19,9 +19,12 @@ class NamedTree(Protocol):
 
 
 def make_permission_name(workspace: NamedTree, real: Path) -> str:
-    """Return the name of a resolved path that permission rules match: relative to the work tree; "." is its top."""
+    """Return the name of a resolved path that permission rules match: relative to the work tree;
+    "." is its top.
+    """
     # Guarded files are compared as on a disk that ignores case, where `.ENV` is the file `.env`.
     name = workspace.format_for_user(real) or "."
     folded = fold_path(name) if is_protected(name) or is_secret(name) else name
-    # Rules allow what is written in the folder of plans, in which no other spelling is on most disks.
+    # Rules allow what is written in the folder of plans,
+    # in which no other spelling is on most disks.
     return name if folded.startswith(_PLANS_FOLDER) else folded

@@ -1,4 +1,5 @@
-"""Remembers which files each session has read, so that no edit overwrites content that the model has not seen.
+"""Remembers which files each session has read, so that no edit overwrites content
+that the model has not seen.
 
 It also finds the files that others have changed since, for a note to the model.
 """
@@ -21,12 +22,14 @@ _State = tuple[int, int] | None
 
 
 class ReadLog:
-    """The stamp of each file that a session has read, and the lock of each file that is being changed.
+    """The stamp of each file that a session has read,
+    and the lock of each file that is being changed.
 
-    Also what else is known of files by session: changes of others and refused ones, loaded instructions.
+    Also what else is known of files by session: changes of others and refused ones,
+    loaded instructions.
 
-    Methods that look at the disk are called in threads, while other sessions go on reading. `real` is always a
-    resolved path.
+    Methods that look at the disk are called in threads, while other sessions go on reading. `real`
+    is always a resolved path.
     """
 
     def __init__(self) -> None:
@@ -42,7 +45,9 @@ class ReadLog:
         self._unseen: set[tuple[str, Path]] = set()
         self._refused_changes: set[tuple[str, Path]] = set()
         self.expected_files: set[Path] = set()
-        """Files that codeloop writes, or the user put back, where sandboxed programs may create none."""
+        """Files that codeloop writes, or the user put back,
+        where sandboxed programs may create none.
+        """
         # By the id of the message and the file.
         self._loaded_instructions: set[tuple[str, Path]] = set()
         # A lock is dropped when nobody holds a reference to it.
@@ -70,15 +75,21 @@ class ReadLog:
         return not self._read_stamps
 
     def find_last_stamp(self, session_id: str, real: Path) -> FileStamp | None:
-        """Return the stamp of the file when the session read or wrote it last; None: it has done neither."""
+        """Return the stamp of the file when the session read or wrote it last;
+        None: it has done neither.
+        """
         return self._read_stamps.get((session_id, real))
 
     def mark_unseen(self, session_id: str, real: Path) -> None:
-        """Record that the file holds changes that the session has not read, though it edited the file since."""
+        """Record that the file holds changes that the session has not read,
+        though it edited the file since.
+        """
         self._unseen.add((session_id, real))
 
     def has_unseen_changes(self, session_id: str, real: Path) -> bool:
-        """Return whether the file holds changes that the session has not read, though it edited the file since."""
+        """Return whether the file holds changes that the session has not read,
+        though it edited the file since.
+        """
         return (session_id, real) in self._unseen
 
     def record_refusal(self, session_id: str, real: Path) -> None:
@@ -92,22 +103,27 @@ class ReadLog:
         return was_refused
 
     def take_changed_files(self, session_id: str) -> dict[Path, bool]:
-        """Return the files that others changed since the session read them, each with whether it is still there.
+        """Return the files that others changed since the session read them,
+        each with whether it is still there.
 
-        A change is returned once. Looks at the disk: one `stat` for each file, of the 500 that were read last; one that
-        was written again in the same size, up to 1 MiB, is read.
+        A change is returned once. Looks at the disk: one `stat` for each file, of the 500 that were
+        read last; one that was written again in the same size, up to 1 MiB, is read.
         """
         self._record_differing(session_id)
         waiting = self._pending_changes.pop(session_id, {})
         return {real: state is not None for real, state in waiting.items()}
 
     def begin_own_change(self, session_id: str) -> None:
-        """Call before a command of the session that may change files: others made the changes until now."""
+        """Call before a command of the session that may change files: others made
+        the changes until now.
+        """
         self._changing_sessions.add(session_id)
         self._record_differing(session_id)
 
     def end_own_change(self, session_id: str) -> None:
-        """Call after that command, and after any other call: changes of the session's own are not reported."""
+        """Call after that command, and after any other call: changes of the session's
+        own are not reported.
+        """
         if session_id not in self._changing_sessions:
             return
         self._changing_sessions.remove(session_id)
@@ -120,11 +136,14 @@ class ReadLog:
             self._pending_changes.setdefault(session_id, {})[real] = state
 
     def _find_differing(self, session_id: str) -> Iterator[tuple[Path, _State]]:
-        """Yield the files whose state differs from when the session read them and from the last report.
+        """Yield the files whose state differs from when the session read them
+        and from the last report.
 
         What was reported of files that have the same bytes again is brought up to date.
         """
-        files = islice((key for key in self._list_latest_first() if key[0] == session_id), _MAX_COMPARED_FILES)
+        files = islice(
+            (key for key in self._list_latest_first() if key[0] == session_id), _MAX_COMPARED_FILES
+        )
         for key in files:
             stamp, state = self._read_stamps.get(key), _read_state(key[1])
             # Another thread has forgotten the file since.
@@ -148,9 +167,11 @@ class ReadLog:
         return reversed(list(self._read_stamps))
 
     def record_first_load(self, message_id: str, real: Path) -> bool:
-        """Record that a call of this step has loaded an instruction file; return whether it is the first to do so.
+        """Record that a call of this step has loaded an instruction file;
+        return whether it is the first to do so.
 
-        The calls of one step run at the same time; the files loaded by earlier steps are in the store.
+        The calls of one step run at the same time;
+        the files loaded by earlier steps are in the store.
         """
         if (message_id, real) in self._loaded_instructions:
             return False
@@ -174,8 +195,15 @@ def _read_state(real: Path) -> _State:
 
 
 def _has_same_bytes(real: Path, state: _State, stamp: FileStamp) -> bool:
-    """Return whether a rewritten file has the same bytes as when it was read; False when comparing is too slow."""
-    if state is None or state[1] != stamp.size or stamp.digest is None or stamp.size > _MAX_COMPARED_BYTES:
+    """Return whether a rewritten file has the same bytes as when it was read;
+    False when comparing is too slow.
+    """
+    if (
+        state is None
+        or state[1] != stamp.size
+        or stamp.digest is None
+        or stamp.size > _MAX_COMPARED_BYTES
+    ):
         return False
     with suppress(FileRefused, OSError):
         return read_file(real).stamp.matches(stamp)

@@ -30,7 +30,9 @@ _SLACK_BYTES = 4_096
 
 
 class FileRefused(CodeloopError):
-    """A file can't be read or written as asked; nothing was changed. `advice` is for the model alone."""
+    """A file can't be read or written as asked; nothing was changed.
+    `advice` is for the model alone.
+    """
 
     def __init__(self, message: str, advice: str = "") -> None:
         super().__init__(message)
@@ -38,14 +40,18 @@ class FileRefused(CodeloopError):
 
 
 class FileStamp(Struct, frozen=True):
-    """A file as read: modification time in ns, size in bytes, and a hash of its bytes when all of them were read."""
+    """A file as read: modification time in ns, size in bytes,
+    and a hash of its bytes when all of them were read.
+    """
 
     mtime_ns: int
     size: int
     digest: bytes | None = None
 
     def matches(self, other: "FileStamp") -> bool:
-        """Return whether the bytes are the same: by the hashes where both are known, else by time and size."""
+        """Return whether the bytes are the same: by the hashes where both are known,
+        else by time and size.
+        """
         if self.digest is not None and other.digest is not None:
             return self.digest == other.digest
         return (self.mtime_ns, self.size) == (other.mtime_ns, other.size)
@@ -71,10 +77,11 @@ def compute_digest(data: bytes) -> bytes:
 def open_folder(real: Path, *, create: bool = False) -> Generator[int]:
     """Open a directory by its resolved path, refusing any link on the way; yields its descriptor.
 
-    `create`: missing directories are made. Raises FileRefused when a directory on the way became a link, OSError for
-    other failures.
+    `create`: missing directories are made. Raises FileRefused when a directory on the way became a
+    link, OSError for other failures.
     """
-    # O_NOFOLLOW looks at the last name only, so each folder on the way is opened from the one before.
+    # O_NOFOLLOW looks at the last name only, so each folder on the way is
+    # opened from the one before.
     descriptor = os.open("/", _FOLDER_FLAGS)
     try:
         for name in real.parts[1:]:
@@ -88,7 +95,9 @@ def open_folder(real: Path, *, create: bool = False) -> Generator[int]:
                 child = os.open(name, _FOLDER_FLAGS, dir_fd=descriptor)
             except OSError as error:
                 if error.errno in {errno.ENOTDIR, errno.ELOOP}:
-                    raise FileRefused(f"{real}: {name} on its way is not a directory (perhaps a link now)") from error
+                    raise FileRefused(
+                        f"{real}: {name} on its way is not a directory (perhaps a link now)"
+                    ) from error
                 raise
             os.close(descriptor)
             descriptor = child
@@ -101,7 +110,8 @@ def open_folder(real: Path, *, create: bool = False) -> Generator[int]:
 def open_file(real: Path) -> Generator[int]:
     """Open a regular file for reading by its resolved path; yields its descriptor.
 
-    Raises FileRefused for links, directories, pipes and devices, OSError for other failures, such as FileNotFoundError.
+    Raises FileRefused for links, directories, pipes and devices, OSError for other failures,
+    such as FileNotFoundError.
     """
     with open_folder(real.parent) as folder:
         try:
@@ -109,7 +119,9 @@ def open_file(real: Path) -> Generator[int]:
         except OSError as error:
             if error.errno in {errno.ELOOP, errno.ENXIO}:
                 # A link, a socket, or a device without hardware, such as a terminal that is gone.
-                check_regular(real, os.stat(real.name, dir_fd=folder, follow_symlinks=False).st_mode)
+                check_regular(
+                    real, os.stat(real.name, dir_fd=folder, follow_symlinks=False).st_mode
+                )
             raise
     try:
         check_regular(real, os.fstat(fd).st_mode)
@@ -119,7 +131,9 @@ def open_file(real: Path) -> Generator[int]:
 
 
 def read_file(real: Path, max_bytes: int = FILE_EDIT.value) -> LoadedFile:
-    """Read a whole file of at most `max_bytes` bytes. Raises as `open_file`, and FileRefused when it is larger."""
+    """Read a whole file of at most `max_bytes` bytes.
+    Raises as `open_file`, and FileRefused when it is larger.
+    """
     with open_file(real) as fd:
         info = os.fstat(fd)
         if info.st_size > max_bytes:
@@ -129,13 +143,17 @@ def read_file(real: Path, max_bytes: int = FILE_EDIT.value) -> LoadedFile:
             )
         data = _read_up_to(fd, max_bytes + 1, info.st_size + _SLACK_BYTES)
         if len(data) > max_bytes:
-            raise FileRefused(f"{real} has more than {max_bytes:,} bytes.", "Use a command instead.")
+            raise FileRefused(
+                f"{real} has more than {max_bytes:,} bytes.", "Use a command instead."
+            )
         stamp = FileStamp(info.st_mtime_ns, len(data), compute_digest(data))
         return LoadedFile(data, stamp, stat.S_IMODE(info.st_mode), (info.st_uid, info.st_gid))
 
 
 def _read_up_to(fd: int, max_bytes: int, chunk_bytes: int) -> bytes:
-    """Read to the end, or `max_bytes`. Raises BlockingIOError for a file of /proc that has nothing to say now."""
+    """Read to the end, or `max_bytes`. Raises BlockingIOError for a file of /proc
+    that has nothing to say now.
+    """
     chunks: list[bytes] = []
     left = max_bytes
     while left > 0 and (chunk := os.read(fd, min(chunk_bytes, left))):

@@ -1,4 +1,6 @@
-"""Saves complete tool outputs to private files in the scratch folder, named by an id, and removes old ones."""
+"""Saves complete tool outputs to private files in the scratch folder, named by an id,
+and removes old ones.
+"""
 
 import asyncio
 import os
@@ -20,9 +22,11 @@ _UNQUOTED_PATH = r"(?a)[\w/.%+@:,-]+"
 
 
 def shorten_output(path: Path) -> str:
-    """Return the path of a saved output for the model: its name alone, which tools find in the scratch folder.
+    """Return the path of a saved output for the model: its name alone,
+    which tools find in the scratch folder.
 
-    The whole path if a shell would not read it as it is, since `expand_outputs` leaves such a name alone.
+    The whole path if a shell would not read it as it is,
+    since `expand_outputs` leaves such a name alone.
     """
     return path.name if re.fullmatch(_UNQUOTED_PATH, str(path)) else str(path)
 
@@ -43,7 +47,9 @@ def expand_outputs(line: str, folder: Path, directory: Path) -> str:
 
 
 def create_output_file(folder: Path) -> tuple[Path, int]:
-    """Make a new empty file that only its owner can read. Returns its path and a descriptor; raises OSError."""
+    """Make a new empty file that only its owner can read. Returns its path and a descriptor;
+    raises OSError.
+    """
     create_private_folder(folder)
     while True:
         # Short, since the model reads and repeats it.
@@ -77,18 +83,26 @@ async def prune_all_outputs(folder: Path) -> None:
 
 
 def _list_scratch_folders(folder: Path) -> list[Path]:
-    """Return the scratch folders of all directories of a project, and the folder that they are in."""
+    """Return the scratch folders of all directories of a project,
+    and the folder that they are in.
+    """
     try:
-        return [folder.parent, *(each for each in folder.parent.iterdir() if each.is_dir() and not each.is_symlink())]
+        return [
+            folder.parent,
+            *(each for each in folder.parent.iterdir() if each.is_dir() and not each.is_symlink()),
+        ]
     except OSError:
         return [folder]
 
 
-def prune_outputs(folder: Path, age: float = SCRATCH_AGE.seconds, size: int = SCRATCH_SIZE.value) -> list[Path]:
-    """Remove the outputs not written for `age` seconds, then the oldest until the rest has at most `size` bytes.
+def prune_outputs(
+    folder: Path, age: float = SCRATCH_AGE.seconds, size: int = SCRATCH_SIZE.value
+) -> list[Path]:
+    """Remove the outputs not written for `age` seconds,
+    then the oldest until the rest has at most `size` bytes.
 
-    Only regular files named `tool_...` that were not written for an hour are removed. Returns their paths; files and
-    folders that are missing or can't be changed are skipped.
+    Only regular files named `tool_...` that were not written for an hour are removed. Returns their
+    paths; files and folders that are missing or can't be changed are skipped.
     """
     now = time.time()
     removed: list[Path] = []
@@ -105,7 +119,9 @@ def prune_outputs(folder: Path, age: float = SCRATCH_AGE.seconds, size: int = SC
 
 
 def _list_outputs(folder: Path) -> list[tuple[float, int, Path]]:
-    """Return modification time, size and path of each saved output in a folder; [] when it can't be read."""
+    """Return modification time, size and path of each saved output in a folder;
+    [] when it can't be read.
+    """
     files: list[tuple[float, int, Path]] = []
     try:
         with os.scandir(folder) as entries:

@@ -1,4 +1,5 @@
-"""Records the temporary files of writes in progress, so that a later run removes those that a kill left behind.
+"""Records the temporary files of writes in progress,
+so that a later run removes those that a kill left behind.
 
 Each write has a record, a small file in the project's data folder.
 """
@@ -34,7 +35,8 @@ def make_temporary_name() -> str:
 def record_temporary_files(folder: Path | None, paths: Sequence[Path]) -> Generator[None]:
     """Keep a record of temporary paths in `folder` until the end of the block.
 
-    Without a folder, or when it can't be written, nothing is recorded: the write itself matters more.
+    Without a folder, or when it can't be written,
+    nothing is recorded: the write itself matters more.
     """
     record = None
     if folder is not None:
@@ -68,8 +70,8 @@ def _write_record(folder: Path, paths: Sequence[Path]) -> Path:
 def remove_leftovers(folder: Path) -> list[Path]:
     """Remove the temporary files that dead processes have recorded; return their paths. Blocks.
 
-    Only files with a name of `make_temporary_name` are removed. Those that can't be reached now are left for a later
-    run.
+    Only files with a name of `make_temporary_name` are removed.
+    Those that can't be reached now are left for a later run.
     """
     removed: list[Path] = []
     for record in _list_records(folder):
@@ -92,7 +94,9 @@ def _list_records(folder: Path) -> list[Path]:
 
 
 def _is_writer_dead(record: Path, scope: str, age: float) -> bool:
-    """Return whether a record's writer has ended, by its process id, or else by the record's `age` in seconds."""
+    """Return whether a record's writer has ended, by its process id,
+    or else by the record's `age` in seconds.
+    """
     match = re.fullmatch(RECORD_NAME, record.name)
     if match is not None and is_own_scope(scope):
         # Another process may have the same id by now, but not the same start time.
@@ -101,7 +105,9 @@ def _is_writer_dead(record: Path, scope: str, age: float) -> bool:
 
 
 def _remove_temporary_file(path: Path) -> bool:
-    """Remove a temporary file or link, following no link on the way; return whether there was one. Raises OSError."""
+    """Remove a temporary file or link, following no link on the way; return whether there was one.
+    Raises OSError.
+    """
     if not path.is_absolute() or not re.fullmatch(TEMPORARY_NAME, path.name):
         return False
     try:

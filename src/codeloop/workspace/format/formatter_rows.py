@@ -19,7 +19,21 @@ WEB_SUFFIXES = (
     ".gql",
 )
 TEXT_SUFFIXES = (".yaml", ".yml", ".md", ".mdx")
-C_SUFFIXES = (".c", ".cc", ".cpp", ".cxx", ".c++", ".h", ".hh", ".hpp", ".hxx", ".h++", ".ino", ".m", ".mm")
+C_SUFFIXES = (
+    ".c",
+    ".cc",
+    ".cpp",
+    ".cxx",
+    ".c++",
+    ".h",
+    ".hh",
+    ".hpp",
+    ".hxx",
+    ".h++",
+    ".ino",
+    ".m",
+    ".mm",
+)
 RUBY_SUFFIXES = (".rb", ".rake", ".gemspec", ".ru")
 # What is replaced in the words of a command: by the file's path, and by the edition of Rust.
 FILE_PLACEHOLDER, EDITION_PLACEHOLDER = "$FILE", "$EDITION"
@@ -28,10 +42,11 @@ FILE_PLACEHOLDER, EDITION_PLACEHOLDER = "$FILE", "$EDITION"
 class FormatterRow(Struct, frozen=True):
     """A built-in formatter.
 
-    `command`: its program by name, and its arguments. It reads the text on its stdin, or in `$FILE`, and writes it
-    formatted on its stdout; `in_place`: it changes `$FILE` instead. `$EDITION` is that of Rust in `Cargo.toml`.
-    `markers`: files that show that a project uses it; `name:text`: a file of this name that contains this text. Without
-    markers, as for `uv`, it is used only if the configuration names it.
+    `command`: its program by name, and its arguments. It reads the text on its stdin, or in
+    `$FILE`, and writes it formatted on its stdout; `in_place`: it changes `$FILE` instead.
+    `$EDITION` is that of Rust in `Cargo.toml`.
+    `markers`: files that show that a project uses it; `name:text`: a file of this name that
+    contains this text. Without markers, as for `uv`, it is used only if the configuration names it.
     """
 
     name: str
@@ -49,17 +64,37 @@ FORMATTER_ROWS = (
         ("black", "--quiet", "--stdin-filename", FILE_PLACEHOLDER, "-"),
         ("pyproject.toml:[tool.black",),
     ),
-    FormatterRow("yapf", PYTHON_SUFFIXES, ("yapf",), (".style.yapf", "pyproject.toml:[tool.yapf", "setup.cfg:[yapf")),
+    FormatterRow(
+        "yapf",
+        PYTHON_SUFFIXES,
+        ("yapf",),
+        (".style.yapf", "pyproject.toml:[tool.yapf", "setup.cfg:[yapf"),
+    ),
     FormatterRow(
         "ruff",
         PYTHON_SUFFIXES,
         ("ruff", "format", "--quiet", "--force-exclude", "--stdin-filename", FILE_PLACEHOLDER, "-"),
         ("ruff.toml", ".ruff.toml", "pyproject.toml:[tool.ruff"),
     ),
-    FormatterRow("uv", PYTHON_SUFFIXES, ("uv", "format", "--", "--quiet", "--stdin-filename", FILE_PLACEHOLDER, "-")),
+    FormatterRow(
+        "uv",
+        PYTHON_SUFFIXES,
+        ("uv", "format", "--", "--quiet", "--stdin-filename", FILE_PLACEHOLDER, "-"),
+    ),
     FormatterRow(
         "biome",
-        (*SCRIPT_SUFFIXES, ".json", ".jsonc", ".css", ".graphql", ".gql", ".html", ".vue", ".svelte", ".astro"),
+        (
+            *SCRIPT_SUFFIXES,
+            ".json",
+            ".jsonc",
+            ".css",
+            ".graphql",
+            ".gql",
+            ".html",
+            ".vue",
+            ".svelte",
+            ".astro",
+        ),
         ("biome", "format", f"--stdin-file-path={FILE_PLACEHOLDER}"),
         ("biome.json", "biome.jsonc", ".biome.json", ".biome.jsonc"),
     ),
@@ -80,8 +115,16 @@ FORMATTER_ROWS = (
         (*SCRIPT_SUFFIXES, *WEB_SUFFIXES, *TEXT_SUFFIXES, ".astro", ".hbs", ".json5"),
         ("prettier", "--stdin-filepath", FILE_PLACEHOLDER),
         (
-            *(f".prettierrc{end}" for end in ("", ".json", ".yml", ".yaml", ".json5", ".js", ".cjs", ".mjs", ".ts")),
-            *(".prettierrc.toml", "prettier.config.js", "prettier.config.cjs", "prettier.config.mjs"),
+            *(
+                f".prettierrc{end}"
+                for end in ("", ".json", ".yml", ".yaml", ".json5", ".js", ".cjs", ".mjs", ".ts")
+            ),
+            *(
+                ".prettierrc.toml",
+                "prettier.config.js",
+                "prettier.config.cjs",
+                "prettier.config.mjs",
+            ),
             *("prettier.config.ts", 'package.json:"prettier"'),
         ),
     ),
@@ -92,7 +135,13 @@ FORMATTER_ROWS = (
         ("rustfmt", "--edition", EDITION_PLACEHOLDER),
         ("rustfmt.toml", ".rustfmt.toml", "Cargo.toml"),
     ),
-    FormatterRow("buf", (".proto",), ("buf", "format", "--write", FILE_PLACEHOLDER), ("buf.yaml",), in_place=True),
+    FormatterRow(
+        "buf",
+        (".proto",),
+        ("buf", "format", "--write", FILE_PLACEHOLDER),
+        ("buf.yaml",),
+        in_place=True,
+    ),
     FormatterRow(
         "clang-format",
         (*C_SUFFIXES, ".proto"),
@@ -104,7 +153,12 @@ FORMATTER_ROWS = (
         (".sh", ".bash"),
         ("shfmt", "--filename", FILE_PLACEHOLDER, "-"),
         (
-            *(".editorconfig:[*.sh", ".editorconfig:[*.{sh", ".editorconfig:[*.bash", ".editorconfig:[[shell"),
+            *(
+                ".editorconfig:[*.sh",
+                ".editorconfig:[*.{sh",
+                ".editorconfig:[*.bash",
+                ".editorconfig:[[shell",
+            ),
             *(".editorconfig:shell_variant",),
         ),
     ),
@@ -115,7 +169,9 @@ FORMATTER_ROWS = (
         ("mix", "format", "--stdin-filename", FILE_PLACEHOLDER, "-"),
         (".formatter.exs",),
     ),
-    FormatterRow("dart", (".dart",), ("dart", "format", FILE_PLACEHOLDER), ("pubspec.yaml",), in_place=True),
+    FormatterRow(
+        "dart", (".dart",), ("dart", "format", FILE_PLACEHOLDER), ("pubspec.yaml",), in_place=True
+    ),
     FormatterRow(
         "terraform",
         (".tf", ".tfvars"),
@@ -129,9 +185,18 @@ FORMATTER_ROWS = (
         ("flake.nix:nixfmt", "treefmt.nix:nixfmt", "treefmt.toml:nixfmt"),
         in_place=True,
     ),
-    FormatterRow("ocamlformat", (".ml", ".mli"), ("ocamlformat", "--name", FILE_PLACEHOLDER, "-"), (".ocamlformat",)),
     FormatterRow(
-        "ktlint", (".kt", ".kts"), ("ktlint", "--format", FILE_PLACEHOLDER), (".editorconfig:ktlint_",), in_place=True
+        "ocamlformat",
+        (".ml", ".mli"),
+        ("ocamlformat", "--name", FILE_PLACEHOLDER, "-"),
+        (".ocamlformat",),
+    ),
+    FormatterRow(
+        "ktlint",
+        (".kt", ".kts"),
+        ("ktlint", "--format", FILE_PLACEHOLDER),
+        (".editorconfig:ktlint_",),
+        in_place=True,
     ),
     FormatterRow(
         "standardrb",
@@ -147,10 +212,18 @@ FORMATTER_ROWS = (
         (".rubocop.yml",),
     ),
     FormatterRow(
-        "htmlbeautifier", (".erb",), ("htmlbeautifier", FILE_PLACEHOLDER), ("Gemfile:htmlbeautifier",), in_place=True
+        "htmlbeautifier",
+        (".erb",),
+        ("htmlbeautifier", FILE_PLACEHOLDER),
+        ("Gemfile:htmlbeautifier",),
+        in_place=True,
     ),
     FormatterRow(
-        "pint", (".php",), ("pint", FILE_PLACEHOLDER), ("pint.json", "composer.json:laravel/pint"), in_place=True
+        "pint",
+        (".php",),
+        ("pint", FILE_PLACEHOLDER),
+        ("pint.json", "composer.json:laravel/pint"),
+        in_place=True,
     ),
     FormatterRow(
         "php-cs-fixer",
@@ -176,15 +249,24 @@ FORMATTER_ROWS = (
         (".java",),
         ("google-java-format", "-"),
         (
-            *("pom.xml:google-java-format", "build.gradle:googleJavaFormat", "build.gradle:google-java-format"),
+            *(
+                "pom.xml:google-java-format",
+                "build.gradle:googleJavaFormat",
+                "build.gradle:google-java-format",
+            ),
             *("build.gradle.kts:googleJavaFormat", "build.gradle.kts:google-java-format"),
         ),
     ),
     FormatterRow("gleam", (".gleam",), ("gleam", "format", "--stdin"), ("gleam.toml",)),
     FormatterRow(
-        "fourmolu", (".hs",), ("fourmolu", "--stdin-input-file", FILE_PLACEHOLDER), ("fourmolu.yaml", ".fourmolu.yaml")
+        "fourmolu",
+        (".hs",),
+        ("fourmolu", "--stdin-input-file", FILE_PLACEHOLDER),
+        ("fourmolu.yaml", ".fourmolu.yaml"),
     ),
-    FormatterRow("ormolu", (".hs",), ("ormolu", "--stdin-input-file", FILE_PLACEHOLDER), (".ormolu",)),
+    FormatterRow(
+        "ormolu", (".hs",), ("ormolu", "--stdin-input-file", FILE_PLACEHOLDER), (".ormolu",)
+    ),
     FormatterRow(
         "cljfmt",
         (".clj", ".cljs", ".cljc", ".edn"),
@@ -192,9 +274,17 @@ FORMATTER_ROWS = (
         (".cljfmt.edn", "cljfmt.edn"),
         in_place=True,
     ),
-    FormatterRow("scalafmt", (".scala", ".sbt", ".sc"), ("scalafmt", "--stdin", "--quiet"), (".scalafmt.conf",)),
     FormatterRow(
-        "swiftformat", (".swift",), ("swiftformat", "stdin", "--stdinpath", FILE_PLACEHOLDER), (".swiftformat",)
+        "scalafmt",
+        (".scala", ".sbt", ".sc"),
+        ("scalafmt", "--stdin", "--quiet"),
+        (".scalafmt.conf",),
+    ),
+    FormatterRow(
+        "swiftformat",
+        (".swift",),
+        ("swiftformat", "stdin", "--stdinpath", FILE_PLACEHOLDER),
+        (".swiftformat",),
     ),
     FormatterRow(
         "swift-format",
@@ -206,9 +296,19 @@ FORMATTER_ROWS = (
     FormatterRow("elm-format", (".elm",), ("elm-format", "--stdin"), ("elm.json",)),
     FormatterRow("crystal", (".cr",), ("crystal", "tool", "format", "-"), ("shard.yml",)),
     FormatterRow(
-        "dfmt", (".d", ".di"), ("dfmt", "--inplace", FILE_PLACEHOLDER), (".editorconfig:dfmt_",), in_place=True
+        "dfmt",
+        (".d", ".di"),
+        ("dfmt", "--inplace", FILE_PLACEHOLDER),
+        (".editorconfig:dfmt_",),
+        in_place=True,
     ),
-    FormatterRow("air", (".r", ".R"), ("air", "format", FILE_PLACEHOLDER), ("air.toml", ".air.toml"), in_place=True),
+    FormatterRow(
+        "air",
+        (".r", ".R"),
+        ("air", "format", FILE_PLACEHOLDER),
+        ("air.toml", ".air.toml"),
+        in_place=True,
+    ),
     FormatterRow(
         "latexindent",
         (".tex", ".sty", ".cls"),
@@ -217,6 +317,8 @@ FORMATTER_ROWS = (
     ),
 )
 
-# Programs that exit with 1 when problems are left that they can't fix. Some have no row: commands that the user
-# configures are looked for here, too.
-FIXER_PROGRAMS = frozenset(("eslint", "stylelint", "oxlint", "ruff", "rubocop", "standardrb", "ktlint"))
+# Programs that exit with 1 when problems are left that they can't fix. Some have no row: commands
+# that the user configures are looked for here, too.
+FIXER_PROGRAMS = frozenset(
+    ("eslint", "stylelint", "oxlint", "ruff", "rubocop", "standardrb", "ktlint")
+)

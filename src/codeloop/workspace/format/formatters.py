@@ -35,12 +35,14 @@ _MAX_MARKER_BYTES = 1024 * 1024
 
 
 class Formatter(Struct, frozen=True):
-    """One formatter for one file. `command`: its program's path and its arguments; `folder`: where it runs.
+    """One formatter for one file. `command`: its program's path and its arguments;
+    `folder`: where it runs.
 
-    `is_filter`: it reads its stdin and writes its stdout; else it changes the file in place. `success_codes`: its exit
-    codes on success. `obstacle`: a clause on why it can't be run, such as that its program was not found; "": it can.
-    `sandbox`: True for that of the model's commands, False for none, or what a sandbox of its own allows besides the
-    default. `named_variables`: as in Launch.
+    `is_filter`: it reads its stdin and writes its stdout; else it changes the file in place.
+    `success_codes`: its exit codes on success. `obstacle`: a clause on why it can't be run, such as
+    that its program was not found; "": it can.
+    `sandbox`: True for that of the model's commands, False for none, or what a sandbox of its own
+    allows besides the default. `named_variables`: as in Launch.
     """
 
     name: str
@@ -57,8 +59,8 @@ class Formatter(Struct, frozen=True):
 class FormattedFile(Struct, frozen=True):
     """A file after its formatters have run.
 
-    `file`: as it is on the disk; `changed_by`: the names of the formatters that changed it; `problems`: a line for
-    each that failed.
+    `file`: as it is on the disk; `changed_by`: the names of the formatters that changed it;
+    `problems`: a line for each that failed.
     """
 
     file: LoadedFile
@@ -77,22 +79,34 @@ class FormatterState(Struct, frozen=True):
 class Formatters:
     """The formatters of a work tree.
 
-    `config`: the section `formatter` of the configuration; False: none is run. True and None name none, so those that
-    the project uses are discovered.
-    None is run in an untrusted project: its files decide what a formatter does, and may name programs.
+    `config`: the section `formatter` of the configuration; False: none is run. True and None name
+    none, so those that the project uses are discovered.
+    None is run in an untrusted project: its files decide what a formatter does,
+    and may name programs.
     """
 
     def __init__(
-        self, workspace: Workspace, config: bool | dict[str, FormatterConfig] | None, *, trusted: bool = True
+        self,
+        workspace: Workspace,
+        config: bool | dict[str, FormatterConfig] | None,
+        *,
+        trusted: bool = True,
     ) -> None:
         self._workspace = workspace
         self._is_off = config is False or not trusted
         self._configured = config if isinstance(config, dict) else {}
 
     def find_formatters(self, real: Path) -> list[Formatter]:
-        """Return a file's formatters in order: all that are configured, or else one that was discovered."""
+        """Return a file's formatters in order: all that are configured,
+        or else one that was discovered.
+        """
         name = self._workspace.format_for_user(real)
-        if self._is_off or not self._workspace.contains(real) or is_protected(name) or is_secret(name):
+        if (
+            self._is_off
+            or not self._workspace.contains(real)
+            or is_protected(name)
+            or is_secret(name)
+        ):
             return []
         formatters = [
             self._make_formatter(row, config, real, self._workspace.directory)
@@ -110,7 +124,9 @@ class Formatters:
         for name, (row, config) in {**rows, **configured}.items():
             extensions = _choose_extensions(row, config)
             is_enabled = bool(extensions) and not self._is_off and not config.disabled
-            is_enabled = is_enabled and (name in configured or self._find_marker(row, folder) is not None)
+            is_enabled = is_enabled and (
+                name in configured or self._find_marker(row, folder) is not None
+            )
             if is_enabled:
                 # For any file of the folder: its name does not matter.
                 is_enabled = not self._make_formatter(row, config, folder / "a", folder).obstacle
@@ -118,13 +134,17 @@ class Formatters:
         return states
 
     def _list_configured(self) -> Iterator[tuple[FormatterRow, FormatterConfig]]:
-        """Yield the configured formatters, each with the row of its name; an unknown name has an empty one."""
+        """Yield the configured formatters, each with the row of its name;
+        an unknown name has an empty one.
+        """
         rows_by_name = {row.name: row for row in FORMATTER_ROWS}
         for name, config in self._configured.items():
             yield rows_by_name.get(name, FormatterRow(name, extensions=(), command=())), config
 
     def _discover(self, real: Path) -> Iterator[Formatter]:
-        """Yield the built-in formatters that the project uses for a file and whose programs are there."""
+        """Yield the built-in formatters that the project uses for a file and
+        whose programs are there.
+        """
         for row in FORMATTER_ROWS:
             if real.suffix not in row.extensions or row.name in self._configured:
                 continue
@@ -136,11 +156,15 @@ class Formatters:
                 yield formatter
 
     def _find_marker(self, row: FormatterRow, start: Path) -> Path | None:
-        """Return the nearest folder with a formatter's marker file, from `start` up to the work tree's top."""
+        """Return the nearest folder with a formatter's marker file,
+        from `start` up to the work tree's top.
+        """
         for folder in self._list_folders_above(start):
             for marker in row.markers:
                 name, _, text = marker.partition(":")
-                if (folder / name).is_file() and (not text or text.encode() in _read_head(folder / name)):
+                if (folder / name).is_file() and (
+                    not text or text.encode() in _read_head(folder / name)
+                ):
                     return folder
         return None
 
@@ -150,8 +174,12 @@ class Formatters:
                 return
             yield folder
 
-    def _make_formatter(self, row: FormatterRow, config: FormatterConfig, real: Path, folder: Path) -> Formatter:
-        """Make the formatter of a row for the file `real`; it runs in `folder`. `config` overrides the row."""
+    def _make_formatter(
+        self, row: FormatterRow, config: FormatterConfig, real: Path, folder: Path
+    ) -> Formatter:
+        """Make the formatter of a row for the file `real`; it runs in `folder`.
+        `config` overrides the row.
+        """
         words = tuple(config.command or row.command)
         success_codes = (0, 1) if any(Path(word).name in FIXER_PROGRAMS for word in words) else (0,)
         if EDITION_PLACEHOLDER in row.command:
@@ -170,7 +198,8 @@ class Formatters:
             command=(program or "", *words[1:]),
             folder=folder,
             environment=make_tool_environment(self._workspace.environment, config.environment),
-            # A configured command names the file, as in the reference: it changes the file in place.
+            # A configured command names the file, as in the reference: it changes
+            # the file in place.
             is_filter=not (config.command or row.in_place),
             success_codes=success_codes,
             obstacle=obstacle,
@@ -179,22 +208,30 @@ class Formatters:
         )
 
     def _find_edition(self, start: Path) -> str:
-        """Return the Rust edition named by the nearest `Cargo.toml` that has one (a workspace has it at its top)."""
+        """Return the Rust edition named by the nearest `Cargo.toml` that has one (a
+        workspace has it at its top).
+        """
         for folder in self._list_folders_above(start):
             if match := re.search(_EDITION, _read_head(folder / "Cargo.toml")):
                 return match[1].decode()
         return _DEFAULT_EDITION
 
     def _find_program(self, name: str, start: Path) -> str | None:
-        """Find a program: in the project's own environments, the nearest first, then on the PATH."""
+        """Find a program: in the project's own environments, the nearest first,
+        then on the PATH.
+        """
         if "/" in name:
             path = os.path.normpath(self._workspace.directory / expand_user_path(name))
             return path if os.access(path, os.X_OK) else None
         project_path = os.pathsep.join(
-            str(folder / each) for folder in self._list_folders_above(start) for each in PROJECT_PROGRAM_FOLDERS
+            str(folder / each)
+            for folder in self._list_folders_above(start)
+            for each in PROJECT_PROGRAM_FOLDERS
         )
         user_path = self._workspace.environment.get("PATH")
-        return find_program(name, project_path, in_project=True) or find_program(name, user_path, in_project=True)
+        return find_program(name, project_path, in_project=True) or find_program(
+            name, user_path, in_project=True
+        )
 
 
 def _choose_extensions(row: FormatterRow, config: FormatterConfig) -> tuple[str, ...]:

@@ -1,4 +1,6 @@
-"""Runs formatters on files after an edit: whatever a formatter does, the edit itself is never lost."""
+"""Runs formatters on files after an edit: whatever a formatter does,
+the edit itself is never lost.
+"""
 
 import asyncio
 import os
@@ -13,7 +15,13 @@ from codeloop.schema.limits import FILE_EDIT
 from codeloop.schema.wire import replace
 from codeloop.workspace.files.atomic_write import FileChanged, Replacement, replace_file
 from codeloop.workspace.files.encoding import NotText, decode_text
-from codeloop.workspace.files.safe_open import FileRefused, FileStamp, LoadedFile, open_file, read_file
+from codeloop.workspace.files.safe_open import (
+    FileRefused,
+    FileStamp,
+    LoadedFile,
+    open_file,
+    read_file,
+)
 from codeloop.workspace.format.formatters import FormattedFile, Formatter
 from codeloop.workspace.process.program_sandboxes import choose_program_sandbox
 from codeloop.workspace.sandbox.paths.denied_paths import DenyRules
@@ -21,7 +29,8 @@ from codeloop.workspace.workspace import Workspace
 
 # Formatters that run at the same time.
 _MAX_PROGRAMS = 4
-# A text with this many letters and digits must keep between half and twice as many when it is formatted.
+# A text with this many letters and digits must keep between half and twice as
+# many when it is formatted.
 _MIN_COMPARED_LETTERS = 400
 # Of ASCII, what is neither a letter nor a digit.
 _NOT_LETTERS = bytes(code for code in range(128) if not chr(code).isalnum())
@@ -37,7 +46,8 @@ async def format_files(
     seconds: float,
     rules: DenyRules | None = None,
 ) -> dict[Path, FormattedFile]:
-    """Run formatters on files that were just written, within `seconds` in all. `rules`: those that bind the formatters.
+    """Run formatters on files that were just written, within `seconds` in all.
+    `rules`: those that bind the formatters.
 
     The caller holds the files' locks. A file that somebody else changes meanwhile is left alone.
     """
@@ -46,7 +56,9 @@ async def format_files(
 
     async def format_file(real: Path) -> FormattedFile:
         async with slots:
-            return await _format(workspace, formatters[real], read_file(real), real, deadline, rules)
+            return await _format(
+                workspace, formatters[real], read_file(real), real, deadline, rules
+            )
 
     return dict(zip(formatters, await asyncio.gather(*map(format_file, formatters)), strict=True))
 
@@ -64,12 +76,16 @@ async def _format(
         return result
     for formatter in formatters:
         try:
-            formatted = await _run_formatter(workspace, formatter, result.file, real, deadline, rules)
+            formatted = await _run_formatter(
+                workspace, formatter, result.file, real, deadline, rules
+            )
         except _FormatterFailed as error:
             result = replace(result, problems=(*result.problems, f"{formatter.name} {error}"))
         else:
             if formatted.data != result.file.data:
-                result = replace(result, file=formatted, changed_by=(*result.changed_by, formatter.name))
+                result = replace(
+                    result, file=formatted, changed_by=(*result.changed_by, formatter.name)
+                )
     return result
 
 
@@ -81,7 +97,9 @@ async def _run_formatter(
     deadline: float,
     rules: DenyRules | None,
 ) -> LoadedFile:
-    """Run one formatter, and return the file as it is then. Raises _FormatterFailed; what it did is undone then."""
+    """Run one formatter, and return the file as it is then. Raises _FormatterFailed;
+    what it did is undone then.
+    """
     if formatter.obstacle:
         raise _FormatterFailed(f"did not run: {formatter.obstacle}")
     launch = Launch(
@@ -96,7 +114,9 @@ async def _run_formatter(
     try:
         async with asyncio.timeout_at(deadline):
             # Whoever sets `sandbox` to False answers for the program: it then runs without one.
-            confinement = choose_program_sandbox(workspace, formatter.name, formatter.sandbox, rules)
+            confinement = choose_program_sandbox(
+                workspace, formatter.name, formatter.sandbox, rules
+            )
             result = await workspace.program_sandboxes.run(launch, confinement)
         if result.stop_reason:
             raise _FormatterFailed("returned far too much")
@@ -133,7 +153,9 @@ def _write_output(workspace: Workspace, real: Path, before: LoadedFile, data: by
 
 
 def _read_result(workspace: Workspace, real: Path, before: LoadedFile) -> LoadedFile:
-    """Read a file that a formatter changed in place; undo that when the result can't be its text."""
+    """Read a file that a formatter changed in place;
+    undo that when the result can't be its text.
+    """
     try:
         now = read_file(real)
         if now.data != before.data:
@@ -167,7 +189,9 @@ def _restore_edit(workspace: Workspace, real: Path, before: LoadedFile) -> None:
 
 
 def _remove_obstacle(real: Path) -> None:
-    """Remove a link, pipe or the like; a folder may hold files of the user, so it is renamed instead."""
+    """Remove a link, pipe or the like; a folder may hold files of the user,
+    so it is renamed instead.
+    """
     if real.is_dir() and not real.is_symlink():
         real.rename(real.with_name(f"{real.name}.{time.time_ns()}"))
     else:
@@ -185,7 +209,9 @@ def _check_plausible(data: bytes, before: bytes) -> None:
         raise _FormatterFailed("returned nothing" if not data.strip() else "returned far too much")
     # A formatter changes layout and may wrap comments, but does not halve or double the text.
     old, new = (len(text.translate(None, _NOT_LETTERS)) for text in (before, data))
-    if encoding != encoding_before or (old >= _MIN_COMPARED_LETTERS and not old // 2 <= new <= old * 2):
+    if encoding != encoding_before or (
+        old >= _MIN_COMPARED_LETTERS and not old // 2 <= new <= old * 2
+    ):
         raise _FormatterFailed("returned another text")
 
 

@@ -1,4 +1,5 @@
-"""Packs a work tree into a git bundle, with uncommitted and untracked files, and unpacks it on another machine.
+"""Packs a work tree into a git bundle, with uncommitted and untracked files,
+and unpacks it on another machine.
 
 `codeloop session move` uses it.
 """
@@ -20,8 +21,8 @@ _REF_PREFIX = "refs/codeloop/move"
 class PackedWork(Wire):
     """The contents of a bundle.
 
-    `head`: the commit that was checked out; `state`: a commit on top of it with all files; `branch`: the branch that
-    was checked out, if any.
+    `head`: the commit that was checked out; `state`: a commit on top of it with all files;
+    `branch`: the branch that was checked out, if any.
     """
 
     head: str
@@ -30,9 +31,11 @@ class PackedWork(Wire):
 
 
 async def pack_work(git: Git, file: Path) -> PackedWork:
-    """Write a bundle of a work tree: the commits that no remote has, and its files. The work tree stays as it is.
+    """Write a bundle of a work tree: the commits that no remote has, and its files.
+    The work tree stays as it is.
 
-    Raises WorktreeRefused: there is no commit, or the bundle would lack work of a repository inside. Raises GitFailed.
+    Raises WorktreeRefused: there is no commit, or the bundle would lack work of a repository
+    inside. Raises GitFailed.
     """
     head = await git.resolve_commit("HEAD")
     if head is None:
@@ -49,9 +52,20 @@ async def pack_work(git: Git, file: Path) -> PackedWork:
         if user_index.is_file():
             # With the stats in the copy, git reads only the files that have changed.
             shutil.copyfile(user_index, index)
-        read_line(await git.run("add", "--all", index=index, seconds=WORKTREE_TIME.seconds), "read the files")
+        read_line(
+            await git.run("add", "--all", index=index, seconds=WORKTREE_TIME.seconds),
+            "read the files",
+        )
         tree_id = read_line(await git.run("write-tree", index=index), "store the files")
-    arguments = (*read_identity_options(git), "commit-tree", tree_id, "-p", head, "-m", "What was uncommitted")
+    arguments = (
+        *read_identity_options(git),
+        "commit-tree",
+        tree_id,
+        "-p",
+        head,
+        "-m",
+        "What was uncommitted",
+    )
     state = read_line(await git.run(*arguments), "store the files")
     # A bundle needs a reference to hold a commit.
     ref = f"{_REF_PREFIX}/{state}"
@@ -65,7 +79,9 @@ async def pack_work(git: Git, file: Path) -> PackedWork:
 
 
 async def import_bundle(git: Git, file: Path, work: PackedWork) -> None:
-    """Add the commits of a bundle to a repository. Raises WorktreeRefused, such as when earlier ones are missing."""
+    """Add the commits of a bundle to a repository. Raises WorktreeRefused,
+    such as when earlier ones are missing.
+    """
     output = await git.run("bundle", "unbundle", str(file), seconds=WORKTREE_TIME.seconds)
     if output.code != 0:
         raise WorktreeRefused(
@@ -78,9 +94,12 @@ async def import_bundle(git: Git, file: Path, work: PackedWork) -> None:
 
 
 async def unpack_files(tree: Git, work: PackedWork) -> None:
-    """Write the packed files into a new work tree at `head`; what was uncommitted is uncommitted again."""
+    """Write the packed files into a new work tree at `head`;
+    what was uncommitted is uncommitted again.
+    """
     read_line(
-        await tree.run("read-tree", "--reset", "-u", work.state, seconds=WORKTREE_TIME.seconds), "write the files"
+        await tree.run("read-tree", "--reset", "-u", work.state, seconds=WORKTREE_TIME.seconds),
+        "write the files",
     )
     # Without `-u`, git resets the index alone, so the files differ from it as before.
     read_line(await tree.run("read-tree", "--reset", work.head), "reset the index")

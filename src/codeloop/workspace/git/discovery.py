@@ -1,6 +1,7 @@
 """Finds the repository that git would use from a directory, and what in it could run a program.
 
-The permission gate uses it: a read-only git command that can run no program is allowed without a question.
+The permission gate uses it: a read-only git command that can run no program is
+allowed without a question.
 """
 
 import os
@@ -17,7 +18,13 @@ from codeloop.kit.paths import expand_user_path
 from codeloop.kit.small_files import read_bounded, read_start
 
 # Variables that make git use other folders or files than those it would find.
-_REDIRECTING_VARIABLES = ("GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY")
+_REDIRECTING_VARIABLES = (
+    "GIT_DIR",
+    "GIT_WORK_TREE",
+    "GIT_COMMON_DIR",
+    "GIT_INDEX_FILE",
+    "GIT_OBJECT_DIRECTORY",
+)
 _CONFIG_BYTES = 256 * 1024
 _INDEX_BYTES = 32 * 1024 * 1024
 # Sections whose settings run no program in read-only commands.
@@ -29,12 +36,15 @@ versionsort worktree
 _HARMLESS_SECTIONS = frozenset(_HARMLESS_SECTION_NAMES.split())
 # Settings with which git runs no program in read-only commands. Any other setting may run one.
 _HARMLESS_SETTINGS = (
-    r"core\.(abbrev|autocrlf|bare|bigfilethreshold|checkstat|commentchar|commitgraph|compression|editor|eol|excludesfile"
+    r"core\.(abbrev|autocrlf|bare|bigfilethreshold|checkstat|commentchar|commitgraph|compression"
+    r"|editor|eol|excludesfile"
     r"|filemode|ignorecase|logallrefupdates|longpaths|multipackindex|pager|precomposeunicode|preloadindex|protecthfs"
-    r"|protectntfs|quotepath|repositoryformatversion|safecrlf|sharedrepository|sparsecheckout|sparsecheckoutcone|symlinks"
+    r"|protectntfs|quotepath|repositoryformatversion|safecrlf|sharedrepository|sparsecheckout"
+    r"|sparsecheckoutcone|symlinks"
     r"|trustctime|untrackedcache|whitespace)"
     r"|remote\..*\.(url|pushurl|fetch|push|tagopt|prune|prunetags|mirror|gh-resolved|skipfetchall)"
-    r"|diff\.(algorithm|colormoved|colormovedws|context|ignoresubmodules|indentheuristic|interhunkcontext|mnemonicprefix"
+    r"|diff\.(algorithm|colormoved|colormovedws|context|ignoresubmodules|indentheuristic"
+    r"|interhunkcontext|mnemonicprefix"
     r"|noprefix|orderfile|relative|renamelimit|renames|statgraphwidth|submodule|suppressblankempty|wserrorhighlight)"
     r"|diff\..*\.(binary|funcname|wordregex|xfuncname)"
     r"|extensions\.(objectformat|preciousobjects|refstorage|relativeworktrees|worktreeconfig)"
@@ -50,8 +60,9 @@ _SUBMODULE_MODE = b"\0\0\xe0\0"
 class RepositoryLookup(Struct, frozen=True):
     """The repository that git finds from a directory.
 
-    `foreign_reason`: why it may not be the project's own; "": it is, or there is none. `program_reason`: what in it may
-    run programs in read-only commands; "": nothing. `is_below_top`: the directory is not the top of the work tree.
+    `foreign_reason`: why it may not be the project's own; "": it is, or there is none.
+    `program_reason`: what in it may run programs in read-only commands; "": nothing.
+    `is_below_top`: the directory is not the top of the work tree.
     """
 
     foreign_reason: str = ""
@@ -60,7 +71,9 @@ class RepositoryLookup(Struct, frozen=True):
 
 
 def find_repository(directory: str, root: Path, environment: Mapping[str, str]) -> RepositoryLookup:
-    """Look for the repository as git does: upwards from the directory, a work tree or a bare one."""
+    """Look for the repository as git does: upwards from the directory,
+    a work tree or a bare one.
+    """
     for name in _REDIRECTING_VARIABLES:
         if environment.get(name):
             return RepositoryLookup(f"the environment sets {name}")
@@ -75,7 +88,9 @@ def find_repository(directory: str, root: Path, environment: Mapping[str, str]) 
                 break
             return RepositoryLookup(f"git would use another repository, that in {folder}")
         if _is_bare(folder):
-            return RepositoryLookup(f"git would use another repository, the bare one that {folder} is")
+            return RepositoryLookup(
+                f"git would use another repository, the bare one that {folder} is"
+            )
     folder = find_git_folder(top)
     if folder is None and os.path.lexists(top / ".git"):
         return RepositoryLookup("git would use a repository elsewhere")
@@ -83,9 +98,12 @@ def find_repository(directory: str, root: Path, environment: Mapping[str, str]) 
         return RepositoryLookup(is_below_top=here != top)
     real = Path(os.path.realpath(folder))
     if top in real.parents and real != top / ".git":
-        # Only `.git` is protected: commands and edits may change the configuration of another folder.
+        # Only `.git` is protected: commands and edits may change the configuration
+        # of another folder.
         return RepositoryLookup("the repository lies among the project's files")
-    return RepositoryLookup(program_reason=_find_program_reason(folder, top), is_below_top=here != top)
+    return RepositoryLookup(
+        program_reason=_find_program_reason(folder, top), is_below_top=here != top
+    )
 
 
 def _is_bare(folder: Path) -> bool:
@@ -97,7 +115,9 @@ def _is_bare(folder: Path) -> bool:
 
 
 def _find_program_reason(folder: Path, top: Path) -> str:
-    """Return a clause for the user that names the parts of a repository that may run programs; "": there are none."""
+    """Return a clause for the user that names the parts of a repository that may run programs;
+    "": there are none.
+    """
     if is_led_elsewhere(folder):
         return "a file, commondir, leads git to another repository"
     common = find_common_folder(folder)
@@ -107,7 +127,9 @@ def _find_program_reason(folder: Path, top: Path) -> str:
             info = file.stat()
         except OSError:
             continue
-        setting, hooks_path = _read_program_setting(file, info.st_mtime_ns, info.st_size, info.st_ino)
+        setting, hooks_path = _read_program_setting(
+            file, info.st_mtime_ns, info.st_size, info.st_ino
+        )
         if setting:
             return f"the repository's configuration sets {setting}, which may run programs"
         hooks = top / expand_user_path(hooks_path) if hooks_path else hooks
@@ -139,7 +161,9 @@ def _search_submodule_mode(index: Path, *_stamp: int) -> bool:
 
 @lru_cache(maxsize=64)
 def _read_program_setting(file: Path, *_stamp: int) -> tuple[str, str]:
-    """Return the first setting of a file that may run a program, and the folder of hooks that it sets; "" for none."""
+    """Return the first setting of a file that may run a program,
+    and the folder of hooks that it sets; "" for none.
+    """
     try:
         text = read_start(file, _CONFIG_BYTES).decode("utf-8", "surrogateescape")
     except OSError:
@@ -149,7 +173,10 @@ def _read_program_setting(file: Path, *_stamp: int) -> tuple[str, str]:
         name, value = setting.name, setting.value
         if not name or len(text) >= _CONFIG_BYTES:
             return f"what can't be understood in line {setting.line + 1}", ""
-        is_harmless = name.partition(".")[0] in _HARMLESS_SECTIONS or re.fullmatch(_HARMLESS_SETTINGS, name) is not None
+        is_harmless = (
+            name.partition(".")[0] in _HARMLESS_SECTIONS
+            or re.fullmatch(_HARMLESS_SETTINGS, name) is not None
+        )
         if name == "core.hookspath" and re.fullmatch(r"[\w./~-]+", value):
             hooks = value
         elif name == "core.fsmonitor" and value.lower() == "false":

@@ -1,4 +1,6 @@
-"""Reads the checked-out branch from one small file, which is cheap enough to do after every turn."""
+"""Reads the checked-out branch from one small file,
+which is cheap enough to do after every turn.
+"""
 
 from pathlib import Path
 
@@ -17,14 +19,22 @@ class Head:
         self._text = self._read()
 
     def refresh(self) -> bool:
-        """Read HEAD again; return whether it has changed since the last read: the branch, or the commit without one."""
+        """Read HEAD again; return whether it has changed since the last read: the branch,
+        or the commit without one.
+        """
         before, self._text = self._text, self._read()
         return self._text != before
 
     @property
     def branch(self) -> str | None:
-        """The branch at the last read; None: a single commit is checked out, or there is no repository."""
-        return self._text.removeprefix(_BRANCH_PREFIX) if self._text.startswith(_BRANCH_PREFIX) else None
+        """The branch at the last read; None: a single commit is checked out,
+        or there is no repository.
+        """
+        return (
+            self._text.removeprefix(_BRANCH_PREFIX)
+            if self._text.startswith(_BRANCH_PREFIX)
+            else None
+        )
 
     def _read(self) -> str:
         """Return HEAD as text; empty when it can't be read."""

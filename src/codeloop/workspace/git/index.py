@@ -1,7 +1,8 @@
-"""Reads a repository's index: the blob and stat of each tracked file, without running git and without a lock.
+"""Reads a repository's index: the blob and stat of each tracked file,
+without running git and without a lock.
 
-Snapshots, the sandbox, `tree_state.py`, listings of folders and the checks of what a command touches use it. The
-format: git's `index-format.txt`.
+Snapshots, the sandbox, `tree_state.py`, listings of folders and the checks of what a command
+touches use it. The format: git's `index-format.txt`.
 """
 
 import os
@@ -16,7 +17,8 @@ from msgspec import field as struct_field
 from codeloop.kit.git import find_common_folder, find_git_folder
 from codeloop.kit.small_files import read_bounded, read_start_or_empty
 
-# An entry without its path: ctime and mtime (seconds, nanoseconds), device, inode, mode, uid, gid, size, blob, flags.
+# An entry without its path: ctime and mtime (seconds, nanoseconds), device, inode, mode, uid, gid,
+# size, blob, flags.
 _ENTRY_LAYOUT = Layout(">IIIIIIIIII20sH")
 _ENTRY_BYTES = _ENTRY_LAYOUT.size
 _KIND_BITS = 0o170000
@@ -35,7 +37,8 @@ _LOW_32_BITS = 0xFFFFFFFF
 
 
 class IndexEntry(NamedTuple):
-    """One tracked file: its blob (empty after `git add --intent-to-add`), and its stat when git last read it.
+    """One tracked file: its blob (empty after `git add --intent-to-add`),
+    and its stat when git last read it.
 
     Where the stat may belong to earlier content, `mtime_ns` is -1, which no file has.
     `size` and `inode` are cut to 32 bits, as git keeps them.
@@ -65,7 +68,8 @@ TrackedFiles = dict[str, dict[str, IndexEntry]]
 class ParsedIndex(NamedTuple):
     """The contents of an index.
 
-    `trees`: folder -> the id of the tree object that git has written for exactly the files that are tracked in it;
+    `trees`: folder -> the id of the tree object that git has written for exactly the
+    files that are tracked in it;
     `submodules`: their paths.
     """
 
@@ -75,10 +79,12 @@ class ParsedIndex(NamedTuple):
 
 
 class IndexedRepository(Struct, frozen=True):
-    """A repository with its index. `folder`: its own git directory; `common`: the one that holds its objects.
+    """A repository with its index. `folder`: its own git directory;
+    `common`: the one that holds its objects.
 
-    `tracked` and `trees` are those of a ParsedIndex. They are empty when the index was not asked for, can't be read, is
-    of a kind that is not read here (split, sparse), or may name blobs with other line ends than the files have.
+    `tracked` and `trees` are those of a ParsedIndex. They are empty when the index was not asked
+    for, can't be read, is of a kind that is not read here (split, sparse), or may name blobs with
+    other line ends than the files have.
     """
 
     folder: Path
@@ -93,7 +99,9 @@ class IndexedRepository(Struct, frozen=True):
 
 
 def open_repository(top: Path, *, with_index: bool) -> IndexedRepository | None:
-    """Read the repository of the work tree with this top; None when there is none, or it uses SHA-256."""
+    """Read the repository of the work tree with this top;
+    None when there is none, or it uses SHA-256.
+    """
     folder = find_git_folder(top)
     if folder is None:
         return None
@@ -101,7 +109,8 @@ def open_repository(top: Path, *, with_index: bool) -> IndexedRepository | None:
     config = read_start_or_empty(common / "config", _CONFIG_BYTES)
     if b"sha256" in config.lower():
         return None
-    # git may have converted line ends when it stored a file: the blob then differs from the file on the disk.
+    # git may have converted line ends when it stored a file: the blob then differs
+    # from the file on the disk.
     if not with_index or _converts_line_ends(config):
         return IndexedRepository(folder, common)
     try:
@@ -135,7 +144,9 @@ def _read_index(index: Path, changed_at_ns: int, *_stamp: int) -> TrackedFiles:
 
 
 def list_submodule_paths(index: Path) -> tuple[str, ...]:
-    """Return the paths that a repository tracks as other repositories; none where its index can't be read."""
+    """Return the paths that a repository tracks as other repositories;
+    none where its index can't be read.
+    """
     try:
         info = index.stat()
     except OSError:
@@ -156,7 +167,8 @@ def _parse_submodule_paths(index: Path, *_stamp: int) -> tuple[str, ...]:
 def parse_index(data: bytes, changed_at_ns: int) -> ParsedIndex:
     """Parse an index of version 2 to 4.
 
-    `changed_at_ns`: the modification time of the index. A file that is not older may have changed after git read it.
+    `changed_at_ns`: the modification time of the index.
+    A file that is not older may have changed after git read it.
 
     Raises ValueError and IndexError for an index of another kind, or a broken one.
     """
@@ -173,7 +185,9 @@ def parse_index(data: bytes, changed_at_ns: int) -> ParsedIndex:
     for _ in range(count):
         if offset + _ENTRY_BYTES > len(data):
             raise ValueError("a short index")
-        ctime_s, ctime_ns, mtime_s, mtime_ns, _, inode, mode, _, _, size, blob, flags = unpack(data, offset)
+        ctime_s, ctime_ns, mtime_s, mtime_ns, _, inode, mode, _, _, size, blob, flags = unpack(
+            data, offset
+        )
         path_start = offset + _ENTRY_BYTES
         is_intent_to_add = False
         if flags & _EXTENDED_FLAG:
@@ -181,7 +195,8 @@ def parse_index(data: bytes, changed_at_ns: int) -> ParsedIndex:
             is_intent_to_add = bool(extended_flags & _INTENT_TO_ADD_FLAG)
             path_start += 2
         if version == 4:
-            # The path shares its start with the one before: a count of bytes to drop from that, then the rest.
+            # The path shares its start with the one before: a count of bytes to drop from that,
+            # then the rest.
             dropped, path_start = _parse_number(data, path_start)
             end = data.index(0, path_start)
             path = path[: len(path) - dropped] + data[path_start:end]
@@ -205,14 +220,17 @@ def parse_index(data: bytes, changed_at_ns: int) -> ParsedIndex:
             blob = b""
         if is_intent_to_add or mtime >= changed_at_ns:
             mtime = -1
-        names[os.fsdecode(name)] = IndexEntry(blob, mode, mtime, ctime_s * 1_000_000_000 + ctime_ns, size, inode)
+        names[os.fsdecode(name)] = IndexEntry(
+            blob, mode, mtime, ctime_s * 1_000_000_000 + ctime_ns, size, inode
+        )
     return ParsedIndex(tracked, _parse_extensions(data, offset), tuple(submodules))
 
 
 def _parse_extensions(data: bytes, offset: int) -> dict[str, bytes]:
     """Return the trees that the index's extension `TREE` holds.
 
-    Raises ValueError for a mandatory extension, whose name is in lower case: without it the index can't be understood.
+    Raises ValueError for a mandatory extension, whose name is in lower case: without it
+    the index can't be understood.
     """
     trees: dict[str, bytes] = {}
     while offset + 8 <= len(data) - _CHECKSUM_BYTES:
@@ -226,10 +244,13 @@ def _parse_extensions(data: bytes, offset: int) -> dict[str, bytes]:
 
 
 def _parse_tree_extension(rows: bytes) -> dict[str, bytes]:
-    """Parse the extension's rows: each folder is followed by those in it. A folder that has changed has no tree."""
+    """Parse the extension's rows: each folder is followed by those in it.
+    A folder that has changed has no tree.
+    """
     trees: dict[str, bytes] = {}
     offset = 0
-    # The folders around the next one, each with the number of its subfolders that are still to come.
+    # The folders around the next one, each with the number of its subfolders
+    # that are still to come.
     parents = [("", 1)]
     while offset < len(rows):
         line = rows.index(b"\n", offset)
@@ -250,7 +271,9 @@ def _parse_tree_extension(rows: bytes) -> dict[str, bytes]:
 
 
 def _parse_number(data: bytes, offset: int) -> tuple[int, int]:
-    """Parse a number of variable length as index version 4 has it. Return it and the position after it."""
+    """Parse a number of variable length as index version 4 has it.
+    Return it and the position after it.
+    """
     value = data[offset] & 0x7F
     while data[offset] & 0x80:
         offset += 1
@@ -262,4 +285,7 @@ def _converts_line_ends(config: bytes) -> bool:
     """Return whether a configuration may make git change the line ends of every text file."""
     # `autocrlf = true` or `eol = crlf`, by any section: whether it is `[core]` is not checked.
     lines = (line.strip().lower().replace(b" ", b"") for line in config.splitlines())
-    return any(line.startswith((b"autocrlf", b"eol=crlf")) and not line.endswith(b"=false") for line in lines)
+    return any(
+        line.startswith((b"autocrlf", b"eol=crlf")) and not line.endswith(b"=false")
+        for line in lines
+    )

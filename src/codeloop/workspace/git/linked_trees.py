@@ -50,7 +50,9 @@ class LinkedTree(NamedTuple):
 
 
 def list_linked_trees(common: Path) -> list[LinkedTree]:
-    """Return the linked work trees of a repository by its git directory, also those whose folder is gone."""
+    """Return the linked work trees of a repository by its git directory,
+    also those whose folder is gone.
+    """
     return sorted(_read_linked_trees(common))
 
 
@@ -61,20 +63,31 @@ def list_all_trees(common: Path) -> list[LinkedTree]:
 
 
 async def make_linked_tree(common: Path, tree: Git, head: str) -> None:
-    """Make a work tree without files. Its folder does not exist, or is empty; `head`: the text of its HEAD.
+    """Make a work tree without files. Its folder does not exist, or is empty;
+    `head`: the text of its HEAD.
 
     Raises OSError, GitFailed.
     """
     await asyncio.to_thread(_make_linked_tree, common, tree.root, head)
     if (common / _REFTABLE).exists():
         branch = head.removeprefix("ref: ")
-        words = ("symbolic-ref", "HEAD", branch) if branch != head else ("update-ref", "--no-deref", "HEAD", head)
+        words = (
+            ("symbolic-ref", "HEAD", branch)
+            if branch != head
+            else ("update-ref", "--no-deref", "HEAD", head)
+        )
         await tree.run(*words)
 
 
 async def find_branch(tree: LinkedTree, environment: Mapping[str, str]) -> str | None:
-    """Return the branch that is checked out in a work tree, however it is stored. Raises GitFailed."""
-    return await Git(tree.folder, environment).read_branch() if (tree.git_folder / _REFTABLE).exists() else tree.branch
+    """Return the branch that is checked out in a work tree, however it is stored.
+    Raises GitFailed.
+    """
+    return (
+        await Git(tree.folder, environment).read_branch()
+        if (tree.git_folder / _REFTABLE).exists()
+        else tree.branch
+    )
 
 
 def _make_linked_tree(common: Path, folder: Path, head: str) -> None:
@@ -88,7 +101,9 @@ def _make_linked_tree(common: Path, folder: Path, head: str) -> None:
             head = "ref: refs/heads/.invalid"
             for name in ("refs", _REFTABLE):
                 (git_folder / name).mkdir()
-            (git_folder / "refs" / "heads").write_text("this repository uses the reftable format\n", encoding="utf-8")
+            (git_folder / "refs" / "heads").write_text(
+                "this repository uses the reftable format\n", encoding="utf-8"
+            )
             (git_folder / _REFTABLE / "tables.list").touch()
         (git_folder / "HEAD").write_text(f"{head}\n", encoding="utf-8", errors="surrogateescape")
         (git_folder / "commondir").write_text("../..\n", encoding="utf-8")
@@ -112,7 +127,9 @@ def forget_linked_tree(common: Path, folder: Path) -> None:
 
 
 def is_locked(folder: Path) -> bool:
-    """Return whether the user has locked a linked work tree (`git worktree lock`), so that it must not be removed."""
+    """Return whether the user has locked a linked work tree (`git worktree lock`),
+    so that it must not be removed.
+    """
     git_folder = find_git_folder(folder)
     return git_folder is not None and os.path.lexists(git_folder / "locked")
 
@@ -124,7 +141,9 @@ async def remove_linked_tree(common: Path, folder: Path) -> None:
 
 
 def find_common(top: Path) -> Path | None:
-    """Return the git directory that the work trees of a repository share, by the top of one; None: there is none."""
+    """Return the git directory that the work trees of a repository share, by the top of one;
+    None: there is none.
+    """
     folder = find_git_folder(top)
     return None if folder is None else Path(os.path.realpath(find_common_folder(folder)))
 
@@ -133,7 +152,9 @@ def _read_linked_trees(common: Path) -> Iterator[LinkedTree]:
     with suppress(OSError), os.scandir(common / "worktrees") as entries:
         for entry in entries:
             git_folder = Path(entry.path)
-            pointer = os.fsdecode(read_start_or_empty(git_folder / "gitdir", _POINTER_BYTES)).strip()
+            pointer = os.fsdecode(
+                read_start_or_empty(git_folder / "gitdir", _POINTER_BYTES)
+            ).strip()
             if entry.is_dir(follow_symlinks=False) and pointer and "\0" not in pointer:
                 # Newer versions of git may write a relative path.
                 file = git_folder / pointer
@@ -141,7 +162,9 @@ def _read_linked_trees(common: Path) -> Iterator[LinkedTree]:
 
 
 def _make_git_folder(common: Path, name: str) -> Path:
-    """Make the folder of a work tree in a git directory, under a name that is free. Raises OSError."""
+    """Make the folder of a work tree in a git directory, under a name that is free.
+    Raises OSError.
+    """
     (common / "worktrees").mkdir(exist_ok=True)
     plain = re.sub(_UNUSUAL, "-", name)[:_MAX_NAME_CHARS] or "tree"
     number = 0

@@ -1,6 +1,7 @@
 """Commits, merges and rebases the work of a linked work tree.
 
-A merge is computed without touching files, and then the branch is moved to it: no work tree ever holds half a merge.
+A merge is computed without touching files, and then the branch is moved to it: no work
+tree ever holds half a merge.
 """
 
 import asyncio
@@ -13,14 +14,20 @@ from msgspec import Struct
 from codeloop.kit import fault_injection
 from codeloop.kit.git.user_filters import list_filter_names
 from codeloop.kit.remove_tree import temporary_folder
-from codeloop.workspace.git.linked_trees import find_branch, list_all_trees, make_linked_tree, remove_linked_tree
+from codeloop.workspace.git.linked_trees import (
+    find_branch,
+    list_all_trees,
+    make_linked_tree,
+    remove_linked_tree,
+)
 from codeloop.workspace.git.repository import Git
 from codeloop.workspace.git.submodules import list_unsaved_repositories
 from codeloop.workspace.git.worktrees import WorktreeRefused, Worktrees, describe_failure, read_line
 
 # The largest file whose conflicts are shown.
 _CONFLICT_BYTES = 256 * 1024
-# A command line has a limit: git is asked about this many files, and the others are taken to have no filter.
+# A command line has a limit: git is asked about this many files,
+# and the others are taken to have no filter.
 _MAX_NAMED_FILES = 1000
 _HEADS = "refs/heads/"
 # With patterns that match nothing, git writes no file of the commit.
@@ -28,7 +35,8 @@ _NO_FILES = ("-c", "core.sparseCheckout=true", "-c", "core.sparseCheckoutCone=fa
 
 
 class ConflictedFile(Struct, frozen=True):
-    """A file that both sides changed. `text`: its content with the conflicts marked; None: binary or too long.
+    """A file that both sides changed. `text`: its content with the conflicts marked;
+    None: binary or too long.
 
     Of a long file of a rebase, `text` is the start.
     """
@@ -38,7 +46,9 @@ class ConflictedFile(Struct, frozen=True):
 
 
 class MergeResult(Struct, frozen=True):
-    """The result of a merge: the branch's new commit, or the conflicts, for which nothing was changed."""
+    """The result of a merge: the branch's new commit, or the conflicts,
+    for which nothing was changed.
+    """
 
     commit: str | None
     conflicts: tuple[ConflictedFile, ...] = ()
@@ -52,8 +62,8 @@ class BranchMerger(Struct, frozen=True):
     async def commit_all(self, tree: Git, message: str, *, is_rescue: bool = False) -> list[str]:
         """Commit all uncommitted files of a work tree; return their paths. Hooks are not run.
 
-        `is_rescue`: the work is saved before a removal, so files in conflict, or with a filter, are committed as they
-        are. Raises WorktreeRefused, GitFailed.
+        `is_rescue`: the work is saved before a removal, so files in conflict, or with a filter, are
+        committed as they are. Raises WorktreeRefused, GitFailed.
         """
         if unsaved_repositories := await list_unsaved_repositories(tree):
             raise WorktreeRefused(
@@ -74,30 +84,47 @@ class BranchMerger(Struct, frozen=True):
         await fault_injection.pass_point_async("worktree.commit")
         read_line(await self.worktrees.run(tree, "add", "--all"), f"add the changes in {tree.root}")
         arguments = ("commit", "--quiet", "--no-verify", "--message", message)
-        read_line(await self.worktrees.run(tree, *read_identity_options(tree), *arguments), f"commit in {tree.root}")
+        read_line(
+            await self.worktrees.run(tree, *read_identity_options(tree), *arguments),
+            f"commit in {tree.root}",
+        )
         return files
 
     async def _check_filters(self, tree: Git, files: Sequence[str]) -> None:
-        """Raise WorktreeRefused for a file that would be committed without the filter that its attributes name."""
+        """Raise WorktreeRefused for a file that would be committed without the filter
+        that its attributes name.
+        """
         real = tree.open_folder()
-        known = list_filter_names(real, tree.environment) if self.worktrees.is_trusted else frozenset[str]()
-        rows = [(name, each) for name, each in await _list_filtered(tree, files) if each not in known]
+        known = (
+            list_filter_names(real, tree.environment)
+            if self.worktrees.is_trusted
+            else frozenset[str]()
+        )
+        rows = [
+            (name, each) for name, each in await _list_filtered(tree, files) if each not in known
+        ]
         if not rows:
             return
         names = ", ".join(name for name, _ in rows[:3])
         how = "trust the project: codeloop trust"
         if self.worktrees.is_trusted:
             # A repository's settings are read as data, whoever trusts it.
-            how = f"name it in your own settings: git config --global filter.{rows[0][1]}.clean '...'"
+            how = (
+                f"name it in your own settings: git config --global filter.{rows[0][1]}.clean '...'"
+            )
         raise WorktreeRefused(
             f"{names} in {tree.root} would be committed by a filter ({rows[0][1]}), which is run only for a trusted "
             f"project, and if your own settings name it. Commit it there yourself, or {how}"
         )
 
-    async def merge(self, branch: str, into: str, message: str, files: Sequence[str] | None = None) -> MergeResult:
-        """Merge a branch into another one, wherever that is checked out. `files`: take over only these.
+    async def merge(
+        self, branch: str, into: str, message: str, files: Sequence[str] | None = None
+    ) -> MergeResult:
+        """Merge a branch into another one, wherever that is checked out.
+        `files`: take over only these.
 
-        Raises WorktreeRefused: no such branch, or its work tree has changes of its own in the way. Raises GitFailed.
+        Raises WorktreeRefused: no such branch, or its work tree has changes of its own in the way.
+        Raises GitFailed.
         """
         git = self.worktrees.git
         ours, theirs = await self._find_commit(into), await self._find_commit(branch)
@@ -108,26 +135,36 @@ class BranchMerger(Struct, frozen=True):
             new = theirs  # a fast-forward: no merge commit is needed
         else:
             # Prints the tree's id, then the files in conflict; the code is 1 if there are any.
-            output = await self.worktrees.run(git, "merge-tree", "--write-tree", "--name-only", "-z", ours, theirs)
+            output = await self.worktrees.run(
+                git, "merge-tree", "--write-tree", "--name-only", "-z", ours, theirs
+            )
             tree_id, *conflicted_names = os.fsdecode(output.data).partition("\0\0")[0].split("\0")
             if output.code == 1:
                 conflicts = [name for name in conflicted_names if files is None or name in files]
                 if conflicts:
-                    labels = {f"<<<<<<< {ours}\n": f"<<<<<<< {into}\n", f">>>>>>> {theirs}\n": f">>>>>>> {branch}\n"}
+                    labels = {
+                        f"<<<<<<< {ours}\n": f"<<<<<<< {into}\n",
+                        f">>>>>>> {theirs}\n": f">>>>>>> {branch}\n",
+                    }
                     # git names a file once for each kind of conflict in it.
                     names = dict.fromkeys(conflicts)
-                    conflicted_files = [await self._read_marked_file(tree_id, name, labels) for name in names]
+                    conflicted_files = [
+                        await self._read_marked_file(tree_id, name, labels) for name in names
+                    ]
                     return MergeResult(None, tuple(conflicted_files))
             elif output.code != 0:
                 raise WorktreeRefused(
                     f"git can't merge {branch} into {into}: {describe_failure(output)} (It takes git 2.38.)"
                 )
-            # When only some files are taken, the other branch does not become a parent: its other files would count as
-            # merged, and no later merge would bring them.
+            # When only some files are taken, the other branch does not become a parent: its other
+            # files would count as merged, and no later merge would bring them.
             parents = ("-p", ours) if files is not None else ("-p", ours, "-p", theirs)
             tree_id = tree_id if files is None else await self._build_tree(ours, tree_id, files)
             arguments = ("commit-tree", tree_id, *parents, "-m", message)
-            new = read_line(await self.worktrees.run(git, *read_identity_options(git), *arguments), "commit the merge")
+            new = read_line(
+                await self.worktrees.run(git, *read_identity_options(git), *arguments),
+                "commit the merge",
+            )
         await fault_injection.pass_point_async("worktree.merge")
         await self._move_branch(into, ours, new)
         return MergeResult(new)
@@ -140,12 +177,14 @@ class BranchMerger(Struct, frozen=True):
         onto_commit = await self._find_commit(onto)
         changed = await self.worktrees.list_changed_files(tree)
         if changed:
-            raise WorktreeRefused(f"{tree.root} has uncommitted changes ({', '.join(changed[:3])}). Commit them first.")
+            raise WorktreeRefused(
+                f"{tree.root} has uncommitted changes ({', '.join(changed[:3])}). Commit them first."
+            )
         old = await tree.resolve_commit("HEAD")
         if old is None:
             raise WorktreeRefused(f"{tree.root} has no commit yet. Commit something first.")
-        # In a work tree without files, where git writes only those in conflict: neither a conflict nor a crash leaves
-        # half a rebase in the user's.
+        # In a work tree without files, where git writes only those in conflict: neither a conflict
+        # nor a crash leaves half a rebase in the user's.
         with temporary_folder("codeloop-git-") as folder:
             scratch, common = Git(folder / "tree", tree.environment), tree.open_folder().common
             try:
@@ -157,22 +196,29 @@ class BranchMerger(Struct, frozen=True):
             return result
         if await tree.resolve_commit("HEAD") != old:
             raise WorktreeRefused(f"{tree.root} has changed meanwhile. Try again.")
-        output = await self.worktrees.run(tree, "reset", "--quiet", "--keep", "--no-recurse-submodules", result.commit)
+        output = await self.worktrees.run(
+            tree, "reset", "--quiet", "--keep", "--no-recurse-submodules", result.commit
+        )
         read_line(output, f"bring {tree.root} to its rebased commits")
         return result
 
     async def _rebase_apart(self, scratch: Git, onto: str, options: Sequence[str]) -> MergeResult:
-        """Replay the commits of a work tree without files. Raises WorktreeRefused, GitFailed, OSError."""
+        """Replay the commits of a work tree without files.
+        Raises WorktreeRefused, GitFailed, OSError.
+        """
         patterns = scratch.open_folder().folder / "info" / "sparse-checkout"
         await asyncio.to_thread(patterns.parent.mkdir)
         await asyncio.to_thread(patterns.write_text, "!/*\n")
-        read_line(await scratch.run(*_NO_FILES, "read-tree", "-m", "-u", "HEAD"), "read the commits")
+        read_line(
+            await scratch.run(*_NO_FILES, "read-tree", "-m", "-u", "HEAD"), "read the commits"
+        )
         arguments = (*_NO_FILES, *options, "rebase", "--quiet", "--no-autostash", onto)
         output = await self.worktrees.run(scratch, *arguments)
         if output.code == 0:
             return MergeResult(await scratch.resolve_commit("HEAD"))
         conflicts = tuple(
-            ConflictedFile(name, _read_text(scratch.root / name)) for name in await _list_conflicted(scratch)
+            ConflictedFile(name, _read_text(scratch.root / name))
+            for name in await _list_conflicted(scratch)
         )
         if not conflicts:
             raise WorktreeRefused(f"git can't rebase onto {onto}: {describe_failure(output)}")
@@ -185,8 +231,12 @@ class BranchMerger(Struct, frozen=True):
             raise WorktreeRefused(f"There is no branch {branch}. `git branch` lists them.")
         return commit
 
-    async def _read_marked_file(self, tree_id: str, name: str, labels: Mapping[str, str]) -> ConflictedFile:
-        """Read a file of the merge's tree. `labels`: marks with commits, as git wrote them -> those with branches."""
+    async def _read_marked_file(
+        self, tree_id: str, name: str, labels: Mapping[str, str]
+    ) -> ConflictedFile:
+        """Read a file of the merge's tree. `labels`: marks with commits,
+        as git wrote them -> those with branches.
+        """
         data = await self.worktrees.git.read_blob(tree_id, name, _CONFLICT_BYTES)
         if data is None or b"\0" in data:
             return ConflictedFile(name, None)
@@ -196,7 +246,9 @@ class BranchMerger(Struct, frozen=True):
         return ConflictedFile(name, text)
 
     async def _build_tree(self, ours: str, merged: str, files: Sequence[str]) -> str:
-        """Return the id of a tree: that of commit `ours`, with these files taken from the tree `merged`."""
+        """Return the id of a tree: that of commit `ours`,
+        with these files taken from the tree `merged`.
+        """
         git = self.worktrees.git
         with temporary_folder("codeloop-git-") as folder:
             index = folder / "index"
@@ -216,7 +268,9 @@ class BranchMerger(Struct, frozen=True):
         folder = await self._find_checkout(branch)
         if folder is None:
             # `old` makes git refuse when the branch has moved since the merge was computed.
-            output = await self.worktrees.git.run("update-ref", "-m", "codeloop: merge", _HEADS + branch, new, old)
+            output = await self.worktrees.git.run(
+                "update-ref", "-m", "codeloop: merge", _HEADS + branch, new, old
+            )
         else:
             output = await self.worktrees.run(
                 Git(folder, self.worktrees.environment), "merge", "--ff-only", "--quiet", new
@@ -243,7 +297,9 @@ def read_identity_options(git: Git) -> list[str]:
 
 async def _list_conflicted(git: Git) -> list[str]:
     """Return the files of a work tree whose conflicts nobody has solved yet. Raises GitFailed."""
-    output = await git.run("diff", "--name-only", "--diff-filter=U", "--ignore-submodules=dirty", "-z")
+    output = await git.run(
+        "diff", "--name-only", "--diff-filter=U", "--ignore-submodules=dirty", "-z"
+    )
     return [name for name in os.fsdecode(output.data).split("\0") if name]
 
 

@@ -1,4 +1,6 @@
-"""Reads the commits and trees of a repository, loose or packed, without running git. The sizes read are bounded."""
+"""Reads the commits and trees of a repository, loose or packed, without running git.
+The sizes read are bounded.
+"""
 
 import os
 import re
@@ -12,10 +14,12 @@ from codeloop.kit.small_files import open_regular, read_start_or_empty
 # The largest object that is read; a tree of this size has thousands of entries.
 _MAX_OBJECT_BYTES = 256 * 1024
 _MAX_PACKS = 8
-# Bytes of a pack's index before its ids: a header, and for each first byte the count of ids up to it.
+# Bytes of a pack's index before its ids: a header,
+# and for each first byte the count of ids up to it.
 _FANOUT_END = 8 + 4 * 256
 _OBJECT_KINDS = {1: b"commit", 2: b"tree", 3: b"blob", 4: b"tag"}
-# Kinds of objects in a pack that are changes of another one, which is named by its offset or its id.
+# Kinds of objects in a pack that are changes of another one,
+# which is named by its offset or its id.
 _DELTA_BY_OFFSET, _DELTA_BY_ID = 6, 7
 # The longest chain of deltas that git makes by default.
 _MAX_DELTAS = 50
@@ -44,8 +48,9 @@ class _GitObject(NamedTuple):
 class _PackedHeader(NamedTuple):
     """The header of an object in a pack.
 
-    `kind`: a key of _OBJECT_KINDS, or that of a delta; `size`: of the unpacked data; `length`: of the header. The base
-    of a delta lies `base_distance` bytes before it in the pack, or is named by `base_id`.
+    `kind`: a key of _OBJECT_KINDS, or that of a delta; `size`: of the unpacked data; `length`: of
+    the header. The base of a delta lies `base_distance` bytes before it in the pack,
+    or is named by `base_id`.
     """
 
     kind: int
@@ -64,14 +69,22 @@ class GitObjects:
     def read_tree_id(self, commit: bytes) -> bytes | None:
         """Return the id of a commit's tree; None: it can't be read."""
         commit_object = self._read_object(commit)
-        if commit_object is None or commit_object.kind != b"commit" or not commit_object.content.startswith(b"tree "):
+        if (
+            commit_object is None
+            or commit_object.kind != b"commit"
+            or not commit_object.content.startswith(b"tree ")
+        ):
             return None
         return _parse_hex(commit_object.content[5:45])
 
     def read_first_parent(self, commit: bytes) -> bytes | None:
         """Return the id of a commit's first parent; None: it has none, or can't be read."""
         commit_object = self._read_object(commit)
-        if commit_object is None or commit_object.kind != b"commit" or commit_object.content[46:53] != b"parent ":
+        if (
+            commit_object is None
+            or commit_object.kind != b"commit"
+            or commit_object.content[46:53] != b"parent "
+        ):
             return None
         return _parse_hex(commit_object.content[53:93])
 
@@ -104,7 +117,9 @@ class GitObjects:
         return entries
 
     def _read_object(self, object_id: bytes, max_deltas: int = _MAX_DELTAS) -> _GitObject | None:
-        """Return an object; None: it is missing, too large or broken, or made by more than `max_deltas` deltas."""
+        """Return an object; None: it is missing, too large or broken,
+        or made by more than `max_deltas` deltas.
+        """
         digits = object_id.hex()
         loose = read_start_or_empty(self._folder / digits[:2] / digits[2:], _MAX_OBJECT_BYTES)
         if loose:
@@ -113,7 +128,9 @@ class GitObjects:
             kind, _, size = head.partition(b" ")
             return _GitObject(kind, content) if size == str(len(content)).encode() else None
         try:
-            packs = [path for path in sorted((self._folder / "pack").iterdir()) if path.suffix == ".idx"][:_MAX_PACKS]
+            packs = [
+                path for path in sorted((self._folder / "pack").iterdir()) if path.suffix == ".idx"
+            ][:_MAX_PACKS]
         except OSError:
             return None
         for index in packs:
@@ -128,7 +145,9 @@ class GitObjects:
         return None
 
     def _read_packed(self, pack: int, offset: int, max_deltas: int) -> _GitObject | None:
-        """Read an object at an offset of a pack, resolving deltas. Raises IndexError, ValueError, OSError."""
+        """Read an object at an offset of a pack, resolving deltas.
+        Raises IndexError, ValueError, OSError.
+        """
         # From the object that is read, each delta leads to its base, until one is a whole object.
         deltas: list[bytes] = []
         while len(deltas) <= max_deltas:
@@ -157,7 +176,8 @@ class GitObjects:
 
 def _parse_packed_header(raw: bytes) -> _PackedHeader:
     """Parse the header of an object in a pack. Raises IndexError for a short one."""
-    # Three bits of the kind, then the size: four bits in the first byte, seven in each further one, the lowest first.
+    # Three bits of the kind, then the size: four bits in the first byte, seven in each further one,
+    # the lowest first.
     kind, size, shift = raw[0] >> 4 & 7, raw[0] & 15, 4
     length = 1
     while raw[length - 1] & 0x80:
@@ -188,7 +208,8 @@ def read_head_commit(folder: Path, common: Path) -> bytes | None:
             return _parse_hex(text.encode())
         ref = text.removeprefix(_REF_PREFIX)
         if (common / "reftable").exists() or ".." in ref:
-            return None  # references are not files there; or the name would lead out of the git directory
+            # references are not files there; or the name would lead out of the git directory
+            return None
         file = (common if ref.startswith("refs/") else folder) / ref
         content = read_start_or_empty(file, _REF_BYTES)
         if not content:
@@ -198,7 +219,9 @@ def read_head_commit(folder: Path, common: Path) -> bytes | None:
 
 
 def _find_packed_ref(common: Path, ref: str) -> bytes | None:
-    """Return the commit of a branch that has no file of its own; b"": it has no commit yet; None: unknown."""
+    """Return the commit of a branch that has no file of its own; b"": it has no commit yet;
+    None: unknown.
+    """
     refs = read_start_or_empty(common / "packed-refs", _PACKED_REFS_BYTES)
     if len(refs) == _PACKED_REFS_BYTES:
         return None  # the file may be longer than what was read
@@ -226,11 +249,15 @@ def _inflate(raw: bytes, size: int) -> bytes:
 
 
 def _find_offset(index: int, object_id: bytes) -> int | None:
-    """Return the offset of an object in a pack, from the pack's index (version 2); None: it is not in this pack."""
+    """Return the offset of an object in a pack, from the pack's index (version 2);
+    None: it is not in this pack.
+    """
     fanout = os.pread(index, _FANOUT_END, 0)
     if fanout[:8] != b"\xfftOc\0\0\0\2" or len(fanout) < _FANOUT_END:
         raise ValueError("an index of another version")
-    counts = [int.from_bytes(fanout[start : start + 4], "big") for start in range(8, _FANOUT_END, 4)]
+    counts = [
+        int.from_bytes(fanout[start : start + 4], "big") for start in range(8, _FANOUT_END, 4)
+    ]
     first, last = counts[object_id[0] - 1] if object_id[0] else 0, counts[object_id[0]]
 
     def read_id_at(position: int) -> bytes:
@@ -239,16 +266,21 @@ def _find_offset(index: int, object_id: bytes) -> int | None:
     position = bisect_left(range(last), object_id, first, last, key=read_id_at)
     if position == last or read_id_at(position) != object_id:
         return None
-    # After the ids (20 bytes each) come checksums (4 each), offsets (4 each), and 64-bit offsets (8 each).
+    # After the ids (20 bytes each) come checksums (4 each), offsets (4 each),
+    # and 64-bit offsets (8 each).
     offset = int.from_bytes(os.pread(index, 4, _FANOUT_END + 24 * counts[-1] + 4 * position), "big")
     # An offset beyond 2 GB: the other bits are its position in the table of 64-bit offsets.
     if offset & 0x80000000:
-        offset = int.from_bytes(os.pread(index, 8, _FANOUT_END + 28 * counts[-1] + 8 * (offset & 0x7FFFFFFF)), "big")
+        offset = int.from_bytes(
+            os.pread(index, 8, _FANOUT_END + 28 * counts[-1] + 8 * (offset & 0x7FFFFFFF)), "big"
+        )
     return offset
 
 
 def _apply_delta(base: bytes, delta: bytes) -> bytes:
-    """Apply a delta to the content of its base. Raises IndexError and ValueError for a broken one."""
+    """Apply a delta to the content of its base.
+    Raises IndexError and ValueError for a broken one.
+    """
     # A delta begins with the size of its base, which is not needed, and that of the result.
     _, position = _parse_size(delta, 0)
     size, position = _parse_size(delta, position)
@@ -259,7 +291,8 @@ def _apply_delta(base: bytes, delta: bytes) -> bytes:
         instruction = delta[position]
         position += 1
         if instruction & 0x80:
-            # Copy from the base. Each lower bit says whether a byte of the offset (4) and the size (3) follows.
+            # Copy from the base. Each lower bit says whether a byte of the offset (4)
+            # and the size (3) follows.
             numbers = [0] * 7
             for bit in range(7):
                 if instruction >> bit & 1:
@@ -279,7 +312,9 @@ def _apply_delta(base: bytes, delta: bytes) -> bytes:
 
 
 def _parse_size(delta: bytes, position: int) -> tuple[int, int]:
-    """Parse a size of variable length: seven bits a byte, the lowest first. Return it and the position after it."""
+    """Parse a size of variable length: seven bits a byte, the lowest first.
+    Return it and the position after it.
+    """
     value, shift = 0, 0
     while True:
         byte = delta[position]

@@ -7,9 +7,11 @@ from codeloop.kit.git import find_common_folder, find_git_folder
 
 
 class OtherTrees:
-    """The main work tree of a repository and the linked ones, as a session in one of the linked ones sees them.
+    """The main work tree of a repository and the linked ones,
+    as a session in one of the linked ones sees them.
 
-    For a session in the main tree, or outside of git, there are none. `root`: the top of the session's own tree.
+    For a session in the main tree, or outside of git, there are none.
+    `root`: the top of the session's own tree.
     """
 
     def __init__(self, root: Path) -> None:
@@ -25,7 +27,8 @@ class OtherTrees:
         return self._common is not None
 
     def find_tree(self, path: Path) -> Path | None:
-        """Return the top of the other work tree, or the shared git folder, that holds a path; None: neither does.
+        """Return the top of the other work tree, or the shared git folder, that holds a path;
+        None: neither does.
 
         `path`: absolute, with links resolved. Reads the disk.
         """
@@ -38,7 +41,13 @@ class OtherTrees:
         if innermost == self._root and self._common not in folders:
             return None
         # The shared git folder of a bare repository is in no work tree.
-        return innermost if innermost not in {None, self._root} else self._common if self._common in folders else None
+        return (
+            innermost
+            if innermost not in {None, self._root}
+            else self._common
+            if self._common in folders
+            else None
+        )
 
     def list_trees_inside(self) -> list[Path]:
         """Return the tops of other work trees that lie below the session's own one."""
@@ -47,7 +56,8 @@ class OtherTrees:
         return [each for each in self._list_tops(self._common) if self._root in each.parents]
 
     def _list_tops(self, common: Path) -> list[Path]:
-        # Not at the top: it takes git's module with it, which the first command of most sessions does not need.
+        # Not at the top: it takes git's module with it,
+        # which the first command of most sessions does not need.
         from codeloop.workspace.git.linked_trees import list_all_trees
 
         return sorted({tree.folder for tree in list_all_trees(common)} - {self._root})

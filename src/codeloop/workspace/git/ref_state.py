@@ -1,4 +1,6 @@
-"""The state of a repository's references before and after a turn: the checked-out commit, branches, stashes."""
+"""The state of a repository's references before and after a turn: the checked-out commit, branches,
+stashes.
+"""
 
 import os
 from collections.abc import Iterator
@@ -20,7 +22,8 @@ _SHORT_ID = 9
 
 
 class RefState(NamedTuple):
-    """`commit`: of HEAD, b"" for none; `branch`: that is checked out, "" for none. `stashes`: their number.
+    """`commit`: of HEAD, b"" for none; `branch`: that is checked out, "" for none.
+    `stashes`: their number.
 
     `branches`: their names; None: there are too many.
     """
@@ -33,7 +36,9 @@ class RefState(NamedTuple):
 
 
 def read_ref_state(top: Path) -> RefState | None:
-    """Read the references of a work tree; None: it has no repository, or its references are not files."""
+    """Read the references of a work tree; None: it has no repository,
+    or its references are not files.
+    """
     folder = find_git_folder(top)
     if folder is None:
         return None
@@ -51,14 +56,22 @@ def read_ref_state(top: Path) -> RefState | None:
 
 
 def _list_branches(common: Path) -> Iterator[str]:
-    for line in read_start_or_empty(common / "packed-refs", _MAX_REFS_BYTES).decode("utf-8", "replace").splitlines():
+    for line in (
+        read_start_or_empty(common / "packed-refs", _MAX_REFS_BYTES)
+        .decode("utf-8", "replace")
+        .splitlines()
+    ):
         _, _, name = line.partition(" ")
         if name.startswith(_HEADS):
             yield name.removeprefix(_HEADS)
     heads = common / "refs" / "heads"
     for folder, _, files in os.walk(heads):
         prefix = os.path.relpath(folder, heads)
-        yield from (file if prefix == "." else f"{prefix}/{file}" for file in files if not file.endswith(".lock"))
+        yield from (
+            file if prefix == "." else f"{prefix}/{file}"
+            for file in files
+            if not file.endswith(".lock")
+        )
 
 
 def _count_stashes(common: Path) -> int:
@@ -66,7 +79,9 @@ def _count_stashes(common: Path) -> int:
 
 
 def describe_ref_changes(before: RefState, after: RefState | None) -> tuple[str, ...]:
-    """Return a phrase for each change of references. `after`: None: the repository is gone, or can't be read."""
+    """Return a phrase for each change of references.
+    `after`: None: the repository is gone, or can't be read.
+    """
     if after is None:
         return ("this is not a git repository any more",)
     phrases: list[str] = []
@@ -78,10 +93,16 @@ def describe_ref_changes(before: RefState, after: RefState | None) -> tuple[str,
         else:
             phrases.append(f"{_count(new_count, 'commit')} made ({moved})")
     if before.branch != after.branch and before.commit:
-        names = [state.branch if len(state.branch) != 2 * 20 else "no branch" for state in (before, after)]
+        names = [
+            state.branch if len(state.branch) != 2 * 20 else "no branch"
+            for state in (before, after)
+        ]
         phrases.append(f"the checked-out branch changed from {names[0]} to {names[1]}")
     if before.stashes != after.stashes:
-        number, verb = after.stashes - before.stashes, "made" if after.stashes > before.stashes else "removed"
+        number, verb = (
+            after.stashes - before.stashes,
+            "made" if after.stashes > before.stashes else "removed",
+        )
         phrases.append(f"{_count(abs(number), 'stash')} {verb}")
     if before.branches is not None and after.branches is not None:
         phrases += [f"branch {name} deleted" for name in sorted(before.branches - after.branches)]
@@ -98,7 +119,9 @@ def _shorten(commit: bytes) -> str:
 
 
 def _count_commits(common: Path, new: bytes, old: bytes) -> int | None:
-    """Return how many commits lead from the new one back to the old one, by first parents; None: it is none of them."""
+    """Return how many commits lead from the new one back to the old one, by first parents;
+    None: it is none of them.
+    """
     objects, commit = GitObjects(common), new
     for number in range(_MAX_COMMITS):
         if commit == old:

@@ -1,6 +1,8 @@
-"""Runs git for the user's repository, bounded in time and output, and reads branches, commits and files with it.
+"""Runs git for the user's repository, bounded in time and output, and reads branches,
+commits and files with it.
 
-git is never given the repository's own git directory: each call has one of ours over its objects (`own_folder.py`).
+git is never given the repository's own git directory: each call has one of ours over
+its objects (`own_folder.py`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,7 +19,12 @@ from codeloop.kit.git import (
     find_git_folder,
     make_git_call,
 )
-from codeloop.kit.git.own_folder import RealFolder, UnusableRepository, open_own_folder, read_real_folder
+from codeloop.kit.git.own_folder import (
+    RealFolder,
+    UnusableRepository,
+    open_own_folder,
+    read_real_folder,
+)
 from codeloop.kit.git.user_filters import make_filter_variables
 from codeloop.kit.program import run_program
 from codeloop.kit.text.undecodable import escape_path
@@ -38,7 +45,9 @@ class GitFailed(CodeloopError):
 
 
 class GitOutput(Struct, frozen=True):
-    """The result of a git command. `data`: its output; `is_complete`: False when `data` was cut; then `code` is 0."""
+    """The result of a git command. `data`: its output; `is_complete`: False when `data` was cut;
+    then `code` is 0.
+    """
 
     code: int
     data: bytes
@@ -48,7 +57,11 @@ class GitOutput(Struct, frozen=True):
     @property
     def lines(self) -> list[str]:
         """The output as lines; bytes that are not UTF-8 are kept as surrogates."""
-        return self.data.decode("utf-8", "surrogateescape").removesuffix("\n").split("\n") if self.data else []
+        return (
+            self.data.decode("utf-8", "surrogateescape").removesuffix("\n").split("\n")
+            if self.data
+            else []
+        )
 
 
 class DefaultBranch(Struct, frozen=True):
@@ -61,26 +74,35 @@ class DefaultBranch(Struct, frozen=True):
 class Git(Struct, frozen=True):
     """The repository of a work tree; `root` is the work tree's top, which holds `.git`.
 
-    But for `run_trusting`, git reads no configuration but codeloop's. What the repository's says is data.
+    But for `run_trusting`, git reads no configuration but codeloop's.
+    What the repository's says is data.
     """
 
     root: Path
     environment: Mapping[str, str]
 
     async def read_branch(self) -> str | None:
-        """Return the branch that is checked out, even one without commits; None: HEAD is detached."""
+        """Return the branch that is checked out, even one without commits;
+        None: HEAD is detached.
+        """
         output = await self.run("symbolic-ref", "-q", "HEAD")
         name = "".join(output.lines[:1])
         return name.removeprefix(_HEADS) if output.code == 0 and name.startswith(_HEADS) else None
 
     async def find_default_branch(self) -> DefaultBranch | None:
-        """Return the default branch: a remote's HEAD (origin's first), or one with the configured or a usual name."""
+        """Return the default branch: a remote's HEAD (origin's first),
+        or one with the configured or a usual name.
+        """
         configured = self.open_folder().get("init.defaultbranch")
         names = (*filter(None, (configured,)), *_USUAL_DEFAULT_BRANCHES)
         patterns = ("refs/remotes/*/HEAD", *(_HEADS + name for name in names))
         names_output = await self.run("for-each-ref", "--format=%(refname)\t%(symref)", *patterns)
         rows = dict(line.split("\t", 1) for line in names_output.lines if "\t" in line)
-        remote_heads = {ref: target for ref, target in rows.items() if target and ref.startswith("refs/remotes/")}
+        remote_heads = {
+            ref: target
+            for ref, target in rows.items()
+            if target and ref.startswith("refs/remotes/")
+        }
         for ref in sorted(remote_heads, key=lambda ref: (ref != "refs/remotes/origin/HEAD", ref)):
             prefix, target = ref.removesuffix("HEAD"), remote_heads[ref]
             # HEAD of a remote could name a reference elsewhere, such as a tag.
@@ -93,19 +115,27 @@ class Git(Struct, frozen=True):
 
     async def resolve_commit(self, revision: str) -> str | None:
         """Return the id of a revision's commit; None: it does not exist (yet). Raises GitFailed."""
-        output = await self.run("rev-parse", "-q", "--verify", "--end-of-options", f"{revision}^{{commit}}")
+        output = await self.run(
+            "rev-parse", "-q", "--verify", "--end-of-options", f"{revision}^{{commit}}"
+        )
         # With `-q`, 1 says that there is no such commit; when git itself fails, it is 128.
         if output.code > 1:
-            raise GitFailed(f"git can't read the repository of {self.root}: {' '.join(output.stderr.split())}")
+            raise GitFailed(
+                f"git can't read the repository of {self.root}: {' '.join(output.stderr.split())}"
+            )
         return output.lines[0] if output.code == 0 and output.lines else None
 
     async def find_merge_base(self, first: str, second: str) -> str | None:
-        """Return the last commit that two commits have in common; None: they have none, or one does not exist."""
+        """Return the last commit that two commits have in common;
+        None: they have none, or one does not exist.
+        """
         output = await self.run("merge-base", first, second)
         return output.lines[0] if output.code == 0 and output.lines else None
 
     async def read_blob(self, commit: str, path: str, max_bytes: int) -> bytes | None:
-        """Read a file of a commit or tree (by its path there); None: there is none, or it is over `max_bytes`."""
+        """Read a file of a commit or tree (by its path there);
+        None: there is none, or it is over `max_bytes`.
+        """
         output = await self.run("cat-file", "blob", f"{commit}:{path}", max_bytes=max_bytes)
         return output.data if output.code == 0 and output.is_complete else None
 
@@ -125,8 +155,12 @@ class Git(Struct, frozen=True):
     async def run_trusting(
         self, *arguments: str, index: Path | None = None, seconds: float = VCS_TIME.seconds
     ) -> GitOutput:
-        """Like `run`, with the user's own configuration and the filters that it names: for trusted projects only."""
-        return await self._execute(arguments, _OUTPUT_BYTES, is_trusting=True, index=index, seconds=seconds)
+        """Like `run`, with the user's own configuration and the filters that it names:
+        for trusted projects only.
+        """
+        return await self._execute(
+            arguments, _OUTPUT_BYTES, is_trusting=True, index=index, seconds=seconds
+        )
 
     async def create(self) -> None:
         """Create a repository in `root`, which has none. Raises GitFailed."""
@@ -138,12 +172,18 @@ class Git(Struct, frozen=True):
             raise GitFailed(f"{folder} can't be made: {error.strerror}.") from error
         # Without templates: those of the user may have hooks, which are programs.
         arguments = ("init", "--quiet", "--template=")
-        output = await self._start(self._make_call(folder, *arguments), arguments, _OUTPUT_BYTES, VCS_TIME.seconds)
+        output = await self._start(
+            self._make_call(folder, *arguments), arguments, _OUTPUT_BYTES, VCS_TIME.seconds
+        )
         if output.code != 0:
-            raise GitFailed(f"git can't make a repository in {self.root}: {' '.join(output.stderr.split())}")
+            raise GitFailed(
+                f"git can't make a repository in {self.root}: {' '.join(output.stderr.split())}"
+            )
 
     def open_folder(self) -> RealFolder:
-        """Return the git directory of the work tree, with its settings as data. Raises GitFailed."""
+        """Return the git directory of the work tree, with its settings as data.
+        Raises GitFailed.
+        """
         folder = find_git_folder(self.root)
         if folder is None:
             reason = explain_refused_folder(self.root)
@@ -165,15 +205,25 @@ class Git(Struct, frozen=True):
         index: Path | None = None,
         seconds: float,
     ) -> GitOutput:
-        """Run git with a git directory of ours, in the work tree. The parameters are as in `run`."""
+        """Run git with a git directory of ours, in the work tree.
+        The parameters are as in `run`.
+        """
         real = self.open_folder()
         try:
             with open_own_folder(real, self.environment) as own:
-                call = self._make_call(own, f"--work-tree={self.root}", *arguments, is_trusting=is_trusting)
-                environment = make_filter_variables(real, call.environment) if is_trusting else call.environment
+                call = self._make_call(
+                    own, f"--work-tree={self.root}", *arguments, is_trusting=is_trusting
+                )
+                environment = (
+                    make_filter_variables(real, call.environment)
+                    if is_trusting
+                    else call.environment
+                )
                 if index is not None:
                     environment = {**environment, "GIT_INDEX_FILE": str(index)}
-                return await self._start(GitCall(call.command, environment), arguments, max_bytes, seconds)
+                return await self._start(
+                    GitCall(call.command, environment), arguments, max_bytes, seconds
+                )
         except UnusableRepository as error:
             raise GitFailed(str(error)) from error
         except OSError as error:
@@ -184,10 +234,16 @@ class Git(Struct, frozen=True):
         if program is None:
             raise GitFailed("git was not found on the PATH. Install it, then try again.")
         return make_git_call(
-            folder, *arguments, environment=self.environment, uses_user_settings=is_trusting, program=program
+            folder,
+            *arguments,
+            environment=self.environment,
+            uses_user_settings=is_trusting,
+            program=program,
         )
 
-    async def _start(self, call: GitCall, arguments: Sequence[str], max_bytes: int, seconds: float) -> GitOutput:
+    async def _start(
+        self, call: GitCall, arguments: Sequence[str], max_bytes: int, seconds: float
+    ) -> GitOutput:
         """Start git. `arguments`: those of the call that an error may name."""
         launch = Launch(
             call.command,

@@ -1,7 +1,8 @@
-"""Checks out the submodules of a linked work tree from local clones, and finds unsaved work in repositories inside.
+"""Checks out the submodules of a linked work tree from local clones,
+and finds unsaved work in repositories inside.
 
-Each becomes a linked work tree of the submodule's own repository, so nothing is fetched, and removing it loses no
-commit.
+Each becomes a linked work tree of the submodule's own repository, so nothing is fetched, and
+removing it loses no commit.
 """
 
 import asyncio
@@ -22,7 +23,9 @@ _LISTING_BYTES = 1 << 24
 
 
 class Submodule(Struct, frozen=True):
-    """A submodule: its path in the work tree, the repository with its objects, and the commit that the index names."""
+    """A submodule: its path in the work tree, the repository with its objects,
+    and the commit that the index names.
+    """
 
     path: str
     repository: Path
@@ -30,11 +33,15 @@ class Submodule(Struct, frozen=True):
 
 
 async def list_submodules(git: Git) -> list[Submodule]:
-    """Return the submodules of a work tree's index whose repository is on this machine. Raises GitFailed."""
+    """Return the submodules of a work tree's index whose repository is on this machine.
+    Raises GitFailed.
+    """
     folder = find_git_folder(git.root)
     if folder is None or not (git.root / ".gitmodules").is_file():
         return []
-    output = await git.run("config", "-f", ".gitmodules", "--null", "--get-regexp", r"^submodule\..*\.path$")
+    output = await git.run(
+        "config", "-f", ".gitmodules", "--null", "--get-regexp", r"^submodule\..*\.path$"
+    )
     rows = [row.partition("\n") for row in os.fsdecode(output.data).split("\0") if row]
     names = {path: key.removeprefix("submodule.").removesuffix(".path") for key, _, path in rows}
     index = await git.run("ls-files", "--stage", "-z", max_bytes=_LISTING_BYTES)
@@ -58,14 +65,20 @@ async def list_submodules(git: Git) -> list[Submodule]:
 
 
 async def check_out_submodules(git: Git) -> list[str]:
-    """Check out the submodules of a new work tree; return the paths of those that could not be. Raises GitFailed."""
+    """Check out the submodules of a new work tree; return the paths of those that could not be.
+    Raises GitFailed.
+    """
     missing: list[str] = []
     for submodule in await list_submodules(git):
         tree = Git(git.root / submodule.path, git.environment)
         try:
             await make_linked_tree(submodule.repository, tree, submodule.commit)
             output = await tree.run(
-                "reset", "--quiet", "--hard", "--no-recurse-submodules", seconds=WORKTREE_TIME.seconds
+                "reset",
+                "--quiet",
+                "--hard",
+                "--no-recurse-submodules",
+                seconds=WORKTREE_TIME.seconds,
             )
             is_there = output.code == 0
         except (OSError, GitFailed):
@@ -82,11 +95,14 @@ async def forget_submodules(submodules: list[Submodule], folder: Path) -> None:
 
 
 async def list_unsaved_repositories(git: Git) -> list[str]:
-    """Return the repositories in a work tree (relative paths) with changes or commits that exist nowhere else.
+    """Return the repositories in a work tree (relative paths) with changes or commits
+    that exist nowhere else.
 
     A clone that the work tree does not track is always one of them. Raises GitFailed.
     """
-    untracked = await git.run("ls-files", "--others", "--exclude-standard", "-z", max_bytes=_LISTING_BYTES)
+    untracked = await git.run(
+        "ls-files", "--others", "--exclude-standard", "-z", max_bytes=_LISTING_BYTES
+    )
     # git lists a nested repository as one name with a slash.
     paths = [name for name in os.fsdecode(untracked.data).split("\0") if name.endswith("/")]
     for submodule in await list_submodules(git):

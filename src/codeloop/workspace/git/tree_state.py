@@ -1,7 +1,8 @@
-"""Compares a small work tree with its commit, as `git status` does, by a few bounded reads and without running git.
+"""Compares a small work tree with its commit, as `git status` does,
+by a few bounded reads and without running git.
 
-`project_facts.py` uses it for one line that the model reads. The changes that clients show are found by running git
-(`working_diff.py`).
+`project_facts.py` uses it for one line that the model reads. The changes that clients show are
+found by running git (`working_diff.py`).
 """
 
 import os
@@ -15,7 +16,12 @@ from msgspec import Struct
 from codeloop.kit.git import compute_blob_id
 from codeloop.kit.paths import join_relative
 from codeloop.kit.small_files import read_start, read_start_or_empty
-from codeloop.workspace.git.ignore_patterns import Patterns, is_ignored, list_user_excludes, read_ignore_file
+from codeloop.workspace.git.ignore_patterns import (
+    Patterns,
+    is_ignored,
+    list_user_excludes,
+    read_ignore_file,
+)
 from codeloop.workspace.git.index import IndexedRepository, IndexEntry, open_repository
 
 # The largest index that is compared: some 500 files. The state of a larger repository is unknown.
@@ -30,7 +36,8 @@ _MAX_UNTRACKED = 200
 _MAX_TREES = 50
 # CPU time for untracked files: a hostile ignore file can take milliseconds for each name.
 _CPU_SECONDS = 0.02
-# Files that exist while an index may hold several entries for a file, or entries of deliberately absent files.
+# Files that exist while an index may hold several entries for a file,
+# or entries of deliberately absent files.
 _SPECIAL_STATES = (
     "MERGE_HEAD",
     "CHERRY_PICK_HEAD",
@@ -64,7 +71,9 @@ def read_tree_state(root: Path, environment: Mapping[str, str]) -> TreeState | N
     if unread_repository is None:
         return None
     index = read_start_or_empty(unread_repository.folder / "index", _INDEX_BYTES + 1)
-    if len(index) > _INDEX_BYTES or any((unread_repository.folder / name).exists() for name in _SPECIAL_STATES):
+    if len(index) > _INDEX_BYTES or any(
+        (unread_repository.folder / name).exists() for name in _SPECIAL_STATES
+    ):
         return None
     repository = open_repository(root, with_index=True)
     if repository is None or not repository.tracked:
@@ -83,7 +92,11 @@ def _find_staged(repository: IndexedRepository) -> list[str] | None:
     if commit is None:
         return None
     if not commit:
-        return sorted(join_relative(folder, name) for folder, files in repository.tracked.items() for name in files)
+        return sorted(
+            join_relative(folder, name)
+            for folder, files in repository.tracked.items()
+            for name in files
+        )
     tree = objects.read_tree_id(commit)
     if tree is None:
         return None
@@ -109,12 +122,21 @@ def _find_staged(repository: IndexedRepository) -> list[str] | None:
         }
         indexed_files = {name: (entry.mode, entry.blob) for name, entry in index_entries.items()}
         names = committed_files.keys() | indexed_files.keys()
-        staged += [join_relative(path, name) for name in names if committed_files.get(name) != indexed_files.get(name)]
+        staged += [
+            join_relative(path, name)
+            for name in names
+            if committed_files.get(name) != indexed_files.get(name)
+        ]
         committed_folders = {
-            name: entry.object_id for name, entry in tree_entries.items() if entry.mode == _FOLDER_MODE
+            name: entry.object_id
+            for name, entry in tree_entries.items()
+            if entry.mode == _FOLDER_MODE
         }
         indexed_folders = index_folders.get(path, set())
-        staged += [f"{join_relative(path, folder)}/" for folder in committed_folders.keys() ^ indexed_folders]
+        staged += [
+            f"{join_relative(path, folder)}/"
+            for folder in committed_folders.keys() ^ indexed_folders
+        ]
         waiting += [
             (join_relative(path, folder), committed_folders[folder])
             for folder in committed_folders.keys() & indexed_folders
@@ -158,10 +180,16 @@ def _find_unstaged(root: Path, repository: IndexedRepository) -> list[str] | Non
 
 
 def _is_blob(path: Path, info: os.stat_result, entry: IndexEntry) -> bool:
-    """Return whether a file, whose stat differs, still has the content and mode of its index entry."""
+    """Return whether a file, whose stat differs,
+    still has the content and mode of its index entry.
+    """
     try:
         # `Path.readlink` drops a `./` and double slashes, which git stores.
-        data = os.readlink(os.fsencode(path)) if path.is_symlink() else read_start(path, info.st_size + 1)
+        data = (
+            os.readlink(os.fsencode(path))
+            if path.is_symlink()
+            else read_start(path, info.st_size + 1)
+        )
     except OSError:
         return False
     is_program = bool(info.st_mode & 0o100) and not path.is_symlink()
@@ -173,7 +201,9 @@ def _is_blob(path: Path, info: os.stat_result, entry: IndexEntry) -> bool:
 class _UntrackedFinder:
     """Finds what is neither tracked nor ignored in the folders of tracked files."""
 
-    def __init__(self, root: Path, repository: IndexedRepository, environment: Mapping[str, str]) -> None:
+    def __init__(
+        self, root: Path, repository: IndexedRepository, environment: Mapping[str, str]
+    ) -> None:
         files = (repository.common / "info" / "exclude", *list_user_excludes(environment))
         self._rules = tuple(read_ignore_file(file, "", _RULES_BYTES) for file in files)
         self._root = root
@@ -184,14 +214,18 @@ class _UntrackedFinder:
         self._deadline = time.thread_time() + _CPU_SECONDS
 
     def find(self) -> list[str] | None:
-        """Return the paths, sorted; None: there are too many entries, or reading them takes too long."""
+        """Return the paths, sorted; None: there are too many entries,
+        or reading them takes too long.
+        """
         try:
             return sorted(self._find_in("", self._rules))
         except (OSError, _LimitExceeded):
             return None
 
     def _find_in(self, path: str, rules: tuple[Patterns, ...]) -> list[str]:
-        """Return the untracked paths in a folder. `rules`: the ignore patterns from the folders around it."""
+        """Return the untracked paths in a folder. `rules`: the ignore patterns
+        from the folders around it.
+        """
         untracked: list[str] = []
         tracked, folders = self._tracked.get(path, {}), self._folders.get(path, ())
         entries = self._list_folder(path)
@@ -202,12 +236,20 @@ class _UntrackedFinder:
             if is_folder and name in folders:
                 if not is_ignored(rules, entry_path, name, is_folder=True):
                     untracked += self._find_in(entry_path, rules)
-            elif name not in tracked and name != ".git" and self._is_new(entry_path, name, rules, is_folder=is_folder):
+            elif (
+                name not in tracked
+                and name != ".git"
+                and self._is_new(entry_path, name, rules, is_folder=is_folder)
+            ):
                 untracked.append(f"{entry_path}/" if is_folder else entry_path)
         return untracked
 
-    def _is_new(self, path: str, name: str, rules: tuple[Patterns, ...], *, is_folder: bool) -> bool:
-        """Return whether a path that is not tracked is a file that is not ignored, or a folder that holds one."""
+    def _is_new(
+        self, path: str, name: str, rules: tuple[Patterns, ...], *, is_folder: bool
+    ) -> bool:
+        """Return whether a path that is not tracked is a file that is not ignored,
+        or a folder that holds one.
+        """
         self._untracked_left -= 1
         if self._untracked_left < 0:
             raise _LimitExceeded
@@ -229,9 +271,14 @@ class _UntrackedFinder:
             raise _LimitExceeded
 
     def _list_folder(self, path: str) -> dict[str, bool]:
-        """Return the names in a folder, each with whether it is a folder itself. Raises _LimitExceeded, OSError."""
+        """Return the names in a folder, each with whether it is a folder itself.
+        Raises _LimitExceeded, OSError.
+        """
         with os.scandir(f"{self._root}/{path}") as rows:
-            entries = {row.name: row.is_dir(follow_symlinks=False) for row in islice(rows, self._entries_left + 1)}
+            entries = {
+                row.name: row.is_dir(follow_symlinks=False)
+                for row in islice(rows, self._entries_left + 1)
+            }
         self._entries_left -= len(entries)
         if self._entries_left < 0:
             raise _LimitExceeded

@@ -1,7 +1,8 @@
-"""Compares a work tree with a commit: the changed files with their patches, untracked ones as added.
+"""Compares a work tree with a commit: the changed files with their patches,
+untracked ones as added.
 
-No filter, text conversion, monitor or hook that the repository configures is known to git there (`repository.py`), and
-nothing is written to the repository.
+No filter, text conversion, monitor or hook that the repository configures is known to git there
+(`repository.py`), and nothing is written to the repository.
 """
 
 import asyncio
@@ -25,30 +26,58 @@ from codeloop.workspace.git.repository import Git, GitFailed, GitOutput
 from codeloop.workspace.snapshot.blob import LINK_MODE, to_git_mode
 from codeloop.workspace.snapshot.object_store import EMPTY_TREE
 
-# The id of a tree without entries, where objects are named by SHA-256. git knows it without an object.
+# The id of a tree without entries, where objects are named by SHA-256.
+# git knows it without an object.
 _EMPTY_TREE_SHA256 = "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321"
 _NAMES_BYTES = 1 << 24
 _DIFF_ARGUMENTS = (
     *("-c", "core.quotePath=false"),
     *("-c", f"core.bigFileThreshold={VCS_FILE.value}"),
-    *("diff", "--raw", "--numstat", "-z", "--no-renames", "--no-color", "--ignore-submodules=dirty"),
+    *(
+        "diff",
+        "--raw",
+        "--numstat",
+        "-z",
+        "--no-renames",
+        "--no-color",
+        "--ignore-submodules=dirty",
+    ),
     *("--no-ext-diff", "--no-textconv", "--src-prefix=a/", "--dst-prefix=b/"),
 )
 # With -z, an empty field separates the rows of files from the patches.
 _ROWS_END = b"\0\0"
 # git takes a file for binary if there is a NUL in its first bytes.
 _SAMPLE_BYTES = 8_000
-_ESCAPES = {7: "\\a", 8: "\\b", 9: "\\t", 10: "\\n", 11: "\\v", 12: "\\f", 13: "\\r", 34: '\\"', 92: "\\\\"}
+_ESCAPES = {
+    7: "\\a",
+    8: "\\b",
+    9: "\\t",
+    10: "\\n",
+    11: "\\v",
+    12: "\\f",
+    13: "\\r",
+    34: '\\"',
+    92: "\\\\",
+}
 
 ChangeStatus = Literal["added", "deleted", "modified"]
 _STATUS_BY_LETTER: dict[str, ChangeStatus] = {"A": "added", "D": "deleted"}
 _PATCH_HEADER = b"diff --git "
 _ESCAPE_SEQUENCE = rb"(?s)\\([0-7]{3}|.)"
-_ESCAPED_BYTES = {b"a": b"\a", b"b": b"\b", b"t": b"\t", b"n": b"\n", b"v": b"\v", b"f": b"\f", b"r": b"\r"}
+_ESCAPED_BYTES = {
+    b"a": b"\a",
+    b"b": b"\b",
+    b"t": b"\t",
+    b"n": b"\n",
+    b"v": b"\v",
+    b"f": b"\f",
+    b"r": b"\r",
+}
 
 
 class ChangedFile(Struct, frozen=True):
-    """A file that differs: its path relative to the work tree, and the lines added and deleted (0 for a binary file).
+    """A file that differs: its path relative to the work tree,
+    and the lines added and deleted (0 for a binary file).
 
     `patch`: None if it was not asked for, or is too long.
     """
@@ -65,10 +94,11 @@ class ChangedFile(Struct, frozen=True):
 
 
 async def list_changes(git: Git, base: str | None, context: int | None) -> list[ChangedFile]:
-    """Compare the work tree with the commit `base` (None: with nothing); return the changed files by name.
+    """Compare the work tree with the commit `base` (None: with nothing);
+    return the changed files by name.
 
-    `context`: the unchanged lines around a change in patches; None: without patches. Takes up to a few times VCS_TIME.
-    Raises GitFailed: git failed or took too long, or there are too many files.
+    `context`: the unchanged lines around a change in patches; None: without patches. Takes up to a
+    few times VCS_TIME. Raises GitFailed: git failed or took too long, or there are too many files.
     """
     uses_sha256 = git.open_folder().get("extensions.objectformat") == "sha256"
     tree = base or (_EMPTY_TREE_SHA256 if uses_sha256 else EMPTY_TREE)
@@ -80,17 +110,25 @@ async def list_changes(git: Git, base: str | None, context: int | None) -> list[
         await asyncio.to_thread(_copy_index, git, index)
         output, names = await asyncio.gather(
             _compare(git, (*_DIFF_ARGUMENTS, *patches, tree, "--"), max_bytes, index),
-            _compare(git, ("ls-files", "--others", "--exclude-standard", "-z"), _NAMES_BYTES, index),
+            _compare(
+                git, ("ls-files", "--others", "--exclude-standard", "-z"), _NAMES_BYTES, index
+            ),
         )
     # Without the end of the rows (see `_parse_diff`), files are missing and not only patches.
     if not names.is_complete or not (output.is_complete or _ROWS_END in output.data):
         raise _make_count_error(git)
-    changed_files = await asyncio.to_thread(_parse_diff, output.data, is_complete=output.is_complete)
+    changed_files = await asyncio.to_thread(
+        _parse_diff, output.data, is_complete=output.is_complete
+    )
     # A name that ends with a slash is a nested repository, which git does not look into.
-    untracked = [name for name in os.fsdecode(names.data).split("\0") if name and not name.endswith("/")]
+    untracked = [
+        name for name in os.fsdecode(names.data).split("\0") if name and not name.endswith("/")
+    ]
     if len(changed_files) + len(untracked) > VCS_FILES.value:
         raise _make_count_error(git)
-    added = await asyncio.to_thread(_read_untracked, git.root, untracked, with_patches=context is not None)
+    added = await asyncio.to_thread(
+        _read_untracked, git.root, untracked, with_patches=context is not None
+    )
     return _limit_patches(_merge_rows([*changed_files, *added]))
 
 
@@ -115,16 +153,23 @@ def _limit_patches(files: list[ChangedFile]) -> list[ChangedFile]:
 
 
 def _copy_index(git: Git, copy: Path) -> None:
-    """Copy the index of a work tree with its modification time, if it has one. Blocks. Raises GitFailed."""
+    """Copy the index of a work tree with its modification time, if it has one. Blocks.
+    Raises GitFailed.
+    """
     try:
-        # git reads again the files that are not older than the index, since their stat in it may be outdated.
-        loaded = read_file(Path(os.path.realpath(git.open_folder().folder / "index")), VCS_INDEX.value)
+        # git reads again the files that are not older than the index,
+        # since their stat in it may be outdated.
+        loaded = read_file(
+            Path(os.path.realpath(git.open_folder().folder / "index")), VCS_INDEX.value
+        )
         copy.write_bytes(loaded.data)
         os.utime(copy, ns=(loaded.stamp.mtime_ns, loaded.stamp.mtime_ns))
     except FileNotFoundError:
         return  # nothing was ever added
     except (OSError, FileRefused) as error:
-        raise GitFailed(f"The index of {git.root} can't be copied to compare with it: {error}.") from error
+        raise GitFailed(
+            f"The index of {git.root} can't be copied to compare with it: {error}."
+        ) from error
 
 
 async def _compare(git: Git, arguments: Sequence[str], max_bytes: int, index: Path) -> GitOutput:
@@ -132,7 +177,9 @@ async def _compare(git: Git, arguments: Sequence[str], max_bytes: int, index: Pa
     output = await git.run(*arguments, max_bytes=max_bytes, index=index)
     if output.code != 0:
         reason = " ".join(output.stderr.split())
-        raise GitFailed(f"git can't compare the work tree {git.root}: {reason or f'code {output.code}'}.")
+        raise GitFailed(
+            f"git can't compare the work tree {git.root}: {reason or f'code {output.code}'}."
+        )
     return output
 
 
@@ -141,8 +188,8 @@ def _parse_diff(data: bytes, *, is_complete: bool = True) -> list[ChangedFile]:
 
     Not `is_complete`: the output was cut off, so the last patch is left out.
     """
-    # A file has two rows: `:100644 100644 1a2b 3c4d M`, followed by its name as a field, and `3 1 name` with tabs, the
-    # added and deleted lines.
+    # A file has two rows: `:100644 100644 1a2b 3c4d M`, followed by its name as a field, and `3 1
+    # name` with tabs, the added and deleted lines.
     rows, _, text = data.partition(_ROWS_END)
     patches = _split_patches(text, is_complete=is_complete)
     # The status letters by name.
@@ -159,7 +206,9 @@ def _parse_diff(data: bytes, *, is_complete: bool = True) -> list[ChangedFile]:
     for name, letter in statuses.items():
         additions, deletions = counts.get(name, (0, 0))
         status = _STATUS_BY_LETTER.get(letter, "modified")
-        changed_files.append(ChangedFile(os.fsdecode(name), status, additions, deletions, patches.get(name)))
+        changed_files.append(
+            ChangedFile(os.fsdecode(name), status, additions, deletions, patches.get(name))
+        )
     return changed_files
 
 
@@ -203,7 +252,9 @@ def _split_patches(text: bytes, *, is_complete: bool) -> dict[bytes, str]:
 
 
 def _read_name(header: bytes) -> bytes:
-    """Return the name in `a/NAME b/NAME`, where either may be quoted. Without renames, both are the same."""
+    """Return the name in `a/NAME b/NAME`, where either may be quoted.
+    Without renames, both are the same.
+    """
     # The text is cut at its middle, since a name may hold ` b/` itself.
     if not header.startswith(b'"'):
         return header[2 : (len(header) - 5) // 2 + 2]
@@ -220,7 +271,8 @@ def _read_count(field: bytes) -> int:
 
 
 def _read_untracked(root: Path, names: Sequence[str], *, with_patches: bool) -> list[ChangedFile]:
-    """Return the files (relative to `root`) as added; those that are missing or can't be read are left out. Blocks.
+    """Return the files (relative to `root`) as added;
+    those that are missing or can't be read are left out. Blocks.
 
     Raises GitFailed when it takes longer than VCS_TIME.
     """
@@ -229,7 +281,9 @@ def _read_untracked(root: Path, names: Sequence[str], *, with_patches: bool) -> 
     changed_files: list[ChangedFile] = []
     for name in names:
         if time.monotonic() > end:
-            raise GitFailed(f"Reading the untracked files in {root} takes too long; ignore some of them in .gitignore.")
+            raise GitFailed(
+                f"Reading the untracked files in {root} takes too long; ignore some of them in .gitignore."
+            )
         try:
             file = _read_new_file(root, name)
         except (OSError, FileRefused):
@@ -240,7 +294,9 @@ def _read_untracked(root: Path, names: Sequence[str], *, with_patches: bool) -> 
 
 
 def _read_new_file(root: Path, name: str) -> ChangedFile:
-    """Read an untracked file as an added one. Raises OSError, FileRefused: it was deleted, or is no longer a file."""
+    """Read an untracked file as an added one. Raises OSError, FileRefused: it was deleted,
+    or is no longer a file.
+    """
     path = root / name
     info = path.lstat()
     if stat.S_ISLNK(info.st_mode):
@@ -268,14 +324,17 @@ def _format_new_file(name: str, mode: int, data: bytes) -> ChangedFile:
     body = "+" + text.removesuffix("\n").replace("\n", "\n+") + "\n"
     if not text.endswith("\n"):
         body += "\\ No newline at end of file\n"
-    # As git does: a tab after a name with blanks keeps `patch` from taking the rest of the line for a time.
+    # As git does: a tab after a name with blanks keeps `patch` from taking the rest
+    # of the line for a time.
     quoted_name = _quote(f"b/{name}") + ("\t" if " " in name else "")
     patch = f"{head}--- /dev/null\n+++ {quoted_name}\n@@ -0,0 {hunk_range} @@\n{body}"
     return ChangedFile(name, "added", lines, 0, patch)
 
 
 def _format_binary(name: str, mode: int, blob: str) -> ChangedFile:
-    patch = f"{_format_head(name, mode, blob)}Binary files /dev/null and {_quote(f'b/{name}')} differ\n"
+    patch = (
+        f"{_format_head(name, mode, blob)}Binary files /dev/null and {_quote(f'b/{name}')} differ\n"
+    )
     return ChangedFile(name, "added", 0, 0, patch)
 
 
@@ -288,7 +347,9 @@ def _format_head(name: str, mode: int, blob: str) -> str:
 
 
 def _quote(name: str) -> str:
-    """Write a name as git does in a patch: as a C string when it holds quotes, backslashes or control characters."""
+    """Write a name as git does in a patch: as a C string when it holds quotes,
+    backslashes or control characters.
+    """
     text = name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
     if not any(ord(char) < 32 or char in '"\\\x7f' for char in text):
         return text

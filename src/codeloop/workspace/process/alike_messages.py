@@ -1,6 +1,8 @@
-"""Shortens the alike messages of compilers, linters and tests: from the third of a kind on only their places. Pure.
+"""Shortens the alike messages of compilers, linters and tests: from the third of a kind
+on only their places. Pure.
 
-A message that occurs once, among hundreds of others, is the one that the model needs: it always stays whole.
+A message that occurs once, among hundreds of others,
+is the one that the model needs: it always stays whole.
 """
 
 import re
@@ -59,7 +61,8 @@ _ESLINT = r"\s+(?P<line>\d+):\d+\s+(?P<severity>error|warning)\s+(?P<text>.*?)(?
 # A line of source with its number, and a line that marks a part of the one above it.
 _SOURCE_LINE = r"\d+(?: \||\s)"
 _RULER = r"\s*\^[~^]*\s*$"
-# Lines that belong to the message above them, and those that announce the one below (`a.c: In function 'f':`).
+# Lines that belong to the message above them, and those that announce the one below
+# (`a.c: In function 'f':`).
 _PART = rf"\S+:\d+(?::\d+)?: note: |{_SOURCE_LINE}"
 _ANNOUNCEMENT = r"\S+: (?:In|At) .*:$|In file included from "
 # Names and numbers, without which messages of one kind are equal.
@@ -68,7 +71,9 @@ _PROPERTY = r"\b\w+(?= property| option| argument| parameter)"
 
 
 class _Message(Struct):
-    """A message: its lines, from index `start` up to `end`; its kind, and its place ("": it has none)."""
+    """A message: its lines, from index `start` up to `end`;
+    its kind, and its place ("": it has none).
+    """
 
     start: int
     end: int
@@ -90,7 +95,9 @@ def shorten_alike(lines: Sequence[str]) -> list[str]:
     for alike in by_kind.values():
         others = alike[_WHOLE:]
         note = _describe(others) if len(others) >= _MIN_SHORTENED else ""
-        if not note or len(note) >= sum(len(line) + 1 for each in others for line in lines[each.start : each.end]):
+        if not note or len(note) >= sum(
+            len(line) + 1 for each in others for line in lines[each.start : each.end]
+        ):
             continue
         for index, message in enumerate(others):
             replacements[message.start] = (message.end, "" if index else note)
@@ -119,7 +126,8 @@ def _find_messages(lines: Sequence[str]) -> Iterator[_Message]:
         if message is None:
             index += 1
             continue
-        # One line of eslint is one message; lines below others belong to them as long as they are not heads.
+        # One line of eslint is one message; lines below others belong to them as
+        # long as they are not heads.
         is_single = line.startswith((" ", "FAILED ", "ERROR ", "#", "("))
         message.end = index + 1 if is_single else _find_end(lines, message.end)
         if index and compile_once(_ANNOUNCEMENT).match(lines[index - 1]):
@@ -136,8 +144,16 @@ def _read_head(lines: Sequence[str], index: int) -> _Message | None:
     if match := compile_once(_HEAD).match(line):
         number = next(number for number in range(len(_HEADS)) if match[f"h{number}"] is not None)
         start = f"g{number}_"
-        groups = {name.removeprefix(start): text for name, text in match.groupdict().items() if name.startswith(start)}
-        return None if (groups.get("text") or "").startswith("note: ") else _make_message(index, groups)
+        groups = {
+            name.removeprefix(start): text
+            for name, text in match.groupdict().items()
+            if name.startswith(start)
+        }
+        return (
+            None
+            if (groups.get("text") or "").startswith("note: ")
+            else _make_message(index, groups)
+        )
     place = compile_once(_LONG_PLACE).match(lines[index + 1]) if index + 1 < len(lines) else None
     match = compile_once(_LONG_HEAD).match(line) if place is not None else None
     if match is None or place is None:
@@ -155,11 +171,15 @@ def _make_message(index: int, groups: dict[str, str | None], file: str = "") -> 
         compile_once(_NAMES).sub("", compile_once(_PROPERTY).sub("", text)),
     )
     shown = " ".join(filter(None, (kind[1], text)))
-    return _Message(index, index + 1, kind, groups.get("file") or file, groups.get("line") or "", shown)
+    return _Message(
+        index, index + 1, kind, groups.get("file") or file, groups.get("line") or "", shown
+    )
 
 
 def _find_end(lines: Sequence[str], start: int) -> int:
-    """Return the index behind the lines that belong to a message: indented ones, notes, and what a ruler marks."""
+    """Return the index behind the lines that belong to a message: indented ones, notes,
+    and what a ruler marks.
+    """
     end = start
     while end < min(len(lines), start + _MAX_BLOCK_LINES):
         line, below = lines[end], lines[end + 1] if end + 1 < len(lines) else ""

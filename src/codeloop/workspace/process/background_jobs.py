@@ -1,4 +1,6 @@
-"""Background commands of a project, by id. None outlives its project. `Shells` in `shells.py` starts them."""
+"""Background commands of a project, by id. None outlives its project.
+`Shells` in `shells.py` starts them.
+"""
 
 import asyncio
 import os
@@ -15,7 +17,8 @@ from codeloop.workspace.sandbox.protected_files import MovedFile
 if TYPE_CHECKING:
     from codeloop.workspace.sandbox.network.published_ports import PublishedPort
 
-# The model may still read the output of ended jobs; of more than this many the oldest are forgotten.
+# The model may still read the output of ended jobs;
+# of more than this many the oldest are forgotten.
 _MAX_ENDED_JOBS = 64
 
 # The end of a command's output that a user is shown.
@@ -25,11 +28,12 @@ JobStatus = Literal["running", "exited", "killed"]
 
 
 class JobOutput(Struct, frozen=True):
-    """The output of a job since the last read, for a model (`output`) and for a screen (`screen_text`), and its state.
+    """The output of a job since the last read, for a model (`output`) and for a screen
+    (`screen_text`), and its state.
 
-    `is_cut`: the middle of `output` is left out. `code`: the exit code, negative for a signal, None while it runs and
-    if it was killed. `notes`: as of `RunningCommand.take_notes`; `moved_files`: files that appeared meanwhile and were
-    moved away; `warnings`: for the user and the model.
+    `is_cut`: the middle of `output` is left out. `code`: the exit code, negative for a signal, None
+    while it runs and if it was killed. `notes`: as of `RunningCommand.take_notes`; `moved_files`:
+    files that appeared meanwhile and were moved away; `warnings`: for the user and the model.
     """
 
     output: str
@@ -45,12 +49,18 @@ class JobOutput(Struct, frozen=True):
 class Job:
     """One background command. `id` names it to the model; `session` is the one that started it.
 
-    `call_id`: of the call that started it. `is_overdue`: it began in the foreground and did not end within its timeout.
-    `start_time`, `overdue_since`, `end_time`: as of `time.monotonic`; `end_time` is None while it runs.
+    `call_id`: of the call that started it. `is_overdue`: it began in the foreground and did not end
+    within its timeout. `start_time`, `overdue_since`, `end_time`: as of `time.monotonic`;
+    `end_time` is None while it runs.
     """
 
     def __init__(
-        self, job_id: str, session: str, command: str, running: RunningCommand, start_time: float | None = None
+        self,
+        job_id: str,
+        session: str,
+        command: str,
+        running: RunningCommand,
+        start_time: float | None = None,
     ) -> None:
         self.id = job_id
         self.session = session
@@ -66,14 +76,18 @@ class Job:
         """Whether the model has read how it ended, or ended it."""
         self.running = running
         self.addresses: dict[int, str] = {}
-        """By the port that it listens on in its sandbox, the address by which the user reaches it."""
+        """By the port that it listens on in its sandbox,
+        the address by which the user reaches it.
+        """
         self.on_end: Callable[[Job], None] = lambda _job: None
         self._has_output = asyncio.Event()
         running.on_output = self._has_output.set
         self._task = asyncio.create_task(self._watch(), name=job_id)
 
     async def read(self, wait: float = 0) -> JobOutput:
-        """Return the new output. If there is none, wait at most `wait` seconds for output or the end."""
+        """Return the new output. If there is none,
+        wait at most `wait` seconds for output or the end.
+        """
         if wait and self.status == "running" and not self._has_output.is_set():
             with suppress(TimeoutError):
                 async with asyncio.timeout(wait):
@@ -153,8 +167,17 @@ class Jobs:
         self.on_listen: Callable[[Job, PublishedPort], None] = lambda _job, _port: None
         """Called when the user can reach a port of a job."""
 
-    def add(self, session: str, command: str, running: RunningCommand, *, start_time: float | None = None) -> Job:
-        """Add a started command. The oldest ended jobs are forgotten. `start_time`: of a command that is overdue."""
+    def add(
+        self,
+        session: str,
+        command: str,
+        running: RunningCommand,
+        *,
+        start_time: float | None = None,
+    ) -> Job:
+        """Add a started command. The oldest ended jobs are forgotten.
+        `start_time`: of a command that is overdue.
+        """
         if not self._count:
             self.on_first(self)
         self._count += 1
@@ -188,7 +211,9 @@ class Jobs:
     def list_overdue(self, session: str) -> tuple[Job, ...]:
         """Return the jobs of a session that run on since they did not end within their timeout."""
         return tuple(
-            job for job in self._jobs.values() if job.is_overdue and job.session == session and job.status == "running"
+            job
+            for job in self._jobs.values()
+            if job.is_overdue and job.session == session and job.status == "running"
         )
 
     def list_jobs(self) -> tuple[Job, ...]:

@@ -1,4 +1,6 @@
-"""`CommandResult`: what a command printed and how it ended, or that it goes on in the background."""
+"""`CommandResult`: what a command printed and how it ended,
+or that it goes on in the background.
+"""
 
 import signal
 from pathlib import Path
@@ -12,14 +14,15 @@ from codeloop.workspace.sandbox.protected_files import MovedFile
 class CommandResult(Struct, frozen=True):
     """The result of a command.
 
-    - `output`: for the model; `screen_text`: for the screen; `output_file`: the file with the whole output, if
-      `output` lacks a part of it; `is_cut`: its middle is left out
-    - `code`: the exit code; None if it did not end within its timeout (`timed_out`), or a signal ended it (`signal`,
-      its name)
+    - `output`: for the model; `screen_text`: for the screen; `output_file`: the file with the whole
+      output, if `output` lacks a part of it; `is_cut`: its middle is left out
+    - `code`: the exit code; None if it did not end within its timeout (`timed_out`), or a signal
+      ended it (`signal`, its name)
     - `job_id`: the id under which it goes on in the background; "": it has ended
     - `leftover_processes`: the number of processes that it had left running, which were ended
     - `duration`: in seconds; `line_count`: the lines of the whole output
-    - `notes`: as of `RunningCommand.take_notes`; `moved_files`: files that appeared meanwhile and were moved away;
+    - `notes`: as of `RunningCommand.take_notes`; `moved_files`: files that appeared
+      meanwhile and were moved away;
       `warnings`: for the user and the model
     """
 
@@ -42,7 +45,9 @@ class CommandResult(Struct, frozen=True):
 def take_result(
     running: RunningCommand, end: tuple[int, int] | None, duration: float, job_id: str = ""
 ) -> CommandResult:
-    """Return the result of a command, with its output so far. `end`: see `RunningCommand.finish_within`."""
+    """Return the result of a command, with its output so far. `end`: see
+    `RunningCommand.finish_within`.
+    """
     code, leftover_processes = end or (None, 0)
     output = running.buffer.take()
     signal_name = name_signal(code)
@@ -55,7 +60,8 @@ def take_result(
         leftover_processes=leftover_processes,
         is_cut=output.is_cut,
         # A last line without a line end counts too.
-        line_count=running.buffer.line_ends + (bool(output.screen_text) and not output.screen_text.endswith("\n")),
+        line_count=running.buffer.line_ends
+        + (bool(output.screen_text) and not output.screen_text.endswith("\n")),
         output_file=output.path,
         duration=duration,
         job_id=job_id,

@@ -1,4 +1,5 @@
-"""Shortens a program's output for the model: passed tests are counted, repetitions and advertisements left out. Pure.
+"""Shortens a program's output for the model: passed tests are counted, repetitions and
+advertisements left out. Pure.
 
 `output_buffer.py` uses it. The model must find every failure, so names of failed tests always stay.
 """
@@ -8,7 +9,9 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from codeloop.kit.text.patterns import compile_once
+from codeloop.kit.text.truncate import cut_line
 from codeloop.workspace.process.alike_messages import shorten_alike
+from codeloop.workspace.process.failed_tests import shorten_pytest, shorten_vitest
 
 # Fewer consecutive lines are shown, not counted.
 _MIN_RUN_LINES = 4
@@ -16,20 +19,19 @@ _MIN_RUN_LINES = 4
 _MIN_REPEATED_CHARS = 160
 # Shorter outputs stay as they are.
 _MIN_OUTPUT_CHARS = 2_000
-# The most earlier positions of the same lines that are compared: the time stays linear for monotonous output.
+# The most earlier positions of the same lines that are compared: the time stays
+# linear for monotonous output.
 _MAX_POSITIONS = 8
-# A longer line is cut: its head and its tail stay.
-_MAX_LINE_CHARS = 8_000
-_LINE_HEAD_CHARS = 1_500
-_LINE_TAIL_CHARS = 500
 # The characters of a repeated block's first line that are shown.
 _SHOWN_CHARS = 60
 
 
 class TestRunner(Struct, frozen=True):
-    """A test runner. `marker` matches a line that identifies its output, `passed` the lines that report a passed test.
+    """A test runner. `marker` matches a line that identifies its output,
+    `passed` the lines that report a passed test.
 
-    `are_separate`: these lines stand for themselves; if not, the output of a test is between the lines about it.
+    `are_separate`: these lines stand for themselves;
+    if not, the output of a test is between the lines about it.
     """
 
     marker: str
@@ -43,12 +45,15 @@ def _make_runner(marker: str, passed: str, *, are_separate: bool = True) -> Test
 
 RUNNERS = {
     "pytest": _make_runner(
-        r"^=+ test session starts =+$|^=+ .*\b(?:passed|failed|error)\b.* =+$",
+        r"^=+ (?:test session starts|FAILURES|ERRORS|short test summary info) =+$"
+        r"|^=+ .*\b(?:passed|failed|error)\b.* =+$",
         r"\S+(?:::\S.*)? (?:PASSED|SKIPPED|XFAIL)\b.*|\[gw\d+\] \[ *\d+%\] (?:PASSED|SKIPPED) .*"
         r"|(?:\S+\.py )?[.sx]+ +\[ *\d+%\]",
     ),
     "unittest": _make_runner(r"^Ran \d+ tests? in ", r".*\.\.\. (?:ok|skipped\b.*)"),
-    "jest": _make_runner(r"^Tests: +\d+ (?:failed|passed|skipped|todo)", r"[ \t]+(?:\u2713|\u221a|\u25cb) .*|PASS .*"),
+    "jest": _make_runner(
+        r"^Tests: +\d+ (?:failed|passed|skipped|todo)", r"[ \t]+(?:\u2713|\u221a|\u25cb) .*|PASS .*"
+    ),
     "vitest": _make_runner(r"^ +Tests +\d", r"[ \t]*(?:\u2713|\u221a|\u2193) .*"),
     "mocha": _make_runner(r"^ +\d+ passing\b", r"[ \t]+(?:\u2713|\u2714|\u221a) .*"),
     "go test": _make_runner(
@@ -59,12 +64,15 @@ RUNNERS = {
     "cargo test": _make_runner(r"^test result: ", r"test .* \.\.\. (?:ok|ignored.*)"),
     "tap": _make_runner(
         r"^# (?:pass|tests) +\d",
-        # Node's names come before their results, and a block of details after them; suites have indented plans.
+        # Node's names come before their results, and a block of details after them;
+        # suites have indented plans.
         r" *# Subtest: .*| +1\.\.\d+|( *)ok \d+\b.*(?:\n\1  ---(?:\n\1  (?!\.\.\.$).*)*\n\1  \.\.\.$)?",
         are_separate=False,
     ),
     "node": _make_runner(r"^\u2139 tests \d", r"[ \t]*(?:\u2714|\ufe63) .*"),
-    "ctest": _make_runner(r"^\d+% tests passed", r"[ \t]*\d+/\d+ Test +#\d+: .* Passed +.*|[ \t]+Start +\d+: .*"),
+    "ctest": _make_runner(
+        r"^\d+% tests passed", r"[ \t]*\d+/\d+ Test +#\d+: .* Passed +.*|[ \t]+Start +\d+: .*"
+    ),
     "gradle": _make_runner(r"^BUILD (?:SUCCESSFUL|FAILED)", r".* > .* PASSED"),
     "dotnet": _make_runner(r"^(?:Passed|Failed)! +- Failed:", r"[ \t]+Passed .* \[.*\]"),
     "phpunit": _make_runner(r"^(?:OK \(|Tests: \d+, Assertions)", r"[ \t]+\u2714 .*"),
@@ -83,10 +91,6 @@ _PACKAGE_NOTICES = (
 _DEPRECATION_WARNINGS = r"(?m)^(?:npm (?:warn|WARN) deprecated .*(?:\n|\Z)){2,}"
 _NODE_FRAME = r"(?m)^ +at (?:.* \()?node:[\w/.-]+:\d+:\d+\)?\n"
 """A line of a stack trace in Node's own code, which no project can change."""
-# Of pytest's output: `____ test_a ____`, `==== short test summary info ====`, `tests/test_a.py:12: AssertionError`.
-_FAILURE_HEADING = r"_{2,} .+ _{2,}$"
-_SECTION_RULE = r"=+ .+ =+$"
-_LOCATION = r"\S+:\d+: \w+"
 # Of mocha's output: `  1) Suite`.
 _NUMBERED_NAME = r" {2,}\d+\) \S"
 _FAILED_NAME = (
@@ -95,18 +99,16 @@ _FAILED_NAME = (
     r"|\s+Failed \S+ \["
 )
 """A line with the name of a failed test, as the known runners print it."""
-# Mocha prints a failed test's name after a line for each suite around it; at most this many lines after the first.
+# Mocha prints a failed test's name after a line for each suite around it;
+# at most this many lines after the first.
 _MAX_NAME_LINES = 5
-# The number of failures at one location that are shown whole, of those that pytest prints.
-_MAX_WHOLE_FAILURES = 5
-# The lines of the message of each further failure there.
-_MESSAGE_LINES = 6
 
 
 def condense_output(text: str) -> tuple[str, bool]:
     """Return the shortened text, and whether a repeated block or a part of a failure was left out.
 
-    Lines of passed tests, advertisements and frames of Node itself do not count: nobody looks them up.
+    Lines of passed tests, advertisements and frames of Node itself do not
+    count: nobody looks them up.
     """
     # Plain searches first: most outputs contain none of these words, and the patterns are slow.
     if "\nnpm " in text or "npm fund" in text or text.startswith("npm ") or "[notice] " in text:
@@ -118,46 +120,25 @@ def condense_output(text: str) -> tuple[str, bool]:
         return text, False
     if "node:" in text:
         text = compile_once(_NODE_FRAME).sub("", text)
-    runner = next((each for each in RUNNERS.values() if compile_once(each.marker).search(text)), None)
+    runner = next(
+        (each for each in RUNNERS.values() if compile_once(each.marker).search(text)), None
+    )
     lines = _count_passes(text, runner) if runner is not None else text.split("\n")
-    shorter = _shorten_failures(lines) if runner is RUNNERS["pytest"] else lines
-    lines_left = [_cut_line(line) for line in _drop_repeats(shorten_alike(shorter))]
-    has_gaps = len(lines_left) < len(lines) or any(len(line) > _MAX_LINE_CHARS for line in lines)
-    return "\n".join(lines_left), has_gaps
-
-
-def _cut_line(line: str) -> str:
-    """Return a line without the middle of it, if it is very long, as of minified code."""
-    if len(line) <= _MAX_LINE_CHARS:
-        return line
-    omitted = len(line) - _LINE_HEAD_CHARS - _LINE_TAIL_CHARS
-    return f"{line[:_LINE_HEAD_CHARS]} ... {omitted} characters of this line ... {line[-_LINE_TAIL_CHARS:]}"
-
-
-def _shorten_failures(lines: Sequence[str]) -> list[str]:
-    """Shorten pytest's failures at the same location to heading and message, after the first five."""
-    kept: list[str] = []
-    section: list[str] = []
-    counts: dict[str, int] = {}
-    # The last line ends the last section; it is not kept.
-    for line in (*lines, "= end ="):
-        if not compile_once(_FAILURE_HEADING).match(line) and not compile_once(_SECTION_RULE).match(line):
-            section.append(line)
-            continue
-        location = next((each for each in reversed(section) if compile_once(_LOCATION).match(each)), "")
-        counts[location] = counts.get(location, 0) + 1
-        if location and counts[location] > _MAX_WHOLE_FAILURES and compile_once(_FAILURE_HEADING).match(section[0]):
-            message = [each for each in section if each.startswith("E ")]
-            section = [section[0], *message[:_MESSAGE_LINES], *(["E   ..."] if len(message) > _MESSAGE_LINES else [])]
-        kept += section
-        section = [line]
-    return kept
+    shorter = lines
+    if runner is RUNNERS["pytest"]:
+        shorter = shorten_pytest(lines)
+    elif runner is RUNNERS["vitest"]:
+        shorter = shorten_vitest(lines)
+    whole_lines = _drop_repeats(shorten_alike(shorter))
+    lines_left = [*map(cut_line, whole_lines)]
+    return "\n".join(lines_left), len(lines_left) < len(lines) or lines_left != whole_lines
 
 
 def _count_passes(text: str, runner: TestRunner) -> list[str]:
     """Replace each longer run of lines about passed tests by one line.
 
-    Shorter runs are replaced together, by a line after the last one, if they have at least four lines in all.
+    Shorter runs are replaced together, by a line after the last one,
+    if they have at least four lines in all.
     """
     lines = text.split("\n")
     kept: list[str] = []
@@ -189,7 +170,9 @@ def _count_passes(text: str, runner: TestRunner) -> list[str]:
 
 
 def _replace_short_runs(lines: list[str], passed: Sequence[int]) -> list[str]:
-    """Replace the lines with the indexes `passed` by one after the last of them, if that makes the text shorter."""
+    """Replace the lines with the indexes `passed` by one after the last of them,
+    if that makes the text shorter.
+    """
     note = f"... {len(passed)} lines in between of what passed or was skipped"
     if len(passed) < _MIN_RUN_LINES or sum(len(lines[each]) for each in passed) <= len(note):
         return lines
@@ -201,7 +184,9 @@ def _replace_short_runs(lines: list[str], passed: Sequence[int]) -> list[str]:
 
 
 def _drop_repeats(lines: Sequence[str]) -> list[str]:
-    """Replace each run of four or more lines that occurred before by one line. Names of failed tests always stay."""
+    """Replace each run of four or more lines that occurred before by one line.
+    Names of failed tests always stay.
+    """
     kept: list[str] = []
     # Each four lines that were kept -> the indexes at which they begin.
     seen: dict[tuple[str, ...], list[int]] = {}
@@ -213,7 +198,9 @@ def _drop_repeats(lines: Sequence[str]) -> list[str]:
         positions = seen.get(window, ()) if is_full and index not in names else ()
         length = max((_count_repeated(lines, start, index) for start in positions), default=0)
         # The run ends before the name of a failed test.
-        length = next((each - index for each in range(index, index + length) if each in names), length)
+        length = next(
+            (each - index for each in range(index, index + length) if each in names), length
+        )
         repeated = lines[index : index + length]
         if length >= _MIN_RUN_LINES and sum(map(len, repeated)) >= _MIN_REPEATED_CHARS:
             first_text = next((line.strip() for line in repeated if line.strip()), "")
@@ -245,8 +232,14 @@ def _find_failed_names(lines: Sequence[str]) -> set[int]:
 
 
 def _count_repeated(lines: Sequence[str], first: int, second: int) -> int:
-    """Return the number of lines from `second` on that equal those from `first` on, which end before `second`."""
+    """Return the number of lines from `second` on that equal those from `first` on,
+    which end before `second`.
+    """
     length = 0
-    while second + length < len(lines) and first + length < second and lines[first + length] == lines[second + length]:
+    while (
+        second + length < len(lines)
+        and first + length < second
+        and lines[first + length] == lines[second + length]
+    ):
         length += 1
     return length

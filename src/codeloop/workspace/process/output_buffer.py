@@ -1,4 +1,6 @@
-"""Collects the output of a command in bounded memory, its head and tail, and the whole in a file of limited size."""
+"""Collects the output of a command in bounded memory, its head and tail,
+and the whole in a file of limited size.
+"""
 
 import asyncio
 import os
@@ -16,7 +18,8 @@ from codeloop.workspace.tool_bounds import USUAL_BOUNDS, ToolBounds
 
 # A character takes up to four bytes in UTF-8.
 _RECENT_BYTES = 4 * SHELL_OUTPUT.value
-# The bytes of the head, and of the tail, that are kept: much of it may be progress bars, which are removed later.
+# The bytes of the head, and of the tail, that are kept: much of it may be progress bars,
+# which are removed later.
 _KEPT_BYTES = 512 * 1024
 _OVERWRITTEN_NOTE = "of what was written over, the last state is shown"
 
@@ -24,7 +27,8 @@ _OVERWRITTEN_NOTE = "of what was written over, the last state is shown"
 class TakenOutput(NamedTuple):
     """New output: `text` for a model; `screen_text`: its end, for a screen.
 
-    `is_cut`: the middle of the text is left out. `path`: the file with the whole output, if anything is left out.
+    `is_cut`: the middle of the text is left out. `path`: the file with the whole output,
+    if anything is left out.
     """
 
     text: str
@@ -36,10 +40,13 @@ class TakenOutput(NamedTuple):
 class OutputBuffer:
     """Collects output. `total`: its bytes; `line_ends`: their number.
 
-    `path`: the file with the whole output. It is made when a part is left out; with `opens_file`, from the start.
+    `path`: the file with the whole output. It is made when a part is left out;
+    with `opens_file`, from the start.
     """
 
-    def __init__(self, folder: Path, bounds: ToolBounds = USUAL_BOUNDS, *, opens_file: bool = False) -> None:
+    def __init__(
+        self, folder: Path, bounds: ToolBounds = USUAL_BOUNDS, *, opens_file: bool = False
+    ) -> None:
         self.path: Path | None = None
         self.total = 0
         self.line_ends = 0
@@ -60,7 +67,11 @@ class OutputBuffer:
         """Add output."""
         self.total += len(chunk)
         self.line_ends += chunk.count(b"\n")
-        if self.path is None and not self._failure and self.total - self._bytes_taken > self._kept_bytes:
+        if (
+            self.path is None
+            and not self._failure
+            and self.total - self._bytes_taken > self._kept_bytes
+        ):
             self._open_file()
         head_space = self._kept_bytes - len(self._head)
         self._head += chunk[:head_space]
@@ -81,15 +92,20 @@ class OutputBuffer:
         return "...\n\n" + text[-SHELL_OUTPUT.value :]
 
     def take(self) -> TakenOutput:
-        """Return the output since the last `take`, condensed; if it is too long, its head, a note and its tail."""
-        # The bytes between head and tail that were dropped. Without any, all of the output is in `start`.
+        """Return the output since the last `take`, condensed;
+        if it is too long, its head, a note and its tail.
+        """
+        # The bytes between head and tail that were dropped.
+        # Without any, all of the output is in `start`.
         gap = self.total - self._bytes_taken - len(self._head) - len(self._tail)
         start = to_plain_text(_decode(self._head if gap else self._head + self._tail))
         end = to_plain_text(_decode(_drop_partial_line(self._tail))) if gap else PlainOutput("")
         start_text, is_start_condensed = condense_output(start.text)
         end_text, is_end_condensed = condense_output(end.text)
         max_lines, max_characters = self._bounds.command_lines, self._bounds.command_characters
-        is_long = len(start_text) > max_characters or count_bytes(start_text) > self._bounds.command_bytes
+        is_long = (
+            len(start_text) > max_characters or count_bytes(start_text) > self._bounds.command_bytes
+        )
         is_cut = bool(gap) or is_long or count_lines(start_text) > max_lines
         is_condensed = is_start_condensed or is_end_condensed
         is_reduced = start.is_reduced or end.is_reduced or is_condensed
@@ -104,14 +120,22 @@ class OutputBuffer:
             rest = end_text if gap else start_text[len(head) :]
             tail = cut_text(rest, max_lines // 3 * 2, max_characters // 3 * 2, "tail")
             tail_text = tail.tail if tail.is_cut else tail.head
-            missing = gap + count_bytes(start.text) + count_bytes(end.text) - count_bytes(head) - count_bytes(tail_text)
+            missing = (
+                gap
+                + count_bytes(start.text)
+                + count_bytes(end.text)
+                - count_bytes(head)
+                - count_bytes(tail_text)
+            )
             text = f"{head.rstrip()}\n\n[... {missing} bytes left out; {self._describe_file()} ...]\n\n{tail_text}"
         elif is_reduced:
             how = "where it says `...` lines were left out" if is_condensed else _OVERWRITTEN_NOTE
             text = f"{start_text.rstrip()}\n\n[{how}; {self._describe_file()}]"
         else:
             text = start_text
-        return TakenOutput(text, screen_text, is_cut, path=self.path if is_cut or is_reduced else None)
+        return TakenOutput(
+            text, screen_text, is_cut, path=self.path if is_cut or is_reduced else None
+        )
 
     def keep_whole(self) -> None:
         """Have the file hold the whole output, whatever is left out of it."""
@@ -132,7 +156,9 @@ class OutputBuffer:
     def _describe_file(self) -> str:
         if not self.path:
             return f"not saved: {self._failure}"
-        extent = f", up to its first {SHELL_FILE.value} bytes" if self.total > SHELL_FILE.value else ""
+        extent = (
+            f", up to its first {SHELL_FILE.value} bytes" if self.total > SHELL_FILE.value else ""
+        )
         return f"the whole is in {shorten_output(self.path)}{extent}"
 
     def _open_file(self) -> None:
@@ -168,7 +194,9 @@ class OutputThrottle:
     def notify(self) -> None:
         """Report that there is more output."""
         if self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(SHELL_REPORT.seconds, self._show_output)
+            self._timer = asyncio.get_running_loop().call_later(
+                SHELL_REPORT.seconds, self._show_output
+            )
 
     def close(self) -> None:
         """Stop showing."""

@@ -41,9 +41,12 @@ class ProgramLog:
 
     def feed(self, data: bytes) -> None:
         """Add output of the program."""
-        self._recent_text = (self._recent_text + data[-_END_CHARS:].decode("utf-8", "replace"))[-_END_CHARS:]
+        self._recent_text = (self._recent_text + data[-_END_CHARS:].decode("utf-8", "replace"))[
+            -_END_CHARS:
+        ]
         data = data[-MCP_LOG.value :]
-        # The first output of this object begins a new file, too: the one that is there is of an earlier run.
+        # The first output of this object begins a new file,
+        # too: the one that is there is of an earlier run.
         with suppress(OSError):
             if self._size + len(data) > MCP_LOG.value or not self._size:
                 create_private_folder(self.file.parent)
@@ -55,7 +58,9 @@ class ProgramLog:
             self._size += len(data)
 
     def add_line(self, line: str) -> None:
-        """Add a line that did not come from stderr: one of ours, or a log message of the program's protocol."""
+        """Add a line that did not come from stderr: one of ours,
+        or a log message of the program's protocol.
+        """
         self.feed(f"{line}\n".encode("utf-8", "replace"))
 
     def read(self) -> str:

@@ -1,8 +1,10 @@
-"""Makes the sandbox of all that runs in one: commands, formatters, language servers, MCP servers, hooks, extensions.
+"""Makes the sandbox of all that runs in one: commands, formatters, language servers, MCP servers,
+hooks, extensions.
 
-`make_policy` gives that of commands, `ProgramSandboxes.start` starts any other program: in the sandbox of commands, or
-in one of its own, so that none shares a network or `/tmp` with another (docs/decisions/0023 says why). Whatever its
-sandbox, it may not read or change what rules deny, and what may not appear in the project is moved away at once.
+`make_policy` gives that of commands, `ProgramSandboxes.start` starts any other program: in the
+sandbox of commands, or in one of its own, so that none shares a network or `/tmp` with another
+(docs/decisions/0023 says why). Whatever its sandbox, it may not read or change what rules deny, and
+what may not appear in the project is moved away at once.
 """
 
 import os
@@ -35,7 +37,11 @@ from codeloop.workspace.sandbox.paths.denied_paths import (
 )
 from codeloop.workspace.sandbox.policy import NO_GRANTS, PolicyInput, SandboxGrants, SandboxPolicy
 from codeloop.workspace.sandbox.process_launcher import ProcessLauncher, protect_own_memory
-from codeloop.workspace.sandbox.program_profile import ProfilePolicyMaker, ProgramProfile, widen_profile
+from codeloop.workspace.sandbox.program_profile import (
+    ProfilePolicyMaker,
+    ProgramProfile,
+    widen_profile,
+)
 from codeloop.workspace.sandbox.protected_files import SandboxWatch
 from codeloop.workspace.sandbox.sandbox import Sandbox, SandboxUnavailable
 from codeloop.workspace.sandbox.sandboxes import Sandboxes
@@ -44,7 +50,8 @@ from codeloop.workspace.sandbox.shortcomings import describe_for_model, describe
 _CLIENT = "program"
 """The name of a program in a sandbox of its own at its network proxy."""
 _REFUSAL_WARNING = (
-    "No sandbox can be had on this machine, so {} run without one: as you. `codeloop debug sandbox` says why."
+    "No sandbox can be had on this machine, so {} run without one: as you. "
+    "`codeloop debug sandbox` says why."
 )
 
 
@@ -75,7 +82,8 @@ class ProgramSandbox(Struct, frozen=True):
     """The sandbox of one program.
 
     - `profile`: of a sandbox of its own; None: it runs in the sandbox of the agent's commands
-    - `readable`: there, folders of ours that it may read; `client`: its name at the proxy there, "": it has no network
+    - `readable`: there, folders of ours that it may read;
+      `client`: its name at the proxy there, "": it has no network
     - `rules`: those that bind it; None: the project's
     """
 
@@ -88,21 +96,33 @@ class ProgramSandbox(Struct, frozen=True):
 def make_policy_input(workspace: WorkTree) -> PolicyInput:
     """Return the input for a work tree's sandbox policies."""
     return PolicyInput(
-        workspace.root, workspace.directory, workspace.scratch, workspace.environment, workspace.own_folders
+        workspace.root,
+        workspace.directory,
+        workspace.scratch,
+        workspace.environment,
+        workspace.own_folders,
     )
 
 
-def _add_limits(workspace: WorkTree, rules: DenyRules, grants: SandboxGrants = NO_GRANTS) -> SandboxGrants:
-    """Return grants extended by the paths that rules deny, and by other work trees that lie in this one."""
+def _add_limits(
+    workspace: WorkTree, rules: DenyRules, grants: SandboxGrants = NO_GRANTS
+) -> SandboxGrants:
+    """Return grants extended by the paths that rules deny,
+    and by other work trees that lie in this one.
+    """
     limits = add_denied_paths(workspace, rules, grants)
     trees_inside = workspace.other_trees.list_trees_inside()
-    return replace(limits, unwritable=(*limits.unwritable, *trees_inside)) if trees_inside else limits
+    return (
+        replace(limits, unwritable=(*limits.unwritable, *trees_inside)) if trees_inside else limits
+    )
 
 
 def make_policy(
     workspace: WorkTree, grants: SandboxGrants = NO_GRANTS, rules: DenyRules | None = None
 ) -> SandboxPolicy:
-    """Return the sandbox policy of a work tree's commands. Reads the disk. `rules`: as in ProgramSandbox."""
+    """Return the sandbox policy of a work tree's commands. Reads the disk.
+    `rules`: as in ProgramSandbox.
+    """
     limits = _add_limits(workspace, rules or workspace.rules or NO_RULES, grants)
     return workspace.shells.make_policy(make_policy_input(workspace), workspace.sandbox, limits)
 
@@ -114,14 +134,19 @@ def make_watch(
     keeps_ignored: bool = False,
     is_kept: Callable[[Path], bool] = lambda _: False,
 ) -> SandboxWatch:
-    """Return what is looked for after a program in the sandbox: see SandboxWatch. `rules`: as in ProgramSandbox."""
+    """Return what is looked for after a program in the sandbox: see SandboxWatch.
+    `rules`: as in ProgramSandbox.
+    """
     binding = rules or workspace.rules or NO_RULES
-    find_denied = (lambda: list_unwritable_files(workspace, binding)) if has_denials(binding) else tuple
+    find_denied = (
+        (lambda: list_unwritable_files(workspace, binding)) if has_denials(binding) else tuple
+    )
     return SandboxWatch(workspace.read_log.expected_files, find_denied, keeps_ignored, is_kept)
 
 
 async def examine_sandbox(workspace: WorkTree) -> str:
-    """Make the sandbox of a work tree's commands before the first prompt, and note for the model what it can't do.
+    """Make the sandbox of a work tree's commands before the first prompt,
+    and note for the model what it can't do.
 
     Returns a notice for the user, who gets it only once; "": it is a full one.
     """
@@ -143,29 +168,39 @@ async def examine_sandbox(workspace: WorkTree) -> str:
 
 
 def choose_program_sandbox(
-    workspace: WorkTree, name: str, entry: bool | ProgramSandboxConfig, rules: DenyRules | None = None
+    workspace: WorkTree,
+    name: str,
+    entry: bool | ProgramSandboxConfig,
+    rules: DenyRules | None = None,
 ) -> ProgramSandbox | None:
-    """Return the sandbox of a program that may write to the project: that of commands, or one of its own; None: none.
+    """Return the sandbox of a program that may write to the project: that of commands,
+    or one of its own; None: none.
 
     `entry`: what the configuration says of the program's sandbox; `rules`: as in ProgramSandbox.
     """
     if isinstance(entry, bool):
         return ProgramSandbox(rules=rules) if entry else None
-    profile = ProgramProfile(workspace.scratch.with_name("programs") / name, writable=(workspace.root,))
+    profile = ProgramProfile(
+        workspace.scratch.with_name("programs") / name, writable=(workspace.root,)
+    )
     return ProgramSandbox(widen_profile(profile, entry, workspace.root), rules=rules)
 
 
 class _Network(NamedTuple):
-    """A program's environment, with what leads to its network; `list_refused`: as of SandboxedProcess."""
+    """A program's environment, with what leads to its network;
+    `list_refused`: as of SandboxedProcess.
+    """
 
     environment: Mapping[str, str]
     list_refused: Callable[[], list[str]]
 
 
 class ProgramSandboxes:
-    """Starts a work tree's programs in their sandboxes. `refusal_reason`: why none can be had here, once that is known.
+    """Starts a work tree's programs in their sandboxes.
+    `refusal_reason`: why none can be had here, once that is known.
 
-    `warn` is called with a text for the user when one of the `programs` first runs without one for that reason.
+    `warn` is called with a text for the user when one of the `programs` first runs
+    without one for that reason.
     """
 
     def __init__(self, workspace: WorkTree, warn: Callable[[str], None], programs: str) -> None:
@@ -179,17 +214,27 @@ class ProgramSandboxes:
         self._policy_makers: dict[ProgramProfile, ProfilePolicyMaker] = {}
 
     def is_sandboxed(self, entry: bool | ProgramSandboxConfig) -> bool:
-        """Return whether a program with this configuration entry runs in a sandbox (or not at all), as far as known."""
+        """Return whether a program with this configuration entry runs in a sandbox (or not at all),
+        as far as known.
+        """
         mode = self._workspace.sandbox.mode
-        return entry is not False and (mode == "required" or (mode == "auto" and not self.refusal_reason))
+        return entry is not False and (
+            mode == "required" or (mode == "auto" and not self.refusal_reason)
+        )
 
     async def probe(self) -> None:
         """Find out whether a sandbox works by making one, unless that is known."""
-        if self._sandboxes_by_folder or self.refusal_reason or self._workspace.sandbox.mode == "off":
+        if (
+            self._sandboxes_by_folder
+            or self.refusal_reason
+            or self._workspace.sandbox.mode == "off"
+        ):
             return
         sandboxes = Sandboxes(self._launcher)
         try:
-            await sandboxes.enter(self._find_policy_maker(ProgramProfile(self._workspace.scratch)).make_policy())
+            await sandboxes.enter(
+                self._find_policy_maker(ProgramProfile(self._workspace.scratch)).make_policy()
+            )
         except SandboxUnavailable as error:
             self.refusal_reason = str(error)
         finally:
@@ -198,10 +243,11 @@ class ProgramSandboxes:
     async def enter_command_sandbox(
         self, grants: SandboxGrants = NO_GRANTS, rules: DenyRules | None = None
     ) -> Sandbox | None:
-        """Return the sandbox of the work tree's commands, with `grants`; None if it is off or unavailable.
+        """Return the sandbox of the work tree's commands, with `grants`;
+        None if it is off or unavailable.
 
-        The user is warned once of a program that runs without one. Raises SandboxUnavailable if the configuration
-        requires a sandbox and none works.
+        The user is warned once of a program that runs without one. Raises SandboxUnavailable if the
+        configuration requires a sandbox and none works.
         """
         workspace = self._workspace
         if workspace.sandbox.mode == "off":
@@ -238,10 +284,12 @@ class ProgramSandboxes:
     async def start(
         self, launch: Launch, confinement: ProgramSandbox | None, *, is_server: bool = False
     ) -> SandboxedProcess:
-        """Start a program in a sandbox; without one if `confinement` is None, sandboxes are off, or none can be had.
+        """Start a program in a sandbox; without one if `confinement` is None, sandboxes are off,
+        or none can be had.
 
-        `is_server`: it answers requests, maybe as long as the session lasts, and is checked while it runs. Raises
-        OSError when it can't be started, and its subclass SandboxUnavailable when a sandbox is required.
+        `is_server`: it answers requests, maybe as long as the session lasts, and is checked while
+        it runs. Raises OSError when it can't be started, and its subclass SandboxUnavailable
+        when a sandbox is required.
         """
         protect_own_memory(launch.environment)
         if confinement is not None and confinement.profile is None:
@@ -267,7 +315,9 @@ class ProgramSandboxes:
         if sandbox is None:
             return SandboxedProcess(await shells.launcher.start(launch))
         network = await _connect(shells.sandboxes, sandbox, launch, confinement.client)
-        return await self._start_in(sandbox, shells.sandboxes.git, network, launch, confinement, is_server=is_server)
+        return await self._start_in(
+            sandbox, shells.sandboxes.git, network, launch, confinement, is_server=is_server
+        )
 
     async def _start_in_own_sandbox(
         self, launch: Launch, confinement: ProgramSandbox, *, is_server: bool
@@ -275,14 +325,18 @@ class ProgramSandboxes:
         workspace, profile = self._workspace, confinement.profile
         if profile is None:
             raise ValueError("the program has no sandbox of its own")
-        sandboxes = self._sandboxes_by_folder.setdefault(profile.data_folder, Sandboxes(self._launcher))
+        sandboxes = self._sandboxes_by_folder.setdefault(
+            profile.data_folder, Sandboxes(self._launcher)
+        )
         limits = _add_limits(workspace, confinement.rules or workspace.rules or NO_RULES)
         policy = self._find_policy_maker(profile).make_policy(limits)
         if Path(os.path.realpath(workspace.root)) in policy.writable:
             await workspace.shells.scan_work_tree(make_policy_input(workspace), workspace.sandbox)
         async with sandboxes.hold_sandbox(policy) as sandbox:
             network = await _connect(sandboxes, sandbox, launch, _CLIENT)
-            return await self._start_in(sandbox, sandboxes.git, network, launch, confinement, is_server=is_server)
+            return await self._start_in(
+                sandbox, sandboxes.git, network, launch, confinement, is_server=is_server
+            )
 
     async def _start_in(
         self,
@@ -294,7 +348,9 @@ class ProgramSandboxes:
         *,
         is_server: bool,
     ) -> SandboxedProcess:
-        """Start a program in a sandbox and its network, and check what the mounts of the sandbox can't keep."""
+        """Start a program in a sandbox and its network,
+        and check what the mounts of the sandbox can't keep.
+        """
         workspace = self._workspace
         protected = await workspace.shells.protect(
             sandbox,
@@ -314,12 +370,18 @@ class ProgramSandboxes:
         return started
 
     def _check_optional(self, error: SandboxUnavailable) -> None:
-        """Raise SandboxUnavailable, which says so, if the configuration requires the sandbox that can't be had."""
+        """Raise SandboxUnavailable, which says so, if the configuration requires the
+        sandbox that can't be had.
+        """
         if self._workspace.sandbox.mode == "required":
-            raise SandboxUnavailable(f"{error} The configuration requires one (sandbox).") from error
+            raise SandboxUnavailable(
+                f"{error} The configuration requires one (sandbox)."
+            ) from error
 
     def _warn_once(self) -> None:
-        """Warn the user, the first time, that programs run without a sandbox since none can be had."""
+        """Warn the user, the first time, that programs run without a sandbox
+        since none can be had.
+        """
         if not self._has_warned:
             self._has_warned = True
             self._warn(_REFUSAL_WARNING.format(self._programs))
@@ -345,11 +407,17 @@ class ProgramSandboxes:
 
 
 async def _connect(sandboxes: Sandboxes, sandbox: Sandbox, launch: Launch, client: str) -> _Network:
-    """Return the network of a program in a sandbox. `client`: its name at the proxy; "": it has no network."""
+    """Return the network of a program in a sandbox. `client`: its name at the proxy;
+    "": it has no network.
+    """
     if not client:
-        offline = sandboxes.make_offline_environment(sandbox, launch.environment, launch.named_variables)
+        offline = sandboxes.make_offline_environment(
+            sandbox, launch.environment, launch.named_variables
+        )
         return _Network(offline.variables, list)
-    environment = await sandboxes.make_environment(sandbox, client, launch.environment, launch.named_variables)
+    environment = await sandboxes.make_environment(
+        sandbox, client, launch.environment, launch.named_variables
+    )
     proxy = sandboxes.find_proxy(sandbox)
     seen = proxy.refused_count if proxy is not None else 0
 

@@ -18,12 +18,14 @@ _MOVED_TEXT = (
 
 
 class SandboxedProcess:
-    """A started program, as LaunchedProcess. What its sandbox can't keep by mounts is checked when it has ended.
+    """A started program, as LaunchedProcess. What its sandbox can't keep by mounts is
+    checked when it has ended.
 
-    `protected`: the files to check; None: it runs without a sandbox. `expected`: a file that the user moves back is
-    added to these. `warn` shows a text to the user; `list_refused` returns a line for each connection that was refused
-    since its last call. After `watch` it is also checked while it runs: at once when a watched name appears, and after
-    each of its answers (`notice_answer`).
+    `protected`: the files to check; None: it runs without a sandbox. `expected`: a file that the
+    user moves back is added to these. `warn` shows a text to the user; `list_refused` returns a
+    line for each connection that was refused since its last call. After `watch` it is also checked
+    while it runs: at once when a watched name appears,
+    and after each of its answers (`notice_answer`).
     """
 
     def __init__(
@@ -68,7 +70,9 @@ class SandboxedProcess:
             self._move_new_paths()
 
     def notice_answer(self) -> None:
-        """Check soon what the program did for an answer; later answers until then are covered by the same check."""
+        """Check soon what the program did for an answer;
+        later answers until then are covered by the same check.
+        """
         if self._is_watched and (self._check is None or self._check.done()):
             self._check = asyncio.create_task(self._check_soon())
 
@@ -125,4 +129,6 @@ def explain_refused_connection(line: str) -> str:
     authority = text.removeprefix("connection to ").partition(",")[0]
     host = authority.removesuffix(":443").removesuffix(":80")
     setting = f'"sandbox": {{"hosts": ["{host}"]}}'
-    return f"A program in the sandbox was refused a {text}. To allow it: {setting} in codeloop.json."
+    return (
+        f"A program in the sandbox was refused a {text}. To allow it: {setting} in codeloop.json."
+    )

@@ -1,7 +1,7 @@
 """Looks up programs on the PATH, and finds reasons why a program may not be the expected one.
 
-The permission gate trusts a command line like `git status` only if nobody else could have put another `git` there: no
-folder of the PATH lies in the project, and no other user can write to one.
+The permission gate trusts a command line like `git status` only if nobody else could have put
+another `git` there: no folder of the PATH lies in the project, and no other user can write to one.
 """
 
 import os
@@ -35,9 +35,11 @@ _ACL_WRITE, _ACL_ALL_RIGHTS = 2, 7
 
 
 class ProgramLookup(Struct, frozen=True):
-    """The path of a program. `doubt`: why it may not be the expected one, or that it is not installed; "": it is.
+    """The path of a program. `doubt`: why it may not be the expected one,
+    or that it is not installed; "": it is.
 
-    `is_shadowable`: a folder of the project comes before it on the PATH, where a program of that name could appear.
+    `is_shadowable`: a folder of the project comes before it on the PATH,
+    where a program of that name could appear.
     """
 
     path: str = ""
@@ -46,7 +48,9 @@ class ProgramLookup(Struct, frozen=True):
 
 
 class _AclEntry(NamedTuple):
-    """An entry of an access list (ACL). `tag`: whom it is for; `number`: the id of that user or group, if any."""
+    """An entry of an access list (ACL). `tag`: whom it is for;
+    `number`: the id of that user or group, if any.
+    """
 
     tag: int
     rights: int
@@ -54,7 +58,9 @@ class _AclEntry(NamedTuple):
 
 
 class SearchPath:
-    """The folders of a PATH, each checked once. `roots`: the resolved folders that an agent may write to."""
+    """The folders of a PATH, each checked once. `roots`: the resolved folders
+    that an agent may write to.
+    """
 
     def __init__(self, environment: Mapping[str, str], roots: Sequence[str]) -> None:
         self._environment = environment
@@ -65,8 +71,9 @@ class SearchPath:
     def find(self, name: str) -> ProgramLookup:
         """Find a program as a shell does, by a name or a path.
 
-        A folder of the PATH that others can write to makes every program after it uncertain. A folder of the project,
-        such as an active environment, makes only the programs in it uncertain.
+        A folder of the PATH that others can write to makes every program after it uncertain. A
+        folder of the project, such as an active environment,
+        makes only the programs in it uncertain.
         """
         folder_part, _, name = name.rpartition("/")
         for variable in _STEERING_VARIABLES.get(name, ()):
@@ -92,7 +99,9 @@ class SearchPath:
 
 
 def find_loading_variable(environment: Mapping[str, str], roots: Sequence[str]) -> str:
-    """Return a variable that makes programs load code from the project or the current directory; "" for none."""
+    """Return a variable that makes programs load code from the project or the current directory;
+    "" for none.
+    """
     for name, value in environment.items():
         if name.startswith(_LOADER_VARIABLES) and _leads_inside(value, roots):
             return name
@@ -103,7 +112,9 @@ def _leads_inside(value: str, roots: Sequence[str]) -> bool:
     """Return whether a variable's paths lead into the project or the current directory."""
     # LD_PRELOAD may separate its paths by blanks.
     paths = value.replace(" ", ":").split(":") if value else []
-    return any(not path.startswith("/") or _is_inside(os.path.realpath(path), roots) for path in paths)
+    return any(
+        not path.startswith("/") or _is_inside(os.path.realpath(path), roots) for path in paths
+    )
 
 
 def _find_doubt(folder: str) -> str:
@@ -119,12 +130,14 @@ def _is_inside(path: str, roots: Sequence[str]) -> bool:
 
 
 def find_foreign_writer(folder: str) -> str:
-    """Return who else could write to an absolute folder or replace it ("anybody", "the user x"); "" for nobody.
+    """Return who else could write to an absolute folder or replace it ("anybody", "the user x");
+    "" for nobody.
 
     "Else" means: besides this user and root.
     """
-    # Each folder and link on the way counts: who can write to a folder can replace its entries. In a folder with the
-    # sticky bit (`/tmp`) only the owners of the entry and the folder can, but anybody can add a missing entry.
+    # Each folder and link on the way counts: who can write to a folder can replace its entries. In
+    # a folder with the sticky bit (`/tmp`) only the owners of the entry and the folder can, but
+    # anybody can add a missing entry.
     for parent, name in _list_lookup_steps(folder):
         try:
             # Without links: every part of the path was looked up.
@@ -148,7 +161,9 @@ def find_foreign_writer(folder: str) -> str:
 
 
 def _list_lookup_steps(path: str) -> Iterator[tuple[str, str]]:
-    """Yield the steps of the kernel's lookup of a path: a folder and the name that is looked up in it, at last ""."""
+    """Yield the steps of the kernel's lookup of a path: a folder and the name that is
+    looked up in it, at last "".
+    """
     # Strings, not `Path`: each decision about a command takes dozens of these steps.
     folder, links = "/", 0
     # The names that are still to be looked up, the next one last.
@@ -193,9 +208,15 @@ def _find_writer(folder: str, folder_status: os.stat_result) -> str:
     if groups and (entries := _read_acl(folder)):
         mask = next((entry.rights for entry in entries if entry.tag == _ACL_MASK), _ACL_ALL_RIGHTS)
         writers = [entry for entry in entries if entry.rights & mask & _ACL_WRITE]
-        groups = [folder_status.st_gid] if any(entry.tag == _ACL_GROUP_OWNER for entry in writers) else []
+        groups = (
+            [folder_status.st_gid]
+            if any(entry.tag == _ACL_GROUP_OWNER for entry in writers)
+            else []
+        )
         groups += [entry.number for entry in writers if entry.tag == _ACL_GROUP]
-        for writer in (_name_foreign_user(entry.number) for entry in writers if entry.tag == _ACL_USER):
+        for writer in (
+            _name_foreign_user(entry.number) for entry in writers if entry.tag == _ACL_USER
+        ):
             if writer:
                 return writer
     return next((writer for group in groups if (writer := _name_foreign_group(group))), "")
@@ -209,12 +230,18 @@ def _read_acl(folder: str) -> list[_AclEntry]:
         # None is set, or this system has no such lists.
         return []
     # A version in four bytes, then the entries of eight bytes each.
-    return [_AclEntry(*fields) for fields in struct.iter_unpack("<HHI", data[4:])] if len(data) % 8 == 4 else []
+    return (
+        [_AclEntry(*fields) for fields in struct.iter_unpack("<HHI", data[4:])]
+        if len(data) % 8 == 4
+        else []
+    )
 
 
 @cache
 def _name_foreign_user(number: int) -> str:
-    """Return a description of a user; "" for this user, root, and what a user namespace shows for users outside."""
+    """Return a description of a user; "" for this user, root,
+    and what a user namespace shows for users outside.
+    """
     if number in {0, os.geteuid()} or (number == _read_unmapped_user() and _is_in_user_namespace()):
         return ""
     import pwd
@@ -234,13 +261,19 @@ def _name_foreign_group(number: int) -> str:
         group = grp.getgrgid(number)
     except KeyError:
         return ""
-    members = {user.pw_uid for user in pwd.getpwall() if user.pw_gid == number or user.pw_name in group.gr_mem}
+    members = {
+        user.pw_uid
+        for user in pwd.getpwall()
+        if user.pw_gid == number or user.pw_name in group.gr_mem
+    }
     return f"the group {group.gr_name}" if any(map(_name_foreign_user, members)) else ""
 
 
 @cache
 def _read_unmapped_user() -> int:
-    """Return the user id that a namespace shows for all users outside of it; -1 if it is unknown."""
+    """Return the user id that a namespace shows for all users outside of it;
+    -1 if it is unknown.
+    """
     with suppress(OSError, ValueError):
         return int(Path("/proc/sys/kernel/overflowuid").read_text())
     return -1

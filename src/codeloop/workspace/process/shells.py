@@ -1,4 +1,6 @@
-"""Runs the shell commands of sessions, each in its own shell. A session keeps its directory and variables."""
+"""Runs the shell commands of sessions, each in its own shell.
+A session keeps its directory and variables.
+"""
 
 import asyncio
 import os
@@ -33,8 +35,18 @@ from codeloop.workspace.sandbox.git_folders import GitFolders
 from codeloop.workspace.sandbox.name_watch import NameWatch
 from codeloop.workspace.sandbox.network.proxy_variables import PROXY_VARIABLES
 from codeloop.workspace.sandbox.paths.restricted_paths import SOCKET_VARIABLES
-from codeloop.workspace.sandbox.policy import NO_GRANTS, PolicyInput, PolicyMaker, SandboxGrants, SandboxPolicy
-from codeloop.workspace.sandbox.process_launcher import ProcessLauncher, ProcessStarter, protect_own_memory
+from codeloop.workspace.sandbox.policy import (
+    NO_GRANTS,
+    PolicyInput,
+    PolicyMaker,
+    SandboxGrants,
+    SandboxPolicy,
+)
+from codeloop.workspace.sandbox.process_launcher import (
+    ProcessLauncher,
+    ProcessStarter,
+    protect_own_memory,
+)
 from codeloop.workspace.sandbox.protected_files import NO_WATCH, ProtectedFiles, SandboxWatch
 from codeloop.workspace.sandbox.refusals import ASK_OUTSIDE, SandboxedStart, find_all_refusals
 from codeloop.workspace.sandbox.sandbox import Sandbox
@@ -54,15 +66,17 @@ if TYPE_CHECKING:
 _BASH_PATHS = ("/opt/homebrew/bin/bash", "/usr/local/bin/bash", "/usr/bin/bash", "/bin/bash")
 # A command may take this many times as long as it took before.
 _TIMEOUT_FACTOR = 3
-# They keep bash from reading start-up files, which could print, be slow, or change how lines are parsed.
+# They keep bash from reading start-up files, which could print, be slow,
+# or change how lines are parsed.
 _BASH_OPTIONS = ("--noprofile", "--norc")
 
 
 class ShellContext(Struct, frozen=True):
-    """The place where a session's commands run. `session`: its id; the other fields as in Workspace.
+    """The place where a session's commands run. `session`: its id;
+    the other fields as in Workspace.
 
-    `pinned_variables`: the names of variables that come from `environment` for each command, whatever earlier ones
-    exported.
+    `pinned_variables`: the names of variables that come from `environment` for each command,
+    whatever earlier ones exported.
     """
 
     session: str
@@ -75,11 +89,13 @@ class ShellContext(Struct, frozen=True):
 class ShellCommand(Struct, frozen=True):
     """One command. `directory`: for this command only; None: the session's. `timeout`: in seconds.
 
-    `policy`: the policy of its sandbox; None: it runs without one. `watch`: see SandboxWatch. `has_grants`: its sandbox
-    allows more than those of other commands, so variables that these exported must not steer it.
-    `is_isolated`: its directory and variables are not passed to the next command. `goes_on`: at its timeout it becomes
-    a background command; else it is ended. `publishes_ports`: the user reaches the ports that it listens on in the
-    background. `find_more_time`: called at the timeout, returns further seconds.
+    `policy`: the policy of its sandbox; None: it runs without one. `watch`: see SandboxWatch.
+    `has_grants`: its sandbox allows more than those of other commands, so variables that these
+    exported must not steer it.
+    `is_isolated`: its directory and variables are not passed to the next command. `goes_on`: at its
+    timeout it becomes a background command; else it is ended. `publishes_ports`: the user reaches
+    the ports that it listens on in the background. `find_more_time`: called at the timeout,
+    returns further seconds.
     """
 
     text: str
@@ -95,10 +111,11 @@ class ShellCommand(Struct, frozen=True):
 
 
 class Shells:
-    """The shells of one project's sessions and their background jobs. `close` ends everything that still runs.
+    """The shells of one project's sessions and their background jobs.
+    `close` ends everything that still runs.
 
-    It also has the work tree's sandboxes, makes their policies and watches the repositories that these protect, for
-    programs other than shells too (`sandboxed_program.py`).
+    It also has the work tree's sandboxes, makes their policies and watches the repositories that
+    these protect, for programs other than shells too (`sandboxed_program.py`).
     """
 
     def __init__(self, bounds: ToolBounds = USUAL_BOUNDS) -> None:
@@ -116,7 +133,9 @@ class Shells:
         # What codeloop left when it was killed, to be told with the next command.
         self._recovered: list[str] = []
         self._states: dict[str, ShellState] = {}
-        self._published_ports: WeakKeyDictionary[ProcessStarter, PublishedPorts] = WeakKeyDictionary()
+        self._published_ports: WeakKeyDictionary[ProcessStarter, PublishedPorts] = (
+            WeakKeyDictionary()
+        )
         self.warned: set[str] = set()
         """Warnings that were already shown to the user, and notes that were shown to the model."""
         self._slow_commands = SlowCommands()
@@ -129,8 +148,12 @@ class Shells:
             return context.directory
         return state.directory
 
-    def list_changed_variables(self, context: ShellContext, *, is_unsandboxed: bool) -> dict[str, str]:
-        """Return the variables that earlier commands changed ("": unset), or only those outside of the sandbox."""
+    def list_changed_variables(
+        self, context: ShellContext, *, is_unsandboxed: bool
+    ) -> dict[str, str]:
+        """Return the variables that earlier commands changed ("": unset),
+        or only those outside of the sandbox.
+        """
         state = self._states.get(context.session, ShellState(context.directory))
         variables = state.unsandboxed_variables if is_unsandboxed else state.variables
         changed = find_changed_variables(variables, make_command_environment(context.environment))
@@ -141,8 +164,13 @@ class Shells:
         }
 
     def choose_timeout_ms(self, context: ShellContext, command: str) -> float:
-        """Return the timeout in ms of a command that has none: longer for a command that took long before."""
-        return 1000 * max(self._timeout, _TIMEOUT_FACTOR * self._slow_commands.find_seconds(context.scratch, command))
+        """Return the timeout in ms of a command that has none: longer for a command
+        that took long before.
+        """
+        return 1000 * max(
+            self._timeout,
+            _TIMEOUT_FACTOR * self._slow_commands.find_seconds(context.scratch, command),
+        )
 
     def find_directory(self, session: str) -> Path | None:
         """Return the directory that a session's commands have led to; None: none has run yet."""
@@ -156,9 +184,11 @@ class Shells:
     async def run(
         self, context: ShellContext, command: ShellCommand, on_output: Callable[[str], None]
     ) -> CommandResult:
-        """Run a command to its end or its timeout. Raises OSError when the shell or the directory can't be used.
+        """Run a command to its end or its timeout. Raises OSError when the shell or
+        the directory can't be used.
 
-        `on_output` is called with the latest output, throttled. When cancelled, it is called once more.
+        `on_output` is called with the latest output, throttled.
+        When cancelled, it is called once more.
         """
         buffer = OutputBuffer(context.scratch, self._bounds)
         try:
@@ -191,12 +221,16 @@ class Shells:
         return take_result(running, end, duration, job.id if job is not None else "")
 
     async def start(self, context: ShellContext, command: ShellCommand) -> Job:
-        """Start a command in the background. Raises OSError as `run` does, ValueError when too many run."""
+        """Start a command in the background. Raises OSError as `run` does,
+        ValueError when too many run.
+        """
         if self.jobs.count_running() >= SHELL_JOBS.value:
             raise ValueError(
-                f"{SHELL_JOBS.value} background commands are running already; stop one with bash_kill first"
+                f"{SHELL_JOBS.value} background commands are running already; stop one with bash_output first"
             )
-        running = await self._start(context, command, OutputBuffer(context.scratch, self._bounds, opens_file=True))
+        running = await self._start(
+            context, command, OutputBuffer(context.scratch, self._bounds, opens_file=True)
+        )
         return self.jobs.add(context.session, command.text, running)
 
     @property
@@ -205,13 +239,17 @@ class Shells:
         return bool(self.jobs.count_running())
 
     def _publish_ports(self, network: ProcessStarter) -> None:
-        """Let the user reach the ports that background commands listen on in a network of sandboxes."""
+        """Let the user reach the ports that background commands listen on in
+        a network of sandboxes.
+        """
         # Imported late: few commands run in the background.
         from codeloop.workspace.sandbox.network.published_ports import PublishedPorts
 
         published = self._published_ports.get(network)
         if published is None:
-            published = PublishedPorts(network, lambda: bool(self.jobs.count_running()), self.jobs.change_ports)
+            published = PublishedPorts(
+                network, lambda: bool(self.jobs.count_running()), self.jobs.change_ports
+            )
             self._published_ports[network] = published
         published.start()
 
@@ -228,7 +266,9 @@ class Shells:
         for each in self._repositories.values():
             each.close()
 
-    async def _start(self, context: ShellContext, command: ShellCommand, buffer: OutputBuffer) -> RunningCommand:
+    async def _start(
+        self, context: ShellContext, command: ShellCommand, buffer: OutputBuffer
+    ) -> RunningCommand:
         """Start a command in a new shell that continues the session's state. Raises OSError."""
         state = self._states.get(context.session, ShellState(context.directory))
         directory = command.directory or self.get_directory(context)
@@ -236,11 +276,17 @@ class Shells:
         shell = find_shell(context.environment)
         variables = make_command_environment(context.environment)
         is_privileged = command.policy is None or command.has_grants
-        state = ShellState(directory, state.unsandboxed_variables if is_privileged else state.variables)
+        state = ShellState(
+            directory, state.unsandboxed_variables if is_privileged else state.variables
+        )
         if command.policy is None:
             running = RunningCommand(command.text, buffer)
             await running.start(
-                self.launcher, shell, state, variables, self._sandbox_variables | context.pinned_variables
+                self.launcher,
+                shell,
+                state,
+                variables,
+                self._sandbox_variables | context.pinned_variables,
             )
             return running
         async with self.sandboxes.hold_sandbox(command.policy) as sandbox:
@@ -253,7 +299,9 @@ class Shells:
                 sandbox, context.session, variables, context.pinned_variables
             )
             names = environment.keys() | variables.keys()
-            self._sandbox_variables |= {name for name in names if environment.get(name) != variables.get(name)}
+            self._sandbox_variables |= {
+                name for name in names if environment.get(name) != variables.get(name)
+            }
             if state.variables is not None:
                 # A command outside the sandbox may have exported one.
                 state = ShellState(directory, hide_variables(state.variables, hidden))
@@ -266,18 +314,27 @@ class Shells:
                 hidden.keys() - set(PROXY_VARIABLES),
                 self.sandboxes.measure_file_clock(sandbox),
             )
-            if command.publishes_ports and (network := self.sandboxes.find_network(sandbox)) is not None:
+            if (
+                command.publishes_ports
+                and (network := self.sandboxes.find_network(sandbox)) is not None
+            ):
                 running.on_background = partial(self._publish_ports, network)
             running.find_refusals = partial(self._find_refusals, start, running)
             await running.start(
-                sandbox.starter, shell, state, environment, self._sandbox_variables | context.pinned_variables
+                sandbox.starter,
+                shell,
+                state,
+                environment,
+                self._sandbox_variables | context.pinned_variables,
             )
             return running
 
     def _find_refusals(
         self, start: SandboxedStart, running: RunningCommand, output: str, code: int | None
     ) -> list[str]:
-        """Return a note for each refusal of the sandbox; warn the user once of each hidden variable that is wanted."""
+        """Return a note for each refusal of the sandbox;
+        warn the user once of each hidden variable that is wanted.
+        """
         proxy, connections = self.sandboxes.find_proxy(start.sandbox), None
         if proxy is not None:
             seen = self._refused_counts.setdefault(proxy, {})
@@ -292,15 +349,22 @@ class Shells:
         notes = find_all_refusals(
             start, output, code, connections, home, was_refused_network=running.was_refused_network
         )
-        return [*notes, *(f"blocked: {name}, {HIDDEN_VARIABLE_TEXT}. {ASK_OUTSIDE}" for name in wanted)]
+        return [
+            *notes,
+            *(f"blocked: {name}, {HIDDEN_VARIABLE_TEXT}. {ASK_OUTSIDE}" for name in wanted),
+        ]
 
     def make_policy(
         self, policy_input: PolicyInput, config: SandboxConfig, grants: SandboxGrants = NO_GRANTS
     ) -> SandboxPolicy:
         """Return the sandbox policy of a work tree's commands. Reads the disk."""
         repositories = self._repositories.get(Path(os.path.realpath(policy_input.root)))
-        paths_in_repositories = repositories.list_protected_paths() if repositories is not None else ()
-        return self._find_policy_maker(policy_input, config).make_policy(grants, paths_in_repositories)
+        paths_in_repositories = (
+            repositories.list_protected_paths() if repositories is not None else ()
+        )
+        return self._find_policy_maker(policy_input, config).make_policy(
+            grants, paths_in_repositories
+        )
 
     def _find_policy_maker(self, policy_input: PolicyInput, config: SandboxConfig) -> PolicyMaker:
         key = (policy_input.root, policy_input.directory)
@@ -310,14 +374,17 @@ class Shells:
         return policy_maker
 
     async def scan_work_tree(self, policy_input: PolicyInput, config: SandboxConfig) -> None:
-        """Scan a work tree before a command, in a thread: for repositories, and the first time also for secrets.
+        """Scan a work tree before a command, in a thread: for repositories,
+        and the first time also for secrets.
 
         Policies that are made later protect them.
         """
         policy_maker = self._find_policy_maker(policy_input, config)
         if not policy_maker.is_prepared:
             await asyncio.to_thread(policy_maker.prepare)
-        root, directory = (Path(os.path.realpath(path)) for path in (policy_input.root, policy_input.directory))
+        root, directory = (
+            Path(os.path.realpath(path)) for path in (policy_input.root, policy_input.directory)
+        )
         if root not in self._repositories:
             roots = (root,) if directory.is_relative_to(root) else (root, directory)
             project_repositories = ProjectRepositories(
@@ -331,25 +398,41 @@ class Shells:
             await asyncio.to_thread(project_repositories.end_command)
             if self._repositories.setdefault(root, project_repositories) is project_repositories:
                 mark = RunningMark(marks, project_repositories, roots, policy_input.environment)
-                self._early_cleaning[project_repositories] = EarlyCleaning(project_repositories, mark)
+                self._early_cleaning[project_repositories] = EarlyCleaning(
+                    project_repositories, mark
+                )
         elif not self._repositories[root].try_record_state():
             await asyncio.to_thread(self._repositories[root].record_state)
 
     async def protect(
-        self, sandbox: Sandbox, git: GitFolders, quarantine: Path, watch: SandboxWatch, *, is_lasting: bool = False
+        self,
+        sandbox: Sandbox,
+        git: GitFolders,
+        quarantine: Path,
+        watch: SandboxWatch,
+        *,
+        is_lasting: bool = False,
     ) -> ProtectedFiles:
         """Record what a program in a sandbox may not change, to restore it afterwards.
 
-        `git`: the private git folders of the sandboxes that this one belongs to. `is_lasting`: it may run as long as
-        the session, in which new repositories are mostly the user's: those are not checked, and protected files are not
-        restored.
+        `git`: the private git folders of the sandboxes that this one belongs to. `is_lasting`: it
+        may run as long as the session, in which new repositories are mostly the user's: those are
+        not checked, and protected files are not restored.
         """
         repositories = None if is_lasting else await self._record_repositories(sandbox)
-        return ProtectedFiles(sandbox, quarantine, repositories, git, self._names, watch=watch, is_lasting=is_lasting)
+        return ProtectedFiles(
+            sandbox, quarantine, repositories, git, self._names, watch=watch, is_lasting=is_lasting
+        )
 
     async def _record_repositories(self, sandbox: Sandbox) -> ProjectRepositories | None:
-        """Record the repositories before a command in a sandbox, and return them; None: they were not scanned."""
-        found = (self._repositories[root] for root in sandbox.policy.writable if root in self._repositories)
+        """Record the repositories before a command in a sandbox, and return them;
+        None: they were not scanned.
+        """
+        found = (
+            self._repositories[root]
+            for root in sandbox.policy.writable
+            if root in self._repositories
+        )
         project_repositories = next(found, None)
         if project_repositories is not None:
             project_repositories.cover({each.real: each.private for each in sandbox.git.folders})
@@ -358,14 +441,22 @@ class Shells:
             self._early_cleaning[project_repositories].start()
         return project_repositories
 
-    def _store_state(self, context: ShellContext, command: ShellCommand, shell_state: ShellState | None) -> None:
+    def _store_state(
+        self, context: ShellContext, command: ShellCommand, shell_state: ShellState | None
+    ) -> None:
         """Store the state of a command's shell at its end for the session's next commands."""
         if shell_state is None or shell_state.variables is None or command.is_isolated:
             return
         before = self._states.get(context.session, ShellState(context.directory))
-        directory = shell_state.directory if command.directory is None else self.get_directory(context)
-        sandboxed_variables, unsandboxed_variables = shell_state.variables, before.unsandboxed_variables
-        # This command did not start with the variables of sandboxed commands: only its own changes are added to those.
+        directory = (
+            shell_state.directory if command.directory is None else self.get_directory(context)
+        )
+        sandboxed_variables, unsandboxed_variables = (
+            shell_state.variables,
+            before.unsandboxed_variables,
+        )
+        # This command did not start with the variables of sandboxed commands: only its own
+        # changes are added to those.
         if command.policy is None or command.has_grants:
             initial = make_command_environment(context.environment)
             sandboxed_variables = apply_changes(
@@ -373,7 +464,9 @@ class Shells:
             )
         if command.policy is None:
             unsandboxed_variables = shell_state.variables
-        self._states[context.session] = ShellState(directory, sandboxed_variables, unsandboxed_variables)
+        self._states[context.session] = ShellState(
+            directory, sandboxed_variables, unsandboxed_variables
+        )
 
 
 def find_shell(environment: Mapping[str, str]) -> tuple[str, ...]:
@@ -387,4 +480,6 @@ def find_shell(environment: Mapping[str, str]) -> tuple[str, ...]:
         return (bash, *_BASH_OPTIONS)
     if os.access("/bin/sh", os.X_OK):
         return ("/bin/sh",)
-    raise FileNotFoundError("no shell was found: neither bash, nor /bin/sh can be run; install bash")
+    raise FileNotFoundError(
+        "no shell was found: neither bash, nor /bin/sh can be run; install bash"
+    )

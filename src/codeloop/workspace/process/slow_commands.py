@@ -1,4 +1,6 @@
-"""Remembers which commands of a project took long, so that they get more time when they are run again."""
+"""Remembers which commands of a project took long,
+so that they get more time when they are run again.
+"""
 
 from contextlib import suppress
 from pathlib import Path
@@ -15,14 +17,18 @@ _FILE_BYTES = 256 * 1024
 
 
 class SlowCommands:
-    """The seconds that slow commands took, by project, even in earlier processes. `scratch`: as in Workspace."""
+    """The seconds that slow commands took, by project, even in earlier processes.
+    `scratch`: as in Workspace.
+    """
 
     def __init__(self) -> None:
         # The file of a project -> its commands, the last one that was slow at the end -> seconds.
         self._commands_by_file: dict[Path, dict[str, float]] = {}
 
     def find_seconds(self, scratch: Path, command: str) -> float:
-        """Return the seconds that a command took when it was slow last; 0: it was not slow before."""
+        """Return the seconds that a command took when it was slow last;
+        0: it was not slow before.
+        """
         return self._read_commands(scratch).get(_name_command(command), 0)
 
     def record(self, scratch: Path, command: str, seconds: float) -> None:
@@ -48,7 +54,9 @@ class SlowCommands:
 
 
 def _get_file(scratch: Path) -> Path:
-    """Return the file with the times of a project's slow commands. Sandboxed commands can't write there."""
+    """Return the file with the times of a project's slow commands.
+    Sandboxed commands can't write there.
+    """
     return scratch.with_name(f"{scratch.name}.slow.json")
 
 

@@ -1,4 +1,6 @@
-"""Makes the environment of a session's commands: nobody can type there, so no program is to wait for an editor."""
+"""Makes the environment of a session's commands: nobody can type there,
+so no program is to wait for an editor.
+"""
 
 from collections.abc import Mapping
 
@@ -16,10 +18,19 @@ _UNATTENDED_VARIABLES = {
     "SYSTEMD_PAGER": "cat",
     "GIT_TERMINAL_PROMPT": "0",
 }
-# A user's own settings that would be taken before these; GPG_TTY leads a question for a passphrase to our screen.
+# A user's own settings that would be taken before these;
+# GPG_TTY leads a question for a passphrase to our screen.
 _PERSONAL_VARIABLES = frozenset(
     (
-        *("GIT_EDITOR", "GIT_SEQUENCE_EDITOR", "HGEDITOR", "SVN_EDITOR", "JJ_EDITOR", "SUDO_EDITOR", "SYSTEMD_EDITOR"),
+        *(
+            "GIT_EDITOR",
+            "GIT_SEQUENCE_EDITOR",
+            "HGEDITOR",
+            "SVN_EDITOR",
+            "JJ_EDITOR",
+            "SUDO_EDITOR",
+            "SYSTEMD_EDITOR",
+        ),
         *("KUBE_EDITOR", "GH_EDITOR", "GLAB_EDITOR", "PSQL_EDITOR", "FCEDIT", "GPG_TTY"),
     )
 )
@@ -28,11 +39,14 @@ _GIT_SETTINGS = {"core.editor": NO_EDITOR, "sequence.editor": NO_EDITOR}
 
 
 def make_command_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables of a session's first command: without those that steer bash, and with no editor or pager.
+    """Return the variables of a session's first command: without those that steer bash,
+    and with no editor or pager.
 
     A command may set another one, for itself or by `export`.
     """
     variables = {
-        name: value for name, value in drop_bash_variables(environment).items() if name not in _PERSONAL_VARIABLES
+        name: value
+        for name, value in drop_bash_variables(environment).items()
+        if name not in _PERSONAL_VARIABLES
     }
     return {**variables, **_UNATTENDED_VARIABLES, **make_git_settings(_GIT_SETTINGS, variables)}

@@ -1,7 +1,8 @@
 """Finds and ends programs of a command that wait for keys that nobody can press.
 
-Without a terminal and with an empty stdin, some editors (vi, vim) take their output for their keyboard. Nothing can
-ever be read from it, so such a program would wait for ever. It is recognised by that alone, whatever it is called.
+Without a terminal and with an empty stdin, some editors (vi, vim) take their output for their
+keyboard. Nothing can ever be read from it, so such a program would wait for ever. It is recognised
+by that alone, whatever it is called.
 """
 
 import asyncio
@@ -15,7 +16,8 @@ _PROC = Path("/proc")
 # In seconds. Later looks are rarer: what takes this long is hardly an editor.
 _FIRST_LOOK = 1.0
 _LONGEST_PAUSE = 30.0
-# Where a process has one of its command's pipes: its output, or the one that shows by its end that none is left.
+# Where a process has one of its command's pipes: its output,
+# or the one that shows by its end that none is left.
 _KNOWN_FDS = (0, 1, 2, 99)
 # An editor that saves what it has on TERM may stay; the next look kills it.
 _NOTE = (
@@ -25,10 +27,11 @@ _NOTE = (
 
 
 async def end_waiting_programs(pipes: frozenset[int], notes: list[str]) -> None:
-    """Look again and again for programs of a command that read from a pipe that can only be written, and end them.
+    """Look again and again for programs of a command that read from a pipe that can
+    only be written, and end them.
 
-    `pipes`: the inodes of the pipes by which the command's processes are known. A note for the model is added to
-    `notes`. Runs until it is cancelled.
+    `pipes`: the inodes of the pipes by which the command's processes are known. A note for the
+    model is added to `notes`. Runs until it is cancelled.
     """
     names_by_inode = frozenset(f"pipe:[{inode}]" for inode in pipes)
     pause = _FIRST_LOOK
@@ -42,7 +45,9 @@ async def end_waiting_programs(pipes: frozenset[int], notes: list[str]) -> None:
 
 
 def _end_readers(pipes: frozenset[str], number: signal.Signals, notes: list[str]) -> bool:
-    """Send a signal to each process that waits for input that can't come; return whether there was one."""
+    """Send a signal to each process that waits for input that can't come;
+    return whether there was one.
+    """
     with ExitStack() as stack:
         names: dict[int, str] = {}
         for process in _PROC.iterdir() if _PROC.is_dir() else ():
@@ -65,9 +70,14 @@ def _end_readers(pipes: frozenset[str], number: signal.Signals, notes: list[str]
 
 
 def _waits_in_vain(process: Path, pipes: frozenset[str]) -> bool:
-    """Return whether a process's stdin is the writing end of a pipe, and it is one of the command's. Raises OSError."""
+    """Return whether a process's stdin is the writing end of a pipe, and it is one of the
+    command's. Raises OSError.
+    """
     folder = process / "fd"
     stdin = folder / "0"
     if stdin.lstat().st_mode & stat.S_IRUSR or not os.readlink(stdin).startswith("pipe:"):
         return False
-    return any((folder / str(fd)).is_symlink() and os.readlink(folder / str(fd)) in pipes for fd in _KNOWN_FDS)
+    return any(
+        (folder / str(fd)).is_symlink() and os.readlink(folder / str(fd)) in pipes
+        for fd in _KNOWN_FDS
+    )

@@ -1,4 +1,6 @@
-"""The limits of processes and memory that each sandboxed command gets, from those of the machine or the container."""
+"""The limits of processes and memory that each sandboxed command gets,
+from those of the machine or the container.
+"""
 
 import os
 from collections.abc import Sequence
@@ -9,14 +11,20 @@ from codeloop.schema.limits import SANDBOX_MEMORY, SANDBOX_PROCESSES
 from codeloop.workspace.sandbox.launcher.usage_watch import Bounds
 
 # The limits of the container, by cgroup v2 and v1.
-_CONTAINER_MEMORY_FILES = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
+_CONTAINER_MEMORY_FILES = (
+    "/sys/fs/cgroup/memory.max",
+    "/sys/fs/cgroup/memory/memory.limit_in_bytes",
+)
 _CONTAINER_PROCESS_FILES = ("/sys/fs/cgroup/pids.max", "/sys/fs/cgroup/pids/pids.max")
 
 
 def compute_bounds() -> Bounds:
     """Return the limits of one command, computed from those of the machine or the container."""
-    memory = read_smallest_number(_CONTAINER_MEMORY_FILES, os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
-    # Half of what a container may have: with more, nothing of ours could be started to end the command.
+    memory = read_smallest_number(
+        _CONTAINER_MEMORY_FILES, os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    )
+    # Half of what a container may have: with more,
+    # nothing of ours could be started to end the command.
     processes = read_smallest_number(_CONTAINER_PROCESS_FILES, 2 * SANDBOX_PROCESSES.value) // 2
     return Bounds(processes, memory * SANDBOX_MEMORY.value // 100)
 

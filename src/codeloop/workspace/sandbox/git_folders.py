@@ -1,4 +1,6 @@
-"""The private git folders of a process's sandboxes (`git/private`): made before a command, carried over after it."""
+"""The private git folders of a process's sandboxes (`git/private`): made before a command,
+carried over after it.
+"""
 
 import asyncio
 import hashlib
@@ -13,7 +15,11 @@ from codeloop.kit.small_files import create_private_folder
 from codeloop.workspace.git.planted.layout import list_subfolders
 from codeloop.workspace.git.private.base import load_base
 from codeloop.workspace.git.private.mounts import Mount
-from codeloop.workspace.git.private.private_git_folder import BASE_NAME, PrivateGitFolder, remove_private_folder
+from codeloop.workspace.git.private.private_git_folder import (
+    BASE_NAME,
+    PrivateGitFolder,
+    remove_private_folder,
+)
 from codeloop.workspace.git.private.units import is_supported
 from codeloop.workspace.sandbox.launcher.libc import identify_file
 from codeloop.workspace.sandbox.paths.linked_paths import is_below_any
@@ -25,11 +31,15 @@ GIT_NAME = "git"
 # Between two looks at what commands that run have changed.
 _WATCH_SECONDS = 2.0
 _Key = tuple[Path, Path, tuple[str, ...]]
-"""The real folder, the private folder of this process, and the paths that commands may change here alone."""
+"""The real folder, the private folder of this process,
+and the paths that commands may change here alone.
+"""
 
 
 class PreparedGit(Struct, frozen=True):
-    """What a sandbox sees in place of git folders. `identities`: of the files and folders that are mounted."""
+    """What a sandbox sees in place of git folders.
+    `identities`: of the files and folders that are mounted.
+    """
 
     folders: tuple[PrivateGitFolder, ...] = ()
     mounts: tuple[Mount, ...] = ()
@@ -62,38 +72,53 @@ class GitFolders:
         supported = [top for top in policy.git_folders if self._supported[top]]
         keys = [_make_key(top, private.path, policy) for top in supported]
         if not all(key in self._folders for key in keys):
-            await asyncio.to_thread(self._open, [key for key in keys if key not in self._folders], policy)
+            await asyncio.to_thread(
+                self._open, [key for key in keys if key not in self._folders], policy
+            )
         folders = tuple(self._folders[key] for key in keys)
         if self._watch is None or self._watch.done():
             self._watch = asyncio.create_task(self._carry_repeatedly())
         prepared = self._prepared.get(folders)
         if prepared is None or not all(each.is_unchanged for each in folders):
             tops = [top for top in policy.git_folders if top not in supported]
-            prepared = self._prepared[folders] = await asyncio.to_thread(self._synchronise, folders, tops)
+            prepared = self._prepared[folders] = await asyncio.to_thread(
+                self._synchronise, folders, tops
+            )
         return prepared
 
     @property
     def has_waiting(self) -> bool:
-        """Whether an index waits until the repositories that it names more of were looked through."""
+        """Whether an index waits until the repositories that it names more
+        of were looked through.
+        """
         return any(each.has_waiting for each in self._folders.values())
 
     async def carry(self, *, is_rest: bool = False) -> None:
-        """Carry over what commands have changed, to be called when one ends; while one runs it is done repeatedly.
+        """Carry over what commands have changed, to be called when one ends;
+        while one runs it is done repeatedly.
 
-        It has to be called again (`is_rest`) when the repositories that the command made were looked through: only then
-        an index is carried that names more of them.
+        It has to be called again (`is_rest`) when the repositories that the command made were
+        looked through: only then an index is carried that names more of them.
         """
-        folders = [each for each in self._folders.values() if (each.has_waiting if is_rest else not each.is_unchanged)]
+        folders = [
+            each
+            for each in self._folders.values()
+            if (each.has_waiting if is_rest else not each.is_unchanged)
+        ]
         if folders:
             await asyncio.to_thread(self._carry, folders, is_checked=is_rest)
 
     def take_notes(self) -> list[str]:
-        """Return a text for user and model on what was carried over since the last call, if they should know of it."""
+        """Return a text for user and model on what was carried over since the last call,
+        if they should know of it.
+        """
         notes, self._notes = list(dict.fromkeys(self._notes)), []
         return [f"In git: {'; '.join(notes)}."] if notes else []
 
     async def close(self) -> None:
-        """Carry over what is left, and end. What was carried over whole is removed: a large index is not kept twice."""
+        """Carry over what is left, and end. What was carried over whole is removed: a
+        large index is not kept twice.
+        """
         if self._watch is not None:
             self._watch.cancel()
             await asyncio.wait([self._watch])
@@ -117,17 +142,26 @@ class GitFolders:
         if not self._folders and policy.private_folder is not None:
             # This one may have been that of an earlier process, too.
             own = {folder for _, folder, _ in keys}
-            for folder in (*own, *(place / GIT_NAME for place in hold_unused(policy.private_folder))):
+            for folder in (
+                *own,
+                *(place / GIT_NAME for place in hold_unused(policy.private_folder)),
+            ):
                 self._notes += _recover_changes(folder)
         for top, folder, granted in keys:
-            name = hashlib.blake2b(os.fsencode("\0".join((str(top), *granted))), digest_size=8).hexdigest()
+            name = hashlib.blake2b(
+                os.fsencode("\0".join((str(top), *granted))), digest_size=8
+            ).hexdigest()
             create_private_folder(folder / name)
-            roots = tuple(path for path in policy.writable if not is_below_any(path, policy.git_folders))
+            roots = tuple(
+                path for path in policy.writable if not is_below_any(path, policy.git_folders)
+            )
             private = PrivateGitFolder(top, folder / name, roots)
             private.granted = granted
             self._folders[top, folder, granted] = private
 
-    def _synchronise(self, folders: tuple[PrivateGitFolder, ...], read_only: Iterable[Path]) -> PreparedGit:
+    def _synchronise(
+        self, folders: tuple[PrivateGitFolder, ...], read_only: Iterable[Path]
+    ) -> PreparedGit:
         is_idle = self._is_idle()
         mounts = [Mount(str(top), str(top), is_writable=False) for top in read_only]
         points: list[str] = []
@@ -147,7 +181,9 @@ class GitFolders:
 
 
 def _recover_changes(folder: Path) -> list[str]:
-    """Carry over what commands of an ended process changed in its private git folders. Returns notes."""
+    """Carry over what commands of an ended process changed in its private git folders.
+    Returns notes.
+    """
     notes: list[str] = []
     for place in list_subfolders(folder):
         base = load_base(place / BASE_NAME)
@@ -160,6 +196,12 @@ def _recover_changes(folder: Path) -> list[str]:
 
 
 def _make_key(top: Path, place: Path, policy: SandboxPolicy) -> _Key:
-    """Return what a private git folder is found by: commands that may change more of it have one of their own."""
-    granted = sorted(str(path.relative_to(top)) for path in policy.granted if path.is_relative_to(top) and path != top)
+    """Return what a private git folder is found by: commands that may change more
+    of it have one of their own.
+    """
+    granted = sorted(
+        str(path.relative_to(top))
+        for path in policy.granted
+        if path.is_relative_to(top) and path != top
+    )
     return top, place / GIT_NAME, tuple(granted)

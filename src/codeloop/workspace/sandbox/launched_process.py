@@ -1,4 +1,6 @@
-"""A program that was started through the launcher, as its client sees it: its start, its end, its exit code."""
+"""A program that was started through the launcher, as its client sees it: its start, its end,
+its exit code.
+"""
 
 import asyncio
 import errno
@@ -14,12 +16,14 @@ from codeloop.schema.bounds.sandbox import LAUNCHER_TIME
 from codeloop.schema.limits import SHELL_TERM_TIME
 from codeloop.workspace.sandbox.launcher.descendants import KILL
 
-# The most that is kept of an incomplete answer: it comes from a sandbox, so it must not grow for ever.
+# The most that is kept of an incomplete answer: it comes from a sandbox,
+# so it must not grow for ever.
 ANSWER_BYTES = 256
-# The answers of a supervisor: `started PID`, `failed ERRNO CAUSE`, `exit CODE`, `ended COUNT`, `stopped LIMIT BOUND`,
-# `refused 1 network`.
+# The answers of a supervisor: `started PID`, `failed ERRNO CAUSE`, `exit CODE`, `ended COUNT`,
+# `stopped LIMIT BOUND`, `refused 1 network`.
 _ANSWER = (
-    rb"(started|failed|exit|ended|stopped|refused) (-?[0-9]{1,10})(?: (directory|program|memory|processes|network))?"
+    rb"(started|failed|exit|ended|stopped|refused) (-?[0-9]{1,10})(?: (directory|program"
+    rb"|memory|processes|network))?"
 )
 _BOUND_TEXTS = {b"memory": "{:,} MB of memory", b"processes": "{:,} processes and threads"}
 _T = TypeVar("_T")
@@ -28,8 +32,9 @@ _T = TypeVar("_T")
 class LaunchedProcess:
     """A started program with all its processes. `exited`: its code (negative: the signal).
 
-    `exceeded`: the bound for which it was ended, in words. `was_refused_network`: it tried to use the network, which is
-    noticed under Landlock alone. `kill_all`: kills it and all that runs beside it (in its
+    `exceeded`: the bound for which it was ended, in words. `was_refused_network`: it tried to use
+    the network, which is noticed under Landlock alone.
+    `kill_all`: kills it and all that runs beside it (in its
     sandbox, or below its launcher); called if its supervisor does not answer.
     """
 
@@ -58,14 +63,19 @@ class LaunchedProcess:
             faulty_path = str(launch.directory) if cause == b"directory" else launch.arguments[0]
             raise OSError(failed, os.strerror(failed), faulty_path)
 
-    async def end(self, grace_seconds: float = SHELL_TERM_TIME.seconds, *, interrupt_seconds: float = 0) -> int:
-        """Send INT, after `interrupt_seconds` TERM, after `grace_seconds` KILL. Returns the number of processes.
+    async def end(
+        self, grace_seconds: float = SHELL_TERM_TIME.seconds, *, interrupt_seconds: float = 0
+    ) -> int:
+        """Send INT, after `interrupt_seconds` TERM, after `grace_seconds` KILL.
+        Returns the number of processes.
 
         INT is skipped if its time is 0.
         """
         # An error means that it has ended, and then the reader gets its exit code.
         with suppress(OSError):
-            self._channel.send(f"end {grace_seconds * 1000:.0f} {interrupt_seconds * 1000:.0f}\n".encode())
+            self._channel.send(
+                f"end {grace_seconds * 1000:.0f} {interrupt_seconds * 1000:.0f}\n".encode()
+            )
         try:
             async with asyncio.timeout(interrupt_seconds + grace_seconds + LAUNCHER_TIME.seconds):
                 return await asyncio.shield(self._ended)
@@ -92,7 +102,9 @@ class LaunchedProcess:
             self._resolve_all()
 
     def _handle_answer(self, line: bytes) -> None:
-        """Handle one answer. It may come from inside a sandbox, so anything but the known forms is ignored."""
+        """Handle one answer. It may come from inside a sandbox,
+        so anything but the known forms is ignored.
+        """
         match = re.fullmatch(_ANSWER, line)
         if match is None:
             return
@@ -115,7 +127,9 @@ class LaunchedProcess:
                 self._resolve_all()
 
     async def _kill_unresponsive(self) -> None:
-        """Kill it by `kill_all`: its supervisor was stopped by a command, or gets no processor time."""
+        """Kill it by `kill_all`: its supervisor was stopped by a command,
+        or gets no processor time.
+        """
         await self._kill_all()
         self._resolve_all()
 

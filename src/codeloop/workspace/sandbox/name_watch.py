@@ -1,4 +1,6 @@
-"""Tells at once when something appears in folders of a project where a sandboxed program may not make everything."""
+"""Tells at once when something appears in folders of a project where a sandboxed
+program may not make everything.
+"""
 
 import asyncio
 from collections.abc import Callable, Iterable
@@ -8,7 +10,9 @@ from codeloop.workspace.watch.inotify import NEW_NAMES_MASK, InotifyWatch
 
 
 class NameWatch:
-    """Watches for all programs of a project, as long as one of them runs. Without inotify it tells nothing."""
+    """Watches for all programs of a project, as long as one of them runs.
+    Without inotify it tells nothing.
+    """
 
     # One for all: to end a watch takes the kernel up to tens of milliseconds.
 
@@ -17,7 +21,9 @@ class NameWatch:
         self._is_listening = False
         self._callbacks: dict[object, tuple[Callable[[], Iterable[str]], Callable[[], object]]] = {}
 
-    def start(self, list_folders: Callable[[], Iterable[str]], on_change: Callable[[], object]) -> Callable[[], None]:
+    def start(
+        self, list_folders: Callable[[], Iterable[str]], on_change: Callable[[], object]
+    ) -> Callable[[], None]:
         """Call a function when something appears in one of the folders. Returns what ends that.
 
         `list_folders` is asked again after each change: folders may have come to be watched, too.

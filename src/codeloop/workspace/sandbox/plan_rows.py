@@ -1,4 +1,6 @@
-"""A sandbox policy as the rows of the launcher's plan, and which files its paths name at present."""
+"""A sandbox policy as the rows of the launcher's plan,
+and which files its paths name at present.
+"""
 
 from pathlib import Path
 

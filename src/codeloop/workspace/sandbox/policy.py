@@ -1,4 +1,5 @@
-"""Sandbox policies: which paths and hosts a command may use, made from the configuration and the project's files.
+"""Sandbox policies: which paths and hosts a command may use,
+made from the configuration and the project's files.
 
 `PolicyMaker` makes the policies of one work tree; `sandboxes.py` makes a sandbox for each policy.
 """
@@ -7,15 +8,21 @@ import itertools
 import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Literal, NamedTuple
 
 from msgspec import Struct
 
+from codeloop.kit.small_files import create_private_folder
 from codeloop.schema.config import SandboxConfig
 from codeloop.workspace.files.path_states import PathStates
 from codeloop.workspace.git.planted.layout import GIT_FOLDER_ENTRIES, find_git_folders
-from codeloop.workspace.sandbox.paths.linked_paths import is_below_any, keep_outermost, resolve_links
+from codeloop.workspace.sandbox.paths.linked_paths import (
+    is_below_any,
+    keep_outermost,
+    resolve_links,
+)
 from codeloop.workspace.sandbox.paths.restricted_paths import TOP_NAMES
 from codeloop.workspace.sandbox.paths.secret_files import ProjectSecrets
 from codeloop.workspace.sandbox.paths.surroundings import (
@@ -38,24 +45,30 @@ _MAX_NEIGHBOURS = 500
 
 
 class SandboxPolicy(Struct, frozen=True):
-    """The rules of one sandbox. Every path is absolute; but for `links`, those that exist are resolved.
+    """The rules of one sandbox. Every path is absolute;
+    but for `links`, those that exist are resolved.
 
     All exist except those in `absent`, and perhaps those in `granted`, and `private_folder`.
 
-    - `writable`: folders and files, the project's root first; `protected`: paths below these that are read-only
+    - `writable`: folders and files, the project's root first;
+      `protected`: paths below these that are read-only
     - `hidden`: paths that can't be read, wherever they are
-    - `absent`: paths that may not be created, unless they are in `granted`, which this command may write
+    - `absent`: paths that may not be created, unless they are in `granted`,
+      which this command may write
     - `layered`: caches of the user, whose changes go to a layer of the project
-    - `replaced`: folders that look empty (like `/tmp`), except for the `visible` paths in them, which are read-only,
-      and the `links`, each with its target
-    - `home`: the home, if a private folder is mounted there; `private_folder`: ours with that one and the layers;
+    - `replaced`: folders that look empty (like `/tmp`), except for the `visible` paths in them,
+      which are read-only, and the `links`, each with its target
+    - `home`: the home, if a private folder is mounted there;
+      `private_folder`: ours with that one and the layers;
       `home_name`: the name of that one
     - `holds_home`: whether the project is the home, or contains it
-    - `variables`: names (or patterns) of variables that its programs get although they look like secrets
+    - `variables`: names (or patterns) of variables that its programs get although
+      they look like secrets
     - `network`: the machine's ("on"), none ("off"), or only `hosts`, through the proxy
-    - `git_folders`: git directories in the place of which commands see private ones, where folders can be mounted
-    - `replica`: a folder that is mounted at the project's root, where mounts are available. Visible paths below the
-      root are mounted into it, with layers that keep the changes
+    - `git_folders`: git directories in the place of which commands see private ones,
+      where folders can be mounted
+    - `replica`: a folder that is mounted at the project's root, where mounts are available. Visible
+      paths below the root are mounted into it, with layers that keep the changes
     """
 
     writable: tuple[Path, ...]
@@ -79,7 +92,9 @@ class SandboxPolicy(Struct, frozen=True):
 
     @property
     def has_secrets(self) -> bool:
-        """Whether a hidden path lies in a writable folder, which not every kind of sandbox can enforce."""
+        """Whether a hidden path lies in a writable folder,
+        which not every kind of sandbox can enforce.
+        """
         return any(path.is_relative_to(folder) for path in self.hidden for folder in self.writable)
 
     def shows(self, path: Path) -> bool:
@@ -95,9 +110,9 @@ class SandboxPolicy(Struct, frozen=True):
 class SandboxGrants(Struct, frozen=True):
     """Exceptions from the policy for one command, by the user or by rules. All paths are resolved.
 
-    `writable`: paths that it may write; `readable`: hidden paths that it may read; `unwritable`, `unreadable`: paths
-    that rules deny to write or read, in the project too. `home_name`: its private home, if it does not see that of
-    other commands.
+    `writable`: paths that it may write; `readable`: hidden paths that it may read; `unwritable`,
+    `unreadable`: paths that rules deny to write or read, in the project too. `home_name`: its
+    private home, if it does not see that of other commands.
     """
 
     writable: tuple[Path, ...] = ()
@@ -157,15 +172,21 @@ class _LastPolicy(NamedTuple):
 
 
 class PolicyMaker:
-    """Makes the policies of one work tree. Paths outside the project are not searched for each command.
+    """Makes the policies of one work tree. Paths outside the project are not
+    searched for each command.
 
-    They are searched again after a change of a watched path or of the machine's sockets, and after a while.
+    They are searched again after a change of a watched path or of the machine's sockets,
+    and after a while.
     """
 
     def __init__(self, policy_input: PolicyInput, config: SandboxConfig) -> None:
         self._input = policy_input
         self.config = config
-        self._roots = tuple(dict.fromkeys(resolve_links(path) for path in (policy_input.root, policy_input.directory)))
+        self._roots = tuple(
+            dict.fromkeys(
+                resolve_links(path) for path in (policy_input.root, policy_input.directory)
+            )
+        )
         self._secrets = [ProjectSecrets(root) for root in self._roots]
         self._surroundings_input = self._make_surroundings_input()
         self._watched_paths = list_watched_paths(self._surroundings_input)
@@ -175,16 +196,27 @@ class PolicyMaker:
         self._surroundings_time = 0.0
         self._last_policy: _LastPolicy | None = None
 
-    def make_policy(self, grants: SandboxGrants = NO_GRANTS, further_paths: Sequence[Path] = ()) -> SandboxPolicy:
-        """Return the policy of one command. Reads the disk, and makes granted files that are absent.
+    def make_policy(
+        self, grants: SandboxGrants = NO_GRANTS, further_paths: Sequence[Path] = ()
+    ) -> SandboxPolicy:
+        """Return the policy of one command. Reads the disk,
+        and makes granted files that are absent.
 
         `further_paths`: further protected paths, which may not be created if they are absent.
         """
-        source = _PolicySource(self._refresh_surroundings(), self._find_secrets(), grants, tuple(further_paths))
-        # Without grants of more, the last policy is used again while its input is unchanged: in a tenth of the time.
+        source = _PolicySource(
+            self._refresh_surroundings(), self._find_secrets(), grants, tuple(further_paths)
+        )
+        # Without grants of more, the last policy is used again while its input is unchanged:
+        # in a tenth of the time.
         is_reusable = not grants.writable and not grants.readable
         last = self._last_policy
-        if is_reusable and last is not None and last.source == source and last.states.are_unchanged():
+        if (
+            is_reusable
+            and last is not None
+            and last.source == source
+            and last.states.are_unchanged()
+        ):
             return last.policy
         git_folders = [resolve_links(path) for path in find_git_folders(self._input.root)]
         guarded = [folder / name for folder in git_folders for name in GIT_FOLDER_ENTRIES]
@@ -193,7 +225,9 @@ class PolicyMaker:
         guarded += [root / ".git" for root in self._roots if (root / ".git").is_file()]
         guarded = list(dict.fromkeys([*guarded, *further_paths, *grants.unwritable]))
         tops = (*self._roots, *git_folders)
-        parents = {parent for path in guarded for parent in path.parents if is_below_any(parent, tops)}
+        parents = {
+            parent for path in guarded for parent in path.parents if is_below_any(parent, tops)
+        }
         watched = [folder / name for folder in git_folders for name in ("modules", "worktrees")]
         # What is missing shows in the folder above it when it is made.
         present = [path for path in {*watched, *parents, *guarded} if os.path.lexists(path)]
@@ -206,19 +240,33 @@ class PolicyMaker:
     def _compose_policy(
         self, source: _PolicySource, guarded: Sequence[Path], git_folders: Sequence[Path]
     ) -> SandboxPolicy:
-        """Make a policy. `guarded`: paths that may not change or appear; `git_folders`: git directories to write to."""
-        policy_input, roots, surroundings, grants = self._input, self._roots, source.surroundings, source.grants
+        """Make a policy. `guarded`: paths that may not change or appear;
+        `git_folders`: git directories to write to.
+        """
+        policy_input, roots, surroundings, grants = (
+            self._input,
+            self._roots,
+            source.surroundings,
+            source.grants,
+        )
         secrets = source.secrets.union(grants.unreadable)
         # A path that has become a link since it was allowed would lead to somewhere else.
         granted = [path for path in grants.writable if resolve_links(path) == path]
         granted_paths, neighbours = _expand_grants(
-            granted, guarded, (*roots, *git_folders, *surroundings.writable), resolve_links(policy_input.home)
+            granted,
+            guarded,
+            (*roots, *git_folders, *surroundings.writable),
+            resolve_links(policy_input.home),
         )
-        protected = [path for path in map(_resolve_parents, guarded) if not is_below_any(path, granted)]
+        protected = [
+            path for path in map(_resolve_parents, guarded) if not is_below_any(path, granted)
+        ]
         readable = {*granted, *(path for path in grants.readable if resolve_links(path) == path)}
         writable = _keep_existing((*roots, *git_folders, *surroundings.writable, *granted_paths))
         layered = [path for path in surroundings.layered if not is_below_any(path, writable)]
-        visible = [path for path in surroundings.visible if not is_below_any(path, (*writable, *layered))]
+        visible = [
+            path for path in surroundings.visible if not is_below_any(path, (*writable, *layered))
+        ]
         shown = (*writable, *layered, *visible)
         hidden = [
             path
@@ -227,10 +275,16 @@ class PolicyMaker:
         ]
         # A path in a writable folder is visible anyway.
         replaced = surroundings.replaced
-        visible += [path for path in readable if is_below_any(path, replaced) and not is_below_any(path, writable)]
+        visible += [
+            path
+            for path in readable
+            if is_below_any(path, replaced) and not is_below_any(path, writable)
+        ]
         visible += [path for path in readable if is_below_any(path, hidden)]
         visible += [
-            path for path in (resolve_links(policy_input.scratch), *surroundings.visible) if is_below_any(path, hidden)
+            path
+            for path in (resolve_links(policy_input.scratch), *surroundings.visible)
+            if is_below_any(path, hidden)
         ]
         return SandboxPolicy(
             writable=tuple(writable),
@@ -263,13 +317,23 @@ class PolicyMaker:
         self._refresh_surroundings()
 
     def _refresh_surroundings(self) -> Surroundings:
-        """Return the surroundings, searched again after a change, of sockets too, and after a while."""
-        times, now, surroundings = read_modification_times(self._watched_paths), time.monotonic(), self._surroundings
+        """Return the surroundings, searched again after a change, of sockets too,
+        and after a while.
+        """
+        times, now, surroundings = (
+            read_modification_times(self._watched_paths),
+            time.monotonic(),
+            self._surroundings,
+        )
         sockets = read_socket_paths()
         is_old = now - self._surroundings_time > _SURROUNDINGS_SECONDS
         if surroundings is None or is_old or (times, sockets) != (self._times, self._sockets):
+            # Only what exists is shown: outputs that are saved later have to be readable, too.
+            with suppress(OSError):
+                create_private_folder(self._input.scratch)
             current = find_surroundings(self._surroundings_input)
-            # An equal result keeps its identity, which makes the comparison with the last policy's input fast.
+            # An equal result keeps its identity, which makes the comparison with the
+            # last policy's input fast.
             if surroundings is None or surroundings != current:
                 surroundings = current
             self._surroundings, self._times, self._surroundings_time = surroundings, times, now
@@ -298,8 +362,9 @@ def _expand_grants(
 ) -> tuple[list[Path], list[Path]]:
     """Return the paths that a grant makes writable, and their neighbours that stay protected.
 
-    An absent path in a work folder of the home makes that folder writable, so that folders and links can be made there,
-    too; its present entries are protected. Elsewhere an empty file is made, since only existing paths can be mounted.
+    An absent path in a work folder of the home makes that folder writable, so that folders and
+    links can be made there, too; its present entries are protected. Elsewhere an empty file is
+    made, since only existing paths can be mounted.
     """
     writable_paths: dict[Path, None] = {}
     neighbours: dict[Path, None] = {}
@@ -331,7 +396,9 @@ def _expand_grants(
 
 
 def _is_work_folder(folder: Path, home: Path) -> bool:
-    """Return whether a folder is for the user's work: below the home, and in no folder whose name begins with a dot."""
+    """Return whether a folder is for the user's work: below the home,
+    and in no folder whose name begins with a dot.
+    """
     if folder == home or not folder.is_relative_to(home):
         return False
     return not any(part.startswith(".") for part in folder.relative_to(home).parts)
@@ -357,5 +424,7 @@ def _keep_existing(paths: Iterable[Path]) -> list[Path]:
 
 
 def _expand_path(path: str, policy_input: PolicyInput) -> Path:
-    """Return a path of the configuration: absolute, from the home with `~`, or else from the project's root."""
+    """Return a path of the configuration: absolute, from the home with `~`,
+    or else from the project's root.
+    """
     return policy_input.home / path[2:] if path.startswith("~/") else policy_input.root / path

@@ -1,6 +1,8 @@
-"""Private folders: what sandboxed commands write to the home and to caches, kept between sessions, bounded in size.
+"""Private folders: what sandboxed commands write to the home and to caches, kept between sessions,
+bounded in size.
 
-`sandboxes.py` claims one for a policy. Each has a private home, and layers or replacements of the user's caches.
+`sandboxes.py` claims one for a policy. Each has a private home,
+and layers or replacements of the user's caches.
 """
 
 import fcntl
@@ -26,26 +28,36 @@ _LOCK_SUFFIX = ".lock"
 
 
 class PrivateFolder(Struct, frozen=True):
-    """A work tree's folder that one process uses. `lock`: the locked descriptor, held by its sandboxes too."""
+    """A work tree's folder that one process uses. `lock`: the locked descriptor,
+    held by its sandboxes too.
+    """
 
     path: Path
     lock: int
 
 
 class PrivateFolders:
-    """The private folders of this process. Each process of a work tree has its own, so no layer is mounted twice."""
+    """The private folders of this process. Each process of a work tree has its own,
+    so no layer is mounted twice.
+    """
 
     def __init__(self) -> None:
         self._folders: dict[Path, PrivateFolder] = {}
 
     def claim_folder(self, policy: SandboxPolicy) -> PrivateFolder | None:
-        """Return the folder for a policy, which is claimed at first use; None if it needs none. Raises OSError."""
-        if policy.private_folder is None or not (policy.home or policy.layered or policy.git_folders):
+        """Return the folder for a policy, which is claimed at first use; None if it needs none.
+        Raises OSError.
+        """
+        if policy.private_folder is None or not (
+            policy.home or policy.layered or policy.git_folders
+        ):
             return None
         private_folder = self._folders.get(policy.private_folder)
         if private_folder is None:
             create_private_folder(policy.private_folder)
-            private_folder = self._folders[policy.private_folder] = _claim_unused(policy.private_folder)
+            private_folder = self._folders[policy.private_folder] = _claim_unused(
+                policy.private_folder
+            )
             _remove_further_homes(private_folder)
             create_private_folder(private_folder.path / OWN_CACHES_NAME)
         create_private_folder(private_folder.path / policy.home_name)
@@ -53,15 +65,22 @@ class PrivateFolders:
 
     def find_folder(self, policy: SandboxPolicy) -> Path | None:
         """Return the folder that was claimed for a policy, or None."""
-        private_folder = self._folders.get(policy.private_folder) if policy.private_folder is not None else None
+        private_folder = (
+            self._folders.get(policy.private_folder) if policy.private_folder is not None else None
+        )
         return private_folder.path if private_folder is not None else None
 
     def measure_file_clock(self, policy: SandboxPolicy) -> int:
-        """Return the modification time that a file written now would get, in ns; 0 without a folder."""
-        private_folder = self._folders.get(policy.private_folder) if policy.private_folder is not None else None
+        """Return the modification time that a file written now would get, in ns;
+        0 without a folder.
+        """
+        private_folder = (
+            self._folders.get(policy.private_folder) if policy.private_folder is not None else None
+        )
         if private_folder is None:
             return 0
-        # The file system's clock lags some ms behind the system's, and can only be read from a file.
+        # The file system's clock lags some ms behind the system's,
+        # and can only be read from a file.
         os.utime(private_folder.lock)
         return os.fstat(private_folder.lock).st_mtime_ns
 
@@ -74,7 +93,9 @@ class PrivateFolders:
 
 
 def make_private_home_name() -> str:
-    """Return a name for a further private home, as in SandboxGrants; it is removed when the process ends."""
+    """Return a name for a further private home, as in SandboxGrants;
+    it is removed when the process ends.
+    """
     return f"{HOME_NAME}-{secrets.token_hex(8)}"
 
 
@@ -97,7 +118,9 @@ def _claim_unused(folder: Path) -> PrivateFolder:
 
 
 def hold_unused(folder: Path) -> Iterator[Path]:
-    """Yield each numbered folder that no process uses. It is locked until the next one is asked for."""
+    """Yield each numbered folder that no process uses.
+    It is locked until the next one is asked for.
+    """
     for path in folder.iterdir():
         if path.name.isdigit() and (lock := _try_lock(path)) is not None:
             try:
@@ -107,8 +130,12 @@ def hold_unused(folder: Path) -> Iterator[Path]:
 
 
 def _try_lock(path: Path) -> int | None:
-    """Lock a folder. Returns the descriptor of its lock file; None when another process has locked it."""
-    fd = os.open(path.with_suffix(_LOCK_SUFFIX), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    """Lock a folder. Returns the descriptor of its lock file;
+    None when another process has locked it.
+    """
+    fd = os.open(
+        path.with_suffix(_LOCK_SUFFIX), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600
+    )
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -123,7 +150,8 @@ def make_layer_name(path: Path) -> str:
 
 
 def make_cache_folder(private: Path, path: str) -> Path:
-    """Return the folder that replaces a cache where overlays are unavailable, and make it if it is absent.
+    """Return the folder that replaces a cache where overlays are unavailable,
+    and make it if it is absent.
 
     `private`: the path of a private folder; `path`: of the cache.
     """
@@ -133,19 +161,28 @@ def make_cache_folder(private: Path, path: str) -> Path:
 
 
 def make_copying_variables(policy: SandboxPolicy) -> dict[str, str]:
-    """Return variables that make tools copy files from a cache where hard links from it would fail."""
+    """Return variables that make tools copy files from a cache where hard
+    links from it would fail.
+    """
     if policy.home is None:
         return {}
     return {name: text.format(home=policy.home) for name, text in COPYING_VARIABLES.items()}
 
 
-def make_cache_variables(folder: Path, policy: SandboxPolicy, environment: Mapping[str, str]) -> dict[str, str]:
+def make_cache_variables(
+    folder: Path, policy: SandboxPolicy, environment: Mapping[str, str]
+) -> dict[str, str]:
     """Return variables that point tools to the project's own caches."""
     caches = folder / OWN_CACHES_NAME
     variables = {cache.variable: str(caches / cache.folder) for cache in CACHES if cache.variable}
-    variables |= {"GRADLE_USER_HOME": str(caches / ".gradle"), "XDG_CACHE_HOME": str(caches / ".cache")}
+    variables |= {
+        "GRADLE_USER_HOME": str(caches / ".gradle"),
+        "XDG_CACHE_HOME": str(caches / ".cache"),
+    }
     maven_arguments = environment.get("MAVEN_ARGS", "")
-    variables["MAVEN_ARGS"] = f"{maven_arguments} -Dmaven.repo.local={caches / '.m2/repository'}".strip()
+    variables["MAVEN_ARGS"] = (
+        f"{maven_arguments} -Dmaven.repo.local={caches / '.m2/repository'}".strip()
+    )
     if policy.network != "on":
         # Without a registry Go can't fill an empty cache, so it reads the user's.
         del variables["GOMODCACHE"]
@@ -153,15 +190,21 @@ def make_cache_variables(folder: Path, policy: SandboxPolicy, environment: Mappi
 
 
 def prune_private_folders(
-    scratch: Path, max_age: float = SANDBOX_PRIVATE_AGE.seconds, max_bytes: int = SANDBOX_PRIVATE_SIZE.value
+    scratch: Path,
+    max_age: float = SANDBOX_PRIVATE_AGE.seconds,
+    max_bytes: int = SANDBOX_PRIVATE_SIZE.value,
 ) -> None:
     """Remove private folders that were unused for `max_age` seconds, or grew beyond `max_bytes`.
 
-    `scratch`: the scratch folder of a work tree; the private folders of all work trees lie beside it.
+    `scratch`: the scratch folder of a work tree;
+    the private folders of all work trees lie beside it.
     """
     try:
         folders = [
-            path for each in scratch.parent.glob(f"*{PRIVATE_SUFFIX}") for path in each.iterdir() if path.name.isdigit()
+            path
+            for each in scratch.parent.glob(f"*{PRIVATE_SUFFIX}")
+            for path in each.iterdir()
+            if path.name.isdigit()
         ]
     except OSError:
         return

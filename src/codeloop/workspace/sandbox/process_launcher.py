@@ -1,4 +1,6 @@
-"""The client of the launcher (`workspace/sandbox/launcher/main.py`): starts programs, waits for them, ends them."""
+"""The client of the launcher (`workspace/sandbox/launcher/main.py`): starts programs,
+waits for them, ends them.
+"""
 
 import asyncio
 import errno
@@ -18,7 +20,11 @@ from codeloop.kit.processes import make_undumpable
 from codeloop.schema.bounds.sandbox import SANDBOX_START
 from codeloop.schema.installation import check_package_file
 from codeloop.schema.limits import LAUNCHER_ANSWER
-from codeloop.workspace.sandbox.launched_process import ANSWER_BYTES, LaunchedProcess, resolve_future
+from codeloop.workspace.sandbox.launched_process import (
+    ANSWER_BYTES,
+    LaunchedProcess,
+    resolve_future,
+)
 from codeloop.workspace.sandbox.launcher.descendants import KILL, list_descendants, send_signal
 from codeloop.workspace.sandbox.launcher.messages import (
     COMMAND_KIND,
@@ -47,7 +53,9 @@ _KILL_ROUND_SECONDS = 0.02
 
 
 def protect_own_memory(environment: Mapping[str, str]) -> None:
-    """Make this process's memory unreadable if a program is started without some of our variables."""
+    """Make this process's memory unreadable if a program is started without
+    some of our variables.
+    """
     # These hold keys, and a program of the same user could read them in /proc.
     if os.environ.keys() - environment.keys():
         make_undumpable()
@@ -56,11 +64,13 @@ def protect_own_memory(environment: Mapping[str, str]) -> None:
 class ProcessStarter:
     """Starts programs on the machine or in one sandbox.
 
-    `mark`: the beginning of their marks, see `MARK_VARIABLE` in `launcher/descendants.py`; `lacks`: what the sandbox
-    does without on this machine, see `Confinement` in `launcher/confine.py`.
+    `mark`: the beginning of their marks, see `MARK_VARIABLE` in `launcher/descendants.py`; `lacks`:
+    what the sandbox does without on this machine, see `Confinement` in `launcher/confine.py`.
     """
 
-    def __init__(self, mark: str, control: socket.socket | None = None, lacks: frozenset[str] = frozenset()) -> None:
+    def __init__(
+        self, mark: str, control: socket.socket | None = None, lacks: frozenset[str] = frozenset()
+    ) -> None:
         self.mark = mark
         self.lacks = lacks
         self._control = control
@@ -72,7 +82,9 @@ class ProcessStarter:
 
     @contextmanager
     def mark_busy(self) -> Generator[None, None, None]:
-        """Make `is_idle` false while the caller prepares to start a program. `start` does so itself."""
+        """Make `is_idle` false while the caller prepares to start a program.
+        `start` does so itself.
+        """
         self._start_count += 1
         try:
             yield
@@ -86,7 +98,9 @@ class ProcessStarter:
 
     @property
     def is_lost(self) -> bool:
-        """Whether no process serves requests here: it has ended, for example since memory was short, or never began."""
+        """Whether no process serves requests here: it has ended,
+        for example since memory was short, or never began.
+        """
         if self._control is None:
             return True
         events = select.poll()
@@ -95,7 +109,9 @@ class ProcessStarter:
         return bool(events.poll(0))
 
     async def start(self, launch: Launch) -> LaunchedProcess:
-        """Start a program in a new session. Raises OSError when it, or the launcher, can't be started."""
+        """Start a program in a new session. Raises OSError when it, or the launcher,
+        can't be started.
+        """
         self._count += 1
         request = (
             f"{self.mark}.{self._count}.",
@@ -106,7 +122,9 @@ class ProcessStarter:
             *(f"{name}={value}" for name, value in launch.process_environment.items()),
         )
         with self.mark_busy():
-            channel = await self._send_request(COMMAND_KIND, request, tuple(launch.descriptors.values()))
+            channel = await self._send_request(
+                COMMAND_KIND, request, tuple(launch.descriptors.values())
+            )
             process = LaunchedProcess(channel, self.kill_all)
             self._processes = {each for each in self._processes if not each.has_ended} | {process}
         try:
@@ -118,7 +136,9 @@ class ProcessStarter:
         return process
 
     async def open_listener(self, port: int) -> socket.socket:
-        """Open a socket that listens on 127.0.0.1 of the network of programs here. `port` 0: any. Raises OSError."""
+        """Open a socket that listens on 127.0.0.1 of the network of programs here. `port` 0: any.
+        Raises OSError.
+        """
         channel = await self._send_request(LISTEN_KIND, (str(port),))
         with channel:
             await _wait_readable(channel)
@@ -130,19 +150,27 @@ class ProcessStarter:
         return listener
 
     async def open_reach(self) -> "PortReach":
-        """Return a connection that lists and reaches the ports that programs here listen on. Raises OSError."""
+        """Return a connection that lists and reaches the ports that programs here listen on.
+        Raises OSError.
+        """
         return PortReach(await self._send_request(REACH_KIND, ("",)))
 
-    async def make_sandbox(self, rows: Sequence[str], descriptors: Sequence[int] = ()) -> "ProcessStarter":
-        """Make a sandbox inside this place. Returns its starter. Raises OSError with the reason of a failure.
+    async def make_sandbox(
+        self, rows: Sequence[str], descriptors: Sequence[int] = ()
+    ) -> "ProcessStarter":
+        """Make a sandbox inside this place. Returns its starter.
+        Raises OSError with the reason of a failure.
 
-        `rows`: the plan, as in `launcher/plan.py`; `descriptors`: they stay open in the sandbox as long as it lives.
+        `rows`: the plan, as in `launcher/plan.py`; `descriptors`: they stay open in the
+        sandbox as long as it lives.
         """
         ours, theirs = socket.socketpair()
         with ExitStack() as on_failure:
             on_failure.callback(ours.close)
             with theirs:
-                channel = await self._send_request(SANDBOX_KIND, (self.mark, *rows), (theirs.fileno(), *descriptors))
+                channel = await self._send_request(
+                    SANDBOX_KIND, (self.mark, *rows), (theirs.fileno(), *descriptors)
+                )
             with channel:
                 await _wait_readable(channel)
                 answer = channel.recv(ANSWER_BYTES)
@@ -153,7 +181,9 @@ class ProcessStarter:
     async def make_wrapped_sandbox(
         self, wrap: Callable[[Sequence[str]], Sequence[str]], rows: Sequence[str]
     ) -> "ProcessStarter":
-        """Have another program make a sandbox, by the command that `wrap` returns for ours. Else as `make_sandbox`."""
+        """Have another program make a sandbox, by the command that `wrap` returns for ours.
+        Else as `make_sandbox`.
+        """
         ours, theirs = socket.socketpair()
         channel, program_end = socket.socketpair()
         with ExitStack() as on_failure, channel:
@@ -170,7 +200,8 @@ class ProcessStarter:
                 channel.settimeout(0)
                 await self.start(launch)
                 await _send(channel, (self.mark, *rows), (theirs.fileno(),))
-            # An error message of that program may come in pieces. The first value only lets the loop begin.
+            # An error message of that program may come in pieces.
+            # The first value only lets the loop begin.
             answer, chunk = b"", b"-"
             while chunk and not re.search(_READY, answer):
                 await _wait_readable(channel)
@@ -190,7 +221,9 @@ class ProcessStarter:
         self._close_control()
 
     async def kill_all(self) -> None:
-        """Kill all that runs here, by closing the socket: the sandbox's first process then ends everything below it."""
+        """Kill all that runs here, by closing the socket: the sandbox's first process then
+        ends everything below it.
+        """
         self._close_control()
 
     def _close_control(self) -> None:
@@ -198,8 +231,12 @@ class ProcessStarter:
             self._control.close()
             self._control = None
 
-    async def _send_request(self, kind: bytes, request: Sequence[str], fds: Sequence[int] = ()) -> socket.socket:
-        """Send a request. Returns the socket for its answers. `kind`: one of those in `launcher/messages.py`."""
+    async def _send_request(
+        self, kind: bytes, request: Sequence[str], fds: Sequence[int] = ()
+    ) -> socket.socket:
+        """Send a request. Returns the socket for its answers.
+        `kind`: one of those in `launcher/messages.py`.
+        """
         ours, theirs = socket.socketpair()
         ours.settimeout(0)
         with ExitStack() as on_failure:
@@ -225,12 +262,16 @@ class PortReach:
         self._lock = asyncio.Lock()
 
     async def list_ports(self) -> list[int]:
-        """Return the ports on which something listens that loopback reaches there. Raises OSError."""
+        """Return the ports on which something listens that loopback reaches there.
+        Raises OSError.
+        """
         answer, _ = await self._ask(LIST_PORTS)
         return [int(port) for port in answer.split()]
 
     async def connect(self, port: int) -> socket.socket | None:
-        """Return a socket that is connected to a port there; None: nothing takes the connection. Raises OSError."""
+        """Return a socket that is connected to a port there; None: nothing takes the connection.
+        Raises OSError.
+        """
         _, fds = await self._ask(str(port).encode())
         return socket.socket(fileno=fds[0]) if fds else None
 
@@ -249,13 +290,17 @@ class PortReach:
 
 
 class ProcessLauncher(ProcessStarter):
-    """Starts programs on the machine through the launcher, a small process that ends them if this one dies."""
+    """Starts programs on the machine through the launcher,
+    a small process that ends them if this one dies.
+    """
 
     def __init__(self) -> None:
         super().__init__(os.urandom(8).hex())
         self._child: ChildProcess | None = None
         self.marks: Path | None = None
-        """The folder with marks of this process (`git/planted/recovery.py`), which the launcher looks at at its end."""
+        """The folder with marks of this process (`git/planted/recovery.py`),
+        which the launcher looks at at its end.
+        """
 
     async def close(self) -> None:
         """End everything that still runs, then the launcher."""
@@ -267,18 +312,24 @@ class ProcessLauncher(ProcessStarter):
             await self._child.end()
 
     async def kill_all(self) -> None:
-        """Kill everything below the launcher, even when a command has stopped it (SIGSTOP), and then the launcher."""
+        """Kill everything below the launcher, even when a command has stopped it (SIGSTOP),
+        and then the launcher.
+        """
         self._close_control()
         if self._child is None:
             return
         until = asyncio.get_running_loop().time() + LAUNCHER_ANSWER.seconds
-        while (living := list_descendants(top_pid=self._child.pid)) and asyncio.get_running_loop().time() < until:
+        while (
+            living := list_descendants(top_pid=self._child.pid)
+        ) and asyncio.get_running_loop().time() < until:
             send_signal(living, KILL)
             await asyncio.sleep(_KILL_ROUND_SECONDS)
         await self._child.end()
 
     def _pass_socket(self, kind: bytes, channel: socket.socket) -> None:
-        """Pass a socket to the launcher. A new one is started when there is none or it was killed."""
+        """Pass a socket to the launcher. A new one is started when there is
+        none or it was killed.
+        """
         try:
             super()._pass_socket(kind, channel)
         except OSError:
@@ -292,7 +343,14 @@ class ProcessLauncher(ProcessStarter):
         ours, theirs = socket.socketpair()
         recovery: tuple[str, ...] = ("",)
         if self.marks is not None:
-            words = (sys.executable, "-I", "-c", _RECOVERY_PROGRAM, str(_PACKAGE_ROOT), str(self.marks))
+            words = (
+                sys.executable,
+                "-I",
+                "-c",
+                _RECOVERY_PROGRAM,
+                str(_PACKAGE_ROOT),
+                str(self.marks),
+            )
             recovery = (f"{self.marks}/{os.getpid()}-", *words)
         with theirs:
             command = (*make_launcher_command("main", str(theirs.fileno()), self.mark), *recovery)
@@ -302,9 +360,12 @@ class ProcessLauncher(ProcessStarter):
 
 
 def make_launcher_command(function: str, descriptor: str, mark: str) -> tuple[str, ...]:
-    """Return the command that runs a function of `launcher/main.py`, which gets a descriptor and the mark."""
+    """Return the command that runs a function of `launcher/main.py`,
+    which gets a descriptor and the mark.
+    """
     check_package_file(_LAUNCHER_FILE)
-    # `-I -S`: no variable or site package of the user changes what runs here, and it starts faster without them.
+    # `-I -S`: no variable or site package of the user changes what runs here,
+    # and it starts faster without them.
     return (
         sys.executable,
         "-I",
@@ -318,10 +379,14 @@ def make_launcher_command(function: str, descriptor: str, mark: str) -> tuple[st
 
 
 def _read_answer(answer: bytes) -> frozenset[str]:
-    """Return what a new sandbox says that it lacks. Raises OSError with the reason if it is not ready."""
+    """Return what a new sandbox says that it lacks.
+    Raises OSError with the reason if it is not ready.
+    """
     match = re.fullmatch(_READY, answer)
     if match is None:
-        raise OSError(answer.decode(errors="replace").removeprefix("failed ").strip() or "it ended at once")
+        raise OSError(
+            answer.decode(errors="replace").removeprefix("failed ").strip() or "it ended at once"
+        )
     return frozenset(match[1].decode().split())
 
 
@@ -339,8 +404,8 @@ async def _wait_readable(channel: socket.socket) -> None:
     ready: asyncio.Future[None] = loop.create_future()
     loop.add_reader(channel, resolve_future, ready, None)
     try:
-        # Long: the launcher itself may have to start first, and a kind of sandbox that does not answer in time is not
-        # tried again.
+        # Long: the launcher itself may have to start first, and a kind of sandbox that does not
+        # answer in time is not tried again.
         async with asyncio.timeout(SANDBOX_START.seconds):
             await ready
     finally:

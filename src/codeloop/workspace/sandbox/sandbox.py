@@ -28,8 +28,9 @@ class SandboxEnvironment(NamedTuple):
 class Sandbox(Struct, frozen=True):
     """A working sandbox.
 
-    `backend`: what enforces it; `starter` starts programs in it; `identities`: those of the files at its paths when it
-    was made, which show whether one was replaced since; `git`: the private git folders that are mounted in it.
+    `backend`: what enforces it; `starter` starts programs in it; `identities`: those of the files
+    at its paths when it was made, which show whether one was replaced since; `git`: the private git
+    folders that are mounted in it.
     """
 
     backend: Backend
@@ -45,13 +46,17 @@ class Sandbox(Struct, frozen=True):
 
     @property
     def own_network(self) -> ProcessStarter | None:
-        """The starter that opens sockets in its own network; None: it has the shared one, or under Landlock none."""
+        """The starter that opens sockets in its own network;
+        None: it has the shared one, or under Landlock none.
+        """
         # A network namespace can't be handed to bubblewrap, which starts as another user.
         return self.starter if self.backend in {"bubblewrap", "sandbox-exec"} else None
 
     @property
     def has_private_folders(self) -> bool:
-        """Whether private folders are mounted as `/tmp`, the home and caches; otherwise variables point to some."""
+        """Whether private folders are mounted as `/tmp`, the home and caches;
+        otherwise variables point to some.
+        """
         return self.backend in MOUNTING_BACKENDS
 
     @property
@@ -63,7 +68,9 @@ class Sandbox(Struct, frozen=True):
 
     @property
     def weakness(self) -> str:
-        """The reason why its commands need permission as if there were no sandbox; "" where it protects."""
+        """The reason why its commands need permission as if there were no sandbox;
+        "" where it protects.
+        """
         # The start-up files of the user's shell lie in the home.
         if self.policy.holds_home:
             return "the project holds your home, with all that your own programs start from"

@@ -17,7 +17,11 @@ from codeloop.workspace.process.shells import ShellCommand, ShellContext, Shells
 from codeloop.workspace.sandbox.policy import PolicyInput
 from codeloop.workspace.sandbox.sandbox import SandboxUnavailable
 from codeloop.workspace.sandbox.secret_variables import find_secret_variables
-from codeloop.workspace.sandbox.shortcomings import WHOLE_SYSTEM_REASON, is_whole_system, list_shortcomings
+from codeloop.workspace.sandbox.shortcomings import (
+    WHOLE_SYSTEM_REASON,
+    is_whole_system,
+    list_shortcomings,
+)
 
 _HIDDEN_TEXT = "what no command may read"
 _COMMAND_SECONDS = 20.0
@@ -27,17 +31,21 @@ _HAS_PROC = sys.platform == "linux"
 
 
 class Attempt(Struct, frozen=True):
-    """One attempt of a sandboxed command, `what` in words. `ok`: it was blocked; an allowed one: it worked."""
+    """One attempt of a sandboxed command, `what` in words. `ok`: it was blocked;
+    an allowed one: it worked.
+    """
 
     what: str
     ok: bool
 
 
 class SandboxReport(Struct, frozen=True):
-    """The results. `backend`: what enforces the sandbox, "" for none; `refused`: why other backends are unavailable.
+    """The results. `backend`: what enforces the sandbox, "" for none;
+    `refused`: why other backends are unavailable.
 
-    `variables`: the names of those that sandboxed programs don't get since they hold secrets. `shortcomings`: what it
-    can't do here, in clauses. The fields are printed by `codeloop debug sandbox`.
+    `variables`: the names of those that sandboxed programs don't get since they hold secrets.
+    `shortcomings`: what it can't do here, in clauses.
+    The fields are printed by `codeloop debug sandbox`.
     """
 
     mode: str
@@ -59,8 +67,11 @@ class SandboxReport(Struct, frozen=True):
         return bool(self.backend) and all(attempt.ok for attempt in self.attempts)
 
 
-async def make_report(policy_input: PolicyInput, config: SandboxConfig, *, is_brief: bool = False) -> SandboxReport:
-    """Try the sandbox in a temporary project. Returns the results, with the policy for `policy_input`.
+async def make_report(
+    policy_input: PolicyInput, config: SandboxConfig, *, is_brief: bool = False
+) -> SandboxReport:
+    """Try the sandbox in a temporary project. Returns the results,
+    with the policy for `policy_input`.
 
     `is_brief`: only two attempts are made, one that has to fail and one that has to work.
     """
@@ -78,7 +89,9 @@ async def make_report(policy_input: PolicyInput, config: SandboxConfig, *, is_br
             if is_whole_system(policy_input.root):
                 shortcomings.append(f"commands here run without it: {WHOLE_SYSTEM_REASON}")
             attempts = await (
-                trial.run_brief() if is_brief else trial.run_all(is_network_limited=config.network != "on")
+                trial.run_brief()
+                if is_brief
+                else trial.run_all(is_network_limited=config.network != "on")
             )
     except SandboxUnavailable:
         backend = ""
@@ -103,9 +116,13 @@ async def make_report(policy_input: PolicyInput, config: SandboxConfig, *, is_br
 
 
 class _TrialProject:
-    """A temporary project to try the sandbox in, next to a secret and a socket that commands must not reach."""
+    """A temporary project to try the sandbox in, next to a secret and a socket that
+    commands must not reach.
+    """
 
-    def __init__(self, shells: Shells, policy_input: PolicyInput, config: SandboxConfig, folder: Path) -> None:
+    def __init__(
+        self, shells: Shells, policy_input: PolicyInput, config: SandboxConfig, folder: Path
+    ) -> None:
         root, self._hidden = folder / "project", folder / "hidden"
         for each in (root, self._hidden):
             each.mkdir()
@@ -115,7 +132,9 @@ class _TrialProject:
         self._root = root
         trial_input = replace(policy_input, root=root, directory=root, scratch=folder / "scratch")
         self._context = ShellContext("debug", root, policy_input.environment, trial_input.scratch)
-        self.policy = shells.make_policy(trial_input, replace(config, hidden=[*config.hidden, str(self._hidden)]))
+        self.policy = shells.make_policy(
+            trial_input, replace(config, hidden=[*config.hidden, str(self._hidden)])
+        )
 
     async def run_all(self, *, is_network_limited: bool) -> list[Attempt]:
         """Make all attempts."""
@@ -123,13 +142,23 @@ class _TrialProject:
         attempts += await self._try_reading_home(self._home / f".codeloop-try-{os.getpid()}")
         attempts += await self._try_changing_caches(f".codeloop-try-{os.getpid()}")
         attempts += await self._try_reading_terminals()
-        output = await self._run(f"cat '{self._hidden}/secret' /proc/[0-9]*/root'{self._hidden}/secret'")
-        attempts.append(Attempt("read a file that is hidden, as ~/.ssh is", _HIDDEN_TEXT not in output))
+        output = await self._run(
+            f"cat '{self._hidden}/secret' /proc/[0-9]*/root'{self._hidden}/secret'"
+        )
+        attempts.append(
+            Attempt("read a file that is hidden, as ~/.ssh is", _HIDDEN_TEXT not in output)
+        )
         attempts.append(Attempt("end a process of this program", await self._survives_kill()))
         attempts += await self._try_connecting(is_network_limited=is_network_limited)
-        await self._run("mkdir .codeloop; echo '{}' > .codeloop/codeloop.json; echo '{}' > opencode.json")
-        has_appeared = any(os.path.lexists(self._root / name) for name in (".codeloop", "opencode.json"))
-        attempts.append(Attempt("leave configuration for codeloop in the project", not has_appeared))
+        await self._run(
+            "mkdir .codeloop; echo '{}' > .codeloop/codeloop.json; echo '{}' > opencode.json"
+        )
+        has_appeared = any(
+            os.path.lexists(self._root / name) for name in (".codeloop", "opencode.json")
+        )
+        attempts.append(
+            Attempt("leave configuration for codeloop in the project", not has_appeared)
+        )
         return [*attempts, await self._try_writing_inside()]
 
     async def run_brief(self) -> list[Attempt]:
@@ -156,7 +185,11 @@ class _TrialProject:
             output = await self._run(f"cat '{path}' '/proc/self/root{path}'")
         finally:
             path.unlink(missing_ok=True)
-        return [Attempt("read a file in the home folder that is none of a tool", _HIDDEN_TEXT not in output)]
+        return [
+            Attempt(
+                "read a file in the home folder that is none of a tool", _HIDDEN_TEXT not in output
+            )
+        ]
 
     async def _try_changing_caches(self, name: str) -> list[Attempt]:
         """Try to leave a file in each cache."""
@@ -176,15 +209,21 @@ class _TrialProject:
             return []
         try:
             os.write(ours, f"{_HIDDEN_TEXT}\n".encode())
-            output = await self._run(f"timeout 1 head -c {len(_HIDDEN_TEXT)} < {os.ttyname(theirs)}")
+            output = await self._run(
+                f"timeout 1 head -c {len(_HIDDEN_TEXT)} < {os.ttyname(theirs)}"
+            )
             return [Attempt("read what is typed in another terminal", _HIDDEN_TEXT not in output)]
         finally:
             os.close(ours)
             os.close(theirs)
 
     async def _survives_kill(self) -> bool:
-        """Return whether a process of another command is still there to be killed after a command tried to kill it."""
-        job = await self._shells.start(self._context, ShellCommand("echo $$; exec sleep 60", _COMMAND_SECONDS))
+        """Return whether a process of another command is still there to be killed after
+        a command tried to kill it.
+        """
+        job = await self._shells.start(
+            self._context, ShellCommand("echo $$; exec sleep 60", _COMMAND_SECONDS)
+        )
         pid = (await job.read(_COMMAND_SECONDS)).output.strip()
         await self._run(f"kill -9 {pid}")
         # The end of another process is noticed some time after it.
@@ -192,12 +231,19 @@ class _TrialProject:
         return await job.kill()
 
     async def _try_connecting(self, *, is_network_limited: bool) -> list[Attempt]:
-        """Try to connect to a socket as that of docker, and to a port of this machine, where such can be opened."""
+        """Try to connect to a socket as that of docker, and to a port of this machine,
+        where such can be opened.
+        """
         descriptor = os.open(self._hidden, os.O_RDONLY)
         try:
             with socket.socket(socket.AF_UNIX) as service, socket.socket() as machine:
-                # A path of a socket is limited to about a hundred bytes; the one through /proc is short.
-                service.bind(f"/proc/self/fd/{descriptor}/socket" if _HAS_PROC else str(self._hidden / "socket"))
+                # A path of a socket is limited to about a hundred bytes;
+                # the one through /proc is short.
+                service.bind(
+                    f"/proc/self/fd/{descriptor}/socket"
+                    if _HAS_PROC
+                    else str(self._hidden / "socket")
+                )
                 machine.bind(("127.0.0.1", 0))
                 try:
                     for each in (service, machine):
@@ -205,17 +251,26 @@ class _TrialProject:
                         each.settimeout(0)
                 except PermissionError:
                     return []
-                # From the folder of the socket, for the same reason. The program names families by their numbers.
+                # From the folder of the socket, for the same reason.
+                # The program names families by their numbers.
                 enter = f"os.chdir({str(self._hidden)!r});"
                 for code in (
-                    _CONNECT_PROGRAM.format(family=int(socket.AF_UNIX), enter=enter, address="socket"),
-                    _CONNECT_PROGRAM.format(family=int(socket.AF_INET), enter="", address=machine.getsockname()),
+                    _CONNECT_PROGRAM.format(
+                        family=int(socket.AF_UNIX), enter=enter, address="socket"
+                    ),
+                    _CONNECT_PROGRAM.format(
+                        family=int(socket.AF_INET), enter="", address=machine.getsockname()
+                    ),
                 ):
                     (self._root / "try.py").write_text(code)
                     await self._run("python3 try.py")
-                attempts = [Attempt("connect to a socket as that of docker", not _was_reached(service))]
+                attempts = [
+                    Attempt("connect to a socket as that of docker", not _was_reached(service))
+                ]
                 if is_network_limited:
-                    attempts.append(Attempt("connect to a port of this machine", not _was_reached(machine)))
+                    attempts.append(
+                        Attempt("connect to a port of this machine", not _was_reached(machine))
+                    )
                 return attempts
         finally:
             os.close(descriptor)

@@ -1,6 +1,8 @@
-"""The sandboxes of a work tree: one for each policy that commands have run under, made when it is first needed.
+"""The sandboxes of a work tree: one for each policy that commands have run under,
+made when it is first needed.
 
-`shells.py` runs commands in them. The backend (namespaces, bubblewrap, Landlock, sandbox-exec) is chosen here.
+`shells.py` runs commands in them. The backend (namespaces, bubblewrap, Landlock,
+sandbox-exec) is chosen here.
 """
 
 import asyncio
@@ -60,14 +62,18 @@ BACKENDS = _BACKENDS_BY_SYSTEM.get(sys.platform, ())
 
 
 class Sandboxes:
-    """The sandboxes of one work tree. Those of namespaces without the machine's network share one network.
+    """The sandboxes of one work tree. Those of namespaces without the machine's
+    network share one network.
 
-    `refused`: why each backend that was tried is unavailable; `git`: the private git folders, which are carried over
-    after each command. Close them before the launcher.
+    `refused`: why each backend that was tried is unavailable; `git`: the private git folders, which
+    are carried over after each command. Close them before the launcher.
     """
 
     def __init__(
-        self, launcher: ProcessLauncher, backends: tuple[Backend, ...] = BACKENDS, bounds: Bounds | None = None
+        self,
+        launcher: ProcessLauncher,
+        backends: tuple[Backend, ...] = BACKENDS,
+        bounds: Bounds | None = None,
     ) -> None:
         """`bounds`: those of each command; None: from the table of limits."""
         self.refused: dict[Backend, str] = {}
@@ -78,12 +84,15 @@ class Sandboxes:
         self._backends = backends
         self._base: ProcessStarter | None = None
         self._network: ProcessStarter | None = None
-        self.git = GitFolders(PrivateFolders(), lambda: all(sandbox.starter.is_idle for sandbox in self._sandboxes))
+        self.git = GitFolders(
+            PrivateFolders(), lambda: all(sandbox.starter.is_idle for sandbox in self._sandboxes)
+        )
         self._temporary: TemporaryFolder | None = None
         self._sandboxes: list[Sandbox] = []
         self._proxies: dict[ProcessStarter | None, SessionProxy] = {}
         self._listed_hosts: tuple[str, ...] | None = None
-        # Held while a sandbox is made: two tasks would make two of one policy, and lose the network of one.
+        # Held while a sandbox is made: two tasks would make two of one policy,
+        # and lose the network of one.
         self._entering = asyncio.Lock()
 
     @asynccontextmanager
@@ -97,22 +106,31 @@ class Sandboxes:
             yield sandbox
 
     def find_sandbox(self, policy: SandboxPolicy) -> Sandbox | None:
-        """Return the sandbox of a policy, or None. Its files may have been replaced since it was made."""
+        """Return the sandbox of a policy, or None.
+        Its files may have been replaced since it was made.
+        """
         return next(
-            (sandbox for sandbox in self._sandboxes if sandbox.policy == policy and not sandbox.starter.is_lost), None
+            (
+                sandbox
+                for sandbox in self._sandboxes
+                if sandbox.policy == policy and not sandbox.starter.is_lost
+            ),
+            None,
         )
 
     async def enter(self, policy: SandboxPolicy) -> Sandbox:
         """Return the sandbox of a policy, which is made and tested if there is none.
 
-        It may be ended as soon as another one is entered; `hold_sandbox` prevents that. Raises SandboxUnavailable where
-        no backend works.
+        It may be ended as soon as another one is entered; `hold_sandbox` prevents that. Raises
+        SandboxUnavailable where no backend works.
         """
         async with self._entering:
             return await self._find_or_make(policy)
 
     async def _find_or_make(self, policy: SandboxPolicy) -> Sandbox:
-        can_mount = any(each in MOUNTING_BACKENDS and each not in self.refused for each in self._backends)
+        can_mount = any(
+            each in MOUNTING_BACKENDS and each not in self.refused for each in self._backends
+        )
         git = await self.git.prepare(policy) if can_mount else PreparedGit()
         # A mount covers a file, not a path: where a file was replaced, the new one is not covered.
         identities = (*identify_files(policy), *git.identities)
@@ -120,7 +138,11 @@ class Sandboxes:
             self._sandboxes.remove(sandbox)
             await self._close_proxies(sandbox.starter)
         current = next(
-            (sandbox for sandbox in self._sandboxes if sandbox.policy == policy and sandbox.identities == identities),
+            (
+                sandbox
+                for sandbox in self._sandboxes
+                if sandbox.policy == policy and sandbox.identities == identities
+            ),
             None,
         )
         if current is None:
@@ -129,7 +151,11 @@ class Sandboxes:
             self._sandboxes.remove(current)
         # The list is ordered by use, so that the loop ends the longest unused sandboxes first.
         self._sandboxes.append(current)
-        for each in [sandbox for sandbox in self._sandboxes if sandbox is not current and sandbox.starter.is_idle]:
+        for each in [
+            sandbox
+            for sandbox in self._sandboxes
+            if sandbox is not current and sandbox.starter.is_idle
+        ]:
             if each.policy == policy or len(self._sandboxes) > SANDBOXES_KEPT.value:
                 self._sandboxes.remove(each)
                 await self._close_proxies(each.starter)
@@ -145,16 +171,23 @@ class Sandboxes:
                 await each.starter.end()
 
     def resolve_inside(self, sandbox: Sandbox, path: Path) -> Path | None:
-        """Resolve a path as commands in a sandbox see it; None for what is in their private temporary folder.
+        """Resolve a path as commands in a sandbox see it;
+        None for what is in their private temporary folder.
 
-        `path` is a resolved one of this machine. Looks at the disk, since links in the private folder lead out again.
+        `path` is a resolved one of this machine. Looks at the disk,
+        since links in the private folder lead out again.
         """
         policy = sandbox.policy
         for _ in range(_MAX_LINKS):
             top = next((each for each in TEMPORARY_FOLDERS if path.is_relative_to(each)), None)
             shown = [*policy.writable, *policy.layered, *policy.visible, *policy.replaced]
             is_shown = any(path.is_relative_to(each) or each.is_relative_to(path) for each in shown)
-            if not sandbox.has_private_folders or self._temporary is None or top is None or is_shown:
+            if (
+                not sandbox.has_private_folders
+                or self._temporary is None
+                or top is None
+                or is_shown
+            ):
                 return path
             resolved = Path(os.path.realpath(self._temporary.path / path.relative_to(top)))
             if resolved.is_relative_to(self._temporary.path):
@@ -163,11 +196,15 @@ class Sandboxes:
         return None
 
     async def open_listener(self, port: int) -> socket.socket:
-        """Open a socket that listens on 127.0.0.1 of the network that sandboxes share. Raises OSError."""
+        """Open a socket that listens on 127.0.0.1 of the network that sandboxes share.
+        Raises OSError.
+        """
         return await (await self._start_network()).open_listener(port)
 
     def find_network(self, sandbox: Sandbox) -> ProcessStarter | None:
-        """Return the starter in the network that a sandbox's commands have for themselves; None: they have none."""
+        """Return the starter in the network that a sandbox's commands have for themselves;
+        None: they have none.
+        """
         if sandbox.backend not in MOUNTING_BACKENDS or sandbox.policy.network == "on":
             return None
         return sandbox.own_network or self._network
@@ -189,9 +226,14 @@ class Sandboxes:
             self._temporary = None
 
     async def make_environment(
-        self, sandbox: Sandbox, session: str, environment: Mapping[str, str], named_variables: Collection[str] = ()
+        self,
+        sandbox: Sandbox,
+        session: str,
+        environment: Mapping[str, str],
+        named_variables: Collection[str] = (),
     ) -> SandboxEnvironment:
-        """Return the environment of a session's command in a sandbox, as `make_offline_environment` with a network.
+        """Return the environment of a session's command in a sandbox,
+        as `make_offline_environment` with a network.
 
         Raises OSError as `open_listener`.
         """
@@ -205,20 +247,30 @@ class Sandboxes:
         return made._replace(variables=made.variables | await proxy.make_environment(session))
 
     def make_offline_environment(
-        self, sandbox: Sandbox, environment: Mapping[str, str], named_variables: Collection[str] = ()
+        self,
+        sandbox: Sandbox,
+        environment: Mapping[str, str],
+        named_variables: Collection[str] = (),
     ) -> SandboxEnvironment:
-        """Return the environment of a program in a sandbox, without secrets and without variables for a proxy.
+        """Return the environment of a program in a sandbox,
+        without secrets and without variables for a proxy.
 
         `named_variables`: as in Launch.
         """
         hidden = find_hidden_variables(sandbox.policy, environment, named_variables)
         variables = {
-            name: value for name, value in hide_variables(environment, hidden).items() if name not in SOCKET_VARIABLES
+            name: value
+            for name, value in hide_variables(environment, hidden).items()
+            if name not in SOCKET_VARIABLES
         }
         if sandbox.has_private_folders:
-            return SandboxEnvironment({**make_copying_variables(sandbox.policy), **variables}, hidden)
+            return SandboxEnvironment(
+                {**make_copying_variables(sandbox.policy), **variables}, hidden
+            )
         folder = self.git.private_folders.find_folder(sandbox.policy)
-        caches = make_cache_variables(folder, sandbox.policy, environment) if folder is not None else {}
+        caches = (
+            make_cache_variables(folder, sandbox.policy, environment) if folder is not None else {}
+        )
         temporary = {"TMPDIR": str(self._temporary.path)} if self._temporary is not None else {}
         return SandboxEnvironment({**variables, **caches, **temporary}, hidden)
 
@@ -230,15 +282,20 @@ class Sandboxes:
         return folder / sandbox.policy.home_name
 
     def measure_file_clock(self, sandbox: Sandbox) -> int:
-        """Return the modification time of a file written in a sandbox now, in ns; 0 without a private folder."""
+        """Return the modification time of a file written in a sandbox now, in ns;
+        0 without a private folder.
+        """
         return self.git.private_folders.measure_file_clock(sandbox.policy)
 
     def find_proxy(self, sandbox: Sandbox) -> "SessionProxy | None":
         """Return the proxy of a sandbox; None if it has none, or it was not needed yet."""
         return self._proxies.get(sandbox.own_network)
 
-    async def _start_proxy(self, sandbox: Sandbox, environment: Mapping[str, str]) -> "SessionProxy | None":
-        """Return the proxy to the policy's hosts, which is made if there is none; None if the policy lists no hosts.
+    async def _start_proxy(
+        self, sandbox: Sandbox, environment: Mapping[str, str]
+    ) -> "SessionProxy | None":
+        """Return the proxy to the policy's hosts, which is made if there is none;
+        None if the policy lists no hosts.
 
         Raises OSError for an entry that names no host.
         """
@@ -259,12 +316,18 @@ class Sandboxes:
                 hosts = parse_host_list(listed_hosts, find_user_hosts(home, environment, root))
             except ValueError as error:
                 raise OSError(0, f"the hosts of the sandbox are wrong: {error}") from None
-            listen = sandbox.own_network.open_listener if sandbox.own_network is not None else self.open_listener
+            listen = (
+                sandbox.own_network.open_listener
+                if sandbox.own_network is not None
+                else self.open_listener
+            )
             self._proxies[sandbox.own_network] = SessionProxy(hosts, environment, listen)
         return self.find_proxy(sandbox)
 
     async def _close_proxies(self, *networks: ProcessStarter | None) -> None:
-        """Close the proxies of the given networks (None: the shared one); without any, all proxies."""
+        """Close the proxies of the given networks (None: the shared one);
+        without any, all proxies.
+        """
         for network in networks or tuple(self._proxies):
             if proxy := self._proxies.pop(network, None):
                 await proxy.close()
@@ -281,7 +344,8 @@ class Sandboxes:
                 mounted = git if backend in MOUNTING_BACKENDS else PreparedGit()
                 sandbox = await self._start_again(backend, policy, self._temporary.path, mounted)
             except TimeoutError:
-                # The machine may be busy, so it is tried again: what is weaker, or nothing, must not take its place.
+                # The machine may be busy, so it is tried again: what is weaker, or nothing,
+                # must not take its place.
                 self._slow_starts[backend] = self._slow_starts.get(backend, 0) + 1
                 works_here = any(sandbox.backend == backend for sandbox in self._sandboxes)
                 if works_here or self._slow_starts[backend] < _SLOW_STARTS:
@@ -291,7 +355,8 @@ class Sandboxes:
                 self.refused[backend] = "it did not answer"
             except OSError as error:
                 if any(sandbox.backend == backend for sandbox in self._sandboxes):
-                    # The backend works here, so this policy is at fault: a file of it is gone, for example.
+                    # The backend works here, so this policy is at fault: a file of it is gone,
+                    # for example.
                     raise
                 self.refused[backend] = str(error) or "it did not answer"
             else:
@@ -302,8 +367,11 @@ class Sandboxes:
             f"No sandbox can be had on this machine ({reasons or 'none is known for this system'})."
         )
 
-    async def _start_again(self, backend: Backend, policy: SandboxPolicy, temporary: Path, git: PreparedGit) -> Sandbox:
-        """Make a sandbox by a backend; again while its files are replaced, as editors and installers do.
+    async def _start_again(
+        self, backend: Backend, policy: SandboxPolicy, temporary: Path, git: PreparedGit
+    ) -> Sandbox:
+        """Make a sandbox by a backend; again while its files are replaced,
+        as editors and installers do.
 
         Raises OSError and TimeoutError.
         """
@@ -336,7 +404,8 @@ class Sandboxes:
             )
             policy = replace(policy, writable=writable, protected=protected)
         if backend in {"landlock", "sandbox-exec"} and private is not None:
-            # These backends have no overlays: layered folders are read-only, and variables lead tools to other caches.
+            # These backends have no overlays: layered folders are read-only,
+            # and variables lead tools to other caches.
             own_caches = private.path / OWN_CACHES_NAME
             policy = replace(
                 policy,
@@ -345,11 +414,22 @@ class Sandboxes:
                 layered=(),
             )
         rows = [f"kind {backend}", f"temporary {temporary}"]
-        rows += [f"processes {self._bounds.processes}", f"memory {self._bounds.memory}", *list_plan_rows(policy)]
+        rows += [
+            f"processes {self._bounds.processes}",
+            f"memory {self._bounds.memory}",
+            *list_plan_rows(policy),
+        ]
         for mount in git.mounts:
-            rows += [f"bind {'rw' if mount.is_writable else 'ro'}", f"source {mount.source}", f"point {mount.point}"]
+            rows += [
+                f"bind {'rw' if mount.is_writable else 'ro'}",
+                f"source {mount.source}",
+                f"point {mount.point}",
+            ]
         if private is not None:
-            rows += [f"private {private.path}", *(f"layered {make_layer_name(path)} {path}" for path in policy.layered)]
+            rows += [
+                f"private {private.path}",
+                *(f"layered {make_layer_name(path)} {path}" for path in policy.layered),
+            ]
         if backend == "bubblewrap":
             from codeloop.workspace.sandbox.backends.bubblewrap import MountedFolders, wrap_command
 
@@ -368,7 +448,9 @@ class Sandboxes:
         return await base.make_sandbox(rows, () if private is None else (private.lock,))
 
     async def _start_base(self) -> ProcessStarter:
-        """Return the starter of the base namespace, in which the caches get their layers once for all sandboxes."""
+        """Return the starter of the base namespace, in which the caches get their layers
+        once for all sandboxes.
+        """
         if self._base is None or self._base.is_lost:
             self._base = await self._launcher.make_sandbox(["kind base"])
         return self._base

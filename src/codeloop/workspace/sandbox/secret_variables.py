@@ -1,4 +1,6 @@
-"""Which environment variables hold secrets, by their names and values: no sandboxed program gets them."""
+"""Which environment variables hold secrets, by their names and values: no
+sandboxed program gets them.
+"""
 
 import os
 import re
@@ -18,10 +20,24 @@ _SENSITIVE_WORD = (
     r"|KEYS?|\w*(?:API|ACCESS|AUTH|ACCOUNT|CLIENT|DEPLOY|ENCRYPTION|MASTER|PRIVATE|SECRET|SIGNING|SSH)KEYS?"
     r"|PATS?|\w*CREDENTIALS?|CREDS?|O?AUTH|JWTS?|BEARER|COOKIES?|DSN|WEBHOOKS?|SALT|HMAC"
 )
-# What the last word of such a name says about it: the value is a place, a kind or a number, not the secret itself.
+# What the last word of such a name says about it: the value is a place, a kind or a number,
+# not the secret itself.
 _HARMLESS_ENDINGS = frozenset(
     (
-        *("FILE", "FILES", "PATH", "PATHS", "DIR", "FOLDER", "HOME", "SOCK", "SOCKET", "TTY", "PROGRAM", "COMMAND"),
+        *(
+            "FILE",
+            "FILES",
+            "PATH",
+            "PATHS",
+            "DIR",
+            "FOLDER",
+            "HOME",
+            "SOCK",
+            "SOCKET",
+            "TTY",
+            "PROGRAM",
+            "COMMAND",
+        ),
         *(
             "NAME",
             "TYPE",
@@ -35,9 +51,44 @@ _HARMLESS_ENDINGS = frozenset(
             "HELPER",
             "BACKEND",
         ),
-        *("URL", "URI", "ENDPOINT", "HOST", "PORT", "DOMAIN", "ISSUER", "AUDIENCE", "REGION", "SCOPE", "SCOPES"),
-        *("LENGTH", "SIZE", "COUNT", "LIMIT", "MAX", "MIN", "TTL", "TIMEOUT", "EXPIRY", "LIFETIME", "DELAY", "BITS"),
-        *("ENABLED", "DISABLED", "REQUIRED", "POLICY", "VERSION", "FINGERPRINT", "PARALLELISM", "SORT", "ORDER"),
+        *(
+            "URL",
+            "URI",
+            "ENDPOINT",
+            "HOST",
+            "PORT",
+            "DOMAIN",
+            "ISSUER",
+            "AUDIENCE",
+            "REGION",
+            "SCOPE",
+            "SCOPES",
+        ),
+        *(
+            "LENGTH",
+            "SIZE",
+            "COUNT",
+            "LIMIT",
+            "MAX",
+            "MIN",
+            "TTL",
+            "TIMEOUT",
+            "EXPIRY",
+            "LIFETIME",
+            "DELAY",
+            "BITS",
+        ),
+        *(
+            "ENABLED",
+            "DISABLED",
+            "REQUIRED",
+            "POLICY",
+            "VERSION",
+            "FINGERPRINT",
+            "PARALLELISM",
+            "SORT",
+            "ORDER",
+        ),
     )
 )
 _SECRET_PLACES = frozenset(("WEBHOOK", "WEBHOOKS", "DSN"))
@@ -48,10 +99,14 @@ _PLAIN_VALUE = r"(?i)|true|false|yes|no|on|off|auto|always|never|none|[01]"
 _NUMBER = r"\d{1,9}"
 _COUNT_WORDS = frozenset(("TOKENS", "KEYS", "PASS"))
 """Words of which there may be a number: `MAX_TOKENS=4096`."""
-_HARMLESS_NAME = r"PWD|OLDPWD|GPG_KEYS?|GIT_CONFIG_KEY_\d+|PATH|HOME|USER|LOGNAME|SHELL|TERM|LANG|TMPDIR"
+_HARMLESS_NAME = (
+    r"PWD|OLDPWD|GPG_KEYS?|GIT_CONFIG_KEY_\d+|PATH|HOME|USER|LOGNAME|SHELL|TERM|LANG|TMPDIR"
+)
 """Variables that programs can't do without, and some that have such a word and no secret."""
 _GIT_VALUE = r"GIT_CONFIG_VALUE_\d+"
-"""A value of git's settings in variables. Git fails if one of them is missing, so a secret one is made empty."""
+"""A value of git's settings in variables. Git fails if one of them is missing,
+so a secret one is made empty.
+"""
 _MIN_SECRET_CHARS = 12
 """A shorter value may be part of another variable by chance."""
 
@@ -61,30 +116,51 @@ _TOOL_ERRORS = (
         r"no password supplied|password authentication failed|Access denied for user",
         r"PG\w+|MYSQL\w*|DATABASE_\w+|DB_\w+",
     ),
-    (r"Unable to locate credentials|NoCredentialsError|Could not load credentials|no valid credential", r"AWS_\w+"),
-    (r"ENEEDAUTH|need auth\b|E401\b|npm (?:ERR!|error) .*\b40[13]\b", r"NPM_\w+|NODE_AUTH_TOKEN|npm_config_\w+"),
-    (r"HTTPError: 40[13]|InvalidDistribution|Enter your (?:username|password|API token)", r"TWINE_\w+|UV_PUBLISH_\w+"),
+    (
+        r"Unable to locate credentials|NoCredentialsError|Could not load credentials|no valid credential",
+        r"AWS_\w+",
+    ),
+    (
+        r"ENEEDAUTH|need auth\b|E401\b|npm (?:ERR!|error) .*\b40[13]\b",
+        r"NPM_\w+|NODE_AUTH_TOKEN|npm_config_\w+",
+    ),
+    (
+        r"HTTPError: 40[13]|InvalidDistribution|Enter your (?:username|password|API token)",
+        r"TWINE_\w+|UV_PUBLISH_\w+",
+    ),
     (r"no token found|please run `?cargo login", r"CARGO_\w+"),
     (r"NOAUTH Authentication required|WRONGPASS", r"REDIS\w+"),
     (r"gh auth login|gh: To use GitHub CLI", r"GH_\w+|GITHUB_\w+"),
 )
-"""Pairs of a pattern that a tool prints when it lacks a secret, and one of the variables that it reads."""
-HIDDEN_VARIABLE_TEXT = "a variable of the user's that holds a secret, so sandboxed programs don't get it"
+"""Pairs of a pattern that a tool prints when it lacks a secret,
+and one of the variables that it reads.
+"""
+HIDDEN_VARIABLE_TEXT = (
+    "a variable of the user's that holds a secret, so sandboxed programs don't get it"
+)
 _TAIL_CHARS = 20_000
 """Tools print the reason of a failure at the end of their output."""
 
 
-def find_wanted_variables(command: str, output: str, code: int | None, hidden: Iterable[str]) -> list[str]:
+def find_wanted_variables(
+    command: str, output: str, code: int | None, hidden: Iterable[str]
+) -> list[str]:
     """Return the hidden variables that a command line names, or that its failure shows it wanted.
 
     `hidden`: their names; `code`: the exit code, None if it runs or was ended.
     """
     end = output[-_TAIL_CHARS:] if code else ""
-    return [name for name in sorted(hidden) if _is_named(name, command) or (end and _is_wanted(name, end))]
+    return [
+        name
+        for name in sorted(hidden)
+        if _is_named(name, command) or (end and _is_wanted(name, end))
+    ]
 
 
 def explain_hidden_variable(name: str) -> str:
-    """Return a line for the user: which variable a command did not get, and what lets it through."""
+    """Return a line for the user: which variable a command did not get,
+    and what lets it through.
+    """
     setting = f'"sandbox": {{"variables": ["{name}"]}}'
     return f"{name} looks like a secret: it is hidden from sandboxed commands. To show it: {setting} in codeloop.json."
 
@@ -100,11 +176,16 @@ def _is_named(name: str, text: str) -> bool:
 def _is_wanted(name: str, output: str) -> bool:
     if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", output):
         return True
-    return any(re.fullmatch(names, name) and re.search(words, output) for words, names in _TOOL_ERRORS)
+    return any(
+        re.fullmatch(names, name) and re.search(words, output) for words, names in _TOOL_ERRORS
+    )
 
 
-def find_secret_variables(environment: Mapping[str, str], shown: Collection[str] = ()) -> dict[str, str]:
-    """Return the variables that hold secrets: by their names, by their values, or with the value of another such one.
+def find_secret_variables(
+    environment: Mapping[str, str], shown: Collection[str] = ()
+) -> dict[str, str]:
+    """Return the variables that hold secrets: by their names, by their values,
+    or with the value of another such one.
 
     `shown`: names, or patterns with `*`, of variables that are let through all the same.
     """
@@ -115,7 +196,9 @@ def find_secret_variables(environment: Mapping[str, str], shown: Collection[str]
     }
     secret = {name: value for name, value in candidates.items() if is_secret(name, value)}
     values = [value for value in secret.values() if len(value) >= _MIN_SECRET_CHARS]
-    copies = {name: value for name, value in candidates.items() if any(each in value for each in values)}
+    copies = {
+        name: value for name, value in candidates.items() if any(each in value for each in values)
+    }
     return secret | copies
 
 
@@ -127,31 +210,39 @@ def _is_harmless(name: str) -> bool:
 def find_hidden_variables(
     policy: SandboxPolicy, environment: Mapping[str, str], named_variables: Collection[str] = ()
 ) -> dict[str, str]:
-    """Return the variables that a sandbox's programs don't get: secrets, and the user's proxy where none is reached.
+    """Return the variables that a sandbox's programs don't get: secrets,
+    and the user's proxy where none is reached.
 
     `named_variables`: as in Launch.
     """
     if policy.network == "on":
         # The user's proxy may be the only way to the network, and its address may hold a password.
-        return find_secret_variables(environment, {*policy.variables, *named_variables, *PROXY_VARIABLES})
+        return find_secret_variables(
+            environment, {*policy.variables, *named_variables, *PROXY_VARIABLES}
+        )
     proxies = {name: environment[name] for name in PROXY_VARIABLES if name in environment}
     return find_secret_variables(environment, {*policy.variables, *named_variables}) | proxies
 
 
 def hide_variables(environment: Mapping[str, str], hidden: Mapping[str, str]) -> dict[str, str]:
-    """Return an environment without hidden variables, and without others that have the value of one."""
+    """Return an environment without hidden variables,
+    and without others that have the value of one.
+    """
     values = [value for value in hidden.values() if len(value) >= _MIN_SECRET_CHARS]
     shown = {
         name: value
         for name, value in environment.items()
         if hidden.get(name) != value and not any(each in value for each in values)
     }
-    return shown | {name: "" for name in environment.keys() - shown.keys() if re.fullmatch(_GIT_VALUE, name)}
+    return shown | {
+        name: "" for name in environment.keys() - shown.keys() if re.fullmatch(_GIT_VALUE, name)
+    }
 
 
 @lru_cache(maxsize=2_048)
 def is_secret(name: str, value: str) -> bool:
-    """Return whether a variable holds a secret, as its name says, or its value: a key's form, a URL with a password.
+    """Return whether a variable holds a secret, as its name says, or its value: a key's form,
+    a URL with a password.
 
     A path of this machine is none: what stands there is hidden or shown as any file.
     """
@@ -168,7 +259,8 @@ def _is_secret_name(name: str, value: str) -> bool:
         word
         for before, word in zip(("", *words), words, strict=False)
         # A public key is not a secret.
-        if re.fullmatch(_SENSITIVE_WORD, word) and not (before == "PUBLIC" and word.startswith("KEY"))
+        if re.fullmatch(_SENSITIVE_WORD, word)
+        and not (before == "PUBLIC" and word.startswith("KEY"))
     ]
     if not secret_words:
         return False

@@ -11,7 +11,9 @@ NO_SANDBOX_NOTICE = (
     "are not proved to change nothing. `codeloop debug sandbox` says why."
 )
 _WHOLE_SYSTEM = Path("/")
-WHOLE_SYSTEM_REASON = "a sandbox can't be made around /, the whole file system; start codeloop in a project's folder"
+WHOLE_SYSTEM_REASON = (
+    "a sandbox can't be made around /, the whole file system; start codeloop in a project's folder"
+)
 _WHOLE_SYSTEM_NOTICE = (
     "Commands run without a sandbox here, and the profile auto asks about those that are not proved to change nothing: "
     f"{WHOLE_SYSTEM_REASON}."
@@ -24,9 +26,12 @@ _LANDLOCK_NOTICE = "Only Landlock can be had on this machine, a weaker sandbox: 
 _NO_NETWORK = "commands have no network, not even localhost"
 _NO_LOCALHOST = "commands can't use localhost either"
 _NETWORK_ADVICE = (
-    f'{_NO_NETWORK}, unless you give them all of it with "sandbox": {{"network": "on"}} in your configuration'
+    f'{_NO_NETWORK}, unless you give them all of it with "sandbox": '
+    f'{{"network": "on"}} in your configuration'
 )
-_NO_SECRETS = "secrets of a project (.env and the like) can't be hidden: where there are any, auto asks"
+_NO_SECRETS = (
+    "secrets of a project (.env and the like) can't be hidden: where there are any, auto asks"
+)
 _NO_LAYERS = "the caches of your tools are not seen: what commands download is kept for each project by itself"
 _LANDLOCK_REST = (
     "hooks and settings of git are put back after a command instead of kept from it",
@@ -36,7 +41,9 @@ _LANDLOCK_REST = (
 
 
 def list_shortcomings(backend: str, network: str, lacks: Collection[str]) -> list[str]:
-    """Return what a backend can't do in a network mode, in clauses. `lacks`: as of `Confinement`."""
+    """Return what a backend can't do in a network mode, in clauses.
+    `lacks`: as of `Confinement`.
+    """
     clauses: list[str] = []
     if backend == "landlock":
         clauses += [*_list_landlock_network(network), _NO_SECRETS, *_LANDLOCK_REST]
@@ -47,12 +54,15 @@ def list_shortcomings(backend: str, network: str, lacks: Collection[str]) -> lis
 
 
 def is_whole_system(root: Path) -> bool:
-    """Return whether a project is the whole file system: nothing would be left for a sandbox to protect."""
+    """Return whether a project is the whole file system: nothing would be left
+    for a sandbox to protect.
+    """
     return root == _WHOLE_SYSTEM
 
 
 def describe_for_user(sandbox: Sandbox | None, config: SandboxConfig, root: Path) -> str:
-    """Return a notice on what the sandbox (None: there is none) can't do that users will meet; "": it is a full one.
+    """Return a notice on what the sandbox (None: there is none) can't do that users will meet;
+    "": it is a full one.
 
     `root`: the top of the project.
     """
@@ -61,7 +71,11 @@ def describe_for_user(sandbox: Sandbox | None, config: SandboxConfig, root: Path
     if sandbox is None:
         return _REQUIRED_NOTICE if config.mode == "required" else NO_SANDBOX_NOTICE
     if sandbox.backend == "landlock":
-        network = [_NETWORK_ADVICE] if config.network == "hosts" else _list_landlock_network(config.network)
+        network = (
+            [_NETWORK_ADVICE]
+            if config.network == "hosts"
+            else _list_landlock_network(config.network)
+        )
         return _LANDLOCK_NOTICE.format("; ".join([*network, _NO_SECRETS]))
     if sandbox.backend == "namespaces" and "layers" in sandbox.lacks:
         return f"The sandbox of this machine has no overlays: {_NO_LAYERS}."

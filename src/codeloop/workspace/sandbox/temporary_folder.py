@@ -1,4 +1,6 @@
-"""The temporary folder of a process's sandboxes, which the next process removes if this one is killed."""
+"""The temporary folder of a process's sandboxes,
+which the next process removes if this one is killed.
+"""
 
 import fcntl
 import os
@@ -28,7 +30,9 @@ class TemporaryFolder(Struct, frozen=True):
 
 
 def make_temporary_folder() -> TemporaryFolder:
-    """Make a folder in the system's one for temporary files, and remove those of killed processes. Raises OSError."""
+    """Make a folder in the system's one for temporary files, and remove those of killed processes.
+    Raises OSError.
+    """
     # Imported late: only sandboxes need it.
     import tempfile
 
@@ -36,7 +40,8 @@ def make_temporary_folder() -> TemporaryFolder:
     _remove_abandoned(parent)
     folder = Path(os.path.realpath(tempfile.mkdtemp(prefix="codeloop-new-")))
     lock = _try_lock(folder)
-    # It gets the name that others look for once it is locked, so none of them takes it for an abandoned one.
+    # It gets the name that others look for once it is locked,
+    # so none of them takes it for an abandoned one.
     path = folder.with_name(_PREFIX + folder.name.rpartition("-")[2])
     folder.rename(path)
     inner = path / "tmp"
@@ -60,7 +65,9 @@ def _remove_abandoned(parent: Path) -> None:
 
 
 def _try_lock(folder: Path) -> int:
-    """Lock a folder, and return its descriptor. Raises OSError: BlockingIOError if another process has locked it."""
+    """Lock a folder, and return its descriptor. Raises OSError: BlockingIOError if
+    another process has locked it.
+    """
     lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,8 +1,10 @@
-"""Finds the functions, classes and sections of a text by its layout, in any language that is indented. Pure.
+"""Finds the functions, classes and sections of a text by its layout,
+in any language that is indented. Pure.
 
-A line that defines something begins a block, which ends before the next line that is indented no deeper, unless that
-line belongs to the block as a closing bracket does. Python is read by its own parser where that understands it.
-`list_exact_blocks` corrects the ends by the grammar of the language.
+A line that defines something begins a block, which ends before the next line that is indented no
+deeper, unless that line belongs to the block as a closing bracket does. Python is read by its own
+parser where that understands it. `list_exact_blocks` corrects the ends by the
+grammar of the language.
 """
 
 from __future__ import annotations
@@ -25,8 +27,8 @@ if TYPE_CHECKING:
 _MAX_LINE_CHARS = 400
 # A longer Python file is not parsed, which would take more than a tenth of a second.
 _MAX_PYTHON_CHARS = 2_000_000
-# The start of a line that continues a block although it is indented no deeper than its first line: `} else {`, `end`,
-# `#endif`, a label such as `done:`.
+# The start of a line that continues a block although it is indented no deeper than its first line:
+# `} else {`, `end`, `#endif`, a label such as `done:`.
 _CONTINUATION = (
     r"[)\]}>]|(?:end|else|elif|elsif|except|finally|catch|rescue|ensure|case|default|where)\b|[{(]\s*$"
     r"|#\s*(?:if|ifdef|ifndef|else|elif|endif|define|undef|include|pragma)\b|\w+:$"
@@ -42,10 +44,12 @@ _TYPE_DEFINITION = (
     rf"|impl(?:<[^>]*>)?|type|defmodule|contract)\s+(?P<name>{_WORD}(?:(?:::|\.){_WORD})*)"
 )
 _FUNCTION_DEFINITION = (
-    rf"(?:def|defp|fn|func|fun|function\*?|sub|proc|macro_rules!)\s+(?P<name>(?:(?:self|{_WORD})[.:])?{_WORD}[?!]?)"
+    rf"(?:def|defp|fn|func|fun|function\*?|sub|proc"
+    rf"|macro_rules!)\s+(?P<name>(?:(?:self|{_WORD})[.:])?{_WORD}[?!]?)"
 )
 _NOT_KEYWORD = (
-    r"(?!(?:if|for|while|switch|catch|return|function|with|do|else|new|await|throw|sizeof|defined|typedef)\b)"
+    r"(?!(?:if|for|while|switch|catch|return|function|with|do|else|new|await|throw"
+    r"|sizeof|defined|typedef)\b)"
 )
 _PARAMETERS = r"(?:<[^()]*>\s*)?\([^()]*(?:\([^()]*\)[^()]*)*\)"
 # `(a, b) =>`, `async x =>`
@@ -54,7 +58,9 @@ _ARROW = rf"(?:async\s*)?(?:{_PARAMETERS}\s*(?::[^=]+)?|\b{_WORD}\s*)=>"
 _WRAPPER = r"(?:(?:\w+\.)?(?:memo|forwardRef|observer|useCallback|debounce|throttle|asyncHandler)(?:<[^()]*>)?\(\s*)?"
 _VALUE = rf"{_WRAPPER}(?:(?:async\s+)?function\b|class\b|{_ARROW})"
 # `const load = async (url) => {`, `X.prototype.run = function () {`
-_ASSIGNED_FUNCTION = rf"(?:(?:const|let|var)\s+)?(?P<name>(?:{_WORD}\.)*#?{_WORD})\s*(?::(?:[^=]|=>)+)?=\s*{_VALUE}"
+_ASSIGNED_FUNCTION = (
+    rf"(?:(?:const|let|var)\s+)?(?P<name>(?:{_WORD}\.)*#?{_WORD})\s*(?::(?:[^=]|=>)+)?=\s*{_VALUE}"
+)
 # `onClick: () => {`
 _FUNCTION_PROPERTY = rf"(?P<name>{_WORD}|'[^'\\]+'|\"[^\"\\]+\")\s*:\s*{_VALUE}.*\{{$"
 # `module.exports = class Rule {`
@@ -64,7 +70,8 @@ _NAMED_EXPORT = (
 )
 # `export default () => {`
 _DEFAULT_EXPORT = (
-    rf"export\s+(?P<name>default)\s+(?:(?:async\s+)?function\s*\*?\s*\(|class\s*(?:extends\b|\{{)|{_ARROW})"
+    rf"export\s+(?P<name>default)\s+(?:(?:async\s+)?function\s*\*?\s*\("
+    rf"|class\s*(?:extends\b|\{{)|{_ARROW})"
 )
 # `get size() {`, `#load(url): Promise<void> {`
 _METHOD = (
@@ -87,11 +94,45 @@ _GO_METHOD = rf"func\s+\(\w*\s*\*?(?P<owner>{_WORD})[^)]*\)\s*(?P<name>{_WORD})"
 _SCRIPT_SUFFIXES = ("js", "jsx", "ts", "tsx", "mjs", "cjs", "mts", "cts", "vue", "svelte")
 # Languages in which a function may begin with its type: `int main(`.
 _TYPED_SUFFIXES = (
-    *("c", "h", "cc", "cpp", "cxx", "hpp", "hh", "java", "cs", "kt", "kts", "scala", "swift", "dart", "php", "groovy"),
+    *(
+        "c",
+        "h",
+        "cc",
+        "cpp",
+        "cxx",
+        "hpp",
+        "hh",
+        "java",
+        "cs",
+        "kt",
+        "kts",
+        "scala",
+        "swift",
+        "dart",
+        "php",
+        "groovy",
+    ),
 )
 # Languages in which a keyword begins each definition.
 _KEYWORD_SUFFIXES = (
-    *("py", "pyi", "rb", "rs", "lua", "ex", "exs", "pl", "pm", "jl", "nim", "zig", "tcl", "go", "ml", "r"),
+    *(
+        "py",
+        "pyi",
+        "rb",
+        "rs",
+        "lua",
+        "ex",
+        "exs",
+        "pl",
+        "pm",
+        "jl",
+        "nim",
+        "zig",
+        "tcl",
+        "go",
+        "ml",
+        "r",
+    ),
 )
 
 
@@ -117,7 +158,9 @@ _VARIABLE_NODE_TYPES = {"declaration", "field_declaration"}
 
 
 class CodeBlock(Struct, frozen=True):
-    """A definition or section: its full name (`Rule.compile`), its first and last line from 1, its depth of nesting."""
+    """A definition or section: its full name (`Rule.compile`), its first and last line from 1,
+    its depth of nesting.
+    """
 
     name: str
     first_line: int
@@ -131,7 +174,9 @@ def _list_patterns(*patterns: str) -> tuple[str, ...]:
 
 # Patterns of a line that defines something, by the end of a file's name.
 _DEFINITION_PATTERNS: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys(_KEYWORD_SUFFIXES, _list_patterns(_GO_METHOD, _FUNCTION_DEFINITION, _TYPE_DEFINITION)),
+    **dict.fromkeys(
+        _KEYWORD_SUFFIXES, _list_patterns(_GO_METHOD, _FUNCTION_DEFINITION, _TYPE_DEFINITION)
+    ),
     **dict.fromkeys(
         _SCRIPT_SUFFIXES,
         _list_patterns(
@@ -145,26 +190,37 @@ _DEFINITION_PATTERNS: dict[str, tuple[str, ...]] = {
             _TEST_CASE,
         ),
     ),
-    **dict.fromkeys(_TYPED_SUFFIXES, _list_patterns(_FUNCTION_DEFINITION, _TYPE_DEFINITION, _TYPED_FUNCTION)),
     **dict.fromkeys(
-        ("sh", "bash", "zsh"), _list_patterns(rf"(?:function\s+)?(?P<name>{_WORD})\s*\(\)", _FUNCTION_DEFINITION)
+        _TYPED_SUFFIXES, _list_patterns(_FUNCTION_DEFINITION, _TYPE_DEFINITION, _TYPED_FUNCTION)
+    ),
+    **dict.fromkeys(
+        ("sh", "bash", "zsh"),
+        _list_patterns(rf"(?:function\s+)?(?P<name>{_WORD})\s*\(\)", _FUNCTION_DEFINITION),
     ),
 }
 
 
 def list_blocks(text: str, suffix: str) -> list[CodeBlock]:
-    """Return the blocks of a text in its order. `suffix`: the end of its file's name, such as `.py`."""
+    """Return the blocks of a text in its order.
+    `suffix`: the end of its file's name, such as `.py`.
+    """
     kind = suffix.removeprefix(".").lower()
     if kind in {"md", "markdown"}:
         return list(_list_sections(split_lines(text)))
-    if kind in {"py", "pyi"} and len(text) <= _MAX_PYTHON_CHARS and (parsed := _list_python_blocks(text)) is not None:
+    if (
+        kind in {"py", "pyi"}
+        and len(text) <= _MAX_PYTHON_CHARS
+        and (parsed := _list_python_blocks(text)) is not None
+    ):
         return parsed
     patterns = [compile_once(each) for each in _DEFINITION_PATTERNS.get(kind, ())]
     return list(_list_by_layout(split_lines(text), patterns, is_script=kind in _SCRIPT_SUFFIXES))
 
 
 def list_exact_blocks(text: str, suffix: str) -> list[CodeBlock]:
-    """Return the blocks of a text as `list_blocks`, where the grammar is known with exact ends and none in strings."""
+    """Return the blocks of a text as `list_blocks`, where the grammar is known with exact
+    ends and none in strings.
+    """
     blocks = list_blocks(text, suffix)
     root = parse_tree(text, suffix) if blocks else None
     if root is None or root.has_error:
@@ -174,7 +230,9 @@ def list_exact_blocks(text: str, suffix: str) -> list[CodeBlock]:
 
 
 def split_lines(text: str) -> list[str]:
-    """Return the lines of a text, without their ends, as they are numbered by `read`: a form feed ends none."""
+    """Return the lines of a text, without their ends,
+    as they are numbered by `read`: a form feed ends none.
+    """
     lines = text.replace("\r\n", "\n").split("\n")
     return lines if lines[-1] else lines[:-1]
 
@@ -186,14 +244,21 @@ def has_blocks(suffix: str) -> bool:
 
 
 def match_blocks(blocks: Sequence[CodeBlock], pattern: str) -> list[CodeBlock]:
-    """Return the blocks whose whole name, or its end after a dot, matches a pattern such as `*` or `Rule.*`."""
-    return [each for each in blocks if fnmatchcase(each.name, pattern) or fnmatchcase(each.name, f"*.{pattern}")]
+    """Return the blocks whose whole name, or its end after a dot,
+    matches a pattern such as `*` or `Rule.*`.
+    """
+    return [
+        each
+        for each in blocks
+        if fnmatchcase(each.name, pattern) or fnmatchcase(each.name, f"*.{pattern}")
+    ]
 
 
 def find_blocks(blocks: Sequence[CodeBlock], name: str) -> list[CodeBlock]:
     """Return the blocks of a name: `compile`, `Rule.compile`, also with `::` or `#` for the dot.
 
-    Blocks with exactly this name are preferred: `#hidden` is a private method, and may be a test's title.
+    Blocks with exactly this name are preferred: `#hidden` is a private method,
+    and may be a test's title.
     """
     # `async def run(self)` names `run`, and Go's `(*Rule).Match` names `Rule.Match`.
     name_only = re.sub(
@@ -203,23 +268,38 @@ def find_blocks(blocks: Sequence[CodeBlock], name: str) -> list[CodeBlock]:
     )
     target = re.sub(r"::|#|->", ".", name_only).removeprefix(".")
     for wanted in (name.strip(), target):
-        if wanted and (matches := [each for each in blocks if f".{each.name}".endswith(f".{wanted}")]):
+        if wanted and (
+            matches := [each for each in blocks if f".{each.name}".endswith(f".{wanted}")]
+        ):
             return matches
-    return [each for each in blocks if f".{each.name}".replace(".#", ".").endswith(f".{target}")] if target else []
+    return (
+        [each for each in blocks if f".{each.name}".replace(".#", ".").endswith(f".{target}")]
+        if target
+        else []
+    )
 
 
 def format_outline(blocks: Sequence[CodeBlock], max_rows: int) -> list[str]:
-    """Format a row for each block, `Rule.compile 606-697`; beyond `max_rows`, the smallest nested ones are left out."""
-    largest = sorted(blocks, key=lambda each: (each.depth > 0, each.first_line - each.last_line))[:max_rows]
+    """Format a row for each block, `Rule.compile 606-697`;
+    beyond `max_rows`, the smallest nested ones are left out.
+    """
+    largest = sorted(blocks, key=lambda each: (each.depth > 0, each.first_line - each.last_line))[
+        :max_rows
+    ]
     rows = [
-        f"{each.name} {each.first_line}-{each.last_line}" for each in sorted(largest, key=lambda each: each.first_line)
+        f"{each.name} {each.first_line}-{each.last_line}"
+        for each in sorted(largest, key=lambda each: each.first_line)
     ]
     left_out = len(blocks) - len(rows)
     return [*rows, *([f"({left_out} more)"] if left_out else [])]
 
 
-def find_enclosing_block(blocks: Sequence[CodeBlock], line: int, max_lines: int) -> CodeBlock | None:
-    """Return the innermost block of at most `max_lines` lines that holds a line; None: there is none."""
+def find_enclosing_block(
+    blocks: Sequence[CodeBlock], line: int, max_lines: int
+) -> CodeBlock | None:
+    """Return the innermost block of at most `max_lines` lines that holds a line;
+    None: there is none.
+    """
     for block in reversed(blocks):
         if block.first_line <= line <= block.last_line < block.first_line + max_lines:
             return block
@@ -229,7 +309,9 @@ def find_enclosing_block(blocks: Sequence[CodeBlock], line: int, max_lines: int)
 def _list_by_layout(
     lines: Sequence[str], patterns: Sequence[re.Pattern[str]], *, is_script: bool
 ) -> Iterator[CodeBlock]:
-    """Yield a block for each line that matches a pattern. `is_script`: its parameters may stand on the lines below."""
+    """Yield a block for each line that matches a pattern.
+    `is_script`: its parameters may stand on the lines below.
+    """
     if not patterns:
         return
     open_blocks: list[_OpenBlock] = []
@@ -244,14 +326,20 @@ def _list_by_layout(
             open_blocks.pop()
         owner = match.groupdict().get("owner")
         name = _read_name(match)
-        full_name = ".".join([*(block.name for block in open_blocks), *([owner] if owner else []), name])
+        full_name = ".".join(
+            [*(block.name for block in open_blocks), *([owner] if owner else []), name]
+        )
         last = _find_end(lines, index, indent)
         yield CodeBlock(full_name, first_line=index + 1, last_line=last + 1, depth=len(open_blocks))
-        open_blocks.append(_OpenBlock(indent, name, last if _is_closed(lines, index, last, indent) else len(lines)))
+        open_blocks.append(
+            _OpenBlock(indent, name, last if _is_closed(lines, index, last, indent) else len(lines))
+        )
 
 
 class _OpenBlock(NamedTuple):
-    """A block that may hold the following ones. `last`: the index of the last line that may belong to it."""
+    """A block that may hold the following ones. `last`: the index of the last
+    line that may belong to it.
+    """
 
     indent: int
     name: str
@@ -259,7 +347,8 @@ class _OpenBlock(NamedTuple):
 
 
 def _join_parameters(lines: Sequence[str], index: int) -> str:
-    """Return a line whose parameters stand on lines of their own without them: `settle(` and `) {` are `settle() {`.
+    """Return a line whose parameters stand on lines of their own without them: `settle(`
+    and `) {` are `settle() {`.
 
     "" for any other line.
     """
@@ -280,7 +369,9 @@ def _join_parameters(lines: Sequence[str], index: int) -> str:
 
 
 def _read_name(match: re.Match[str]) -> str:
-    """Return the name of a definition: `X.prototype.run` is `X.run`, what is set on `exports` or `this` is its own."""
+    """Return the name of a definition: `X.prototype.run` is `X.run`,
+    what is set on `exports` or `this` is its own.
+    """
     name, quote = match["name"], match.groupdict().get("quote")
     if quote:
         return name.replace(f"\\{quote}", quote)
@@ -289,7 +380,9 @@ def _read_name(match: re.Match[str]) -> str:
 
 
 def _is_closed(lines: Sequence[str], first: int, last: int, indent: int) -> bool:
-    """Return whether a block ends with a bracket or `end`; else text of a string at the margin may have cut it."""
+    """Return whether a block ends with a bracket or `end`;
+    else text of a string at the margin may have cut it.
+    """
     line = lines[last].strip()[-_MAX_LINE_CHARS:]
     if last == first:
         return re.search(_ONE_LINE_BLOCK_END, line) is not None
@@ -314,7 +407,8 @@ def _find_end(lines: Sequence[str], start: int, indent: int) -> int:
         if not line.strip():
             continue
         if _measure_indent(line) <= indent and (
-            _measure_indent(line) < indent or not re.match(_CONTINUATION, line.lstrip()[:_MAX_LINE_CHARS])
+            _measure_indent(line) < indent
+            or not re.match(_CONTINUATION, line.lstrip()[:_MAX_LINE_CHARS])
         ):
             break
         last = index
@@ -322,7 +416,9 @@ def _find_end(lines: Sequence[str], start: int, indent: int) -> int:
 
 
 def _list_sections(lines: Sequence[str]) -> Iterator[CodeBlock]:
-    """Yield the sections of a Markdown text. A section ends before the next heading of its level or a higher one."""
+    """Yield the sections of a Markdown text. A section ends before the next heading of
+    its level or a higher one.
+    """
     headings: list[tuple[int, int, str]] = []
     is_code = False
     for index, line in enumerate(lines):
@@ -331,7 +427,9 @@ def _list_sections(lines: Sequence[str]) -> Iterator[CodeBlock]:
             headings.append((index, len(heading[1]), heading[2].strip(" #")))
     for number, (start, level, name) in enumerate(headings):
         ends = (index for index, other_level, _ in headings[number + 1 :] if other_level <= level)
-        yield CodeBlock(name, first_line=start + 1, last_line=next(ends, len(lines)), depth=level - 1)
+        yield CodeBlock(
+            name, first_line=start + 1, last_line=next(ends, len(lines)), depth=level - 1
+        )
 
 
 def _list_python_blocks(text: str) -> list[CodeBlock] | None:
@@ -346,25 +444,38 @@ def _list_python_blocks(text: str) -> list[CodeBlock] | None:
     waiting: list[tuple[ast.stmt, str, int]] = [(each, "", 0) for each in reversed(tree.body)]
     while waiting:
         node, prefix, depth = waiting.pop()
-        inner: list[ast.stmt] = [each for each in ast.iter_child_nodes(node) if isinstance(each, ast.stmt)]
+        inner: list[ast.stmt] = [
+            each for each in ast.iter_child_nodes(node) if isinstance(each, ast.stmt)
+        ]
         if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             first = min((each.lineno for each in node.decorator_list), default=node.lineno)
-            code_blocks.append(CodeBlock(prefix + node.name, first, node.end_lineno or node.lineno, depth))
+            code_blocks.append(
+                CodeBlock(prefix + node.name, first, node.end_lineno or node.lineno, depth)
+            )
             prefix, depth = f"{prefix}{node.name}.", depth + 1
         waiting += [(each, prefix, depth) for each in reversed(inner)]
     return code_blocks
 
 
 def _correct_block(block: CodeBlock, root: Node, lines: Sequence[str]) -> CodeBlock | None:
-    """Return a block with its exact last line; None: it is not a block, but a text or the declaration of a variable."""
+    """Return a block with its exact last line; None: it is not a block, but a text or the
+    declaration of a variable.
+    """
     row, line = block.first_line - 1, lines[block.first_line - 1]
     indent = line[: len(line) - len(line.lstrip())]
     start = (row, len(indent.encode(errors="replace")))
     leaf = root.descendant_for_point_range(start, start)
     if leaf is None or any(each in leaf.type for each in _TEXT_NODE_TYPES):
         return None
-    # The definition is the outermost node that begins on the line, containers of definitions left out.
+    # The definition is the outermost node that begins on the line,
+    # containers of definitions left out.
     node = root
-    while node != leaf and (node.start_point.row != row or node.type.endswith(_CONTAINER_SUFFIXES) or node == root):
+    while node != leaf and (
+        node.start_point.row != row or node.type.endswith(_CONTAINER_SUFFIXES) or node == root
+    ):
         node = node.child_with_descendant(leaf) or leaf
-    return None if node.type in _VARIABLE_NODE_TYPES else replace(block, last_line=node.end_point.row + 1)
+    return (
+        None
+        if node.type in _VARIABLE_NODE_TYPES
+        else replace(block, last_line=node.end_point.row + 1)
+    )

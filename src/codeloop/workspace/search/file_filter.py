@@ -15,7 +15,8 @@ _TYPE_NAME = "codeloop"
 
 
 def quote_names(pattern: str, root: Path) -> str:
-    """Return a glob whose first names stand for themselves where they exist below `root` as they are written.
+    """Return a glob whose first names stand for themselves where they exist below
+    `root` as they are written.
 
     Folders of some frameworks are called `[lang]` or `{id}`.
     """
@@ -33,11 +34,12 @@ def quote_names(pattern: str, root: Path) -> str:
 
 
 class FileFilter(Struct, frozen=True):
-    """Filters files by a glob: with a slash it matches the path below the root, else the name alone.
+    """Filters files by a glob: with a slash it matches the path below the root,
+    else the name alone.
 
-    ripgrep's own --glob would also show ignored files. So names are filtered by a file type that `options` define on
-    its command line, and whole paths, of those that it prints, by `path_pattern`: which pass, or with `is_inclusive`
-    false, which do not; None: all pass.
+    ripgrep's own --glob would also show ignored files. So names are filtered by a file type that
+    `options` define on its command line, and whole paths, of those that it prints, by
+    `path_pattern`: which pass, or with `is_inclusive` false, which do not; None: all pass.
     """
 
     options: tuple[str, ...]
@@ -52,7 +54,9 @@ class FileFilter(Struct, frozen=True):
         if not pattern:
             return FileFilter(())
         if len(pattern) > SEARCH_PATTERN.value:
-            raise SearchFailed(f"it has {len(pattern)} characters, and at most {SEARCH_PATTERN.value} are read")
+            raise SearchFailed(
+                f"it has {len(pattern)} characters, and at most {SEARCH_PATTERN.value} are read"
+            )
         is_inclusive = not pattern.startswith("!")
         glob = pattern.removeprefix("!").removeprefix("./").lstrip("/")
         is_rooted = pattern.startswith(("/", "!/"))
@@ -71,24 +75,33 @@ class FileFilter(Struct, frozen=True):
             )
             # `*` names every file, of which `!*` leaves none; `!` alone names no file.
             is_filtering = bool(glob.strip("*") or (glob and not is_inclusive))
-            return FileFilter(options, None, is_inclusive, compiled) if is_filtering else FileFilter(())
-        # ripgrep can't filter by the path, but by the name at its end, which leaves fewer paths to match here. Of
-        # `src/{a,b/c}.py` the name is not known: its braces do not match.
+            return (
+                FileFilter(options, None, is_inclusive, compiled)
+                if is_filtering
+                else FileFilter(())
+            )
+        # ripgrep can't filter by the path, but by the name at its end, which leaves fewer paths to
+        # match here. Of `src/{a,b/c}.py` the name is not known: its braces do not match.
         name = glob.rpartition("/")[2]
         can_narrow = is_inclusive and bool(name.strip("*")) and name.count("{") == name.count("}")
         return FileFilter(
-            (f"--type-add={_TYPE_NAME}:{name}", f"--type={_TYPE_NAME}") if can_narrow else (), compiled, is_inclusive
+            (f"--type-add={_TYPE_NAME}:{name}", f"--type={_TYPE_NAME}") if can_narrow else (),
+            compiled,
+            is_inclusive,
         )
 
     def accepts_link(self, path: Path, relative: str) -> bool:
-        """Return whether a link passes, which ripgrep is given by name: so `options` filter only what is below it.
+        """Return whether a link passes, which ripgrep is given by name: so `options`
+        filter only what is below it.
 
         Folders pass: what lies in them is filtered.
         """
         return path.is_dir() or self.accepts_unfiltered(relative)
 
     def accepts_unfiltered(self, relative: str) -> bool:
-        """Return whether a relative path passes that did not come from ripgrep with these options."""
+        """Return whether a relative path passes that did not come from ripgrep
+        with these options.
+        """
         if self.name_pattern is not None:
             is_matched = self.name_pattern.fullmatch(relative.rpartition("/")[2]) is not None
             return is_matched == self.is_inclusive
@@ -96,4 +109,7 @@ class FileFilter(Struct, frozen=True):
 
     def accepts(self, relative: str) -> bool:
         """Return whether a relative path that ripgrep printed, with these options, passes."""
-        return self.path_pattern is None or (self.path_pattern.fullmatch(relative) is not None) == self.is_inclusive
+        return (
+            self.path_pattern is None
+            or (self.path_pattern.fullmatch(relative) is not None) == self.is_inclusive
+        )

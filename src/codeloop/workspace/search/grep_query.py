@@ -16,8 +16,8 @@ class SearchFailed(Exception):
 class MatchLine(Struct, frozen=True):
     """A line of a file, without its end, cut when long. `is_match`: false for a line of context.
 
-    `number` from 1; 0: no line of the file, but a separator of groups, a reference to known lines, or the note that
-    the file is binary.
+    `number` from 1; 0: no line of the file, but a separator of groups, a reference to known lines,
+    or the note that the file is binary.
     """
 
     number: int
@@ -26,7 +26,9 @@ class MatchLine(Struct, frozen=True):
 
 
 class FileMatches(Struct):
-    """The matches in one file. `matches` counts all of its matching lines, `lines` holds the first of them."""
+    """The matches in one file. `matches` counts all of its matching lines,
+    `lines` holds the first of them.
+    """
 
     path: Path
     matches: int = 0
@@ -36,9 +38,11 @@ class FileMatches(Struct):
 class GrepQuery(Struct, frozen=True):
     """The inputs of a search.
 
-    `include`: a glob for paths (`!` before it excludes); `lines_before`, `lines_after`: around a match;
-    `is_plain_text`: so the pattern is not a regular expression; `max_shown_matches`: of how many matches in a file the
-    lines are kept; `links`: relative paths of links below the folder that are followed.
+    `include`: a glob for paths (`!` before it excludes);
+    `lines_before`, `lines_after`: around a match;
+    `is_plain_text`: so the pattern is not a regular expression; `max_shown_matches`: of how many
+    matches in a file the lines are kept; `links`: relative paths of links below the
+    folder that are followed.
     """
 
     pattern: str
@@ -54,7 +58,9 @@ class GrepQuery(Struct, frozen=True):
 
 
 class GrepResult(Struct, frozen=True):
-    """The result of a search, files with the newest first. `stop_reason`: why it ended early (empty: it did not)."""
+    """The result of a search, files with the newest first.
+    `stop_reason`: why it ended early (empty: it did not).
+    """
 
     files: list[FileMatches]
     matches: int

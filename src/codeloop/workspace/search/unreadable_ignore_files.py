@@ -1,4 +1,6 @@
-"""Finds ignore files that ripgrep can't read, or would wait for: named pipes, devices, very large files."""
+"""Finds ignore files that ripgrep can't read, or would wait for: named pipes, devices,
+very large files.
+"""
 
 import os
 import stat
@@ -21,29 +23,40 @@ _UNREADABLE_SEARCH_SECONDS = 0.5
 
 
 class UnreadableIgnoreFile(NamedTuple):
-    """An ignore file that ripgrep can't read, or would wait for. `reason`: what it is, such as `not a regular file`."""
+    """An ignore file that ripgrep can't read, or would wait for.
+    `reason`: what it is, such as `not a regular file`.
+    """
 
     path: Path
     reason: str
 
 
 def avoid_unreadable_files(folder: Path) -> tuple[list[str], str]:
-    """Return the options that keep ripgrep from unreadable ignore files of a folder and those above it, and a note.
+    """Return the options that keep ripgrep from unreadable ignore files of a folder and
+    those above it, and a note.
 
-    Folders below are not checked: that would cost more than most searches; see `find_unreadable_file`.
+    Folders below are not checked: that would cost more than most searches;
+    see `find_unreadable_file`.
     """
     files = [file for each in (folder, *folder.parents) for file in _list_unreadable_files(each)]
     if not files:
         return [], ""
     options = {
-        option for name, option in _IGNORE_FILES.items() for file in files if str(file.path).endswith(f"/{name}")
+        option
+        for name, option in _IGNORE_FILES.items()
+        for file in files
+        if str(file.path).endswith(f"/{name}")
     }
-    note = f"{files[0].path} is {files[0].reason}, so files that ignore files name were searched too"
+    note = (
+        f"{files[0].path} is {files[0].reason}, so files that ignore files name were searched too"
+    )
     return sorted(options), note
 
 
 def find_unreadable_file(folder: Path) -> UnreadableIgnoreFile | None:
-    """Return an unreadable ignore file somewhere below a folder, None when none is found in half a second. Blocks."""
+    """Return an unreadable ignore file somewhere below a folder,
+    None when none is found in half a second. Blocks.
+    """
     end = time.monotonic() + _UNREADABLE_SEARCH_SECONDS
     for top, _, _ in os.walk(folder):
         if file := next(_list_unreadable_files(Path(top)), None):
@@ -63,6 +76,8 @@ def _list_unreadable_files(folder: Path) -> Iterator[UnreadableIgnoreFile]:
             continue
         if stat.S_ISREG(status.st_mode):
             if status.st_size > _MAX_IGNORE_FILE_BYTES:
-                yield UnreadableIgnoreFile(path, f"larger than {_MAX_IGNORE_FILE_BYTES // 1024 // 1024} MiB")
+                yield UnreadableIgnoreFile(
+                    path, f"larger than {_MAX_IGNORE_FILE_BYTES // 1024 // 1024} MiB"
+                )
         elif not stat.S_ISDIR(status.st_mode):
             yield UnreadableIgnoreFile(path, "not a regular file")

@@ -1,4 +1,6 @@
-"""Reads the content of a path as git's blobs have it: the bytes of a regular file, or the target of a link."""
+"""Reads the content of a path as git's blobs have it: the bytes of a regular file,
+or the target of a link.
+"""
 
 import os
 import stat
@@ -18,7 +20,9 @@ class Unreadable(Exception):
 
 
 def to_git_mode(mode: int) -> int:
-    """Convert a file's mode to git's (644 or 755); unlike git, to 600 or 700 if only its owner may read the file."""
+    """Convert a file's mode to git's (644 or 755); unlike git,
+    to 600 or 700 if only its owner may read the file.
+    """
     if stat.S_ISLNK(mode):
         return LINK_MODE
     readable = 0o100600 if not mode & 0o077 else 0o100644
@@ -28,7 +32,9 @@ def to_git_mode(mode: int) -> int:
 
 
 def read_contents(path: str, cap: int) -> tuple[bytes, os.stat_result]:
-    """Read a regular file of at most `cap` bytes, or a link; return it with its stat. Raises Unreadable, OSError."""
+    """Read a regular file of at most `cap` bytes, or a link; return it with its stat.
+    Raises Unreadable, OSError.
+    """
     info = os.lstat(path)
     if stat.S_ISLNK(info.st_mode):
         return _read_target(path), info
@@ -41,7 +47,8 @@ def read_regular_file(path: str, cap: int) -> tuple[bytes, os.stat_result]:
     """Read what was a regular file just now, as `read_contents` does."""
     fd = os.open(path, _READ_FLAGS)
     try:
-        # Something else may have taken the path since. The stat comes before the content: if the file
+        # Something else may have taken the path since.
+        # The stat comes before the content: if the file
         # changes in between, it looks changed to the next scan.
         info = os.fstat(fd)
         if not stat.S_ISREG(info.st_mode):

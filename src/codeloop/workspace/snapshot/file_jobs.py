@@ -39,7 +39,8 @@ class JobFailure(msgspec.Struct, frozen=True):
 class FileJobs:
     """Runs the jobs of one work tree.
 
-    `count_files` returns the number of its files that are known so far, `read_progress` a number that a scan raises.
+    `count_files` returns the number of its files that are known so far,
+    `read_progress` a number that a scan raises.
     """
 
     def __init__(self, count_files: Callable[[], int], read_progress: Callable[[], int]) -> None:
@@ -58,11 +59,14 @@ class FileJobs:
     async def run_scan(self, job: Callable[[], T]) -> T | JobFailure:
         """Run a job that scans the work tree, after the one before; JobFailure when it fails.
 
-        It runs on a thread, unless the last scan was quick, and continues there if the caller is cancelled.
+        It runs on a thread, unless the last scan was quick,
+        and continues there if the caller is cancelled.
         """
         async with self._lock:
             if self._running_scan is not None and not await self._wait_for_scan(self._running_scan):
-                return JobFailure(f"the disk gives no answer ({self._count_files():,} files were read so far)")
+                return JobFailure(
+                    f"the disk gives no answer ({self._count_files():,} files were read so far)"
+                )
             # Empty until the job has ended.
             result: list[T | JobFailure] = []
             start = time.monotonic()
@@ -76,7 +80,9 @@ class FileJobs:
                 and time.monotonic() - start < SNAPSHOT_QUICK_SCAN.seconds
             )
             if not result:
-                return JobFailure(f"the disk gives no answer ({self._count_files():,} files were read so far)")
+                return JobFailure(
+                    f"the disk gives no answer ({self._count_files():,} files were read so far)"
+                )
             return result[0]
 
     async def run_job(self, job: Callable[[], T], limit: Limit | None = None) -> T | JobFailure:
@@ -88,8 +94,14 @@ class FileJobs:
         if self._is_quick:
             _run(job, result)
         else:
-            await asyncio.wait([_start_thread(job, result)], timeout=limit.seconds if limit is not None else None)
-        return result[0] if result else JobFailure(f"it takes longer than {limit.seconds if limit else 0:g} s")
+            await asyncio.wait(
+                [_start_thread(job, result)], timeout=limit.seconds if limit is not None else None
+            )
+        return (
+            result[0]
+            if result
+            else JobFailure(f"it takes longer than {limit.seconds if limit else 0:g} s")
+        )
 
     async def wait_idle(self) -> None:
         """Wait until the running scan has ended."""
@@ -97,10 +109,13 @@ class FileJobs:
             await self._wait_for_scan(self._running_scan)
 
     async def _wait_for_scan(self, scan: asyncio.Future[None]) -> bool:
-        """Wait for a scan; return False if it is stuck: it has read nothing in SNAPSHOT_STALLED looks in a row."""
+        """Wait for a scan; return False if it is stuck: it has read nothing in
+        SNAPSHOT_STALLED looks in a row.
+        """
         stalled, progress = 0, self._read_progress()
         while not scan.done():
-            # Looks are counted instead of time, so that a program that was suspended does not count as stuck.
+            # Looks are counted instead of time, so that a program that was suspended
+            # does not count as stuck.
             await asyncio.wait([scan], timeout=_POLL_SECONDS)
             before, progress = progress, self._read_progress()
             stalled = stalled + 1 if progress == before else 0
@@ -110,7 +125,9 @@ class FileJobs:
 
 
 def _start_thread(job: Callable[[], T], result: list[T | JobFailure]) -> asyncio.Future[None]:
-    """Run a blocking job on a thread of its own; return a future that is done when the job has ended."""
+    """Run a blocking job on a thread of its own;
+    return a future that is done when the job has ended.
+    """
     loop = asyncio.get_running_loop()
     finished: asyncio.Future[None] = loop.create_future()
 
@@ -125,7 +142,8 @@ def _start_thread(job: Callable[[], T], result: list[T | JobFailure]) -> asyncio
             with suppress(RuntimeError):  # the loop is closed: nobody is waiting
                 loop.call_soon_threadsafe(set_finished)
 
-    # A daemon, not `asyncio.to_thread`: a stuck disk may block the thread for ever, and the program still ends.
+    # A daemon, not `asyncio.to_thread`: a stuck disk may block the thread for ever,
+    # and the program still ends.
     threading.Thread(target=run_and_report, daemon=True, name="snapshot").start()
     return finished
 

@@ -1,4 +1,6 @@
-"""Copies of small files that git ignores, in memory: a script may overwrite one, and no snapshot holds it."""
+"""Copies of small files that git ignores, in memory: a script may overwrite one,
+and no snapshot holds it.
+"""
 
 import os
 import stat
@@ -20,7 +22,8 @@ class IgnoredCopy(Struct, frozen=True):
 
 
 class IgnoredCopies:
-    """The copies for one work tree, by relative path: of files beside tracked ones, not of those in ignored folders.
+    """The copies for one work tree, by relative path: of files beside tracked ones,
+    not of those in ignored folders.
 
     Left out are large files, secrets, and what tools make again.
     """
@@ -37,7 +40,11 @@ class IgnoredCopies:
             return
         self._drop(path)
         size = info.st_size
-        if not stat.S_ISREG(info.st_mode) or size > SNAPSHOT_COPY.value or self._bytes + size > SNAPSHOT_COPIES.value:
+        if (
+            not stat.S_ISREG(info.st_mode)
+            or size > SNAPSHOT_COPY.value
+            or self._bytes + size > SNAPSHOT_COPIES.value
+        ):
             return
         if is_made_again(path, is_written=True) or is_secret(path):
             return
@@ -53,7 +60,9 @@ class IgnoredCopies:
         return path in self._copies
 
     def take_changed(self) -> dict[str, IgnoredCopy]:
-        """Return the copies of the files that have changed or are gone since they were read; they are dropped."""
+        """Return the copies of the files that have changed or are gone since they were read;
+        they are dropped.
+        """
         changed: dict[str, IgnoredCopy] = {}
         for path, copy in self._copies.items():
             try:

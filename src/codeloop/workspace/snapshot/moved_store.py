@@ -6,7 +6,13 @@ from contextlib import suppress
 from pathlib import Path
 from shutil import copy2
 
-from codeloop.workspace.snapshot.object_store import EMPTY_TREE, FOLDER_MODE, MissingObject, ObjectStore, TreeEntry
+from codeloop.workspace.snapshot.object_store import (
+    EMPTY_TREE,
+    FOLDER_MODE,
+    MissingObject,
+    ObjectStore,
+    TreeEntry,
+)
 from codeloop.workspace.snapshot.snapshots import CACHE_NAME
 
 # Made anew for the other place: the caches of stats, and the list of the repository's objects.
@@ -14,7 +20,9 @@ _LEFT_NAMES = frozenset((CACHE_NAME, "alternates"))
 
 
 def link_objects(source: Path, target: Path) -> None:
-    """Add the snapshots of one folder to those of another; nothing that is there is replaced. Raises OSError."""
+    """Add the snapshots of one folder to those of another; nothing that is there is replaced.
+    Raises OSError.
+    """
     for folder, _, names in os.walk(source):
         there = target / os.path.relpath(folder, source)
         there.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -36,7 +44,8 @@ def _link(source: Path, target: Path) -> None:
 
 
 def make_tree_mapping(objects: ObjectStore, old_top: str, new_top: str) -> Callable[[str], str]:
-    """Return a function that makes a tree of the one top into one of the other, above or below it. Raises OSError.
+    """Return a function that makes a tree of the one top into one of the other, above or below it.
+    Raises OSError.
 
     A tree that is not kept any more stays as it is.
     """

@@ -14,7 +14,9 @@ from codeloop.workspace.snapshot.pack import PackedObject
 
 
 class ObjectBatch:
-    """Collects the objects of a scan, and stores many of them at once. They count as stored after `flush`."""
+    """Collects the objects of a scan, and stores many of them at once.
+    They count as stored after `flush`.
+    """
 
     def __init__(self, objects: ObjectStore) -> None:
         self._objects = objects

@@ -1,4 +1,5 @@
-"""Stores blobs and trees of snapshots in a git directory of codeloop's own, in git's format but without running git.
+"""Stores blobs and trees of snapshots in a git directory of codeloop's own,
+in git's format but without running git.
 
 It also finds the objects of the user's repositories, which are not stored again.
 """
@@ -39,7 +40,8 @@ _CONFIG = "[core]\n\trepositoryformatversion = 0\n\tbare = true\n[gc]\n\tauto = 
 
 
 class TreeEntry(msgspec.Struct, frozen=True, order=True):
-    """The entry of a tree for one path: its mode as of `to_git_mode`, and the 40 hex digits of its blob.
+    """The entry of a tree for one path: its mode as of `to_git_mode`,
+    and the 40 hex digits of its blob.
 
     In a stored tree, a folder's entry has FOLDER_MODE and the digits of its tree.
     """
@@ -53,7 +55,9 @@ class MissingObject(Exception):
 
 
 class StoredObject(NamedTuple):
-    """An object in the store. `size`: of its file in bytes; `used_at`: when it was stored last, s since the epoch."""
+    """An object in the store. `size`: of its file in bytes;
+    `used_at`: when it was stored last, s since the epoch.
+    """
 
     object_id: str
     size: int
@@ -61,7 +65,9 @@ class StoredObject(NamedTuple):
 
 
 class ObjectStore:
-    """One shadow git directory. Raises OSError when it can't be written, MissingObject for an object not in it."""
+    """One shadow git directory. Raises OSError when it can't be written,
+    MissingObject for an object not in it.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -85,7 +91,9 @@ class ObjectStore:
             self.share_objects(())
 
     def share_objects(self, others: Iterable[Path]) -> None:
-        """Use the objects in these directories too, without copying them. Creates the store's folder if needed."""
+        """Use the objects in these directories too, without copying them.
+        Creates the store's folder if needed.
+        """
         # git's file of such directories has one a line.
         paths = tuple(dict.fromkeys(path for path in others if "\n" not in str(path)))
         if paths == self._shared:
@@ -107,7 +115,9 @@ class ObjectStore:
         return self._put(b"blob", data)
 
     def put_tree(self, entries: Mapping[str, TreeEntry]) -> str:
-        """Store a folder: its names (no slashes) with their blobs, and trees with FOLDER_MODE; return its id."""
+        """Store a folder: its names (no slashes) with their blobs, and trees with FOLDER_MODE;
+        return its id.
+        """
         return self._put(b"tree", format_tree(entries))
 
     def read_tree(self, object_id: str) -> tuple[tuple[str, TreeEntry], ...]:
@@ -118,17 +128,23 @@ class ObjectStore:
         if entries is None:
             if len(self._trees) > _MAX_CACHED_TREES:
                 self._trees.clear()
-            entries = self._trees[object_id] = tuple(_parse_tree(self._read_own(object_id, b"tree")))
+            entries = self._trees[object_id] = tuple(
+                _parse_tree(self._read_own(object_id, b"tree"))
+            )
         return entries
 
     def read_blob(self, object_id: str) -> bytes:
-        """Return the bytes of a blob in this store. Raises MissingObject for shared ones: `copy_shared` them first."""
+        """Return the bytes of a blob in this store. Raises MissingObject for shared ones:
+        `copy_shared` them first.
+        """
         return self._read_own(object_id, b"blob")
 
     def has(self, object_id: str) -> bool:
         """Return whether an object is in this store (not only among the shared ones)."""
         return (
-            object_id in self._written_ids or self._path(object_id).exists() or self._find_pack(object_id) is not None
+            object_id in self._written_ids
+            or self._path(object_id).exists()
+            or self._find_pack(object_id) is not None
         )
 
     def keep_longer(self, object_id: str) -> None:
@@ -168,12 +184,17 @@ class ObjectStore:
         self._written_ids.update(objects)
 
     def copy_shared(
-        self, object_ids: Collection[str], environment: Mapping[str, str], find_size: Callable[[str], int | None]
+        self,
+        object_ids: Collection[str],
+        environment: Mapping[str, str],
+        find_size: Callable[[str], int | None],
     ) -> None:
-        """Copy shared blobs to this store, so that they stay when their repository drops them; skip missing ones.
+        """Copy shared blobs to this store, so that they stay when their repository drops them;
+        skip missing ones.
 
-        `find_size`: returns the size that a blob's file had on the disk, None if it is unknown. A blob of another size
-        was converted by git, so it is not the file's content, and is skipped too.
+        `find_size`: returns the size that a blob's file had on the disk, None if it is unknown. A
+        blob of another size was converted by git, so it is not the file's content,
+        and is skipped too.
         """
         missing = [object_id for object_id in dict.fromkeys(object_ids) if not self.has(object_id)]
         if not missing:
@@ -218,7 +239,10 @@ class ObjectStore:
             raise MissingObject(object_id) from error
         head, _, data = stored_data.partition(b"\0")
         # Objects are not synced to the disk, so a crash of the machine may leave a damaged one.
-        if not head.startswith(kind + b" ") or sha1(stored_data, usedforsecurity=False).hexdigest() != object_id:
+        if (
+            not head.startswith(kind + b" ")
+            or sha1(stored_data, usedforsecurity=False).hexdigest() != object_id
+        ):
             raise MissingObject(object_id)
         return data
 
@@ -238,10 +262,14 @@ class ObjectStore:
         return self._packs
 
     def _find_pack(self, object_id: str) -> "Pack | None":
-        """Return the pack that holds an object; None: none does. Packs that another process has written are found."""
+        """Return the pack that holds an object; None: none does.
+        Packs that another process has written are found.
+        """
         with self._packs_lock:
             pack = next((pack for pack in self._packs if object_id in pack), None)
-            return pack or next((pack for pack in self._load_new_packs() if object_id in pack), None)
+            return pack or next(
+                (pack for pack in self._load_new_packs() if object_id in pack), None
+            )
 
     def _load_new_packs(self) -> "list[Pack]":
         """Add the packs that came since the last look; return them."""
@@ -296,8 +324,9 @@ class ObjectStore:
     def prune(self, keep: Collection[str], unused_since: float, max_bytes: int) -> int:
         """Remove objects not in `keep`, the oldest first; return their number.
 
-        All those not used since `unused_since` (s since the epoch) are removed, others until at most `max_bytes` are
-        left. A pack goes as a whole, once a fourth of its objects, or fewer, are in `keep`: these are stored anew.
+        All those not used since `unused_since` (s since the epoch) are removed, others until at
+        most `max_bytes` are left. A pack goes as a whole, once a fourth of its objects, or fewer,
+        are in `keep`: these are stored anew.
         """
         objects, packs = list(self.list_objects()), self.list_packs()
         total = sum(each.size for each in (*objects, *packs))
@@ -323,7 +352,9 @@ class ObjectStore:
         kept_ids = [object_id for object_id in pack if object_id in keep]
         if len(kept_ids) * 4 > pack.count:
             return 0
-        kept_objects = {object_id: each for object_id in kept_ids if (each := pack.read(object_id)) is not None}
+        kept_objects = {
+            object_id: each for object_id in kept_ids if (each := pack.read(object_id)) is not None
+        }
         with self._packs_lock:
             self._packs = [each for each in self._packs if each is not pack]
         pack.remove()
@@ -347,10 +378,12 @@ def format_tree(entries: Mapping[str, TreeEntry]) -> bytes:
     """Return the data of a tree with these names and entries."""
     # git sorts a folder as if its name ended with a slash.
     rows = sorted(
-        (os.fsencode(name) + (b"/" if entry.mode == FOLDER_MODE else b""), entry) for name, entry in entries.items()
+        (os.fsencode(name) + (b"/" if entry.mode == FOLDER_MODE else b""), entry)
+        for name, entry in entries.items()
     )
     return b"".join(
-        b"%o %s\0%s" % (entry.mode, name.removesuffix(b"/"), bytes.fromhex(entry.blob)) for name, entry in rows
+        b"%o %s\0%s" % (entry.mode, name.removesuffix(b"/"), bytes.fromhex(entry.blob))
+        for name, entry in rows
     )
 
 
@@ -365,15 +398,20 @@ def _parse_tree(data: bytes) -> Iterator[tuple[str, TreeEntry]]:
         position = end + 21
 
 
-def _read_with_git(folder: Path, object_ids: list[str], environment: Mapping[str, str]) -> Iterator[tuple[str, bytes]]:
-    """Yield shared blobs, which may be packed, by running git. It reads no configuration but ours, and runs nothing."""
+def _read_with_git(
+    folder: Path, object_ids: list[str], environment: Mapping[str, str]
+) -> Iterator[tuple[str, bytes]]:
+    """Yield shared blobs, which may be packed, by running git.
+    It reads no configuration but ours, and runs nothing.
+    """
     import subprocess
 
     call = make_git_call(folder, "cat-file", "--batch", environment=environment)
     for start in range(0, len(object_ids), _MAX_ASKED):
         asked_ids = object_ids[start : start + _MAX_ASKED]
         try:
-            # Without a deadline: what git reads is bounded, and without it these files could not be undone.
+            # Without a deadline: what git reads is bounded,
+            # and without it these files could not be undone.
             process = subprocess.run(
                 call.command,
                 input="".join(f"{object_id}\n" for object_id in asked_ids).encode(),
@@ -390,8 +428,8 @@ def _read_with_git(folder: Path, object_ids: list[str], environment: Mapping[str
 
 def _parse_answers(output: bytes) -> Iterator[tuple[str, bytes]]:
     """Yield id and content of each blob in an output of `git cat-file --batch`."""
-    # For each object: a line with id, kind and size, then the content and a line end. A missing one has the line alone,
-    # with the word "missing".
+    # For each object: a line with id, kind and size, then the content and a line end. A missing one
+    # has the line alone, with the word "missing".
     position = 0
     while position < len(output):
         end = output.index(b"\n", position)

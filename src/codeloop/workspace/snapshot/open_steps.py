@@ -1,4 +1,6 @@
-"""Records of the steps that may be changing files, on the disk: the next start finds a step that a kill cut off."""
+"""Records of the steps that may be changing files,
+on the disk: the next start finds a step that a kill cut off.
+"""
 
 import os
 import time
@@ -13,15 +15,17 @@ from codeloop.workspace.snapshot.object_store import TreeEntry
 
 HEARTBEAT_SECONDS = 5.0
 """How often the process of a step touches its record."""
-# A file that changed so long after the last touch was changed by somebody else: a busy machine touches late.
+# A file that changed so long after the last touch was changed by somebody else: a
+# busy machine touches late.
 _MAX_SILENCE_SECONDS = 20.0
 
 
 class OpenStep(msgspec.Struct, frozen=True):
     """A step that was begun. `base`: the tree before its first command; None: there is none.
 
-    `entries`: the files that calls named, as they were before, by path; `omitted`: those that the snapshot left out,
-    with their stat and the reason. Paths are relative to the work tree, as bytes.
+    `entries`: the files that calls named, as they were before, by path; `omitted`: those that the
+    snapshot left out, with their stat and the reason.
+    Paths are relative to the work tree, as bytes.
     """
 
     session_id: str
@@ -33,7 +37,10 @@ class OpenStep(msgspec.Struct, frozen=True):
 
     def list_entries(self) -> dict[str, TreeEntry | None]:
         """Return `entries` by their names."""
-        return {os.fsdecode(path): TreeEntry(*each) if each else None for path, each in self.entries.items()}
+        return {
+            os.fsdecode(path): TreeEntry(*each) if each else None
+            for path, each in self.entries.items()
+        }
 
 
 class OpenSteps:
@@ -62,7 +69,9 @@ class OpenSteps:
     def list_ids(self) -> list[str]:
         """Return the ids of the messages of all steps with a record."""
         try:
-            return sorted(path.name for path in self._folder.iterdir() if path.name.startswith("msg"))
+            return sorted(
+                path.name for path in self._folder.iterdir() if path.name.startswith("msg")
+            )
         except OSError:
             return []
 
@@ -74,7 +83,9 @@ class OpenSteps:
             return None
 
     def find_end(self, message_id: str) -> int:
-        """Return the time after which a cut-off step can't have changed a file any more, in ns since the epoch."""
+        """Return the time after which a cut-off step can't have changed a file any more,
+        in ns since the epoch.
+        """
         try:
             touched_at = (self._folder / message_id).stat().st_mtime
         except OSError:

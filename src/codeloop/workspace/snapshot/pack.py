@@ -1,4 +1,6 @@
-"""Packs, which hold many objects in git's own format, written and read without git: a file for each takes longer."""
+"""Packs, which hold many objects in git's own format,
+written and read without git: a file for each takes longer.
+"""
 
 import zlib
 from bisect import bisect_left
@@ -29,7 +31,9 @@ class PackedObject(NamedTuple):
 
 
 class Pack:
-    """A pack in a folder, with its index. Methods raise OSError, and ValueError when one of both is damaged."""
+    """A pack in a folder, with its index. Methods raise OSError,
+    and ValueError when one of both is damaged.
+    """
 
     def __init__(self, index_path: Path) -> None:
         """Read the index."""
@@ -96,7 +100,9 @@ class Pack:
 
 
 class StoredPack(NamedTuple):
-    """A pack in the store. `size`: of its file in bytes; `used_at`: when it was written, s since the epoch."""
+    """A pack in the store. `size`: of its file in bytes;
+    `used_at`: when it was written, s since the epoch.
+    """
 
     pack: Pack
     size: int
@@ -136,7 +142,9 @@ def write_pack(folder: Path, objects: Mapping[str, PackedObject]) -> Pack:
 
 
 def list_packs(folder: Path) -> list[Path]:
-    """Return the indexes of the packs in a folder; empty: there are none, or there is no such folder."""
+    """Return the indexes of the packs in a folder;
+    empty: there are none, or there is no such folder.
+    """
     try:
         return sorted(path for path in folder.iterdir() if path.suffix == ".idx")
     except OSError:
@@ -144,7 +152,9 @@ def list_packs(folder: Path) -> list[Path]:
 
 
 def _make_head(kind: int, size: int) -> bytes:
-    """Return the start of an object in a pack: its kind, and the size of its data in groups of 7 bits."""
+    """Return the start of an object in a pack: its kind,
+    and the size of its data in groups of 7 bits.
+    """
     head = bytearray()
     byte = kind << 4 | size & 0xF
     size >>= 4

@@ -1,4 +1,6 @@
-"""Folders whose content is made by a program, such as `node_modules`: snapshots leave most of them out."""
+"""Folders whose content is made by a program, such as `node_modules`: snapshots
+leave most of them out.
+"""
 
 from codeloop.kit.paths import join_relative
 from codeloop.workspace.git.ignore_patterns import is_ignored
@@ -14,14 +16,24 @@ _REBUILDABLE_NAMES = frozenset((
     "node_modules", "target", "vendor", "venv", "zig-cache", "zig-out",
 ))  # fmt: skip
 # Folders of generated content: left out, except tracked files, even if no `.gitignore` names them.
-GENERATED_NAMES = _REBUILDABLE_NAMES - {"Carthage", "Pods", "_build", "build", "coverage", "dist", "target", "vendor"}
+GENERATED_NAMES = _REBUILDABLE_NAMES - {
+    "Carthage",
+    "Pods",
+    "_build",
+    "build",
+    "coverage",
+    "dist",
+    "target",
+    "vendor",
+}
 
 
 def is_omitted_build(path: str, cache: StatCache) -> bool:
-    """Return whether snapshots leave a path out: it is, or is below, a rebuildable folder that git ignores.
+    """Return whether snapshots leave a path out: it is, or is below,
+    a rebuildable folder that git ignores.
 
-    A generated one is left out in any case, and so is one below a folder that was not scanned yet, whose rules are not
-    known.
+    A generated one is left out in any case, and so is one below a folder that was not scanned yet,
+    whose rules are not known.
     """
     if not is_rebuildable(path):
         return False
@@ -30,7 +42,11 @@ def is_omitted_build(path: str, cache: StatCache) -> bool:
     parent = ""
     for name in path.split("/"):
         subpath, folder = join_relative(parent, name), cache.folders.get(parent)
-        if folder is None or folder.is_ignored or is_ignored(folder.ignore_rules, subpath, name, is_folder=True):
+        if (
+            folder is None
+            or folder.is_ignored
+            or is_ignored(folder.ignore_rules, subpath, name, is_folder=True)
+        ):
             return True
         parent = subpath
     return False

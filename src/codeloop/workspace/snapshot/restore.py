@@ -1,4 +1,6 @@
-"""Restores files that an agent wrote and nobody changed since; each file is old or new at any time."""
+"""Restores files that an agent wrote and nobody changed since;
+each file is old or new at any time.
+"""
 
 import os
 import stat
@@ -20,7 +22,9 @@ from codeloop.workspace.snapshot.stored_trees import TreeChange
 
 
 class Restoration(msgspec.Struct, frozen=True):
-    """One file (relative path): the content it must have now, and the one to restore; None: no file."""
+    """One file (relative path): the content it must have now, and the one to restore;
+    None: no file.
+    """
 
     path: str
     expected: TreeEntry | None
@@ -45,8 +49,8 @@ class RestoreResult(msgspec.Struct, frozen=True):
 def find_restorable_entry(now: TreeEntry | None, changes: Sequence[TreeChange]) -> TreeEntry | None:
     """Return the entry that undo may restore: the file before an agent's changes (oldest first).
 
-    `now`: the present entry. Undo goes back as far as the content is the agent's, and stops at a change whose result
-    somebody else replaced: their version stays.
+    `now`: the present entry. Undo goes back as far as the content is the agent's, and stops at a
+    change whose result somebody else replaced: their version stays.
     """
     for change in reversed(changes):
         if now == change.before:
@@ -58,7 +62,9 @@ def find_restorable_entry(now: TreeEntry | None, changes: Sequence[TreeChange]) 
 
 
 def is_fully_restorable(now: TreeEntry | None, changes: Sequence[TreeChange]) -> bool:
-    """Return whether a file has the content from before all of these changes, or can be restored to it."""
+    """Return whether a file has the content from before all of these changes,
+    or can be restored to it.
+    """
     return find_restorable_entry(now, changes) == (changes[0].before if changes else now)
 
 
@@ -72,18 +78,22 @@ def restore_entries(
 ) -> RestoreResult:
     """Restore the files that still have the expected content. Blocks; never raises for one file.
 
-    `root`: the resolved work tree. `records_folder`: as of `replace_files`. `dry_run`: the result says what would
-    happen, but nothing is written.
+    `root`: the resolved work tree. `records_folder`: as of `replace_files`. `dry_run`: the result
+    says what would happen, but nothing is written.
     """
     restored: list[str] = []
     unchanged: list[str] = []
     conflicts: list[Conflict] = []
     # Deletions first, the deepest ones before their folders, so that a folder can become a file.
-    ordered = sorted(restorations, key=lambda each: (each.desired is not None, -each.path.count("/"), each.path))
+    ordered = sorted(
+        restorations, key=lambda each: (each.desired is not None, -each.path.count("/"), each.path)
+    )
     for restoration in ordered:
         try:
             now = read_tree_entry(f"{root}/{restoration.path}", SNAPSHOT_TRACKED.value)
-            if now == restoration.desired and not (now is None and _is_folder(root, restoration.path)):
+            if now == restoration.desired and not (
+                now is None and _is_folder(root, restoration.path)
+            ):
                 unchanged.append(restoration.path)
             elif now != restoration.expected:
                 conflicts.append(Conflict(restoration.path, _describe_difference(now, restoration)))
@@ -109,7 +119,11 @@ def _describe_difference(now: TreeEntry | None, restoration: Restoration) -> str
         return "it is gone"
     if restoration.expected is None:
         return "it was created since"
-    return "it was changed since" if now.blob != restoration.expected.blob else "its mode was changed since"
+    return (
+        "it was changed since"
+        if now.blob != restoration.expected.blob
+        else "its mode was changed since"
+    )
 
 
 def _is_folder(root: Path, path: str) -> bool:
@@ -118,7 +132,9 @@ def _is_folder(root: Path, path: str) -> bool:
     return False
 
 
-def _restore(objects: ObjectStore, root: Path, restoration: Restoration, records_folder: Path | None) -> None:
+def _restore(
+    objects: ObjectStore, root: Path, restoration: Restoration, records_folder: Path | None
+) -> None:
     """Restore one file atomically. Raises MissingObject, FileRefused, FileChanged, OSError."""
     path = root / restoration.path
     desired = restoration.desired
@@ -129,7 +145,10 @@ def _restore(objects: ObjectStore, root: Path, restoration: Restoration, records
         replace_file(Replacement(path, None, data, _choose_mode(desired)), records_folder)
     else:
         before = read_file(path)
-        if TreeEntry(to_git_mode(before.mode), compute_blob_id(before.data).hex()) != restoration.expected:
+        if (
+            TreeEntry(to_git_mode(before.mode), compute_blob_id(before.data).hex())
+            != restoration.expected
+        ):
             raise FileChanged(str(path))
         if desired is not None:
             before = replace(before, mode=_change_mode(before.mode, desired))
@@ -146,7 +165,9 @@ def _choose_mode(desired: TreeEntry | None) -> int | None:
 
 
 def _change_mode(mode: int, desired: TreeEntry) -> int:
-    """Return a file's mode changed in as few bits as possible, so that `to_git_mode` makes it that of `desired`."""
+    """Return a file's mode changed in as few bits as possible,
+    so that `to_git_mode` makes it that of `desired`.
+    """
     if to_git_mode(stat.S_IFREG | mode) == desired.mode:
         return mode
     if not mode & 0o077 or not desired.mode & 0o077:
@@ -155,8 +176,12 @@ def _change_mode(mode: int, desired: TreeEntry) -> int:
     return mode | (mode & 0o444) >> 2 if desired.mode & 0o100 else mode & ~0o111
 
 
-def _replace_link(path: Path, restoration: Restoration, data: bytes | None, records_folder: Path | None) -> None:
-    """Replace a link, or a file by a link, atomically: `replace_file` works on regular files only."""
+def _replace_link(
+    path: Path, restoration: Restoration, data: bytes | None, records_folder: Path | None
+) -> None:
+    """Replace a link, or a file by a link, atomically: `replace_file` works
+    on regular files only.
+    """
     desired = restoration.desired
     temporary = make_temporary_name()
     with (
@@ -174,7 +199,9 @@ def _replace_link(path: Path, restoration: Restoration, data: bytes | None, reco
             _write_temporary(destination, data, desired)
         try:
             _check_unchanged(path, restoration)
-            os.replace(destination.temporary, destination.name, src_dir_fd=folder, dst_dir_fd=folder)
+            os.replace(
+                destination.temporary, destination.name, src_dir_fd=folder, dst_dir_fd=folder
+            )
         except (OSError, FileRefused, Unreadable):
             os.unlink(destination.temporary, dir_fd=folder)
             raise
@@ -190,8 +217,14 @@ class _Destination(msgspec.Struct, frozen=True):
 
 def _write_temporary(destination: _Destination, data: bytes, desired: TreeEntry) -> None:
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-    # The umask narrows this mode. A private file is never readable by others, not even for a moment.
-    fd = os.open(destination.temporary, flags, 0o666 if desired.mode & 0o077 else 0o600, dir_fd=destination.folder)
+    # The umask narrows this mode. A private file is never readable by others,
+    # not even for a moment.
+    fd = os.open(
+        destination.temporary,
+        flags,
+        0o666 if desired.mode & 0o077 else 0o600,
+        dir_fd=destination.folder,
+    )
     with os.fdopen(fd, "wb") as file:
         file.write(data)
         mode = _choose_mode(desired)
@@ -200,7 +233,9 @@ def _write_temporary(destination: _Destination, data: bytes, desired: TreeEntry)
 
 
 def _check_unchanged(path: Path, restoration: Restoration) -> None:
-    if read_tree_entry(str(path), SNAPSHOT_TRACKED.value) != restoration.expected or _is_folder(path.parent, path.name):
+    if read_tree_entry(str(path), SNAPSHOT_TRACKED.value) != restoration.expected or _is_folder(
+        path.parent, path.name
+    ):
         raise FileChanged(str(path))
 
 

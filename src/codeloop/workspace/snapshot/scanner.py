@@ -1,4 +1,6 @@
-"""Scans a work tree for files changed since the last scan, and stores the tree of its present state."""
+"""Scans a work tree for files changed since the last scan,
+and stores the tree of its present state.
+"""
 
 import os
 import stat
@@ -20,17 +22,27 @@ from codeloop.schema.limits import (
     SNAPSHOT_WATCH,
 )
 from codeloop.workspace.git.ignore_patterns import is_ignored
-from codeloop.workspace.snapshot.blob import Unreadable, read_contents, read_regular_file, to_git_mode
+from codeloop.workspace.snapshot.blob import (
+    Unreadable,
+    read_contents,
+    read_regular_file,
+    to_git_mode,
+)
 from codeloop.workspace.snapshot.file_jobs import ScanRefused, ScanStopped
 from codeloop.workspace.snapshot.ignored_copies import IgnoredCopies
 from codeloop.workspace.snapshot.object_batch import ObjectBatch
 from codeloop.workspace.snapshot.object_store import FOLDER_MODE, ObjectStore, TreeEntry
-from codeloop.workspace.snapshot.rebuildable import GENERATED_NAMES, is_omitted_build, is_rebuildable
+from codeloop.workspace.snapshot.rebuildable import (
+    GENERATED_NAMES,
+    is_omitted_build,
+    is_rebuildable,
+)
 from codeloop.workspace.snapshot.stat_cache import CachedFile, CachedFolder, StatCache
 from codeloop.workspace.snapshot.tree_repositories import TreeRepositories
 from codeloop.workspace.watch.inotify import InotifyWatch
 
-# A file changed this short ago may change again and keep its times: twice the coarsest tick of a kernel's clock.
+# A file changed this short ago may change again and keep its times: twice the coarsest
+# tick of a kernel's clock.
 _YOUNG_NS = 20_000_000
 _UNSUPPORTED_KINDS = {
     stat.S_IFIFO: "a named pipe",
@@ -43,7 +55,8 @@ _UNSUPPORTED_KINDS = {
 class ScanOptions(msgspec.Struct, frozen=True):
     """Options of a scanner.
 
-    `own_folders`: folders of codeloop, which are left out; `excludes`: the user's own files of patterns for git.
+    `own_folders`: folders of codeloop, which are left out;
+    `excludes`: the user's own files of patterns for git.
     """
 
     own_folders: tuple[Path, ...] = ()
@@ -53,7 +66,8 @@ class ScanOptions(msgspec.Struct, frozen=True):
 class _ScanPass(Struct):
     """The limits and counts of one scan.
 
-    `must_read`: ignored files are read too, and those whose content only the repository has. `read_bytes` and
+    `must_read`: ignored files are read too, and those whose content only the repository has.
+    `read_bytes` and
     `ignored_files`: read so far; `waiting`: folders still to be scanned.
     """
 
@@ -65,10 +79,16 @@ class _ScanPass(Struct):
 
 
 class Scanner:
-    """Keeps a StatCache in step with a work tree. Its methods block; only one thread at a time may call them."""
+    """Keeps a StatCache in step with a work tree. Its methods block;
+    only one thread at a time may call them.
+    """
 
-    def __init__(self, root: Path, objects: ObjectStore, cache: StatCache | None, options: ScanOptions) -> None:
-        """`root`: resolved. `cache`: of an earlier run; without one, git's index tells which files are clean."""
+    def __init__(
+        self, root: Path, objects: ObjectStore, cache: StatCache | None, options: ScanOptions
+    ) -> None:
+        """`root`: resolved. `cache`: of an earlier run;
+        without one, git's index tells which files are clean.
+        """
         self._root = str(root)
         self._objects = objects
         self._batch = ObjectBatch(objects)
@@ -80,14 +100,17 @@ class Scanner:
         self.is_stopped = False
         # Whether this process has scanned the whole work tree once.
         self.has_scanned = False
-        # Folder -> the names in it that are not in the tree ("": itself) -> the reason, a clause for the user.
+        # Folder -> the names in it that are not in the tree ("": itself) -> the reason,
+        # a clause for the user.
         self.skipped: dict[str, dict[str, str]] = {}
         # Blobs of the repository that a scan found replaced -> their size on the disk.
         self.replaced: dict[str, int] = {}
         self.copies = IgnoredCopies(self._root)
         self.watch: InotifyWatch | None = None
         self._is_unwatchable = False
-        self._repositories = TreeRepositories(self._root, options.excludes, with_index=not self.cache.is_complete)
+        self._repositories = TreeRepositories(
+            self._root, options.excludes, with_index=not self.cache.is_complete
+        )
 
     def scan(self, *, include_ignored: bool = False) -> None:
         """Bring the cache up to date. Raises ScanRefused, ScanStopped, OSError.
@@ -117,8 +140,9 @@ class Scanner:
 
         Raises ScanRefused, ScanStopped, OSError.
 
-        Paths are relative to the work tree. Of folders, those of rebuildable content that git ignores and those of
-        generated content are skipped, unless the cache knows them or tracked files are in them.
+        Paths are relative to the work tree. Of folders, those of rebuildable content that git
+        ignores and those of generated content are skipped,
+        unless the cache knows them or tracked files are in them.
         """
         scan_pass = _ScanPass(include_ignored=True, must_read=True)
         for path in paths:
@@ -126,7 +150,9 @@ class Scanner:
         self._scan_waiting(scan_pass, is_complete=True)
 
     def store_tree(self) -> str:
-        """Store the trees that are not up to date; return the id of the top's tree. Raises OSError."""
+        """Store the trees that are not up to date; return the id of the top's tree.
+        Raises OSError.
+        """
         cache = self.cache
         # The deepest first, since a folder's tree holds the ids of those below.
         for path in sorted(cache.stale_folders, key=lambda path: (path == "", -path.count("/"))):
@@ -144,7 +170,9 @@ class Scanner:
         return cache.folders[""].tree
 
     def flush(self) -> None:
-        """Store what was read so far. Until then the cache names objects that are not stored. Raises OSError."""
+        """Store what was read so far. Until then the cache names objects that are not stored.
+        Raises OSError.
+        """
         self._batch.flush()
 
     def close(self) -> None:
@@ -159,7 +187,9 @@ class Scanner:
                 raise ScanStopped
             # Folders count, too: otherwise empty ones could be without end.
             if self.cache.file_count + len(self.cache.folders) > SNAPSHOT_FILES.value:
-                raise ScanRefused(f"the work tree has more than {SNAPSHOT_FILES.value:,} files and folders")
+                raise ScanRefused(
+                    f"the work tree has more than {SNAPSHOT_FILES.value:,} files and folders"
+                )
             if (
                 self.watch is None
                 and is_complete
@@ -174,7 +204,9 @@ class Scanner:
                 scan_pass.waiting = [""]
 
     def _begin_watch(self) -> None:
-        """Watch all known folders. The caller then scans all of them, as they may have changed meanwhile."""
+        """Watch all known folders. The caller then scans all of them,
+        as they may have changed meanwhile.
+        """
         try:
             self.watch = InotifyWatch()
             for path in self.cache.folders:
@@ -197,7 +229,8 @@ class Scanner:
             info = None
         if info is not None and stat.S_ISDIR(info.st_mode):
             if ".git" in path.split("/"):
-                # Never undone, though a command names it: only git knows what belongs together there.
+                # Never undone, though a command names it: only git knows what
+                # belongs together there.
                 return
             if is_omitted_build(path, self.cache) and not self._repositories.leads_to_tracked(path):
                 return
@@ -213,7 +246,9 @@ class Scanner:
         self._scan_file(folder, name, info, scan_pass)
 
     def _add_folder(self, path: str) -> CachedFolder:
-        """Return a folder's entry in the cache, added if it is new; the folder is watched if the others are."""
+        """Return a folder's entry in the cache, added if it is new;
+        the folder is watched if the others are.
+        """
         folder = self.cache.add_folder(path)
         if self.watch is not None and not self.watch.has(path):
             try:
@@ -223,7 +258,9 @@ class Scanner:
         return folder
 
     def _scan_folder(self, path: str, scan_pass: _ScanPass, *, is_complete: bool) -> bool:
-        """Scan a folder, and all known ones below if `is_complete`; if not, return whether its rules have changed."""
+        """Scan a folder, and all known ones below if `is_complete`;
+        if not, return whether its rules have changed.
+        """
         if path not in self.cache.folders:
             return False
         folder = self._add_folder(path)
@@ -242,7 +279,9 @@ class Scanner:
         if ".git" in names and self._repositories.add_if_new(path, folder):
             self._objects.share_objects(self._repositories.object_folders)
         above = self.cache.folders[path.rpartition("/")[0]] if path else None
-        have_rules_changed = self._repositories.update_rules(path, folder, above, names, is_complete=is_complete)
+        have_rules_changed = self._repositories.update_rules(
+            path, folder, above, names, is_complete=is_complete
+        )
         folder_names: set[str] = set()
         file_names: set[str] = set()
         for entry in entries:
@@ -281,8 +320,14 @@ class Scanner:
             or name in GENERATED_NAMES
             or is_ignored(folder.ignore_rules, subpath, name, is_folder=True)
         )
-        is_omitted = is_subfolder_ignored and (not scan_pass.include_ignored or is_rebuildable(subpath))
-        if cached_folder is None and is_omitted and not self._repositories.leads_to_tracked(subpath):
+        is_omitted = is_subfolder_ignored and (
+            not scan_pass.include_ignored or is_rebuildable(subpath)
+        )
+        if (
+            cached_folder is None
+            and is_omitted
+            and not self._repositories.leads_to_tracked(subpath)
+        ):
             return False
         subfolder = self._add_folder(subpath)
         subfolder.is_ignored = is_subfolder_ignored
@@ -290,10 +335,16 @@ class Scanner:
         return True
 
     def _scan_file(self, path: str, name: str, info: os.stat_result, scan_pass: _ScanPass) -> None:
-        """Update one file's entry: it is unchanged, clean by git's index, ignored, or read again."""
+        """Update one file's entry: it is unchanged, clean by git's index, ignored,
+        or read again.
+        """
         folder = self.cache.folders[path]
         old = folder.entries.get(name)
-        if old is not None and not (scan_pass.must_read and old.is_shared) and old.is_unchanged(info):
+        if (
+            old is not None
+            and not (scan_pass.must_read and old.is_shared)
+            and old.is_unchanged(info)
+        ):
             return
         kind = stat.S_IFMT(info.st_mode)
         if kind not in {stat.S_IFREG, stat.S_IFLNK}:
@@ -318,8 +369,12 @@ class Scanner:
             return
         self._read_file(path, name, info, scan_pass, is_tracked=is_tracked)
 
-    def _omit_or_count(self, folder: CachedFolder, path: str, name: str, scan_pass: _ScanPass) -> bool:
-        """Return whether a new file is left out. One that is ignored and read nevertheless is counted."""
+    def _omit_or_count(
+        self, folder: CachedFolder, path: str, name: str, scan_pass: _ScanPass
+    ) -> bool:
+        """Return whether a new file is left out. One that is ignored and read
+        nevertheless is counted.
+        """
         if scan_pass.must_read:
             return False
         is_file_ignored = folder.is_ignored or is_ignored(
@@ -332,7 +387,9 @@ class Scanner:
             self._skip(path, name, f"more than {SNAPSHOT_IGNORED.value:,} files that git ignores")
         return scan_pass.ignored_files > SNAPSHOT_IGNORED.value
 
-    def _read_file(self, path: str, name: str, info: os.stat_result, scan_pass: _ScanPass, *, is_tracked: bool) -> None:
+    def _read_file(
+        self, path: str, name: str, info: os.stat_result, scan_pass: _ScanPass, *, is_tracked: bool
+    ) -> None:
         cap = SNAPSHOT_TRACKED.value if is_tracked or scan_pass.must_read else SNAPSHOT_FILE.value
         try:
             if info.st_size > cap:
@@ -360,7 +417,9 @@ class Scanner:
         self.cache.put_file(path, name, CachedFile(entry, info.st_mode, *stamp))
 
     def _record_replaced(self, path: str, name: str) -> None:
-        """Keep the size of a file whose content only the user's repository has, for `ObjectStore.copy_shared`."""
+        """Keep the size of a file whose content only the user's repository has, for
+        `ObjectStore.copy_shared`.
+        """
         old = self.cache.folders[path].entries.get(name)
         if old is not None and old.is_shared:
             self.replaced[old.entry.blob] = old.size

@@ -33,33 +33,42 @@ if TYPE_CHECKING:
 CACHE_NAME = "files.msgpack"
 """The file in a store's folder with the cache of the work tree's files."""
 _OPEN_STEPS_NAME = "open-steps"
-# A cache of fewer bytes is that of a small work tree, about 3,000 files: its scan is not worth to be begun early.
+# A cache of fewer bytes is that of a small work tree,
+# about 3,000 files: its scan is not worth to be begun early.
 _LARGE_CACHE_BYTES = 300_000
 # The first scan begins so long after its turn, in s: most answers that come sooner call no tool.
 _EARLY_SCAN_DELAY = 0.3
 
 
 def get_store_folder(stores: Path, root: Path) -> Path:
-    """Return the folder of a work tree's snapshots in the folder for those of all work trees of a project."""
+    """Return the folder of a work tree's snapshots in the folder for those of all
+    work trees of a project.
+    """
     return stores / sha1(os.fsencode(root), usedforsecurity=False).hexdigest()[:16]
 
 
 class OmittedPath(msgspec.Struct, frozen=True):
-    """A path (relative to the work tree) that a snapshot does not hold; `reason` is a clause for the user."""
+    """A path (relative to the work tree) that a snapshot does not hold;
+    `reason` is a clause for the user.
+    """
 
     path: str
     reason: str
 
 
 class Snapshot(msgspec.Struct, frozen=True):
-    """A state of the work tree: the id of its tree, 40 hex digits, and the paths that are not in it."""
+    """A state of the work tree: the id of its tree, 40 hex digits,
+    and the paths that are not in it.
+    """
 
     tree: str
     omitted: tuple[OmittedPath, ...] = ()
 
 
 class SkippedSnapshot(msgspec.Struct, frozen=True):
-    """The result when no snapshot was taken. `reason`: a clause for the user; `is_new`: it was not reported before."""
+    """The result when no snapshot was taken. `reason`: a clause for the user;
+    `is_new`: it was not reported before.
+    """
 
     reason: str
     is_new: bool
@@ -68,8 +77,8 @@ class SkippedSnapshot(msgspec.Struct, frozen=True):
 class SnapshotStats(msgspec.Struct, frozen=True):
     """Figures for `codeloop debug snapshot`.
 
-    `files`: in the work tree, as far as it was scanned; `objects`, `bytes`: in the store; `disabled_reason`: why this
-    work tree has no snapshots, None if it may have some.
+    `files`: in the work tree, as far as it was scanned; `objects`, `bytes`: in the store;
+    `disabled_reason`: why this work tree has no snapshots, None if it may have some.
     """
 
     folder: Path
@@ -85,9 +94,15 @@ class Snapshots:
     """The snapshots of a work tree. `jobs` runs the jobs that read files."""
 
     def __init__(
-        self, root: Path, folder: Path, environment: Mapping[str, str], excluded: Collection[Path] = ()
+        self,
+        root: Path,
+        folder: Path,
+        environment: Mapping[str, str],
+        excluded: Collection[Path] = (),
     ) -> None:
-        """`folder`: where snapshots are stored; `excluded`: folders of codeloop, which no snapshot holds."""
+        """`folder`: where snapshots are stored; `excluded`: folders of codeloop,
+        which no snapshot holds.
+        """
         self.root = Path(os.path.realpath(root))
         self.environment = environment
         # Where undo records its writes in progress, as of `replace_files`.
@@ -139,17 +154,23 @@ class Snapshots:
     async def take(
         self, paths: Collection[str] = (), *, fresh: bool = False, include_ignored: bool = False
     ) -> Snapshot | SkippedSnapshot:
-        """Take a snapshot of the present state, or return the last one if no change was marked since.
+        """Take a snapshot of the present state, or return the last one if no
+        change was marked since.
 
-        `fresh`: take a new one in any case. `paths` (relative to the work tree) are read even if git ignores them,
-        folders with all below them. `include_ignored`: all ignored files are read, up to the limits.
+        `fresh`: take a new one in any case. `paths` (relative to the work tree) are read even if
+        git ignores them, folders with all below them. `include_ignored`: all ignored files
+        are read, up to the limits.
         """
         if self._disabled_reason is not None:
             return self._skip(self._disabled_reason)
-        if self._last is not None and not (self._may_have_changed or fresh or paths or include_ignored):
+        if self._last is not None and not (
+            self._may_have_changed or fresh or paths or include_ignored
+        ):
             return self._last
         self._may_have_changed = False
-        snapshot = await self.jobs.run_scan(lambda: self._scan_tree(tuple(paths), include_ignored=include_ignored))
+        snapshot = await self.jobs.run_scan(
+            lambda: self._scan_tree(tuple(paths), include_ignored=include_ignored)
+        )
         if isinstance(snapshot, JobFailure):
             self._may_have_changed = True
             return self._skip(snapshot.reason)
@@ -157,12 +178,21 @@ class Snapshots:
         return snapshot
 
     def begin_early(self) -> None:
-        """Begin the first scan of a large work tree, which then goes on while the model thinks. Returns at once."""
-        if self._early_scan is None and self._disabled_reason is None and self._scanner is None and self._is_large():
+        """Begin the first scan of a large work tree, which then goes on while the model thinks.
+        Returns at once.
+        """
+        if (
+            self._early_scan is None
+            and self._disabled_reason is None
+            and self._scanner is None
+            and self._is_large()
+        ):
             self._early_scan = asyncio.create_task(self._scan_early())
 
     def _is_large(self) -> bool:
-        """Return whether the work tree was large at its last scan; one with git that was never scanned may be."""
+        """Return whether the work tree was large at its last scan;
+        one with git that was never scanned may be.
+        """
         try:
             # Without the module of the cache: most turns need no scan.
             return (self.objects.folder / CACHE_NAME).stat().st_size > _LARGE_CACHE_BYTES
@@ -176,7 +206,8 @@ class Snapshots:
             await self.jobs.run_scan(lambda: self._scan_tree((), include_ignored=False))
 
     def store_entry(self, path: str) -> TreeEntry | None:
-        """Store the file or link at a path, and return its entry; None: there is nothing, or a folder.
+        """Store the file or link at a path, and return its entry;
+        None: there is nothing, or a folder.
 
         Blocks. Raises Unreadable, OSError.
         """
@@ -193,28 +224,39 @@ class Snapshots:
         return TreeEntry(to_git_mode(info.st_mode), self.objects.put_blob(data))
 
     def keeps(self, path: Path) -> bool:
-        """Return whether there is a copy of a file that git ignores, in case a command changes it."""
+        """Return whether there is a copy of a file that git ignores,
+        in case a command changes it.
+        """
         name = self.make_relative(path) if self._scanner is not None else None
         return name is not None and self._scanner is not None and self._scanner.copies.holds(name)
 
     def take_changed_copies(self) -> "dict[str, IgnoredCopy]":
-        """Return the copies of ignored files that have changed since they were made; the next scan makes new ones."""
+        """Return the copies of ignored files that have changed since they were made;
+        the next scan makes new ones.
+        """
         return self._scanner.copies.take_changed() if self._scanner is not None else {}
 
     def find_size(self, blob: str) -> int | None:
-        """Return the size on the disk of the file of a blob that only the user's repository has; None: unknown."""
+        """Return the size on the disk of the file of a blob that only the user's repository has;
+        None: unknown.
+        """
         return self._scanner.replaced.get(blob) if self._scanner is not None else None
 
     def make_relative(self, path: Path) -> str | None:
-        """Return an absolute path relative to the work tree; None when it is outside of the work tree."""
-        # Only the folder is resolved: the path itself may be a link, which a snapshot stores as a link.
+        """Return an absolute path relative to the work tree;
+        None when it is outside of the work tree.
+        """
+        # Only the folder is resolved: the path itself may be a link,
+        # which a snapshot stores as a link.
         folder = Path(os.path.realpath(path.parent))
         if folder != self.root and self.root not in folder.parents:
             return None
         return str((folder / path.name).relative_to(self.root))
 
     async def close(self) -> None:
-        """Stop a scan, and keep what it has read for the next run; once per SNAPSHOT_PRUNE, remove old contents."""
+        """Stop a scan, and keep what it has read for the next run;
+        once per SNAPSHOT_PRUNE, remove old contents.
+        """
         self.is_closing = True
         if self._early_scan is not None:
             self._early_scan.cancel()
@@ -224,7 +266,8 @@ class Snapshots:
             await self.jobs.run_scan(self._save_and_prune)
 
     def prune(self, *, age_ms: int = SNAPSHOT_AGE.value, size: int = SNAPSHOT_SIZE.value) -> int:
-        """Remove objects unused for `age_ms`, and the oldest beyond `size` bytes; returns their number. Blocks.
+        """Remove objects unused for `age_ms`, and the oldest beyond `size` bytes;
+        returns their number. Blocks.
 
         Objects of the work tree's present state are kept.
         """
@@ -245,7 +288,9 @@ class Snapshots:
             objects=len(stored_objects),
             bytes=sum(each.size for each in stored_objects),
             watched=self._scanner is not None and self._scanner.watch is not None,
-            omitted=_list_omitted(self._scanner) if self._scanner is not None and not self.jobs.is_busy else (),
+            omitted=_list_omitted(self._scanner)
+            if self._scanner is not None and not self.jobs.is_busy
+            else (),
             disabled_reason=self._disabled_reason,
         )
 
@@ -318,10 +363,16 @@ def _list_omitted(scanner: "Scanner") -> tuple[OmittedPath, ...]:
 
 
 def _find_disabled_reason(root: Path, environment: Mapping[str, str]) -> str | None:
-    """Return why a work tree has no snapshots, as a clause for the user; None if it may have some."""
+    """Return why a work tree has no snapshots, as a clause for the user;
+    None if it may have some.
+    """
     home = environment.get("HOME", "")
     if root == Path(root.anchor):
-        return f"there are no snapshots of {root}; start in a project's own folder to be able to undo"
-    if home and (Path(os.path.realpath(home)) == root or root in Path(os.path.realpath(home)).parents):
+        return (
+            f"there are no snapshots of {root}; start in a project's own folder to be able to undo"
+        )
+    if home and (
+        Path(os.path.realpath(home)) == root or root in Path(os.path.realpath(home)).parents
+    ):
         return f"there are no snapshots of {root}, which holds a whole home; start in a project's own folder to undo"
     return None

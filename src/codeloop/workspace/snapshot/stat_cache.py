@@ -23,15 +23,18 @@ from codeloop.workspace.snapshot.object_store import TreeEntry
 
 # Of the stored cache; one of another version is not read.
 _VERSION = 2
-# A cache of at most so many files is saved after scans; to write a larger one takes too long for that.
+# A cache of at most so many files is saved after scans;
+# to write a larger one takes too long for that.
 _MAX_FILES_SAVED_EARLY = 5_000
 _SAVE_INTERVAL_SECONDS = 5.0
 
 
 class CachedFile(NamedTuple):
-    """One file: its entry in a tree and its stat. `is_shared`: the blob is the repository's, not in our own store.
+    """One file: its entry in a tree and its stat. `is_shared`: the blob is the repository's,
+    not in our own store.
 
-    `mtime_ns` is -1 for a file so young that a change of it might leave the same stat: it is read again.
+    `mtime_ns` is -1 for a file so young that a change of it might leave the same
+    stat: it is read again.
     """
 
     entry: TreeEntry
@@ -54,7 +57,9 @@ class CachedFile(NamedTuple):
 
 
 class CachedIgnoreFile(NamedTuple):
-    """A folder's own .gitignore. `state`: modification time, size and inode, which tell whether it has changed."""
+    """A folder's own .gitignore. `state`: modification time, size and inode,
+    which tell whether it has changed.
+    """
 
     state: tuple[int, int, int]
     patterns: Patterns
@@ -63,8 +68,9 @@ class CachedIgnoreFile(NamedTuple):
 class CachedFolder(Struct):
     """One folder. `tree`: its tree's id when it is up to date, "" when nothing below it is kept.
 
-    `is_ignored`: git ignores new files in it. `ignore_rules`: the patterns of ignored files that apply in it, nearest
-    first; `converting_rules`: those of files that git converts; `ignore_file`: its own .gitignore, if any.
+    `is_ignored`: git ignores new files in it. `ignore_rules`: the patterns of ignored files that
+    apply in it, nearest first; `converting_rules`: those of files that git converts; `ignore_file`:
+    its own .gitignore, if any.
     """
 
     entries: dict[str, CachedFile] = struct_field(default_factory=dict[str, CachedFile])
@@ -79,9 +85,9 @@ class CachedFolder(Struct):
 class StatCache(Struct):
     """All folders by their path relative to the work tree ("" is its top).
 
-    `stale_folders`: those whose tree must be rebuilt. `is_complete`: the whole work tree was scanned; else the process
-    ended first, and git's index tells which of the other files are clean. `is_saved`: nothing has changed since it was
-    stored.
+    `stale_folders`: those whose tree must be rebuilt. `is_complete`: the whole work tree was
+    scanned; else the process ended first, and git's index tells which of the other files are clean.
+    `is_saved`: nothing has changed since it was stored.
     """
 
     folders: dict[str, CachedFolder] = struct_field(default_factory=lambda: {"": CachedFolder()})
@@ -142,7 +148,9 @@ class StatCache(Struct):
             above = self.add_folder(parent)
             above.folders.add(name)
             cached_folder = self.folders[folder] = CachedFolder(
-                is_ignored=above.is_ignored, ignore_rules=above.ignore_rules, converting_rules=above.converting_rules
+                is_ignored=above.is_ignored,
+                ignore_rules=above.ignore_rules,
+                converting_rules=above.converting_rules,
             )
             self.mark_stale(folder)
         return cached_folder
@@ -160,7 +168,8 @@ _Row = tuple[str, int, str, int, int, int, int, int, bool]
 class _StoredCache(msgspec.Struct, array_like=True):
     """The cache in its file.
 
-    `folders`: path, whether git ignores new files in it, id of its tree (None: it must be rebuilt), and its files.
+    `folders`: path, whether git ignores new files in it, id of its tree (None: it must be rebuilt),
+    and its files.
     """
 
     version: int
@@ -178,8 +187,13 @@ class StatCacheFile:
         self._saved_at = -_SAVE_INTERVAL_SECONDS
 
     def save_if_due(self, cache: StatCache) -> None:
-        """Save a small cache that has changed, unless it was saved just now. A larger one waits for `save`."""
-        if cache.file_count <= _MAX_FILES_SAVED_EARLY and time.monotonic() - self._saved_at > _SAVE_INTERVAL_SECONDS:
+        """Save a small cache that has changed, unless it was saved just now.
+        A larger one waits for `save`.
+        """
+        if (
+            cache.file_count <= _MAX_FILES_SAVED_EARLY
+            and time.monotonic() - self._saved_at > _SAVE_INTERVAL_SECONDS
+        ):
             self.save(cache)
 
     def save(self, cache: StatCache) -> None:
@@ -189,7 +203,8 @@ class StatCacheFile:
         folders: list[tuple[str, bool, str | None, list[_Row]]] = []
         for path, folder in cache.folders.items():
             rows = [
-                (_to_stored(name), file.entry.mode, file.entry.blob, *file[1:]) for name, file in folder.entries.items()
+                (_to_stored(name), file.entry.mode, file.entry.blob, *file[1:])
+                for name, file in folder.entries.items()
             ]
             tree = None if path in cache.stale_folders else folder.tree
             folders.append((_to_stored(path), folder.is_ignored, tree, rows))
@@ -205,7 +220,8 @@ class StatCacheFile:
             data = self._file.read_bytes()
         except OSError:
             return None
-        # Objects that are made by the million, and all stay, are not worth looking for garbage among them.
+        # Objects that are made by the million, and all stay,
+        # are not worth looking for garbage among them.
         with _without_collector():
             return self._parse(data)
 
@@ -235,7 +251,8 @@ class StatCacheFile:
 
 
 def _to_stored(name: str) -> str:
-    """Return a name as it is stored: where it is not UTF-8, its bytes as characters after a NUL, which no name holds.
+    """Return a name as it is stored: where it is not UTF-8, its bytes as characters after a NUL,
+    which no name holds.
 
     To store the bytes of each would take longer than all the rest.
     """

@@ -1,4 +1,6 @@
-"""Works on the stored trees of snapshots: compares two, also by diffs, looks up a path, and stores one with changes."""
+"""Works on the stored trees of snapshots: compares two, also by diffs, looks up a path,
+and stores one with changes.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -7,7 +9,13 @@ import msgspec
 from codeloop.kit.paths import join_relative
 from codeloop.schema.limits import SNAPSHOT_DIFF, SNAPSHOT_DIFFS
 from codeloop.schema.message import SnapshotFileDiff
-from codeloop.workspace.snapshot.object_store import EMPTY_TREE, FOLDER_MODE, MissingObject, ObjectStore, TreeEntry
+from codeloop.workspace.snapshot.object_store import (
+    EMPTY_TREE,
+    FOLDER_MODE,
+    MissingObject,
+    ObjectStore,
+    TreeEntry,
+)
 
 
 class TreeChange(msgspec.Struct, frozen=True):
@@ -18,8 +26,12 @@ class TreeChange(msgspec.Struct, frozen=True):
     after: TreeEntry | None
 
 
-def list_differences(objects: ObjectStore, before: str, after: str, folder: str = "") -> Iterator[TreeChange]:
-    """Yield the files that differ between two trees, by path. Raises MissingObject when a tree is no longer kept."""
+def list_differences(
+    objects: ObjectStore, before: str, after: str, folder: str = ""
+) -> Iterator[TreeChange]:
+    """Yield the files that differ between two trees, by path.
+    Raises MissingObject when a tree is no longer kept.
+    """
     if before == after:
         return
     old, new = dict(objects.read_tree(before)), dict(objects.read_tree(after))
@@ -28,7 +40,8 @@ def list_differences(objects: ObjectStore, before: str, after: str, folder: str 
         if old_entry == new_entry:
             continue
         path = join_relative(folder, name)
-        # A file may have become a folder, or the other way round: then both the folder's files and the file differ.
+        # A file may have become a folder, or the other way round: then both the folder's
+        # files and the file differ.
         yield from list_differences(objects, _get_subtree(old_entry), _get_subtree(new_entry), path)
         old_file, new_file = _get_file(old_entry), _get_file(new_entry)
         if old_file != new_file:
@@ -54,8 +67,12 @@ def find_entry(objects: ObjectStore, tree: str, path: str) -> TreeEntry | None:
     return _get_file(dict(objects.read_tree(tree)).get(name))
 
 
-def store_changed_tree(objects: ObjectStore, tree: str, changes: Mapping[str, TreeEntry | None]) -> str:
-    """Store a tree with some paths changed (None: removed); return its id. Raises MissingObject, OSError."""
+def store_changed_tree(
+    objects: ObjectStore, tree: str, changes: Mapping[str, TreeEntry | None]
+) -> str:
+    """Store a tree with some paths changed (None: removed); return its id.
+    Raises MissingObject, OSError.
+    """
     if not changes:
         return tree
     entries = dict(objects.read_tree(tree))
@@ -81,17 +98,23 @@ def store_changed_tree(objects: ObjectStore, tree: str, changes: Mapping[str, Tr
     return objects.put_tree(entries)
 
 
-def make_file_diffs(objects: ObjectStore, changes: Iterable[TreeChange]) -> tuple[SnapshotFileDiff, ...]:
-    """Return a diff for each change, with an empty patch if the file is binary, large or not stored any more.
+def make_file_diffs(
+    objects: ObjectStore, changes: Iterable[TreeChange]
+) -> tuple[SnapshotFileDiff, ...]:
+    """Return a diff for each change, with an empty patch if the file is binary,
+    large or not stored any more.
 
     Those after the first SNAPSHOT_DIFFS have no patch either.
     """
     return tuple(
-        _make_file_diff(objects, change, has_patch=index < SNAPSHOT_DIFFS.value) for index, change in enumerate(changes)
+        _make_file_diff(objects, change, has_patch=index < SNAPSHOT_DIFFS.value)
+        for index, change in enumerate(changes)
     )
 
 
-def _make_file_diff(objects: ObjectStore, change: TreeChange, *, has_patch: bool) -> SnapshotFileDiff:
+def _make_file_diff(
+    objects: ObjectStore, change: TreeChange, *, has_patch: bool
+) -> SnapshotFileDiff:
     match (change.before, change.after):
         case (None, _):
             status = "added"
@@ -99,7 +122,9 @@ def _make_file_diff(objects: ObjectStore, change: TreeChange, *, has_patch: bool
             status = "deleted"
         case _:
             status = "modified"
-    before, after = (_read_text(objects, entry) if has_patch else None for entry in (change.before, change.after))
+    before, after = (
+        _read_text(objects, entry) if has_patch else None for entry in (change.before, change.after)
+    )
     if before is None or after is None:
         return SnapshotFileDiff(file=change.path, additions=0, deletions=0, patch="", status=status)
     # Imported late: it takes 2 ms, and most steps change no file.
@@ -107,12 +132,18 @@ def _make_file_diff(objects: ObjectStore, change: TreeChange, *, has_patch: bool
 
     diff = make_unified_diff(change.path, before, after)
     return SnapshotFileDiff(
-        file=change.path, additions=diff.additions, deletions=diff.deletions, patch=diff.patch, status=status
+        file=change.path,
+        additions=diff.additions,
+        deletions=diff.deletions,
+        patch=diff.patch,
+        status=status,
     )
 
 
 def _read_text(objects: ObjectStore, entry: TreeEntry | None) -> str | None:
-    """Return a file's text, "" for no file. None: the file is binary, too large, or no longer stored."""
+    """Return a file's text, "" for no file. None: the file is binary, too large,
+    or no longer stored.
+    """
     if entry is None:
         return ""
     try:

@@ -1,4 +1,6 @@
-"""The side of a pseudo-terminal that stands for the screen and the keyboard: reads the output, and sends the input."""
+"""The side of a pseudo-terminal that stands for the screen and the keyboard: reads the output,
+and sends the input.
+"""
 
 import asyncio
 import fcntl
@@ -23,8 +25,8 @@ class PtyMaster:
         self.output = output
         self._loop = asyncio.get_running_loop()
         self._fd, self.program_end = os.openpty()
-        # The program's end stays open here, too. Otherwise reading would fail as soon as all processes have closed it,
-        # even if a later one opens it again.
+        # The program's end stays open here, too. Otherwise reading would fail as soon as all
+        # processes have closed it, even if a later one opens it again.
         try:
             self.name = os.ttyname(self.program_end)
         except OSError:
@@ -87,15 +89,16 @@ class PtyMaster:
         try:
             chunk = os.read(self._fd, _CHUNK_BYTES)
         except OSError:
-            # There is nothing to read, or the terminal is hung up, which the end of the program shows as well.
+            # There is nothing to read, or the terminal is hung up,
+            # which the end of the program shows as well.
             return b""
         if chunk:
             self.output.write(chunk)
         return chunk
 
     def _on_readable(self) -> None:
-        # A program that prints without end must not keep the event loop busy, so each period has a limited number of
-        # bytes. It also waits for clients that are slow to read.
+        # A program that prints without end must not keep the event loop busy, so each period has a
+        # limited number of bytes. It also waits for clients that are slow to read.
         now = self._loop.time()
         if now - self._period_start > PTY_PAUSE.seconds:
             self._period_start, self._period_bytes = now, 0

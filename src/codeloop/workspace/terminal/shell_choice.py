@@ -28,13 +28,17 @@ class TerminalProgram(Struct, frozen=True, kw_only=True):
     environment: Mapping[str, str]
 
 
-def choose_program(request: CreatePty, directory: Path, environment: Mapping[str, str]) -> TerminalProgram:
+def choose_program(
+    request: CreatePty, directory: Path, environment: Mapping[str, str]
+) -> TerminalProgram:
     """Return the program that a client requests. `directory` and `environment` are the project's.
 
-    Raises ValueError for a missing directory or program, and for a text that none can be given: with NUL, or a
-    variable's name with `=`.
+    Raises ValueError for a missing directory or program, and for a text that none can be given:
+    with NUL, or a variable's name with `=`.
     """
-    own_variables = {name: value for name, value in environment.items() if name not in _SIZE_VARIABLES}
+    own_variables = {
+        name: value for name, value in environment.items() if name not in _SIZE_VARIABLES
+    }
     variables = {**own_variables, "TERM": "xterm-256color", **request.env}
     _check_request(request, variables)
     folder = Path(os.path.normpath(directory / (request.cwd or "")))
@@ -47,7 +51,9 @@ def choose_program(request: CreatePty, directory: Path, environment: Mapping[str
         path = find_program(command, variables.get("PATH"), in_project=True)
     if path is None or not os.access(path, os.X_OK) or Path(path).is_dir():
         raise ValueError(f"{command!r} is not a program that can be run")
-    is_login_shell = Path(command).name in _LOGIN_SHELLS and not {"-l", "--login"} & set(request.args)
+    is_login_shell = Path(command).name in _LOGIN_SHELLS and not {"-l", "--login"} & set(
+        request.args
+    )
     return TerminalProgram(
         command=command,
         path=path,
@@ -91,7 +97,13 @@ def _read_shells() -> list[str]:
 
 
 def _check_request(request: CreatePty, environment: Mapping[str, str]) -> None:
-    texts = (request.command or "", request.cwd or "", *request.args, *environment, *environment.values())
+    texts = (
+        request.command or "",
+        request.cwd or "",
+        *request.args,
+        *environment,
+        *environment.values(),
+    )
     if any("\0" in text for text in texts):
         raise ValueError("the command, its directory or its environment contains a NUL character")
     if any(not name or "=" in name for name in request.env):

@@ -1,10 +1,18 @@
-"""The output of a terminal: its scrollback, and its viewers, each of which reads at its own pace."""
+"""The output of a terminal: its scrollback, and its viewers,
+each of which reads at its own pace.
+"""
 
 import asyncio
 import codecs
 from collections.abc import Iterator
 
-from codeloop.schema.bounds.server import PTY_AHEAD, PTY_CLIENT_WAIT, PTY_FRAME, PTY_KEPT, PTY_WATCHERS
+from codeloop.schema.bounds.server import (
+    PTY_AHEAD,
+    PTY_CLIENT_WAIT,
+    PTY_FRAME,
+    PTY_KEPT,
+    PTY_WATCHERS,
+)
 
 
 class Scrollback:
@@ -33,10 +41,13 @@ class Scrollback:
             self.start += extra
 
     def read(self, position: int, max_chars: int) -> tuple[str, int]:
-        """Return at most `max_chars` characters from a position or the oldest kept on, and the position after them."""
+        """Return at most `max_chars` characters from a position or the oldest kept on,
+        and the position after them.
+        """
         first = min(max(position, self.start), self.end)
         last = min(first + max_chars, self.end)
-        # A character outside the basic plane has two units, the first one from 0xD800 to 0xDBFF. It is not cut in two.
+        # A character outside the basic plane has two units, the first one from 0xD800 to 0xDBFF.
+        # It is not cut in two.
         if first < last < self.end and self._buffer[2 * (last - self.start) - 1] & 0xFC == 0xD8:
             last += 1
         raw = self._buffer[2 * (first - self.start) : 2 * (last - self.start)]
@@ -48,7 +59,9 @@ class ClientTooSlow(Exception):
 
 
 class TerminalOutput:
-    """The output of one terminal. All clients read from the same scrollback, so a slow one costs no memory."""
+    """The output of one terminal. All clients read from the same scrollback,
+    so a slow one costs no memory.
+    """
 
     def __init__(self) -> None:
         self.scrollback = Scrollback(PTY_KEPT.value)
@@ -66,7 +79,8 @@ class TerminalOutput:
         self._add(self._decoder.decode(b"", final=True))
 
     def watch(self, cursor: int | None = None) -> "Viewer":
-        """Return a viewer for a new client, which first replays the output from `cursor` on (None: all, -1: nothing).
+        """Return a viewer for a new client, which first replays the output from `cursor`
+        on (None: all, -1: nothing).
 
         Raises ValueError when there are too many clients.
         """
@@ -82,9 +96,11 @@ class TerminalOutput:
         self._viewers.discard(viewer)
 
     def should_wait(self) -> bool:
-        """Return whether the program should wait, because its quickest client has much to read, and does read.
+        """Return whether the program should wait, because its quickest client has much to read,
+        and does read.
 
-        Clients that have read nothing for a long time are given up, so that the program never waits for them.
+        Clients that have read nothing for a long time are given up,
+        so that the program never waits for them.
         """
         behind = self.scrollback.end - PTY_AHEAD.value
         if not self._viewers or any(viewer.position >= behind for viewer in self._viewers):
@@ -103,7 +119,9 @@ class TerminalOutput:
 
 
 class Viewer:
-    """One client of a terminal. Call `replay`, then `wait_for_output` until it returns nothing, then `close`."""
+    """One client of a terminal. Call `replay`, then `wait_for_output` until it returns nothing,
+    then `close`.
+    """
 
     def __init__(self, output: TerminalOutput, replay: str) -> None:
         self._output = output

@@ -1,4 +1,5 @@
-"""Terminals: programs on pseudo-terminals, which several clients watch and type into. None outlives codeloop.
+"""Terminals: programs on pseudo-terminals, which several clients watch and type into.
+None outlives codeloop.
 
 `server/pty_socket.py` connects clients to them by a one-time ticket.
 """
@@ -20,9 +21,11 @@ from codeloop.workspace.terminal.terminal_output import TerminalOutput, Viewer
 
 
 class ConnectionTickets:
-    """The unused tickets of one project, each for one connection to a terminal. `lifetime`: in seconds.
+    """The unused tickets of one project, each for one connection to a terminal.
+    `lifetime`: in seconds.
 
-    Browsers can't send a header with a WebSocket, so the ticket in its URL takes the place of the credential.
+    Browsers can't send a header with a WebSocket, so the ticket in its URL takes
+    the place of the credential.
     """
 
     def __init__(self, lifetime: float = PTY_TICKET.seconds) -> None:
@@ -47,14 +50,16 @@ class ConnectionTickets:
         return issued_for == pty_id and time.monotonic() < deadline
 
 
-# The first terminal that the leader of a session opens becomes the one that controls it: ctrl-C and job control work.
+# The first terminal that the leader of a session opens becomes the one that controls it:
+# ctrl-C and job control work.
 _START_SCRIPT = ': <"$0" && exec "$@"'
 
 
 class Terminal:
     """One program on its own terminal, from its start to its end.
 
-    `on_exit` gets it and the exit code, after the program ended by itself and its remaining processes were ended.
+    `on_exit` gets it and the exit code, after the program ended by itself and its
+    remaining processes were ended.
     """
 
     def __init__(
@@ -102,7 +107,9 @@ class Terminal:
         self._master.resize(rows, columns)
 
     async def end(self) -> None:
-        """End the program and all its processes. No exit is reported. Continues in the background when cancelled."""
+        """End the program and all its processes. No exit is reported.
+        Continues in the background when cancelled.
+        """
         self._waiting.cancel()
         self._master.close()
         self._output.end()
@@ -126,8 +133,12 @@ class Terminals:
         self._running: dict[str, Terminal] = {}
         self._opening_count = 0
 
-    async def open(self, program: TerminalProgram, on_exit: Callable[[Terminal, int], None]) -> Terminal:
-        """Start a program. Raises ValueError when too many run, OSError when it can't be started."""
+    async def open(
+        self, program: TerminalProgram, on_exit: Callable[[Terminal, int], None]
+    ) -> Terminal:
+        """Start a program. Raises ValueError when too many run,
+        OSError when it can't be started.
+        """
         if len(self._running) + self._opening_count >= PTY_COUNT.value:
             raise ValueError(f"{PTY_COUNT.value} terminals are already open; close one first")
 

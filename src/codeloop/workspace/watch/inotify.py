@@ -1,7 +1,8 @@
-"""Watches folders by Linux's inotify, called through ctypes. docs/decisions/0010 says why no package is used.
+"""Watches folders by Linux's inotify, called through ctypes.
+docs/decisions/0010 says why no package is used.
 
-`tree_watch.py` reports changed files by it; snapshots and the checks of repositories (`git/planted`) find changed
-folders by it.
+`tree_watch.py` reports changed files by it; snapshots and the checks of repositories
+(`git/planted`) find changed folders by it.
 """
 
 import os
@@ -33,7 +34,8 @@ COMPLETED_CHANGES_MASK = (
     | _IN_DONT_FOLLOW
 )
 _ALL_CHANGES_MASK = COMPLETED_CHANGES_MASK | _IN_MODIFY | _IN_ATTRIB
-# The masks for what appears in a folder, for its entries with their rights, and for what is written into them.
+# The masks for what appears in a folder, for its entries with their rights,
+# and for what is written into them.
 NEW_NAMES_MASK = _IN_CREATE | _IN_MOVED_TO | _IN_ONLYDIR | _IN_DONT_FOLLOW
 ENTRIES_MASK = COMPLETED_CHANGES_MASK | _IN_ATTRIB
 FILES_MASK = NEW_NAMES_MASK | _IN_CLOSE_WRITE | _IN_MODIFY
@@ -46,11 +48,14 @@ _READ_BYTES = 256 * 1024
 class InotifyWatch:
     """Watches folders by inotify.
 
-    `is_broken`: events may have been lost, or a watched folder was moved, so that all folders must be scanned again.
+    `is_broken`: events may have been lost, or a watched folder was moved,
+    so that all folders must be scanned again.
     """
 
     def __init__(self, mask: int = _ALL_CHANGES_MASK) -> None:
-        """`mask`: the kinds of events. Raises OSError where inotify is not available, or its limit is reached."""
+        """`mask`: the kinds of events. Raises OSError where inotify is not available,
+        or its limit is reached.
+        """
         if sys.platform != "linux":
             raise OSError("inotify exists on Linux only")
         from ctypes import CDLL, c_char_p, c_int, c_uint32, get_errno
@@ -76,10 +81,12 @@ class InotifyWatch:
         return self._fd
 
     def add(self, folder: str, path: str, mask: int = 0) -> None:
-        """Watch one folder, and report it as `folder`. `path`: its path on the disk; `mask`: 0: the one given above.
+        """Watch one folder, and report it as `folder`. `path`: its path on the disk;
+        `mask`: 0: the one given above.
 
-        A path that is missing, unreadable, too long, or no folder is ignored, because a scan finds that as well. Raises
-        OSError when there are too many watches, or this folder can't be watched for another reason.
+        A path that is missing, unreadable, too long, or no folder is ignored, because a scan finds
+        that as well. Raises OSError when there are too many watches, or this folder can't be
+        watched for another reason.
         """
         descriptor: int = self._add_watch(self._fd, os.fsencode(path), mask or self._mask)
         if descriptor < 0:
@@ -113,7 +120,9 @@ class InotifyWatch:
         return {folder for folder, _, _ in self.read_events()}
 
     def read_events(self) -> Iterator[tuple[str, int, str]]:
-        """Yield the events since the last call: the folder, the kernel's bits, and the name in it ("": itself)."""
+        """Yield the events since the last call: the folder, the kernel's bits,
+        and the name in it ("": itself).
+        """
         while True:
             try:
                 data = os.read(self._fd, _READ_BYTES)
@@ -124,8 +133,8 @@ class InotifyWatch:
                 descriptor, mask, _, length = _EVENT.unpack_from(data, offset)
                 name = data[offset + _EVENT.size : offset + _EVENT.size + length].rstrip(b"\0")
                 offset += _EVENT.size + length
-                # After an overflow of the queue events are missing. A moved folder takes the watches below it along,
-                # and they would be reported under their old names.
+                # After an overflow of the queue events are missing. A moved folder takes the
+                # watches below it along, and they would be reported under their old names.
                 if mask & (_IN_Q_OVERFLOW | _IN_MOVE_SELF):
                     self.is_broken = True
                 folder = self._folders.get(descriptor)

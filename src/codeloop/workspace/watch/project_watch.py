@@ -1,7 +1,8 @@
-"""Publishes the changed files of a project and reports changes of its branch, while it is switched on.
+"""Publishes the changed files of a project and reports changes of its branch,
+while it is switched on.
 
-It is for clients while they follow the project's events (`app/services.py`), and for language servers that want to know
-of changed files (`app/language/servers.py`).
+It is for clients while they follow the project's events (`app/services.py`), and for language
+servers that want to know of changed files (`app/language/servers.py`).
 """
 
 import asyncio
@@ -16,7 +17,12 @@ from codeloop.kit.git import find_git_folder
 from codeloop.schema.bounds.watch import WATCH_FOLDERS, WATCH_POLL, WATCH_POLLED_FILES
 from codeloop.schema.live_events import FileWatched, LiveEvent, Toast, ToastShown, WatchedFile
 from codeloop.workspace.watch.ignored_files import IgnoredFiles
-from codeloop.workspace.watch.tree_watch import RootFolderMissing, TooManyFolders, TreeWatch, WatchedFileChange
+from codeloop.workspace.watch.tree_watch import (
+    RootFolderMissing,
+    TooManyFolders,
+    TreeWatch,
+    WatchedFileChange,
+)
 from codeloop.workspace.workspace import Workspace
 
 _TOO_MANY_FOLDERS_TEXT = (
@@ -28,17 +34,20 @@ _NO_MORE_WATCHES_TEXT = (
     "On Linux, a larger fs.inotify.max_user_watches (sysctl) helps, and so do patterns in `watcher.ignore`."
 )
 _FAILED_TEXT = "Files can't be watched here ({reason}), so only the branch and the files that were read are looked at."
-_NO_INOTIFY_TEXT = f"{_FAILED_TEXT} On Linux, a larger fs.inotify.max_user_instances (sysctl) may help."
+_NO_INOTIFY_TEXT = (
+    f"{_FAILED_TEXT} On Linux, a larger fs.inotify.max_user_instances (sysctl) may help."
+)
 _NO_WATCHING_TEXT = (
-    "Files can't be watched on this system, so only the branch and the files that were read are looked at."
+    "Files can't be watched on this system, so only the branch and the files "
+    "that were read are looked at."
 )
 
 
 class ProjectWatch:
     """Publishes changed files of a project while it is switched on.
 
-    `extra_patterns`: further patterns of ignored files. `publish` is called with each event, `report_branch_change`
-    when the branch may have changed.
+    `extra_patterns`: further patterns of ignored files. `publish` is called with each event,
+    `report_branch_change` when the branch may have changed.
     """
 
     def __init__(
@@ -100,7 +109,9 @@ class ProjectWatch:
             tree.close()
 
     async def _poll(self) -> None:
-        """Poll the branch, and the files that any session has read, where folders can't be watched."""
+        """Poll the branch, and the files that any session has read,
+        where folders can't be watched.
+        """
         earlier_stamps: dict[Path, tuple[int, int] | None] = {}
         while True:
             files = self._workspace.read_log.list_files()
@@ -116,7 +127,9 @@ class ProjectWatch:
             if git is not None and change.path.parent == git:
                 self._report_branch_change()
             else:
-                self._publish(FileWatched(properties=WatchedFile(file=str(change.path), event=change.kind)))
+                self._publish(
+                    FileWatched(properties=WatchedFile(file=str(change.path), event=change.kind))
+                )
 
     def _warn_once(self, error: OSError) -> None:
         if not self._has_warned:
@@ -143,7 +156,9 @@ def describe_watch_error(root: Path, error: OSError) -> str:
 
 
 def _read_file_stamps(paths: Iterable[Path]) -> dict[Path, tuple[int, int] | None]:
-    """Return the modification time and size of at most WATCH_POLLED_FILES files; None for a missing one."""
+    """Return the modification time and size of at most WATCH_POLLED_FILES files;
+    None for a missing one.
+    """
     stamps: dict[Path, tuple[int, int] | None] = {}
     for path in islice(paths, WATCH_POLLED_FILES.value):
         stamps[path] = None
@@ -156,7 +171,9 @@ def _read_file_stamps(paths: Iterable[Path]) -> dict[Path, tuple[int, int] | Non
 def _make_change(
     path: Path, earlier_stamps: dict[Path, tuple[int, int] | None], stamp: tuple[int, int] | None
 ) -> WatchedFileChange | None:
-    """Return the change of a file since it had its earlier stamp; None if there is none, or it is new in the list."""
+    """Return the change of a file since it had its earlier stamp;
+    None if there is none, or it is new in the list.
+    """
     if path not in earlier_stamps or earlier_stamps[path] == stamp:
         return None
     if stamp is None:

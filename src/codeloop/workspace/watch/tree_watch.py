@@ -1,6 +1,7 @@
 """Watches the files of a work tree by inotify, and returns added, changed and removed ones.
 
-`project_watch.py` publishes them. inotify watches single folders, so each folder of the tree is watched by itself.
+`project_watch.py` publishes them. inotify watches single folders,
+so each folder of the tree is watched by itself.
 """
 
 import asyncio
@@ -18,8 +19,8 @@ from codeloop.schema.bounds.watch import WATCH_BURST, WATCH_FOLDERS, WATCH_THROT
 from codeloop.workspace.watch.ignored_files import IgnoredFiles
 from codeloop.workspace.watch.inotify import COMPLETED_CHANGES_MASK, FOLDER_BIT, InotifyWatch
 
-# Folders are scanned in slices of this length. After each one nothing is done for a multiple of its time, so that the
-# scan of a large tree takes a sixth of one processor.
+# Folders are scanned in slices of this length. After each one nothing is done for a multiple of its
+# time, so that the scan of a large tree takes a sixth of one processor.
 _SLICE_SECONDS = 0.004
 _REST_FACTOR = 5
 # The errors that end the watch of a whole tree: no other folder could be watched either.
@@ -44,7 +45,9 @@ class TooManyFolders(OSError):
 
 
 class _DrainedEvents(NamedTuple):
-    """What events are about: files (a folder and a name in it) and new folders, each once, and removed folders."""
+    """What events are about: files (a folder and a name in it) and new folders, each once,
+    and removed folders.
+    """
 
     files: list[tuple[str, str]]
     new_folders: list[str]
@@ -52,7 +55,8 @@ class _DrainedEvents(NamedTuple):
 
 
 class TreeWatch:
-    """Watches the files of a work tree that are not ignored. Call `scan` first, then `wait_for_changes` repeatedly.
+    """Watches the files of a work tree that are not ignored. Call `scan` first, then
+    `wait_for_changes` repeatedly.
 
     `git`: the repository's folder, whose `HEAD` is watched, too.
     """
@@ -63,18 +67,23 @@ class TreeWatch:
         self._git = git
         self._ignored = ignored
         self._watch = InotifyWatch(COMPLETED_CHANGES_MASK)
-        # Folder -> the names of its files in one string, each between two NULs, which takes less memory than a set.
+        # Folder -> the names of its files in one string, each between two NULs,
+        # which takes less memory than a set.
         self._names: dict[str, bytes] = {}
 
     async def scan(self) -> None:
-        """Watch all folders, some at a time. Raises RootFolderMissing, TooManyFolders, or OSError (no more watches)."""
+        """Watch all folders, some at a time. Raises RootFolderMissing, TooManyFolders,
+        or OSError (no more watches).
+        """
         self._check_root()
         if self._git is not None:
             self._watch.add(_GIT_KEY, str(self._git))
         await self._watch_below([""])
 
     async def wait_for_changes(self) -> list[WatchedFileChange]:
-        """Wait until files have changed; return them, each once. Raises RootFolderMissing, or OSError as `scan`."""
+        """Wait until files have changed; return them, each once.
+        Raises RootFolderMissing, or OSError as `scan`.
+        """
         while True:
             await self._wait_for_events()
             await asyncio.sleep(WATCH_THROTTLE.seconds)
@@ -118,7 +127,9 @@ class TreeWatch:
             loop.remove_reader(self._watch)
 
     async def _list_changes(self, files: list[tuple[str, str]]) -> list[WatchedFileChange]:
-        """Return the changes of files. Ignore patterns may make it slow, so it works in slices, in a thread."""
+        """Return the changes of files. Ignore patterns may make it slow, so it works in slices,
+        in a thread.
+        """
         changes: list[WatchedFileChange] = []
         waiting = files[::-1]
 
@@ -144,7 +155,9 @@ class TreeWatch:
         return [path for path in folders if await asyncio.to_thread(is_watched, path)]
 
     def _drain_events(self) -> _DrainedEvents:
-        """Read the waiting events; return the files and folders that they name. Raises RootFolderMissing."""
+        """Read the waiting events; return the files and folders that they name.
+        Raises RootFolderMissing.
+        """
         files: dict[tuple[str, str], None] = {}
         new_folders: dict[str, None] = {}
         removed_folders: list[str] = []
@@ -166,7 +179,9 @@ class TreeWatch:
         return _DrainedEvents(list(files), list(new_folders), removed_folders)
 
     def _make_change(self, folder: str, name: str) -> WatchedFileChange | None:
-        """Return the change of a file that an event is about, and record it in the names; None: nothing to report."""
+        """Return the change of a file that an event is about, and record it in the names;
+        None: nothing to report.
+        """
         path = self._make_path(folder, name)
         if folder == _GIT_KEY:
             return WatchedFileChange(path, "change")
@@ -184,7 +199,11 @@ class TreeWatch:
         return WatchedFileChange(path, "add")
 
     def _make_path(self, folder: str, name: str) -> Path:
-        return self._git / name if folder == _GIT_KEY and self._git is not None else self._root / folder / name
+        return (
+            self._git / name
+            if folder == _GIT_KEY and self._git is not None
+            else self._root / folder / name
+        )
 
     async def _watch_again(self) -> list[WatchedFileChange]:
         """Watch everything anew after lost events or a moved folder. Returns the differences."""
@@ -198,8 +217,12 @@ class TreeWatch:
             if old != new:
                 old_names, new_names = set(_split_names(old)), set(_split_names(new))
                 removed, added = old_names - new_names, new_names - old_names
-                changes += [WatchedFileChange(self._make_path(folder, name), "unlink") for name in removed]
-                changes += [WatchedFileChange(self._make_path(folder, name), "add") for name in added]
+                changes += [
+                    WatchedFileChange(self._make_path(folder, name), "unlink") for name in removed
+                ]
+                changes += [
+                    WatchedFileChange(self._make_path(folder, name), "add") for name in added
+                ]
         return changes[: WATCH_BURST.value]
 
     async def _watch_below(self, folders: list[str]) -> list[str]:
@@ -207,13 +230,17 @@ class TreeWatch:
         watched_folders: list[str] = []
         while folders:
             began = time.monotonic()
-            await asyncio.to_thread(self._watch_some, folders, watched_folders, began + _SLICE_SECONDS)
+            await asyncio.to_thread(
+                self._watch_some, folders, watched_folders, began + _SLICE_SECONDS
+            )
             if folders:
                 await asyncio.sleep((time.monotonic() - began) * _REST_FACTOR)
         return watched_folders
 
     def _watch_some(self, folders: list[str], watched_folders: list[str], until: float) -> None:
-        """Watch some of the folders, and move them to `watched_folders`; add their subfolders to `folders`. Blocks."""
+        """Watch some of the folders, and move them to `watched_folders`;
+        add their subfolders to `folders`. Blocks.
+        """
         while folders and time.monotonic() < until:
             if len(self._names) >= WATCH_FOLDERS.value:
                 raise TooManyFolders
@@ -224,18 +251,26 @@ class TreeWatch:
             except OSError as error:
                 if not folder or error.errno in _NO_MORE_WATCHES:
                     raise
-                # An error of this folder alone, such as one of a network file system, leaves the others watched.
+                # An error of this folder alone, such as one of a network file system,
+                # leaves the others watched.
             try:
                 with os.scandir(path) as directory_entries:
-                    entries = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in directory_entries]
+                    entries = [
+                        (entry.name, entry.is_dir(follow_symlinks=False))
+                        for entry in directory_entries
+                    ]
             except OSError:
                 continue
             files = [name for name, is_folder in entries if not is_folder]
             self._ignored.read_folder(folder, files)
             files_watched = [
-                name for name in files if not self._ignored.is_ignored_entry(folder, name, is_folder=False)
+                name
+                for name in files
+                if not self._ignored.is_ignored_entry(folder, name, is_folder=False)
             ]
-            self._names[folder] = os.fsencode("\0".join(("", *files_watched, "")) if files_watched else "\0")
+            self._names[folder] = os.fsencode(
+                "\0".join(("", *files_watched, "")) if files_watched else "\0"
+            )
             watched_folders.append(folder)
             for name, is_folder in entries:
                 if is_folder and not self._ignored.is_ignored_entry(folder, name, is_folder=True):

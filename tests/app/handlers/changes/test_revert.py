@@ -1,4 +1,6 @@
-"""Undo and redo of turns: what is stored, what becomes of the files, also after a kill in between."""
+"""Undo and redo of turns: what is stored, what becomes of the files,
+also after a kill in between.
+"""
 
 import sys
 from collections.abc import AsyncIterator
@@ -11,9 +13,19 @@ import pytest
 from codeloop.app.handlers.changes import revert
 from codeloop.app.handlers.changes.final_undo import make_discard_events
 from codeloop.client.undo_redo import redo_last, undo_last
-from codeloop.schema.api.session_undo import SESSION_REVERT, SESSION_UNREVERT, RevertSession, UnrevertSession
+from codeloop.schema.api.session_undo import (
+    SESSION_REVERT,
+    SESSION_UNREVERT,
+    RevertSession,
+    UnrevertSession,
+)
 from codeloop.schema.errors import OperationError, UsageProblem
-from codeloop.schema.event import StampedEvent, make_message_updated, make_part_updated, make_session_updated
+from codeloop.schema.event import (
+    StampedEvent,
+    make_message_updated,
+    make_part_updated,
+    make_session_updated,
+)
 from codeloop.schema.ids import new_id
 from codeloop.schema.message import (
     NO_TOKENS,
@@ -70,7 +82,11 @@ class Place:
             model=ModelRef(provider_id="p", model_id="m"),
         )
         part = TextPart(
-            id=new_id("prt"), session_id=info.session_id, message_id=info.id, text=text, synthetic=synthetic
+            id=new_id("prt"),
+            session_id=info.session_id,
+            message_id=info.id,
+            text=text,
+            synthetic=synthetic,
         )
         said = make_message_updated(info)
         self.store.append(said, make_part_updated(part))
@@ -117,7 +133,9 @@ class Place:
         tokens = replace(session.tokens or NO_TOKENS, input=(session.tokens or NO_TOKENS).input + 7)
         session = replace(session, cost=(session.cost or 0) + 0.5, tokens=tokens)
         updated = make_session_updated(session)
-        self.store.append(make_message_updated(info), make_part_updated(finish), make_part_updated(patch), updated)
+        self.store.append(
+            make_message_updated(info), make_part_updated(finish), make_part_updated(patch), updated
+        )
         return info.id
 
     async def turn(self, text: str, *steps: dict[str, str]) -> None:
@@ -128,7 +146,9 @@ class Place:
     async def call(self, operation: Operation[Takes, Gives], args: Takes) -> Gives:
         return await self.rig.client.call(operation, args)
 
-    async def follow(self, after: int | None = None, root: str | None = None) -> AsyncIterator[StampedEvent]:
+    async def follow(
+        self, after: int | None = None, root: str | None = None
+    ) -> AsyncIterator[StampedEvent]:
         async for each in self.store.follow(after, root=root):
             yield each
 
@@ -144,7 +164,9 @@ async def place(tmp_path: Path) -> AsyncIterator[Place]:
         yield Place(it)
 
 
-async def test_turns_are_undone_and_redone_one_by_one(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+async def test_turns_are_undone_and_redone_one_by_one(
+    place: Place, capsys: pytest.CaptureFixture[str]
+) -> None:
     states = [place.state()]
     for number in (1, 2, 3):
         steps = {"a": f"{number}"}, {"b": f"{number}", f"new{number}": "n"}
@@ -164,20 +186,27 @@ async def test_turns_are_undone_and_redone_one_by_one(place: Place, capsys: pyte
         await redo_last(place, place.session(), dry_run=False, say=print, warn=warn)
 
 
-async def test_a_message_of_the_program_stands_for_the_turn_that_it_belongs_to(place: Place) -> None:
+async def test_a_message_of_the_program_stands_for_the_turn_that_it_belongs_to(
+    place: Place,
+) -> None:
     session_id = place.rig.session_id
     await place.turn("one", {"a": "1"})
     place.say("<system-reminder>Go on.</system-reminder>", synthetic=True)
     await place.step({"b": "1"})
     await place.turn("two", {"b": "2"})
     prompt, reminder, second = place.users
-    # Clients that do not know the program's own messages go from one user message to the next, in both directions.
+    # Clients that do not know the program's own messages go from one user message to the next,
+    # in both directions.
     await place.call(SESSION_REVERT, RevertSession(session_id=session_id, message_id=second))
-    answer = await place.call(SESSION_REVERT, RevertSession(session_id=session_id, message_id=reminder))
+    answer = await place.call(
+        SESSION_REVERT, RevertSession(session_id=session_id, message_id=reminder)
+    )
     assert answer.revert is not None
     assert answer.revert.message_id == prompt
     assert place.state() == {"a": "0", "b": "0"}
-    answer = await place.call(SESSION_REVERT, RevertSession(session_id=session_id, message_id=reminder))
+    answer = await place.call(
+        SESSION_REVERT, RevertSession(session_id=session_id, message_id=reminder)
+    )
     assert answer.revert is not None
     assert answer.revert.message_id == second
     assert place.state() == {"a": "1", "b": "1"}
@@ -185,7 +214,9 @@ async def test_a_message_of_the_program_stands_for_the_turn_that_it_belongs_to(p
     assert place.state() == {"a": "1", "b": "2"}
 
 
-async def test_an_undo_that_leaves_a_file_is_called_partial(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+async def test_an_undo_that_leaves_a_file_is_called_partial(
+    place: Place, capsys: pytest.CaptureFixture[str]
+) -> None:
     await place.turn("go", {"a": "1", "b": "1"})
     write(place.root, {"a": "mine"})
     assert await undo_last(place, place.session(), dry_run=False, say=print, warn=warn) == 1
@@ -194,9 +225,13 @@ async def test_an_undo_that_leaves_a_file_is_called_partial(place: Place, capsys
     assert shown.err == "  skipped  a: it was changed since\n"
 
 
-async def test_a_revert_is_stored_with_its_tree_and_diff_and_keeps_the_messages(place: Place) -> None:
+async def test_a_revert_is_stored_with_its_tree_and_diff_and_keeps_the_messages(
+    place: Place,
+) -> None:
     await place.turn("go", {"a": "1\n"})
-    answer = await place.call(SESSION_REVERT, RevertSession(session_id=place.rig.session_id, message_id=place.users[0]))
+    answer = await place.call(
+        SESSION_REVERT, RevertSession(session_id=place.rig.session_id, message_id=place.users[0])
+    )
     point = place.session().revert
     assert point is not None
     assert answer.revert == point
@@ -210,15 +245,21 @@ async def test_a_revert_is_stored_with_its_tree_and_diff_and_keeps_the_messages(
     assert len(place.store.read_conversation(place.rig.session_id).entries) == 2
 
 
-async def test_an_assistant_message_stands_for_its_prompt_and_a_part_for_its_step(place: Place) -> None:
+async def test_an_assistant_message_stands_for_its_prompt_and_a_part_for_its_step(
+    place: Place,
+) -> None:
     await place.turn("go", {"a": "1"}, {"b": "2"})
     entries = place.store.read_conversation(place.rig.session_id).entries
     second = entries[-1]
     session_id, message_id = place.rig.session_id, second.info.id
     part_id = second.parts[0].id
-    await place.call(SESSION_REVERT, RevertSession(session_id=session_id, message_id=message_id, part_id=part_id))
+    await place.call(
+        SESSION_REVERT, RevertSession(session_id=session_id, message_id=message_id, part_id=part_id)
+    )
     assert place.state() == {"a": "1", "b": "0"}
-    answer = await place.call(SESSION_REVERT, RevertSession(session_id=session_id, message_id=message_id))
+    answer = await place.call(
+        SESSION_REVERT, RevertSession(session_id=session_id, message_id=message_id)
+    )
     assert answer.revert is not None
     assert answer.revert.message_id == place.users[0]
     assert place.state() == {"a": "0", "b": "0"}
@@ -228,7 +269,9 @@ async def test_an_assistant_message_stands_for_its_prompt_and_a_part_for_its_ste
 
 async def test_an_unknown_message_changes_nothing(place: Place) -> None:
     await place.turn("go", {"a": "1"})
-    answer = await place.call(SESSION_REVERT, RevertSession(session_id=place.rig.session_id, message_id="msg_unknown"))
+    answer = await place.call(
+        SESSION_REVERT, RevertSession(session_id=place.rig.session_id, message_id="msg_unknown")
+    )
     assert answer.revert is None
     assert place.state()["a"] == "1"
 
@@ -253,7 +296,9 @@ async def test_a_dry_run_changes_nothing(place: Place, capsys: pytest.CaptureFix
     assert "Would undo" in capsys.readouterr().out
     assert place.session() == before
     assert place.state()["a"] == "1"
-    assert await place.rig.project.snapshots.take() is snapshot, "the next snapshot need not read the files again"
+    assert await place.rig.project.snapshots.take() is snapshot, (
+        "the next snapshot need not read the files again"
+    )
 
 
 async def test_an_undo_that_failed_half_way_is_finished_by_the_next(
@@ -300,7 +345,9 @@ async def test_a_new_prompt_makes_an_undo_final(place: Place) -> None:
 async def test_a_contents_store_that_is_gone_is_said_and_breaks_nothing(place: Place) -> None:
     await place.turn("one", {"a": "1"})
     place.rig.project.snapshots = snapshots_of(place.root, place.root.parent / "elsewhere")
-    answer = await place.call(SESSION_REVERT, RevertSession(session_id=place.rig.session_id, message_id=place.users[0]))
+    answer = await place.call(
+        SESSION_REVERT, RevertSession(session_id=place.rig.session_id, message_id=place.users[0])
+    )
     assert answer.outcome is not None
     assert [each.path for each in answer.outcome.conflicts] == ["a"]
     assert place.state()["a"] == "1"

@@ -1,4 +1,6 @@
-"""Signing in without a plugin: by a code that is typed on the service's page, and by what a cloud's address needs."""
+"""Signing in without a plugin: by a code that is typed on the service's page,
+and by what a cloud's address needs.
+"""
 
 import asyncio
 import json
@@ -66,13 +68,24 @@ class GitHub:
         if form == {"device_code": "dev-1", "grant_type": GRANT}:
             return (200, {"error": self.waits.pop(0)}) if self.waits else (200, self._token())
         if form != {"grant_type": "refresh_token", "refresh_token": f"ghr_{self.renewals}"}:
-            return 200, {"error": "bad_refresh_token", "error_description": "The refresh token is invalid."}
+            return 200, {
+                "error": "bad_refresh_token",
+                "error_description": "The refresh token is invalid.",
+            }
         self.renewals += 1
         return 200, self._token()
 
     def _token(self) -> dict[str, Any]:
-        token = {"access_token": f"ghu_{self.renewals}", "token_type": "bearer", "scope": "read:user"}
-        return {**token, "expires_in": self.lasts, "refresh_token": f"ghr_{self.renewals}"} if self.lasts else token
+        token = {
+            "access_token": f"ghu_{self.renewals}",
+            "token_type": "bearer",
+            "scope": "read:user",
+        }
+        return (
+            {**token, "expires_in": self.lasts, "refresh_token": f"ghr_{self.renewals}"}
+            if self.lasts
+            else token
+        )
 
 
 @asynccontextmanager
@@ -107,14 +120,22 @@ async def sign_in(client: DirectoryClient) -> None:
 
 async def test_a_code_is_typed_at_github_and_copilot_answers_with_the_token(tmp_path: Path) -> None:
     github = GitHub("authorization_pending")
-    async with ModelServer([Answer(text="ready")], key="ghu_0") as server, run_http_service(github.answer) as cloud:
+    async with (
+        ModelServer([Answer(text="ready")], key="ghu_0") as server,
+        run_http_service(github.answer) as cloud,
+    ):
         options = {"clientId": "Iv1.ours", "signInURL": cloud.url}
         async with opened(tmp_path, {COPILOT: options}) as client:
             by_page, by_key = await methods(client, COPILOT)
             assert (by_page.type, by_key.type, by_key.label) == ("oauth", "api", "API key")
             await sign_in(client)
             held = stored(tmp_path)[COPILOT]
-            assert (held["type"], held["access"], held["expires"], held["client"]) == ("oauth", "ghu_0", 0, "Iv1.ours")
+            assert (held["type"], held["access"], held["expires"], held["client"]) == (
+                "oauth",
+                "ghu_0",
+                0,
+                "Iv1.ours",
+            )
         row = {"options": {**options, "baseURL": server.url}, "models": {"gpt-6-sol": {}}}
         found = await send_request(open_model(tmp_path, row, "gpt-6-sol"))
     assert found.text == "ready", found.message
@@ -134,7 +155,10 @@ def open_model(tmp_path: Path, row: dict[str, Any], name: str) -> Any:
 
 async def test_a_token_that_runs_out_is_renewed_once_for_requests_at_a_time(tmp_path: Path) -> None:
     github = GitHub(lasts=60)  # less than the time before its end at which it is renewed
-    async with ModelServer([Answer(text="ready")]) as server, run_http_service(github.answer) as cloud:
+    async with (
+        ModelServer([Answer(text="ready")]) as server,
+        run_http_service(github.answer) as cloud,
+    ):
         options = {"clientId": "Iv1.ours", "signInURL": cloud.url}
         async with opened(tmp_path, {COPILOT: options}) as client:
             await sign_in(client)
@@ -145,7 +169,11 @@ async def test_a_token_that_runs_out_is_renewed_once_for_requests_at_a_time(tmp_
         assert github.renewals == 1
         assert {request.headers["authorization"] for request in server.requests} == {"Bearer ghu_1"}
         (file,) = (tmp_path / "home").rglob("auth.json")
-        late = {**stored(tmp_path)[COPILOT], "expires": int(time.time() * 1000), "refresh": "ghr_gone"}
+        late = {
+            **stored(tmp_path)[COPILOT],
+            "expires": int(time.time() * 1000),
+            "refresh": "ghr_gone",
+        }
         Credentials(file).store_sign_in(COPILOT, late)
         found = await send_request(models[0])
         assert "codeloop auth login github-copilot" in found.message
@@ -167,14 +195,20 @@ async def test_a_renewal_without_a_new_refresh_token_keeps_the_old_one(tmp_path:
         async with opened(tmp_path, {COPILOT: options}) as client:
             await sign_in(client)
         await send_request(
-            open_model(tmp_path, {"options": {**options, "baseURL": server.url}, "models": {"a": {}}}, "a")
+            open_model(
+                tmp_path, {"options": {**options, "baseURL": server.url}, "models": {"a": {}}}, "a"
+            )
         )
         assert github.renewals == 1
         assert stored(tmp_path)[COPILOT]["refresh"] == "ghr_0"
 
 
-@pytest.mark.parametrize(("field", "value"), [("interval", "soon"), ("interval", -1), ("expires_in", [])])
-async def test_times_of_a_code_that_are_no_times_count_as_missing(tmp_path: Path, field: str, value: Any) -> None:
+@pytest.mark.parametrize(
+    ("field", "value"), [("interval", "soon"), ("interval", -1), ("expires_in", [])]
+)
+async def test_times_of_a_code_that_are_no_times_count_as_missing(
+    tmp_path: Path, field: str, value: Any
+) -> None:
     github = GitHub()
 
     def answer(asked: ServiceRequest) -> Reply:
@@ -190,7 +224,9 @@ async def test_times_of_a_code_that_are_no_times_count_as_missing(tmp_path: Path
 
 
 @pytest.mark.parametrize("lifetime", ["inf", "nan", 1e308])
-async def test_a_lifetime_of_a_token_that_no_clock_reaches_counts_as_missing(tmp_path: Path, lifetime: Any) -> None:
+async def test_a_lifetime_of_a_token_that_no_clock_reaches_counts_as_missing(
+    tmp_path: Path, lifetime: Any
+) -> None:
     github = GitHub(lasts=60)
 
     def answer(asked: ServiceRequest) -> Reply:
@@ -205,8 +241,12 @@ async def test_a_lifetime_of_a_token_that_no_clock_reaches_counts_as_missing(tmp
     assert stored(tmp_path)[COPILOT]["expires"] == 0
 
 
-@pytest.mark.parametrize(("says", "words"), [("access_denied", "refused on the page"), ("expired_token", "run out")])
-async def test_a_code_that_is_refused_or_too_late_stores_nothing(tmp_path: Path, says: str, words: str) -> None:
+@pytest.mark.parametrize(
+    ("says", "words"), [("access_denied", "refused on the page"), ("expired_token", "run out")]
+)
+async def test_a_code_that_is_refused_or_too_late_stores_nothing(
+    tmp_path: Path, says: str, words: str
+) -> None:
     async with (
         run_http_service(GitHub("authorization_pending", says).answer) as cloud,
         opened(tmp_path, {COPILOT: {"clientId": "Iv1.ours", "signInURL": cloud.url}}) as client,
@@ -216,7 +256,9 @@ async def test_a_code_that_is_refused_or_too_late_stores_nothing(tmp_path: Path,
     assert not list((tmp_path / "home").rglob("auth.json"))
 
 
-async def test_without_a_client_id_the_key_says_what_it_is_and_how_to_sign_in(tmp_path: Path) -> None:
+async def test_without_a_client_id_the_key_says_what_it_is_and_how_to_sign_in(
+    tmp_path: Path,
+) -> None:
     async with opened(tmp_path, {}) as client:
         (method,) = await methods(client, COPILOT)
     assert method.type == "api"
@@ -230,20 +272,36 @@ def prompts_of(method: ProviderAuthMethod) -> list[str]:
 
 
 class AzureResource:
-    """Lists deployments as Azure does: with one version of its API alone, and by the header `api-key`."""
+    """Lists deployments as Azure does: with one version of its API alone,
+    and by the header `api-key`.
+    """
 
     def __init__(self, *rows: tuple[str, str], status: int = 200) -> None:
         self.status = status
         self.rows = [
-            {"id": name, "model": model, "status": "succeeded", "object": "deployment", "owner": "organization-owner"}
+            {
+                "id": name,
+                "model": model,
+                "status": "succeeded",
+                "object": "deployment",
+                "owner": "organization-owner",
+            }
             for name, model in rows
         ]
 
     def answer(self, asked: ServiceRequest) -> Reply:
-        if asked.path != "/openai/deployments?api-version=2023-03-15-preview" or asked.method != "GET":
+        if (
+            asked.path != "/openai/deployments?api-version=2023-03-15-preview"
+            or asked.method != "GET"
+        ):
             return 404, {"error": {"code": "404", "message": "Resource not found"}}
         if self.status != 200:
-            return self.status, {"error": {"code": str(self.status), "message": f"Denied {asked.headers['api-key']}."}}
+            return self.status, {
+                "error": {
+                    "code": str(self.status),
+                    "message": f"Denied {asked.headers['api-key']}.",
+                }
+            }
         assert asked.headers["api-key"] == "azure-key-0123456789"
         assert "authorization" not in asked.headers
         return 200, {"data": self.rows, "object": "list"}
@@ -266,7 +324,12 @@ KEYED = {"key": "azure-key-0123456789"}
 
 @pytest.mark.slow
 async def test_what_is_deployed_at_azure_is_asked_of_the_resource(tmp_path: Path) -> None:
-    rows = [("eu", "gpt-6-sol"), ("gpt-6-luna", "gpt-6-luna"), ("us", "gpt-6-sol"), ("e", "text-embedding-3")]
+    rows = [
+        ("eu", "gpt-6-sol"),
+        ("gpt-6-luna", "gpt-6-luna"),
+        ("us", "gpt-6-sol"),
+        ("e", "text-embedding-3"),
+    ]
     resource = AzureResource(*rows)
     resource.rows.append({"id": "late", "model": "gpt-6-astra", "status": "running"})
     async with (
@@ -289,8 +352,12 @@ async def test_what_is_deployed_at_azure_is_asked_of_the_resource(tmp_path: Path
         assert prompts_of(method) == ["key?", "deployment?"]
 
 
-@pytest.mark.parametrize(("status", "words"), [(404, "HTTP 404"), (403, "HTTP 403: Denied [hidden]")])
-async def test_where_azure_lists_nothing_the_deployment_is_named(tmp_path: Path, status: int, words: str) -> None:
+@pytest.mark.parametrize(
+    ("status", "words"), [(404, "HTTP 404"), (403, "HTTP 403: Denied [hidden]")]
+)
+async def test_where_azure_lists_nothing_the_deployment_is_named(
+    tmp_path: Path, status: int, words: str
+) -> None:
     async with (
         run_http_service(AzureResource(status=status).answer) as cloud,
         opened(tmp_path, {"azure": {"baseURL": f"{cloud.url}/openai/v1"}}) as client,
@@ -316,13 +383,17 @@ async def test_a_key_that_azure_refuses_is_not_stored(tmp_path: Path) -> None:
         run_http_service(AzureResource(status=401).answer) as cloud,
         opened(tmp_path, {"azure": {"baseURL": f"{cloud.url}/openai/v1"}}) as client,
     ):
-        with pytest.raises(OperationError, match=r"refuses this key \(HTTP 401: Denied \[hidden") as failed:
+        with pytest.raises(
+            OperationError, match=r"refuses this key \(HTTP 401: Denied \[hidden"
+        ) as failed:
             await azure(client, **KEYED)
         assert KEYED["key"] not in str(failed.value)
         assert not list((tmp_path / "home").rglob("auth.json"))
 
 
-async def test_a_resource_without_deployments_is_told_from_one_that_lists_none(tmp_path: Path) -> None:
+async def test_a_resource_without_deployments_is_told_from_one_that_lists_none(
+    tmp_path: Path,
+) -> None:
     async with (
         run_http_service(AzureResource(("e", "text-embedding-3")).answer) as cloud,
         opened(tmp_path, {"azure": {"baseURL": f"{cloud.url}/openai/v1"}}) as client,
@@ -337,11 +408,15 @@ async def test_azure_is_asked_for_its_resource_and_key_which_are_stored(tmp_path
         assert prompts_of(method) == ["resourceName", "key", "deployment?"]
         assert [each["key"] for each in method.prompts or () if each.get("hidden")] == ["key"]
         inputs = {"resourceName": " my-resource ", "key": "azure-key-0123456789"}
-        started = await client.call(PROVIDER_AUTHORIZE, StartSignIn(provider_id="azure", method=0, inputs=inputs))
+        started = await client.call(
+            PROVIDER_AUTHORIZE, StartSignIn(provider_id="azure", method=0, inputs=inputs)
+        )
         assert started.url == ""
         assert stored(tmp_path)["azure"]["origin"] == "https://my-resource.services.ai.azure.com"
         (file,) = (tmp_path / "home").rglob("codeloop.json")
-        assert json.loads(file.read_text())["provider"] == {"azure": {"options": {"resourceName": "my-resource"}}}
+        assert json.loads(file.read_text())["provider"] == {
+            "azure": {"options": {"resourceName": "my-resource"}}
+        }
         (method,) = await methods(client, "azure")
         assert prompts_of(method) == ["key?", "deployment?"]
         assert "does not list its deployments" in started.instructions
@@ -351,33 +426,49 @@ async def test_azure_is_asked_for_its_resource_and_key_which_are_stored(tmp_path
             await client.call(PROVIDER_AUTHORIZE, wrong)
 
 
-async def test_vertex_says_where_its_credentials_come_from_and_then_asks_for_the_project(tmp_path: Path) -> None:
+async def test_vertex_says_where_its_credentials_come_from_and_then_asks_for_the_project(
+    tmp_path: Path,
+) -> None:
     async with opened(tmp_path, {}) as client:
         assert await methods(client, "google-vertex") == []
         with pytest.raises(OperationError, match="gcloud auth application-default login"):
-            await client.call(PROVIDER_AUTHORIZE, StartSignIn(provider_id="google-vertex", method=0))
+            await client.call(
+                PROVIDER_AUTHORIZE, StartSignIn(provider_id="google-vertex", method=0)
+            )
     file = tmp_path / "adc.json"
     file.write_text(json.dumps({"type": "authorized_user", "client_id": "c", "client_secret": "s"}))
     async with opened(tmp_path, {}, GOOGLE_APPLICATION_CREDENTIALS=str(file)) as client:
         (method,) = await methods(client, "google-vertex")
         assert [each["key"] for each in method.prompts or ()] == ["project"]
         inputs = {"project": "p-1"}
-        await client.call(PROVIDER_AUTHORIZE, StartSignIn(provider_id="google-vertex", method=0, inputs=inputs))
+        await client.call(
+            PROVIDER_AUTHORIZE, StartSignIn(provider_id="google-vertex", method=0, inputs=inputs)
+        )
         (config,) = (tmp_path / "home").rglob("codeloop.json")
-        assert json.loads(config.read_text())["provider"]["google-vertex"]["options"] == {"project": "p-1"}
+        assert json.loads(config.read_text())["provider"]["google-vertex"]["options"] == {
+            "project": "p-1"
+        }
 
 
-async def test_openrouter_is_signed_in_at_on_its_page_which_leads_back_with_a_code(tmp_path: Path) -> None:
+async def test_openrouter_is_signed_in_at_on_its_page_which_leads_back_with_a_code(
+    tmp_path: Path,
+) -> None:
     asked: list[dict[str, Any]] = []
 
     def answer(request: ServiceRequest) -> Reply:
         assert request.path == "/api/v1/auth/keys"
         asked.append(json.loads(request.body))
-        return (200, {"key": "sk-or-v1-0123456789"}) if asked[-1]["code"] == "good" else (403, {"error": "bad code"})
+        return (
+            (200, {"key": "sk-or-v1-0123456789"})
+            if asked[-1]["code"] == "good"
+            else (403, {"error": "bad code"})
+        )
 
     async def go(client: DirectoryClient, code: str, *, wrong: bool = False) -> str:
         """Do on the page what a user does; return the challenge."""
-        started = await client.call(PROVIDER_AUTHORIZE, StartSignIn(provider_id="openrouter", method=0))
+        started = await client.call(
+            PROVIDER_AUTHORIZE, StartSignIn(provider_id="openrouter", method=0)
+        )
         page = urlsplit(started.url)
         query = dict(parse_qsl(page.query))
         assert (page.path, query["code_challenge_method"]) == ("/auth", "S256")
@@ -385,7 +476,9 @@ async def test_openrouter_is_signed_in_at_on_its_page_which_leads_back_with_a_co
         ended = asyncio.ensure_future(client.call(PROVIDER_CALLBACK, finish))
         async with httpx2.AsyncClient(timeout=60) as browser:
             if wrong:  # another page of the browser can't end it
-                assert (await browser.get(query["callback_url"].partition("?")[0] + "?code=evil")).status_code == 404
+                assert (
+                    await browser.get(query["callback_url"].partition("?")[0] + "?code=evil")
+                ).status_code == 404
             assert "signed in" in (await browser.get(f"{query['callback_url']}&code={code}")).text
         await ended
         return query["code_challenge"]
@@ -403,10 +496,14 @@ async def test_openrouter_is_signed_in_at_on_its_page_which_leads_back_with_a_co
     assert held == {"type": "api", "key": "sk-or-v1-0123456789", "origin": "https://openrouter.ai"}
 
 
-async def test_the_key_of_a_provider_that_only_the_configuration_names_is_stored(tmp_path: Path) -> None:
+async def test_the_key_of_a_provider_that_only_the_configuration_names_is_stored(
+    tmp_path: Path,
+) -> None:
     async with opened(tmp_path, {"mine": {"baseURL": "http://127.0.0.1:9/v1"}}) as client:
         for inputs in ({"key": "sk-mine"}, {"key": "sk-mine", "resourceName": "another's"}, {}):
-            done = await client.call(PROVIDER_AUTHORIZE, StartSignIn(provider_id="mine", method=0, inputs=inputs))
+            done = await client.call(
+                PROVIDER_AUTHORIZE, StartSignIn(provider_id="mine", method=0, inputs=inputs)
+            )
             assert (done.url, done.method) == ("", "auto")
         with pytest.raises(OperationError, match="mine has 1 methods"):
             await client.call(PROVIDER_AUTHORIZE, StartSignIn(provider_id="mine", method=1))

@@ -1,4 +1,6 @@
-"""The configuration over the operations: what is shown holds no secret, what is changed lands in the project's file."""
+"""The configuration over the operations: what is shown holds no secret,
+what is changed lands in the project's file.
+"""
 
 import asyncio
 import json
@@ -68,12 +70,16 @@ async def opened(
     work, home = tmp_path / "work", tmp_path / "home"
     work.mkdir(exist_ok=True)
     if config is not None:
-        (work / "codeloop.json").write_text(config if isinstance(config, str) else json.dumps(config))
+        (work / "codeloop.json").write_text(
+            config if isinstance(config, str) else json.dumps(config)
+        )
     if own is not None:
         (home / "config").mkdir(parents=True)
         (home / "config" / "codeloop.json").write_text(json.dumps(own))
     plain = make_startup(home, work)
-    begin = Startup(directory=work, environment={**plain.environment, "USER": "ann", **variables}, trust=trust)
+    begin = Startup(
+        directory=work, environment={**plain.environment, "USER": "ann", **variables}, trust=trust
+    )
     project = await open_project(begin, SingleModel(ScriptedModel([])))
     try:
         yield Opened(project)
@@ -101,11 +107,18 @@ SECRETS: dict[str, Any] = {
             "models": {
                 "m": {
                     "headers": {"x-key": key("modelheader")},
-                    "options": {"password": key("modeloption"), "deep": [{"apiKey": key("deep")}], "effort": "high"},
+                    "options": {
+                        "password": key("modeloption"),
+                        "deep": [{"apiKey": key("deep")}],
+                        "effort": "high",
+                    },
                 }
             },
         },
-        "late": {"options": {"baseURL": "https://late.example/v1", "apiKey": "{env:LATE}"}, "models": {"x": {}}},
+        "late": {
+            "options": {"baseURL": "https://late.example/v1", "apiKey": "{env:LATE}"},
+            "models": {"x": {}},
+        },
     },
     "mcp": {
         "local": {
@@ -125,7 +138,13 @@ SECRETS: dict[str, Any] = {
     "lsp": {"mine": {"command": ["lsp"], "extensions": [".x"], "env": {"KEY": key("lsp")}}},
     "formatter": {"mine": {"command": ["fmt"], "environment": {"KEY": key("formatter")}}},
     "plugin": [["a-plugin", {"apiKey": key("plugin")}], f"git+https://{key('git')}@host.example/p"],
-    "agent": {"mine": {"prompt": "{file:prompt.txt}", "apiToken": key("agent"), "options": {"secret": key("secret")}}},
+    "agent": {
+        "mine": {
+            "prompt": "{file:prompt.txt}",
+            "apiToken": key("agent"),
+            "options": {"secret": key("secret")},
+        }
+    },
     "command": {
         "curl": {"template": f"curl -H {key('header')} {{env:INSIDE}} $1"},
     },
@@ -150,7 +169,11 @@ async def test_no_key_is_in_any_answer_wherever_it_stands(tmp_path: Path) -> Non
     assert shown["provider"]["acme"]["options"] == {"baseURL": "https://acme.example/v1"}
     assert shown["provider"]["acme"]["models"]["m"]["options"] == {"deep": [{}], "effort": "high"}
     assert shown["mcp"]["local"] == {"type": "local", "command": ["npx"]}
-    assert shown["mcp"]["remote"] == {"type": "remote", "url": "https://mcp.example/x", "enabled": False}
+    assert shown["mcp"]["remote"] == {
+        "type": "remote",
+        "url": "https://mcp.example/x",
+        "enabled": False,
+    }
     assert shown["command"]["curl"]["template"] == "curl -H *** {env:INSIDE} $1"
     assert shown["agent"]["mine"]["prompt"] == "{file:prompt.txt}"
 
@@ -164,7 +187,9 @@ async def test_the_merged_configuration_has_the_form_of_a_file(tmp_path: Path) -
         "share": "disabled",
         "permission": {"bash": {"*": "ask", "git *": "allow"}, "edit": "deny"},
         "agent": {"mine": {"mode": "subagent", "steps": 3, "permission": {"edit": "ask"}}},
-        "provider": {"acme": {"models": {"m": {"limit": {"context": 5}, "cost": {"input": 1, "output": 2}}}}},
+        "provider": {
+            "acme": {"models": {"m": {"limit": {"context": 5}, "cost": {"input": 1, "output": 2}}}}
+        },
     }
     async with opened(tmp_path, config, own={"instructions": ["A.md"]}) as it:
         assert await it.shown() == {
@@ -187,14 +212,19 @@ async def test_the_merged_configuration_has_the_form_of_a_file(tmp_path: Path) -
     [
         ([("*", "*", "ask")], {"*": "ask"}),
         ([("bash", "ls", "ask"), ("bash", "*", "deny")], {"bash": "deny"}),
-        ([("bash", "*", "ask"), ("*", "*", "deny"), ("bash", "ls", "allow")], {"*": "deny", "bash": {"ls": "allow"}}),
+        (
+            [("bash", "*", "ask"), ("*", "*", "deny"), ("bash", "ls", "allow")],
+            {"*": "deny", "bash": {"ls": "allow"}},
+        ),
         ([("bash", "a", "ask"), ("bash", "a", "allow")], {"bash": {"a": "allow"}}),
     ],
 )
 def test_rules_become_what_a_file_says_without_what_no_longer_counts(
     rules: list[tuple[str, str, str]], form: object
 ) -> None:
-    named: list[Any] = [dict(zip(("permission", "pattern", "action"), rule, strict=True)) for rule in rules]
+    named: list[Any] = [
+        dict(zip(("permission", "pattern", "action"), rule, strict=True)) for rule in rules
+    ]
     assert convert_rules_to_config(named) == form
 
 
@@ -202,7 +232,10 @@ async def test_a_change_is_written_into_the_projects_own_file_and_holds(tmp_path
     async with opened(tmp_path) as it:
         answer = await it.change(model="a/b", agent={"mine": {"prompt": "Hello."}})
         assert (answer["model"], answer["agent"]) == ("a/b", {"mine": {"prompt": "Hello."}})
-        assert json.loads(it.file.read_text()) == {"model": "a/b", "agent": {"mine": {"prompt": "Hello."}}}
+        assert json.loads(it.file.read_text()) == {
+            "model": "a/b",
+            "agent": {"mine": {"prompt": "Hello."}},
+        }
 
 
 async def test_a_change_leaves_everything_else_in_the_file_as_it_was(tmp_path: Path) -> None:
@@ -231,7 +264,10 @@ async def test_the_file_that_counts_last_is_changed(tmp_path: Path) -> None:
 
 
 async def test_sending_back_what_was_read_changes_nothing(tmp_path: Path) -> None:
-    own = {"provider": {"mine": {"options": {"apiKey": key("own"), "timeout": 5}}}, "small_model": "a/b"}
+    own = {
+        "provider": {"mine": {"options": {"apiKey": key("own"), "timeout": 5}}},
+        "small_model": "a/b",
+    }
     async with opened(tmp_path, own=own) as it:
         shown = await it.shown()
         assert await it.change(**shown) == shown
@@ -241,14 +277,18 @@ async def test_sending_back_what_was_read_changes_nothing(tmp_path: Path) -> Non
 
 
 async def test_null_takes_a_setting_out(tmp_path: Path) -> None:
-    async with opened(tmp_path, {"model": "a/b", "agent": {"mine": {"prompt": "p", "steps": 3}}}) as it:
+    async with opened(
+        tmp_path, {"model": "a/b", "agent": {"mine": {"prompt": "p", "steps": 3}}}
+    ) as it:
         answer = await it.change(model=None, agent={"mine": {"steps": None}})
         assert "model" not in answer
         assert json.loads(it.file.read_text()) == {"agent": {"mine": {"prompt": "p"}}}
 
 
 async def test_a_changed_rule_comes_last_so_that_it_counts(tmp_path: Path) -> None:
-    async with opened(tmp_path, {"permission": {"bash": {"git *": "allow", "*": "ask"}, "*": "allow"}}) as it:
+    async with opened(
+        tmp_path, {"permission": {"bash": {"git *": "allow", "*": "ask"}, "*": "allow"}}
+    ) as it:
         await it.change(permission={"bash": {"git *": "deny"}})
         written = json.loads(it.file.read_text())["permission"]
         assert list(written) == ["*", "bash"]
@@ -262,7 +302,9 @@ def test_a_single_rule_for_everything_stays_when_another_is_added() -> None:
 
 def test_what_is_so_already_is_no_news() -> None:
     now = {"a": {"b": 1, "c": [1]}, "permission": {"x": "ask", "y": "deny"}}
-    assert find_changed_settings({"a": {"b": 1, "c": [1, 2]}, "permission": {"x": "ask"}, "d": {}}, now) == {
+    assert find_changed_settings(
+        {"a": {"b": 1, "c": [1, 2]}, "permission": {"x": "ask"}, "d": {}}, now
+    ) == {
         "a": {"c": [1, 2]},
         "permission": {"x": "ask"},
         "d": {},
@@ -270,16 +312,23 @@ def test_what_is_so_already_is_no_news() -> None:
 
 
 def test_another_order_of_rules_is_a_change_and_of_other_settings_is_none() -> None:
-    now = {"permission": {"bash": {"*": "ask", "git *": "allow"}}, "server": {"port": 1, "hostname": "a"}}
+    now = {
+        "permission": {"bash": {"*": "ask", "git *": "allow"}},
+        "server": {"port": 1, "hostname": "a"},
+    }
     stricter = {"bash": {"git *": "allow", "*": "ask"}}
-    change = find_changed_settings({"permission": stricter, "server": {"hostname": "a", "port": 1}}, now)
+    change = find_changed_settings(
+        {"permission": stricter, "server": {"hostname": "a", "port": 1}}, now
+    )
     assert change == {"permission": stricter}
     written = json.loads(edit_text(json.dumps(now), change))["permission"]["bash"]
     assert list(written) == ["git *", "*"]
 
 
 @pytest.mark.parametrize("text", ["{", "[]", "5", '{"a": NaN}', ""])
-async def test_a_file_that_would_lose_something_is_left_to_its_owner(tmp_path: Path, text: str) -> None:
+async def test_a_file_that_would_lose_something_is_left_to_its_owner(
+    tmp_path: Path, text: str
+) -> None:
     with pytest.raises(NotEditable):
         edit_text(text, {"model": "a/b"})
     async with opened(tmp_path) as it:
@@ -301,7 +350,9 @@ async def test_a_file_that_would_lose_something_is_left_to_its_owner(tmp_path: P
         ({"agent": {"x": {"prompt": "{file:missing.txt}"}}}, "missing.txt"),
     ],
 )
-async def test_a_setting_that_no_file_may_hold_is_refused_by_name(tmp_path: Path, settings: Any, named: str) -> None:
+async def test_a_setting_that_no_file_may_hold_is_refused_by_name(
+    tmp_path: Path, settings: Any, named: str
+) -> None:
     async with opened(tmp_path, {"model": "a/b"}) as it:
         assert named in await it.refused(**settings)
 
@@ -336,7 +387,11 @@ async def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
 
 async def test_without_trust_only_what_takes_effect_is_stored(tmp_path: Path) -> None:
     async with opened(tmp_path, trust=False, own={"model": "a/b"}) as it:
-        for settings in ({"model": "c/d"}, {"permission": {"bash": "allow"}}, {"mcp": {"x": {"enabled": False}}}):
+        for settings in (
+            {"model": "c/d"},
+            {"permission": {"bash": "allow"}},
+            {"mcp": {"x": {"enabled": False}}},
+        ):
             message = await it.refused(**settings)
             assert "codeloop trust" in message
             assert next(iter(settings)) in message
@@ -363,5 +418,11 @@ async def test_over_http_a_change_counts_from_the_next_request_on(tmp_path: Path
 
 async def test_two_changes_at_once_are_both_kept(tmp_path: Path) -> None:
     async with opened(tmp_path) as it:
-        await asyncio.gather(it.change(model="a/b"), it.change(small_model="c/d"), it.change(share="manual"))
-        assert json.loads(it.file.read_text()) == {"model": "a/b", "small_model": "c/d", "share": "manual"}
+        await asyncio.gather(
+            it.change(model="a/b"), it.change(small_model="c/d"), it.change(share="manual")
+        )
+        assert json.loads(it.file.read_text()) == {
+            "model": "a/b",
+            "small_model": "c/d",
+            "share": "manual",
+        }

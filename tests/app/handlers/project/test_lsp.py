@@ -18,10 +18,18 @@ from codeloop.schema.operation import NoArguments
 from codeloop.schema.part import TextPart, ToolStateCompleted
 from tests.lsp.world import SERVER
 from tests.support.language_waits import lengthen_language_waits
-from tests.support.scripted_project import ScriptedProject, make_answer, make_call, open_scripted_project, wait_until
+from tests.support.scripted_project import (
+    ScriptedProject,
+    make_answer,
+    make_call,
+    open_scripted_project,
+    wait_until,
+)
 
 
-async def test_servers_that_run_are_shown_and_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_servers_that_run_are_shown_and_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     lengthen_language_waits(monkeypatch)
     traces = tmp_path / "traces"
     traces.mkdir()
@@ -66,7 +74,12 @@ DONE = ScriptedAnswer(text="Done.")
 def scripted(folder: Path, *orders: str) -> dict[str, Any]:
     traces = folder / "traces"
     traces.mkdir()
-    return {"mine": {"command": [sys.executable, str(SERVER), str(traces), *orders], "extensions": [".x"]}}
+    return {
+        "mine": {
+            "command": [sys.executable, str(SERVER), str(traces), *orders],
+            "extensions": [".x"],
+        }
+    }
 
 
 def write(text: str, number: int) -> ScriptedAnswer:
@@ -84,7 +97,9 @@ async def speak(it: ScriptedProject) -> None:
 
 
 @pytest.mark.slow
-async def test_a_rename_shows_its_diffs_and_is_undone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_rename_shows_its_diffs_and_is_undone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     lengthen_language_waits(monkeypatch)
     asked = make_call("lsp", operation="rename", filePath="a.x:1", symbol="double", newName="twice")
     script = [make_answer(make_call("read", filePath="a.x"), asked), DONE]
@@ -92,16 +107,23 @@ async def test_a_rename_shows_its_diffs_and_is_undone(tmp_path: Path, monkeypatc
     (tmp_path / "work").mkdir()
     for name, text in texts.items():
         (tmp_path / "work" / name).write_text(text)
-    async with open_scripted_project(tmp_path, script, lsp=scripted(tmp_path, "knows"), sandbox={"mode": "off"}) as it:
+    async with open_scripted_project(
+        tmp_path, script, lsp=scripted(tmp_path, "knows"), sandbox={"mode": "off"}
+    ) as it:
         await it.prompt("go")
         state = it.calls()[-1].state
         assert isinstance(state, ToolStateCompleted)
         assert [each["relativePath"] for each in state.metadata["files"]] == ["a.x", "b.x"]
-        assert [(each["additions"], each["deletions"]) for each in state.metadata["files"]] == [(1, 1), (1, 1)]
+        assert [(each["additions"], each["deletions"]) for each in state.metadata["files"]] == [
+            (1, 1),
+            (1, 1),
+        ]
         assert "+twice(2)" in state.metadata["diff"]
         assert (it.work / "b.x").read_text() == "twice(2)\n"
         prompt = it.view().entries[0].info.id
-        await it.client.call(SESSION_REVERT, RevertSession(session_id=it.session_id, message_id=prompt))
+        await it.client.call(
+            SESSION_REVERT, RevertSession(session_id=it.session_id, message_id=prompt)
+        )
         assert {name: (it.work / name).read_text() for name in texts} == texts
 
 
@@ -119,16 +141,25 @@ async def test_what_a_server_says_late_goes_with_the_next_prompt(
         DONE,
         DONE,
     ]
-    async with open_scripted_project(tmp_path, script, lsp=scripted(tmp_path, "held"), sandbox={"mode": "off"}) as it:
+    async with open_scripted_project(
+        tmp_path, script, lsp=scripted(tmp_path, "held"), sandbox={"mode": "off"}
+    ) as it:
         await it.prompt("one")
         servers = it.project.services.languages
         assert servers is not None
         await servers.wait_idle()
-        monkeypatch.setattr(server_pool, "LSP_DIAGNOSTICS_TIME", Limit("test", 300, "ms", "for a test"))
+        monkeypatch.setattr(
+            server_pool, "LSP_DIAGNOSTICS_TIME", Limit("test", 300, "ms", "for a test")
+        )
         await it.prompt("two")
         assert "error" not in it.results()[1]
         await speak(it)
         await it.prompt("three")
-        told = [part.text for each in it.view().entries for part in each.parts if isinstance(part, TextPart)]
+        told = [
+            part.text
+            for each in it.view().entries
+            for part in each.parts
+            if isinstance(part, TextPart)
+        ]
         assert told.count(late) == 1
         assert "error" not in it.results()[2], "once"

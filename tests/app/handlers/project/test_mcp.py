@@ -1,4 +1,6 @@
-"""The routes of MCP servers: what they are doing, switched on and off, added, their resources, events."""
+"""The routes of MCP servers: what they are doing, switched on and off, added, their resources,
+events.
+"""
 
 import asyncio
 import sys
@@ -42,7 +44,12 @@ FAILS = {"type": "local", "command": ["false"]}
 
 @pytest.mark.slow
 async def test_servers_are_shown_switched_on_and_off(tmp_path: Path) -> None:
-    servers = {"p": WORKS, "off": {**WORKS, "enabled": False}, "bad": {"type": "local"}, "fails": FAILS}
+    servers = {
+        "p": WORKS,
+        "off": {**WORKS, "enabled": False},
+        "bad": {"type": "local"},
+        "fails": FAILS,
+    }
     async with open_scripted_project(tmp_path, [], mcp=servers) as it:
         heard: set[str] = set()
 
@@ -64,7 +71,11 @@ async def test_servers_are_shown_switched_on_and_off(tmp_path: Path) -> None:
         assert now["fails"] == MCPStatus(status="failed", error="it ended with exit code 1")
         assert await it.client.call(RESOURCE_LIST, NoArguments()) == {
             "p:plain://note": McpResource(
-                name="note", uri="plain://note", client="p", description="A note.", mime_type="text/plain"
+                name="note",
+                uri="plain://note",
+                client="p",
+                description="A note.",
+                mime_type="text/plain",
             )
         }
         assert await it.client.call(MCP_DISCONNECT, McpName(name="p"))
@@ -75,7 +86,9 @@ async def test_servers_are_shown_switched_on_and_off(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-async def test_the_tools_of_a_server_that_is_added_are_offered_in_the_next_request(tmp_path: Path) -> None:
+async def test_the_tools_of_a_server_that_is_added_are_offered_in_the_next_request(
+    tmp_path: Path,
+) -> None:
     script = [
         ScriptedAnswer(text="none"),
         make_answer(make_call("new_echo", "a", text="hi")),
@@ -85,7 +98,9 @@ async def test_the_tools_of_a_server_that_is_added_are_offered_in_the_next_reque
         await it.prompt()
         await it.client.call(MCP_ADD, AddMcp(name="new", config=WORKS))
         await it.prompt()
-        before, after, _ = ({tool.name for tool in request.tools} for request in it.model.requests if request.tools)
+        before, after, _ = (
+            {tool.name for tool in request.tools} for request in it.model.requests if request.tools
+        )
         assert {name for name in before if "new" in name} == set()
         assert {"new_echo", "mcp_resource"} <= after
         assert before <= after
@@ -105,8 +120,12 @@ async def test_a_server_is_added_for_as_long_as_the_project_is_open(tmp_path: Pa
         await it.client.call(MCP_DISCONNECT, McpName(name="p"))
         await it.prompt()
         assert it.results()[0] == "echo: hi"
-        with pytest.raises(OperationError, match=r"mcp\.odd is not a server: Expected `array`, got `int`") as raised:
-            await it.client.call(MCP_ADD, AddMcp(name="odd", config={"type": "local", "command": 1}))
+        with pytest.raises(
+            OperationError, match=r"mcp\.odd is not a server: Expected `array`, got `int`"
+        ) as raised:
+            await it.client.call(
+                MCP_ADD, AddMcp(name="odd", config={"type": "local", "command": 1})
+            )
         assert raised.value.kind == "BadRequest"
 
 
@@ -125,7 +144,9 @@ async def test_an_unknown_mcp_server_is_named_as_such(tmp_path: Path, action: st
 async def test_a_servers_prompt_is_a_command(tmp_path: Path) -> None:
     async with open_scripted_project(tmp_path, [], mcp={"p": WORKS}) as it:
         await it.client.call(MCP_CONNECT, McpName(name="p"))
-    async with open_scripted_project(tmp_path, [ScriptedAnswer(text="Hello.")] * 3, mcp={"p": WORKS}) as it:
+    async with open_scripted_project(
+        tmp_path, [ScriptedAnswer(text="Hello.")] * 3, mcp={"p": WORKS}
+    ) as it:
         listed = {each.name: each for each in await it.client.call(COMMAND_LIST, NoArguments())}
         assert listed["p:greet"].source == "mcp"
         assert listed["p:greet"].description == "Greets somebody. (who [how])"
@@ -144,7 +165,9 @@ async def test_a_servers_prompt_is_a_command(tmp_path: Path) -> None:
             assert isinstance(part, TextPart)
             assert (part.text, part.synthetic) == (text, True)
         with pytest.raises(OperationError, match="/p:greet was not sent: /p:greet needs who"):
-            await it.client.call(COMMAND, InvokeCommand(session_id=it.session_id, command="p:greet", arguments=""))
+            await it.client.call(
+                COMMAND, InvokeCommand(session_id=it.session_id, command="p:greet", arguments="")
+            )
 
 
 COMPLETED = (
@@ -163,13 +186,17 @@ COMPLETED = (
 
 
 @pytest.mark.slow
-async def test_arguments_of_prompts_are_completed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_arguments_of_prompts_are_completed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async with open_scripted_project(tmp_path, [], mcp={"p": WORKS}) as it:
         await it.client.call(MCP_CONNECT, McpName(name="p"))
         for typed, argument, replaces, values in COMPLETED:
             limit = Limit("test", 300 if typed == "hang" else 60_000, "ms", "for a test")
             monkeypatch.setattr(prompts, "MCP_COMPLETE", limit)
-            found = await it.client.call(MCP_COMPLETE, CompleteMcpPrompt(command="p:greet", typed=typed))
+            found = await it.client.call(
+                MCP_COMPLETE, CompleteMcpPrompt(command="p:greet", typed=typed)
+            )
             expected = McpPromptCompletion(argument=argument, replaces=replaces, values=values)
             assert found == expected, typed
 
@@ -191,15 +218,30 @@ async def test_typing_starts_no_server_unless_that_is_asked_for(
         await it.client.call(MCP_DISCONNECT, McpName(name="p"))
         assert (await it.client.call(MCP_COMPLETE, wanted)).values == [], "it was switched off"
         for other in ("p:none", "q:greet", "init"):
-            assert await it.client.call(MCP_COMPLETE, CompleteMcpPrompt(command=other)) == McpPromptCompletion()
+            assert (
+                await it.client.call(MCP_COMPLETE, CompleteMcpPrompt(command=other))
+                == McpPromptCompletion()
+            )
 
 
 @pytest.mark.slow
-async def test_a_model_that_a_server_asks_for_costs_what_it_costs_within_the_limits(tmp_path: Path) -> None:
+async def test_a_model_that_a_server_asks_for_costs_what_it_costs_within_the_limits(
+    tmp_path: Path,
+) -> None:
     sample = make_answer(make_call("mcp", "a", tool="p_sample"))
     said = ScriptedAnswer(text="Hi!", kind="side", tokens=TokenCount(input=1_000, output=500))
-    script = [sample, said, ScriptedAnswer(text="done"), sample, said, said, ScriptedAnswer(text="done")]
-    async with open_scripted_project(tmp_path, script, mcp={"p": WORKS}, permission={"mcp_sampling": "allow"}) as it:
+    script = [
+        sample,
+        said,
+        ScriptedAnswer(text="done"),
+        sample,
+        said,
+        said,
+        ScriptedAnswer(text="done"),
+    ]
+    async with open_scripted_project(
+        tmp_path, script, mcp={"p": WORKS}, permission={"mcp_sampling": "allow"}
+    ) as it:
         await it.prompt()
         assert '"text": "Hi!"' in it.results()[0]
         tokens = it.project.store.get_session(it.session_id).tokens

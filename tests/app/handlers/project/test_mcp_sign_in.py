@@ -63,7 +63,9 @@ async def test_a_person_elsewhere_signs_in_with_what_the_browser_shows(
         address = await begun(it)
         where = await asyncio.to_thread(led_to, address)
         code = parse_qs(urlsplit(where).query)["code"][0] if how == "the code" else where
-        useless = await it.post("/mcp/p/auth/callback", {"code": "https://elsewhere.example/"}, status=400)
+        useless = await it.post(
+            "/mcp/p/auth/callback", {"code": "https://elsewhere.example/"}, status=400
+        )
         assert "paste the whole address" in useless["data"]["message"]
         assert await it.post("/mcp/p/auth/callback", {"code": code}) == {"status": "connected"}
         assert await it.get("/mcp") == {"p": {"status": "connected"}}
@@ -102,12 +104,16 @@ async def test_a_code_that_the_provider_refuses_leaves_nobody_signed_in(
     async with served(tmp_path, mcp=remote(oauth[0])) as it:
         await begun(it)
         refused = await it.post("/mcp/p/auth/callback", {"code": "made-up"}, status=400)
-        assert refused["data"]["message"].startswith("Signing in at p failed: Token exchange failed")
+        assert refused["data"]["message"].startswith(
+            "Signing in at p failed: Token exchange failed"
+        )
         assert "(invalid_grant" in refused["data"]["message"]
         assert await it.get("/mcp") == {"p": {"status": "needs_auth"}}
 
 
-async def test_a_redirect_that_another_page_sends_is_not_taken(tmp_path: Path, oauth: tuple[str, Path]) -> None:
+async def test_a_redirect_that_another_page_sends_is_not_taken(
+    tmp_path: Path, oauth: tuple[str, Path]
+) -> None:
     async with served(tmp_path, mcp=remote(oauth[0])) as it:
         address = await begun(it)
         callback = parse_qs(urlsplit(address).query)["redirect_uri"][0]
@@ -120,7 +126,11 @@ async def test_a_redirect_that_another_page_sends_is_not_taken(tmp_path: Path, o
 
 async def test_what_is_refused_says_why(tmp_path: Path, oauth: tuple[str, Path]) -> None:
     local = {"type": "local", "command": ["true"]}
-    servers = {"here": local, "off": {"type": "remote", "url": oauth[0], "oauth": False}, **remote(oauth[0])}
+    servers = {
+        "here": local,
+        "off": {"type": "remote", "url": oauth[0], "oauth": False},
+        **remote(oauth[0]),
+    }
     async with served(tmp_path, mcp=servers) as it:
         for name, why in (("here", "is a program"), ("off", "`oauth` is false")):
             for route in ("auth", "auth/authenticate"):
@@ -137,7 +147,9 @@ async def test_what_is_refused_says_why(tmp_path: Path, oauth: tuple[str, Path])
 
 
 @pytest.mark.slow
-async def test_a_server_that_registers_nobody_says_what_to_configure(tmp_path: Path, closed: tuple[str, int]) -> None:
+async def test_a_server_that_registers_nobody_says_what_to_configure(
+    tmp_path: Path, closed: tuple[str, int]
+) -> None:
     async with served(tmp_path, mcp=remote(closed[0])) as it:
         assert await it.post("/mcp/p/connect") is False
         now = (await it.get("/mcp"))["p"]
@@ -149,7 +161,9 @@ async def test_a_server_that_registers_nobody_says_what_to_configure(tmp_path: P
 
 
 @pytest.mark.slow
-async def test_a_client_that_is_registered_by_hand_signs_in(tmp_path: Path, closed: tuple[str, int]) -> None:
+async def test_a_client_that_is_registered_by_hand_signs_in(
+    tmp_path: Path, closed: tuple[str, int]
+) -> None:
     assert get_redirect_target(OAuthSettings(client_id="known")).port == 19876
     url, port = closed
     oauth = {"clientId": "known", "scope": "read", "callbackPort": port}

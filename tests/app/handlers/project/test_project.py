@@ -32,7 +32,12 @@ def repository(folder: Path) -> str:
 
     def git(*words: str) -> str:
         identity = ("-c", "user.name=a", "-c", "user.email=a@example.com")
-        done = subprocess.run(["git", "-C", str(folder), *identity, *words], check=True, capture_output=True, text=True)
+        done = subprocess.run(
+            ["git", "-C", str(folder), *identity, *words],
+            check=True,
+            capture_output=True,
+            text=True,
+        )
         return done.stdout.strip()
 
     git("init", "-q")
@@ -55,13 +60,27 @@ async def test_outside_a_repository_the_project_is_the_global_one(tmp_path: Path
     async with open_scripted_project(tmp_path, []) as it:
         home = str(tmp_path / "home")
         assert await it.client.call(PATH_GET, NoArguments()) == PathInfo(
-            home=home, state=f"{home}/state", config=f"{home}/config", worktree=str(it.work), directory=str(it.work)
+            home=home,
+            state=f"{home}/state",
+            config=f"{home}/config",
+            worktree=str(it.work),
+            directory=str(it.work),
         )
         current = await it.client.call(PROJECT_CURRENT, NoArguments())
         session = it.view().session
-        assert (current.id, current.worktree, current.vcs, current.sandboxes) == ("global", "/", None, [])
-        assert (current.time.created, current.time.updated) == (session.time.created, session.time.updated)
-        located = LocationInfo(directory=str(it.work), project=LocatedProject(id="global", directory="/"))
+        assert (current.id, current.worktree, current.vcs, current.sandboxes) == (
+            "global",
+            "/",
+            None,
+            [],
+        )
+        assert (current.time.created, current.time.updated) == (
+            session.time.created,
+            session.time.updated,
+        )
+        located = LocationInfo(
+            directory=str(it.work), project=LocatedProject(id="global", directory="/")
+        )
         assert await it.client.call(LOCATION_GET, NoArguments()) == located
 
 
@@ -83,7 +102,9 @@ async def test_a_project_without_sessions_has_the_times_of_its_folder(tmp_path: 
 
 
 @pytest.mark.parametrize("is_repository", [True, False])
-async def test_a_project_is_listed_from_the_moment_it_is_opened(tmp_path: Path, *, is_repository: bool) -> None:
+async def test_a_project_is_listed_from_the_moment_it_is_opened(
+    tmp_path: Path, *, is_repository: bool
+) -> None:
     if is_repository:
         repository(tmp_path / "work")
     async with served(tmp_path) as it:
@@ -98,7 +119,9 @@ async def test_a_project_is_listed_from_the_moment_it_is_opened(tmp_path: Path, 
         assert listed[other] == str(tmp_path / "other")
 
 
-async def test_every_project_that_has_sessions_is_listed_newest_change_first(tmp_path: Path) -> None:
+async def test_every_project_that_has_sessions_is_listed_newest_change_first(
+    tmp_path: Path,
+) -> None:
     one, two = repository(tmp_path / "one"), repository(tmp_path / "two")
     await sessions_in(tmp_path / "home", tmp_path / "one" / "sub", tmp_path / "two")
     async with open_scripted_project(tmp_path, []) as it:
@@ -112,7 +135,9 @@ async def test_every_project_that_has_sessions_is_listed_newest_change_first(tmp
 
 async def test_a_projects_directories_are_those_of_its_sessions(tmp_path: Path) -> None:
     one = repository(tmp_path / "one")
-    await sessions_in(tmp_path / "home", tmp_path / "one" / "sub", tmp_path / "one", tmp_path / "one" / "sub")
+    await sessions_in(
+        tmp_path / "home", tmp_path / "one" / "sub", tmp_path / "one", tmp_path / "one" / "sub"
+    )
     async with open_scripted_project(tmp_path, []) as it:
         assert await it.client.call(PROJECT_DIRECTORIES, ProjectId(project_id=one)) == [
             ProjectDirectory(directory=str(tmp_path / "one" / "sub")),
@@ -123,7 +148,9 @@ async def test_a_projects_directories_are_those_of_its_sessions(tmp_path: Path) 
         ]
         for unknown in ("0" * 40, "..", ""):
             with pytest.raises(OperationError) as raised:
-                await LocalClient(it.project).call(PROJECT_DIRECTORIES, ProjectId(project_id=unknown))
+                await LocalClient(it.project).call(
+                    PROJECT_DIRECTORIES, ProjectId(project_id=unknown)
+                )
             assert raised.value.kind == "NotFoundError"
 
 

@@ -64,14 +64,20 @@ class Opened:
 
 
 @asynccontextmanager
-async def opened(tmp_path: Path, models: SingleModel | None = None, **settings: Any) -> AsyncGenerator[Opened]:
-    """Open a project; names in capitals are variables of its environment, the others are configured."""
+async def opened(
+    tmp_path: Path, models: SingleModel | None = None, **settings: Any
+) -> AsyncGenerator[Opened]:
+    """Open a project; names in capitals are variables of its environment,
+    the others are configured.
+    """
     work = tmp_path / "work"
     work.mkdir(exist_ok=True)
     variables = {name: settings.pop(name) for name in list(settings) if name.isupper()}
     plain = make_startup(tmp_path / "home", work, **NO_LOCAL, **settings)
     environment = {**plain.environment, **variables}
-    project = await open_project(Startup(directory=work, environment=environment, settings=plain.settings), models)
+    project = await open_project(
+        Startup(directory=work, environment=environment, settings=plain.settings), models
+    )
     try:
         yield Opened(project)
     finally:
@@ -96,14 +102,30 @@ async def test_without_a_key_nothing_is_usable_and_everything_is_known(tmp_path:
     model = by_id["anthropic"].models[known.default["anthropic"]]
     assert (model.provider_id, model.api.url) == ("anthropic", "https://api.anthropic.com/v1")
     assert model.limit.context > 100_000
-    assert (model.capabilities.toolcall, model.capabilities.input.text, model.status) == (True, True, "active")
+    assert (model.capabilities.toolcall, model.capabilities.input.text, model.status) == (
+        True,
+        True,
+        "active",
+    )
 
 
 @pytest.mark.slow
 async def test_a_key_makes_its_provider_usable_and_is_not_shown(tmp_path: Path) -> None:
     acme = {
-        "options": {"baseURL": "https://acme.example/v1", "apiKey": KEY, "timeout": 5, "headers": {"x-key": KEY}},
-        "models": {"m": {"name": "M", "cost": {"input": 1, "output": 2}, "headers": {"x": KEY}, "id": "real-m"}},
+        "options": {
+            "baseURL": "https://acme.example/v1",
+            "apiKey": KEY,
+            "timeout": 5,
+            "headers": {"x-key": KEY},
+        },
+        "models": {
+            "m": {
+                "name": "M",
+                "cost": {"input": 1, "output": 2},
+                "headers": {"x": KEY},
+                "id": "real-m",
+            }
+        },
     }
     async with opened(tmp_path, OPENAI_API_KEY=KEY, provider={"acme": acme}) as it:
         it.project.providers.credentials.store_key("xai", KEY, "https://api.x.ai/v1")
@@ -118,7 +140,13 @@ async def test_a_key_makes_its_provider_usable_and_is_not_shown(tmp_path: Path) 
     listed = next(provider for provider in usable.providers if provider.id == "acme")
     assert listed.options == {"baseURL": "https://acme.example/v1", "timeout": 5}
     shown = listed.models["m"]
-    assert (shown.id, shown.api.id, shown.name, shown.cost.output, shown.headers) == ("m", "real-m", "M", 2.0, {})
+    assert (shown.id, shown.api.id, shown.name, shown.cost.output, shown.headers) == (
+        "m",
+        "real-m",
+        "M",
+        2.0,
+        {},
+    )
     for answer in (usable, known):
         assert KEY not in msgspec.json.encode(answer).decode()
 
@@ -138,10 +166,16 @@ async def test_models_that_we_cannot_speak_to_are_known_but_not_usable(tmp_path:
         assert [list(provider.models) for provider in known.all if provider.id == "acme"] == [["m"]]
 
 
-async def test_the_provider_of_the_model_that_is_used_by_default_comes_first(tmp_path: Path) -> None:
+async def test_the_provider_of_the_model_that_is_used_by_default_comes_first(
+    tmp_path: Path,
+) -> None:
     async with opened(tmp_path, OPENAI_API_KEY=KEY, XAI_API_KEY=KEY) as it:
         assert [provider.id for provider in (await it.usable()).providers] == ["openai", "xai"]
-        other = [name for name in (await it.usable()).providers[1].models if name != (await it.usable()).default["xai"]]
+        other = [
+            name
+            for name in (await it.usable()).providers[1].models
+            if name != (await it.usable()).default["xai"]
+        ]
     async with opened(tmp_path, OPENAI_API_KEY=KEY, XAI_API_KEY=KEY, model=f"xai/{other[0]}") as it:
         usable = await it.usable()
         assert [provider.id for provider in usable.providers] == ["xai", "openai"]
@@ -165,7 +199,9 @@ async def test_a_client_can_drive_a_scripted_server_with_what_is_listed(tmp_path
         provider, model = next(iter(listed.items()))
         chosen = {"providerID": provider, "modelID": model}
         parts = [{"type": "text", "text": "go"}]
-        answer = await it.post(f"/session/{await it.session()}/message", {"parts": parts, "model": chosen})
+        answer = await it.post(
+            f"/session/{await it.session()}/message", {"parts": parts, "model": chosen}
+        )
         assert (answer["info"]["modelID"], answer["parts"][1]["text"]) == ("script", "Done.")
 
 
@@ -173,7 +209,10 @@ async def test_a_client_can_drive_a_scripted_server_with_what_is_listed(tmp_path
 async def test_a_server_on_this_machine_is_listed_when_it_answers(tmp_path: Path) -> None:
     body = json.dumps({"data": [{"id": "nomic-embed"}, {"id": "qwen3-coder:30b"}]}).encode()
     async with serving(http(body)) as (url, _):
-        local = [LocalServer("here", "Here", f"{url}/v1"), LocalServer("gone", "Gone", "http://127.0.0.1:1/v1")]
+        local = [
+            LocalServer("here", "Here", f"{url}/v1"),
+            LocalServer("gone", "Gone", "http://127.0.0.1:1/v1"),
+        ]
         table = Providers(Config(), Catalog(), Credentials(tmp_path / "auth.json"), {}, local)
         listing = ProviderList(table, OpenModels(table))
         usable, known = await listing.list_usable(), await listing.list_known()
@@ -182,10 +221,15 @@ async def test_a_server_on_this_machine_is_listed_when_it_answers(tmp_path: Path
     ]
     assert usable.default == {"here": "qwen3-coder:30b"}
     assert known.connected == ["here"]
-    assert [len(provider.models) for provider in known.all if provider.id in {"here", "gone"}] == [2, 0]
+    assert [len(provider.models) for provider in known.all if provider.id in {"here", "gone"}] == [
+        2,
+        0,
+    ]
 
 
-async def test_a_stored_key_is_bound_to_the_providers_own_address_and_can_be_removed(tmp_path: Path) -> None:
+async def test_a_stored_key_is_bound_to_the_providers_own_address_and_can_be_removed(
+    tmp_path: Path,
+) -> None:
     async with opened(tmp_path) as it:
         assert await it.store("openai", ApiAuth(key=f" {KEY}\n")) is True
         file = it.project.settings.paths.credentials_file
@@ -209,7 +253,9 @@ async def test_a_model_is_opened_anew_when_its_key_has_changed(tmp_path: Path) -
         assert it.project.models.open(ref) is not first
 
 
-@pytest.mark.parametrize("key", ["", " ", "two words", "schlüssel-ü", "a\x1bb", "x" * (KEY_LENGTH.value + 1)])
+@pytest.mark.parametrize(
+    "key", ["", " ", "two words", "schlüssel-ü", "a\x1bb", "x" * (KEY_LENGTH.value + 1)]
+)
 async def test_what_is_no_key_is_not_stored(tmp_path: Path, key: str) -> None:
     async with opened(tmp_path) as it:
         assert "no key" in await refused(it.store("openai", ApiAuth(key=key)))
@@ -220,7 +266,9 @@ async def test_other_credentials_and_unknown_providers_are_refused(tmp_path: Pat
     async with opened(tmp_path) as it:
         assert "No plugin signs in at openai" in await refused(it.store("openai", OAuth()))
         assert "no provider `nobody`" in await refused(it.store("nobody", ApiAuth(key=KEY)))
-        assert "no provider `nobody`" in await refused(it.client.call(AUTH_REMOVE, ProviderId(provider_id="nobody")))
+        assert "no provider `nobody`" in await refused(
+            it.client.call(AUTH_REMOVE, ProviderId(provider_id="nobody"))
+        )
         assert "--base-url" in await refused(it.store("azure", ApiAuth(key=KEY)))
 
 

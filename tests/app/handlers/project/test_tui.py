@@ -1,4 +1,6 @@
-"""What a client has an attached terminal UI do: each call is one event for those who follow the directory."""
+"""What a client has an attached terminal UI do: each call is one event for those
+who follow the directory.
+"""
 
 import asyncio
 from pathlib import Path
@@ -23,14 +25,22 @@ from codeloop.schema.api.tui import (
     PublishTui,
 )
 from codeloop.schema.errors import OperationError
-from codeloop.schema.live_events import CommandSent, PromptAppended, PromptText, ToastShown, TuiCommand
+from codeloop.schema.live_events import (
+    CommandSent,
+    PromptAppended,
+    PromptText,
+    ToastShown,
+    TuiCommand,
+)
 from codeloop.schema.operation import AnyOperation
 from tests.server.support.serving import served
 from tests.support.scripted_project import ScriptedProject, open_scripted_project, wait_for_result
 
 
 async def told(it: ScriptedProject, operation: AnyOperation, **args: Any) -> Any:
-    """Carry out an operation; return the type and the properties of the event that followers see."""
+    """Carry out an operation; return the type and the properties of the
+    event that followers see.
+    """
     stream = it.project.store.follow()
     next_one = asyncio.ensure_future(anext(stream))
     await asyncio.sleep(0)
@@ -79,7 +89,10 @@ async def test_a_command_is_known_by_its_name_or_an_older_one(
 
 async def test_text_and_messages_are_passed_on_as_they_are(tmp_path: Path) -> None:
     async with open_scripted_project(tmp_path, []) as it:
-        assert await told(it, TUI_APPEND_PROMPT, text="a\nb") == ("tui.prompt.append", {"text": "a\nb"})
+        assert await told(it, TUI_APPEND_PROMPT, text="a\nb") == (
+            "tui.prompt.append",
+            {"text": "a\nb"},
+        )
         whole = {"title": "T", "message": "M", "variant": "warning", "duration": 5}
         assert await told(it, TUI_TOAST, **whole) == ("tui.toast.show", whole)
         plain = {"message": "M", "variant": "info"}
@@ -98,13 +111,19 @@ async def test_a_published_event_is_the_given_one_under_an_id_of_ours(tmp_path: 
         assert event.properties == given.properties
         assert event.id != "evt_mine"
         sent = CommandSent(properties=TuiCommand(command="anything.else"))
-        assert await told(it, TUI_PUBLISH, event=sent) == ("tui.command.execute", {"command": "anything.else"})
+        assert await told(it, TUI_PUBLISH, event=sent) == (
+            "tui.command.execute",
+            {"command": "anything.else"},
+        )
 
 
 async def test_a_session_is_selected_when_there_is_one(tmp_path: Path) -> None:
     async with open_scripted_project(tmp_path, []) as it:
         made = await it.client.call(SESSION_CREATE, CreateSession())
-        assert await told(it, TUI_SELECT, session_id=made.id) == ("tui.session.select", {"sessionID": made.id})
+        assert await told(it, TUI_SELECT, session_id=made.id) == (
+            "tui.session.select",
+            {"sessionID": made.id},
+        )
         with pytest.raises(OperationError) as raised:
             await it.client.call(TUI_SELECT, SessionId(session_id="ses_none"))
         assert raised.value.kind == "NotFoundError"

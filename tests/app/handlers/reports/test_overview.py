@@ -37,6 +37,8 @@ async def test_each_state_is_told_apart(tmp_path: Path) -> None:
         await it.http.patch(f"/session/{done}", json={"time": {"archived": 1}})
         assert done not in await states(it)
         failed = await it.session()
-        await it.http.post(f"/session/{failed}/message", json={"parts": [{"type": "text", "text": "go"}]})
+        await it.http.post(
+            f"/session/{failed}/message", json={"parts": [{"type": "text", "text": "go"}]}
+        )
         state, detail = (await states(it))[failed]
         assert (state, bool(detail)) == ("failed", True)

@@ -4,7 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.client.slash.reports import format_context_report, format_cost_report, format_permission_report
+from codeloop.client.slash.reports import (
+    format_context_report,
+    format_cost_report,
+    format_permission_report,
+)
 from codeloop.model.prices import Prices, PriceTier
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.model.testing.scripted_model import SCRIPT_INFO
@@ -14,16 +18,25 @@ from codeloop.schema.api.session_requests import SessionId
 from codeloop.schema.errors import OperationError
 from codeloop.schema.permission import Grant, PermissionQuery, RevokeGrant
 from codeloop.schema.wire import replace
-from tests.support.scripted_project import both_clients, make_answer, make_call, open_scripted_project
+from tests.support.scripted_project import (
+    both_clients,
+    make_answer,
+    make_call,
+    open_scripted_project,
+)
 
 __all__ = ["both_clients"]
 
 
 async def test_a_new_session_has_the_rules_that_are_shown_before_it(tmp_path: Path) -> None:
-    async with open_scripted_project(tmp_path, [], permission={"bash": {"git push*": "deny"}}) as it:
+    async with open_scripted_project(
+        tmp_path, [], permission={"bash": {"git push*": "deny"}}
+    ) as it:
         for agent in ("build", "plan", "explore"):
             shown, real = [
-                await it.client.call(PERMISSION_RULES, PermissionQuery(session_id=session_id, agent=agent))
+                await it.client.call(
+                    PERMISSION_RULES, PermissionQuery(session_id=session_id, agent=agent)
+                )
                 for session_id in (None, it.session_id)
             ]
             assert shown.rules == real.rules
@@ -31,12 +44,18 @@ async def test_a_new_session_has_the_rules_that_are_shown_before_it(tmp_path: Pa
 
 async def test_the_window_is_told_by_part_and_adds_up(tmp_path: Path) -> None:
     made = make_answer(make_call("bash", command="seq 1 400"))
-    async with open_scripted_project(tmp_path, [made, ScriptedAnswer(text="Counted. " * 50, reasoning="Hm.")]) as it:
+    async with open_scripted_project(
+        tmp_path, [made, ScriptedAnswer(text="Counted. " * 50, reasoning="Hm.")]
+    ) as it:
         (it.work / "AGENTS.md").write_text("Be brief.\n" * 40)
         await it.prompt("count, please")
         found = await it.client.call(SESSION_CONTEXT, SessionId(session_id=it.session_id))
         names = {(part.group, part.name) for part in found.parts}
-        assert {("tools", "built-in"), ("conversation", "results of bash"), ("conversation", "answers")} <= names
+        assert {
+            ("tools", "built-in"),
+            ("conversation", "results of bash"),
+            ("conversation", "answers"),
+        } <= names
         assert ("instructions", str(it.work / "AGENTS.md")) in names
         total = sum(part.tokens for part in found.parts)
         assert total == pytest.approx(found.used, abs=len(found.parts))
@@ -87,9 +106,16 @@ async def test_figures_fit_a_narrow_screen(tmp_path: Path) -> None:
 
 
 async def test_rules_and_what_is_always_allowed_are_told_and_revoked(tmp_path: Path) -> None:
-    async with open_scripted_project(tmp_path, [], permission={"bash": {"git push*": "deny"}}) as it:
+    async with open_scripted_project(
+        tmp_path, [], permission={"bash": {"git push*": "deny"}}
+    ) as it:
         grant = Grant(
-            id="per_1", session_id=it.session_id, directory="", time=1, permission="bash", patterns=["npm test*"]
+            id="per_1",
+            session_id=it.session_id,
+            directory="",
+            time=1,
+            permission="bash",
+            patterns=["npm test*"],
         )
         it.project.store.permissions.add_grants([grant])
         for session_id in (it.session_id, None):

@@ -16,7 +16,13 @@ from codeloop.schema.api.session_inputs import PROMPT, Prompt, TextPartInput
 from codeloop.schema.api.session_reports import SESSION_COST, SESSION_STATS, Stats, StatsQuery
 from codeloop.schema.api.session_requests import SESSION_FORK, ForkSession, SessionId
 from codeloop.schema.errors import OperationError
-from codeloop.schema.event import PartInfo, PartUpdated, StoredEvent, make_message_updated, make_session_created
+from codeloop.schema.event import (
+    PartInfo,
+    PartUpdated,
+    StoredEvent,
+    make_message_updated,
+    make_session_created,
+)
 from codeloop.schema.ids import new_id, now_ms
 from codeloop.schema.message import CacheTokens, Session, SessionTime, Tokens
 from codeloop.schema.part import ToolPart, ToolStatePending
@@ -24,7 +30,12 @@ from codeloop.schema.wire import replace
 from codeloop.store.ledger import open_ledger
 from codeloop.store.store import Store
 from tests.store.states import assistant, session, user
-from tests.support.scripted_project import ScriptedProject, both_clients, make_startup, open_scripted_project
+from tests.support.scripted_project import (
+    ScriptedProject,
+    both_clients,
+    make_startup,
+    open_scripted_project,
+)
 
 __all__ = ["both_clients"]
 
@@ -32,16 +43,31 @@ USED = Tokens(input=100, output=10, reasoning=1, cache=CacheTokens(read=5, write
 
 
 def filled(
-    it: ScriptedProject, *, model: str = "m", days_ago: float = 0, tools: int = 0, parent: str | None = None
+    it: ScriptedProject,
+    *,
+    model: str = "m",
+    days_ago: float = 0,
+    tools: int = 0,
+    parent: str | None = None,
 ) -> Session:
     """Store in the rig's project what `stored` does."""
-    return stored(it.project.store, str(it.work), model=model, days_ago=days_ago, tools=tools, parent=parent)
+    return stored(
+        it.project.store, str(it.work), model=model, days_ago=days_ago, tools=tools, parent=parent
+    )
 
 
 def stored(
-    store: Store, directory: str, *, model: str = "m", days_ago: float = 0, tools: int = 0, parent: str | None = None
+    store: Store,
+    directory: str,
+    *,
+    model: str = "m",
+    days_ago: float = 0,
+    tools: int = 0,
+    parent: str | None = None,
 ) -> Session:
-    """Store a session with one prompt and one step of half a dollar, `days_ago`, with its row in the ledger."""
+    """Store a session with one prompt and one step of half a dollar, `days_ago`,
+    with its row in the ledger.
+    """
     now = now_ms() - int(days_ago * 86_400_000)
     made = replace(
         session(),
@@ -64,13 +90,18 @@ def stored(
     ]  # fmt: skip
     events: list[StoredEvent] = [make_session_created(made)]
     events += [make_message_updated(info) for info in (asked, answer)]
-    events += [PartUpdated(properties=PartInfo(session_id=made.id, part=part, time=1)) for part in parts]
+    events += [
+        PartUpdated(properties=PartInfo(session_id=made.id, part=part, time=1)) for part in parts
+    ]
     store.append(*events)
-    # Rows are added in any order here, so not by the ledger, in which no row is dated before an earlier one.
+    # Rows are added in any order here, so not by the ledger,
+    # in which no row is dated before an earlier one.
     sql = """
         INSERT INTO spending VALUES
             (NULL, ?, ?, ?, ?, ?, '', ?, 'turn', 0.5, 100, 10, 1, 5, 2, 0, 0, ?, 0)"""
-    store._db.execute(sql, (now + 1, made.id, parent or made.id, answer.id, directory, f"p/{model}", tools))
+    store._db.execute(
+        sql, (now + 1, made.id, parent or made.id, answer.id, directory, f"p/{model}", tools)
+    )
     return made
 
 
@@ -91,8 +122,13 @@ async def test_steps_are_added_up_by_day_model_and_project(tmp_path: Path) -> No
         today = datetime.now().astimezone()
         days = [f"{today - timedelta(days=ago):%Y-%m-%d}" for ago in (0, 3)]
         assert [(day.name, day.figures.steps) for day in found.days] == [(days[0], 2), (days[1], 1)]
-        assert [(model.name, model.figures.cost) for model in found.models] == [("p/m", 1.0), ("p/n", 0.5)]
-        assert [(project.name, project.figures.steps) for project in found.projects] == [(str(it.work), 3)]
+        assert [(model.name, model.figures.cost) for model in found.models] == [
+            ("p/m", 1.0),
+            ("p/n", 0.5),
+        ]
+        assert [(project.name, project.figures.steps) for project in found.projects] == [
+            (str(it.work), 3)
+        ]
 
 
 async def test_the_last_days_alone_can_be_asked_for(tmp_path: Path) -> None:
@@ -110,7 +146,8 @@ async def test_a_period_begins_at_midnight_also_before_a_change_of_the_clocks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     day = datetime.now(UTC).timetuple().tm_yday
-    # Clocks that were put forward by twelve hours some days ago, so that the hour of the test does not matter.
+    # Clocks that were put forward by twelve hours some days ago,
+    # so that the hour of the test does not matter.
     monkeypatch.setenv("TZ", f"AAA0BBB-12,{(day - 4) % 365}/0,{(day + 100) % 365}/0")
     time.tzset()
     try:
@@ -145,7 +182,9 @@ async def test_all_projects_are_added_up_and_what_can_not_be_read_is_named(tmp_p
         damaged = it.project.settings.paths.get_project_folder("1" * 40)
         damaged.mkdir()
         (damaged / "codeloop.db").write_bytes(b"broken " * 1000)
-        before = {path: path.read_bytes() for path in (other / "codeloop.db", damaged / "codeloop.db")}
+        before = {
+            path: path.read_bytes() for path in (other / "codeloop.db", damaged / "codeloop.db")
+        }
         found = await stats(it, everything=True)
         assert found.total.steps == 2
         assert len(found.skipped) == 1
@@ -159,14 +198,18 @@ async def test_a_running_turn_does_not_wait_for_sums(tmp_path: Path) -> None:
         filled(it)
         project = await open_project(make_startup(tmp_path / "home", it.work))
         try:
-            assert (await LocalClient(project).call(SESSION_STATS, StatsQuery(everything=True))).total.steps == 1
+            assert (
+                await LocalClient(project).call(SESSION_STATS, StatsQuery(everything=True))
+            ).total.steps == 1
         finally:
             await project.close()
 
 
 async def test_a_budget_that_is_used_up_ends_a_turn_before_its_request(tmp_path: Path) -> None:
     budget = {"month": 9.0, "project": {"day": 0.7}}
-    async with open_scripted_project(tmp_path, [ScriptedAnswer(text="Hello.")], budget=budget) as it:
+    async with open_scripted_project(
+        tmp_path, [ScriptedAnswer(text="Hello.")], budget=budget
+    ) as it:
         filled(it, days_ago=40)
         filled(it)
         asked = Prompt(session_id=it.session_id, parts=[TextPartInput(text="go")])
@@ -177,7 +220,9 @@ async def test_a_budget_that_is_used_up_ends_a_turn_before_its_request(tmp_path:
         refused = await it.client.call(PROMPT, asked)
         assert refused.stop is not None
         assert refused.stop.reason == "limit"
-        assert refused.stop.message.startswith("`budget.project.day` is used up: $1.00 of $0.70 spent.")
+        assert refused.stop.message.startswith(
+            "`budget.project.day` is used up: $1.00 of $0.70 spent."
+        )
         assert len(it.model.requests) == 1
         stats = await it.client.call(SESSION_STATS, StatsQuery())
     assert [(each.name, each.limit, each.spent) for each in stats.budgets] == [
@@ -195,7 +240,11 @@ async def test_a_month_of_a_budget_begins_at_midnight_also_before_a_change_of_th
     time.tzset()
     try:
         async with open_scripted_project(tmp_path, [], budget={"month": 9.0}) as it:
-            first = datetime.now().astimezone().replace(tzinfo=None, day=1, hour=0, minute=0, second=0, microsecond=0)
+            first = (
+                datetime.now()
+                .astimezone()
+                .replace(tzinfo=None, day=1, hour=0, minute=0, second=0, microsecond=0)
+            )
             for hours in (-1, 1):
                 filled(it, days_ago=(time.time() - first.timestamp() - hours * 3_600) / 86_400)
             assert [each.spent for each in (await stats(it)).budgets] == [0.5]

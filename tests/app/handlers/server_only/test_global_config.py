@@ -5,12 +5,16 @@ from pathlib import Path
 from tests.server.support.serving import served
 
 
-async def test_the_users_settings_are_shown_without_the_projects_and_changed_in_their_file(tmp_path: Path) -> None:
+async def test_the_users_settings_are_shown_without_the_projects_and_changed_in_their_file(
+    tmp_path: Path,
+) -> None:
     async with served(tmp_path) as it:
         config = (await it.project()).settings.paths.config
         (it.work / "codeloop.json").write_text('{"share": "disabled"}')
         assert "share" not in await it.get("/global/config")
-        said = await it.http.patch("/global/config", json={"snapshot": False, "provider": {"mine": {"name": "Mine"}}})
+        said = await it.http.patch(
+            "/global/config", json={"snapshot": False, "provider": {"mine": {"name": "Mine"}}}
+        )
         assert (said.status_code, said.json()["snapshot"]) == (200, False)
         assert (await it.get("/config"))["snapshot"] is False, "it holds in the project at once"
         text = next(config.glob("codeloop.json*")).read_text()

@@ -29,7 +29,9 @@ async def test_a_patch_changes_nothing_outside_and_nothing_of_git(tmp_path: Path
     (root / "link").symlink_to(tmp_path)
     async with served(tmp_path) as it:
         for name in ("../out", ".git/hooks/post-commit", "link/out", str(tmp_path / "out")):
-            refused = await it.post("/vcs/apply", {"patch": NEW.format("fine.txt") + NEW.format(name)}, 400)
+            refused = await it.post(
+                "/vcs/apply", {"patch": NEW.format("fine.txt") + NEW.format(name)}, 400
+            )
             assert refused["data"]["reason"] == "not-clean"
     assert not (tmp_path / "out").exists()
     assert not (root / ".git" / "hooks" / "post-commit").exists()
@@ -39,4 +41,6 @@ async def test_a_patch_changes_nothing_outside_and_nothing_of_git(tmp_path: Path
 async def test_outside_a_repository_nothing_is_applied(tmp_path: Path) -> None:
     async with served(tmp_path) as it:
         assert (await it.http.get("/vcs/diff/raw")).text == ""
-        assert (await it.post("/vcs/apply", {"patch": NEW.format("a")}, 400))["data"]["reason"] == "non-git"
+        assert (await it.post("/vcs/apply", {"patch": NEW.format("a")}, 400))["data"][
+            "reason"
+        ] == "non-git"

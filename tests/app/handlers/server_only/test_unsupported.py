@@ -8,7 +8,10 @@ from tests.server.support.serving import served
 from tests.workspace.snapshot.trees_on_disk import repository
 
 REFUSED = {
-    "/experimental/control-plane/move-session": ({"sessionID": "ses_x", "destination": {"directory": "/"}}, "stays in"),
+    "/experimental/control-plane/move-session": (
+        {"sessionID": "ses_x", "destination": {"directory": "/"}},
+        "stays in",
+    ),
     "/experimental/console/switch": ({"accountID": "a", "orgID": "b"}, "no service of its own"),
     "/experimental/workspace": ({"type": "worktree", "branch": None}, "/experimental/worktree"),
     "/experimental/workspace/warp": ({"id": None, "sessionID": "ses_x"}, "/experimental/worktree"),
@@ -36,18 +39,24 @@ async def test_what_is_always_the_same_here(tmp_path: Path) -> None:
         assert (await it.post("/global/upgrade", {"target": "9.9.9"}))["success"] is False
         session = await it.session()
         assert await it.post(f"/experimental/session/{session}/background") is False
-        assert (await it.post("/experimental/session/ses_x/background", status=404))["name"] == "NotFoundError"
+        assert (await it.post("/experimental/session/ses_x/background", status=404))[
+            "name"
+        ] == "NotFoundError"
 
 
 async def test_sessions_of_all_projects_are_listed_with_their_projects(tmp_path: Path) -> None:
     other = repository(tmp_path / "other", {"a.txt": "a\n"})
     async with served(tmp_path) as it:
         mine = await it.session()
-        made = await it.http.post("/session", json={"title": "elsewhere"}, params={"directory": str(other)})
+        made = await it.http.post(
+            "/session", json={"title": "elsewhere"}, params={"directory": str(other)}
+        )
         found = await it.get("/experimental/session")
         assert [each["id"] for each in found] == [made.json()["id"], mine]
         assert [each["project"]["worktree"] for each in found] == [str(other), "/"]
-        assert [each["id"] for each in await it.get("/experimental/session", search="elsewh")] == [made.json()["id"]]
+        assert [each["id"] for each in await it.get("/experimental/session", search="elsewh")] == [
+            made.json()["id"]
+        ]
         await it.http.patch(f"/session/{mine}", json={"time": {"archived": 5}})
         assert [each["id"] for each in await it.get("/experimental/session")] == [made.json()["id"]]
         assert len(await it.get("/experimental/session", archived="true")) == 2

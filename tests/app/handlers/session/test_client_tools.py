@@ -1,4 +1,6 @@
-"""Tools that a client offers: the model calls them, the rules judge them, the client carries them out."""
+"""Tools that a client offers: the model calls them, the rules judge them,
+the client carries them out.
+"""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -73,7 +75,9 @@ class Heard:
         async for stamped in self._it.client.follow():
             if isinstance(stamped.event, ClientToolChanged):
                 self.events.append(stamped.event.properties)
-            elif isinstance(stamped.event, PartUpdated) and isinstance(stamped.event.properties.part, ToolPart):
+            elif isinstance(stamped.event, PartUpdated) and isinstance(
+                stamped.event.properties.part, ToolPart
+            ):
                 state = stamped.event.properties.part.state
                 if isinstance(state, ToolStateRunning) and state.title:
                     self.reports.append((state.title, state.metadata))
@@ -84,7 +88,9 @@ class Heard:
 
     async def answer(self, **given: Any) -> bool:
         asked = await self.called()
-        told = AnswerToolCall(session_id=self._it.session_id, lease_id=LEASE, request_id=asked.request_id, **given)
+        told = AnswerToolCall(
+            session_id=self._it.session_id, lease_id=LEASE, request_id=asked.request_id, **given
+        )
         return await self._it.client.call(TOOL_ANSWER, told)
 
 
@@ -114,15 +120,23 @@ async def offering(
 
 
 async def offer(it: ScriptedProject, *tools: ClientTool) -> ToolsOffered:
-    return await it.client.call(TOOLS_OFFER, OfferTools(session_id=it.session_id, lease_id=LEASE, tools=list(tools)))
+    return await it.client.call(
+        TOOLS_OFFER, OfferTools(session_id=it.session_id, lease_id=LEASE, tools=list(tools))
+    )
 
 
-async def test_a_call_is_carried_out_by_the_client_and_its_answer_is_the_result(tmp_path: Path) -> None:
+async def test_a_call_is_carried_out_by_the_client_and_its_answer_is_the_result(
+    tmp_path: Path,
+) -> None:
     async with offering(tmp_path, ASKS_FOR_WEATHER) as (it, heard):
         turn = asyncio.create_task(it.prompt())
         asked = await heard.called()
         assert (asked.tool, asked.arguments, asked.state) == ("weather", {"town": "Oslo"}, "called")
-        assert (asked.session_id, asked.agent, asked.directory) == (it.session_id, "build", str(it.work))
+        assert (asked.session_id, asked.agent, asked.directory) == (
+            it.session_id,
+            "build",
+            str(it.work),
+        )
         waiting = await offer(it, WEATHER)
         assert [each.request_id for each in waiting.calls] == [asked.request_id]
         assert await heard.answer(output="4 degrees", title="Oslo", metadata={"source": "a test"})
@@ -154,7 +168,9 @@ async def test_it_asks_first_as_a_tool_of_a_server_does(tmp_path: Path) -> None:
         assert heard.events == []
         await it.answer(question, "reject", NOBODY_MESSAGE)
         await turn
-        assert it.results() == [f"{NOBODY_MESSAGE} Find another way or say in your answer what you could not do."]
+        assert it.results() == [
+            f"{NOBODY_MESSAGE} Find another way or say in your answer what you could not do."
+        ]
         assert heard.events == []
 
 
@@ -166,7 +182,9 @@ async def test_a_rule_denies_it_to_the_session_and_it_is_not_offered(tmp_path: P
         assert heard.events == []
 
 
-async def test_it_takes_the_place_of_a_tool_of_that_name_in_this_session_only(tmp_path: Path) -> None:
+async def test_it_takes_the_place_of_a_tool_of_that_name_in_this_session_only(
+    tmp_path: Path,
+) -> None:
     own = ClientTool(name="read", description="Mine.", parameters={})
     answers = [make_answer(make_call("read", filePath="a")), ScriptedAnswer(text="Done.")]
     async with offering(tmp_path, answers, own) as (it, heard):
@@ -174,15 +192,24 @@ async def test_it_takes_the_place_of_a_tool_of_that_name_in_this_session_only(tm
         await heard.answer(output="from the client")
         await turn
         assert it.results() == ["from the client"]
-        assert [spec.description for spec in it.model.requests[0].tools if spec.name == "read"] == ["Mine."]
+        assert [spec.description for spec in it.model.requests[0].tools if spec.name == "read"] == [
+            "Mine."
+        ]
         assert it.project.engine.toolbox.tools_by_name["read"].description != "Mine."
 
 
-async def test_a_client_that_goes_is_told_to_the_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    async with offering(tmp_path, [*ASKS_FOR_WEATHER, ScriptedAnswer(text="Again.")]) as (it, heard):
+async def test_a_client_that_goes_is_told_to_the_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with offering(tmp_path, [*ASKS_FOR_WEATHER, ScriptedAnswer(text="Again.")]) as (
+        it,
+        heard,
+    ):
         turn = asyncio.create_task(it.prompt())
         await heard.called()
-        monkeypatch.setattr(client_tools, "CLIENT_TOOLS", client_tools.CLIENT_TOOLS.__class__("x", 20, "ms", ""))
+        monkeypatch.setattr(
+            client_tools, "CLIENT_TOOLS", client_tools.CLIENT_TOOLS.__class__("x", 20, "ms", "")
+        )
         await offer(it, WEATHER)
         await turn
         assert it.results() == [client_tools.CLIENT_GONE_MESSAGE.format("weather")]
@@ -196,7 +223,9 @@ async def test_what_is_withdrawn_in_the_middle_of_a_turn_fails_clearly(tmp_path:
     async with offering(tmp_path, ASKS_FOR_WEATHER, **ASK) as (it, _):
         turn = asyncio.create_task(it.prompt())
         question = await it.question()
-        assert await it.client.call(TOOLS_WITHDRAW, WithdrawTools(session_id=it.session_id, lease_id=LEASE))
+        assert await it.client.call(
+            TOOLS_WITHDRAW, WithdrawTools(session_id=it.session_id, lease_id=LEASE)
+        )
         await it.answer(question, "once")
         await turn
         assert it.results() == [client_tools.CLIENT_GONE_MESSAGE.format("weather")]
@@ -221,9 +250,13 @@ async def test_a_call_asks_and_shows_its_progress(tmp_path: Path) -> None:
             "lease_id": LEASE,
             "request_id": (await heard.called()).request_id,
         }
-        await it.client.call(TOOL_REPORT, ReportToolCall(**named, title="Looking", metadata={"done": 1}))
+        await it.client.call(
+            TOOL_REPORT, ReportToolCall(**named, title="Looking", metadata={"done": 1})
+        )
         asking = asyncio.create_task(
-            it.client.call(TOOL_ASK, AskForToolCall(**named, permission="satellite", patterns=["north"]))
+            it.client.call(
+                TOOL_ASK, AskForToolCall(**named, permission="satellite", patterns=["north"])
+            )
         )
         question = await it.question()
         assert (question.permission, question.patterns) == ("satellite", ["north"])
@@ -254,7 +287,10 @@ async def test_a_call_has_its_time_besides_what_a_person_takes(tmp_path: Path) -
 
 
 async def test_what_a_call_is_refused_ends_it(tmp_path: Path) -> None:
-    async with offering(tmp_path, ASKS_FOR_WEATHER, permission={"satellite": "deny"}) as (it, heard):
+    async with offering(tmp_path, ASKS_FOR_WEATHER, permission={"satellite": "deny"}) as (
+        it,
+        heard,
+    ):
         turn = asyncio.create_task(it.prompt())
         asked = await heard.called()
         told = await it.client.call(TOOL_ASK, for_satellite(it, asked))
@@ -265,7 +301,9 @@ async def test_what_a_call_is_refused_ends_it(tmp_path: Path) -> None:
 
 
 HANDS_ON = [
-    make_answer(make_call("task", description="weather", prompt="ask for it", subagent_type="general")),
+    make_answer(
+        make_call("task", description="weather", prompt="ask for it", subagent_type="general")
+    ),
     *ASKS_FOR_WEATHER,
     ScriptedAnswer(text="Told."),
 ]
@@ -279,26 +317,38 @@ async def test_a_subagent_calls_it_too(tmp_path: Path) -> None:
         await heard.answer(output="4 degrees")
         await turn
         child = it.project.store.read_conversation(asked.session_id)
-        assert [read_result(part) for entry in child.entries for part in entry.parts if isinstance(part, ToolPart)] == [
-            "4 degrees"
-        ]
+        assert [
+            read_result(part)
+            for entry in child.entries
+            for part in entry.parts
+            if isinstance(part, ToolPart)
+        ] == ["4 degrees"]
 
 
 async def test_a_subagent_may_not_call_what_its_parent_may_not(tmp_path: Path) -> None:
     async with offering(tmp_path, HANDS_ON) as (it, heard):
         denied = PermissionRule(permission="weather", pattern="*", action="deny")
-        await it.client.call(SESSION_UPDATE, UpdateSession(session_id=it.session_id, permission=[denied]))
+        await it.client.call(
+            SESSION_UPDATE, UpdateSession(session_id=it.session_id, permission=[denied])
+        )
         await it.prompt()
         assert heard.events == []
-        assert all("weather" not in {spec.name for spec in request.tools} for request in it.model.requests)
+        assert all(
+            "weather" not in {spec.name for spec in request.tools} for request in it.model.requests
+        )
 
 
 @pytest.mark.parametrize(
-    ("lease", "name", "why"), [("short", "ok", "leaseID"), (LEASE, "no name", "name"), (LEASE, "", "name")]
+    ("lease", "name", "why"),
+    [("short", "ok", "leaseID"), (LEASE, "no name", "name"), (LEASE, "", "name")],
 )
 @pytest.mark.parametrize("both_clients", ["http"], indirect=True)
-async def test_a_server_refuses_what_is_no_offer(tmp_path: Path, lease: str, name: str, why: str) -> None:
+async def test_a_server_refuses_what_is_no_offer(
+    tmp_path: Path, lease: str, name: str, why: str
+) -> None:
     async with open_scripted_project(tmp_path, []) as it:
         tool = ClientTool(name=name, description="", parameters={})
         with pytest.raises(OperationError, match=why):
-            await it.client.call(TOOLS_OFFER, OfferTools(session_id=it.session_id, lease_id=lease, tools=[tool]))
+            await it.client.call(
+                TOOLS_OFFER, OfferTools(session_id=it.session_id, lease_id=lease, tools=[tool])
+            )

@@ -46,29 +46,44 @@ async def fork(it: ScriptedProject, **more: Any) -> Session:
 def bare(it: ScriptedProject, session_id: str) -> list[tuple[Any, ...]]:
     """Return what was said, without ids."""
     entries = it.project.store.read_conversation(session_id).entries
-    return [(type(e.info), e.info.time, join_texts(e.parts), [type(part) for part in e.parts]) for e in entries]
+    return [
+        (type(e.info), e.info.time, join_texts(e.parts), [type(part) for part in e.parts])
+        for e in entries
+    ]
 
 
 async def test_a_fork_holds_the_same_under_new_ids(tmp_path: Path) -> None:
-    async with open_scripted_project(tmp_path, [make_answer(make_call("bash", command="echo hi")), DONE, DONE]) as it:
+    async with open_scripted_project(
+        tmp_path, [make_answer(make_call("bash", command="echo hi")), DONE, DONE]
+    ) as it:
         await it.prompt("one")
         await it.prompt("two")
         rules = [PermissionRule(permission="webfetch", pattern="*", action="deny")]
-        await it.client.call(SESSION_UPDATE, UpdateSession(session_id=it.session_id, permission=rules, title="T"))
+        await it.client.call(
+            SESSION_UPDATE, UpdateSession(session_id=it.session_id, permission=rules, title="T")
+        )
         before = it.view()
         made = await fork(it)
         after = it.project.store.read_conversation(made.id)
         assert bare(it, made.id) == bare(it, it.session_id)
         assert (made.title, made.parent_id, made.permission) == ("T (fork #1)", None, rules)
-        assert (made.agent, made.model, made.directory) == (before.session.agent, before.session.model, str(it.work))
+        assert (made.agent, made.model, made.directory) == (
+            before.session.agent,
+            before.session.model,
+            str(it.work),
+        )
         assert made.cost == before.session.cost
         assert made.tokens == before.session.tokens
         old, new = msgspec.json.encode(before.entries), msgspec.json.encode(after.entries)
-        ids = {entry.info.id for entry in before.entries} | {part.id for e in before.entries for part in e.parts}
+        ids = {entry.info.id for entry in before.entries} | {
+            part.id for e in before.entries for part in e.parts
+        }
         assert not [each for each in {*ids, it.session_id} if each.encode() in new]
         assert all(each.encode() in old for each in ids)
         known = {entry.info.id for entry in after.entries}
-        assert all(e.info.parent_id in known for e in after.entries if isinstance(e.info, AssistantMessage))
+        assert all(
+            e.info.parent_id in known for e in after.entries if isinstance(e.info, AssistantMessage)
+        )
         assert all(part.message_id == e.info.id for e in after.entries for part in e.parts)
         assert it.view() == before
 
@@ -82,7 +97,12 @@ async def test_a_fork_goes_on_alone(tmp_path: Path) -> None:
         await it.prompt("two")
         assert it.project.store.read_conversation(original) == before
         await it.client.call(SESSION_DELETE, SessionId(session_id=original))
-        assert [join_texts(entry.parts) for entry in it.view().entries] == ["one", "Done.", "two", "Fork."]
+        assert [join_texts(entry.parts) for entry in it.view().entries] == [
+            "one",
+            "Done.",
+            "two",
+            "Fork.",
+        ]
 
 
 async def test_a_fork_at_a_message_leaves_it_and_what_follows_out(tmp_path: Path) -> None:
@@ -103,7 +123,9 @@ async def test_a_fork_at_a_message_leaves_it_and_what_follows_out(tmp_path: Path
 
 async def test_forks_are_numbered(tmp_path: Path) -> None:
     async with open_scripted_project(tmp_path, []) as it:
-        await it.client.call(SESSION_UPDATE, UpdateSession(session_id=it.session_id, title="100% (a_b)"))
+        await it.client.call(
+            SESSION_UPDATE, UpdateSession(session_id=it.session_id, title="100% (a_b)")
+        )
         first, second = await fork(it), await fork(it)
         assert (first.title, second.title) == ("100% (a_b) (fork #1)", "100% (a_b) (fork #2)")
         third = await it.client.call(SESSION_FORK, ForkSession(session_id=first.id))
@@ -126,7 +148,10 @@ async def test_what_is_undone_is_not_copied(tmp_path: Path) -> None:
     async with open_scripted_project(tmp_path, [DONE, DONE]) as it:
         await it.prompt("one")
         await it.prompt("two")
-        undone = replace(it.view().session, revert=Revert(message_id=it.view().entries[2].info.id, snapshot="a" * 40))
+        undone = replace(
+            it.view().session,
+            revert=Revert(message_id=it.view().entries[2].info.id, snapshot="a" * 40),
+        )
         it.project.store.append(make_session_updated(undone))
         made = await fork(it)
         assert [entry[2] for entry in bare(it, made.id)] == ["one", "Done."]
@@ -138,18 +163,37 @@ async def test_what_points_at_other_messages_points_into_the_copy(tmp_path: Path
         await it.prompt("one")
         asked, answer = it.view().entries
         own, of = it.session_id, answer.info.id
-        file = FilePart(id=new_id("prt"), session_id=own, message_id=of, mime="text/plain", url="data:,x")
+        file = FilePart(
+            id=new_id("prt"), session_id=own, message_id=of, mime="text/plain", url="data:,x"
+        )
         state = ToolStateCompleted(
-            input={}, output="", title="", metadata={}, time=ToolTime(start=1, end=2), attachments=[file]
+            input={},
+            output="",
+            title="",
+            metadata={},
+            time=ToolTime(start=1, end=2),
+            attachments=[file],
         )
         tail = asked.info.id
         parts = [
-            CompactionPart(id=new_id("prt"), session_id=own, message_id=of, auto=True, tail_start_id=tail),
-            ToolPart(id=new_id("prt"), session_id=own, message_id=of, call_id="c", tool="read", state=state),
+            CompactionPart(
+                id=new_id("prt"), session_id=own, message_id=of, auto=True, tail_start_id=tail
+            ),
+            ToolPart(
+                id=new_id("prt"),
+                session_id=own,
+                message_id=of,
+                call_id="c",
+                tool="read",
+                state=state,
+            ),
         ]
         it.project.store.append(
             make_message_updated(answer.info),
-            *(PartUpdated(properties=PartInfo(session_id=it.session_id, part=part, time=1)) for part in parts),
+            *(
+                PartUpdated(properties=PartInfo(session_id=it.session_id, part=part, time=1))
+                for part in parts
+            ),
         )
         made = await fork(it)
         first, last = it.project.store.read_conversation(made.id).entries

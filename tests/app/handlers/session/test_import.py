@@ -42,7 +42,11 @@ __all__ = ["both_clients"]
 
 PATHS = ("secret.txt", "a.txt")
 DONE = ScriptedAnswer(text="Done.", tokens=TokenCount(input=5, output=2))
-SES, USR, ANS = ("ses_1f88ee7d6002abcdefghijklmn", "msg_1f88ee7d6001abcdefghijklmn", "msg_1f88ee7d6003abcdefghijklmn")
+SES, USR, ANS = (
+    "ses_1f88ee7d6002abcdefghijklmn",
+    "msg_1f88ee7d6001abcdefghijklmn",
+    "msg_1f88ee7d6003abcdefghijklmn",
+)
 ZERO = {"input": 3, "output": 4, "reasoning": 0, "cache": {"read": 0, "write": 0}}
 
 
@@ -102,7 +106,9 @@ def document() -> dict[str, Any]:
 
 
 async def bring(it: ScriptedProject, given: dict[str, Any]) -> ImportedSession:
-    return await it.client.call(SESSION_IMPORT, ImportSession(info=given.get("info"), messages=given.get("messages")))
+    return await it.client.call(
+        SESSION_IMPORT, ImportSession(info=given.get("info"), messages=given.get("messages"))
+    )
 
 
 async def exported(it: ScriptedProject, session_id: str) -> dict[str, Any]:
@@ -115,7 +121,9 @@ async def exported(it: ScriptedProject, session_id: str) -> dict[str, Any]:
 async def test_what_is_exported_in_one_place_is_the_same_in_another(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
-    async with open_scripted_project(tmp_path / "a", [make_answer(make_call("bash", command="echo hi")), DONE]) as it:
+    async with open_scripted_project(
+        tmp_path / "a", [make_answer(make_call("bash", command="echo hi")), DONE]
+    ) as it:
         await it.prompt("one")
         written = await exported(it, it.session_id)
     async with open_scripted_project(tmp_path / "b", [DONE]) as it:
@@ -137,7 +145,10 @@ async def test_what_is_there_is_never_overwritten(tmp_path: Path) -> None:
         done = await bring(it, changed)
         assert await exported(it, it.session_id) == before
         assert done.session.id != it.session_id
-        assert done.notes[0] == "Some of its ids are in use here: it was stored as a copy, with new ids."
+        assert (
+            done.notes[0]
+            == "Some of its ids are in use here: it was stored as a copy, with new ids."
+        )
         entries = it.project.store.read_conversation(done.session.id).entries
         assert [join_texts(entry.parts) for entry in entries] == ["forged", "Done."]
         assert isinstance(entries[1].info, AssistantMessage)
@@ -159,10 +170,17 @@ async def test_the_references_export_is_read(tmp_path: Path) -> None:
         assert "'hologram'" in notes
         assert "$.messages[1].parts[1]" in notes
         assert SES in {
-            each.id for each in await it.client.call(SESSION_LIST, ListSessions(directory=str(it.work), roots=True))
+            each.id
+            for each in await it.client.call(
+                SESSION_LIST, ListSessions(directory=str(it.work), roots=True)
+            )
         }
         _, answer = it.project.store.read_conversation(SES).entries
-        assert [type(each).__name__ for each in answer.parts] == ["StepStartPart", "ToolPart", "TextPart"]
+        assert [type(each).__name__ for each in answer.parts] == [
+            "StepStartPart",
+            "ToolPart",
+            "TextPart",
+        ]
         assert isinstance(answer.info, AssistantMessage)
         assert isinstance(answer.info.error, UnknownError)
         assert answer.info.error.data.message == "it went wrong"
@@ -196,7 +214,10 @@ async def test_a_question_of_a_file_lifts_no_denial_of_the_users(tmp_path: Path)
         given["info"]["metadata"] = {"profile": "yolo", "goal": {"checks": ["id"]}}
         session = (await bring(it, given)).session
         rules = make_call_rules(it.project.engine, session.id, it.project.engine.get_agent("build"))
-        found = {path: judge_need(Need(permission="read", patterns=(path,)), rules.lists)[0].action for path in PATHS}
+        found = {
+            path: judge_need(Need(permission="read", patterns=(path,)), rules.lists)[0].action
+            for path in PATHS
+        }
         assert found == {"secret.txt": "deny", "a.txt": "ask"}
         assert not rules.approves_questions
 
@@ -228,7 +249,10 @@ def answer_of(given: dict[str, Any]) -> dict[str, Any]:
         (lambda d: answer_of(d)["info"].update(error=7), "$.messages[1].info.error"),
         (lambda d: answer_of(d)["parts"].append("x"), "$.messages[1].parts[4]"),
         (lambda d: answer_of(d)["parts"][3].pop("text"), "$.messages[1].parts[3]"),
-        (lambda d: answer_of(d)["parts"][2]["state"].update(status="odd"), "$.messages[1].parts[2].state.status"),
+        (
+            lambda d: answer_of(d)["parts"][2]["state"].update(status="odd"),
+            "$.messages[1].parts[2].state.status",
+        ),
         (lambda d: answer_of(d)["parts"][3].pop("type"), "$.messages[1].parts[3]"),
     ],
 )
@@ -262,13 +286,18 @@ async def test_a_part_id_that_is_there_twice_is_replaced(tmp_path: Path) -> None
         given = document()
         answer_of(given)["parts"] = [part(1, ANS, "text", text="an id of the prompt's part")]
         done = await bring(it, given)
-        assert "Some of its ids are there twice: it was stored as a copy, with new ids." in done.notes
+        assert (
+            "Some of its ids are there twice: it was stored as a copy, with new ids." in done.notes
+        )
 
 
 async def test_parts_out_of_order_keep_their_order(tmp_path: Path) -> None:
     async with open_scripted_project(tmp_path, []) as it:
         given = document()
-        answer_of(given)["parts"] = [part(9, ANS, "text", text="first"), part(8, ANS, "text", text="second")]
+        answer_of(given)["parts"] = [
+            part(9, ANS, "text", text="first"),
+            part(8, ANS, "text", text="second"),
+        ]
         done = await bring(it, given)
         parts = it.project.store.read_conversation(done.session.id).entries[1].parts
         assert [each.text for each in parts if isinstance(each, TextPart)] == ["first", "second"]
@@ -277,14 +306,22 @@ async def test_parts_out_of_order_keep_their_order(tmp_path: Path) -> None:
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3)
+    ),
     max_leaves=5,
 )
 
 
 def paths(value: Any, here: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     found = [here] if here else []
-    items: Any = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    items: Any = (
+        value.items()
+        if isinstance(value, dict)
+        else enumerate(value)
+        if isinstance(value, list)
+        else ()
+    )
     for key, inner in items:
         found += paths(inner, (*here, key))
     return found

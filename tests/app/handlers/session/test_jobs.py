@@ -42,7 +42,12 @@ async def test_a_command_in_the_background_is_listed_read_and_ended(tmp_path: Pa
         (job,) = it.project.workspace.shells.jobs.list_jobs()
         await wait_until(lambda: "ready" in job.read_end())
         (row,) = await it.client.call(JOB_LIST, NoArguments())
-        assert (row.id, row.kind, row.session_id, row.title) == ("bash_1", "command", it.session_id, SERVE)
+        assert (row.id, row.kind, row.session_id, row.title) == (
+            "bash_1",
+            "command",
+            it.session_id,
+            SERVE,
+        )
         assert (row.last_line, row.is_overdue, row.addresses) == ("ready", False, [])
         output = await it.client.call(JOB_OUTPUT, JobId(job_id="bash_1"))
         assert output.output == "ready\n"
@@ -78,7 +83,14 @@ async def test_other_processes_see_what_runs_until_it_ends(tmp_path: Path) -> No
 
 
 def test_commands_of_a_process_that_was_killed_do_not_count() -> None:
-    row = RunningJob(id="bash_1", session_id="ses_1", command="x", started=0, pid=os.getpid(), process_started="never")
+    row = RunningJob(
+        id="bash_1",
+        session_id="ses_1",
+        command="x",
+        started=0,
+        pid=os.getpid(),
+        process_started="never",
+    )
     stored = {JOBS_KEY: msgspec.to_builtins([row])}
     assert read_running_jobs(stored) == []
     assert read_running_jobs(stored, on_server=True) == [row]
@@ -88,7 +100,9 @@ def test_commands_of_a_process_that_was_killed_do_not_count() -> None:
 
 @pytest.mark.slow
 async def test_a_subagent_is_listed_and_ended(tmp_path: Path) -> None:
-    task = make_answer(make_call("task", description="Look around", prompt="look", subagent_type="general"))
+    task = make_answer(
+        make_call("task", description="Look around", prompt="look", subagent_type="general")
+    )
     wait = make_answer(make_call("bash", command="touch begun; sleep 600"))
     async with open_scripted_project(tmp_path, [task, wait, DONE, DONE]) as it:
         turn = asyncio.create_task(it.prompt())

@@ -58,7 +58,8 @@ async def say(it: ScriptedProject, text: str) -> str:
     """Send a prompt without waiting, and return its message's id."""
     chosen = new_id("msg")
     await it.client.call(
-        PROMPT_ASYNC, Prompt(session_id=it.session_id, parts=[TextPartInput(text=text)], message_id=chosen)
+        PROMPT_ASYNC,
+        Prompt(session_id=it.session_id, parts=[TextPartInput(text=text)], message_id=chosen),
     )
     return chosen
 
@@ -69,7 +70,9 @@ async def queue(it: ScriptedProject) -> list[str]:
 
 
 def prompts(it: ScriptedProject, request: int) -> list[str]:
-    turns = [turn for turn in it.model.requests[request].messages if isinstance(turn, UserModelMessage)]
+    turns = [
+        turn for turn in it.model.requests[request].messages if isinstance(turn, UserModelMessage)
+    ]
     return [piece.text for turn in turns for piece in turn.content if isinstance(piece, TextPiece)]
 
 
@@ -81,7 +84,9 @@ async def test_pages_go_back_to_the_first_message(tmp_path: Path) -> None:
         before = None
         sizes: list[int] = []
         while True:
-            messages, before = read_page(it.project, ListMessages(session_id=it.session_id, limit=3, before=before))
+            messages, before = read_page(
+                it.project, ListMessages(session_id=it.session_id, limit=3, before=before)
+            )
             seen = [join_texts(message.parts) for message in messages] + seen
             sizes.append(len(messages))
             if before is None:
@@ -91,17 +96,29 @@ async def test_pages_go_back_to_the_first_message(tmp_path: Path) -> None:
         assert seen == list("0123456")
         assert sizes == [3, 3, 1]
         whole = await it.client.call(SESSION_MESSAGES, ListMessages(session_id=it.session_id))
-        assert await it.client.call(SESSION_MESSAGES, ListMessages(session_id=it.session_id, limit=7)) == whole
+        assert (
+            await it.client.call(SESSION_MESSAGES, ListMessages(session_id=it.session_id, limit=7))
+            == whole
+        )
         assert read_page(it.project, ListMessages(session_id=it.session_id, limit=7))[1] is None
 
 
 @pytest.mark.parametrize(
     "args",
-    [{"limit": 0}, {"limit": -1}, {"before": "nonsense"}, {"before": "é"}, {"before": "eyJpZCI6MX0="}, {"before": ""}],
+    [
+        {"limit": 0},
+        {"limit": -1},
+        {"before": "nonsense"},
+        {"before": "é"},
+        {"before": "eyJpZCI6MX0="},
+        {"before": ""},
+    ],
 )
 async def test_a_bad_page_is_refused(tmp_path: Path, args: dict[str, Any]) -> None:
     async with open_scripted_project(tmp_path, []) as it:
-        error = await refused(it.client.call(SESSION_MESSAGES, ListMessages(session_id=it.session_id, **args)))
+        error = await refused(
+            it.client.call(SESSION_MESSAGES, ListMessages(session_id=it.session_id, **args))
+        )
         assert error.kind == "BadRequest"
 
 
@@ -117,12 +134,17 @@ async def test_messages_and_parts_of_an_idle_session_can_be_changed(tmp_path: Pa
         where = {"session_id": it.session_id, "message_id": asked.info.id, "part_id": first.id}
         changed = replace(first, text="another")
         assert await it.client.call(PART_UPDATE, UpdatePart(**where, part=changed)) == changed
-        shown = await it.client.call(MESSAGE_GET, MessageId(session_id=it.session_id, message_id=asked.info.id))
+        shown = await it.client.call(
+            MESSAGE_GET, MessageId(session_id=it.session_id, message_id=asked.info.id)
+        )
         assert shown.parts == [changed]
         assert await it.client.call(PART_DELETE, PartId(**where)) is True
         assert it.view().entries[0].parts == ()
         assert (
-            await it.client.call(MESSAGE_DELETE, MessageId(session_id=it.session_id, message_id=answer.info.id)) is True
+            await it.client.call(
+                MESSAGE_DELETE, MessageId(session_id=it.session_id, message_id=answer.info.id)
+            )
+            is True
         )
         assert [entry.info.id for entry in it.view().entries].count(answer.info.id) == 0
         left = it.view().session.tokens
@@ -158,7 +180,9 @@ async def test_a_waiting_prompt_is_shown_edited_cancelled_and_taken_up(tmp_path:
         assert isinstance(part, TextPart)
         where = {"session_id": it.session_id, "message_id": edited, "part_id": part.id}
         await it.client.call(PART_UPDATE, UpdatePart(**where, part=replace(part, text="as meant")))
-        await it.client.call(MESSAGE_DELETE, MessageId(session_id=it.session_id, message_id=cancelled))
+        await it.client.call(
+            MESSAGE_DELETE, MessageId(session_id=it.session_id, message_id=cancelled)
+        )
         assert await queue(it) == ["as meant"]
         (it.work / "go").touch()
         await turn
@@ -167,27 +191,40 @@ async def test_a_waiting_prompt_is_shown_edited_cancelled_and_taken_up(tmp_path:
 
 
 async def test_what_a_running_turn_works_with_is_not_changed(tmp_path: Path) -> None:
-    async with open_scripted_project(tmp_path, [WAIT, ScriptedAnswer(text="Done.", delay_ms=60_000)]) as it:
+    async with open_scripted_project(
+        tmp_path, [WAIT, ScriptedAnswer(text="Done.", delay_ms=60_000)]
+    ) as it:
         turn = asyncio.create_task(it.prompt("begin"))
         await wait_until(it.calls)
         waiting = await say(it, "more")
         begun, answer = it.view().entries[0], it.view().entries[1]
         for entry in (begun, answer):
             where = {"session_id": it.session_id, "message_id": entry.info.id}
-            assert (await refused(it.client.call(MESSAGE_DELETE, MessageId(**where)))).kind == "SessionBusyError"
+            assert (
+                await refused(it.client.call(MESSAGE_DELETE, MessageId(**where)))
+            ).kind == "SessionBusyError"
             part = entry.parts[0]
             assert (
                 await refused(it.client.call(PART_DELETE, PartId(**where, part_id=part.id)))
             ).kind == "SessionBusyError"
-            error = await refused(it.client.call(PART_UPDATE, UpdatePart(**where, part_id=part.id, part=part)))
+            error = await refused(
+                it.client.call(PART_UPDATE, UpdatePart(**where, part_id=part.id, part=part))
+            )
             assert error.kind == "SessionBusyError"
         (it.work / "go").touch()
         await wait_until(lambda: len(it.model.requests) == 2)
-        error = await refused(it.client.call(MESSAGE_DELETE, MessageId(session_id=it.session_id, message_id=waiting)))
+        error = await refused(
+            it.client.call(MESSAGE_DELETE, MessageId(session_id=it.session_id, message_id=waiting))
+        )
         assert error.kind == "SessionBusyError"
         await it.client.call(ABORT, SessionId(session_id=it.session_id))
         await turn
-        assert await it.client.call(MESSAGE_DELETE, MessageId(session_id=it.session_id, message_id=waiting)) is True
+        assert (
+            await it.client.call(
+                MESSAGE_DELETE, MessageId(session_id=it.session_id, message_id=waiting)
+            )
+            is True
+        )
 
 
 async def test_after_an_abort_nothing_waits_and_the_prompt_is_still_there(tmp_path: Path) -> None:

@@ -7,10 +7,21 @@ from typing import Any
 import pytest
 
 from codeloop.model.testing.script import ScriptedAnswer
-from codeloop.schema.api.session_requests import SESSION_CREATE, SESSION_UPDATE, CreateSession, UpdateSession
+from codeloop.schema.api.session_requests import (
+    SESSION_CREATE,
+    SESSION_UPDATE,
+    CreateSession,
+    UpdateSession,
+)
 from codeloop.schema.api.session_search import SESSION_SEARCH, SearchResult, SearchSessions
 from codeloop.schema.errors import OperationError
-from tests.support.scripted_project import ScriptedProject, both_clients, make_answer, make_call, open_scripted_project
+from tests.support.scripted_project import (
+    ScriptedProject,
+    both_clients,
+    make_answer,
+    make_call,
+    open_scripted_project,
+)
 
 __all__ = ["both_clients"]
 
@@ -57,7 +68,9 @@ async def test_what_nobody_said_is_not_found(tmp_path: Path, query: str) -> None
 async def test_answers_and_titles_are_found_and_outputs_of_tools_are_not(tmp_path: Path) -> None:
     made = make_answer(make_call("bash", command="echo se''cret"), text="I look.")
     async with open_scripted_project(tmp_path, [made, ScriptedAnswer(text="It is a zebra.")]) as it:
-        await it.client.call(SESSION_UPDATE, UpdateSession(session_id=it.session_id, title="About Zebras"))
+        await it.client.call(
+            SESSION_UPDATE, UpdateSession(session_id=it.session_id, title="About Zebras")
+        )
         await it.prompt("go")
         (hit,) = (await search(it, "zebra")).hits
         assert hit.in_title

@@ -64,7 +64,9 @@ async def refused(wait: Any) -> OperationError:
 
 
 async def begin(it: ScriptedProject) -> None:
-    await it.client.call(PROMPT_ASYNC, Prompt(session_id=it.session_id, parts=[TextPartInput(text="go")]))
+    await it.client.call(
+        PROMPT_ASYNC, Prompt(session_id=it.session_id, parts=[TextPartInput(text="go")])
+    )
     await wait_until((it.work / "begun").exists)
 
 
@@ -82,21 +84,34 @@ async def test_what_is_given_changes_and_nothing_else(tmp_path: Path) -> None:
         after = await it.client.call(SESSION_GET, SessionId(session_id=it.session_id))
         assert (after.title, after.metadata, after.permission) == ("a new name", {"a": [1]}, rules)
         assert after.time.archived == 77
-        assert (after.time.updated, after.slug, after.cost) == (before.time.updated, before.slug, before.cost)
-        back = await it.client.call(SESSION_UPDATE, UpdateSession(session_id=it.session_id, time=ArchiveTime()))
+        assert (after.time.updated, after.slug, after.cost) == (
+            before.time.updated,
+            before.slug,
+            before.cost,
+        )
+        back = await it.client.call(
+            SESSION_UPDATE, UpdateSession(session_id=it.session_id, time=ArchiveTime())
+        )
         assert back.time.archived is None
         assert (
-            await refused(it.client.call(SESSION_UPDATE, UpdateSession(session_id=it.session_id, title=" ")))
+            await refused(
+                it.client.call(SESSION_UPDATE, UpdateSession(session_id=it.session_id, title=" "))
+            )
         ).kind == "BadRequest"
         assert (
-            await refused(it.client.call(SESSION_UPDATE, UpdateSession(session_id="ses_x", title="a")))
+            await refused(
+                it.client.call(SESSION_UPDATE, UpdateSession(session_id="ses_x", title="a"))
+            )
         ).kind == "NotFoundError"
 
 
 async def test_a_name_given_while_a_turn_runs_stays(tmp_path: Path) -> None:
     async with open_scripted_project(
         tmp_path,
-        [make_answer(make_call("bash", command="until [ -e go ]; do sleep 0.01; done")), ScriptedAnswer(text="Done.")],
+        [
+            make_answer(make_call("bash", command="until [ -e go ]; do sleep 0.01; done")),
+            ScriptedAnswer(text="Done."),
+        ],
     ) as it:
         turn = asyncio.create_task(it.prompt())
         await wait_until(it.calls)
@@ -108,7 +123,9 @@ async def test_a_name_given_while_a_turn_runs_stays(tmp_path: Path) -> None:
 
 async def test_a_list_is_filtered_as_asked(tmp_path: Path) -> None:
     async with open_scripted_project(tmp_path, []) as it:
-        await it.client.call(SESSION_UPDATE, UpdateSession(session_id=it.session_id, title="100% of Ärger"))
+        await it.client.call(
+            SESSION_UPDATE, UpdateSession(session_id=it.session_id, title="100% of Ärger")
+        )
         await it.client.call(SESSION_CREATE, CreateSession(title="child", parent_id=it.session_id))
         await asyncio.sleep(0.002)
         last = await it.client.call(SESSION_CREATE, CreateSession(title="last_one"))
@@ -116,7 +133,9 @@ async def test_a_list_is_filtered_as_asked(tmp_path: Path) -> None:
         assert len(await it.client.call(SESSION_LIST, ListSessions())) == 3
         assert "child" not in titles(await it.client.call(SESSION_LIST, ListSessions(roots=True)))
         assert titles(await it.client.call(SESSION_LIST, ListSessions(limit=1))) == ["last_one"]
-        assert titles(await it.client.call(SESSION_LIST, ListSessions(start=last.time.updated))) == ["last_one"]
+        assert titles(
+            await it.client.call(SESSION_LIST, ListSessions(start=last.time.updated))
+        ) == ["last_one"]
         for search, found in (
             ("ärger", ["100% of Ärger"]),
             ("0% O", ["100% of Ärger"]),
@@ -125,7 +144,9 @@ async def test_a_list_is_filtered_as_asked(tmp_path: Path) -> None:
             ("ö", []),
         ):
             assert titles(await it.client.call(SESSION_LIST, ListSessions(search=search))) == found
-        assert (await refused(it.client.call(SESSION_LIST, ListSessions(limit=0)))).kind == "BadRequest"
+        assert (
+            await refused(it.client.call(SESSION_LIST, ListSessions(limit=0)))
+        ).kind == "BadRequest"
 
 
 async def test_directories_of_a_repository_are_told_apart(tmp_path: Path) -> None:
@@ -134,7 +155,9 @@ async def test_directories_of_a_repository_are_told_apart(tmp_path: Path) -> Non
     (work / "subway").mkdir()
     subprocess.run(["git", "init", "-q", str(work)], check=True)
     who = ["-c", "user.name=t", "-c", "user.email=t@example.com"]
-    subprocess.run(["git", "-C", str(work), *who, "commit", "-q", "--allow-empty", "-m", "x"], check=True)
+    subprocess.run(
+        ["git", "-C", str(work), *who, "commit", "-q", "--allow-empty", "-m", "x"], check=True
+    )
     for name in (".", "sub", "sub/deep", "subway"):
         project = await open_project(make_startup(tmp_path / "home", work / name))
         await LocalClient(project).call(SESSION_CREATE, CreateSession(title=name))
@@ -159,12 +182,16 @@ async def test_directories_of_a_repository_are_told_apart(tmp_path: Path) -> Non
         await project.close()
 
 
-async def test_sessions_of_other_projects_are_listed_only_when_all_are_asked_for(tmp_path: Path) -> None:
+async def test_sessions_of_other_projects_are_listed_only_when_all_are_asked_for(
+    tmp_path: Path,
+) -> None:
     async with open_scripted_project(tmp_path, []) as it:
         other = it.project.settings.paths.get_project_folder("0" * 40)
         damaged = it.project.settings.paths.get_project_folder("1" * 40)
         damaged.mkdir(parents=True)
-        (damaged / "codeloop.db").write_text("not a database, but long enough to be looked at as one" * 9)
+        (damaged / "codeloop.db").write_text(
+            "not a database, but long enough to be looked at as one" * 9
+        )
         (tmp_path / "else").mkdir()
         project = await open_project(make_startup(tmp_path / "second", tmp_path / "else"))
         await LocalClient(project).call(SESSION_CREATE, CreateSession(title="elsewhere"))
@@ -172,8 +199,12 @@ async def test_sessions_of_other_projects_are_listed_only_when_all_are_asked_for
         await project.close()
         other.mkdir(parents=True)
         path.rename(other / "codeloop.db")
-        assert "elsewhere" not in titles(await it.client.call(SESSION_LIST, ListSessions(scope="project")))
-        assert titles(await it.client.call(SESSION_EVERYTHING, ListAllSessions(limit=1))) == ["elsewhere"]
+        assert "elsewhere" not in titles(
+            await it.client.call(SESSION_LIST, ListSessions(scope="project"))
+        )
+        assert titles(await it.client.call(SESSION_EVERYTHING, ListAllSessions(limit=1))) == [
+            "elsewhere"
+        ]
         assert len(await it.client.call(SESSION_EVERYTHING, ListAllSessions())) == 2
 
 
@@ -183,7 +214,9 @@ async def test_children_and_the_task_list_are_given(tmp_path: Path) -> None:
         tmp_path, [make_answer(make_call("todowrite", todos=[todo])), ScriptedAnswer(text="Done.")]
     ) as it:
         child = await it.client.call(SESSION_CREATE, CreateSession(parent_id=it.session_id))
-        assert await it.client.call(SESSION_CHILDREN, SessionId(session_id=it.session_id)) == [child]
+        assert await it.client.call(SESSION_CHILDREN, SessionId(session_id=it.session_id)) == [
+            child
+        ]
         assert await it.client.call(SESSION_TODO, SessionId(session_id=it.session_id)) == []
         await it.prompt()
         assert await it.client.call(SESSION_TODO, SessionId(session_id=it.session_id)) == [
@@ -215,7 +248,9 @@ class Overloaded:
 
 async def test_waiting_for_another_try_shows_when_it_comes(tmp_path: Path) -> None:
     async with open_scripted_project(tmp_path, Overloaded()) as it:
-        await it.client.call(PROMPT_ASYNC, Prompt(session_id=it.session_id, parts=[TextPartInput(text="go")]))
+        await it.client.call(
+            PROMPT_ASYNC, Prompt(session_id=it.session_id, parts=[TextPartInput(text="go")])
+        )
         retry = Retry(attempt=1, message="overloaded", next=123)
         await wait_until(lambda: it.project.store.statuses.get(it.session_id) == retry)
         gc.collect()  # nothing but the turn itself holds what it waits for
@@ -227,7 +262,8 @@ async def test_waiting_for_another_try_shows_when_it_comes(tmp_path: Path) -> No
 async def test_a_subagent_is_busy_while_it_works_and_then_idle(tmp_path: Path) -> None:
     task = make_call("task", description="d", prompt="p", subagent_type="general")
     async with open_scripted_project(
-        tmp_path, [make_answer(task), SLEEP, ScriptedAnswer(text="Child."), ScriptedAnswer(text="Done.")]
+        tmp_path,
+        [make_answer(task), SLEEP, ScriptedAnswer(text="Child."), ScriptedAnswer(text="Done.")],
     ) as it:
         turn = asyncio.create_task(it.prompt())
         await wait_until((it.work / "begun").exists)
@@ -243,7 +279,9 @@ async def test_a_session_whose_subagent_works_is_not_deleted(tmp_path: Path) -> 
     async with open_scripted_project(tmp_path, [SLEEP], **UNCONFINED) as it:
         parent = await it.client.call(SESSION_CREATE, CreateSession())
         child = await it.client.call(SESSION_CREATE, CreateSession(parent_id=parent.id))
-        await it.client.call(PROMPT_ASYNC, Prompt(session_id=child.id, parts=[TextPartInput(text="go")]))
+        await it.client.call(
+            PROMPT_ASYNC, Prompt(session_id=child.id, parts=[TextPartInput(text="go")])
+        )
         await wait_until((it.work / "begun").exists)
         assert (
             await refused(it.client.call(SESSION_DELETE, SessionId(session_id=parent.id)))

@@ -1,4 +1,6 @@
-"""A command line that a person runs: in the session's shell, without a question, and seen by the model later."""
+"""A command line that a person runs: in the session's shell, without a question,
+and seen by the model later.
+"""
 
 import asyncio
 import os
@@ -43,7 +45,9 @@ DONE = ScriptedAnswer(text="Done.")
 
 async def run(it: ScriptedProject, command: str, **more: Any) -> MessageWithParts:
     async with asyncio.timeout(60):
-        return await it.client.call(SESSION_SHELL, RunShell(session_id=it.session_id, command=command, **more))
+        return await it.client.call(
+            SESSION_SHELL, RunShell(session_id=it.session_id, command=command, **more)
+        )
 
 
 def is_at_end(pipe: int) -> bool:
@@ -66,7 +70,9 @@ async def refused(wait: Any) -> OperationError:
     return raised.value
 
 
-async def test_a_session_of_commands_is_titled_by_the_first_until_there_is_a_prompt(tmp_path: Path) -> None:
+async def test_a_session_of_commands_is_titled_by_the_first_until_there_is_a_prompt(
+    tmp_path: Path,
+) -> None:
     async with open_scripted_project(tmp_path, [DONE]) as it:
         await run(it, "echo hi\necho there")
         await run(it, "true")
@@ -75,7 +81,9 @@ async def test_a_session_of_commands_is_titled_by_the_first_until_there_is_a_pro
         assert it.view().session.title == "mend it"
 
 
-async def test_a_command_is_stored_as_a_message_and_a_call_and_no_model_is_asked(tmp_path: Path) -> None:
+async def test_a_command_is_stored_as_a_message_and_a_call_and_no_model_is_asked(
+    tmp_path: Path,
+) -> None:
     async with open_scripted_project(tmp_path, []) as it:
         answer = await run(it, "echo hi")
         done = state(answer)
@@ -83,7 +91,9 @@ async def test_a_command_is_stored_as_a_message_and_a_call_and_no_model_is_asked
         assert (done.metadata["output"], done.metadata["exit"]) == ("hi\n", 0)
         said, stored = it.view().entries
         assert isinstance(said.info, UserMessage)
-        assert [(type(part), getattr(part, "synthetic", None)) for part in said.parts] == [(TextPart, True)]
+        assert [(type(part), getattr(part, "synthetic", None)) for part in said.parts] == [
+            (TextPart, True)
+        ]
         assert isinstance(answer.info, AssistantMessage)
         assert answer.info.parent_id == said.info.id
         assert answer.info.time.completed is not None
@@ -92,13 +102,20 @@ async def test_a_command_is_stored_as_a_message_and_a_call_and_no_model_is_asked
         assert it.project.store.statuses == {}
 
 
-async def test_the_model_sees_the_command_and_its_output_with_the_next_prompt(tmp_path: Path) -> None:
+async def test_the_model_sees_the_command_and_its_output_with_the_next_prompt(
+    tmp_path: Path,
+) -> None:
     async with open_scripted_project(tmp_path, [DONE, DONE]) as it:
         await run(it, "echo hi; exit 3")
         await it.prompt("what happened?")
         (request,) = it.model.requests
         check_turns(request.messages)
-        made = [p for turn in request.messages if isinstance(turn, AssistantModelMessage) for p in turn.content]
+        made = [
+            p
+            for turn in request.messages
+            if isinstance(turn, AssistantModelMessage)
+            for p in turn.content
+        ]
         assert [(p.name, p.arguments) for p in made if isinstance(p, CallPiece)] == [
             ("bash", '{"command":"echo hi; exit 3"}')
         ]
@@ -117,7 +134,9 @@ async def test_no_rule_stands_between_a_person_and_their_command(tmp_path: Path)
             PermissionRule(permission=name, pattern="*", action="deny")
             for name in ("bash", "external_directory", "read")
         ]
-        await it.client.call(SESSION_UPDATE, UpdateSession(session_id=it.session_id, permission=deny))
+        await it.client.call(
+            SESSION_UPDATE, UpdateSession(session_id=it.session_id, permission=deny)
+        )
         (tmp_path / "x.env").write_text("K=1\n")
         assert state(await run(it, f"cat {tmp_path}/x.env")).output == "K=1\n"
         assert it.project.store.list_pending_permissions() == []
@@ -128,7 +147,9 @@ async def test_folder_and_exports_last_from_command_to_command_and_keys_are_not_
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
-    async with open_scripted_project(tmp_path, [make_answer(make_call("bash", command="pwd; echo $X")), DONE]) as it:
+    async with open_scripted_project(
+        tmp_path, [make_answer(make_call("bash", command="pwd; echo $X")), DONE]
+    ) as it:
         (it.work / "sub").mkdir()
         await run(it, "cd sub; export X=5")
         assert state(await run(it, "pwd; echo $X")).output == f"{it.work}/sub\n5\n"
@@ -139,7 +160,8 @@ async def test_folder_and_exports_last_from_command_to_command_and_keys_are_not_
 
 async def test_an_abort_completes_the_call_with_a_note(tmp_path: Path) -> None:
     async with open_scripted_project(tmp_path, [DONE]) as it:
-        # It is at its end once nobody has it open for writing, in whatever namespace the command's processes are.
+        # It is at its end once nobody has it open for writing,
+        # in whatever namespace the command's processes are.
         os.mkfifo(it.work / "pipe")
         pipe = os.open(it.work / "pipe", os.O_RDONLY | os.O_NONBLOCK)
         running = asyncio.create_task(run(it, "echo begun; (touch begun; sleep 77) > pipe"))
@@ -157,11 +179,20 @@ async def test_an_abort_completes_the_call_with_a_note(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-async def test_a_running_turn_refuses_a_command_and_a_running_command_another(tmp_path: Path) -> None:
+async def test_a_running_turn_refuses_a_command_and_a_running_command_another(
+    tmp_path: Path,
+) -> None:
     async with open_scripted_project(
-        tmp_path, [make_answer(make_call("bash", command="touch begun; until [ -e go ]; do sleep 0.01; done"))]
+        tmp_path,
+        [
+            make_answer(
+                make_call("bash", command="touch begun; until [ -e go ]; do sleep 0.01; done")
+            )
+        ],
     ) as it:
-        await it.client.call(PROMPT_ASYNC, Prompt(session_id=it.session_id, parts=[TextPartInput(text="go")]))
+        await it.client.call(
+            PROMPT_ASYNC, Prompt(session_id=it.session_id, parts=[TextPartInput(text="go")])
+        )
         await wait_until((it.work / "begun").exists)
         assert (await refused(run(it, "echo hi"))).kind == "SessionBusyError"
         await it.client.call(ABORT, SessionId(session_id=it.session_id))
@@ -174,10 +205,15 @@ async def test_a_running_turn_refuses_a_command_and_a_running_command_another(tm
 
 async def test_a_prompt_sent_while_a_command_runs_is_answered_after_it(tmp_path: Path) -> None:
     async with open_scripted_project(tmp_path, [DONE]) as it:
-        running = asyncio.create_task(run(it, "touch begun; until [ -e go ]; do sleep 0.01; done; echo over"))
+        running = asyncio.create_task(
+            run(it, "touch begun; until [ -e go ]; do sleep 0.01; done; echo over")
+        )
         await wait_until((it.work / "begun").exists)
         asked = asyncio.create_task(
-            it.client.call(PROMPT, Prompt(session_id=it.session_id, parts=[TextPartInput(text="what came of it?")]))
+            it.client.call(
+                PROMPT,
+                Prompt(session_id=it.session_id, parts=[TextPartInput(text="what came of it?")]),
+            )
         )
         await wait_until(lambda: len(it.view().entries) == 3)
         (it.work / "go").touch()
@@ -195,7 +231,9 @@ async def test_undo_leaves_alone_what_a_command_did(tmp_path: Path) -> None:
         await it.prompt()
         await run(it, "echo mine > own.txt")
         first = it.view().entries[0].info.id
-        await it.client.call(SESSION_REVERT, RevertSession(session_id=it.session_id, message_id=first))
+        await it.client.call(
+            SESSION_REVERT, RevertSession(session_id=it.session_id, message_id=first)
+        )
         assert (it.work / "own.txt").read_text() == "mine\n"
         assert not (it.work / "agent.txt").exists()
         await run(it, "true")
@@ -203,7 +241,9 @@ async def test_undo_leaves_alone_what_a_command_did(tmp_path: Path) -> None:
         assert len(it.view().entries) == 2
 
 
-async def test_a_session_is_named_after_the_first_prompt_and_not_after_a_command(tmp_path: Path) -> None:
+async def test_a_session_is_named_after_the_first_prompt_and_not_after_a_command(
+    tmp_path: Path,
+) -> None:
     async with open_scripted_project(tmp_path, [DONE]) as it:
         await run(it, "echo hi")
         assert is_untitled(it.view().session.title)

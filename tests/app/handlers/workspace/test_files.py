@@ -8,7 +8,14 @@ from pathlib import Path
 import pytest
 
 from codeloop.app.handlers.workspace import files
-from codeloop.schema.api.files import FILE_LIST, FILE_READ, FILE_STATUS, FileContent, FileNode, FileQuery
+from codeloop.schema.api.files import (
+    FILE_LIST,
+    FILE_READ,
+    FILE_STATUS,
+    FileContent,
+    FileNode,
+    FileQuery,
+)
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import Limit
 from codeloop.schema.operation import NoArguments
@@ -29,7 +36,9 @@ async def content(it: ScriptedProject, path: str) -> FileContent:
 
 
 async def test_a_folder_is_listed_folders_first_without_git(tmp_path: Path) -> None:
-    root = repository(tmp_path / "work", {"b.txt": "", "a/x.txt": "", ".gitignore": "*.log\nout/\n", "Z/y": ""})
+    root = repository(
+        tmp_path / "work", {"b.txt": "", "a/x.txt": "", ".gitignore": "*.log\nout/\n", "Z/y": ""}
+    )
     write(root, {"n.log": "", "out/n": "", "a/n.log": ""})
     async with open_scripted_project(tmp_path, []) as it:
         found = await listed(it)
@@ -43,14 +52,30 @@ async def test_a_folder_is_listed_folders_first_without_git(tmp_path: Path) -> N
         ]
         assert found[1].absolute == str(root / "a")
         assert found == await listed(it, ".")
-        assert [(each.path, each.ignored) for each in await listed(it, "a")] == [("a/n.log", True), ("a/x.txt", False)]
+        assert [(each.path, each.ignored) for each in await listed(it, "a")] == [
+            ("a/n.log", True),
+            ("a/x.txt", False),
+        ]
         assert [(each.path, each.ignored) for each in await listed(it, "out/")] == [("out/n", True)]
         assert [each.name for each in await listed(it, str(root / "a"))] == ["n.log", "x.txt"]
 
 
-async def test_nearer_rules_and_those_outside_of_the_tree_say_what_is_ignored(tmp_path: Path) -> None:
-    root = repository(tmp_path / "work", {".gitignore": "*.a\n", "in/.gitignore": "!keep.a\n", "in/.h/x": ""})
-    write(root, {"in/keep.a": "", "in/lose.a": "", "in/b.mine": "", "in/c.global": "", "in/.h/c.global": ""})
+async def test_nearer_rules_and_those_outside_of_the_tree_say_what_is_ignored(
+    tmp_path: Path,
+) -> None:
+    root = repository(
+        tmp_path / "work", {".gitignore": "*.a\n", "in/.gitignore": "!keep.a\n", "in/.h/x": ""}
+    )
+    write(
+        root,
+        {
+            "in/keep.a": "",
+            "in/lose.a": "",
+            "in/b.mine": "",
+            "in/c.global": "",
+            "in/.h/c.global": "",
+        },
+    )
     write(root, {".git/info/exclude": "*.mine\n"})
     write(tmp_path / "home", {".config/git/ignore": "*.global\n"})
     async with open_scripted_project(tmp_path, []) as it:
@@ -59,16 +84,27 @@ async def test_nearer_rules_and_those_outside_of_the_tree_say_what_is_ignored(tm
             **dict.fromkeys((".gitignore", ".h", "keep.a"), False),
             **dict.fromkeys(("lose.a", "b.mine", "c.global"), True),
         }
-        assert {each.name: each.ignored for each in await listed(it, "in/.h")} == {"x": False, "c.global": True}
+        assert {each.name: each.ignored for each in await listed(it, "in/.h")} == {
+            "x": False,
+            "c.global": True,
+        }
 
 
 async def test_paths_are_relative_to_the_directory_also_above_it(tmp_path: Path) -> None:
     repository(tmp_path, {"top.txt": "t\n", "work/in.txt": "i\n", ".gitignore": "home\n"})
     async with open_scripted_project(tmp_path, []) as it:
-        assert [each.path for each in await listed(it, "..")] == ["../home/", "./", "../.gitignore", "../top.txt"]
+        assert [each.path for each in await listed(it, "..")] == [
+            "../home/",
+            "./",
+            "../.gitignore",
+            "../top.txt",
+        ]
         assert (await content(it, "../top.txt")).content == "t"
         write(tmp_path, {"top.txt": "T\n", "work/in.txt": "I\n"})
-        assert [each.path for each in await it.client.call(FILE_STATUS, NoArguments())] == ["../top.txt", "in.txt"]
+        assert [each.path for each in await it.client.call(FILE_STATUS, NoArguments())] == [
+            "../top.txt",
+            "in.txt",
+        ]
 
 
 async def test_a_missing_folder_and_a_file_are_no_folders(tmp_path: Path) -> None:
@@ -111,16 +147,31 @@ async def test_what_is_no_text_comes_in_base64_with_its_type(tmp_path: Path) -> 
         assert await content(it, "v.svg") == FileContent(type="text", content="<svg/>")
 
 
-async def test_a_file_that_differs_from_the_last_commit_comes_with_the_difference(tmp_path: Path) -> None:
-    root = repository(tmp_path / "work", {"sub/a.txt": "".join(f"{n}\n" for n in range(30)), "same.txt": "s\n"})
-    write(root, {"sub/a.txt": "".join(f"{n}\n" for n in range(30)).replace("15\n", "x\n")[:-1], "new.txt": "n\n"})
+async def test_a_file_that_differs_from_the_last_commit_comes_with_the_difference(
+    tmp_path: Path,
+) -> None:
+    root = repository(
+        tmp_path / "work", {"sub/a.txt": "".join(f"{n}\n" for n in range(30)), "same.txt": "s\n"}
+    )
+    write(
+        root,
+        {
+            "sub/a.txt": "".join(f"{n}\n" for n in range(30)).replace("15\n", "x\n")[:-1],
+            "new.txt": "n\n",
+        },
+    )
     async with open_scripted_project(tmp_path, []) as it:
         found = await content(it, "sub/a.txt")
         assert found.diff is not None
         assert found.patch is not None
         assert found.diff.startswith("Index: sub/a.txt\n")
         [hunk] = found.patch.hunks
-        assert (found.patch.old_file_name, hunk.old_start, hunk.old_lines, hunk.new_lines) == ("sub/a.txt", 1, 30, 30)
+        assert (found.patch.old_file_name, hunk.old_start, hunk.old_lines, hunk.new_lines) == (
+            "sub/a.txt",
+            1,
+            30,
+            30,
+        )
         assert [line for line in hunk.lines if not line.startswith(" ")] == [
             *("-15", "+x", "-29", "+29", "\\ No newline at end of file"),
         ]
@@ -140,9 +191,13 @@ async def test_line_ends_alone_make_no_difference(tmp_path: Path) -> None:
         assert await content(it, "a.txt") == FileContent(type="text", content="1\r\n2")
 
 
-async def test_a_larger_file_and_a_larger_folder_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_larger_file_and_a_larger_folder_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     write(tmp_path / "work", {"big.txt": "x" * 101, "fits.txt": "x" * 100})
-    monkeypatch.setattr(files, "FILES_CONTENT", Limit("files.content", 100, "bytes", "for this test"))
+    monkeypatch.setattr(
+        files, "FILES_CONTENT", Limit("files.content", 100, "bytes", "for this test")
+    )
     from codeloop.workspace.files import folder_listing
 
     async with open_scripted_project(tmp_path, []) as it:
@@ -150,7 +205,9 @@ async def test_a_larger_file_and_a_larger_folder_are_refused(tmp_path: Path, mon
         with pytest.raises(CodeloopError, match="101 bytes"):
             await content(it, "big.txt")
         assert len(await listed(it)) == 2
-        monkeypatch.setattr(folder_listing, "FILES_ENTRIES", Limit("files.entries", 1, "count", "for this test"))
+        monkeypatch.setattr(
+            folder_listing, "FILES_ENTRIES", Limit("files.entries", 1, "count", "for this test")
+        )
         with pytest.raises(CodeloopError, match="more than 1 entries"):
             await listed(it)
 
@@ -168,7 +225,12 @@ async def test_what_is_no_regular_file_is_refused_at_once(tmp_path: Path) -> Non
         finally:
             os.chdir(here)
         async with open_scripted_project(tmp_path, []) as it:
-            for path, why in (("pipe", "named pipe"), ("leads", "named pipe"), ("sock", "socket"), (".", "directory")):
+            for path, why in (
+                ("pipe", "named pipe"),
+                ("leads", "named pipe"),
+                ("sock", "socket"),
+                (".", "directory"),
+            ):
                 with pytest.raises(CodeloopError, match=why):
                     await content(it, path)
             assert [(each.name, each.type) for each in await wait_for_result(listed(it))] == [
@@ -193,7 +255,12 @@ async def test_links_inside_of_the_work_tree_are_followed(tmp_path: Path) -> Non
     (root / "loop").symlink_to("loop")
     async with open_scripted_project(tmp_path, []) as it:
         assert [(each.path, each.type) for each in await listed(it)] == [
-            *(("folder/", "directory"), ("real/", "directory"), ("chain", "file"), ("loop", "file")),
+            *(
+                ("folder/", "directory"),
+                ("real/", "directory"),
+                ("chain", "file"),
+                ("loop", "file"),
+            ),
         ]
         assert [each.path for each in await listed(it, "folder")] == ["folder/a.txt"]
         assert (await content(it, "chain")).content == "a"

@@ -8,7 +8,15 @@ from typing import Any
 
 import pytest
 
-from codeloop.schema.api.files import FIND_FILES, FIND_SYMBOLS, FIND_TEXT, FS_FIND, FindFiles, FindSymbols, FindText
+from codeloop.schema.api.files import (
+    FIND_FILES,
+    FIND_SYMBOLS,
+    FIND_TEXT,
+    FS_FIND,
+    FindFiles,
+    FindSymbols,
+    FindText,
+)
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import FILES_LINE, FILES_LINES, Limit
 from codeloop.workspace.search import file_index as module
@@ -23,7 +31,8 @@ async def names(it: ScriptedProject, query: str, **more: Any) -> list[str]:
 
 async def test_lines_come_with_their_place_in_the_file(tmp_path: Path) -> None:
     root = repository(
-        tmp_path / "work", {"src/a.py": "first\nüber abc abc\n", "b.txt": "abc\n", ".gitignore": "*.log\n"}
+        tmp_path / "work",
+        {"src/a.py": "first\nüber abc abc\n", "b.txt": "abc\n", ".gitignore": "*.log\n"},
     )
     write(root, {"noise.log": "abc\n", ".hidden": "abc"})
     async with open_scripted_project(tmp_path, []) as it:
@@ -48,7 +57,12 @@ async def test_lines_come_with_their_place_in_the_file(tmp_path: Path) -> None:
 async def test_a_bad_pattern_is_refused_with_ripgreps_words(tmp_path: Path) -> None:
     write(tmp_path / "work", {"a": "a"})
     async with open_scripted_project(tmp_path, []) as it:
-        for pattern, why in (("a(", "unclosed group"), ("a\0b", "NUL"), ("a\nb", "not allowed"), ("(?<=a", "missing")):
+        for pattern, why in (
+            ("a(", "unclosed group"),
+            ("a\0b", "NUL"),
+            ("a\nb", "not allowed"),
+            ("(?<=a", "missing"),
+        ):
             with pytest.raises(CodeloopError, match=why):
                 await it.client.call(FIND_TEXT, FindText(pattern=pattern))
 
@@ -60,7 +74,10 @@ async def test_bytes_that_are_no_text_do_not_break_a_line_or_its_offsets(tmp_pat
     (root / os.fsdecode(b"odd\xff\nname")).write_text('say "abc" \\ \u2028 \x1b[0m\n')
     (root / "binary").write_bytes(b"abc\0abc\n")
     async with open_scripted_project(tmp_path, []) as it:
-        found = {each.path.text: each for each in await it.client.call(FIND_TEXT, FindText(pattern="abc"))}
+        found = {
+            each.path.text: each
+            for each in await it.client.call(FIND_TEXT, FindText(pattern="abc"))
+        }
         assert found["latin.txt"].lines.text == "caf\ufffd abc\n"
         assert found["odd\ufffd\nname"].lines.text == 'say "abc" \\ \u2028 \x1b[0m\n'
         for line in found.values():
@@ -76,7 +93,9 @@ async def test_a_million_matches_are_capped(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("pattern", ["x{5}", "needle", pytest.param("x", marks=pytest.mark.slow)])
-async def test_a_line_of_fifty_megabytes_is_cut_in_flat_memory(tmp_path: Path, pattern: str) -> None:
+async def test_a_line_of_fifty_megabytes_is_cut_in_flat_memory(
+    tmp_path: Path, pattern: str
+) -> None:
     root = tmp_path / "work"
     root.mkdir()
     with (root / "long.txt").open("wb") as file:
@@ -106,7 +125,11 @@ async def test_a_pattern_that_never_ends_is_stopped(tmp_path: Path) -> None:
 
 FILES = [
     *("README.md", "docs/files.md", "profiles.txt", ".github/files.yml", "tests/app/test_files.py"),
-    *("src/codeloop/app/handlers/vcs.py", "src/codeloop/app/handlers/files.py", "src/codeloop/app/app.py"),
+    *(
+        "src/codeloop/app/handlers/vcs.py",
+        "src/codeloop/app/handlers/files.py",
+        "src/codeloop/app/app.py",
+    ),
     *("src/codeloop/files/reader.py", "src/codeloop/app/my_files.py"),
 ]
 
@@ -124,7 +147,11 @@ async def test_the_best_name_comes_first(tmp_path: Path) -> None:
             "profiles.txt",
             "src/codeloop/files/reader.py",
         ]
-        assert (await names(it, "app"))[:3] == ["tests/app/", "src/codeloop/app/", "src/codeloop/app/app.py"]
+        assert (await names(it, "app"))[:3] == [
+            "tests/app/",
+            "src/codeloop/app/",
+            "src/codeloop/app/app.py",
+        ]
         assert (await names(it, "app.py"))[0] == "src/codeloop/app/app.py"
         assert (await names(it, "APP.PY"))[0] == "src/codeloop/app/app.py"
         assert (await names(it, "src/codeloop/app/app.py"))[0] == "src/codeloop/app/app.py"
@@ -151,7 +178,9 @@ async def test_kinds_and_limits_are_kept(tmp_path: Path) -> None:
             await names(it, "x" * 501)
 
 
-async def test_without_a_query_the_uppermost_names_come_and_hidden_ones_last(tmp_path: Path) -> None:
+async def test_without_a_query_the_uppermost_names_come_and_hidden_ones_last(
+    tmp_path: Path,
+) -> None:
     write(tmp_path / "work", dict.fromkeys(FILES, ""))
     async with open_scripted_project(tmp_path, []) as it:
         found = await it.client.call(FS_FIND, FindFiles(query=""))
@@ -165,7 +194,9 @@ async def test_without_a_query_the_uppermost_names_come_and_hidden_ones_last(tmp
         assert len(found.data) == 19
         assert [each.path for each in found.data][-2:] == [".github/", ".github/files.yml"]
         assert found.location.directory == str(it.work)
-        assert [each.path for each in (await it.client.call(FS_FIND, FindFiles(query="vcs"))).data] == [FILES[5]]
+        assert [
+            each.path for each in (await it.client.call(FS_FIND, FindFiles(query="vcs"))).data
+        ] == [FILES[5]]
 
 
 async def test_ignored_files_are_not_offered_and_symbols_are_not_known(tmp_path: Path) -> None:
@@ -201,7 +232,13 @@ async def test_a_list_that_aged_is_renewed_behind_the_one_who_asks_and_an_old_on
 async def test_names_of_any_kind_are_found(tmp_path: Path) -> None:
     root = tmp_path / "work"
     root.mkdir()
-    for name in (b"odd\xff", b"new\nline", "İstanbul.txt".encode(), b"[a-z]*+?.py", b"white space.md"):
+    for name in (
+        b"odd\xff",
+        b"new\nline",
+        "İstanbul.txt".encode(),
+        b"[a-z]*+?.py",
+        b"white space.md",
+    ):
         Path(os.fsdecode(os.fsencode(root) + b"/" + name)).write_text("")
     async with open_scripted_project(tmp_path, []) as it:
         assert await names(it, "odd") == ["odd\ufffd"]

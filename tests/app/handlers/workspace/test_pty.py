@@ -69,7 +69,9 @@ async def test_every_change_is_told(tmp_path: Path) -> None:
         assert renamed.title == "mine"
         assert await desk.client.call(PTY_REMOVE, PtyId(pty_id=made.id)) is True
         next_one = await opened(desk, "cat")
-        await wait_until(lambda: isinstance(told[-1], PtyCreated) and told[-1].properties.info == next_one)
+        await wait_until(
+            lambda: isinstance(told[-1], PtyCreated) and told[-1].properties.info == next_one
+        )
         created, updated, deleted, _ = told
         assert isinstance(created, PtyCreated)
         assert created.properties.info == made
@@ -97,8 +99,15 @@ async def test_an_exit_is_told_and_the_terminal_is_gone(tmp_path: Path) -> None:
 async def test_the_users_shell_runs_without_keys_where_the_project_is(tmp_path: Path) -> None:
     secret = "sk-ant-0123456789abcdef"
     one = make_startup(tmp_path / "home", tmp_path)
-    environment = {**one.environment, "ANTHROPIC_API_KEY": secret, "MINE": "kept", "SHELL": "/bin/sh"}
-    app = App(type(one)(directory=tmp_path, environment=environment), SingleModel(ScriptedModel([])))
+    environment = {
+        **one.environment,
+        "ANTHROPIC_API_KEY": secret,
+        "MINE": "kept",
+        "SHELL": "/bin/sh",
+    }
+    app = App(
+        type(one)(directory=tmp_path, environment=environment), SingleModel(ScriptedModel([]))
+    )
     try:
         project = await app.get_project(tmp_path)
         made = await LocalClient(project).call(PTY_CREATE, CreatePty())
@@ -134,14 +143,18 @@ async def test_a_project_that_is_read_anew_has_its_terminals_still(tmp_path: Pat
             await app.reload(tmp_path)
             project = await app.get_project(tmp_path)
             assert project is not first
-            assert [each.id for each in await LocalClient(project).call(PTY_LIST, NoArguments())] == [made.id]
+            assert [
+                each.id for each in await LocalClient(project).call(PTY_LIST, NoArguments())
+            ] == [made.id]
             assert not first.is_busy
             first = project
     finally:
         await app.close()
 
 
-async def test_a_terminal_goes_to_the_newest_project_of_a_directory_while_older_ones_still_work(tmp_path: Path) -> None:
+async def test_a_terminal_goes_to_the_newest_project_of_a_directory_while_older_ones_still_work(
+    tmp_path: Path,
+) -> None:
     app = App(make_startup(tmp_path / "home", tmp_path), SingleModel(ScriptedModel([])))
     try:
         project = await app.get_project(tmp_path)
@@ -151,7 +164,9 @@ async def test_a_terminal_goes_to_the_newest_project_of_a_directory_while_older_
                 working.enter_context(project.track_request())
                 await app.reload(tmp_path)
                 project = await app.get_project(tmp_path)
-                assert [each.id for each in await LocalClient(project).call(PTY_LIST, NoArguments())] == [made.id]
+                assert [
+                    each.id for each in await LocalClient(project).call(PTY_LIST, NoArguments())
+                ] == [made.id]
     finally:
         await app.close()
 

@@ -49,7 +49,9 @@ async def test_a_branch_without_commits_has_a_name_and_its_files_are_added(tmp_p
     git(root, "add", "staged.txt")
     async with open_scripted_project(tmp_path, []) as it:
         assert (await it.client.call(VCS_GET, NoArguments())).branch == "fresh"
-        assert {each.file: each.status for each in await it.client.call(VCS_STATUS, NoArguments())} == {
+        assert {
+            each.file: each.status for each in await it.client.call(VCS_STATUS, NoArguments())
+        } == {
             "new.txt": "added",
             "staged.txt": "added",
         }
@@ -78,20 +80,39 @@ async def test_status_gives_each_changed_file_with_its_lines(tmp_path: Path) -> 
     ]
 
 
-async def test_patches_are_what_git_would_print_and_apply_to_the_last_commit(tmp_path: Path) -> None:
-    root = repository(tmp_path / "work", {**FILES, "name with space": "x\n", "ünï.txt": "ü\n", 'q"\\\t': "1\n"})
-    write(root, {"a.txt": "one\nTWO\nthree", "name with space": "y\n", "ünï.txt": "u\n", 'q"\\\t': "2\n"})
+async def test_patches_are_what_git_would_print_and_apply_to_the_last_commit(
+    tmp_path: Path,
+) -> None:
+    root = repository(
+        tmp_path / "work", {**FILES, "name with space": "x\n", "ünï.txt": "ü\n", 'q"\\\t': "1\n"}
+    )
+    write(
+        root,
+        {"a.txt": "one\nTWO\nthree", "name with space": "y\n", "ünï.txt": "u\n", 'q"\\\t': "2\n"},
+    )
     write(root, {"new file": "1\n2\n", 'new"\n\t': "odd\n", "empty": "", "run.sh": "#!/bin/sh"})
     (root / "run.sh").chmod(0o755)
     (root / "link").symlink_to(".//a.txt")
     (root / "c.txt").unlink()
     (root / "c.txt").symlink_to("a.txt")
     (root / "bin").write_bytes(b"\0\1")
-    wanted = {name: content for name, content in everything(root).items() if not name.startswith(".git/")}
+    wanted = {
+        name: content for name, content in everything(root).items() if not name.startswith(".git/")
+    }
     async with open_scripted_project(tmp_path, []) as it:
         found = await diffs(it)
     assert set(found) == {
-        *("a.txt", "name with space", "ünï.txt", 'q"\\\t', "new file", 'new"\n\t', "empty", "run.sh", "link"),
+        *(
+            "a.txt",
+            "name with space",
+            "ünï.txt",
+            'q"\\\t',
+            "new file",
+            'new"\n\t',
+            "empty",
+            "run.sh",
+            "link",
+        ),
         *("c.txt", "bin"),
     }
     assert found["a.txt"].patch == (
@@ -104,9 +125,14 @@ async def test_patches_are_what_git_would_print_and_apply_to_the_last_commit(tmp
     assert "".join(found[name].patch or "" for name in names) == of_git
     binary = found.pop("bin")
     assert (binary.additions, binary.status) == (0, "added")
-    again = repository(tmp_path / "again", {**FILES, "name with space": "x\n", "ünï.txt": "ü\n", 'q"\\\t': "1\n"})
+    again = repository(
+        tmp_path / "again", {**FILES, "name with space": "x\n", "ünï.txt": "ü\n", 'q"\\\t': "1\n"}
+    )
     subprocess.run(
-        ["git", "apply"], cwd=again, input="".join(each.patch or "" for each in found.values()).encode(), check=True
+        ["git", "apply"],
+        cwd=again,
+        input="".join(each.patch or "" for each in found.values()).encode(),
+        check=True,
     )
     wanted.pop("bin")
     assert {n: c for n, c in everything(again).items() if not n.startswith(".git/")} == wanted
@@ -124,7 +150,9 @@ async def test_context_is_as_many_lines_as_asked_for(tmp_path: Path) -> None:
                 await diffs(it, context=wrong)
 
 
-async def test_mode_branch_compares_with_where_the_branch_left_the_default_one(tmp_path: Path) -> None:
+async def test_mode_branch_compares_with_where_the_branch_left_the_default_one(
+    tmp_path: Path,
+) -> None:
     root = repository(tmp_path / "work", FILES)
     git(root, "checkout", "-q", "-b", "topic")
     write(root, {"topic.txt": "t\n"})
@@ -149,19 +177,23 @@ async def test_a_file_taken_out_of_the_index_only_is_one_modified_file(tmp_path:
     git(root, "rm", "-q", "--cached", "a.txt")
     async with open_scripted_project(tmp_path, []) as it:
         found = await diffs(it)
-    assert [(each.file, each.status, each.additions, each.deletions) for each in found.values()] == [
-        ("a.txt", "modified", 3, 3)
-    ]
+    assert [
+        (each.file, each.status, each.additions, each.deletions) for each in found.values()
+    ] == [("a.txt", "modified", 3, 3)]
 
 
-async def test_a_touched_file_is_not_changed_and_the_repository_stays_as_it_was(tmp_path: Path) -> None:
+async def test_a_touched_file_is_not_changed_and_the_repository_stays_as_it_was(
+    tmp_path: Path,
+) -> None:
     root = repository(tmp_path / "work", FILES)
     os.utime(root / "a.txt", (1, 1))
     write(root, {"new.txt": "n"})
     before = everything(root / ".git")
     async with open_scripted_project(tmp_path, []) as it:
         assert set(await diffs(it)) == {"new.txt"}
-        assert [each.file for each in await it.client.call(VCS_STATUS, NoArguments())] == ["new.txt"]
+        assert [each.file for each in await it.client.call(VCS_STATUS, NoArguments())] == [
+            "new.txt"
+        ]
     assert everything(root / ".git") == before
 
 
@@ -182,13 +214,39 @@ async def test_nothing_that_a_repository_configures_is_run(tmp_path: Path, confi
     trap.write_text(f"#!/bin/sh\ntouch {sprung}\ncat\n")
     trap.chmod(0o755)
     keys = (
-        *("core.fsmonitor", "core.sshCommand", "core.pager", "pager.diff", "core.editor", "diff.external"),
-        *("diff.x.command", "diff.x.textconv", "filter.x.clean", "filter.x.smudge", "filter.x.process"),
-        *("alias.diff", "alias.ls-files", "core.alternateRefsCommand", "credential.helper", "core.askPass"),
+        *(
+            "core.fsmonitor",
+            "core.sshCommand",
+            "core.pager",
+            "pager.diff",
+            "core.editor",
+            "diff.external",
+        ),
+        *(
+            "diff.x.command",
+            "diff.x.textconv",
+            "filter.x.clean",
+            "filter.x.smudge",
+            "filter.x.process",
+        ),
+        *(
+            "alias.diff",
+            "alias.ls-files",
+            "core.alternateRefsCommand",
+            "credential.helper",
+            "core.askPass",
+        ),
     )
     file = tmp_path / "included.config" if config == "included" else root / ".git" / "config"
     for key in keys:
-        git(root, "config", "--file", str(file), key, f"!{trap}" if key.startswith("alias") else str(trap))
+        git(
+            root,
+            "config",
+            "--file",
+            str(file),
+            key,
+            f"!{trap}" if key.startswith("alias") else str(trap),
+        )
     git(root, "config", "--file", str(file), "filter.x.required", "true")
     git(root, "config", "--file", str(file), "core.hooksPath", str(tmp_path / "hooks"))
     git(root, "config", "--file", str(file), "extensions.partialClone", "origin")
@@ -201,7 +259,9 @@ async def test_nothing_that_a_repository_configures_is_run(tmp_path: Path, confi
     write(root, {".gitattributes": "* filter=x diff=x\n", "a.txt": "changed\n", "new.txt": "n\n"})
     (root / "embedded").mkdir()
     subprocess.run(["git", "init", "-q", "--bare", str(root / "embedded")], check=True)
-    subprocess.run(["git", "-C", str(root / "embedded"), "config", "core.fsmonitor", str(trap)], check=True)
+    subprocess.run(
+        ["git", "-C", str(root / "embedded"), "config", "core.fsmonitor", str(trap)], check=True
+    )
     async with open_scripted_project(tmp_path, []) as it:
         found = await diffs(it)
         assert {"a.txt", "new.txt", ".gitattributes"} <= set(found)
@@ -226,7 +286,9 @@ async def test_a_submodule_is_one_row_and_its_own_configuration_is_not_run(tmp_p
         assert await diffs(it) == {}
         git(root / "vendor/inner", "-c", "core.fsmonitor=false", "commit", "-q", "-a", "-m", "more")
         found = await diffs(it)
-        assert [(each.file, each.status) for each in found.values()] == [("vendor/inner", "modified")]
+        assert [(each.file, each.status) for each in found.values()] == [
+            ("vendor/inner", "modified")
+        ]
     assert not sprung.exists()
 
 
@@ -295,9 +357,19 @@ async def test_pipes_and_unreadable_bytes_do_not_stop_a_comparison(tmp_path: Pat
             await diffs(it)
 
 
-async def test_what_is_too_much_is_left_out_or_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_what_is_too_much_is_left_out_or_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     root = repository(tmp_path / "work", FILES)
-    write(root, {"a.txt": "long line\n" * 200, "b.txt": "b\n", "c.txt": "C\n", "d.txt": "long line\n" * 200})
+    write(
+        root,
+        {
+            "a.txt": "long line\n" * 200,
+            "b.txt": "b\n",
+            "c.txt": "C\n",
+            "d.txt": "long line\n" * 200,
+        },
+    )
     from codeloop.workspace.git import working_diff
 
     monkeypatch.setattr(working_diff, "VCS_PATCH", small("vcs.patch", 500))
@@ -342,7 +414,9 @@ async def test_a_git_that_hangs_is_stopped_and_one_that_is_missing_is_named(
     slow.parent.mkdir()
     slow.write_text("#!/bin/sh\nexec sleep 30\n")
     slow.chmod(0o755)
-    monkeypatch.setattr(Git.run, "__kwdefaults__", {**(Git.run.__kwdefaults__ or {}), "seconds": 0.1})
+    monkeypatch.setattr(
+        Git.run, "__kwdefaults__", {**(Git.run.__kwdefaults__ or {}), "seconds": 0.1}
+    )
     async with open_scripted_project(tmp_path, []) as it:
         it.project.workspace.environment["PATH"] = f"{slow.parent}:/usr/bin:/bin"
         with pytest.raises(CodeloopError, match="stopped after"):

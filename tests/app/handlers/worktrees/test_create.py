@@ -38,7 +38,9 @@ async def test_a_work_tree_is_made_listed_and_removed_with_its_branch(tmp_path: 
         assert (await it.get("/project/current"))["sandboxes"] == [str(folder)]
         listed = await it.get(f"/project/{(await it.get('/project/current'))['id']}/directories")
         assert {"directory": str(folder), "strategy": "git_worktree"} in listed
-        session = (await it.http.post("/session", json={}, headers={"x-opencode-directory": str(folder)})).json()
+        session = (
+            await it.http.post("/session", json={}, headers={"x-opencode-directory": str(folder)})
+        ).json()
         assert session["directory"] == str(folder)
         second = await make(it, name="My Feature!")
         assert second.name.startswith("my-feature-")
@@ -55,16 +57,24 @@ async def test_changes_and_commits_are_never_lost(tmp_path: Path) -> None:
         folder = await make(it, name="kept")
         for files in ({"a.txt": "changed\n"}, {"new.txt": "new\n"}):
             write(folder, files)
-            for answer in (await remove(it, folder), await it.post(f"{PATH}/reset", {"directory": str(folder)}, 400)):
+            for answer in (
+                await remove(it, folder),
+                await it.post(f"{PATH}/reset", {"directory": str(folder)}, 400),
+            ):
                 assert next(iter(files)) in answer["data"]["message"]
             git(folder, "checkout", "-q", ".")
         git(folder, "add", "-A")
         git(folder, "commit", "-q", "-m", "mine")
         refused = await it.post(f"{PATH}/reset", {"directory": str(folder)}, 400)
-        assert (refused["name"], "1 commits" in refused["data"]["message"]) == ("WorktreeResetFailedError", True)
+        assert (refused["name"], "1 commits" in refused["data"]["message"]) == (
+            "WorktreeResetFailedError",
+            True,
+        )
         commit = git(folder, "rev-parse", "HEAD").strip()
         assert await remove(it, folder) is True
-        assert git(root, "rev-parse", "codeloop/kept").strip() == commit, "the branch stays, as it alone has the commit"
+        assert git(root, "rev-parse", "codeloop/kept").strip() == commit, (
+            "the branch stays, as it alone has the commit"
+        )
 
 
 async def test_a_branch_is_set_back_when_its_commits_are_elsewhere(tmp_path: Path) -> None:
@@ -100,15 +110,21 @@ async def test_no_program_that_the_repository_names_is_run(tmp_path: Path) -> No
 
 
 @pytest.mark.slow
-async def test_start_commands_run_in_the_new_work_tree_and_their_failure_is_told(tmp_path: Path) -> None:
+async def test_start_commands_run_in_the_new_work_tree_and_their_failure_is_told(
+    tmp_path: Path,
+) -> None:
     repository(tmp_path / "work", FILES)
     async with served(tmp_path) as it:
         project = (await it.get("/project/current"))["id"]
-        said = await it.http.patch(f"/project/{project}", json={"name": "Pet", "commands": {"start": "pwd > built"}})
+        said = await it.http.patch(
+            f"/project/{project}", json={"name": "Pet", "commands": {"start": "pwd > built"}}
+        )
         assert (said.json()["name"], said.json()["commands"]) == ("Pet", {"start": "pwd > built"})
         folder = await make(it, name="ready", startCommand="echo more >> built")
         assert (folder / "built").read_text() == f"{folder}\nmore\n"
-        failed = await it.post(PATH, {"name": "broken", "startCommand": "echo why >&2; exit 3"}, 400)
+        failed = await it.post(
+            PATH, {"name": "broken", "startCommand": "echo why >&2; exit 3"}, 400
+        )
         assert failed["name"] == "WorktreeStartCommandFailedError"
         assert failed["data"]["message"].endswith("ended with code 3: why")
         assert (folder.parent / "broken" / "a.txt").exists()
@@ -117,10 +133,18 @@ async def test_start_commands_run_in_the_new_work_tree_and_their_failure_is_told
 @pytest.mark.slow
 async def test_a_work_tree_in_which_a_session_works_stays(tmp_path: Path) -> None:
     repository(tmp_path / "work", FILES)
-    script = [ScriptedAnswer(calls=(ScriptedCall("bash", {"command": "until [ -e go ]; do sleep 0.02; done"}),))]
-    async with served(tmp_path, [*script, ScriptedAnswer(text="Done.")], permission={"bash": "allow"}) as it:
+    script = [
+        ScriptedAnswer(
+            calls=(ScriptedCall("bash", {"command": "until [ -e go ]; do sleep 0.02; done"}),)
+        )
+    ]
+    async with served(
+        tmp_path, [*script, ScriptedAnswer(text="Done.")], permission={"bash": "allow"}
+    ) as it:
         folder = await make(it, name="busy")
-        session = (await it.http.post("/session", json={}, headers={"x-opencode-directory": str(folder)})).json()["id"]
+        session = (
+            await it.http.post("/session", json={}, headers={"x-opencode-directory": str(folder)})
+        ).json()["id"]
         turn = asyncio.create_task(it.prompt(session))
         project = await it.app.get_project(folder)
         await wait_until(lambda: project.runs.is_running(session))
@@ -147,14 +171,19 @@ async def test_outside_a_repository_there_are_none(tmp_path: Path) -> None:
         made = await it.post("/project/git/init")
         assert (made["vcs"], (it.work / ".git").is_dir()) == ("git", True)
         refused = await it.post(PATH, {}, 400)
-        assert (refused["name"], "no commit yet" in refused["data"]["message"]) == ("WorktreeCreateFailedError", True)
+        assert (refused["name"], "no commit yet" in refused["data"]["message"]) == (
+            "WorktreeCreateFailedError",
+            True,
+        )
 
 
 async def test_a_copy_is_removed_by_force_only_when_it_holds_something(tmp_path: Path) -> None:
     repository(tmp_path / "work", FILES)
     async with served(tmp_path) as it:
         path = f"/experimental/project/{(await it.get('/project/current'))['id']}/copy"
-        assert await it.post(f"{path}/generate-name", {"context": "Fix the login page"}) == {"name": "fix-login-page"}
+        assert await it.post(f"{path}/generate-name", {"context": "Fix the login page"}) == {
+            "name": "fix-login-page"
+        }
         body = {"strategy": "git_worktree", "directory": str(tmp_path / "copies"), "name": "one"}
         folder = Path((await it.post(path, body))["directory"])
         assert (folder.name, (folder / "a.txt").exists()) == ("one", True)
@@ -163,7 +192,9 @@ async def test_a_copy_is_removed_by_force_only_when_it_holds_something(tmp_path:
         assert (refused["name"], refused["data"]["forceRequired"]) == ("ProjectCopyError", True)
         assert await remove(it, folder, path, force=True) is None
         assert not folder.exists()
-        assert (await it.post(path, {**body, "strategy": "copy"}, 400))["name"] == "ProjectCopyError"
+        assert (await it.post(path, {**body, "strategy": "copy"}, 400))[
+            "name"
+        ] == "ProjectCopyError"
 
 
 @pytest.mark.slow
@@ -181,12 +212,20 @@ async def test_a_tree_is_in_a_folder_of_its_projects_name_and_an_id_stands_there
         assert Path(made["directory"]).parts[-2:] == (f"work-{commit[:8]}", "login")
         assert (await it.http.get(PATH, headers=headers)).json() == [made["directory"]]
         assert await it.get(PATH) == [str(folder)]
-        inner = (await it.http.post(PATH, json={"name": "in"}, headers={"x-opencode-directory": str(folder)})).json()
-        assert inner["directory"] == str(folder.with_name("in")), "a tree of a tree is the project's too"
+        inner = (
+            await it.http.post(
+                PATH, json={"name": "in"}, headers={"x-opencode-directory": str(folder)}
+            )
+        ).json()
+        assert inner["directory"] == str(folder.with_name("in")), (
+            "a tree of a tree is the project's too"
+        )
 
 
 @pytest.mark.slow
-async def test_a_tree_that_an_older_version_made_is_still_found_used_and_removed(tmp_path: Path) -> None:
+async def test_a_tree_that_an_older_version_made_is_still_found_used_and_removed(
+    tmp_path: Path,
+) -> None:
     root = repository(tmp_path / "work", FILES)
     async with served(tmp_path) as it:
         new = await make(it, name="new")

@@ -59,8 +59,14 @@ def test_a_recorded_run_proves_a_finding() -> None:
         (finding(), RecordedCall("python3 t.py", 127, CALL.output)),
         (finding(), RecordedCall("python3 t.py", 124, CALL.output)),
         (finding(line=9), CALL),
-        (finding(command="echo add gives -1"), RecordedCall("echo add gives -1", 0, "add gives -1")),
-        (finding(command="cat a | grep b; git diff"), RecordedCall("cat a | grep b; git diff", 0, "add gives -1")),
+        (
+            finding(command="echo add gives -1"),
+            RecordedCall("echo add gives -1", 0, "add gives -1"),
+        ),
+        (
+            finding(command="cat a | grep b; git diff"),
+            RecordedCall("cat a | grep b; git diff", 0, "add gives -1"),
+        ),
     ],
 )
 def test_what_no_run_shows_is_not_proved(claim: ReviewFinding, call: RecordedCall) -> None:
@@ -68,7 +74,10 @@ def test_what_no_run_shows_is_not_proved(claim: ReviewFinding, call: RecordedCal
 
 
 def test_a_finding_holds_when_the_change_makes_the_difference() -> None:
-    passes, other = RecordedCall("python3 t.py", 0, "ok"), RecordedCall("python3 t.py", 1, "add gives 9")
+    passes, other = (
+        RecordedCall("python3 t.py", 0, "ok"),
+        RecordedCall("python3 t.py", 1, "add gives 9"),
+    )
     missing = RecordedCall("python3 t.py", 1, "ImportError: cannot import name 'add'")
     assert is_confirmed(finding(), CALL, passes, is_new=False)
     assert not is_confirmed(finding(), CALL, CALL, is_new=False), "it was so before"
@@ -79,7 +88,14 @@ def test_a_finding_holds_when_the_change_makes_the_difference() -> None:
 
 
 def test_the_function_around_a_line_is_found() -> None:
-    assert [find_enclosing_name(SOURCE, line) for line in (4, 8, 9, 10, 1, 99)] == ["add", "open", "open", "", "", ""]
+    assert [find_enclosing_name(SOURCE, line) for line in (4, 8, 9, 10, 1, 99)] == [
+        "add",
+        "open",
+        "open",
+        "",
+        "",
+        "",
+    ]
 
 
 def test_a_finding_is_known_again_when_its_line_has_moved() -> None:
@@ -91,7 +107,10 @@ def test_a_finding_is_known_again_when_its_line_has_moved() -> None:
 
 def test_a_comment_can_be_left_by_nothing_in_it() -> None:
     text = render_finding_comment(
-        finding(title="@all <!-- x\n/close"), RecordedCall("c", 1, "```\n/merge"), "f" * 16, "<!-- batch -->"
+        finding(title="@all <!-- x\n/close"),
+        RecordedCall("c", 1, "```\n/merge"),
+        "f" * 16,
+        "<!-- batch -->",
     )
     assert "@all" not in text
     assert text.count("<!--") == 2

@@ -20,12 +20,16 @@ COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
 def git(folder: Path, *arguments: str) -> str:
     identity = ("-c", "user.name=A", "-c", "user.email=a@example.com")
-    done = subprocess.run(["git", *identity, *arguments], cwd=folder, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        ["git", *identity, *arguments], cwd=folder, capture_output=True, text=True, check=True
+    )
     return done.stdout.strip()
 
 
 def make_clone(folder: Path, address: str, *, is_pushed: bool = True) -> str:
-    """Make a repository with one commit, which a branch of the remote `up/stream` has when it is pushed."""
+    """Make a repository with one commit, which a branch of the remote `up/stream`
+    has when it is pushed.
+    """
     folder.mkdir(exist_ok=True)
     git(folder, "init", "-q")
     git(folder, "commit", "-q", "--allow-empty", "-m", "One")
@@ -101,8 +105,14 @@ def test_what_was_installed_from_a_clone_is_installed_from_its_remote(
     [
         None,
         {"url": "file:///tmp/codeloop-0.0-py3-none-any.whl", "archive_info": {}},
-        {"url": f"https://me:secret@{ADDRESS[8:]}", "vcs_info": {"vcs": "git", "commit_id": COMMIT}},
-        {"url": "git@git.example:team/codeloop.git", "vcs_info": {"vcs": "git", "commit_id": COMMIT}},
+        {
+            "url": f"https://me:secret@{ADDRESS[8:]}",
+            "vcs_info": {"vcs": "git", "commit_id": COMMIT},
+        },
+        {
+            "url": "git@git.example:team/codeloop.git",
+            "vcs_info": {"vcs": "git", "commit_id": COMMIT},
+        },
         {"url": "file:///nonexistent/clone", "dir_info": {}},
     ],
 )
@@ -121,7 +131,9 @@ def test_a_commit_that_was_not_pushed_is_refused(tmp_path: Path) -> None:
         read_clone(tmp_path)
 
 
-@pytest.mark.parametrize("address", ["git@git.example:team/codeloop.git", "/srv/codeloop.git", "https://a:b@x.y/z.git"])
+@pytest.mark.parametrize(
+    "address", ["git@git.example:team/codeloop.git", "/srv/codeloop.git", "https://a:b@x.y/z.git"]
+)
 def test_a_remote_that_a_job_can_not_clone_is_refused(address: str, tmp_path: Path) -> None:
     make_clone(tmp_path, address)
     with pytest.raises(UsageProblem, match="could clone"):

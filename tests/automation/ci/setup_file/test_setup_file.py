@@ -10,10 +10,14 @@ from codeloop.automation.ci.setup_file.install_source import InstallSource
 from codeloop.automation.ci.setup_file.setup_file import make_setup_file, write_setup_file
 from codeloop.schema.errors import CodeloopError, UsageProblem
 
-SOURCE = InstallSource("https://git.example/team/codeloop.git", "0123456789abcdef0123456789abcdef01234567")
+SOURCE = InstallSource(
+    "https://git.example/team/codeloop.git", "0123456789abcdef0123456789abcdef01234567"
+)
 
 
-def test_the_github_file_gives_forks_nothing_and_asks_for_no_more_than_it_needs(tmp_path: Path) -> None:
+def test_the_github_file_gives_forks_nothing_and_asks_for_no_more_than_it_needs(
+    tmp_path: Path,
+) -> None:
     made = make_setup_file("github", SOURCE, "openai/gpt-5", "/codeloop", "", 30, 1.5)
     assert write_setup_file(tmp_path, made, force=False)
     assert not write_setup_file(tmp_path, made, force=False)
@@ -23,15 +27,25 @@ def test_the_github_file_gives_forks_nothing_and_asks_for_no_more_than_it_needs(
     assert "pull_request_target" not in document[True]
     assert "workflow_run" not in document[True]
     assert document["permissions"] == {}
-    assert job["permissions"] == {"actions": "read", "contents": "write", "issues": "write", "pull-requests": "write"}
+    assert job["permissions"] == {
+        "actions": "read",
+        "contents": "write",
+        "issues": "write",
+        "pull-requests": "write",
+    }
     assert "head.repo.full_name == github.repository" in job["if"]
     assert "contains(github.event.comment.body, '/codeloop')" in job["if"]
-    assert "github.event.issue" not in document["concurrency"]["group"], "a comment would cancel a request that waits"
+    assert "github.event.issue" not in document["concurrency"]["group"], (
+        "a comment would cancel a request that waits"
+    )
     assert document["concurrency"]["cancel-in-progress"] is False
     assert job["timeout-minutes"] == 30
     checkout, *_, install, start, upload = job["steps"]
     assert checkout["with"] == {"persist-credentials": False}
-    assert start["run"] == 'exec "$RUNNER_TEMP/codeloop/.venv/bin/codeloop" ci run --model openai/gpt-5 --max-cost 1.5'
+    assert (
+        start["run"]
+        == 'exec "$RUNNER_TEMP/codeloop/.venv/bin/codeloop" ci run --model openai/gpt-5 --max-cost 1.5'
+    )
     assert f"clone --quiet --no-checkout {SOURCE.address} " in install["run"]
     assert f"checkout --quiet --detach {SOURCE.commit}\n" in install["run"]
     assert "env" not in install, "what is installed sees no key"
@@ -66,12 +80,18 @@ def test_another_file_is_kept_and_words_that_would_change_it_are_refused(tmp_pat
             make_setup_file("github", SOURCE, model, "/codeloop", "", 60, None)
 
 
-@pytest.mark.parametrize("planted", [".github", ".github/workflows", ".github/workflows/codeloop.yml"])
+@pytest.mark.parametrize(
+    "planted", [".github", ".github/workflows", ".github/workflows/codeloop.yml"]
+)
 def test_a_link_of_the_project_leads_the_file_nowhere_else(tmp_path: Path, planted: str) -> None:
     project, elsewhere = tmp_path / "project", tmp_path / "elsewhere"
     for folder in (elsewhere / "workflows", (project / planted).parent):
         folder.mkdir(parents=True)
-    (project / planted).symlink_to(elsewhere / "none.yml" if planted.endswith(".yml") else elsewhere)
+    (project / planted).symlink_to(
+        elsewhere / "none.yml" if planted.endswith(".yml") else elsewhere
+    )
     with pytest.raises(CodeloopError, match="link"):
-        write_setup_file(project, make_setup_file("github", SOURCE, "", "/codeloop", "", 60, None), force=True)
+        write_setup_file(
+            project, make_setup_file("github", SOURCE, "", "/codeloop", "", 60, None), force=True
+        )
     assert [path for path in elsewhere.rglob("*") if not path.is_dir()] == []

@@ -8,7 +8,11 @@ from typing import Any
 
 import pytest
 
-from codeloop.model.credentials.aws.discovery import describe_credentials, find_settings, parse_region
+from codeloop.model.credentials.aws.discovery import (
+    describe_credentials,
+    find_settings,
+    parse_region,
+)
 from codeloop.model.credentials.aws.keys import AwsSigner, fetch_keys
 from codeloop.model.credentials.aws.signature import AwsKeys, make_signature_headers
 from codeloop.model.errors import ModelUnavailable
@@ -41,20 +45,26 @@ def check_signature(asked: ServiceRequest, keys: AwsKeys, url: str) -> None:
     own = {"authorization", "x-amz-date", "x-amz-security-token"}
     headers = {name: asked.headers[name] for name in names[1].split(";") if name not in own}
     moment = asked.headers["x-amz-date"]
-    made = make_signature_headers(keys, url, headers, asked.body, region="eu-west-1", service="sts", moment=moment)
+    made = make_signature_headers(
+        keys, url, headers, asked.body, region="eu-west-1", service="sts", moment=moment
+    )
     assert made["authorization"] == header
     assert asked.headers.get("x-amz-security-token", "") == keys.session_token
 
 
 async def test_variables_come_before_files(tmp_path: Path) -> None:
-    files = home(tmp_path, credentials="[default]\naws_access_key_id = F\naws_secret_access_key = f")
+    files = home(
+        tmp_path, credentials="[default]\naws_access_key_id = F\naws_secret_access_key = f"
+    )
     said = {"AWS_ACCESS_KEY_ID": "V", "AWS_SECRET_ACCESS_KEY": "v", "AWS_SESSION_TOKEN": "t"}
     assert await fetch_keys({**files, **said}, "x") == AwsKeys("V", "v", "t")
     assert await fetch_keys(files, "x") == AwsKeys("F", "f")
     assert describe_credentials(files) == "the AWS profile default"
 
 
-async def test_a_profile_may_have_blanks_in_its_name_and_its_keys_in_either_file(tmp_path: Path) -> None:
+async def test_a_profile_may_have_blanks_in_its_name_and_its_keys_in_either_file(
+    tmp_path: Path,
+) -> None:
     files = home(
         tmp_path,
         config='[profile "my work"]\nregion = eu-1\n[profile other]\naws_access_key_id=O\naws_secret_access_key=o',
@@ -76,7 +86,9 @@ async def test_temporary_keys_of_a_file_are_read_again_after_a_while(tmp_path: P
     assert (found.session_token, 300 < found.expires_at - time.time() < 600) == ("t1", True)
 
 
-async def test_roles_are_taken_one_after_the_other_with_the_keys_of_the_one_before(tmp_path: Path) -> None:
+async def test_roles_are_taken_one_after_the_other_with_the_keys_of_the_one_before(
+    tmp_path: Path,
+) -> None:
     config = """
 [profile base]
 aws_access_key_id = BASE
@@ -102,14 +114,27 @@ role_session_name = me
     async with run_http_service(answer) as server:
         files = home(tmp_path, config, AWS_PROFILE="top", AWS_ENDPOINT_URL_STS=server.url)
         found = await fetch_keys(files, "eu-west-1")
-    assert (found.access_key, found.secret_key, found.session_token) == ("ASIA2", "a/b&c", "tok+en==")
+    assert (found.access_key, found.secret_key, found.session_token) == (
+        "ASIA2",
+        "a/b&c",
+        "tok+en==",
+    )
     assert found.expires_at == pytest.approx(4_070_908_800)
     first, last = (asked.form for asked in server.asked)
-    assert (first["RoleArn"], last["RoleArn"]) == ("arn:aws:iam::1:role/middle", "arn:aws:iam::1:role/top")
-    assert (last["ExternalId"], last["DurationSeconds"], last["RoleSessionName"]) == ("ext+1", "1800", "me")
+    assert (first["RoleArn"], last["RoleArn"]) == (
+        "arn:aws:iam::1:role/middle",
+        "arn:aws:iam::1:role/top",
+    )
+    assert (last["ExternalId"], last["DurationSeconds"], last["RoleSessionName"]) == (
+        "ext+1",
+        "1800",
+        "me",
+    )
 
 
-async def test_a_profile_that_is_its_own_source_takes_its_role_with_its_keys(tmp_path: Path) -> None:
+async def test_a_profile_that_is_its_own_source_takes_its_role_with_its_keys(
+    tmp_path: Path,
+) -> None:
     config = "[default]\naws_access_key_id=A\naws_secret_access_key=a\nrole_arn=r\nsource_profile=default"
 
     def answer(asked: ServiceRequest) -> Reply:
@@ -117,14 +142,19 @@ async def test_a_profile_that_is_its_own_source_takes_its_role_with_its_keys(tmp
         return 200, STS.replace("{n}", "9").encode()
 
     async with run_http_service(answer) as server:
-        found = await fetch_keys(home(tmp_path, config, AWS_ENDPOINT_URL_STS=server.url), "eu-west-1")
+        found = await fetch_keys(
+            home(tmp_path, config, AWS_ENDPOINT_URL_STS=server.url), "eu-west-1"
+        )
     assert found.access_key == "ASIA9"
 
 
 @pytest.mark.parametrize(
     ("config", "says"),
     [
-        ("[default]\nrole_arn=r\nsource_profile=b\n[profile b]\nrole_arn=r\nsource_profile=default", "more than 8"),
+        (
+            "[default]\nrole_arn=r\nsource_profile=b\n[profile b]\nrole_arn=r\nsource_profile=default",
+            "more than 8",
+        ),
         ("[default]\nrole_arn=r\nsource_profile=default", "more than 8"),
         ("[default]\nrole_arn=r", "no source of keys"),
         ("[default]\nrole_arn=r\nsource_profile=gone", "no source of keys"),
@@ -132,7 +162,10 @@ async def test_a_profile_that_is_its_own_source_takes_its_role_with_its_keys(tmp
         ("[default]\nlogin_session=arn:aws:iam::1:user/me", "aws configure export-credentials"),
         ("[default]\ncredential_process = false", "printed no credentials"),
         ("[default]\ncredential_process = /no/such/program", "can't be run"),
-        ("[default]\nsso_session=s\n[sso-session s]\nsso_region=x\nsso_start_url=y", "aws sso login --profile default"),
+        (
+            "[default]\nsso_session=s\n[sso-session s]\nsso_region=x\nsso_start_url=y",
+            "aws sso login --profile default",
+        ),
         ("broken", "AWS_BEARER_TOKEN_BEDROCK"),
         ("", "AWS_BEARER_TOKEN_BEDROCK"),
     ],
@@ -147,7 +180,9 @@ async def test_a_refused_role_is_said_in_the_services_words(tmp_path: Path) -> N
     async with run_http_service(lambda _: (403, DENIED.encode())) as server:
         files = home(tmp_path, config, AWS_ENDPOINT_URL_STS=server.url, AWS_PROFILE="default")
         with pytest.raises(ModelUnavailable, match="user/me is not authorized"):
-            await fetch_keys({**files, "AWS_ACCESS_KEY_ID": "V", "AWS_SECRET_ACCESS_KEY": "v"}, "eu-west-1")
+            await fetch_keys(
+                {**files, "AWS_ACCESS_KEY_ID": "V", "AWS_SECRET_ACCESS_KEY": "v"}, "eu-west-1"
+            )
 
 
 async def test_a_web_identity_is_exchanged_unsigned(tmp_path: Path) -> None:
@@ -161,24 +196,41 @@ async def test_a_web_identity_is_exchanged_unsigned(tmp_path: Path) -> None:
 
     async with run_http_service(answer) as server:
         named = {"AWS_WEB_IDENTITY_TOKEN_FILE": str(tmp_path / "token"), "AWS_ROLE_ARN": "arn:r"}
-        found = await fetch_keys({**home(tmp_path), **named, "AWS_ENDPOINT_URL_STS": server.url}, "eu-west-1")
+        found = await fetch_keys(
+            {**home(tmp_path), **named, "AWS_ENDPOINT_URL_STS": server.url}, "eu-west-1"
+        )
         config = f"[default]\nrole_arn = arn:r\nweb_identity_token_file = {tmp_path / 'token'}"
-        again = await fetch_keys(home(tmp_path, config, AWS_ENDPOINT_URL_STS=server.url), "eu-west-1")
+        again = await fetch_keys(
+            home(tmp_path, config, AWS_ENDPOINT_URL_STS=server.url), "eu-west-1"
+        )
     assert found.access_key == again.access_key == "ASIA7"
 
 
-async def test_a_token_file_that_is_missing_is_named_with_the_setting_that_names_it(tmp_path: Path) -> None:
+async def test_a_token_file_that_is_missing_is_named_with_the_setting_that_names_it(
+    tmp_path: Path,
+) -> None:
     missing = str(tmp_path / "token")
     named = {"AWS_WEB_IDENTITY_TOKEN_FILE": missing, "AWS_ROLE_ARN": "arn:r"}
-    with pytest.raises(ModelUnavailable, match=r"token \(AWS_WEB_IDENTITY_TOKEN_FILE\) is empty or can't be read"):
+    with pytest.raises(
+        ModelUnavailable, match=r"token \(AWS_WEB_IDENTITY_TOKEN_FILE\) is empty or can't be read"
+    ):
         await fetch_keys({**home(tmp_path), **named}, "x")
     config = f"[profile work]\nrole_arn = arn:r\nweb_identity_token_file = {missing}"
-    with pytest.raises(ModelUnavailable, match=r"token \(web_identity_token_file of the AWS profile work\) is empty"):
+    with pytest.raises(
+        ModelUnavailable,
+        match=r"token \(web_identity_token_file of the AWS profile work\) is empty",
+    ):
         await fetch_keys(home(tmp_path, config, AWS_PROFILE="work"), "x")
 
 
 async def test_a_program_prints_keys(tmp_path: Path) -> None:
-    said = {"Version": 1, "AccessKeyId": "P", "SecretAccessKey": "p", "SessionToken": "t", "Expiration": LATER}
+    said = {
+        "Version": 1,
+        "AccessKeyId": "P",
+        "SecretAccessKey": "p",
+        "SessionToken": "t",
+        "Expiration": LATER,
+    }
     (tmp_path / "keys.json").write_text(json.dumps(said))
     files = home(tmp_path, f"[default]\ncredential_process = cat '{tmp_path}/keys.json'")
     assert await fetch_keys(files, "x") == AwsKeys("P", "p", "t", 4_070_908_800.0)
@@ -195,7 +247,13 @@ def metadata(asked: ServiceRequest) -> Reply:
     if asked.path == "/latest/meta-data/iam/security-credentials/":
         return 200, b"my role"
     assert asked.path == "/latest/meta-data/iam/security-credentials/my%20role"
-    return 200, {"Code": "Success", "AccessKeyId": "I", "SecretAccessKey": "i", "Token": "t", "Expiration": LATER}
+    return 200, {
+        "Code": "Success",
+        "AccessKeyId": "I",
+        "SecretAccessKey": "i",
+        "Token": "t",
+        "Expiration": LATER,
+    }
 
 
 async def test_an_instance_gives_keys_by_the_second_version_only(tmp_path: Path) -> None:
@@ -209,9 +267,13 @@ async def test_an_instance_gives_keys_by_the_second_version_only(tmp_path: Path)
 
 
 async def test_an_instance_without_a_role_says_so(tmp_path: Path) -> None:
-    async with run_http_service(lambda asked: (200, b"t") if asked.method == "PUT" else (404, b"")) as server:
+    async with run_http_service(
+        lambda asked: (200, b"t") if asked.method == "PUT" else (404, b"")
+    ) as server:
         with pytest.raises(ModelUnavailable, match="no role"):
-            await fetch_keys({"HOME": str(tmp_path), "AWS_EC2_METADATA_SERVICE_ENDPOINT": server.url}, "x")
+            await fetch_keys(
+                {"HOME": str(tmp_path), "AWS_EC2_METADATA_SERVICE_ENDPOINT": server.url}, "x"
+            )
 
 
 async def test_a_container_gives_keys_for_the_token_of_its_file(tmp_path: Path) -> None:
@@ -225,13 +287,18 @@ async def test_a_container_gives_keys_for_the_token_of_its_file(tmp_path: Path) 
         where = {"AWS_CONTAINER_CREDENTIALS_FULL_URI": f"{server.url}/v1/credentials"}
         token = {"AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE": str(tmp_path / "token")}
         files = home(tmp_path)
-        assert await fetch_keys({**files, **where, **token}, "x") == AwsKeys("C", "c", "t", 4_070_908_800.0)
+        assert await fetch_keys({**files, **where, **token}, "x") == AwsKeys(
+            "C", "c", "t", 4_070_908_800.0
+        )
         with pytest.raises(ModelUnavailable, match="this container"):
             await fetch_keys({**files, **where}, "x")
 
 
 async def test_a_containers_token_goes_to_no_other_host(tmp_path: Path) -> None:
-    where = {"AWS_CONTAINER_CREDENTIALS_FULL_URI": "http://evil.example/x", "AWS_CONTAINER_AUTHORIZATION_TOKEN": "t"}
+    where = {
+        "AWS_CONTAINER_CREDENTIALS_FULL_URI": "http://evil.example/x",
+        "AWS_CONTAINER_AUTHORIZATION_TOKEN": "t",
+    }
     with pytest.raises(ModelUnavailable, match=r"evil\.example, which is asked by https only"):
         await fetch_keys({**home(tmp_path), **where}, "x")
 

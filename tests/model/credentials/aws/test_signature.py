@@ -8,8 +8,12 @@ import pytest
 
 from codeloop.model.credentials.aws.signature import AwsKeys, make_signature_headers
 
-ROWS: list[dict[str, Any]] = json.loads(Path(__file__).with_name("signatures.json").read_text(encoding="utf-8"))
-"""Made by `tests/interop/sdks/signatures.py` with botocore; `tests/interop/test_sdks.py` makes them anew."""
+ROWS: list[dict[str, Any]] = json.loads(
+    Path(__file__).with_name("signatures.json").read_text(encoding="utf-8")
+)
+"""Made by `tests/interop/sdks/signatures.py` with botocore;
+`tests/interop/test_sdks.py` makes them anew.
+"""
 
 
 @pytest.mark.parametrize("row", ROWS, ids=[row["url"] for row in ROWS])

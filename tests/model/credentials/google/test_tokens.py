@@ -1,4 +1,6 @@
-"""Tests of Google's access tokens, against local servers that check the signature and each field."""
+"""Tests of Google's access tokens, against local servers that check the
+signature and each field.
+"""
 
 import base64
 import json
@@ -9,7 +11,11 @@ from typing import Any
 
 import pytest
 
-from codeloop.model.credentials.google.discovery import describe_credentials, find_settings, format_host
+from codeloop.model.credentials.google.discovery import (
+    describe_credentials,
+    find_settings,
+    format_host,
+)
 from codeloop.model.credentials.google.tokens import GoogleSigner, sign_rs256
 from codeloop.model.errors import ModelUnavailable
 from tests.support.http_service import Reply, ServiceRequest, run_http_service
@@ -50,7 +56,11 @@ def write_file(folder: Path, **content: Any) -> dict[str, str]:
     """Return the environment that names a file of credentials with this content."""
     file = folder / "credentials.json"
     file.write_text(json.dumps(content))
-    return {"HOME": str(folder), "GOOGLE_APPLICATION_CREDENTIALS": str(file), "PATH": os.environ["PATH"]}
+    return {
+        "HOME": str(folder),
+        "GOOGLE_APPLICATION_CREDENTIALS": str(file),
+        "PATH": os.environ["PATH"],
+    }
 
 
 async def header(environment: dict[str, str]) -> dict[str, str]:
@@ -86,7 +96,9 @@ async def test_a_service_account_signs_its_claim(tmp_path: Path, key: Any) -> No
         )
         signer = GoogleSigner(environment)
         for _ in range(3):
-            assert await signer.sign("https://x.example", {}, b"") == {"authorization": "Bearer ya29.token"}
+            assert await signer.sign("https://x.example", {}, b"") == {
+                "authorization": "Bearer ya29.token"
+            }
     assert len(server.asked) == 1
     assert find_settings(environment)["GOOGLE_VERTEX_PROJECT"] == "p"
 
@@ -105,20 +117,38 @@ async def test_openssl_signs_alike_where_the_library_is_missing(
 
 async def test_a_users_sign_in_is_exchanged_and_its_project_pays(tmp_path: Path) -> None:
     def answer(asked: ServiceRequest) -> Reply:
-        wanted = {"client_id": "id", "client_secret": "s+=", "refresh_token": "1//r", "grant_type": "refresh_token"}
+        wanted = {
+            "client_id": "id",
+            "client_secret": "s+=",
+            "refresh_token": "1//r",
+            "grant_type": "refresh_token",
+        }
         assert asked.form == wanted
         return 200, GIVEN
 
-    said = {"type": "authorized_user", "client_id": "id", "client_secret": "s+=", "refresh_token": "1//r"}
+    said = {
+        "type": "authorized_user",
+        "client_id": "id",
+        "client_secret": "s+=",
+        "refresh_token": "1//r",
+    }
     async with run_http_service(answer) as server:
         environment = write_file(tmp_path, **said, quota_project_id="q", token_uri=server.url)
-        assert await header(environment) == {"authorization": "Bearer ya29.token", "x-goog-user-project": "q"}
+        assert await header(environment) == {
+            "authorization": "Bearer ya29.token",
+            "x-goog-user-project": "q",
+        }
         environment["GOOGLE_CLOUD_QUOTA_PROJECT"] = "mine"
         assert (await header(environment))["x-goog-user-project"] == "mine"
 
 
 async def test_the_file_of_gcloud_is_found(tmp_path: Path) -> None:
-    said = {"type": "authorized_user", "client_id": "id", "client_secret": "s", "refresh_token": "r"}
+    said = {
+        "type": "authorized_user",
+        "client_id": "id",
+        "client_secret": "s",
+        "refresh_token": "r",
+    }
     folder = tmp_path / ".config" / "gcloud"
     folder.mkdir(parents=True)
     async with run_http_service(lambda _: (200, GIVEN)) as server:
@@ -139,7 +169,12 @@ async def test_an_account_may_act_as_another(tmp_path: Path) -> None:
         return 200, {"accessToken": "ya29.other", "expireTime": "2099-01-01T00:00:00Z"}
 
     async with run_http_service(answer) as server:
-        source = {"type": "authorized_user", "client_id": "i", "client_secret": "s", "refresh_token": "r"}
+        source = {
+            "type": "authorized_user",
+            "client_id": "i",
+            "client_secret": "s",
+            "refresh_token": "r",
+        }
         environment = write_file(
             tmp_path,
             type="impersonated_service_account",
@@ -178,7 +213,11 @@ async def test_a_token_of_another_issuer_is_exchanged(tmp_path: Path, kind: str)
         sources: dict[str, dict[str, Any]] = {
             "file": {"file": str(tmp_path / "plain")},
             "json-file": {"file": str(tmp_path / "object"), "format": as_json},
-            "url": {"url": f"{server.url}/issuer", "headers": {"Metadata": "yes"}, "format": as_json},
+            "url": {
+                "url": f"{server.url}/issuer",
+                "headers": {"Metadata": "yes"},
+                "format": as_json,
+            },
         }
         environment = write_file(
             tmp_path,
@@ -205,17 +244,30 @@ async def test_a_machine_of_google_gives_its_own_token() -> None:
         assert describe_credentials(environment) == "the metadata service of this machine"
         signer = GoogleSigner(environment)
         for _ in range(3):  # the first token holds for too short a time to be kept
-            assert (await signer.sign("https://x.example", {}, b""))["authorization"] == "Bearer ya29.token"
+            assert (await signer.sign("https://x.example", {}, b""))[
+                "authorization"
+            ] == "Bearer ya29.token"
     assert len(server.asked) == 2
 
 
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
-    "revoked": ({"type": "authorized_user", "client_id": "i", "refresh_token": "r"}, "auth application-default login"),
+    "revoked": (
+        {"type": "authorized_user", "client_id": "i", "refresh_token": "r"},
+        "auth application-default login",
+    ),
     "kind": ({"type": "gdch_service_account"}, "`gdch_service_account`, which codeloop can't use"),
     "form": ({"installed": {}}, "holds no Google credentials"),
-    "key": ({"type": "service_account", "client_email": "e", "private_key": "x"}, "can't be (read|used)"),
+    "key": (
+        {"type": "service_account", "client_email": "e", "private_key": "x"},
+        "can't be (read|used)",
+    ),
     "source": (
-        {"type": "external_account", "audience": "a", "token_url": "u", "credential_source": {"executable": {}}},
+        {
+            "type": "external_account",
+            "audience": "a",
+            "token_url": "u",
+            "credential_source": {"executable": {}},
+        },
         "neither a file nor an address",
     ),
 }

@@ -1,4 +1,6 @@
-"""Tests of thinking that is sent back or left out, and of models that accept an effort in place of a budget."""
+"""Tests of thinking that is sent back or left out,
+and of models that accept an effort in place of a budget.
+"""
 
 import json
 from typing import Any
@@ -40,7 +42,9 @@ def thoughts(request: Any) -> int:
     return request.body.decode().count('"type":"thinking","thinking"')
 
 
-async def test_refused_thinking_is_left_out_and_that_is_said_once(anthropic: Any, asking: Any) -> None:
+async def test_refused_thinking_is_left_out_and_that_is_said_once(
+    anthropic: Any, asking: Any
+) -> None:
     answers = [refusal(REFUSED), Answer(text="ok"), Answer(text="again")]
     async with ModelServer(answers) as server:
         model = anthropic(server)
@@ -62,10 +66,15 @@ async def test_other_refusals_are_not_tried_again(anthropic: Any, asking: Any) -
 async def test_thinking_goes_back_with_its_blanks(anthropic: Any, asking: Any) -> None:
     async with ModelServer([Answer(text="ok")]) as server:
         await asking(anthropic(server), USER, THOUGHT, USER)
-    assert b'{"type":"thinking","thinking":"  Hm.\\n","signature":"SIG+/=="}' in server.requests[0].body
+    assert (
+        b'{"type":"thinking","thinking":"  Hm.\\n","signature":"SIG+/=="}'
+        in server.requests[0].body
+    )
 
 
-async def test_a_model_that_refuses_a_budget_gets_an_effort_and_no_temperature(anthropic: Any, asking: Any) -> None:
+async def test_a_model_that_refuses_a_budget_gets_an_effort_and_no_temperature(
+    anthropic: Any, asking: Any
+) -> None:
     info = ModelInfo(provider_id="anthropic", id="claude-opus-4-8", name="Opus")
     async with ModelServer([Answer(text="ok")]) as server:
         await asking(anthropic(server, info=info), options=BUDGET, temperature=0.3, top_p=0.5)
@@ -79,7 +88,10 @@ async def test_a_model_that_refuses_a_budget_gets_an_effort_and_no_temperature(a
 async def test_a_budget_below_0_is_the_least_effort(anthropic: Any, asking: Any) -> None:
     info = ModelInfo(provider_id="anthropic", id="claude-opus-4-8", name="Opus")
     async with ModelServer([Answer(text="ok")]) as server:
-        await asking(anthropic(server, info=info), options={"thinking": {"type": "enabled", "budgetTokens": -1}})
+        await asking(
+            anthropic(server, info=info),
+            options={"thinking": {"type": "enabled", "budgetTokens": -1}},
+        )
     assert server.requests[0].json["output_config"] == {"effort": "low"}
 
 
@@ -91,10 +103,19 @@ async def test_no_temperature_is_sent_unless_the_user_sets_one(anthropic: Any, a
     assert server.requests[1].json["temperature"] == 0.3
 
 
-async def test_a_call_of_another_model_is_answered_without_a_budget(anthropic: Any, asking: Any) -> None:
-    call, result = CallPiece("c1", "read", "{}"), ToolModelMessage((ResultPiece("c1", "read", "x"),))
+async def test_a_call_of_another_model_is_answered_without_a_budget(
+    anthropic: Any, asking: Any
+) -> None:
+    call, result = (
+        CallPiece("c1", "read", "{}"),
+        ToolModelMessage((ResultPiece("c1", "read", "x"),)),
+    )
     foreign: tuple[ModelMessage, ...] = (USER, AssistantModelMessage((call,), "acme/m"), result)
-    own: tuple[ModelMessage, ...] = (USER, AssistantModelMessage((SIGNED, call), "anthropic/claude"), result)
+    own: tuple[ModelMessage, ...] = (
+        USER,
+        AssistantModelMessage((SIGNED, call), "anthropic/claude"),
+        result,
+    )
     async with ModelServer([Answer(text="ok")]) as server:
         await asking(anthropic(server), *foreign, tools=(TOOL,), options=BUDGET)
         await asking(anthropic(server), *own, tools=(TOOL,), options=BUDGET)

@@ -1,4 +1,6 @@
-"""Tests of chat completions over a real socket: requests byte for byte, and the events of every kind of answer."""
+"""Tests of chat completions over a real socket: requests byte for byte,
+and the events of every kind of answer.
+"""
 
 import json
 from typing import Any
@@ -29,22 +31,37 @@ from codeloop.model.chat import (
     UserModelMessage,
 )
 from codeloop.model.protocols.chat_completions.request import ChatCompletionsRequestEncoder
-from codeloop.model.quirks import COMPATIBLE_QUIRKS, OPENAI_QUIRKS, QUIRKS_BY_PROVIDER, Quirks, find_quirks
+from codeloop.model.quirks import (
+    COMPATIBLE_QUIRKS,
+    OPENAI_QUIRKS,
+    QUIRKS_BY_PROVIDER,
+    Quirks,
+    find_quirks,
+)
 from codeloop.schema.errors import APIError, ContextOverflowError, ProviderAuthError
 from codeloop.schema.message import CacheTokens, Tokens
 from tests.support.answers import Answer, Call, Counts
 from tests.support.examples import scale_examples
 from tests.support.model_server import ModelServer
 
-TOOL = ToolSpec("read", "Read a file.", {"type": "object", "properties": {"path": {"type": "string"}}})
+TOOL = ToolSpec(
+    "read", "Read a file.", {"type": "object", "properties": {"path": {"type": "string"}}}
+)
 INFO = ModelInfo(provider_id="acme", id="m1", name="M1", input=frozenset({"text", "image", "pdf"}))
 HISTORY: tuple[ModelMessage, ...] = (
     UserModelMessage(
-        (TextPiece("Look"), ImagePiece("image/png", "aWk="), ImagePiece("application/pdf", "cGRm", "a.pdf"))
+        (
+            TextPiece("Look"),
+            ImagePiece("image/png", "aWk="),
+            ImagePiece("application/pdf", "cGRm", "a.pdf"),
+        )
     ),
     AssistantModelMessage(
         (
-            ReasoningPiece("hm", {"openai": {"reasoning_details": [{"type": "reasoning.text", "signature": "s"}]}}),
+            ReasoningPiece(
+                "hm",
+                {"openai": {"reasoning_details": [{"type": "reasoning.text", "signature": "s"}]}},
+            ),
             TextPiece("I read."),
             CallPiece("c1", "read", '{"path":"a"}'),
             CallPiece("c2", "read", '{"path":"ß"}'),
@@ -104,7 +121,9 @@ async def test_a_text_answer_with_its_counts(openai: Any, asking: Any) -> None:
     async with ModelServer([Answer(text="Hello, world", deltas=5, counts=counts)]) as server:
         got = await asking(openai(server))
     assert got.text == "Hello, world"
-    tokens = Tokens(input=100, output=50, reasoning=10, cache=CacheTokens(read=900, write=0), total=1_050)
+    tokens = Tokens(
+        input=100, output=50, reasoning=10, cache=CacheTokens(read=900, write=0), total=1_050
+    )
     assert got.end == Finished("stop", tokens)
 
 
@@ -125,21 +144,27 @@ async def test_a_text_answer_with_its_counts(openai: Any, asking: Any) -> None:
         ({"prompt_tokens": None, "prompt_tokens_details": None}, (0, 0, 0, 0)),
     ],
 )
-async def test_counts_as_vendors_spell_them(usage: Any, expected: Any, openai: Any, asking: Any) -> None:
+async def test_counts_as_vendors_spell_them(
+    usage: Any, expected: Any, openai: Any, asking: Any
+) -> None:
     events = (chunk({"content": "x"}), chunk({}, "stop", usage=usage), "[DONE]")
     async with ModelServer([Answer(events=events)]) as server:
         tokens = (await asking(openai(server))).end.tokens
     assert (tokens.input, tokens.output, tokens.cache.read, tokens.reasoning) == expected
 
 
-async def test_parallel_calls_are_ready_as_soon_as_each_is_complete(openai: Any, asking: Any) -> None:
+async def test_parallel_calls_are_ready_as_soon_as_each_is_complete(
+    openai: Any, asking: Any
+) -> None:
     calls = (Call("read", '{"path":"a"}', "c1"), Call("grep", '{"pattern":"a long pattern"}', "c2"))
     async with ModelServer([Answer(text="Looking.", calls=calls)]) as server:
         got = await asking(openai(server))
     assert got.ready == [("c1", "read", calls[0].arguments), ("c2", "grep", calls[1].arguments)]
     kinds = [type(event) for event in got.events if not isinstance(event, CallDelta)]
     assert kinds == [TextDelta, CallStarted, CallReady, CallStarted, CallReady, Finished]
-    pieces = "".join(event.text for event in got.events if isinstance(event, CallDelta) and event.id == "c2")
+    pieces = "".join(
+        event.text for event in got.events if isinstance(event, CallDelta) and event.id == "c2"
+    )
     assert pieces == calls[1].arguments
     assert got.end.reason == "tool-calls"
 
@@ -156,12 +181,22 @@ def one(index: int | None, call_id: str | None, name: str | None, arguments: Any
     ("events", "expected"),
     [
         pytest.param([one(0, "a", "x", "")], [("a", "x", "{}")], id="empty arguments"),
-        pytest.param([tool(index=0, id="a", name="x", arguments=None)], [("a", "x", "{}")], id="null arguments"),
-        pytest.param([one(0, "a", "x", "[1]")], [("a", "x", "[1]")], id="a list"),
-        pytest.param([one(0, "a", "x", {"p": 1})], [("a", "x", '{"p":1}')], id="an object instead of text"),
-        pytest.param([one(0, "a", "x", '{"p":')], [("a", "x", '{"p":')], id="broken but said to be complete"),
         pytest.param(
-            [one(0, "a", "x", "{}"), one(0, "b", "y", "{}")], [("a", "x", "{}"), ("b", "y", "{}")], id="same index"
+            [tool(index=0, id="a", name="x", arguments=None)],
+            [("a", "x", "{}")],
+            id="null arguments",
+        ),
+        pytest.param([one(0, "a", "x", "[1]")], [("a", "x", "[1]")], id="a list"),
+        pytest.param(
+            [one(0, "a", "x", {"p": 1})], [("a", "x", '{"p":1}')], id="an object instead of text"
+        ),
+        pytest.param(
+            [one(0, "a", "x", '{"p":')], [("a", "x", '{"p":')], id="broken but said to be complete"
+        ),
+        pytest.param(
+            [one(0, "a", "x", "{}"), one(0, "b", "y", "{}")],
+            [("a", "x", "{}"), ("b", "y", "{}")],
+            id="same index",
         ),
         pytest.param(
             [one(0, None, "x", '{"p":1}'), one(0, None, "x", '{"p":2}')],
@@ -169,21 +204,35 @@ def one(index: int | None, call_id: str | None, name: str | None, arguments: Any
             id="same index, no ids",
         ),
         pytest.param(
-            [one(0, "a", "x", "{}"), one(1, "a", "y", "{}")], [("a", "x", "{}"), ("a_2", "y", "{}")], id="same id"
+            [one(0, "a", "x", "{}"), one(1, "a", "y", "{}")],
+            [("a", "x", "{}"), ("a_2", "y", "{}")],
+            id="same id",
         ),
         pytest.param(
             [one(0, "a", "x", '{"p"'), one(0, "b", None, ":1}"), one(0, "c", None, "")],
             [("a", "x", '{"p":1}')],
             id="a new id in every piece",
         ),
-        pytest.param([one(0, "a", "x", '{"p"'), one(0, "a", "x", ":1}")], [("a", "x", '{"p":1}')], id="name repeated"),
+        pytest.param(
+            [one(0, "a", "x", '{"p"'), one(0, "a", "x", ":1}")],
+            [("a", "x", '{"p":1}')],
+            id="name repeated",
+        ),
         pytest.param(
             [one(0, "a", None, ""), one(0, None, "x", None), one(0, None, None, "{}")],
             [("a", "x", "{}")],
             id="name later",
         ),
-        pytest.param([one(0, "a", None, '{"p"'), one(0, None, "x", ":1}")], [("a", "x", '{"p":1}')], id="name last"),
-        pytest.param([one(0, "a", "x", "{}"), one(0, None, "", "")], [("a", "x", "{}")], id="empty name chunk"),
+        pytest.param(
+            [one(0, "a", None, '{"p"'), one(0, None, "x", ":1}")],
+            [("a", "x", '{"p":1}')],
+            id="name last",
+        ),
+        pytest.param(
+            [one(0, "a", "x", "{}"), one(0, None, "", "")],
+            [("a", "x", "{}")],
+            id="empty name chunk",
+        ),
         pytest.param([one(0, "a", "", "{}")], [("a", "", "{}")], id="never a name"),
         pytest.param(
             [one(None, "a", "x", '{"p"'), one(None, None, None, ":1}"), one(None, "b", "y", "{}")],
@@ -191,12 +240,25 @@ def one(index: int | None, call_id: str | None, name: str | None, arguments: Any
             id="no index",
         ),
         pytest.param(
-            [one(0, "a", "x", '{"p"'), one(1, "b", "y", '{"q"'), one(0, None, None, ":1}"), one(1, None, None, ":2}")],
+            [
+                one(0, "a", "x", '{"p"'),
+                one(1, "b", "y", '{"q"'),
+                one(0, None, None, ":1}"),
+                one(1, None, None, ":2}"),
+            ],
             [("a", "x", '{"p":1}'), ("b", "y", '{"q":2}')],
             id="interleaved",
         ),
         pytest.param(
-            [json.dumps({"choices": [{"delta": {"tool_calls": [{"index": 0, "id": "a", "function": None}]}}]})],
+            [
+                json.dumps(
+                    {
+                        "choices": [
+                            {"delta": {"tool_calls": [{"index": 0, "id": "a", "function": None}]}}
+                        ]
+                    }
+                )
+            ],
             [("a", "", "{}")],
             id="null function",
         ),
@@ -217,7 +279,9 @@ async def test_odd_calls(events: list[str], expected: list[Any], openai: Any, as
 
 
 @pytest.mark.parametrize("pieces", [1, 3, 7, 1_000])
-async def test_the_network_may_split_characters_and_events_anywhere(pieces: int, openai: Any, asking: Any) -> None:
+async def test_the_network_may_split_characters_and_events_anywhere(
+    pieces: int, openai: Any, asking: Any
+) -> None:
     calls = (Call("write", '{"text":"größe 漢字 🎉"}', "c1"),)
     answer = Answer(text="größe 漢字 🎉", deltas=3, calls=calls, pieces=pieces, line_end="\r\n")
     async with ModelServer([answer]) as server:
@@ -227,8 +291,14 @@ async def test_the_network_may_split_characters_and_events_anywhere(pieces: int,
 
 
 @pytest.mark.parametrize("finish", ["length", "content_filter"])
-async def test_a_call_that_the_limit_cut_is_never_ready(finish: str, openai: Any, asking: Any) -> None:
-    calls = (Call("read", '{"path":"a"}', "c1"), Call("write", '{"path":"b","text":"hal', "c2"), Call("list", "", "c3"))
+async def test_a_call_that_the_limit_cut_is_never_ready(
+    finish: str, openai: Any, asking: Any
+) -> None:
+    calls = (
+        Call("read", '{"path":"a"}', "c1"),
+        Call("write", '{"path":"b","text":"hal', "c2"),
+        Call("list", "", "c3"),
+    )
     async with ModelServer([Answer(calls=calls, finish=finish)]) as server:
         got = await asking(openai(server))
     assert got.ready == [("c1", "read", '{"path":"a"}')]
@@ -236,7 +306,9 @@ async def test_a_call_that_the_limit_cut_is_never_ready(finish: str, openai: Any
 
 
 @pytest.mark.parametrize("cut", range(1, 8))
-async def test_a_cut_stream_never_makes_a_call_of_a_part(cut: int, openai: Any, asking: Any) -> None:
+async def test_a_cut_stream_never_makes_a_call_of_a_part(
+    cut: int, openai: Any, asking: Any
+) -> None:
     calls = (Call("write", '{"path":"a name that is long","text":"x"}', "c1"),)
     async with ModelServer([Answer(text="one", calls=calls, cut_after=cut)]) as server:
         got = await asking(openai(server))
@@ -260,13 +332,29 @@ OPENROUTER = {"choices": [{"delta": {"content": ""}, "finish_reason": "error"}]}
 @pytest.mark.parametrize(
     ("event", "status", "words"),
     [
-        ({**OPENROUTER, "error": {"code": 402, "message": "Insufficient credits"}}, 402, "Insufficient credits"),
-        ({**OPENROUTER, "error": {"code": 502, "message": "Overloaded upstream"}}, 502, "Overloaded upstream"),
-        ({"choices": None, "error_type": "rate_limit_error", "error_message": "Slow down"}, 429, "Slow down"),
+        (
+            {**OPENROUTER, "error": {"code": 402, "message": "Insufficient credits"}},
+            402,
+            "Insufficient credits",
+        ),
+        (
+            {**OPENROUTER, "error": {"code": 502, "message": "Overloaded upstream"}},
+            502,
+            "Overloaded upstream",
+        ),
+        (
+            {"choices": None, "error_type": "rate_limit_error", "error_message": "Slow down"},
+            429,
+            "Slow down",
+        ),
         ({"error_code": 429, "error_msg": "Open api daily limit"}, 429, "Open api daily limit"),
         ({"code": 401, "msg": "token expired", "success": False}, 401, "token expired"),
         ({"success": False}, None, "refused the request"),
-        ({"base_resp": {"status_code": 1008, "status_msg": "insufficient balance"}}, 402, "insufficient balance"),
+        (
+            {"base_resp": {"status_code": 1008, "status_msg": "insufficient balance"}},
+            402,
+            "insufficient balance",
+        ),
         (
             {
                 "choices": [{"delta": {}, "finish_reason": "stop"}],
@@ -301,12 +389,24 @@ async def test_an_error_inside_a_stream_is_told_in_whatever_form_it_comes(
 @pytest.mark.parametrize(
     "event",
     [
-        {**OPENROUTER, "error": {"code": 400, "message": "This endpoint's maximum context length is 8192 tokens"}},
-        {"choices": [{"delta": {"content": "half"}, "finish_reason": "model_context_window_exceeded"}]},
+        {
+            **OPENROUTER,
+            "error": {
+                "code": 400,
+                "message": "This endpoint's maximum context length is 8192 tokens",
+            },
+        },
+        {
+            "choices": [
+                {"delta": {"content": "half"}, "finish_reason": "model_context_window_exceeded"}
+            ]
+        },
         {"base_resp": {"status_code": 1039, "status_msg": "token limit"}},
     ],
 )
-async def test_a_full_context_inside_a_stream_is_one(event: dict[str, Any], openai: Any, asking: Any) -> None:
+async def test_a_full_context_inside_a_stream_is_one(
+    event: dict[str, Any], openai: Any, asking: Any
+) -> None:
     async with ModelServer([Answer(events=(json.dumps(event), "[DONE]"))]) as server:
         got = await asking(openai(server))
     assert isinstance(got.end.error, ContextOverflowError)
@@ -322,17 +422,55 @@ async def test_a_full_context_inside_a_stream_is_one(event: dict[str, Any], open
     ],
 )
 async def test_what_keeps_a_stream_alive_is_no_error(event: str, openai: Any, asking: Any) -> None:
-    async with ModelServer([Answer(events=(event, chunk({"content": "x"}, "stop"), event, "[DONE]"))]) as server:
+    async with ModelServer(
+        [Answer(events=(event, chunk({"content": "x"}, "stop"), event, "[DONE]"))]
+    ) as server:
         got = await asking(openai(server))
     assert (got.end.reason, got.text) == ("stop", "x")
 
 
 @pytest.mark.parametrize("field", ["reasoning_content", "reasoning", "reasoning_text"])
-async def test_reasoning_comes_before_text_in_a_block_of_its_own(field: str, openai: Any, asking: Any) -> None:
-    events = (chunk({field: "Let me "}), chunk({field: "see."}), chunk({"content": "Yes."}), chunk({}, "stop"))
+async def test_reasoning_comes_before_text_in_a_block_of_its_own(
+    field: str, openai: Any, asking: Any
+) -> None:
+    events = (
+        chunk({field: "Let me "}),
+        chunk({field: "see."}),
+        chunk({"content": "Yes."}),
+        chunk({}, "stop"),
+    )
     async with ModelServer([Answer(events=events)]) as server:
         got = await asking(openai(server))
     assert got.events[:2] == [ReasoningDelta("Let me see.", 0), TextDelta("Yes.", 1)]
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 100])
+@pytest.mark.parametrize(
+    ("content", "thought", "text"),
+    [
+        (
+            "<think>\nI should finish <b>\n</think>\n\nComplete.",
+            "\nI should finish <b>\n",
+            "Complete.",
+        ),
+        ("\n<think>hm</think>Done </think>.", "hm", "Done </think>."),
+        ("<think></think>\nDone.", "", "Done."),
+        ("<thin ice", "", "<thin ice"),
+        ("<", "", "<"),
+        ("Use <think>x</think> here.", "", "Use <think>x</think> here."),
+        ("  two spaces", "", "  two spaces"),
+        ("<think>never ends </thi", "never ends </thi", ""),
+    ],
+)
+async def test_thinking_between_tags_at_the_start_is_thinking(
+    content: str, thought: str, text: str, size: int, openai: Any, asking: Any
+) -> None:
+    pieces = [content[at : at + size] for at in range(0, len(content), size)]
+    sent = (*(chunk({"content": piece}) for piece in pieces), chunk({}, "stop"))
+    async with ModelServer([Answer(events=sent)]) as server:
+        got = await asking(openai(server))
+    assert "".join(each.text for each in got.events if isinstance(each, ReasoningDelta)) == thought
+    assert "".join(each.text for each in got.events if isinstance(each, TextDelta)) == text
 
 
 async def test_reasoning_details_go_back_unchanged(openai: Any, asking: Any) -> None:
@@ -351,7 +489,13 @@ async def test_reasoning_details_go_back_unchanged(openai: Any, asking: Any) -> 
         model = openai(server)
         got = await asking(model)
         whole = [
-            {"type": "reasoning.text", "text": "Let me see.", "index": 0, "format": "f", "signature": "SIG"},
+            {
+                "type": "reasoning.text",
+                "text": "Let me see.",
+                "index": 0,
+                "format": "f",
+                "signature": "SIG",
+            },
             {"type": "reasoning.encrypted", "data": "QUJD", "index": 1},
         ]
         assert got.reasoning == "Let me see."
@@ -364,7 +508,9 @@ async def test_reasoning_details_go_back_unchanged(openai: Any, asking: Any) -> 
         assert "reasoning_details" not in server.requests[2].json["messages"][2]
 
 
-async def test_reasoning_goes_back_in_the_field_that_the_model_wants(openai: Any, asking: Any) -> None:
+async def test_reasoning_goes_back_in_the_field_that_the_model_wants(
+    openai: Any, asking: Any
+) -> None:
     info = ModelInfo(provider_id="acme", id="r", name="R", reasoning_field="reasoning_content")
     user = UserModelMessage((TextPiece("Hi"),))
     turns = (user, AssistantModelMessage((ReasoningPiece("hm"), TextPiece("Yes."))), user)
@@ -378,15 +524,21 @@ async def test_reasoning_goes_back_in_the_field_that_the_model_wants(openai: Any
 @pytest.mark.parametrize(
     ("provider", "model"), [("moonshotai", "kimi-k2.7-code"), ("openrouter", "moonshotai/kimi-k3")]
 )
-async def test_kimi_is_sent_no_sampling_whoever_serves_it(provider: str, model: str, openai: Any, asking: Any) -> None:
+async def test_kimi_is_sent_no_sampling_whoever_serves_it(
+    provider: str, model: str, openai: Any, asking: Any
+) -> None:
     info = ModelInfo(provider_id=provider, id=model, name="Kimi")
     async with ModelServer([Answer(text="ok")]) as server:
-        await asking(openai(server, info=info, quirks=find_quirks(info)), temperature=0.5, top_p=0.9)
+        await asking(
+            openai(server, info=info, quirks=find_quirks(info)), temperature=0.5, top_p=0.9
+        )
     assert not {"temperature", "top_p"} & server.requests[0].json.keys()
 
 
 @pytest.mark.parametrize("provider", ["deepseek", "moonshotai", "kimi-for-coding"])
-async def test_thinking_goes_back_where_it_must_not_be_missing(provider: str, openai: Any, asking: Any) -> None:
+async def test_thinking_goes_back_where_it_must_not_be_missing(
+    provider: str, openai: Any, asking: Any
+) -> None:
     info = ModelInfo(provider_id=provider, id="new", name="New")
     user = UserModelMessage((TextPiece("Hi"),))
     call = (CallPiece("c1", "read", "{}"),)
@@ -397,8 +549,16 @@ async def test_thinking_goes_back_where_it_must_not_be_missing(provider: str, op
     )
     async with ModelServer([Answer(text="ok")]) as server:
         await asking(openai(server, info=info, quirks=find_quirks(info)), *turns)
-        await asking(openai(server, info=info, quirks=find_quirks(info)), user, AssistantModelMessage(call), turns[-1])
-    assert [received.json["messages"][2]["reasoning_content"] for received in server.requests] == ["hm", ""]
+        await asking(
+            openai(server, info=info, quirks=find_quirks(info)),
+            user,
+            AssistantModelMessage(call),
+            turns[-1],
+        )
+    assert [received.json["messages"][2]["reasoning_content"] for received in server.requests] == [
+        "hm",
+        "",
+    ]
 
 
 async def test_copilot_is_told_who_begins_a_request(openai: Any, asking: Any) -> None:
@@ -417,23 +577,39 @@ async def test_copilot_is_told_who_begins_a_request(openai: Any, asking: Any) ->
 
 
 async def test_content_in_parts_is_read(openai: Any, asking: Any) -> None:
-    parts = [{"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}, {"type": "text", "text": "Yes."}]
-    async with ModelServer([Answer(events=(chunk({"content": parts}), chunk({}, "stop")))]) as server:
+    parts = [
+        {"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]},
+        {"type": "text", "text": "Yes."},
+    ]
+    async with ModelServer(
+        [Answer(events=(chunk({"content": parts}), chunk({}, "stop")))]
+    ) as server:
         got = await asking(openai(server))
     assert (got.reasoning, got.text) == ("hm", "Yes.")
 
 
-async def test_an_answer_that_does_not_stream_is_read_all_the_same(openai: Any, asking: Any) -> None:
+async def test_an_answer_that_does_not_stream_is_read_all_the_same(
+    openai: Any, asking: Any
+) -> None:
     call = Call("read", '{"path":"a"}', "c1")
     async with ModelServer([Answer(text="Reading.", calls=(call,), stream=False)]) as server:
         got = await asking(openai(server))
-    assert (got.text, got.ready, got.end.reason) == ("Reading.", [("c1", "read", call.arguments)], "tool-calls")
+    assert (got.text, got.ready, got.end.reason) == (
+        "Reading.",
+        [("c1", "read", call.arguments)],
+        "tool-calls",
+    )
     assert got.end.tokens.input == 100
 
 
-async def test_an_attachment_that_the_model_cannot_read_is_named_instead(openai: Any, asking: Any) -> None:
+async def test_an_attachment_that_the_model_cannot_read_is_named_instead(
+    openai: Any, asking: Any
+) -> None:
     async with ModelServer([Answer(text="ok")]) as server:
-        await asking(openai(server), UserModelMessage((TextPiece("See"), ImagePiece("image/png", "aWk=", "a.png"))))
+        await asking(
+            openai(server),
+            UserModelMessage((TextPiece("See"), ImagePiece("image/png", "aWk=", "a.png"))),
+        )
     content = server.requests[0].json["messages"][1]["content"]
     assert content[1]["type"] == "text"
     assert "a.png" in content[1]["text"]
@@ -458,11 +634,15 @@ async def test_vendor_rows_change_the_body(openai: Any, asking: Any) -> None:
     assert called["id"] == answered["tool_call_id"]
     assert len(called["id"]) == 9
     assert called["function"]["name"] == "no_such_tool"
-    assert "strict" not in third["tools"][0]["function"], "a call would have to spell out what it leaves out"
+    assert "strict" not in third["tools"][0]["function"], (
+        "a call would have to spell out what it leaves out"
+    )
     assert third["parallel_tool_calls"] is False
 
 
-async def test_options_never_replace_the_conversation_and_null_removes_a_field(openai: Any, asking: Any) -> None:
+async def test_options_never_replace_the_conversation_and_null_removes_a_field(
+    openai: Any, asking: Any
+) -> None:
     options = {"messages": [], "stream": False, "temperature": None, "top_k": 3}
     async with ModelServer([Answer(text="ok")]) as server:
         got = await asking(openai(server), temperature=0.3, options=options)
@@ -483,7 +663,9 @@ def test_a_turn_is_encoded_once() -> None:
     body = ChatCompletionsRequestEncoder(INFO, COMPATIBLE_QUIRKS)
     first = body.encode(ModelRequest(system="s", messages=HISTORY))
     again = body.encode(ModelRequest(system="s", messages=HISTORY))
-    fresh = ChatCompletionsRequestEncoder(INFO, COMPATIBLE_QUIRKS).encode(ModelRequest(system="s", messages=HISTORY))
+    fresh = ChatCompletionsRequestEncoder(INFO, COMPATIBLE_QUIRKS).encode(
+        ModelRequest(system="s", messages=HISTORY)
+    )
     assert first == again == fresh
 
 
@@ -503,7 +685,11 @@ def conversations(draw: st.DrawFn) -> tuple[ModelMessage, ...]:
         text = (TextPiece(draw(NAMED)),)
         turns.append(AssistantModelMessage((*text, *calls), origin="acme/m1"))
         if calls:
-            turns.append(ToolModelMessage(tuple(ResultPiece(call.id, call.name, draw(WORDS)) for call in calls)))
+            turns.append(
+                ToolModelMessage(
+                    tuple(ResultPiece(call.id, call.name, draw(WORDS)) for call in calls)
+                )
+            )
     turns.append(UserModelMessage((TextPiece(draw(NAMED)),)))
     return tuple(turns)
 
@@ -511,7 +697,9 @@ def conversations(draw: st.DrawFn) -> tuple[ModelMessage, ...]:
 @pytest.mark.slow
 @settings(max_examples=scale_examples(60))
 @given(conversations())
-def test_each_request_begins_with_the_bytes_of_the_one_before(turns: tuple[ModelMessage, ...]) -> None:
+def test_each_request_begins_with_the_bytes_of_the_one_before(
+    turns: tuple[ModelMessage, ...],
+) -> None:
     body = ChatCompletionsRequestEncoder(INFO, COMPATIBLE_QUIRKS)
     before: bytes | None = None
     for length in range(1, len(turns) + 1):
@@ -526,13 +714,24 @@ def test_each_request_begins_with_the_bytes_of_the_one_before(turns: tuple[Model
 
 
 def test_a_gateway_to_claude_is_told_what_to_keep_in_the_cache() -> None:
-    claude = ModelInfo(provider_id="openrouter", id="anthropic/claude-opus-5.5", name="C", input=frozenset({"text"}))
+    claude = ModelInfo(
+        provider_id="openrouter",
+        id="anthropic/claude-opus-5.5",
+        name="C",
+        input=frozenset({"text"}),
+    )
     request = ModelRequest(system="Be brief.", messages=HISTORY[:3], session_id="s")
-    sent = json.loads(ChatCompletionsRequestEncoder(claude, find_quirks(claude)).encode(request))["messages"]
+    sent = json.loads(ChatCompletionsRequestEncoder(claude, find_quirks(claude)).encode(request))[
+        "messages"
+    ]
     mark = {"type": "ephemeral"}
     assert sent[0]["content"] == [{"type": "text", "text": "Be brief.", "cache_control": mark}]
     assert sent[1]["content"][-1]["cache_control"] == mark
     assert [message["role"] for message in sent] == ["system", "user", "assistant", "tool", "tool"]
-    assert (sent[3]["content"], sent[4]["content"]) == ("one", ""), "a mark on nothing would be refused"
+    assert (sent[3]["content"], sent[4]["content"]) == ("one", ""), (
+        "a mark on nothing would be refused"
+    )
     other = ModelInfo(provider_id="openrouter", id="z-ai/glm-5.3", name="G")
-    assert b"cache_control" not in ChatCompletionsRequestEncoder(other, find_quirks(other)).encode(request)
+    assert b"cache_control" not in ChatCompletionsRequestEncoder(other, find_quirks(other)).encode(
+        request
+    )

@@ -1,4 +1,6 @@
-"""Tests of requests to Gemini and Vertex AI: signatures with their parts, Claude's version in the body."""
+"""Tests of requests to Gemini and Vertex AI: signatures with their parts,
+Claude's version in the body.
+"""
 
 import json
 from typing import Any
@@ -29,14 +31,22 @@ RESULTS = ToolModelMessage((ResultPiece("c1", "read", "one"), ResultPiece("c2", 
 
 
 def parts_of(turn: AssistantModelMessage) -> list[dict[str, Any]]:
-    request = ModelRequest(system="s", messages=(*HELLO, turn, RESULTS, UserModelMessage((TextPiece("go"),))))
-    return json.loads(GoogleRequestEncoder(GEMINI, GOOGLE_QUIRKS).encode(request))["contents"][1]["parts"]
+    request = ModelRequest(
+        system="s", messages=(*HELLO, turn, RESULTS, UserModelMessage((TextPiece("go"),)))
+    )
+    return json.loads(GoogleRequestEncoder(GEMINI, GOOGLE_QUIRKS).encode(request))["contents"][1][
+        "parts"
+    ]
 
 
 def test_a_signature_goes_back_with_its_part() -> None:
     of_text = ReasoningPiece("", {"google": {"signature": "dGV4dA==", "part": "text"}})
-    of_call = ReasoningPiece("", {"google": {"signature": "Y2FsbA==", "part": "call", "call": "c1"}})
-    parts = parts_of(AssistantModelMessage((TextPiece("I read."), of_text, of_call, *CALLS), GEMINI.ref))
+    of_call = ReasoningPiece(
+        "", {"google": {"signature": "Y2FsbA==", "part": "call", "call": "c1"}}
+    )
+    parts = parts_of(
+        AssistantModelMessage((TextPiece("I read."), of_text, of_call, *CALLS), GEMINI.ref)
+    )
     assert parts[0] == {"text": "I read.", "thoughtSignature": "dGV4dA=="}
     assert [part.get("thoughtSignature") for part in parts[1:]] == ["Y2FsbA==", None]
     assert [part["functionCall"]["id"] for part in parts[1:]] == ["c1", "c2"]
@@ -44,7 +54,9 @@ def test_a_signature_goes_back_with_its_part() -> None:
 
 def test_calls_of_another_model_are_marked_as_unsigned() -> None:
     parts = parts_of(
-        AssistantModelMessage((ReasoningPiece("hm", {"anthropic": {"signature": "x"}}), *CALLS), "anthropic/c")
+        AssistantModelMessage(
+            (ReasoningPiece("hm", {"anthropic": {"signature": "x"}}), *CALLS), "anthropic/c"
+        )
     )
     assert [part.get("thoughtSignature") for part in parts] == [PLACEHOLDER_SIGNATURE, None]
 
@@ -57,7 +69,9 @@ async def test_claude_on_vertex_has_its_version_in_the_body_and_its_name_in_the_
         await model.aclose()
     assert got.text == "ok", got.message
     sent = server.requests[0]
-    assert sent.path == f"{VERTEX_PATH}/anthropic/models/claude-sonnet-4-5@20250929:streamRawPredict"
+    assert (
+        sent.path == f"{VERTEX_PATH}/anthropic/models/claude-sonnet-4-5@20250929:streamRawPredict"
+    )
     assert sent.json["anthropic_version"] == "vertex-2023-10-16"
     assert "model" not in sent.json
     assert "anthropic-version" not in sent.headers
@@ -66,7 +80,9 @@ async def test_claude_on_vertex_has_its_version_in_the_body_and_its_name_in_the_
 def test_an_interaction_that_stops_at_the_services_own_limit_was_cut() -> None:
     reader = InteractionReader()
     step = b'{"type":"model_output","content":[{"type":"text","text":"One"}]}'
-    reader.read_document(b'{"status":"requires_continuation","continuation_token":"t","steps":[' + step + b"]}")
+    reader.read_document(
+        b'{"status":"requires_continuation","continuation_token":"t","steps":[' + step + b"]}"
+    )
     end = reader.finish()[-1]
     assert isinstance(end, Finished)
     assert (end.reason, end.error) == ("length", None)

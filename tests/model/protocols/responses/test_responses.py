@@ -1,4 +1,6 @@
-"""Tests of OpenAI's Responses over a real socket: requests byte for byte, and the events of every kind of answer."""
+"""Tests of OpenAI's Responses over a real socket: requests byte for byte,
+and the events of every kind of answer.
+"""
 
 import json
 from typing import Any
@@ -38,16 +40,31 @@ from tests.support.answers import Answer, Call, Counts
 from tests.support.examples import scale_examples
 from tests.support.model_server import ModelServer
 
-TOOL = ToolSpec("read", "Read a file.", {"type": "object", "properties": {"path": {"type": "string"}}})
-PATCH = ToolSpec("apply_patch", "Patch.", {"type": "object", "properties": {"patchText": {"type": "string"}}})
+TOOL = ToolSpec(
+    "read", "Read a file.", {"type": "object", "properties": {"path": {"type": "string"}}}
+)
+PATCH = ToolSpec(
+    "apply_patch", "Patch.", {"type": "object", "properties": {"patchText": {"type": "string"}}}
+)
 MODALITIES = frozenset({"text", "image", "pdf"})
-INFO = ModelInfo(provider_id="openai", id="gpt-5", name="GPT", reasoning=True, temperature=False, input=MODALITIES)
+INFO = ModelInfo(
+    provider_id="openai",
+    id="gpt-5",
+    name="GPT",
+    reasoning=True,
+    temperature=False,
+    input=MODALITIES,
+)
 PLAIN = ModelInfo(provider_id="openai", id="gpt-4.1", name="GPT")
 USER = UserModelMessage((TextPiece("Hi"),))
 KEPT: JSON = {"responses": {"id": "rs_1", "encrypted_content": "QUJD"}}
 HISTORY: tuple[ModelMessage, ...] = (
     UserModelMessage(
-        (TextPiece("Look"), ImagePiece("image/png", "aWk="), ImagePiece("application/pdf", "cGRm", "a.pdf"))
+        (
+            TextPiece("Look"),
+            ImagePiece("image/png", "aWk="),
+            ImagePiece("application/pdf", "cGRm", "a.pdf"),
+        )
     ),
     AssistantModelMessage(
         (
@@ -83,7 +100,12 @@ def completed(**fields: Any) -> str:
 async def test_the_body_is_exactly_this(responses: Any, asking: Any) -> None:
     async with ModelServer([Answer(text="ok")]) as server:
         options = {"reasoningEffort": "high", "textVerbosity": "low", "serviceTier": "flex"}
-        request = {"tools": (TOOL, PATCH), "max_tokens": 100, "session_id": "ses_1", "temperature": 0.5}
+        request = {
+            "tools": (TOOL, PATCH),
+            "max_tokens": 100,
+            "session_id": "ses_1",
+            "temperature": 0.5,
+        }
         await asking(responses(server, info=INFO), *HISTORY, options=options, **request)
         received = server.requests[0]
     assert received.path == "/v1/responses"
@@ -129,24 +151,40 @@ async def test_a_model_without_reasoning_is_asked_for_none(responses: Any, askin
 async def test_an_answer_with_thinking_text_calls_and_counts(responses: Any, asking: Any) -> None:
     calls = (Call("read", '{"path":"a"}', "c1"), Call("grep", '{"pattern":"a long pattern"}', "c2"))
     counts = Counts(input=1_000, output=50, cached=900, reasoning=10)
-    answer = Answer(reasoning="hm", signature="QUJD", text="Looking at it.", deltas=3, calls=calls, counts=counts)
+    answer = Answer(
+        reasoning="hm",
+        signature="QUJD",
+        text="Looking at it.",
+        deltas=3,
+        calls=calls,
+        counts=counts,
+    )
     async with ModelServer([answer]) as server:
         got = await asking(responses(server))
     assert (got.reasoning, got.text, got.metadata) == ("hm", "Looking at it.", [KEPT])
     assert TextDelta("", 1, {"responses": {"phase": "commentary"}}) in got.events
     assert got.ready == [("c1", "read", calls[0].arguments), ("c2", "grep", calls[1].arguments)]
     calling = [type(each) for each in got.events if isinstance(each, (CallStarted, CallReady))]
-    assert calling == [CallStarted, CallReady, CallStarted, CallReady], "each call is ready as soon as it is complete"
-    pieces = "".join(each.text for each in got.events if isinstance(each, CallDelta) and each.id == "c2")
+    assert calling == [CallStarted, CallReady, CallStarted, CallReady], (
+        "each call is ready as soon as it is complete"
+    )
+    pieces = "".join(
+        each.text for each in got.events if isinstance(each, CallDelta) and each.id == "c2"
+    )
     assert pieces == calls[1].arguments
-    tokens = Tokens(input=100, output=50, reasoning=10, cache=CacheTokens(read=900, write=0), total=1_050)
+    tokens = Tokens(
+        input=100, output=50, reasoning=10, cache=CacheTokens(read=900, write=0), total=1_050
+    )
     assert got.end == Finished("tool-calls", tokens)
 
 
-async def test_thinking_goes_back_to_its_model_over_three_steps(responses: Any, asking: Any) -> None:
+async def test_thinking_goes_back_to_its_model_over_three_steps(
+    responses: Any, asking: Any
+) -> None:
     turns: tuple[ModelMessage, ...] = (USER,)
     answers = [
-        Answer(reasoning=f"step {n}", signature=f"S{n}", calls=(Call("read", '{"n":1}', f"c{n}"),)) for n in range(3)
+        Answer(reasoning=f"step {n}", signature=f"S{n}", calls=(Call("read", '{"n":1}', f"c{n}"),))
+        for n in range(3)
     ]
     async with ModelServer([*answers, Answer(text="ok")]) as server:
         model = responses(server)
@@ -159,11 +197,15 @@ async def test_thinking_goes_back_to_its_model_over_three_steps(responses: Any, 
                 ToolModelMessage((ResultPiece(call.id, "read", "r"),)),
             )
         assert (await asking(model, *turns, tools=(TOOL,))).text == "ok"
-    thoughts = [item for item in server.requests[-1].json["input"] if item.get("type") == "reasoning"]
+    thoughts = [
+        item for item in server.requests[-1].json["input"] if item.get("type") == "reasoning"
+    ]
     assert [item["encrypted_content"] for item in thoughts] == ["S0", "S1", "S2"]
 
 
-async def test_anothers_thinking_and_phase_are_left_out_and_thinking_is_never_last(responses: Any, asking: Any) -> None:
+async def test_anothers_thinking_and_phase_are_left_out_and_thinking_is_never_last(
+    responses: Any, asking: Any
+) -> None:
     own, other = "openai/gpt-5", "anthropic/claude"
     signed = ReasoningPiece("x", {"anthropic": {"signature": "s"}})
     phase = TextPiece("a", {"responses": {"phase": "final_answer"}})
@@ -173,7 +215,9 @@ async def test_anothers_thinking_and_phase_are_left_out_and_thinking_is_never_la
         USER,
         AssistantModelMessage((signed, TextPiece("b"), ReasoningPiece("z", KEPT)), origin=own),
         USER,
-        AssistantModelMessage((ReasoningPiece("only", {"responses": {"id": "rs_2"}}), TextPiece("c")), origin=own),
+        AssistantModelMessage(
+            (ReasoningPiece("only", {"responses": {"id": "rs_2"}}), TextPiece("c")), origin=own
+        ),
         USER,
     )
     async with ModelServer([Answer(text="ok")]) as server:
@@ -183,14 +227,20 @@ async def test_anothers_thinking_and_phase_are_left_out_and_thinking_is_never_la
     assert not any("phase" in item for item in sent)
 
 
-async def test_a_patch_is_called_as_plain_text_and_goes_back_so(responses: Any, asking: Any) -> None:
+async def test_a_patch_is_called_as_plain_text_and_goes_back_so(
+    responses: Any, asking: Any
+) -> None:
     patch = '*** Begin Patch\n*** Add File: a\n+"ß" \\ 漢\n*** End Patch\n'
     answers = [Answer(calls=(Call("apply_patch", patch, "c1"),)), Answer(text="ok")]
     async with ModelServer(answers) as server:
         model = responses(server)
         got = await asking(model, tools=(PATCH,))
         (call,) = got.ready
-        assert (call[0], call[1], json.loads(call[2])) == ("c1", "apply_patch", {"patchText": patch})
+        assert (call[0], call[1], json.loads(call[2])) == (
+            "c1",
+            "apply_patch",
+            {"patchText": patch},
+        )
         turns = (
             USER,
             AssistantModelMessage((CallPiece(*call),)),
@@ -198,11 +248,18 @@ async def test_a_patch_is_called_as_plain_text_and_goes_back_so(responses: Any, 
         )
         assert (await asking(model, *turns, tools=(PATCH,))).text == "ok"
     called, output = server.requests[1].json["input"][2:]
-    assert called == {"type": "custom_tool_call", "call_id": "c1", "name": "apply_patch", "input": patch}
+    assert called == {
+        "type": "custom_tool_call",
+        "call_id": "c1",
+        "name": "apply_patch",
+        "input": patch,
+    }
     assert output == {"type": "custom_tool_call_output", "call_id": "c1", "output": "done"}
 
 
-async def test_a_patch_by_arguments_for_models_that_know_no_grammar(responses: Any, asking: Any) -> None:
+async def test_a_patch_by_arguments_for_models_that_know_no_grammar(
+    responses: Any, asking: Any
+) -> None:
     async with ModelServer([Answer(text="ok")]) as server:
         await asking(responses(server, info=PLAIN), tools=(PATCH,))
     assert server.requests[0].json["tools"][0]["type"] == "function"
@@ -222,13 +279,19 @@ async def test_ids_of_other_services_are_made_to_fit(responses: Any, asking: Any
     assert called["name"] == "no_such_tool"
 
 
-async def test_the_schema_of_an_answer_is_the_format_of_its_text(responses: Any, asking: Any) -> None:
+async def test_the_schema_of_an_answer_is_the_format_of_its_text(
+    responses: Any, asking: Any
+) -> None:
     schema = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}
     fields = make_format_fields(INFO, OPENAI_QUIRKS, make_answer_shape(schema))
     async with ModelServer([Answer(text='{"a":"b"}')]) as server:
         await asking(responses(server), body=fields, options={"textVerbosity": "low"})
     said = server.requests[0].json["text"]
-    assert (said["verbosity"], said["format"]["type"], said["format"]["strict"]) == ("low", "json_schema", True)
+    assert (said["verbosity"], said["format"]["type"], said["format"]["strict"]) == (
+        "low",
+        "json_schema",
+        True,
+    )
     assert said["format"]["schema"]["additionalProperties"] is False
 
 
@@ -239,8 +302,18 @@ async def test_the_schema_of_an_answer_is_the_format_of_its_text(responses: Any,
         ("Encrypted content is not supported with this model.", "include"),
     ],
 )
-async def test_what_is_refused_is_left_out_from_then_on(message: str, left: str, responses: Any, asking: Any) -> None:
-    body = json.dumps({"error": {"message": message, "type": "invalid_request_error", "code": "unsupported_value"}})
+async def test_what_is_refused_is_left_out_from_then_on(
+    message: str, left: str, responses: Any, asking: Any
+) -> None:
+    body = json.dumps(
+        {
+            "error": {
+                "message": message,
+                "type": "invalid_request_error",
+                "code": "unsupported_value",
+            }
+        }
+    )
     async with ModelServer([Answer(status=400, body=body), Answer(text="ok")]) as server:
         model = responses(server)
         assert (await asking(model)).text == "ok"
@@ -251,8 +324,13 @@ async def test_what_is_refused_is_left_out_from_then_on(message: str, left: str,
     assert left not in third
 
 
-async def test_thinking_that_the_service_cannot_read_any_more_is_left_out(responses: Any, asking: Any) -> None:
-    said = {"message": "The encrypted content gAAA could not be verified.", "code": "invalid_encrypted_content"}
+async def test_thinking_that_the_service_cannot_read_any_more_is_left_out(
+    responses: Any, asking: Any
+) -> None:
+    said = {
+        "message": "The encrypted content gAAA could not be verified.",
+        "code": "invalid_encrypted_content",
+    }
     body = json.dumps({"error": {**said, "type": "invalid_request_error"}})
     async with ModelServer([Answer(status=400, body=body), Answer(text="ok")]) as server:
         assert (await asking(responses(server), *HISTORY)).text == "ok"
@@ -262,16 +340,22 @@ async def test_thinking_that_the_service_cannot_read_any_more_is_left_out(respon
 
 
 async def test_a_refusal_that_nothing_helps_against_is_told(responses: Any, asking: Any) -> None:
-    body = json.dumps({"error": {"message": "Unsupported value: 'minimal'", "type": "invalid_request_error"}})
+    body = json.dumps(
+        {"error": {"message": "Unsupported value: 'minimal'", "type": "invalid_request_error"}}
+    )
     async with ModelServer([Answer(status=400, body=body)]) as server:
         got = await asking(responses(server))
     assert "minimal" in got.message
     assert len(server.requests) == 1
 
 
-async def test_an_answer_that_does_not_stream_is_read_all_the_same(responses: Any, asking: Any) -> None:
+async def test_an_answer_that_does_not_stream_is_read_all_the_same(
+    responses: Any, asking: Any
+) -> None:
     call = Call("read", '{"path":"a"}', "c1")
-    async with ModelServer([Answer(reasoning="hm", text="Reading.", calls=(call,), stream=False)]) as server:
+    async with ModelServer(
+        [Answer(reasoning="hm", text="Reading.", calls=(call,), stream=False)]
+    ) as server:
         got = await asking(responses(server))
     assert (got.reasoning, got.text, got.end.reason) == ("hm", "Reading.", "tool-calls")
     assert got.ready == [("c1", "read", call.arguments)]
@@ -280,13 +364,29 @@ async def test_an_answer_that_does_not_stream_is_read_all_the_same(responses: An
 
 async def test_a_service_may_send_no_deltas_or_no_items(responses: Any, asking: Any) -> None:
     message = {"type": "message", "content": [{"type": "output_text", "text": "Yes."}]}
-    call = {"type": "function_call", "call_id": "c1", "name": "read", "arguments": '{"a":1}', "status": "completed"}
-    without_deltas = (added(0, **message), ended(0, **message), added(1, **call), ended(1, **call), completed())
+    call = {
+        "type": "function_call",
+        "call_id": "c1",
+        "name": "read",
+        "arguments": '{"a":1}',
+        "status": "completed",
+    }
+    without_deltas = (
+        added(0, **message),
+        ended(0, **message),
+        added(1, **call),
+        ended(1, **call),
+        completed(),
+    )
     async with ModelServer(
         [Answer(events=without_deltas), Answer(events=(completed(output=[message, call]),))]
     ) as server:
         first, second = await asking(responses(server)), await asking(responses(server))
-    assert (first.text, first.ready) == (second.text, second.ready) == ("Yes.", [("c1", "read", '{"a":1}')])
+    assert (
+        (first.text, first.ready)
+        == (second.text, second.ready)
+        == ("Yes.", [("c1", "read", '{"a":1}')])
+    )
 
 
 async def test_summaries_of_one_thought_are_paragraphs(responses: Any, asking: Any) -> None:
@@ -295,7 +395,13 @@ async def test_summaries_of_one_thought_are_paragraphs(responses: Any, asking: A
         return event(kind, output_index=0, summary_index=index, delta=text)
 
     thought = {"type": "reasoning", "id": "rs_1", "encrypted_content": "QUJD"}
-    events = (added(0, **thought), summary(0, "One."), summary(1, "Two."), ended(0, **thought), completed())
+    events = (
+        added(0, **thought),
+        summary(0, "One."),
+        summary(1, "Two."),
+        ended(0, **thought),
+        completed(),
+    )
     async with ModelServer([Answer(events=events)]) as server:
         got = await asking(responses(server))
     assert got.reasoning == "One.\n\nTwo."
@@ -304,14 +410,32 @@ async def test_summaries_of_one_thought_are_paragraphs(responses: Any, asking: A
 
 async def test_a_refusal_is_text(responses: Any, asking: Any) -> None:
     refusal = event("response.refusal.delta", output_index=0, delta="No.")
-    async with ModelServer([Answer(events=(added(0, type="message"), refusal, completed()))]) as server:
+    async with ModelServer(
+        [Answer(events=(added(0, type="message"), refusal, completed()))]
+    ) as server:
         assert (await asking(responses(server))).text == "No."
 
 
-@pytest.mark.parametrize(("reason", "finish"), [("max_output_tokens", "length"), ("content_filter", "content-filter")])
-async def test_a_call_that_the_limit_cut_is_never_ready(reason: str, finish: str, responses: Any, asking: Any) -> None:
-    whole = {"type": "function_call", "call_id": "c1", "name": "read", "arguments": "{}", "status": "completed"}
-    part = {"type": "function_call", "call_id": "c2", "name": "write", "arguments": "", "status": "in_progress"}
+@pytest.mark.parametrize(
+    ("reason", "finish"), [("max_output_tokens", "length"), ("content_filter", "content-filter")]
+)
+async def test_a_call_that_the_limit_cut_is_never_ready(
+    reason: str, finish: str, responses: Any, asking: Any
+) -> None:
+    whole = {
+        "type": "function_call",
+        "call_id": "c1",
+        "name": "read",
+        "arguments": "{}",
+        "status": "completed",
+    }
+    part = {
+        "type": "function_call",
+        "call_id": "c2",
+        "name": "write",
+        "arguments": "",
+        "status": "in_progress",
+    }
     delta = event("response.function_call_arguments.delta", output_index=1, delta='{"text":"hal')
     end = {"status": "incomplete", "incomplete_details": {"reason": reason}}
     last = event("response.incomplete", response=end)
@@ -325,14 +449,22 @@ async def test_a_call_that_the_limit_cut_is_never_ready(reason: str, finish: str
 @pytest.mark.parametrize(
     ("last", "retryable", "says"),
     [
-        (event("response.failed", response={"error": {"code": "server_error", "message": "Oops"}}), True, "Oops"),
+        (
+            event(
+                "response.failed", response={"error": {"code": "server_error", "message": "Oops"}}
+            ),
+            True,
+            "Oops",
+        ),
         (event("error", code="rate_limit_exceeded", message="Slow down"), True, "Slow down"),
         (event("error", error={"type": "invalid_request_error", "message": "No"}), False, "No"),
         (event("response.failed", response={"status": "failed"}), True, "gave no reason"),
         ("{broken", True, "not what the protocol says"),
     ],
 )
-async def test_errors_within_a_stream(last: str, retryable: bool, says: str, responses: Any, asking: Any) -> None:
+async def test_errors_within_a_stream(
+    last: str, retryable: bool, says: str, responses: Any, asking: Any
+) -> None:
     async with ModelServer([Answer(events=(last,))]) as server:
         got = await asking(responses(server))
     assert isinstance(got.end.error, APIError)
@@ -341,13 +473,20 @@ async def test_errors_within_a_stream(last: str, retryable: bool, says: str, res
 
 
 async def test_an_overflow_within_a_stream_asks_for_compaction(responses: Any, asking: Any) -> None:
-    said = {"code": "context_length_exceeded", "message": "Your input exceeds the context window of this model."}
-    async with ModelServer([Answer(events=(event("response.failed", response={"error": said}),))]) as server:
+    said = {
+        "code": "context_length_exceeded",
+        "message": "Your input exceeds the context window of this model.",
+    }
+    async with ModelServer(
+        [Answer(events=(event("response.failed", response={"error": said}),))]
+    ) as server:
         assert isinstance((await asking(responses(server))).end.error, ContextOverflowError)
 
 
 @pytest.mark.parametrize("cut", range(1, 16))
-async def test_a_cut_stream_never_makes_a_call_of_a_part(cut: int, responses: Any, asking: Any) -> None:
+async def test_a_cut_stream_never_makes_a_call_of_a_part(
+    cut: int, responses: Any, asking: Any
+) -> None:
     """The stream breaks after every event of an answer."""
     calls = (Call("write", '{"path":"a name that is long","text":"x"}', "c1"),)
     answer = Answer(reasoning="hm", signature="S", text="one", calls=calls, cut_after=cut)
@@ -362,13 +501,21 @@ async def test_a_cut_stream_never_makes_a_call_of_a_part(cut: int, responses: An
 
 
 @pytest.mark.parametrize("pieces", [1, 7, 1_000])
-async def test_the_network_may_split_characters_and_events_anywhere(pieces: int, responses: Any, asking: Any) -> None:
-    calls = (Call("write", '{"text":"größe 漢字 🎉"}', "c1"), Call("apply_patch", "größe 漢字 🎉", "c2"))
+async def test_the_network_may_split_characters_and_events_anywhere(
+    pieces: int, responses: Any, asking: Any
+) -> None:
+    calls = (
+        Call("write", '{"text":"größe 漢字 🎉"}', "c1"),
+        Call("apply_patch", "größe 漢字 🎉", "c2"),
+    )
     answer = Answer(text="größe 漢字 🎉", deltas=3, calls=calls, pieces=pieces, line_end="\r\n")
     async with ModelServer([answer]) as server:
         got = await asking(responses(server))
     assert got.text == answer.text
-    assert [json.loads(each[2]) for each in got.ready] == [{"text": answer.text}, {"patchText": answer.text}]
+    assert [json.loads(each[2]) for each in got.ready] == [
+        {"text": answer.text},
+        {"patchText": answer.text},
+    ]
 
 
 async def test_other_vendors_rows_change_the_body(responses: Any, asking: Any) -> None:
@@ -391,16 +538,25 @@ def conversations(draw: st.DrawFn) -> tuple[ModelMessage, ...]:
     turns: list[ModelMessage] = []
     for step in range(draw(st.integers(1, 5))):
         turns.append(UserModelMessage((TextPiece(draw(NAMED)),)))
-        names = [draw(st.sampled_from(["read", "apply_patch"])) for _ in range(draw(st.integers(0, 3)))]
+        names = [
+            draw(st.sampled_from(["read", "apply_patch"])) for _ in range(draw(st.integers(0, 3)))
+        ]
         calls = tuple(
-            CallPiece(f"c{step}_{at}", name, json.dumps({"patchText": draw(WORDS)})) for at, name in enumerate(names)
+            CallPiece(f"c{step}_{at}", name, json.dumps({"patchText": draw(WORDS)}))
+            for at, name in enumerate(names)
         )
         thinking = (ReasoningPiece(draw(WORDS), KEPT),)
         turns.append(
-            AssistantModelMessage((*thinking, TextPiece(draw(NAMED)), *calls, *thinking), origin="openai/gpt-5")
+            AssistantModelMessage(
+                (*thinking, TextPiece(draw(NAMED)), *calls, *thinking), origin="openai/gpt-5"
+            )
         )
         if calls:
-            turns.append(ToolModelMessage(tuple(ResultPiece(call.id, call.name, draw(WORDS)) for call in calls)))
+            turns.append(
+                ToolModelMessage(
+                    tuple(ResultPiece(call.id, call.name, draw(WORDS)) for call in calls)
+                )
+            )
     turns.append(UserModelMessage((TextPiece(draw(NAMED)),)))
     return tuple(turns)
 
@@ -408,13 +564,17 @@ def conversations(draw: st.DrawFn) -> tuple[ModelMessage, ...]:
 @pytest.mark.slow
 @settings(max_examples=scale_examples(60))
 @given(conversations())
-def test_each_request_begins_with_the_bytes_of_the_one_before(turns: tuple[ModelMessage, ...]) -> None:
+def test_each_request_begins_with_the_bytes_of_the_one_before(
+    turns: tuple[ModelMessage, ...],
+) -> None:
     body = ResponsesRequestEncoder(INFO, OPENAI_QUIRKS)
     before: bytes | None = None
     for length in range(1, len(turns) + 1):
         if isinstance(turns[length - 1], AssistantModelMessage):
             continue
-        request = ModelRequest(system="s", messages=turns[:length], tools=(TOOL, PATCH), session_id="s1")
+        request = ModelRequest(
+            system="s", messages=turns[:length], tools=(TOOL, PATCH), session_id="s1"
+        )
         encoded = body.encode(request)
         assert check_request("/responses", encoded) is None
         if before is not None:

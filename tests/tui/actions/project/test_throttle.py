@@ -4,7 +4,12 @@ import asyncio
 
 import pytest
 
-from codeloop.tui.actions.project.event_handler import FRAME_INTERVAL, SCROLL_INTERVAL, FrameScheduler, Throttle
+from codeloop.tui.actions.project.event_handler import (
+    FRAME_INTERVAL,
+    SCROLL_INTERVAL,
+    FrameScheduler,
+    Throttle,
+)
 
 
 @pytest.mark.parametrize("scrolls", [False, True])

@@ -1,4 +1,6 @@
-"""The keys of vi on a buffer: a text with a cursor in, a text with a cursor out. `|` is the cursor."""
+"""The keys of vi on a buffer: a text with a cursor in, a text with a cursor out.
+`|` is the cursor.
+"""
 
 import pytest
 from hypothesis import given
@@ -293,7 +295,10 @@ def test_keys_that_mean_nothing_here_are_left_to_others() -> None:
 
 WRITTEN = st.text(alphabet="ab .,()\"'\n漢e\u0301👍🏽", max_size=30)
 KEYS = st.text(
-    alphabet="hjklwbeWBE0^$gGfFtT;,%dcyiaoOIAxXrRpPuJ~vVsSCDYU. 123\"'()<>/?\nn*:_|+-mpw" + ESC + REDO, max_size=25
+    alphabet="hjklwbeWBE0^$gGfFtT;,%dcyiaoOIAxXrRpPuJ~vVsSCDYU. 123\"'()<>/?\nn*:_|+-mpw"
+    + ESC
+    + REDO,
+    max_size=25,
 )
 
 

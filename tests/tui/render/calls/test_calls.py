@@ -25,7 +25,9 @@ def test_without_details_a_call_is_one_row() -> None:
 
 
 def test_a_running_command_shows_the_end_of_its_output_and_the_time() -> None:
-    item = running("bash", {"command": "make"}, {"output": "\n".join(map(str, range(100)))}, seconds=65)
+    item = running(
+        "bash", {"command": "make"}, {"output": "\n".join(map(str, range(100)))}, seconds=65
+    )
     rows = plain(draw(item)).split("\n")
     assert rows[0] == "● bash make  1 min 5 s"
     assert rows[1] == "  … 96 more lines above  a click shows all"
@@ -38,9 +40,14 @@ def test_a_servers_tool_shows_how_far_it_is_while_it_works() -> None:
     metadata = {"progress": 2, "total": 9, "message": "page 2"}
     item = running("docs_index", {"path": "a"}, metadata)
     assert isinstance(item.part.state, ToolStateRunning)
-    item = replace(item, part=replace(item.part, state=replace(item.part.state, title="page 2 \x1b[31m")))
+    item = replace(
+        item, part=replace(item.part, state=replace(item.part.state, title="page 2 \x1b[31m"))
+    )
     assert first(item) == "● docs_index path: a  page 2 ␛[31m · 4.2 s"
-    assert first(done("docs_index", {"path": "a"}, metadata=metadata, title="page 2")) == "✓ docs_index path: a"
+    assert (
+        first(done("docs_index", {"path": "a"}, metadata=metadata, title="page 2"))
+        == "✓ docs_index path: a"
+    )
 
 
 def test_an_open_command_shows_all_of_its_output() -> None:
@@ -49,12 +56,14 @@ def test_an_open_command_shows_all_of_its_output() -> None:
 
 
 @pytest.mark.parametrize("printed", ["", "begun"])
-def test_of_a_command_that_was_stopped_its_output_is_shown_without_words_for_the_model(printed: str) -> None:
+def test_of_a_command_that_was_stopped_its_output_is_shown_without_words_for_the_model(
+    printed: str,
+) -> None:
     kept = f"{printed}\n\n<shell_metadata>\nThe command was aborted; all its processes were ended.\n</shell_metadata>"
     metadata = {"output": kept, "interrupted": True}
-    assert plain(draw(failed("bash", {"command": "make"}, "interrupted", metadata))).split("\n")[1:] == (
-        ["  begun"] if printed else []
-    )
+    assert plain(draw(failed("bash", {"command": "make"}, "interrupted", metadata))).split("\n")[
+        1:
+    ] == (["  begun"] if printed else [])
 
 
 def test_lines_that_the_tool_left_out_are_counted() -> None:
@@ -73,7 +82,10 @@ def test_a_subagent_is_entered_by_its_heading() -> None:
 def test_the_key_that_shows_a_subagent_stands_beside_its_link() -> None:
     item = CALLS["task-running"]
     assert isinstance(item, ToolItem)
-    for width, end in ((80, "  open the subagent's session  ctrl+x down"), (40, "  open the subagent's session")):
+    for width, end in (
+        (80, "  open the subagent's session  ctrl+x down"),
+        (40, "  open the subagent's session"),
+    ):
         rows = draw_call(item, replace(canvas(width), child_key="ctrl+x down"), NOW)
         assert plain(rows).split("\n")[-1] == end
 
@@ -91,7 +103,11 @@ def test_a_heading_fits_and_keeps_its_notes() -> None:
 
 @pytest.mark.parametrize(
     ("metadata", "word"),
-    [({"denied": True}, "not allowed"), ({"rejected": True}, "you said no"), ({"interrupted": True}, "interrupted")],
+    [
+        ({"denied": True}, "not allowed"),
+        ({"rejected": True}, "you said no"),
+        ({"interrupted": True}, "interrupted"),
+    ],
 )
 def test_how_a_call_ended_without_a_result(metadata: dict[str, bool], word: str) -> None:
     assert (
@@ -102,7 +118,16 @@ def test_how_a_call_ended_without_a_result(metadata: dict[str, bool], word: str)
 
 def test_a_rejection_shows_what_the_person_said() -> None:
     given = {"denied": True, "said": "use pip"}
-    rows = plain(draw(failed("bash", {"command": "x"}, "The user rejected this bash call and said: use pip", given)))
+    rows = plain(
+        draw(
+            failed(
+                "bash",
+                {"command": "x"},
+                "The user rejected this bash call and said: use pip",
+                given,
+            )
+        )
+    )
     assert rows == "■ bash x  you said no\n  “use pip”"
 
 
@@ -111,8 +136,26 @@ def test_what_was_asked_is_not_shown_twice() -> None:
 
 
 def test_odd_input_and_metadata_break_nothing() -> None:
-    odd = {"filePath": 3, "command": {"a": 1}, "todos": [1, "x", {}], "questions": [{}], "tool_calls": [{"tool": 1}]}
-    for tool in ("bash", "read", "edit", "grep", "glob", "todowrite", "task", "question", "batch", "webfetch", "skill"):
+    odd = {
+        "filePath": 3,
+        "command": {"a": 1},
+        "todos": [1, "x", {}],
+        "questions": [{}],
+        "tool_calls": [{"tool": 1}],
+    }
+    for tool in (
+        "bash",
+        "read",
+        "edit",
+        "grep",
+        "glob",
+        "todowrite",
+        "task",
+        "question",
+        "batch",
+        "webfetch",
+        "skill",
+    ):
         for item in (
             done(tool, odd, "x"),
             done(tool, {}, ""),
@@ -121,7 +164,14 @@ def test_odd_input_and_metadata_break_nothing() -> None:
             failed(tool, {}, ""),
         ):
             assert draw(item)
-    for metadata in ({"diff": 3}, {"display": 3}, {"todos": 3}, {"output": 3}, {"answers": 3}, {"details": 3}):
+    for metadata in (
+        {"diff": 3},
+        {"display": 3},
+        {"todos": 3},
+        {"output": 3},
+        {"answers": 3},
+        {"details": 3},
+    ):
         for tool in ("bash", "read", "edit", "todowrite", "question", "batch"):
             assert draw(done(tool, {"questions": [{"question": "q"}]}, "x", metadata, is_open=True))
 
@@ -130,7 +180,9 @@ EVIL = "a\x1b[2J\x1b]52;c;eA==\x07b\u202ec\x9bd\u200be\r\n\tf"
 
 
 def spoilt(value: Any) -> Any:
-    """Return a part with each text spoilt that a model, a program or a server could have written."""
+    """Return a part with each text spoilt that a model,
+    a program or a server could have written.
+    """
     match value:
         case str():
             return value if value.startswith(("data:", "msg", "ses", "prt")) else EVIL + value

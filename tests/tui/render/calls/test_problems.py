@@ -10,7 +10,11 @@ from tests.tui.parts import DIRECTORY, done
 
 
 def wrong(line: int, message: object = "no such name", severity: object = 1) -> dict[str, Any]:
-    return {"range": {"start": {"line": line, "character": 0}}, "severity": severity, "message": message}
+    return {
+        "range": {"start": {"line": line, "character": 0}},
+        "severity": severity,
+        "message": message,
+    }
 
 
 def rows(diagnostics: object, **given: Any) -> list[str]:
@@ -29,8 +33,17 @@ def test_a_narrow_screen_shows_where_and_what() -> None:
 
 
 def test_errors_come_first_and_further_ones_are_counted_until_the_call_is_opened() -> None:
-    given = {f"{DIRECTORY}/a.py": [wrong(0, "unused", 2), *map(wrong, range(1, 7)), wrong(9, "a hint", 4)]}
-    assert rows(given) == [*(f"✗ a.py:{line}  no such name" for line in range(2, 6)), "… and 3 more  a click shows all"]
+    given = {
+        f"{DIRECTORY}/a.py": [
+            wrong(0, "unused", 2),
+            *map(wrong, range(1, 7)),
+            wrong(9, "a hint", 4),
+        ]
+    }
+    assert rows(given) == [
+        *(f"✗ a.py:{line}  no such name" for line in range(2, 6)),
+        "… and 3 more  a click shows all",
+    ]
     assert rows(given, is_open=True)[4:] == [
         "✗ a.py:6  no such name", "✗ a.py:7  no such name", "! a.py:1  unused"
     ]  # fmt: skip

@@ -29,7 +29,9 @@ def drawn(old: str, new: str, width: int = 40, **given: Any) -> str:
 
 
 def test_one_below_the_other() -> None:
-    assert drawn(OLD, NEW) == ("1   def f():\n2 -     return one\n2 +     return two\n3 +     more\n4\n5   last")
+    assert drawn(OLD, NEW) == (
+        "1   def f():\n2 -     return one\n2 +     return two\n3 +     more\n4\n5   last"
+    )
 
 
 def test_side_by_side_where_there_is_room_or_it_is_wanted() -> None:
@@ -40,8 +42,14 @@ def test_side_by_side_where_there_is_room_or_it_is_wanted() -> None:
         "3                             4",
         "4   last                      5   last",
     ]
-    assert drawn(OLD, NEW, 120) == drawn(OLD, NEW, 120, diff="split") != drawn(OLD, NEW, 120, diff="unified")
-    assert drawn("", NEW, 120) == drawn("", NEW, 120, diff="unified"), "a new file has one side only"
+    assert (
+        drawn(OLD, NEW, 120)
+        == drawn(OLD, NEW, 120, diff="split")
+        != drawn(OLD, NEW, 120, diff="unified")
+    )
+    assert drawn("", NEW, 120) == drawn("", NEW, 120, diff="unified"), (
+        "a new file has one side only"
+    )
 
 
 def test_hunks_are_parted_and_long_lines_go_on_below() -> None:
@@ -90,8 +98,14 @@ def test_a_patch_of_git_and_what_is_none() -> None:
 
 
 def test_several_files() -> None:
-    text = make_unified_diff("/p/a.py", "a\n", "b\n").patch + make_unified_diff("/p/b.py", "", "c\n").patch
-    assert [(patch.path, patch.counts) for patch in parse_patches(text)] == [("/p/a.py", (1, 1)), ("/p/b.py", (1, 0))]
+    text = (
+        make_unified_diff("/p/a.py", "a\n", "b\n").patch
+        + make_unified_diff("/p/b.py", "", "c\n").patch
+    )
+    assert [(patch.path, patch.counts) for patch in parse_patches(text)] == [
+        ("/p/a.py", (1, 1)),
+        ("/p/b.py", (1, 0)),
+    ]
 
 
 @pytest.mark.parametrize("diff", ["unified", "split"])

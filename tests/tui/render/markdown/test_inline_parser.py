@@ -13,7 +13,15 @@ from codeloop.tui.render.markdown.inline_parser import (
     parse_pieces,
 )
 
-NAMES = {EMPHASIS: "em", STRONG: "b", STRIKE: "s", CODE: "code", LINK: "a", ADDRESS: "url", IMAGE: "img"}
+NAMES = {
+    EMPHASIS: "em",
+    STRONG: "b",
+    STRIKE: "s",
+    CODE: "code",
+    LINK: "a",
+    ADDRESS: "url",
+    IMAGE: "img",
+}
 
 
 def marked(text: str, *, is_open: bool = False) -> str:
@@ -21,7 +29,11 @@ def marked(text: str, *, is_open: bool = False) -> str:
     shown = ""
     for piece in parse_pieces(text, is_open=is_open):
         names = [name for markup, name in NAMES.items() if piece.markup & markup]
-        shown += "".join(f"<{name}>" for name in names) + piece.text + "".join(f"</{name}>" for name in names[::-1])
+        shown += (
+            "".join(f"<{name}>" for name in names)
+            + piece.text
+            + "".join(f"</{name}>" for name in names[::-1])
+        )
     return shown
 
 
@@ -104,7 +116,8 @@ def test_what_is_not_closed_yet_looks_as_it_will(text: str, shown: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["*a _b [c " * 220, "`a ``b " * 280, "[" * 2000, "](" * 1000, "**" * 900 + "a", "&#" * 900]
+    "text",
+    ["*a _b [c " * 220, "`a ``b " * 280, "[" * 2000, "](" * 1000, "**" * 900 + "a", "&#" * 900],
 )
 def test_nothing_takes_long(text: str) -> None:
     assert len("".join(piece.text for piece in parse_pieces(text))) > 0

@@ -58,7 +58,9 @@ def test_a_table_has_columns_and_sides() -> None:
     )
 
 
-def test_a_table_that_is_too_wide_wraps_in_its_cells_and_falls_apart_when_there_is_no_room() -> None:
+def test_a_table_that_is_too_wide_wraps_in_its_cells_and_falls_apart_when_there_is_no_room() -> (
+    None
+):
     table = "| name | what |\n|---|---|\n| one | a long text that has to be wrapped somewhere |"
     assert shown(table, 32) == (
         "name │ what\n─────┼────────────────────────\none  │ a long text that has to\n     │ be wrapped somewhere"
@@ -76,7 +78,10 @@ def test_code_is_coloured_by_its_language_also_over_several_lines() -> None:
     rows = styled(draw(answer('```python\ndef f():\n    """One\n    two"""\n```'), 40))
     assert "{syntax_keyword on background_panel}def" in rows
     assert "{syntax_function on background_panel}f" in rows
-    assert "{syntax_string on background_panel}    two" in rows or "syntax_comment" in rows.split("\n")[2]
+    assert (
+        "{syntax_string on background_panel}    two" in rows
+        or "syntax_comment" in rows.split("\n")[2]
+    )
     comment = styled(draw(answer("```js\n/* a\n b */ let x\n```"), 40)).split("\n")
     assert "{syntax_comment on background_panel} b */" in comment[1]
     assert "{syntax_keyword on background_panel}let" in comment[1]
@@ -87,13 +92,17 @@ def test_an_unknown_language_is_plain_code() -> None:
 
 
 def test_nothing_in_a_text_steers_the_terminal() -> None:
-    rows = draw(answer("a \x1b[31mred\x07 `\x1b]0;x\x07`\n\n```\n\x1b[2J\tx\n```\n[\x1b](\x1b[1m)"), 60)
+    rows = draw(
+        answer("a \x1b[31mred\x07 `\x1b]0;x\x07`\n\n```\n\x1b[2J\tx\n```\n[\x1b](\x1b[1m)"), 60
+    )
     assert "\x1b" not in plain(rows)
     assert "\x1b" not in styled(rows)
 
 
 @pytest.mark.parametrize("width", [8, 12, 40, 100])
-def test_a_growing_text_never_changes_what_is_finished_and_ends_as_if_it_came_at_once(width: int) -> None:
+def test_a_growing_text_never_changes_what_is_finished_and_ends_as_if_it_came_at_once(
+    width: int,
+) -> None:
     drawing = renderer(width)
     for end in range(0, len(SAMPLE), 7):
         check(drawing.render(answer(SAMPLE[:end], is_live=True)), width)
@@ -115,7 +124,9 @@ MARKS = st.text(st.sampled_from(list("ab *_`~[]()!<>#-+1.|:\\\n\t漢é👍\u0301
 
 
 @given(MARKS, st.integers(1, 9), st.integers(6, 30))
-def test_any_text_in_any_pieces_gives_the_same_rows_that_fit(text: str, step: int, width: int) -> None:
+def test_any_text_in_any_pieces_gives_the_same_rows_that_fit(
+    text: str, step: int, width: int
+) -> None:
     drawing = renderer(width)
     for end in range(0, len(text), step):
         check(drawing.render(answer(text[:end], is_live=True)), width)

@@ -48,7 +48,11 @@ def test_a_key_held_with_control_and_alt_is_one_key(written: str, command: str) 
 )
 def test_a_key_that_is_held_with_others_is_told_from_the_key(written: str, key: str) -> None:
     register_keys()
-    assert [normalise_key(event.key) for event in KeyParser().feed(written) if isinstance(event, events.Key)] == [key]
+    assert [
+        normalise_key(event.key)
+        for event in KeyParser().feed(written)
+        if isinstance(event, events.Key)
+    ] == [key]
 
 
 def test_a_terminal_shows_its_cursor_where_an_input_method_needs_it() -> None:

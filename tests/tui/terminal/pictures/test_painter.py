@@ -1,4 +1,6 @@
-"""Pictures above cells: drawn when they are not there, never twice, and not while they move too fast."""
+"""Pictures above cells: drawn when they are not there, never twice,
+and not while they move too fast.
+"""
 
 from collections.abc import Mapping
 
@@ -69,7 +71,9 @@ def test_only_rows_that_were_written_over_are_drawn_again(clock: Clock) -> None:
     assert sight.painter.draw_missing().count("H") == 2
 
 
-def test_a_picture_that_moves_faster_than_it_can_be_written_waits_until_it_rests(clock: Clock) -> None:
+def test_a_picture_that_moves_faster_than_it_can_be_written_waits_until_it_rests(
+    clock: Clock,
+) -> None:
     sight = Sight(2, size=painter.MAX_OUTPUT_RATE)
     assert sight.painter.draw_missing()
     clock.now += 0.9

@@ -12,7 +12,11 @@ from rich.style import Style
 from codeloop.tui.render.attachments import parse_picture_size
 from codeloop.tui.render.picture_rows import PictureBox
 from codeloop.tui.terminal.pictures.kitty import MAX_SIZE, POSITION_MARKS, make_placeholders
-from codeloop.tui.terminal.pictures.picture_encoding import encode_picture, encode_rows, encode_upload
+from codeloop.tui.terminal.pictures.picture_encoding import (
+    encode_picture,
+    encode_rows,
+    encode_upload,
+)
 from codeloop.tui.terminal.pictures.protocol import PictureProtocol
 from tests.tui.terminal.picture_terminal import DrawingTerminal
 
@@ -24,7 +28,9 @@ SCREEN = PictureBox(20, 10)
 
 def gradient(width: int = 120, height: int = 80, form: str = "PNG") -> bytes:
     image = Image.new("RGB", (width, height))
-    image.putdata([(x * 255 // width, y * 255 // height, 128) for y in range(height) for x in range(width)])
+    image.putdata(
+        [(x * 255 // width, y * 255 // height, 128) for y in range(height) for x in range(width)]
+    )
     return saved(image, form)
 
 
@@ -63,7 +69,9 @@ def test_kitty_shows_it_in_cells() -> None:
     for line in range(BOX.rows):
         segment = make_placeholders(0x123456, line, BOX.columns, Style(bgcolor="#101010"))
         assert segment.style is not None
-        terminal.feed(f"\x1b[{line + 3};6H{segment.style.render(segment.text, color_system=ColorSystem.TRUECOLOR)}")
+        terminal.feed(
+            f"\x1b[{line + 3};6H{segment.style.render(segment.text, color_system=ColorSystem.TRUECOLOR)}"
+        )
     terminal.feed("\x1b[1;1H")
     assert terminal.box() == ((2, 5), (6, 17))
     assert off(terminal.picture(), gradient()) == 0
@@ -118,7 +126,9 @@ def test_kitty_gets_png_in_pieces() -> None:
     noise = Image.effect_noise((400, 400), 90)
     out = io.BytesIO()
     noise.save(out, "PNG")
-    parts = re.findall(r"\x1b_G([^;]*);([^\x1b]*)\x1b\\", encode_picture(out.getvalue(), "kitty", SCREEN))
+    parts = re.findall(
+        r"\x1b_G([^;]*);([^\x1b]*)\x1b\\", encode_picture(out.getvalue(), "kitty", SCREEN)
+    )
     assert parts[0][0] == "q=2,a=T,f=100,c=20,r=10,m=1"
     assert {keys for keys, _ in parts[1:-1]} == {"q=2,m=1"}
     assert parts[-1][0] == "q=2,m=0"
@@ -126,8 +136,13 @@ def test_kitty_gets_png_in_pieces() -> None:
 
 
 def test_iterm_gets_a_file() -> None:
-    shown = encode_picture(saved(Image.new("RGB", (64, 48), (200, 30, 30)), "JPEG"), "iterm", SCREEN)
-    found = re.fullmatch(r"\x1b\]1337;File=inline=1;size=(\d+);width=6;height=2;preserveAspectRatio=0:(.*)\x07", shown)
+    shown = encode_picture(
+        saved(Image.new("RGB", (64, 48), (200, 30, 30)), "JPEG"), "iterm", SCREEN
+    )
+    found = re.fullmatch(
+        r"\x1b\]1337;File=inline=1;size=(\d+);width=6;height=2;preserveAspectRatio=0:(.*)\x07",
+        shown,
+    )
     assert found is not None
     assert len(base64.b64decode(found[2])) == int(found[1])
 

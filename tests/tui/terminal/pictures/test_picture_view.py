@@ -46,7 +46,9 @@ def dot() -> bytes:
 
 
 def run(*, answer: bytes, until: bytes, **environment: str) -> bytes:
-    """Run the program on a terminal, answer when it has shown something, and return all that it showed."""
+    """Run the program on a terminal, answer when it has shown something,
+    and return all that it showed.
+    """
     leader, follower = pty.openpty()
     kept = {key: os.environ[key] for key in ("PATH", "HOME", "TMPDIR") if key in os.environ}
     process = subprocess.Popen(
@@ -111,10 +113,14 @@ async def test_a_viewer_that_does_not_start_is_told_with_the_place_of_the_copy(
 ) -> None:
     message = await show(tmp_path, monkeypatch, tmp_path)
     (copy,) = tmp_path.glob("picture-*.png")
-    assert message.endswith(f"can't be started: No such file or directory. A copy of the picture is at {copy}.")
+    assert message.endswith(
+        f"can't be started: No such file or directory. A copy of the picture is at {copy}."
+    )
 
 
-async def test_a_copy_that_can_not_be_written_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_copy_that_can_not_be_written_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     message = await show(tmp_path, monkeypatch, tmp_path / "missing")
     assert message.startswith("[image a.png 10x20, ")
     assert message.endswith("] can't be shown: No such file or directory.")

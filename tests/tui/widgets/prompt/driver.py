@@ -47,7 +47,9 @@ class Answers:
         return [CompletionRow("@explore", "agent", "explore", "looks around")]
 
     async def list_resources(self) -> list[CompletionRow]:
-        return [CompletionRow("@docs:note://today", "resource", "docs:note://today", "Today's note")]
+        return [
+            CompletionRow("@docs:note://today", "resource", "docs:note://today", "Today's note")
+        ]
 
     async def list_commands(self) -> list[PromptCommand]:
         return [
@@ -55,20 +57,30 @@ class Answers:
             PromptCommand("model", "PROVIDER/MODEL", "set the model"),
             PromptCommand("models", "", "list the models"),
             PromptCommand("themes", "[NAME]", "choose a theme"),
-            PromptCommand("p:greet", "$1 $2", "greets somebody (who [how])", completes_arguments=True),
+            PromptCommand(
+                "p:greet", "$1 $2", "greets somebody (who [how])", completes_arguments=True
+            ),
         ]
 
-    async def complete_argument(self, command: str, text: str, *, may_start_server: bool) -> McpPromptCompletion:
+    async def complete_argument(
+        self, command: str, text: str, *, may_start_server: bool
+    ) -> McpPromptCompletion:
         self.wanted.append((command, text, may_start_server))
         *before, word = text.split(" ")
         people = ["Ada", "Alan", "Alan Kay"] if self.is_connected or may_start_server else []
         values = [each for each in people if each.startswith(word)]
-        return McpPromptCompletion(argument="how" if before else "who", replaces=word, values=values)
+        return McpPromptCompletion(
+            argument="how" if before else "who", replaces=word, values=values
+        )
 
     async def find_mentions(
         self, text: str, note: Callable[[str], object]
     ) -> tuple[list[FilePartInput], list[AgentPartInput]]:
-        files = [_file(name, text) for name in self.names if f"@{name}" in text and not name.endswith("/")]
+        files = [
+            _file(name, text)
+            for name in self.names
+            if f"@{name}" in text and not name.endswith("/")
+        ]
         at = text.find("@explore")
         place = FilePartSourceText(value="@explore", start=at, end=at + 8)
         return files, [AgentPartInput(name="explore", source=place)] if at >= 0 else []
@@ -78,7 +90,10 @@ def _file(name: str, text: str) -> FilePartInput:
     start = text.index(f"@{name}")
     place = FilePartSourceText(value=f"@{name}", start=start, end=start + len(name) + 1)
     return FilePartInput(
-        mime="text/plain", url=f"file:///p/{name}", filename=name, source=FileSource(path=name, text=place)
+        mime="text/plain",
+        url=f"file:///p/{name}",
+        filename=name,
+        source=FileSource(path=name, text=place),
     )
 
 
@@ -96,9 +111,13 @@ class QueueServer:
     def add(self, text: str) -> None:
         name = f"msg_{len(self.waiting)}"
         model = ModelRef(provider_id="p", model_id="m")
-        message = UserMessage(id=name, session_id="ses_1", time=UserTime(created=1), agent="build", model=model)
+        message = UserMessage(
+            id=name, session_id="ses_1", time=UserTime(created=1), agent="build", model=model
+        )
         said = TextPart(id="prt_1", text=text, session_id="ses_1", message_id=name)
-        hidden = TextPart(id="prt_2", text="hidden", synthetic=True, session_id="ses_1", message_id=name)
+        hidden = TextPart(
+            id="prt_2", text="hidden", synthetic=True, session_id="ses_1", message_id=name
+        )
         self.waiting.append(MessageWithParts(info=message, parts=[said, hidden]))
 
     async def call(self, operation: Operation[Takes, Gives], args: Takes) -> Gives:
@@ -111,7 +130,9 @@ class QueueServer:
             return msgspec.convert(True, operation.gives)
         return msgspec.convert(self.waiting, operation.gives)
 
-    async def follow(self, after: int | None = None, root: str | None = None) -> AsyncGenerator[StampedEvent]:
+    async def follow(
+        self, after: int | None = None, root: str | None = None
+    ) -> AsyncGenerator[StampedEvent]:
         for stamped in ():
             yield stamped
 
@@ -122,7 +143,9 @@ class PromptApp(App[None]):
     CSS = "Screen { align: left bottom; }"
     NOTIFICATION_TIMEOUT = 600.0  # a busy machine looks at them late
 
-    def __init__(self, folder: Path, settings: PromptSettings | None = None, completer: Answers | None = None) -> None:
+    def __init__(
+        self, folder: Path, settings: PromptSettings | None = None, completer: Answers | None = None
+    ) -> None:
         super().__init__()
         self.completer = completer or Answers()
         self.prompt = PromptInput(self.completer, PromptStore(folder), settings)
@@ -149,7 +172,8 @@ class PromptApp(App[None]):
     def texts(self) -> list[str]:
         """What was sent, in order."""
         return [
-            each.entry.text if isinstance(each, PromptSubmitted) else f"/{each.name} {each.words}" for each in self.sent
+            each.entry.text if isinstance(each, PromptSubmitted) else f"/{each.name} {each.words}"
+            for each in self.sent
         ]
 
 

@@ -50,7 +50,9 @@ async def test_commands_are_listed_with_what_they_do(tmp_path: Path) -> None:
         await hand.until(lambda: hand.app.texts[3:] == ["/model "])
 
 
-async def test_arguments_of_a_command_are_completed_and_enter_sends_what_is_typed(tmp_path: Path) -> None:
+async def test_arguments_of_a_command_are_completed_and_enter_sends_what_is_typed(
+    tmp_path: Path,
+) -> None:
     async with prompting(tmp_path) as hand:
         await hand.type("/p:greet Al")
         await hand.until(lambda: "Alan Kay" in hand.screen())
@@ -138,7 +140,9 @@ async def test_what_is_typed_in_full_is_sent_by_one_enter(tmp_path: Path) -> Non
         await hand.until(lambda: hand.app.texts == ["see @README.md"])
 
 
-async def test_tab_before_the_answer_takes_it_when_it_comes_and_typing_never_waits(tmp_path: Path) -> None:
+async def test_tab_before_the_answer_takes_it_when_it_comes_and_typing_never_waits(
+    tmp_path: Path,
+) -> None:
     class Slow(Answers):
         gate = asyncio.Event()
 
@@ -216,5 +220,10 @@ def test_what_is_in_the_middle_of_being_typed() -> None:
 
 
 def test_the_better_fit_comes_first() -> None:
-    assert rank_names("mo", ["demo", "model", "my-module", "mxo", "none"]) == ["model", "my-module", "demo", "mxo"]
+    assert rank_names("mo", ["demo", "model", "my-module", "mxo", "none"]) == [
+        "model",
+        "my-module",
+        "demo",
+        "mxo",
+    ]
     assert rank_names("", ["b", "a"]) == ["b", "a"]

@@ -1,4 +1,6 @@
-"""What is pasted: texts as they are, long ones and images as chips, the clipboard, another editor."""
+"""What is pasted: texts as they are, long ones and images as chips, the clipboard,
+another editor.
+"""
 
 import base64
 import tempfile
@@ -100,7 +102,9 @@ async def test_the_path_of_an_image_becomes_the_image(tmp_path: Path) -> None:
         sent = entry(hand)
         assert sent.text == "see [Image] [Image #2] [Image #3] [Image #4] "
         assert [file.filename for file in sent.files] == ["my shot.png"] * 4
-        for file, label in zip(sent.files, ("[Image]", "[Image #2]", "[Image #3]", "[Image #4]"), strict=True):
+        for file, label in zip(
+            sent.files, ("[Image]", "[Image #2]", "[Image #3]", "[Image #4]"), strict=True
+        ):
             assert base64.b64decode(file.url.removeprefix("data:image/png;base64,")) == PNG
             assert isinstance(file.source, FileSource)
             place = file.source.text
@@ -132,7 +136,9 @@ async def test_mentions_are_placed_in_the_text_that_is_sent(tmp_path: Path) -> N
             assert sent.text[place.start : place.end] == place.value
 
 
-async def test_ctrl_v_reads_the_clipboard_of_the_platform(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_ctrl_v_reads_the_clipboard_of_the_platform(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     tools = tmp_path / "bin"
     tools.mkdir()
     (tmp_path / "clip.png").write_bytes(PNG)
@@ -142,7 +148,9 @@ async def test_ctrl_v_reads_the_clipboard_of_the_platform(tmp_path: Path, monkey
     )
     tool.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tools}:/bin:/usr/bin")
-    monkeypatch.setattr("codeloop.tui.terminal.clipboard.PROMPT_CLIPBOARD", replace(PROMPT_CLIPBOARD, value=60_000))
+    monkeypatch.setattr(
+        "codeloop.tui.terminal.clipboard.PROMPT_CLIPBOARD", replace(PROMPT_CLIPBOARD, value=60_000)
+    )
     async with prompting(tmp_path / "store") as hand:
         await hand.press("ctrl+v")
         await hand.until(lambda: "[Image]" in hand.screen())
@@ -156,7 +164,9 @@ async def test_ctrl_v_reads_the_clipboard_of_the_platform(tmp_path: Path, monkey
         assert "wl-paste" in next(iter(hand.app._notifications)).message
 
 
-async def test_another_editor_changes_the_prompt_or_leaves_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_another_editor_changes_the_prompt_or_leaves_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     script = tmp_path / "edit"
     script.write_text('#!/bin/sh\n[ "$1" = -f ] && exit 3\nsed -i s/one/ONE/ "$1"\n')
     script.chmod(0o755)
@@ -185,11 +195,16 @@ async def test_another_editor_changes_the_prompt_or_leaves_it(tmp_path: Path, mo
 
 @given(
     st.lists(
-        st.tuples(st.sampled_from(["type", "paste", "chip", "left", "erase", "undo", "redo"]), st.text(max_size=6))
+        st.tuples(
+            st.sampled_from(["type", "paste", "chip", "left", "erase", "undo", "redo"]),
+            st.text(max_size=6),
+        )
     )
 )
 def test_what_goes_in_comes_out(steps: list[tuple[str, str]]) -> None:
-    """A chip behaves as its one character would, whatever is done around it, and is its text in the end."""
+    """A chip behaves as its one character would, whatever is done around it,
+    and is its text in the end.
+    """
     buffer, model = Buffer(), Buffer()
     marks: dict[str, str] = {}
     for action, text in steps:

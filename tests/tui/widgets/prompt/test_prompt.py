@@ -34,7 +34,9 @@ async def test_keys_become_a_prompt_and_enter_sends_it(tmp_path: Path) -> None:
         await hand.until(lambda: hand.app.texts == ["hello", "a\na\na\na\nlast\nline"])
 
 
-async def test_the_prompt_grows_to_a_third_of_the_screen_and_wraps_between_words(tmp_path: Path) -> None:
+async def test_the_prompt_grows_to_a_third_of_the_screen_and_wraps_between_words(
+    tmp_path: Path,
+) -> None:
     async with prompting(tmp_path, size=(30, 15)) as hand:
         await hand.type("some words that do not fit into one row")
         assert hand.screen() == "▌ some words that do not fit\n▌ into one row"
@@ -70,7 +72,9 @@ async def test_readline_keys_move_cut_and_put_back(tmp_path: Path) -> None:
         assert hand.app.text == "one two-three two-three "
         await hand.press("ctrl+a", "alt+d", "ctrl+k")
         assert hand.app.text == ""
-        await hand.press("ctrl+y", "ctrl+u", "ctrl+underscore", "ctrl+underscore", "ctrl+underscore")
+        await hand.press(
+            "ctrl+y", "ctrl+u", "ctrl+underscore", "ctrl+underscore", "ctrl+underscore"
+        )
         assert hand.app.text == " two-three two-three "
         await hand.press("alt+r", "alt+r")
         assert hand.app.text == " two-three two-three "
@@ -113,7 +117,9 @@ async def test_the_mouse_points_and_selects(tmp_path: Path) -> None:
         assert editor.buffer.text == "one two\nx"
 
 
-async def test_shell_mode_begins_with_an_exclamation_mark_and_ends_with_escape(tmp_path: Path) -> None:
+async def test_shell_mode_begins_with_an_exclamation_mark_and_ends_with_escape(
+    tmp_path: Path,
+) -> None:
     async with prompting(tmp_path) as hand:
         editor = hand.app.prompt.editor
         await hand.type("!ls -l")
@@ -173,7 +179,17 @@ async def test_history_is_searched_as_it_is_typed(tmp_path: Path) -> None:
         assert hand.screen().split() == ["▌", "dra", "nothing", "in", "the", "history", "fits"]
         await hand.press("backspace", "backspace", "backspace")
         await hand.type("fix")
-        assert hand.screen().split() == ["fix", "the", "bug", "fix", "the", "test", "▌", "fix", "history"]
+        assert hand.screen().split() == [
+            "fix",
+            "the",
+            "bug",
+            "fix",
+            "the",
+            "test",
+            "▌",
+            "fix",
+            "history",
+        ]
         await hand.press("ctrl+r", "enter")
         assert hand.screen() == "▌ fix the test"
         assert hand.app.text == "fix the test"
@@ -208,16 +224,32 @@ async def test_what_is_put_aside_comes_back(tmp_path: Path) -> None:
 
 async def test_a_command_is_told_from_a_prompt(tmp_path: Path) -> None:
     async with prompting(tmp_path) as hand:
-        for line in ("/model a/b", "/new", "  /new", "/etc/hosts is broken", "/tmp is full", "/models"):
+        for line in (
+            "/model a/b",
+            "/new",
+            "  /new",
+            "/etc/hosts is broken",
+            "/tmp is full",
+            "/models",
+        ):
             await hand.type(line)
             await hand.press("enter")
         await hand.until(lambda: len(hand.app.sent) == 6)
-        assert hand.app.texts == ["/model a/b", "/new ", "  /new", "/etc/hosts is broken", "/tmp is full", "/models "]
+        assert hand.app.texts == [
+            "/model a/b",
+            "/new ",
+            "  /new",
+            "/etc/hosts is broken",
+            "/tmp is full",
+            "/models ",
+        ]
         await hand.type("/nwe")
         await hand.press("enter")
         await hand.until(lambda: hand.app.text == "/nwe")
         notes = [note.message for note in hand.app._notifications]
-        assert notes == ["Unknown command: /nwe. Did you mean `/new`? To send it as a prompt, put a space first."]
+        assert notes == [
+            "Unknown command: /nwe. Did you mean `/new`? To send it as a prompt, put a space first."
+        ]
 
 
 async def test_what_other_programs_call_a_command_is_understood(tmp_path: Path) -> None:
@@ -234,7 +266,10 @@ async def test_keys_choose_whether_a_prompt_steers_or_waits(tmp_path: Path) -> N
         await hand.type("a")
         await hand.press("enter", "b", "ctrl+s")
         await hand.until(lambda: len(hand.app.sent) == 2)
-        assert [each.delivery for each in hand.app.sent if isinstance(each, PromptSubmitted)] == ["steer", "queue"]
+        assert [each.delivery for each in hand.app.sent if isinstance(each, PromptSubmitted)] == [
+            "steer",
+            "queue",
+        ]
 
 
 async def test_the_keys_are_the_persons(tmp_path: Path) -> None:
@@ -264,7 +299,9 @@ async def test_vi_keys_when_they_are_wanted(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-async def test_right_to_left_wide_and_joined_characters_stay_as_they_were_typed(tmp_path: Path) -> None:
+async def test_right_to_left_wide_and_joined_characters_stay_as_they_were_typed(
+    tmp_path: Path,
+) -> None:
     text = "שלום עולם العربية 漢字 e\u0301👍🏽👨\u200d👩\u200d👧🇩🇪 \u202ehidden"
     async with prompting(tmp_path, size=(40, 20)) as hand:
         await hand.type(text)
@@ -274,7 +311,9 @@ async def test_right_to_left_wide_and_joined_characters_stay_as_they_were_typed(
         while buffer.cursor:
             await hand.press("left")
             steps += 1
-        assert steps == len(text) - 1 - 1 - 4 - 1 - 1  # the hidden character belongs to the blank before it
+        assert (
+            steps == len(text) - 1 - 1 - 4 - 1 - 1
+        )  # the hidden character belongs to the blank before it
         assert "\u202e" not in hand.screen()
         await hand.press("enter")
         await hand.until(lambda: hand.app.texts == [text])
@@ -288,7 +327,9 @@ async def test_waiting_prompts_are_shown_and_can_be_taken_back(tmp_path: Path) -
         queue.add(PromptEntry("then write\nthe docs"))
         queue.add(PromptEntry("make", "shell"))
         # The rows are there before the prompt has grown to show them all.
-        await hand.until(lambda: "fix the tests first" in hand.screen() and "↑ edits" in hand.screen())
+        await hand.until(
+            lambda: "fix the tests first" in hand.screen() and "↑ edits" in hand.screen()
+        )
         assert hand.screen() == (
             "  at the next step  fix the tests first\n"
             "  after this turn  then write the docs\n"
@@ -316,7 +357,9 @@ async def test_waiting_prompts_are_shown_and_can_be_taken_back(tmp_path: Path) -
     hand.app.prompt.store.drafts.close()
     async with prompting(tmp_path, size=(40, 20)) as hand:
         hand.app.prompt.queue.open_session(QueueServer(), "ses_1")
-        assert [entry.text for entry in hand.app.prompt.queue.local_prompts] == ["for after a crash"]
+        assert [entry.text for entry in hand.app.prompt.queue.local_prompts] == [
+            "for after a crash"
+        ]
 
 
 async def test_a_prompt_added_while_the_screen_is_laid_out_gets_its_row(tmp_path: Path) -> None:
@@ -326,7 +369,8 @@ async def test_a_prompt_added_while_the_screen_is_laid_out_gets_its_row(tmp_path
         queue.add(PromptEntry("one"))
         await hand.until(lambda: "one" in hand.screen())
         queue.add(PromptEntry("two"))
-        # The editor, a neighbour, has the screen laid out before the request of the queue is carried out.
+        # The editor, a neighbour, has the screen laid out before the request of
+        # the queue is carried out.
         hand.app.prompt.editor.refresh(layout=True)
         hand.app.prompt.editor._check_refresh()
         hand.app.screen._refresh_layout()
@@ -336,7 +380,9 @@ async def test_a_prompt_added_while_the_screen_is_laid_out_gets_its_row(tmp_path
 
 
 @pytest.mark.parametrize("to_editor", [True, False])
-async def test_a_switch_of_the_session_leaves_withdrawn_prompts_to_their_own(tmp_path: Path, to_editor: bool) -> None:
+async def test_a_switch_of_the_session_leaves_withdrawn_prompts_to_their_own(
+    tmp_path: Path, to_editor: bool
+) -> None:
     server = QueueServer("one", "two")
     async with prompting(tmp_path) as hand:
         queue = hand.app.prompt.queue
@@ -392,7 +438,9 @@ async def test_drafts_are_kept_by_session_and_come_back(tmp_path: Path) -> None:
         for session, text in (("ses_1", ""), ("ses_2", "two"), ("ses_3", "one")):
             keeping.switch_session(session)
             assert hand.app.text == text
-        await hand.until(lambda: [note.message for note in hand.app._notifications] == [RESTORE_NOTE] * 2)
+        await hand.until(
+            lambda: [note.message for note in hand.app._notifications] == [RESTORE_NOTE] * 2
+        )
 
 
 async def test_a_folder_that_cannot_be_written_costs_no_word(tmp_path: Path) -> None:
@@ -403,10 +451,14 @@ async def test_a_folder_that_cannot_be_written_costs_no_word(tmp_path: Path) -> 
         assert hand.app.text == "hello"
         await hand.press("enter")
         await hand.until(lambda: hand.app.texts == ["hello"])
-        await hand.until(lambda: any("can't be" in note.message for note in hand.app._notifications))
+        await hand.until(
+            lambda: any("can't be" in note.message for note in hand.app._notifications)
+        )
 
 
-async def test_a_command_is_typed_in_the_place_of_a_prompt_that_an_undo_put_back(tmp_path: Path) -> None:
+async def test_a_command_is_typed_in_the_place_of_a_prompt_that_an_undo_put_back(
+    tmp_path: Path,
+) -> None:
     async with prompting(tmp_path) as hand:
         back = PromptEntry("fix it")
         hand.app.prompt.set_entry(back, is_undone=True)

@@ -40,16 +40,21 @@ def test_two_processes_that_write_at_once_lose_nothing(tmp_path: Path) -> None:
         "from codeloop.schema.wire import replace\n"
         "from codeloop.tui.widgets.prompt.history import prompt_store\n"
         "from codeloop.tui.widgets.prompt.history.stored_prompt import StoredPrompt\n"
-        # After its usual time a writer goes on without the lock: it would not do for a process that stands still.
+        # After its usual time a writer goes on without the lock: it would not do for a
+        # process that stands still.
         "prompt_store.PROMPT_LOCK = replace(prompt_store.PROMPT_LOCK, value=120_000)\n"
         "store = prompt_store.PromptStore(Path(sys.argv[1]))\n"
         "for n in range(150): store.add_to_history(StoredPrompt(f'{sys.argv[2]} {n}')); store.add_mention('shared')"
     )
-    running = [subprocess.Popen([sys.executable, "-c", program, str(tmp_path), name]) for name in "ab"]
+    running = [
+        subprocess.Popen([sys.executable, "-c", program, str(tmp_path), name]) for name in "ab"
+    ]
     assert [process.wait(120) for process in running] == [0, 0]
     found = texts(PromptStore(tmp_path))
     for name in "ab":
-        assert [text for text in found if text.startswith(name)] == [f"{name} {n}" for n in range(150)]
+        assert [text for text in found if text.startswith(name)] == [
+            f"{name} {n}" for n in range(150)
+        ]
     assert PromptStore(tmp_path).read_mentions()["shared"][0] == pytest.approx(300, abs=0.1)
 
 
@@ -105,7 +110,10 @@ def test_large_chips_have_files_of_their_own(tmp_path: Path) -> None:
     assert [each.chips[char].text for each in (found, popped, draft)] == [LONG] * 3
     for path in (tmp_path / "contents").iterdir():
         path.unlink()
-    assert store.chip_contents.unpack(store.list_history()[0]).chips[char].sent_text == "[Pasted 1 lines]"
+    assert (
+        store.chip_contents.unpack(store.list_history()[0]).chips[char].sent_text
+        == "[Pasted 1 lines]"
+    )
 
 
 def test_what_was_put_aside_is_taken_back_in_any_order(tmp_path: Path) -> None:
@@ -150,7 +158,9 @@ def test_a_draft_survives_kill_9(tmp_path: Path) -> None:
         "store.drafts.save('ses_1', StoredPrompt('half a thou')); print('written', flush=True); sys.stdin.read()"
     )
     process = subprocess.Popen(
-        [sys.executable, "-c", program, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        [sys.executable, "-c", program, str(tmp_path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
     )
     assert process.stdout is not None
     assert process.stdout.readline() == b"written\n"
@@ -173,7 +183,9 @@ def test_files_are_for_their_owner_only(tmp_path: Path) -> None:
         assert path.stat().st_mode & 0o077 == 0, path
 
 
-def test_what_is_used_often_and_lately_weighs_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_used_often_and_lately_weighs_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     store = PromptStore(tmp_path)
     for name in ("often", "often", "once"):
         store.add_mention(name)
@@ -185,6 +197,7 @@ def test_what_is_used_often_and_lately_weighs_more(tmp_path: Path, monkeypatch: 
     )
     week = 7 * 86_400_000
     monkeypatch.setattr(
-        "codeloop.tui.widgets.prompt.history.prompt_store.now_ms", lambda: int(time.time() * 1000) + week
+        "codeloop.tui.widgets.prompt.history.prompt_store.now_ms",
+        lambda: int(time.time() * 1000) + week,
     )
     assert store.compute_mention_weight("often") == pytest.approx(1, abs=0.01)

@@ -15,7 +15,12 @@ ASKING = Requester("bash", "")
 
 def test_a_reason_and_an_edited_pattern_stand_there_again() -> None:
     request = PermissionRequest(
-        id="per_1", session_id="ses_1", permission="bash", patterns=["git log"], metadata={}, always=["git log *"]
+        id="per_1",
+        session_id="ses_1",
+        permission="bash",
+        patterns=["git log"],
+        metadata={},
+        always=["git log *"],
     )
     form = PermissionForm(request, ASKING)
     form.press("r")
@@ -36,7 +41,9 @@ def test_a_reason_and_an_edited_pattern_stand_there_again() -> None:
 def test_words_of_ones_own_and_the_chosen_option_stand_there_again() -> None:
     options = [QuestionOption(label=label, description="") for label in ("Red", "Blue")]
     questions = [QuestionInfo(question=f"{n}?", header=n, options=options) for n in ("One", "Two")]
-    form = QuestionForm(QuestionRequest(id="que_1", session_id="ses_1", questions=questions), ASKING)
+    form = QuestionForm(
+        QuestionRequest(id="que_1", session_id="ses_1", questions=questions), ASKING
+    )
     form.press("2")
     assert (form.tab, form.cursor) == (1, 0)
     form.press("t")
@@ -54,7 +61,12 @@ def test_words_of_ones_own_and_the_chosen_option_stand_there_again() -> None:
 def test_a_broad_always_that_no_line_can_show_is_not_said_to_be_editable() -> None:
     broad = ["git *", "printf 'a\nb' *"]
     request = PermissionRequest(
-        id="per_1", session_id="ses_1", permission="bash", patterns=["git log"], metadata={}, always=broad
+        id="per_1",
+        session_id="ses_1",
+        permission="bash",
+        patterns=["git log"],
+        metadata={},
+        always=broad,
     )
     form = PermissionForm(request, ASKING)
     form.press("a")
@@ -69,15 +81,25 @@ def test_a_question_that_takes_no_other_words_asks_for_none() -> None:
         (None, "Choose at least one, or answer in your own words."),
         (False, "Choose at least one."),
     ):
-        question = QuestionInfo(question="Which?", header="Checks", options=options, multiple=True, custom=custom)
-        form = QuestionForm(QuestionRequest(id="que_1", session_id="ses_1", questions=[question]), ASKING)
+        question = QuestionInfo(
+            question="Which?", header="Checks", options=options, multiple=True, custom=custom
+        )
+        form = QuestionForm(
+            QuestionRequest(id="que_1", session_id="ses_1", questions=[question]), ASKING
+        )
         form.choose(len(form.list_choices()) - 1)
         assert (form.answer, form.notice) == (None, notice)
 
 
 @pytest.mark.parametrize(
     ("pattern", "is_broad"),
-    [("/*", True), ("{home}/*", True), ("{above}/*", True), ("{home}/notes/*", False), ("/srv/data/*", False)],
+    [
+        ("/*", True),
+        ("{home}/*", True),
+        ("{above}/*", True),
+        ("{home}/notes/*", False),
+        ("/srv/data/*", False),
+    ],
 )
 def test_an_always_for_the_whole_home_needs_the_key_twice(pattern: str, *, is_broad: bool) -> None:
     home = Path("~").expanduser()
@@ -100,18 +122,28 @@ def test_an_always_for_the_whole_home_needs_the_key_twice(pattern: str, *, is_br
 
 def ask_for_files(*patterns: str, permission: str = "edit") -> PermissionForm:
     request = PermissionRequest(
-        id="per_1", session_id="ses_1", permission=permission, patterns=list(patterns), metadata={}, always=["*"]
+        id="per_1",
+        session_id="ses_1",
+        permission=permission,
+        patterns=list(patterns),
+        metadata={},
+        always=["*"],
     )
     return PermissionForm(request, ASKING)
 
 
 def read_always(form: PermissionForm) -> str:
-    return next(f"{choice.text}  {choice.detail}" for choice in form.list_choices() if choice.key == "a")
+    return next(
+        f"{choice.text}  {choice.detail}" for choice in form.list_choices() if choice.key == "a"
+    )
 
 
 def test_an_always_for_a_file_begins_with_the_file() -> None:
     form = ask_for_files("docs/a.md")
-    assert read_always(form) == "Allow always: changing `docs/a.md` in this project  w widens it, e edits it"
+    assert (
+        read_always(form)
+        == "Allow always: changing `docs/a.md` in this project  w widens it, e edits it"
+    )
     form.press("w")
     assert "changing `docs/*`" in read_always(form)
     form.press("w")
@@ -119,7 +151,11 @@ def test_an_always_for_a_file_begins_with_the_file() -> None:
     form.press("w")
     form.press("a")
     assert form.answer is not None
-    assert (form.answer.reply, form.answer.always, form.answer.wider) == ("always", ("docs/a.md",), False)
+    assert (form.answer.reply, form.answer.always, form.answer.wider) == (
+        "always",
+        ("docs/a.md",),
+        False,
+    )
 
 
 def test_an_always_for_everything_needs_its_key_twice() -> None:
@@ -142,7 +178,9 @@ def test_an_always_for_everything_needs_its_key_twice() -> None:
         (["TODO"], "grep", None),
     ],
 )
-def test_what_an_always_can_be_widened_to(patterns: list[str], permission: str, widened: str | None) -> None:
+def test_what_an_always_can_be_widened_to(
+    patterns: list[str], permission: str, widened: str | None
+) -> None:
     form = ask_for_files(*patterns, permission=permission)
     assert form.press("w") is (widened is not None)
     if widened is not None:

@@ -1,4 +1,6 @@
-"""The panel over a real project: what a model wants to do waits for a key that was typed after it could be read."""
+"""The panel over a real project: what a model wants to do waits for a key that was
+typed after it could be read.
+"""
 
 import asyncio
 import re
@@ -23,7 +25,13 @@ from codeloop.tui.actions.send import send_answer
 from codeloop.tui.state.session_view import Request
 from codeloop.tui.widgets.request_panel.form import FormAnswer
 from codeloop.tui.widgets.request_panel.request_panel import WITHDRAWN_NOTICE, RequestPanel
-from tests.support.scripted_project import ScriptedProject, make_answer, make_call, open_scripted_project, wait_until
+from tests.support.scripted_project import (
+    ScriptedProject,
+    make_answer,
+    make_call,
+    open_scripted_project,
+    wait_until,
+)
 from tests.tui.stage import Stage, staged
 
 
@@ -64,7 +72,9 @@ async def asked(settle: float = 0.01) -> AsyncGenerator[tuple[Asked, Pilot[None]
         yield app, pilot
 
 
-def command(line: str, *, number: int = 1, always: tuple[str, ...] = ("git push *",)) -> PermissionRequest:
+def command(
+    line: str, *, number: int = 1, always: tuple[str, ...] = ("git push *",)
+) -> PermissionRequest:
     return PermissionRequest(
         id=f"per_{number}",
         session_id="ses_1",
@@ -91,7 +101,9 @@ async def test_each_answer_to_a_command_does_what_it_says(tmp_path: Path) -> Non
     lines = ["touch a.txt", "touch b.txt", "touch bc.txt", "touch d.txt"]
     made = [make_answer(make_call("bash", command=line, description="writes")) for line in lines]
     async with (
-        open_scripted_project(tmp_path, [*made, ScriptedAnswer(text="All done.")], permission={"bash": "ask"}) as it,
+        open_scripted_project(
+            tmp_path, [*made, ScriptedAnswer(text="All done.")], permission={"bash": "ask"}
+        ) as it,
         asked() as (app, pilot),
     ):
         turn = asyncio.create_task(it.prompt())
@@ -124,13 +136,19 @@ async def test_each_answer_to_a_command_does_what_it_says(tmp_path: Path) -> Non
         assert await send_answer(it.client, request, app.answers[-1])
         assert await finished(turn) == "All done."
         assert not await send_answer(it.client, request, FormAnswer("once"))
-        assert [(it.work / name).exists() for name in ("b.txt", "bc.txt", "d.txt")] == [True, True, False]
+        assert [(it.work / name).exists() for name in ("b.txt", "bc.txt", "d.txt")] == [
+            True,
+            True,
+            False,
+        ]
         assert "use d" in it.results()[-1]
 
 
 async def _next(it: ScriptedProject, before: PermissionRequest) -> list[PermissionRequest]:
     def others() -> list[PermissionRequest]:
-        return [each for each in it.project.store.list_pending_permissions() if each.id != before.id]
+        return [
+            each for each in it.project.store.list_pending_permissions() if each.id != before.id
+        ]
 
     await wait_until(others)
     return others()
@@ -144,7 +162,9 @@ def early_key(key: str) -> events.Key:
 
 
 @pytest.mark.slow
-async def test_a_key_that_came_too_early_answers_nothing_and_goes_to_the_prompt(tmp_path: Path) -> None:
+async def test_a_key_that_came_too_early_answers_nothing_and_goes_to_the_prompt(
+    tmp_path: Path,
+) -> None:
     async with open_scripted_project(tmp_path, []) as it, asked(settle=600) as (app, pilot):
         request = command("git push")
         app.panel.show(request, await find_requester(it.client, request))
@@ -156,10 +176,15 @@ async def test_a_key_that_came_too_early_answers_nothing_and_goes_to_the_prompt(
 
 
 @pytest.mark.slow
-async def test_in_a_series_an_answer_that_came_too_early_is_dropped_and_words_are_not(tmp_path: Path) -> None:
+async def test_in_a_series_an_answer_that_came_too_early_is_dropped_and_words_are_not(
+    tmp_path: Path,
+) -> None:
     async with open_scripted_project(tmp_path, []) as it, asked() as (app, pilot):
         for number, keys in enumerate((["y", "y"], ["y", "e", "s"])):
-            first, second = (msgspec.structs.replace(command("git push"), id=f"per_{number}{at}") for at in range(2))
+            first, second = (
+                msgspec.structs.replace(command("git push"), id=f"per_{number}{at}")
+                for at in range(2)
+            )
             await show(app, first, it)
             await app.typed(pilot, "y")
             await wait_until(lambda count=number + 1: len(app.answers) == count)
@@ -185,8 +210,12 @@ async def test_the_first_enter_beside_a_draft_is_taken_for_a_mistake(tmp_path: P
         assert app.answers == [FormAnswer("once")]
 
 
-async def test_the_first_enter_beside_a_draft_does_not_name_a_key_that_a_question_lacks(tmp_path: Path) -> None:
-    question = QuestionInfo(question="Which?", header="One", options=[QuestionOption(label="Red", description="")])
+async def test_the_first_enter_beside_a_draft_does_not_name_a_key_that_a_question_lacks(
+    tmp_path: Path,
+) -> None:
+    question = QuestionInfo(
+        question="Which?", header="One", options=[QuestionOption(label="Red", description="")]
+    )
     request = QuestionRequest(id="que_1", session_id="ses_1", questions=[question])
     async with open_scripted_project(tmp_path, []) as it, asked() as (app, pilot):
         app.panel.show(request, await find_requester(it.client, request), has_draft=True)
@@ -207,7 +236,9 @@ async def test_after_an_early_key_the_first_enter_answers_nothing(tmp_path: Path
         assert not app.answers
 
 
-async def test_a_key_that_waited_while_the_panel_was_drawn_does_not_answer_it(tmp_path: Path) -> None:
+async def test_a_key_that_waited_while_the_panel_was_drawn_does_not_answer_it(
+    tmp_path: Path,
+) -> None:
     async with open_scripted_project(tmp_path, []) as it, asked() as (app, pilot):
         early = events.Key("y", "y")
         await show(app, command("git push"), it)
@@ -231,7 +262,9 @@ async def test_escape_rejects_only_when_it_is_pressed_twice(tmp_path: Path) -> N
         assert app.answers == [FormAnswer("reject")]
 
 
-async def test_words_that_are_no_keys_are_what_to_do_instead_and_none_is_lost(tmp_path: Path) -> None:
+async def test_words_that_are_no_keys_are_what_to_do_instead_and_none_is_lost(
+    tmp_path: Path,
+) -> None:
     async with open_scripted_project(tmp_path, []) as it, asked() as (app, pilot):
         await show(app, command("git push"), it)
         for letter in "steer me":  # all at once, as a program pastes or a slow machine reads them
@@ -281,13 +314,20 @@ async def test_always_has_to_be_chosen_twice_where_it_allows_much(tmp_path: Path
 async def test_a_change_is_drawn_as_a_diff_and_all_of_a_strange_one_as_text(tmp_path: Path) -> None:
     diff = "Index: a.py\n===\n--- a.py\n+++ a.py\n@@ -1,2 +1,2 @@\n x = 1\n-print(x)\n+print(y)\n"
     request = PermissionRequest(
-        id="per_7", session_id="ses_1", permission="edit", patterns=["a.py"], metadata={"diff": diff}, always=["*"]
+        id="per_7",
+        session_id="ses_1",
+        permission="edit",
+        patterns=["a.py"],
+        metadata={"diff": diff},
+        always=["*"],
     )
     async with open_scripted_project(tmp_path, []) as it, asked() as (app, _):
         await show(app, request, it)
         assert "Change a.py" in app.shown()
         assert "│ 2 + print(y)" in app.shown()
-        strange = msgspec.structs.replace(request, id="per_8", metadata={"diff": diff + "+rm -rf\n+hidden\n"})
+        strange = msgspec.structs.replace(
+            request, id="per_8", metadata={"diff": diff + "+rm -rf\n+hidden\n"}
+        )
         await show(app, strange, it)
         await wait_until(lambda: "│ +rm -rf" in app.shown() and "│ +hidden" in app.shown())
 
@@ -394,7 +434,9 @@ async def test_an_answer_for_the_session_is_chosen_by_its_key_twice(
 
 
 @pytest.mark.parametrize("word", ["stop", "save it", "say no"])
-async def test_a_word_that_begins_with_the_key_of_the_session_is_what_to_do_instead(tmp_path: Path, word: str) -> None:
+async def test_a_word_that_begins_with_the_key_of_the_session_is_what_to_do_instead(
+    tmp_path: Path, word: str
+) -> None:
     async with open_scripted_project(tmp_path, []) as it, asked() as (app, pilot):
         await show(app, command("npm test", always=("npm test *",)), it)
         await app.typed(pilot, *("space" if letter == " " else letter for letter in word), "enter")
@@ -414,7 +456,10 @@ QUESTIONS = [
         "question": "Which checks?",
         "header": "Checks",
         "multiple": True,
-        "options": [{"label": "ruff", "description": "lint"}, {"label": "pytest", "description": "tests"}],
+        "options": [
+            {"label": "ruff", "description": "lint"},
+            {"label": "pytest", "description": "tests"},
+        ],
     },
     {"question": "Which name?", "header": "Name", "options": []},
 ]
@@ -422,7 +467,10 @@ QUESTIONS = [
 
 @pytest.mark.slow
 async def test_questions_of_the_model_are_answered_one_after_the_other(tmp_path: Path) -> None:
-    script = [make_answer(make_call("question", questions=QUESTIONS)), ScriptedAnswer(text="All done.")]
+    script = [
+        make_answer(make_call("question", questions=QUESTIONS)),
+        ScriptedAnswer(text="All done."),
+    ]
     async with open_scripted_project(tmp_path, script) as it, asked() as (app, pilot):
         turn = asyncio.create_task(it.prompt())
         requests = await it.client.call(QUESTION_LIST, NoArguments())

@@ -62,7 +62,9 @@ class Page(Stage):
 
     def __init__(self, *items: Item) -> None:
         self.items = [*items]
-        self.transcript = Transcript(Canvas(width=76, styles=Styles(load_theme("codeloop", "dark"))), lambda *_: [])
+        self.transcript = Transcript(
+            Canvas(width=76, styles=Styles(load_theme("codeloop", "dark"))), lambda *_: []
+        )
         self.texts: list[str] = []
         self.toggled: list[str] = []
         super().__init__(self.transcript)
@@ -81,7 +83,9 @@ class Page(Stage):
 
 
 @pytest.mark.slow
-async def test_what_is_selected_is_seen_and_handed_over_without_the_margin(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_what_is_selected_is_seen_and_handed_over_without_the_margin(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     # A busy machine clicks slowly.
     monkeypatch.setattr("codeloop.tui.widgets.transcript.selection.DOUBLE_CLICK_SECONDS", 60.0)
     page = Page(prompt(text("one\ntwo")), answer(ANSWER))
@@ -93,7 +97,11 @@ async def test_what_is_selected_is_seen_and_handed_over_without_the_margin(monke
         await pilot.pause()
         row = page.transcript.render_lines(page.transcript.size.region)[hand.at("def greet")[1]]
         marked = page.transcript.canvas.styles.of("background", on="primary").bgcolor
-        assert any(each.style is not None and each.style.bgcolor == marked for each in row if "greet" in each.text)
+        assert any(
+            each.style is not None and each.style.bgcolor == marked
+            for each in row
+            if "greet" in each.text
+        )
         await hand.drag((0, hand.at("one")[1]), (70, hand.at("two")[1]))
         await pilot.click(offset=hand.at("src"), times=2)
         await pilot.click(offset=hand.at("first"), times=3)
@@ -125,7 +133,9 @@ async def test_a_call_that_is_selected_over_stays_closed_and_a_click_opens_it() 
 
 
 async def test_of_a_diff_the_code_is_copied_without_numbers_and_signs() -> None:
-    diff = "--- a.py\n+++ a.py\n@@ -8,2 +8,3 @@\n def f():\n-    return 1\n+    x = 2\n+    return x\n"
+    diff = (
+        "--- a.py\n+++ a.py\n@@ -8,2 +8,3 @@\n def f():\n-    return 1\n+    x = 2\n+    return x\n"
+    )
     page = Page(done("edit", {"filePath": "a.py"}, "", {"diff": diff}))
     async with staged(page) as pilot:
         page.show()

@@ -33,7 +33,13 @@ def made(*extensions: bytes, kind: int = 1, after: bytes = b"") -> bytes:
     """Return a message with these extensions, in a record of its own."""
     listed = b"".join((OTHERS[0], *extensions, OTHERS[1]))
     body = (
-        b"\x03\x03" + bytes(32) + b"\x00" + b"\x00\x02\x13\x01" + b"\x01\x00" + len(listed).to_bytes(2, "big") + listed
+        b"\x03\x03"
+        + bytes(32)
+        + b"\x00"
+        + b"\x00\x02\x13\x01"
+        + b"\x01\x00"
+        + len(listed).to_bytes(2, "big")
+        + listed
     )
     message = bytes((kind,)) + len(body).to_bytes(3, "big") + body + after
     return record(message)

@@ -1,4 +1,6 @@
-"""Commands in a sandbox of our own namespaces: which hosts and services they reach, and what is said of the others."""
+"""Commands in a sandbox of our own namespaces: which hosts and services they reach,
+and what is said of the others.
+"""
 
 import asyncio
 import shlex
@@ -49,7 +51,9 @@ def backend(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
 class Session:
     """Runs the commands of one session, each in the sandbox unless it is `outside`."""
 
-    def __init__(self, shells: Shells, root: Path, config: SandboxConfig, environment: dict[str, str]) -> None:
+    def __init__(
+        self, shells: Shells, root: Path, config: SandboxConfig, environment: dict[str, str]
+    ) -> None:
         self.shells = shells
         self.config = config
         self._place = ShellContext("ses_1", root, environment, root.with_name("scratch"))
@@ -57,18 +61,26 @@ class Session:
 
     async def run(self, text: str, *, outside: bool = False) -> CommandResult:
         policy = None if outside else self.shells.make_policy(self._sandbox, self.config)
-        return await self.shells.run(self._place, ShellCommand(text, 60, None, policy), lambda _text: None)
+        return await self.shells.run(
+            self._place, ShellCommand(text, 60, None, policy), lambda _text: None
+        )
 
     async def program(self, text: str, *arguments: str) -> CommandResult:
         return await self.run(shlex.join((sys.executable, "-c", text, *arguments)))
 
 
 @asynccontextmanager
-async def session(tmp_path: Path, *hosts: str, network: str = "hosts", **variables: str) -> AsyncGenerator[Session]:
+async def session(
+    tmp_path: Path, *hosts: str, network: str = "hosts", **variables: str
+) -> AsyncGenerator[Session]:
     root, shells = tmp_path / "project", Shells()
     for folder in (root, tmp_path / "scratch", tmp_path / "home"):
         folder.mkdir()
-    environment = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": str(tmp_path / "home"), **variables}
+    environment = {
+        "PATH": "/usr/local/bin:/usr/bin:/bin",
+        "HOME": str(tmp_path / "home"),
+        **variables,
+    }
     config = SandboxConfig(network="off" if network == "off" else "hosts", hosts=list(hosts))
     found = Session(shells, root, config, environment)
     try:
@@ -106,7 +118,9 @@ async def test_the_model_is_told_which_host_was_refused(tmp_path: Path) -> None:
             got = await commands.program(GET, url)
             port = "443" if url.startswith("https") else "8080"
             assert "403" in got.output
-            line = f"blocked: connection to evil.example:{port}, not among the hosts of the sandbox."
+            line = (
+                f"blocked: connection to evil.example:{port}, not among the hosts of the sandbox."
+            )
             assert [note.partition(" If it must")[0] for note in got.notes] == [line]
         assert (await commands.run("true")).notes == ()
 
@@ -119,7 +133,12 @@ async def test_the_machine_is_not_reached_around_the_proxy(tmp_path: Path) -> No
         got = await commands.program(DIRECTLY, "93.184.216.34", "80")
         assert "unreachable" in got.output
         assert "a direct connection; programs reach hosts through the proxy" in got.notes[0]
-        for place in (f"127.0.0.1:{port}", f"localhost:{port}", f"[::1]:{port}", f"0x7f000001:{port}"):
+        for place in (
+            f"127.0.0.1:{port}",
+            f"localhost:{port}",
+            f"[::1]:{port}",
+            f"0x7f000001:{port}",
+        ):
             assert "403 blocked: " in (await commands.program(THROUGH, place)).output
 
 
@@ -128,7 +147,9 @@ async def test_a_named_service_of_the_machine_is_reached_as_localhost(tmp_path: 
         assert (await commands.program(DIRECTLY, "localhost", str(port))).output == "b'hello'\n"
 
 
-async def test_a_command_sees_its_own_variables_after_one_that_ran_elsewhere(tmp_path: Path) -> None:
+async def test_a_command_sees_its_own_variables_after_one_that_ran_elsewhere(
+    tmp_path: Path,
+) -> None:
     own = "http://proxy.of.the.user:1"
     async with session(tmp_path, HTTPS_PROXY=own, SSH_AUTH_SOCK="/run/agent") as commands:
         show = 'echo "$HTTPS_PROXY|$http_proxy|$SSH_AUTH_SOCK|$MINE"'
@@ -157,7 +178,9 @@ async def test_without_network_there_is_no_proxy(tmp_path: Path) -> None:
         assert "the network, which is off for sandboxed commands" in got.notes[0]
 
 
-async def test_a_list_with_an_entry_that_is_no_host_is_an_error_that_names_it(tmp_path: Path) -> None:
+async def test_a_list_with_an_entry_that_is_no_host_is_an_error_that_names_it(
+    tmp_path: Path,
+) -> None:
     async with session(tmp_path, "https://example.com/") as commands:
         with pytest.raises(OSError, match=r"'https://example.com/' names no host: write a name"):
             await commands.run("true")

@@ -13,19 +13,95 @@ from codeloop.workspace.sandbox.network.host_list import (
 )
 
 TRICKS = [
-    *("pypi.org\0.evil.example:443", "pypi.org%00.evil.example:443", "pypi.org%2eevil.example:443", "pypi.org.:443"),
-    *("pypi.org@evil.example:443", "user:pw@pypi.org:443", "evil.example#@pypi.org:443", "evil.example\\.pypi.org:443"),
-    *("pypi.org/:443", "pypi.org?:443", "pypi.org#:443", " pypi.org:443", "pypi.org :443", "pypi.org\t:443"),
-    *("pyp\u0131.org:443", "\u212apypi.org:443", "pypi\u3002org:443", "pypi\uff0eorg:443", "b\u00fccher.example:443"),
-    *("pypi.org", "pypi.org:", "pypi.org:0", "pypi.org:0443", "pypi.org:+443", "pypi.org:443:443", "pypi.org:65536"),
-    *("pypi.org:4_43", "pypi.org:\u0664\u0664\u0663", ":443", "", ".pypi.org:443", "pypi..org:443", "-pypi.org:443"),
-    *("pypi-.org:443", f"{'a' * 64}.org:443", f"{'a.' * 127}org:443", "[pypi.org]:443", "[::1%25lo]:443", "::1:443"),
-    *("[::1:443", "::1]:443", "[]:443", "[v1.x]:443", "[::1]443", "pypi.org:443\r\n", "*.org:443", "*:443"),
+    *(
+        "pypi.org\0.evil.example:443",
+        "pypi.org%00.evil.example:443",
+        "pypi.org%2eevil.example:443",
+        "pypi.org.:443",
+    ),
+    *(
+        "pypi.org@evil.example:443",
+        "user:pw@pypi.org:443",
+        "evil.example#@pypi.org:443",
+        "evil.example\\.pypi.org:443",
+    ),
+    *(
+        "pypi.org/:443",
+        "pypi.org?:443",
+        "pypi.org#:443",
+        " pypi.org:443",
+        "pypi.org :443",
+        "pypi.org\t:443",
+    ),
+    *(
+        "pyp\u0131.org:443",
+        "\u212apypi.org:443",
+        "pypi\u3002org:443",
+        "pypi\uff0eorg:443",
+        "b\u00fccher.example:443",
+    ),
+    *(
+        "pypi.org",
+        "pypi.org:",
+        "pypi.org:0",
+        "pypi.org:0443",
+        "pypi.org:+443",
+        "pypi.org:443:443",
+        "pypi.org:65536",
+    ),
+    *(
+        "pypi.org:4_43",
+        "pypi.org:\u0664\u0664\u0663",
+        ":443",
+        "",
+        ".pypi.org:443",
+        "pypi..org:443",
+        "-pypi.org:443",
+    ),
+    *(
+        "pypi-.org:443",
+        f"{'a' * 64}.org:443",
+        f"{'a.' * 127}org:443",
+        "[pypi.org]:443",
+        "[::1%25lo]:443",
+        "::1:443",
+    ),
+    *(
+        "[::1:443",
+        "::1]:443",
+        "[]:443",
+        "[v1.x]:443",
+        "[::1]443",
+        "pypi.org:443\r\n",
+        "*.org:443",
+        "*:443",
+    ),
 ]
 LITERALS = [
-    *("127.0.0.1:443", "127.1:443", "2130706433:443", "0x7f000001:443", "0x7f.1:443", "0177.0.0.1:443", "0:443"),
-    *("017700000001:80", "1.2.3.4:443", "1.2.3.4.5:443", "256.1.1.1:443", "example.0x:443", "[::1]:443", "[::]:80"),
-    *("[::ffff:127.0.0.1]:443", "[::ffff:7f00:1]:443", "[64:ff9b::a9fe:a9fe]:80", "[2606:4700::1111]:443"),
+    *(
+        "127.0.0.1:443",
+        "127.1:443",
+        "2130706433:443",
+        "0x7f000001:443",
+        "0x7f.1:443",
+        "0177.0.0.1:443",
+        "0:443",
+    ),
+    *(
+        "017700000001:80",
+        "1.2.3.4:443",
+        "1.2.3.4.5:443",
+        "256.1.1.1:443",
+        "example.0x:443",
+        "[::1]:443",
+        "[::]:80",
+    ),
+    *(
+        "[::ffff:127.0.0.1]:443",
+        "[::ffff:7f00:1]:443",
+        "[64:ff9b::a9fe:a9fe]:80",
+        "[2606:4700::1111]:443",
+    ),
     *("0X7F.0x0.0x0.0x1:443", "169.254.169.254:80", "example.1:443"),
 ]
 
@@ -49,10 +125,22 @@ def test_an_address_is_known_for_one_in_every_spelling_and_refused(text: str) ->
 @pytest.mark.parametrize(
     ("entries", "passing", "refused"),
     [
-        (["example.com"], ["example.com:443", "example.com:80", "EXAMPLE.com:443"], ["example.com:8443"]),
-        (["example.com"], [], ["a.example.com:443", "example.com.evil.test:443", "evilexample.com:443", "com:443"]),
+        (
+            ["example.com"],
+            ["example.com:443", "example.com:80", "EXAMPLE.com:443"],
+            ["example.com:8443"],
+        ),
+        (
+            ["example.com"],
+            [],
+            ["a.example.com:443", "example.com.evil.test:443", "evilexample.com:443", "com:443"],
+        ),
         (["Example.com:8443"], ["example.com:8443"], ["example.com:443", "example.com:80"]),
-        (["*.example.com"], ["a.example.com:443", "a.b.example.com:80"], ["example.com:443", "aexample.com:443"]),
+        (
+            ["*.example.com"],
+            ["a.example.com:443", "a.b.example.com:80"],
+            ["example.com:443", "aexample.com:443"],
+        ),
         (["*.example.com:99"], ["a.example.com:99"], ["a.example.com:443"]),
         (["b\u00fccher.example"], ["xn--bcher-kva.example:443"], ["bucher.example:443"]),
         (
@@ -72,7 +160,9 @@ def test_an_entry_lets_pass_what_it_names_and_nothing_more(
     for text in passing:
         assert hosts.find_rule(parse_host_port(text))
     for text in refused:
-        with pytest.raises(ConnectionBlocked, match=r"not among the hosts of the sandbox|an address"):
+        with pytest.raises(
+            ConnectionBlocked, match=r"not among the hosts of the sandbox|an address"
+        ):
             hosts.find_rule(parse_host_port(text))
 
 
@@ -148,7 +238,9 @@ def test_services_of_the_users_machine_are_kept_apart() -> None:
 def test_a_private_address_is_for_names_that_the_user_wrote(
     entries: list[str], host: str, address: str, concern: str | None
 ) -> None:
-    assert parse_host_list(entries).find_rule(HostPort(host, 443)).explain_refusal(address) == concern
+    assert (
+        parse_host_list(entries).find_rule(HostPort(host, 443)).explain_refusal(address) == concern
+    )
 
 
 def test_the_default_hosts_are_plain_names_each_once() -> None:

@@ -1,4 +1,6 @@
-"""The sandbox's proxy over real sockets: where it connects, what it sends on, what it says of what it refuses."""
+"""The sandbox's proxy over real sockets: where it connects, what it sends on,
+what it says of what it refuses.
+"""
 
 import asyncio
 import socket
@@ -26,7 +28,9 @@ OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok"
 
 @dataclass
 class Origin:
-    """A server that keeps what it was sent; `answer` comes once `enough` was sent, then it hangs up."""
+    """A server that keeps what it was sent; `answer` comes once `enough` was sent,
+    then it hangs up.
+    """
 
     port: int = 0
     got: list[bytes] = field(default_factory=list[bytes])
@@ -64,9 +68,13 @@ async def origin(
 
 @dataclass
 class Net:
-    """Names with their addresses, which of our ports stands for an address and port, and the way to the proxy."""
+    """Names with their addresses, which of our ports stands for an address and port,
+    and the way to the proxy.
+    """
 
-    names: Mapping[str, Sequence[str]] = field(default_factory=lambda: {"pypi.org": [PUBLIC], "good.test": [PUBLIC]})
+    names: Mapping[str, Sequence[str]] = field(
+        default_factory=lambda: {"pypi.org": [PUBLIC], "good.test": [PUBLIC]}
+    )
     ports: Mapping[int, int] = field(default_factory=dict[int, int])
     environment: Mapping[str, str] = field(default_factory=dict[str, str])
     looked_up: list[str] = field(default_factory=list[str])
@@ -84,7 +92,9 @@ class Net:
         return "127.0.0.1", self.ports.get(port, 1)
 
     async def talk(self, *pieces: bytes, port: int = 0) -> bytes:
-        """Send the pieces, each after something has come back on the one before, and return all that came."""
+        """Send the pieces, each after something has come back on the one before,
+        and return all that came.
+        """
         reader, writer = await asyncio.open_connection("127.0.0.1", port or self.port)
         got = b""
         try:
@@ -104,7 +114,8 @@ class Net:
 @asynccontextmanager
 async def proxying(net: Net, *entries: str) -> AsyncGenerator[HostProxy]:
     proxy = HostProxy(
-        parse_host_list(("good.test", *entries)), OutgoingConnections(net.environment, net.resolve, net.dial)
+        parse_host_list(("good.test", *entries)),
+        OutgoingConnections(net.environment, net.resolve, net.dial),
     )
     listener = socket.create_server(("127.0.0.1", 0))
     net.port = listener.getsockname()[1]
@@ -132,7 +143,9 @@ async def test_a_request_is_sent_on_to_the_address_that_was_checked() -> None:
         async with proxying(net) as proxy:
             assert await net.talk(head("GET http://good.test/a HTTP/1.1", "Host: good.test")) == OK
             assert (net.looked_up, net.dialled) == (["good.test"], [(PUBLIC, 80)])
-            assert server.got == [b"GET /a HTTP/1.1\r\nHost: good.test\r\nConnection: close\r\n\r\n"]
+            assert server.got == [
+                b"GET /a HTTP/1.1\r\nHost: good.test\r\nConnection: close\r\n\r\n"
+            ]
             assert proxy.list_refused(0, net.port) == []
 
 
@@ -147,12 +160,16 @@ async def test_a_tunnel_carries_tls_for_the_host_and_its_bytes_as_they_are() -> 
             assert proxy.list_refused(0, net.port) == []
 
 
-@pytest.mark.parametrize("where", [*TRICKS, *LITERALS, "evil.example:443", "localhost:443", "good.test:22"])
+@pytest.mark.parametrize(
+    "where", [*TRICKS, *LITERALS, "evil.example:443", "localhost:443", "good.test:22"]
+)
 async def test_no_spelling_leads_anywhere_else(where: str) -> None:
     net = Net(names={"pypi.org": [PUBLIC], "evil.example": [PUBLIC], "localhost": ["127.0.0.1"]})
     async with proxying(net) as proxy:
         lines = [f"CONNECT {where} HTTP/1.1", f"GET http://{where}/ HTTP/1.1"]
-        for line in lines[: 1 if where.startswith(("pypi.org/", "pypi.org?")) or where == "pypi.org" else 2]:
+        for line in lines[
+            : 1 if where.startswith(("pypi.org/", "pypi.org?")) or where == "pypi.org" else 2
+        ]:
             got = await net.talk(line.encode("utf-8", "surrogateescape") + b"\r\n\r\n")
             assert got.startswith(b"HTTP/1.1 403 blocked: connection to ")
             assert b"Content-Length" in got
@@ -161,7 +178,9 @@ async def test_no_spelling_leads_anywhere_else(where: str) -> None:
 
 
 @pytest.mark.parametrize(("lines", "why"), REFUSED)
-async def test_a_request_of_two_meanings_is_answered_and_not_sent_on(lines: list[str], why: str) -> None:
+async def test_a_request_of_two_meanings_is_answered_and_not_sent_on(
+    lines: list[str], why: str
+) -> None:
     net = Net()
     async with proxying(net):
         assert (await net.talk(head(*lines))).startswith(b"HTTP/1.1 403 blocked: connection to ")
@@ -218,7 +237,8 @@ async def test_a_tunnel_carries_nothing_but_tls_for_its_host(sent: bytes) -> Non
             got = await net.talk(connect("good.test:443"), sent)
             assert got == b"HTTP/1.1 200 Connection established\r\n\r\n\x15\x03\x03\x00\x02\x02\x31"
             assert [
-                line.startswith("blocked: connection to good.test:443, ") for line in proxy.list_refused(0, net.port)
+                line.startswith("blocked: connection to good.test:443, ")
+                for line in proxy.list_refused(0, net.port)
             ] == [True]
             assert server.got in ([], [b""])
 
@@ -227,7 +247,9 @@ async def test_a_tunnel_to_a_port_that_was_named_carries_any_protocol() -> None:
     async with origin(b"+PONG\r\n", until=b"PING\r\n") as server:
         net = Net(ports={6379: server.port})
         async with proxying(net, "good.test:6379"):
-            assert (await net.talk(connect("good.test:6379"), b"PING\r\n")).endswith(b"\r\n\r\n+PONG\r\n")
+            assert (await net.talk(connect("good.test:6379"), b"PING\r\n")).endswith(
+                b"\r\n\r\n+PONG\r\n"
+            )
 
 
 async def test_port_443_is_looked_at_even_where_it_was_named() -> None:
@@ -250,11 +272,15 @@ async def test_port_443_is_looked_at_even_where_it_was_named() -> None:
         ([PUBLIC, "192.168.0.1"], "192.168.0.1 is not public (private)"),
     ],
 )
-async def test_a_name_with_an_address_that_is_not_public_is_refused(addresses: list[str], why: str) -> None:
+async def test_a_name_with_an_address_that_is_not_public_is_refused(
+    addresses: list[str], why: str
+) -> None:
     net = Net(names={"pypi.org": addresses})
     async with proxying(net) as proxy:
         assert b" 403 blocked: " in await net.talk(connect("pypi.org:443"))
-        assert proxy.list_refused(0, net.port) == [f"blocked: connection to pypi.org:443, whose address {why}"]
+        assert proxy.list_refused(0, net.port) == [
+            f"blocked: connection to pypi.org:443, whose address {why}"
+        ]
         assert net.dialled == []
 
 
@@ -288,7 +314,12 @@ async def test_what_follows_a_request_on_its_connection_is_never_sent_on() -> No
         net = Net(ports={80: server.port})
         async with proxying(net):
             first = head("POST http://good.test/ HTTP/1.1", "Transfer-Encoding: chunked")
-            assert await net.talk(first + b"2;x=y\r\nbo\r\n 0x2 \r\ndy\r\n0\r\nTrailer: x\r\n\r\n" + smuggled) == OK
+            assert (
+                await net.talk(
+                    first + b"2;x=y\r\nbo\r\n 0x2 \r\ndy\r\n0\r\nTrailer: x\r\n\r\n" + smuggled
+                )
+                == OK
+            )
             assert server.got[0].partition(b"\r\n\r\n")[2] == b"4\r\nbody\r\n0\r\n\r\n"
 
 
@@ -298,7 +329,9 @@ async def test_a_host_that_cannot_be_reached_is_an_error_with_its_reason() -> No
         assert b"502 unknown.test can't be resolved: Name or service not known." in await net.talk(
             connect("unknown.test:443")
         )
-        assert b"502 pypi.org:443 can't be reached: it has no address." in await net.talk(connect("pypi.org:443"))
+        assert b"502 pypi.org:443 can't be reached: it has no address." in await net.talk(
+            connect("pypi.org:443")
+        )
         assert b"502 good.test:443 can't be reached: " in await net.talk(connect("good.test:443"))
         assert proxy.refused_count == 0
 
@@ -320,14 +353,20 @@ UPSTREAM = [
 @pytest.mark.parametrize(("url", "proof"), UPSTREAM)
 async def test_the_users_own_proxy_is_asked_by_name(url: str, proof: bytes) -> None:
     async with origin(b"HTTP/1.1 200 fine\r\n\r\n") as upstream:
-        environment = {"HTTPS_PROXY": url.format(upstream.port), "HTTP_PROXY": url.format(upstream.port)}
+        environment = {
+            "HTTPS_PROXY": url.format(upstream.port),
+            "HTTP_PROXY": url.format(upstream.port),
+        }
         net = Net(names={}, environment=environment)
         async with proxying(net) as proxy:
             greeting = hello("good.test")
             assert (await net.talk(connect("good.test:443"), greeting)).startswith(b"HTTP/1.1 200 ")
             await net.talk(head("GET http://good.test/x HTTP/1.1"))
             assert net.dialled == []
-            assert upstream.got[0] == b"CONNECT good.test:443 HTTP/1.1\r\nHost: good.test:443\r\n" + proof + b"\r\n"
+            assert (
+                upstream.got[0]
+                == b"CONNECT good.test:443 HTTP/1.1\r\nHost: good.test:443\r\n" + proof + b"\r\n"
+            )
             line = b"GET http://good.test:80/x HTTP/1.1\r\n"
             assert upstream.got[1] == line + proof + b"Host: good.test\r\nConnection: close\r\n\r\n"
             assert b" 403 " in await net.talk(connect("evil.example:443"))
@@ -339,13 +378,19 @@ async def test_a_users_proxy_that_refuses_is_an_error_without_its_password() -> 
         net = Net(environment={"https_proxy": f"http://me:hunter2@127.0.0.1:{upstream.port}"})
         async with proxying(net):
             got = await net.talk(connect("good.test:443"))
-            assert b"the proxy 127.0.0.1 of your environment did not connect: it answers 407 Who are you" in got
+            assert (
+                b"the proxy 127.0.0.1 of your environment did not connect: it answers 407 Who are you"
+                in got
+            )
             assert b"hunter2" not in got
 
 
 async def test_hosts_that_the_user_excludes_from_their_proxy_are_connected_to_directly() -> None:
     async with origin() as server:
-        net = Net(ports={80: server.port}, environment={"http_proxy": "http://127.0.0.1:1", "no_proxy": ".test"})
+        net = Net(
+            ports={80: server.port},
+            environment={"http_proxy": "http://127.0.0.1:1", "no_proxy": ".test"},
+        )
         async with proxying(net):
             assert await net.talk(head("GET http://good.test/ HTTP/1.1")) == OK
 
@@ -367,7 +412,12 @@ async def test_a_socks_proxy_of_the_user_is_asked_by_name(login: str) -> None:
         writer.close()
 
     server = await asyncio.start_server(serve, "127.0.0.1", 0)
-    net = Net(names={}, environment={"ALL_PROXY": f"socks5h://{login}127.0.0.1:{server.sockets[0].getsockname()[1]}"})
+    net = Net(
+        names={},
+        environment={
+            "ALL_PROXY": f"socks5h://{login}127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        },
+    )
     async with proxying(net):
         assert await net.talk(head("GET http://good.test/ HTTP/1.1")) == OK
     server.close()
@@ -419,10 +469,14 @@ async def test_every_wait_and_size_is_bounded(monkeypatch: pytest.MonkeyPatch) -
         shorter(monkeypatch, limits.PROXY_CONNECT, 50)
         net.resolve = never
         async with proxying(net):
-            assert b"502 good.test can't be resolved: it took too long" in await net.talk(connect("good.test:443"))
+            assert b"502 good.test can't be resolved: it took too long" in await net.talk(
+                connect("good.test:443")
+            )
 
 
-async def test_connections_beyond_the_bound_are_cut_and_closing_cuts_them_all(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_connections_beyond_the_bound_are_cut_and_closing_cuts_them_all(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     shorter(monkeypatch, limits.PROXY_CONNECTIONS, 2)
     net = Net()
     async with proxying(net) as proxy:

@@ -1,4 +1,6 @@
-"""Programs of every day find the proxy in their environment, over real TLS, and are told what was refused."""
+"""Programs of every day find the proxy in their environment, over real TLS,
+and are told what was refused.
+"""
 
 import asyncio
 import hashlib
@@ -27,12 +29,18 @@ from codeloop.workspace.sandbox.network.outgoing_connections import OutgoingConn
 from codeloop.workspace.sandbox.network.proxy_variables import make_proxy_environment
 
 BLOCKED = "blocked: connection to evil.example:443, not among the hosts of the sandbox"
-HOSTILE = {"http_proxy": "http://127.0.0.1:1", "HTTPS_PROXY": "http://127.0.0.1:1", "PIP_PROXY": "http://127.0.0.1:1"}
+HOSTILE = {
+    "http_proxy": "http://127.0.0.1:1",
+    "HTTPS_PROXY": "http://127.0.0.1:1",
+    "PIP_PROXY": "http://127.0.0.1:1",
+}
 
 
 @dataclass(frozen=True)
 class Registry:
-    """A server of files for registry.test over TLS. `root`: its files; `certificate`: who vouches for it."""
+    """A server of files for registry.test over TLS. `root`: its files;
+    `certificate`: who vouches for it.
+    """
 
     root: Path
     certificate: Path
@@ -53,7 +61,16 @@ def registry(tmp_path_factory: pytest.TempPathFactory) -> "Registry":
     folder = tmp_path_factory.mktemp("tls")
     key, certificate, root = folder / "key.pem", folder / "cert.pem", folder / "files"
     root.mkdir()
-    command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
+    command = [
+        "openssl",
+        "req",
+        "-x509",
+        "-newkey",
+        "ec",
+        "-pkeyopt",
+        "ec_paramgen_curve:prime256v1",
+        "-nodes",
+    ]
     command += ["-subj", "/CN=x", "-addext", "subjectAltName=DNS:registry.test"]
     subprocess.run([*command, "-keyout", key, "-out", certificate], check=True, capture_output=True)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -106,14 +123,21 @@ async def run(registry: Registry, place: Path, *command: str) -> Command:
         )
         given |= make_proxy_environment(port, given)
         child = await asyncio.create_subprocess_exec(
-            *command, cwd=place, env=given, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+            *command,
+            cwd=place,
+            env=given,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
         )
         async with asyncio.timeout(180):
             output, _ = await child.communicate()
         return Command(child.returncode or 0, output.decode(), proxy.list_refused(0, port))
 
 
-async def test_curl_gets_what_is_allowed_and_is_told_what_is_not(registry: Registry, tmp_path: Path) -> None:
+async def test_curl_gets_what_is_allowed_and_is_told_what_is_not(
+    registry: Registry, tmp_path: Path
+) -> None:
     (registry.root / "hello").write_text("hello over TLS")
     assert await run(registry, tmp_path, "curl", "-sS", "https://registry.test/hello") == Command(
         0, "hello over TLS", []
@@ -126,26 +150,42 @@ async def test_curl_gets_what_is_allowed_and_is_told_what_is_not(registry: Regis
     assert plain.refused == [line]
 
 
-async def test_curl_can_not_ask_an_allowed_host_for_another(registry: Registry, tmp_path: Path) -> None:
+async def test_curl_can_not_ask_an_allowed_host_for_another(
+    registry: Registry, tmp_path: Path
+) -> None:
     fronted = await run(
-        registry, tmp_path, "curl", "-sS", "--connect-to", "evil.example:443:registry.test:443", "https://evil.example/"
+        registry,
+        tmp_path,
+        "curl",
+        "-sS",
+        "--connect-to",
+        "evil.example:443:registry.test:443",
+        "https://evil.example/",
     )
     assert fronted.code != 0
-    assert fronted.refused == ["blocked: connection to registry.test:443, TLS asks for another server: evil.example"]
+    assert fronted.refused == [
+        "blocked: connection to registry.test:443, TLS asks for another server: evil.example"
+    ]
 
 
 async def test_git_clones(registry: Registry, tmp_path: Path) -> None:
     bare = registry.root / "made.git"
     for command in (["init", "-q", "--bare", bare], ["-C", bare, "update-server-info"]):
         subprocess.run(["git", *command], check=True)
-    cloned = await run(registry, tmp_path, "git", "clone", "-q", "https://registry.test/made.git", "here")
+    cloned = await run(
+        registry, tmp_path, "git", "clone", "-q", "https://registry.test/made.git", "here"
+    )
     assert (cloned.code, cloned.refused) == (0, [])
     assert (tmp_path / "here/.git/config").is_file()
-    refused = await run(registry, tmp_path, "git", "clone", "-q", "https://evil.example/made.git", "there")
+    refused = await run(
+        registry, tmp_path, "git", "clone", "-q", "https://evil.example/made.git", "there"
+    )
     assert ("403" in refused.output, refused.refused) == (True, [BLOCKED])
 
 
-async def test_a_proxy_in_the_users_git_configuration_does_not_count(registry: Registry, tmp_path: Path) -> None:
+async def test_a_proxy_in_the_users_git_configuration_does_not_count(
+    registry: Registry, tmp_path: Path
+) -> None:
     (tmp_path / ".gitconfig").write_text("[http]\n\tproxy = http://127.0.0.1:1\n")
     listed = await run(registry, tmp_path, "git", "ls-remote", "https://registry.test/nothing.git")
     assert "not found" in listed.output
@@ -157,13 +197,32 @@ async def test_pip_downloads(registry: Registry, tmp_path: Path) -> None:
     index.mkdir(parents=True)
     with zipfile.ZipFile(index / "made-1.0-py3-none-any.whl", "w") as wheel:
         wheel.writestr("made.py", "")
-        wheel.writestr("made-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: made\nVersion: 1.0\n")
-        wheel.writestr("made-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        wheel.writestr(
+            "made-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: made\nVersion: 1.0\n"
+        )
+        wheel.writestr(
+            "made-1.0.dist-info/WHEEL",
+            "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+        )
         wheel.writestr("made-1.0.dist-info/RECORD", "")
-    (index / "index.html").write_text('<a href="made-1.0-py3-none-any.whl">made-1.0-py3-none-any.whl</a>')
-    pip = ["pip", "download", "--no-deps", "--no-cache-dir", "--retries", "0", "--disable-pip-version-check"]
+    (index / "index.html").write_text(
+        '<a href="made-1.0-py3-none-any.whl">made-1.0-py3-none-any.whl</a>'
+    )
+    pip = [
+        "pip",
+        "download",
+        "--no-deps",
+        "--no-cache-dir",
+        "--retries",
+        "0",
+        "--disable-pip-version-check",
+    ]
     got = await run(registry, tmp_path, *pip, "-i", "https://registry.test/simple/", "made")
-    assert (got.code, got.refused, (tmp_path / "made-1.0-py3-none-any.whl").is_file()) == (0, [], True)
+    assert (got.code, got.refused, (tmp_path / "made-1.0-py3-none-any.whl").is_file()) == (
+        0,
+        [],
+        True,
+    )
     refused = await run(registry, tmp_path, *pip, "-i", "https://evil.example/simple/", "made")
     assert (refused.code != 0, refused.refused) == (True, [BLOCKED])
 
@@ -177,7 +236,10 @@ async def test_npm_installs(registry: Registry, tmp_path: Path) -> None:
         entry.size = len(content)
         archive.addfile(entry, io.BytesIO(content))
     (registry.root / "made.tgz").write_bytes(packed.getvalue())
-    dist = {"tarball": "https://registry.test/made.tgz", "shasum": hashlib.sha1(packed.getvalue()).hexdigest()}
+    dist = {
+        "tarball": "https://registry.test/made.tgz",
+        "shasum": hashlib.sha1(packed.getvalue()).hexdigest(),
+    }
     versions = {"1.0.0": {"name": "made", "version": "1.0.0", "dist": dist}}
     document = {"name": "made", "dist-tags": {"latest": "1.0.0"}, "versions": versions}
     (registry.root / "made").write_text(json.dumps(document))
@@ -192,12 +254,19 @@ async def test_npm_installs(registry: Registry, tmp_path: Path) -> None:
 
 
 def test_the_users_own_git_settings_and_options_of_java_stay() -> None:
-    given = {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "a.b", "GIT_CONFIG_VALUE_0": "c", "MAVEN_OPTS": "-Xmx1g"}
+    given = {
+        "GIT_CONFIG_COUNT": "1",
+        "GIT_CONFIG_KEY_0": "a.b",
+        "GIT_CONFIG_VALUE_0": "c",
+        "MAVEN_OPTS": "-Xmx1g",
+    }
     found = given | make_proxy_environment(1234, given)
     assert (found["GIT_CONFIG_COUNT"], found["GIT_CONFIG_KEY_0"], found["GIT_CONFIG_KEY_1"]) == (
         "2",
         "a.b",
         "http.proxy",
     )
-    assert found["MAVEN_OPTS"].startswith("-Xmx1g -Dhttp.proxyHost=127.0.0.1 -Dhttp.proxyPort=1234 ")
+    assert found["MAVEN_OPTS"].startswith(
+        "-Xmx1g -Dhttp.proxyHost=127.0.0.1 -Dhttp.proxyPort=1234 "
+    )
     assert make_proxy_environment(1, {"GIT_CONFIG_COUNT": "x"})["GIT_CONFIG_COUNT"] == "1"

@@ -5,7 +5,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codeloop.workspace.sandbox.network.host_list import ConnectionBlocked, HostPort
-from codeloop.workspace.sandbox.network.proxy_request import ProxyRequest, check_client_hello, parse_request
+from codeloop.workspace.sandbox.network.proxy_request import (
+    ProxyRequest,
+    check_client_hello,
+    parse_request,
+)
 from tests.workspace.sandbox.network.hello import extension, hello, made, names, record, split
 
 PYPI = HostPort("pypi.org", 443)
@@ -52,7 +56,11 @@ def test_a_request_goes_on_in_our_own_words() -> None:
     ("line", "first", "host"),
     [
         ("GET http://example.com HTTP/1.1", "GET / HTTP/1.1", "example.com"),
-        ("GET http://example.com?x=http://y/ HTTP/1.0", "GET /?x=http://y/ HTTP/1.1", "example.com"),
+        (
+            "GET http://example.com?x=http://y/ HTTP/1.0",
+            "GET /?x=http://y/ HTTP/1.1",
+            "example.com",
+        ),
         ("GET HTTP://example.com:8080/ HTTP/1.1", "GET / HTTP/1.1", "example.com:8080"),
         ("GET http://[2606:4700::1]/ HTTP/1.1", "GET / HTTP/1.1", "[2606:4700::1]"),
     ],
@@ -62,9 +70,15 @@ def test_a_url_becomes_a_path_and_a_host(line: str, first: str, host: str) -> No
 
 
 REFUSED = [
-    (["CONNECT pypi.org:443 HTTP/1.1", "Host: evil.example"], "Host names another host: evil.example"),
+    (
+        ["CONNECT pypi.org:443 HTTP/1.1", "Host: evil.example"],
+        "Host names another host: evil.example",
+    ),
     (["CONNECT pypi.org:443 HTTP/1.1", "Host: pypi.org:80"], "Host names another host"),
-    (["CONNECT pypi.org:443 HTTP/1.1", "Host: pypi.org", "Host: pypi.org"], "Host names another host"),
+    (
+        ["CONNECT pypi.org:443 HTTP/1.1", "Host: pypi.org", "Host: pypi.org"],
+        "Host names another host",
+    ),
     (["CONNECT pypi.org:443 HTTP/1.1", "Host:"], "Host names another host"),
     (["CONNECT pypi.org:443 HTTP/1.1", "Host: pypi.org."], "Host names another host"),
     (["CONNECT pypi.org:443 HTTP/1.1", "Host : pypi.org"], "header of the request is malformed"),
@@ -95,9 +109,18 @@ REFUSED = [
     (["GET http://pypi.org@evil.example/ HTTP/1.1"], "user name"),
     (["GET http://pypi.org\\.evil.example/ HTTP/1.1"], "not the name of a host"),
     (["GET http://pypi.org/ HTTP/1.1", "Host: evil.example"], "Host names another host"),
-    (["POST http://a.b/ HTTP/1.1", "Content-Length: 1", "Content-Length: 1"], "length of its body twice"),
-    (["POST http://a.b/ HTTP/1.1", "Content-Length: 1", "Transfer-Encoding: chunked"], "length of its body twice"),
-    (["POST http://a.b/ HTTP/1.1", "Transfer-Encoding: chunked", "transfer-encoding: identity"], "twice"),
+    (
+        ["POST http://a.b/ HTTP/1.1", "Content-Length: 1", "Content-Length: 1"],
+        "length of its body twice",
+    ),
+    (
+        ["POST http://a.b/ HTTP/1.1", "Content-Length: 1", "Transfer-Encoding: chunked"],
+        "length of its body twice",
+    ),
+    (
+        ["POST http://a.b/ HTTP/1.1", "Transfer-Encoding: chunked", "transfer-encoding: identity"],
+        "twice",
+    ),
     (["POST http://a.b/ HTTP/1.1", "Transfer-Encoding: gzip, chunked"], "other than chunked"),
     (["POST http://a.b/ HTTP/1.1", "Transfer-Encoding: xchunked"], "other than chunked"),
     (["POST http://a.b/ HTTP/1.1", "Transfer-Encoding: \x0bchunked"], "malformed"),
@@ -119,7 +142,12 @@ def test_what_could_be_read_in_two_ways_is_refused(lines: list[str], why: str) -
 
 @given(st.binary(max_size=200))
 def test_any_bytes_are_a_request_or_refused(data: bytes) -> None:
-    for begin in (b"", b"CONNECT ", b"GET http://a/ HTTP/1.1\r\n", b"CONNECT a:443 HTTP/1.1\r\nHost: a\r\n"):
+    for begin in (
+        b"",
+        b"CONNECT ",
+        b"GET http://a/ HTTP/1.1\r\n",
+        b"CONNECT a:443 HTTP/1.1\r\nHost: a\r\n",
+    ):
         try:
             request = parse_request(begin + data + b"\r\n\r\n")
         except ConnectionBlocked:
@@ -164,7 +192,10 @@ def test_tls_clients_name_the_server_that_they_ask_for() -> None:
         (b"\x80\x2e\x01\x03\x01", "not TLS"),
         (b"\x15\x03\x01\x00\x02\x01\x00", "not TLS"),
         (split(hello("pypi.org"), 1), "more than 16 records"),
-        (record(b"\x01\x00\xff\xff" + bytes(16_000)) + record(bytes(1_000)), "longer than 16384 bytes"),
+        (
+            record(b"\x01\x00\xff\xff" + bytes(16_000)) + record(bytes(1_000)),
+            "longer than 16384 bytes",
+        ),
     ],
 )
 def test_whoever_does_not_name_the_host_in_tls_is_refused(data: bytes, why: str) -> None:

@@ -1,4 +1,6 @@
-"""Servers that run in the background in a sandbox: who reaches them, and that nothing else leads in or out."""
+"""Servers that run in the background in a sandbox: who reaches them,
+and that nothing else leads in or out.
+"""
 
 import asyncio
 import shlex
@@ -49,7 +51,9 @@ def backend(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 class Session:
-    """Runs the commands of one session in the sandbox, and knows the addresses at which a user reaches their ports."""
+    """Runs the commands of one session in the sandbox,
+    and knows the addresses at which a user reaches their ports.
+    """
 
     def __init__(self, shells: Shells, root: Path) -> None:
         self.shells = shells
@@ -63,8 +67,12 @@ class Session:
         line = f"exec {shlex.join((sys.executable, '-c', text, *arguments))}"
         return ShellCommand(line, 60, None, self.policy, **more)
 
-    async def serve(self, address: str, port: int = 0, *, publishes: bool = True) -> tuple[Job, int]:
-        """Start a server in the background; return its job and the port that it has in the sandbox."""
+    async def serve(
+        self, address: str, port: int = 0, *, publishes: bool = True
+    ) -> tuple[Job, int]:
+        """Start a server in the background; return its job and the port that
+        it has in the sandbox.
+        """
         family = "6" if ":" in address else "4"
         command = self.make_command(SERVER, family, address, str(port), publishes_ports=publishes)
         job = await self.shells.start(self.context, command)
@@ -72,7 +80,9 @@ class Session:
         return job, int(output.output)
 
     async def reach_from_inside(self, port: int) -> str:
-        return (await self.shells.run(self.context, self.make_command(REACH, str(port)), lambda _: None)).output.strip()
+        return (
+            await self.shells.run(self.context, self.make_command(REACH, str(port)), lambda _: None)
+        ).output.strip()
 
 
 @asynccontextmanager
@@ -143,7 +153,9 @@ async def test_ports_of_a_command_that_does_not_publish_them_stay_inside(tmp_pat
 
 
 @pytest.mark.slow
-async def test_nothing_of_this_machine_is_reached_from_inside_while_ports_are_published(tmp_path: Path) -> None:
+async def test_nothing_of_this_machine_is_reached_from_inside_while_ports_are_published(
+    tmp_path: Path,
+) -> None:
     async with session(tmp_path) as it:
         job, _ = await it.serve("127.0.0.1")
         await wait_until(lambda: job.addresses)

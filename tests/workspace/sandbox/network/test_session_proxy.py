@@ -1,4 +1,6 @@
-"""The network of a work tree's commands: one proxy, a port of it for each session, services of the user's machine."""
+"""The network of a work tree's commands: one proxy, a port of it for each session,
+services of the user's machine.
+"""
 
 import asyncio
 import socket
@@ -24,7 +26,9 @@ async def ask(url: str, what: bytes = b"CONNECT evil.example:443 HTTP/1.1\r\n\r\
 async def test_a_session_has_a_port_of_its_own_and_hears_of_its_own_refusals() -> None:
     network = SessionProxy(parse_host_list([]), {"HTTPS_PROXY": "http://127.0.0.1:1"}, listen)
     try:
-        one, two = [(await network.make_environment(session))["HTTPS_PROXY"] for session in ("one", "two")]
+        one, two = [
+            (await network.make_environment(session))["HTTPS_PROXY"] for session in ("one", "two")
+        ]
         assert one != two
         assert (await network.make_environment("one"))["https_proxy"] == one
         before = network.refused_count

@@ -10,21 +10,46 @@ ROWS = [
     (".config/pip/pip.conf", "[global]\nindex-url: https://u:pw@pip.corp/simple\n", ["pip.corp"]),
     (
         ".pip/pip.conf",
-        "[global]\nextra-index-url:\n    https://a.corp/simple\n    https://b.corp:8443/simple\nproxy = http://proxy.corp:1\n",
+        (
+            "[global]\nextra-index-url:\n    https://a.corp/simple\n    "
+            "https://b.corp:8443/simple\nproxy = http://proxy.corp:1\n"
+        ),
         ["a.corp", "b.corp:8443"],
     ),
-    (".config/pip/pip.conf", "[global]\n# index-url: https://old.corp/\ntrusted-host = https://x.corp\n", []),
-    (".config/uv/uv.toml", '[[index]]\nurl = "https://uv.corp/simple"\npublish-url = "https://up.corp"\n', ["uv.corp"]),
-    (".config/uv/uv.toml", 'extra-index-url: [\n  "https://a.corp",\n  "https://b.corp"\n]\n', ["a.corp", "b.corp"]),
+    (
+        ".config/pip/pip.conf",
+        "[global]\n# index-url: https://old.corp/\ntrusted-host = https://x.corp\n",
+        [],
+    ),
+    (
+        ".config/uv/uv.toml",
+        '[[index]]\nurl = "https://uv.corp/simple"\npublish-url = "https://up.corp"\n',
+        ["uv.corp"],
+    ),
+    (
+        ".config/uv/uv.toml",
+        'extra-index-url: [\n  "https://a.corp",\n  "https://b.corp"\n]\n',
+        ["a.corp", "b.corp"],
+    ),
     (
         ".npmrc",
-        "registry=https://npm.corp/\n@mine:registry = https://mine.corp:4873/\n//npm.corp/:_authToken=x\nproxy=http://p.corp:1\n",
+        (
+            "registry=https://npm.corp/\n@mine:registry = "
+            "https://mine.corp:4873/\n//npm.corp/:_authToken=x\nproxy=http://p.corp:1\n"
+        ),
         ["npm.corp", "mine.corp:4873"],
     ),
-    (".yarnrc", 'registry "https://yarn.corp/"\n"@mine:registry" "https://mine.corp/"\n', ["yarn.corp", "mine.corp"]),
+    (
+        ".yarnrc",
+        'registry "https://yarn.corp/"\n"@mine:registry" "https://mine.corp/"\n',
+        ["yarn.corp", "mine.corp"],
+    ),
     (
         ".yarnrc.yml",
-        'npmRegistryServer: "https://yarn.corp"\nhttpProxy: "http://p.corp"\na:\n    npmRegistryServer: "https://b.corp"\n',
+        (
+            'npmRegistryServer: "https://yarn.corp"\nhttpProxy: "http://p.corp"\na:\n    '
+            'npmRegistryServer: "https://b.corp"\n'
+        ),
         ["yarn.corp", "b.corp"],
     ),
     (
@@ -32,7 +57,11 @@ ROWS = [
         'index = "sparse+https://crates.corp/index/"\nproxy = "http://p.corp:1"\nregistry = "https://git.corp/index"\n',
         ["crates.corp", "git.corp"],
     ),
-    (".config/go/env", "GOPROXY=https://go.corp,https://proxy.golang.org|direct\n", ["go.corp", "proxy.golang.org"]),
+    (
+        ".config/go/env",
+        "GOPROXY=https://go.corp,https://proxy.golang.org|direct\n",
+        ["go.corp", "proxy.golang.org"],
+    ),
     (
         ".gemrc",
         "---\n:sources:\n- https://gems.corp/\n- https://rubygems.org\nhttp_proxy: http://p.corp\n",
@@ -50,7 +79,11 @@ ROWS = [
     ),
     (".npmrc", "registry=http://localhost:4873/\n", ["localhost:4873"]),
     (".npmrc", "registry=http://10.0.0.5:4873/\n", ["10.0.0.5:4873"]),
-    (".npmrc", "registry=http://127.1/\nregistry=https://a%2eb/\nregistry=https://[x/\nregistry=https://:99999/\n", []),
+    (
+        ".npmrc",
+        "registry=http://127.1/\nregistry=https://a%2eb/\nregistry=https://[x/\nregistry=https://:99999/\n",
+        [],
+    ),
     (".npmrc", "registry=https://one.corp/\nregistry=https://one.corp/other\n", ["one.corp"]),
 ]
 
@@ -63,7 +96,9 @@ def test_the_users_files_name_hosts_and_their_proxies_do_not(
     file.parent.mkdir(parents=True)
     file.write_text(text)
     own = [
-        host for host in find_user_hosts(tmp_path / "home", {}, tmp_path / "project") if host not in system(tmp_path)
+        host
+        for host in find_user_hosts(tmp_path / "home", {}, tmp_path / "project")
+        if host not in system(tmp_path)
     ]
     assert own == hosts
 
@@ -93,7 +128,9 @@ def test_variables_name_hosts(tmp_path: Path) -> None:
 def test_a_file_that_a_variable_names_counts_for_the_usual_one(tmp_path: Path) -> None:
     (tmp_path / ".npmrc").write_text("registry=https://usual.corp")
     (tmp_path / "other").write_text("registry=https://other.corp")
-    hosts = find_user_hosts(tmp_path, {"NPM_CONFIG_USERCONFIG": str(tmp_path / "other")}, tmp_path / "project")
+    hosts = find_user_hosts(
+        tmp_path, {"NPM_CONFIG_USERCONFIG": str(tmp_path / "other")}, tmp_path / "project"
+    )
     assert ("other.corp" in hosts, "usual.corp" in hosts) == (True, False)
 
 

@@ -25,16 +25,24 @@ async def diff_session(project: Project, args: SessionDiffQuery) -> list[Snapsho
     # A position is the index of the message that the changes, perhaps of a subagent, belong to.
     if args.whole:
         point = conversation.session.revert
-        end = find_undo_start(conversation, point.message_id, point.part_id) if point is not None else None
+        end = (
+            find_undo_start(conversation, point.message_id, point.part_id)
+            if point is not None
+            else None
+        )
         entries = list_positioned_entries(project.store, conversation)
-        return await _diff_entries(project, [each for index, each in entries if end is None or index < end])
+        return await _diff_entries(
+            project, [each for index, each in entries if end is None or index < end]
+        )
     if args.message_id is None:
         return list(await diff_undo(project, conversation))
     entry = conversation.find_entry(args.message_id)
     if entry is None:
         raise OperationError("NotFoundError", f"Message not found: {args.message_id}")
     place = next(index for index, each in enumerate(conversation.entries) if each is entry)
-    turn = range(find_turn_start(conversation.entries, place), find_turn_end(conversation.entries, place))
+    turn = range(
+        find_turn_start(conversation.entries, place), find_turn_end(conversation.entries, place)
+    )
     entries = list_positioned_entries(project.store, conversation)
     return await _diff_entries(project, [each for index, each in entries if index in turn])
 

@@ -11,7 +11,9 @@ def add_conflicts(outcome: RestoreResult, further: Sequence[Conflict]) -> Restor
     """Return an outcome with further conflicts, each file once, sorted by path."""
     paths = {each.path for each in outcome.conflicts}
     added = (*outcome.conflicts, *(each for each in further if each.path not in paths))
-    return RestoreResult(outcome.restored, outcome.unchanged, tuple(sorted(added, key=lambda each: each.path)))
+    return RestoreResult(
+        outcome.restored, outcome.unchanged, tuple(sorted(added, key=lambda each: each.path))
+    )
 
 
 def describe_outcome(outcome: RestoreResult, restorations: Sequence[Restoration]) -> FilesOutcome:
@@ -26,25 +28,37 @@ def describe_outcome(outcome: RestoreResult, restorations: Sequence[Restoration]
 
 
 def _describe_restorations(restorations: Sequence[Restoration]) -> list[FileDone]:
-    """Describe restored files for users; a deleted and a created file with the same content are one moved file."""
+    """Describe restored files for users; a deleted and a created file with the same
+    content are one moved file.
+    """
     deletions = {
-        each.expected: each.path for each in restorations if each.desired is None and each.expected is not None
+        each.expected: each.path
+        for each in restorations
+        if each.desired is None and each.expected is not None
     }
     file_changes: list[FileDone] = []
     for restoration in restorations:
         match restoration:
             case Restoration(expected=None, desired=TreeEntry() as entry):
                 source, path = deletions.pop(entry, None), restoration.path
-                file_changes.append(FileDone(path=path, what="moved" if source else "created", source=source))
+                file_changes.append(
+                    FileDone(path=path, what="moved" if source else "created", source=source)
+                )
             case Restoration(expected=TreeEntry(blob=old), desired=TreeEntry(blob=new)):
-                file_changes.append(FileDone(path=restoration.path, what="content" if old != new else "mode"))
+                file_changes.append(
+                    FileDone(path=restoration.path, what="content" if old != new else "mode")
+                )
             case _:
                 pass
-    file_changes += (FileDone(path=path, what="deleted") for path in _find_deleted(restorations, file_changes))
+    file_changes += (
+        FileDone(path=path, what="deleted") for path in _find_deleted(restorations, file_changes)
+    )
     return sorted(file_changes, key=lambda each: each.path)
 
 
-def _find_deleted(restorations: Sequence[Restoration], file_changes: Sequence[FileDone]) -> list[str]:
+def _find_deleted(
+    restorations: Sequence[Restoration], file_changes: Sequence[FileDone]
+) -> list[str]:
     """Return the files that were deleted and not moved."""
     moved = {each.source for each in file_changes}
     return [each.path for each in restorations if each.desired is None and each.path not in moved]

@@ -9,7 +9,11 @@ from msgspec import Struct
 
 from codeloop.agent.answer.turn_diffs import find_step_changes
 from codeloop.app.handlers.changes.outcome import add_conflicts, describe_outcome
-from codeloop.app.handlers.changes.revert import lock_unless_dry_run, read_idle_session, restore_files
+from codeloop.app.handlers.changes.revert import (
+    lock_unless_dry_run,
+    read_idle_session,
+    restore_files,
+)
 from codeloop.app.project import Project
 from codeloop.kit.text.undecodable import find_undecodable
 from codeloop.schema.api.session_undo import UndoFiles, UndoneFiles
@@ -19,7 +23,12 @@ from codeloop.store.conversation import Conversation, Entry, find_turn_start, fi
 from codeloop.store.subagents import list_positioned_entries
 from codeloop.workspace.snapshot.file_jobs import JobFailure
 from codeloop.workspace.snapshot.object_store import TreeEntry
-from codeloop.workspace.snapshot.restore import Conflict, Restoration, find_restorable_entry, is_fully_restorable
+from codeloop.workspace.snapshot.restore import (
+    Conflict,
+    Restoration,
+    find_restorable_entry,
+    is_fully_restorable,
+)
 from codeloop.workspace.snapshot.snapshots import Snapshots
 from codeloop.workspace.snapshot.stored_trees import TreeChange
 
@@ -43,9 +52,11 @@ class _FilesPlan(Struct, frozen=True):
 
 
 async def undo_files(project: Project, args: UndoFiles) -> UndoneFiles:
-    """Undo the last turn's changes to some files, where these still have the turn's content; or redo them.
+    """Undo the last turn's changes to some files, where these still have the turn's content;
+    or redo them.
 
-    The last turn is the newest one that changed one of the files and is not undone there. Raises OperationError.
+    The last turn is the newest one that changed one of the files and is not undone there.
+    Raises OperationError.
     """
     session, conversation = await read_idle_session(project, args.session_id)
     snapshots = project.snapshots
@@ -59,16 +70,24 @@ async def undo_files(project: Project, args: UndoFiles) -> UndoneFiles:
             raise OperationError("UnknownError", f"Nothing was changed: {plan.reason}.")
         outcome = await restore_files(snapshots, plan.restorations, dry_run=args.dry_run)
     outcome = add_conflicts(outcome, plan.conflicts)
-    return UndoneFiles(message_id=plan.prompt_id, outcome=describe_outcome(outcome, plan.restorations))
+    return UndoneFiles(
+        message_id=plan.prompt_id, outcome=describe_outcome(outcome, plan.restorations)
+    )
 
 
 def _make_relative(root: Path, session: Session, name: str) -> str:
-    """Return a path relative to the work tree; empty for its top. Raises OperationError when it is outside."""
-    path = Path(find_undecodable(os.path.normpath(Path(find_undecodable(session.directory)) / name)))
+    """Return a path relative to the work tree; empty for its top.
+    Raises OperationError when it is outside.
+    """
+    path = Path(
+        find_undecodable(os.path.normpath(Path(find_undecodable(session.directory)) / name))
+    )
     # A link as the last part is a file of its own; links above it lead to the real folder.
     real = root if path == root else Path(os.path.realpath(path.parent)) / path.name
     if not name or "\0" in name or not real.is_relative_to(root):
-        raise OperationError("BadRequest", f"{name or 'An empty name'} is not in {root}. Nothing was changed.")
+        raise OperationError(
+            "BadRequest", f"{name or 'An empty name'} is not in {root}. Nothing was changed."
+        )
     return "" if real == root else str(real.relative_to(root))
 
 
@@ -83,7 +102,12 @@ def _plan_files(
     """Choose the turn, and return the changes to make. Blocks. Raises MissingObject, OSError."""
     snapshots.objects.create_if_missing()
     turns = _list_turns(snapshots, conversation, positions)
-    paths = {path for turn in turns for path in turn.changes if any(_names_file(path, name) for name in names)}
+    paths = {
+        path
+        for turn in turns
+        for path in turn.changes
+        if any(_names_file(path, name) for name in names)
+    }
     now = {path: snapshots.store_entry(path) for path in paths}
     find_turn = _find_redoable if redo else _find_undoable
     turn_indexes = {path: find_turn(now[path], path, turns) for path in sorted(paths)}
@@ -95,13 +119,18 @@ def _plan_files(
     ]
     if not indexes:
         why = "nothing of it is undone" if redo else "what the session did to it is undone"
-        return _FilesPlan(None, conflicts=(*conflicts, *(Conflict(path, why) for path in sorted(paths & set(names)))))
+        return _FilesPlan(
+            None,
+            conflicts=(*conflicts, *(Conflict(path, why) for path in sorted(paths & set(names)))),
+        )
     # One turn at a time: the last one that is not undone, or the first one that is.
     index = min(indexes) if redo else max(indexes)
     prompt_id, changes = turns[index]
     restorations: list[Restoration] = []
     for path in (path for path, each in turn_indexes.items() if each == index):
-        desired = changes[path][-1].after if redo else find_restorable_entry(now[path], changes[path])
+        desired = (
+            changes[path][-1].after if redo else find_restorable_entry(now[path], changes[path])
+        )
         if desired != now[path]:
             restorations.append(Restoration(path, now[path], desired))
         if not redo and not is_fully_restorable(now[path], changes[path]):
@@ -116,7 +145,11 @@ def _list_turns(
 ) -> list[_ChangingTurn]:
     """Return the changes of the turns that are not undone, oldest first."""
     point = conversation.session.revert
-    end = find_undo_start(conversation, point.message_id, point.part_id) if point is not None else None
+    end = (
+        find_undo_start(conversation, point.message_id, point.part_id)
+        if point is not None
+        else None
+    )
     turns: dict[str, dict[str, list[TreeChange]]] = {}
     for index, entry in positions:
         if (end is None or index < end) and (step := find_step_changes(snapshots, entry, index)):
@@ -133,7 +166,8 @@ def _names_file(path: str, name: str) -> bool:
 
 
 def _find_undoable(now: TreeEntry | None, path: str, turns: Sequence[_ChangingTurn]) -> int | None:
-    """Return the index of the newest turn whose content a file has; without one, of the newest turn that changed it.
+    """Return the index of the newest turn whose content a file has;
+    without one, of the newest turn that changed it.
 
     None if all changes of the file are undone.
     """
@@ -141,11 +175,17 @@ def _find_undoable(now: TreeEntry | None, path: str, turns: Sequence[_ChangingTu
     for index in changed:
         if find_restorable_entry(now, turns[index].changes[path]) != now:
             return index
-    return None if any(now == turns[index].changes[path][0].before for index in changed) else changed[0]
+    return (
+        None
+        if any(now == turns[index].changes[path][0].before for index in changed)
+        else changed[0]
+    )
 
 
 def _find_redoable(now: TreeEntry | None, path: str, turns: Sequence[_ChangingTurn]) -> int | None:
-    """Return the index of the oldest turn whose change of a file is undone; None if the last change is not undone."""
+    """Return the index of the oldest turn whose change of a file is undone;
+    None if the last change is not undone.
+    """
     for index in range(len(turns) - 1, -1, -1):
         changes = turns[index].changes.get(path)
         if changes and now == changes[-1].after:

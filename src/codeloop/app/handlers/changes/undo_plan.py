@@ -8,9 +8,19 @@ from codeloop.agent.answer.turn_diffs import MessageChanges, find_step_changes
 from codeloop.schema.message import Revert, SnapshotFileDiff
 from codeloop.store.conversation import Conversation, Entry, find_undo_start
 from codeloop.workspace.snapshot.object_store import EMPTY_TREE, TreeEntry
-from codeloop.workspace.snapshot.restore import Conflict, Restoration, find_restorable_entry, is_fully_restorable
+from codeloop.workspace.snapshot.restore import (
+    Conflict,
+    Restoration,
+    find_restorable_entry,
+    is_fully_restorable,
+)
 from codeloop.workspace.snapshot.snapshots import Snapshots
-from codeloop.workspace.snapshot.stored_trees import TreeChange, find_entry, make_file_diffs, store_changed_tree
+from codeloop.workspace.snapshot.stored_trees import (
+    TreeChange,
+    find_entry,
+    make_file_diffs,
+    store_changed_tree,
+)
 
 COMMANDS_NAME = "what commands changed"
 """The name of a conflict that stands for any file."""
@@ -19,7 +29,8 @@ COMMANDS_NAME = "what commands changed"
 class UndoPlan(Struct, frozen=True):
     """The file changes of an undo or redo.
 
-    `snapshot`: the tree with the files as they were before the first undo. `restorations`: the files to restore.
+    `snapshot`: the tree with the files as they were before the first undo.
+    `restorations`: the files to restore.
     `conflicts`: the files that stay as they are. `diffs`: the changes that are undone afterwards.
     """
 
@@ -30,12 +41,16 @@ class UndoPlan(Struct, frozen=True):
 
 
 def plan_undo(
-    snapshots: Snapshots, conversation: Conversation, positions: Sequence[tuple[int, Entry]], target: int | None
+    snapshots: Snapshots,
+    conversation: Conversation,
+    positions: Sequence[tuple[int, Entry]],
+    target: int | None,
 ) -> UndoPlan:
-    """Return the plan for moving the files to the message at index `target`; None: to the end of the conversation.
+    """Return the plan for moving the files to the message at index `target`;
+    None: to the end of the conversation.
 
-    `positions`: the answers, those of subagents too, each with the index of the message that it belongs to. Blocks.
-    Raises MissingObject, OSError.
+    `positions`: the answers, those of subagents too, each with the index of the message that it
+    belongs to. Blocks. Raises MissingObject, OSError.
     """
     objects = snapshots.objects
     objects.create_if_missing()
@@ -45,16 +60,24 @@ def plan_undo(
         present_start = find_undo_start(conversation, earlier_undo.message_id, earlier_undo.part_id)
     points = [point for point in (present_start, target) if point is not None]
     first = min(points) if points else len(conversation.entries)
-    changes = (find_step_changes(snapshots, entry, index) for index, entry in positions if index >= first)
+    changes = (
+        find_step_changes(snapshots, entry, index) for index, entry in positions if index >= first
+    )
     steps = [each for each in changes if each is not None]
     missing_conflicts = tuple(
-        Conflict(path, "what it held is not kept any more") for step in steps for path in step.missing
+        Conflict(path, "what it held is not kept any more")
+        for step in steps
+        for path in step.missing
     )
-    outside = tuple(Conflict(path, f"it is not in {snapshots.root}") for step in steps for path in step.outside)
+    outside = tuple(
+        Conflict(path, f"it is not in {snapshots.root}") for step in steps for path in step.outside
+    )
     unrecorded = tuple(
         Conflict(path or COMMANDS_NAME, reason)
         for step in steps
-        if target is not None and target <= step.index and (present_start is None or step.index < present_start)
+        if target is not None
+        and target <= step.index
+        and (present_start is None or step.index < present_start)
         for path, reason in step.unrecorded.items()
     )
     tree_entries, tree = _store_present_entries(snapshots, earlier_undo, steps, present_start)
@@ -83,14 +106,23 @@ def plan_undo(
 
 
 def _store_present_entries(
-    snapshots: Snapshots, earlier_undo: Revert | None, steps: Sequence[MessageChanges], present_start: int | None
+    snapshots: Snapshots,
+    earlier_undo: Revert | None,
+    steps: Sequence[MessageChanges],
+    present_start: int | None,
 ) -> tuple[Mapping[str, TreeEntry | None], str]:
-    """Return each file's entry before the first undo, and a tree that stores these entries for a later redo.
+    """Return each file's entry before the first undo,
+    and a tree that stores these entries for a later redo.
 
-    Files of an earlier undo (to `present_start`) are taken from the tree of that undo, the others from the disk.
+    Files of an earlier undo (to `present_start`) are taken from the tree of that undo,
+    the others from the disk.
     """
     objects = snapshots.objects
-    tree = EMPTY_TREE if earlier_undo is None or earlier_undo.snapshot is None else earlier_undo.snapshot
+    tree = (
+        EMPTY_TREE
+        if earlier_undo is None or earlier_undo.snapshot is None
+        else earlier_undo.snapshot
+    )
     undone_paths = {
         each.path
         for step in steps
@@ -106,15 +138,21 @@ def _store_present_entries(
     # The first undo starts from the tree of the last snapshot, which has most files already.
     if tree == EMPTY_TREE and snapshots.last is not None and objects.has(snapshots.last.tree):
         tree = snapshots.last.tree
-    added_entries = {path: entry for path, entry in tree_entries.items() if path not in undone_paths}
+    added_entries = {
+        path: entry for path, entry in tree_entries.items() if path not in undone_paths
+    }
     return tree_entries, store_changed_tree(objects, tree, added_entries)
 
 
 def _find_entry_at(
     stored_entry: TreeEntry | None, steps: Sequence[MessageChanges], path: str, point: int | None
 ) -> tuple[TreeEntry | None, bool]:
-    """Return a file's entry at `point` of the session, and whether all later changes of the file can be undone."""
+    """Return a file's entry at `point` of the session,
+    and whether all later changes of the file can be undone.
+    """
     if point is None:
         return stored_entry, True
-    changes = [each for step in steps if step.index >= point for each in step.changes if each.path == path]
+    changes = [
+        each for step in steps if step.index >= point for each in step.changes if each.path == path
+    ]
     return find_restorable_entry(stored_entry, changes), is_fully_restorable(stored_entry, changes)

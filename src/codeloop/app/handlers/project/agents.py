@@ -11,8 +11,14 @@ from codeloop.schema.wire import replace
 
 
 async def list_agents(project: Project, _args: NoArguments) -> list[Agent]:
-    """Return the agents sorted by name, including hidden ones, except the internal one for sampling by MCP servers."""
-    return [project.engine.agents[name] for name in sorted(project.engine.agents) if name != SAMPLING_AGENT]
+    """Return the agents sorted by name, including hidden ones,
+    except the internal one for sampling by MCP servers.
+    """
+    return [
+        project.engine.agents[name]
+        for name in sorted(project.engine.agents)
+        if name != SAMPLING_AGENT
+    ]
 
 
 async def list_skills(project: Project, _args: NoArguments) -> list[Skill]:
@@ -27,13 +33,19 @@ async def list_skills(project: Project, _args: NoArguments) -> list[Skill]:
 
 
 async def list_commands(project: Project, _args: NoArguments) -> list[Command]:
-    """Return the commands sorted by name, without `compact`, which is not a prompt. A skill's template is its text."""
+    """Return the commands sorted by name, without `compact`, which is not a prompt.
+    A skill's template is its text.
+    """
     commands = sorted(find_commands(project).items())
-    return [_add_skill_text(project, command) for _, command in commands if command != COMPACT_COMMAND]
+    return [
+        _add_skill_text(project, command) for _, command in commands if command != COMPACT_COMMAND
+    ]
 
 
 def find_commands(project: Project) -> dict[str, Command]:
-    """Return the commands by name; those of the user and the project take precedence over prompts of MCP servers."""
+    """Return the commands by name; those of the user and the project take precedence
+    over prompts of MCP servers.
+    """
     prompts: dict[str, Command] = {}
     if (table := project.services.mcp) is not None:
         from codeloop.extend.mcp.tools.prompts import list_prompt_commands
@@ -46,6 +58,8 @@ def _add_skill_text(project: Project, command: Command) -> Command:
     if command.source != "skill":
         return command
     try:
-        return replace(command, template=load_skill(project.settings.skills.by_name[command.name]).content)
+        return replace(
+            command, template=load_skill(project.settings.skills.by_name[command.name]).content
+        )
     except CodeloopError:
         return command

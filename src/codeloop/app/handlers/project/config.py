@@ -1,4 +1,6 @@
-"""Handlers of the merged configuration of a project, and of changes to the project's own configuration file."""
+"""Handlers of the merged configuration of a project,
+and of changes to the project's own configuration file.
+"""
 
 import asyncio
 import json
@@ -35,7 +37,9 @@ async def get_config(project: Project, _args: NoArguments) -> JSON:
 
 
 async def get_full_config(project: Project, _args: NoArguments) -> JSON:
-    """Return the configuration as `get_config` does, with settings that OpenCode's format does not have."""
+    """Return the configuration as `get_config` does,
+    with settings that OpenCode's format does not have.
+    """
     return _redact_full(project, project.settings)
 
 
@@ -45,15 +49,18 @@ async def list_origins(project: Project, _args: NoArguments) -> dict[str, str]:
 
 
 async def list_warnings(project: Project, _args: NoArguments) -> list[str]:
-    """Return the warnings about the configuration, one line each: of unknown keys, missing trust and others."""
+    """Return the warnings about the configuration, one line each: of unknown keys,
+    missing trust and others.
+    """
     return list(project.settings.loaded.warnings)
 
 
 async def update_config(project: Project, args: UpdateConfig) -> JSON:
-    """Merge settings into the project's configuration file, and return the new configuration; null removes a setting.
+    """Merge settings into the project's configuration file, and return the new configuration;
+    null removes a setting.
 
-    Settings that have the given value already are not written. Raises CodeloopError, and changes nothing, for an
-    unknown setting, one that is ignored without trust, and an invalid file.
+    Settings that have the given value already are not written. Raises CodeloopError, and changes
+    nothing, for an unknown setting, one that is ignored without trust, and an invalid file.
     """
     check_settings(args.config)
     file = _choose_file(project.settings.project_root.root)
@@ -72,12 +79,15 @@ async def update_config(project: Project, args: UpdateConfig) -> JSON:
 
 
 def check_settings(config: JSON) -> None:
-    """Raise OperationError if the settings are too large or too deeply nested, or if one of them is unknown."""
+    """Raise OperationError if the settings are too large or too deeply nested,
+    or if one of them is unknown.
+    """
     _check_size(config)
     unknown = next((each for each in find_unknown_keys(config) if each.is_dropped), None)
     if unknown is not None:
         raise OperationError(
-            "BadRequest", f"There is no setting {format_keys(unknown.keys)}.{format_suggestion(unknown.suggestions)}"
+            "BadRequest",
+            f"There is no setting {format_keys(unknown.keys)}.{format_suggestion(unknown.suggestions)}",
         )
 
 
@@ -86,9 +96,13 @@ def _check_size(config: JSON) -> None:
         text = json.dumps(config)
         parse_jsonc(text, depth=CONFIG_DEPTH.value)
     except (ValueError, RecursionError) as error:
-        raise OperationError("BadRequest", f"The settings are nested more than {CONFIG_DEPTH.value} deep.") from error
+        raise OperationError(
+            "BadRequest", f"The settings are nested more than {CONFIG_DEPTH.value} deep."
+        ) from error
     if len(text) > CONFIG_BYTES.value:
-        raise OperationError("BadRequest", f"The settings are larger than {CONFIG_BYTES.value:,} bytes.")
+        raise OperationError(
+            "BadRequest", f"The settings are larger than {CONFIG_BYTES.value:,} bytes."
+        )
 
 
 def _redact(project: Project, settings: ProjectSettings) -> JSON:
@@ -104,7 +118,9 @@ def _get_user_name(project: Project) -> str:
 
 
 def _choose_file(root: Path) -> Path:
-    """Return the project's file that overrides its other ones; without a file, the path for a new one."""
+    """Return the project's file that overrides its other ones;
+    without a file, the path for a new one.
+    """
     files = [root / name for name in PROJECT_FILES if os.path.lexists(root / name)]
     return files[-1] if files else root / "codeloop.json"
 
@@ -117,23 +133,39 @@ def _write_changes(settings: ProjectSettings, startup: Startup, file: Path, chan
         before = read_file_if_exists(file)
         text = edit_text(None if before is None else before.data.decode("utf-8-sig"), change)
         if len(text.encode()) > CONFIG_BYTES.value:
-            raise OperationError("BadRequest", f"{file} would be larger than {CONFIG_BYTES.value:,} bytes.")
-        # The new content is checked as one more layer before the file is written: no reader ever sees an invalid file.
-        layer = Layer("project", str(file), file.parent, parse_jsonc(text, depth=CONFIG_DEPTH.value), is_project=True)
+            raise OperationError(
+                "BadRequest", f"{file} would be larger than {CONFIG_BYTES.value:,} bytes."
+            )
+        # The new content is checked as one more layer before the file is written: no reader
+        # ever sees an invalid file.
+        layer = Layer(
+            "project",
+            str(file),
+            file.parent,
+            parse_jsonc(text, depth=CONFIG_DEPTH.value),
+            is_project=True,
+        )
         find_settings(startup, (layer,))
         replace_file(Replacement(file, before, text.encode()))
         # Trust holds for a file's content; the user has just made this change, so it is added.
         if settings.trusted:
-            trust_changed_file(settings.paths, settings.project_root.root, settings.project_root.directory, file)
+            trust_changed_file(
+                settings.paths, settings.project_root.root, settings.project_root.directory, file
+            )
     except NotEditable as error:
-        raise OperationError("BadRequest", f"{file} is not changed: {error}. Edit {file} by hand.") from error
+        raise OperationError(
+            "BadRequest", f"{file} is not changed: {error}. Edit {file} by hand."
+        ) from error
     except UnicodeError as error:
-        raise OperationError("BadRequest", f"{file} or the new settings are not UTF-8 text.") from error
+        raise OperationError(
+            "BadRequest", f"{file} or the new settings are not UTF-8 text."
+        ) from error
     except ValueError as error:
         raise OperationError("BadRequest", f"The settings can't be stored: {error}.") from error
     except OSError as error:
         raise OperationError(
-            "BadRequest", f"{file} can't be written: {describe_os_error(error)}. Nothing was changed."
+            "BadRequest",
+            f"{file} can't be written: {describe_os_error(error)}. Nothing was changed.",
         ) from error
 
 
@@ -142,7 +174,9 @@ def _check_effect(settings: ProjectSettings, file: Path, change: JSON) -> None:
     changes = {key: value for key, value in change.items() if value is not None}
     layer = Layer("project", str(file), file.parent, Document("", changes), is_project=True)
     loaded = settings.loaded
-    file_paths = {path for path, origin in loaded.provenance.items() if origin.layer.source == str(file)}
+    file_paths = {
+        path for path, origin in loaded.provenance.items() if origin.layer.source == str(file)
+    }
     # Settings of this file itself are left out: the change is to be compared with the other files.
     own_keys = {re.split(r"[.\[]", path, maxsplit=1)[0] for path in file_paths}
     others = {key: value for key, value in redact_config(loaded, "").items() if key not in own_keys}

@@ -22,7 +22,9 @@ class ProjectDetails(Wire):
 
 
 def read_details(folder: Path) -> ProjectDetails:
-    """Read the details of the project with this data folder; empty ones if the file can't be read. Blocks."""
+    """Read the details of the project with this data folder; empty ones if the file can't be read.
+    Blocks.
+    """
     try:
         text = read_text(folder / _DETAILS_FILE, CONFIG_BYTES.value)
         return ProjectDetails() if text is None else msgspec.json.decode(text, type=ProjectDetails)

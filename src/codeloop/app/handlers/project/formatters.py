@@ -9,8 +9,13 @@ from codeloop.schema.operation import NoArguments
 
 
 async def list_formatters(project: Project, _args: NoArguments) -> list[FormatterStatus]:
-    """Return the formatters; `enabled`: whether one formats files of this directory after an edit."""
-    states = await asyncio.to_thread(make_formatters(project.settings, project.workspace).list_states)
+    """Return the formatters; `enabled`: whether one formats files of this
+    directory after an edit.
+    """
+    states = await asyncio.to_thread(
+        make_formatters(project.settings, project.workspace).list_states
+    )
     return [
-        FormatterStatus(name=each.name, extensions=list(each.extensions), enabled=each.is_enabled) for each in states
+        FormatterStatus(name=each.name, extensions=list(each.extensions), enabled=each.is_enabled)
+        for each in states
     ]

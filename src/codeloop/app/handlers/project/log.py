@@ -10,7 +10,12 @@ from codeloop.schema.api.project import WriteLog
 from codeloop.schema.limits import CLIENT_LOG
 
 _LOG = logging.getLogger("codeloop.client")
-_LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warn": logging.WARNING, "error": logging.ERROR}
+_LEVELS = {
+    "debug": logging.DEBUG,
+    "info": logging.INFO,
+    "warn": logging.WARNING,
+    "error": logging.ERROR,
+}
 
 
 async def write_log(_project: Project, args: WriteLog) -> bool:

@@ -13,7 +13,9 @@ from codeloop.schema.operation import NoArguments
 _MAX_SYMBOLS = 10
 """The symbols of each server in an answer, as in OpenCode's API."""
 _SYMBOL_KINDS = (5, 6, 10, 11, 12, 13, 14, 23)
-"""`SymbolKind`s of the protocol: class, method, enum, interface, function, variable, constant, struct."""
+"""`SymbolKind`s of the protocol: class, method, enum, interface, function, variable, constant,
+struct.
+"""
 
 
 def _list_loaded_servers(project: Project) -> list[LanguageServer]:
@@ -41,10 +43,13 @@ async def find_symbols(project: Project, args: FindSymbols) -> list[Symbol]:
     """Return the symbols that running servers find for a query; servers that fail are left out."""
     clients = [server.client for server in _list_loaded_servers(project)]
     capable_clients = [
-        client for client in clients if client is not None and client.has_capability("workspaceSymbolProvider")
+        client
+        for client in clients
+        if client is not None and client.has_capability("workspaceSymbolProvider")
     ]
     results = await asyncio.gather(
-        *(find_workspace_symbols(client, args.query) for client in capable_clients), return_exceptions=True
+        *(find_workspace_symbols(client, args.query) for client in capable_clients),
+        return_exceptions=True,
     )
     symbols: list[Symbol] = []
     for result in results:
@@ -54,5 +59,8 @@ async def find_symbols(project: Project, args: FindSymbols) -> list[Symbol]:
                 raise result
             continue
         rows = [row for row, _ in result if row.get("kind") in _SYMBOL_KINDS][:_MAX_SYMBOLS]
-        symbols += [Symbol(name=str(row.get("name")), kind=int(row["kind"]), location=row["location"]) for row in rows]
+        symbols += [
+            Symbol(name=str(row.get("name")), kind=int(row["kind"]), location=row["location"])
+            for row in rows
+        ]
     return symbols

@@ -1,4 +1,6 @@
-"""Handlers of MCP servers: their states, adding, connecting and disconnecting them, and their resources."""
+"""Handlers of MCP servers: their states, adding, connecting and disconnecting them,
+and their resources.
+"""
 
 from codeloop.app.extensions.mcp import make_server_tools
 from codeloop.app.project import Project
@@ -31,7 +33,9 @@ _STATUSES: dict[ServerState, MCPStatus] = {
 
 
 def open_mcp_servers(project: Project) -> McpServers:
-    """Return the MCP servers of a project, even if none is configured; more can be added to them."""
+    """Return the MCP servers of a project, even if none is configured;
+    more can be added to them.
+    """
     return project.services.open_mcp_table().running
 
 
@@ -41,9 +45,11 @@ async def get_statuses(project: Project, _args: NoArguments) -> dict[str, MCPSta
 
 
 async def add_server(project: Project, args: AddMcp) -> dict[str, MCPStatus]:
-    """Add a server for as long as the project is open, and connect to it; return the states of all servers.
+    """Add a server for as long as the project is open, and connect to it;
+    return the states of all servers.
 
-    Its tools are offered from the next request on. Raises OperationError when the definition is invalid.
+    Its tools are offered from the next request on.
+    Raises OperationError when the definition is invalid.
     """
     definition = parse_definition(args.name, args.config)
     if definition.problem:
@@ -57,7 +63,9 @@ async def add_server(project: Project, args: AddMcp) -> dict[str, MCPStatus]:
 
 
 async def connect_server(project: Project, args: McpName) -> bool:
-    """Enable a server and connect to it; return whether that worked. Raises OperationError: no such server."""
+    """Enable a server and connect to it; return whether that worked.
+    Raises OperationError: no such server.
+    """
     server = find_server(project, args.name)
     server.is_off = False
     return await _try_connect(server)
@@ -88,8 +96,12 @@ async def list_resources(project: Project, _args: NoArguments) -> dict[str, McpR
     }
 
 
-async def complete_prompt_argument(project: Project, args: CompleteMcpPrompt) -> McpPromptCompletion:
-    """Return completions for an argument of a server's prompt; empty if the server has none, or answers too late."""
+async def complete_prompt_argument(
+    project: Project, args: CompleteMcpPrompt
+) -> McpPromptCompletion:
+    """Return completions for an argument of a server's prompt;
+    empty if the server has none, or answers too late.
+    """
     table = project.services.mcp
     return await complete_argument(table, args) if table is not None else McpPromptCompletion()
 

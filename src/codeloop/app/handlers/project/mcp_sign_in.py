@@ -1,4 +1,6 @@
-"""Handlers that sign in at MCP servers by OAuth: start a sign-in, and finish it with a browser or with its code."""
+"""Handlers that sign in at MCP servers by OAuth: start a sign-in,
+and finish it with a browser or with its code.
+"""
 
 from urllib.parse import parse_qs, urlsplit
 
@@ -19,12 +21,15 @@ from codeloop.schema.live_events import McpAddress, McpBrowserOpenFailed
 
 
 async def start_sign_in(project: Project, args: McpName) -> McpAuthStart:
-    """Start a sign-in at a server, or continue a started one; return the address to open in a browser.
+    """Start a sign-in at a server, or continue a started one;
+    return the address to open in a browser.
 
     Raises OperationError if there is no such server, or it has no sign-in.
     """
     url = await _wait_for_address(_begin_sign_in(project, args))
-    return McpAuthStart(authorization_url=url, oauth_state=parse_qs(urlsplit(url).query).get("state", [""])[0])
+    return McpAuthStart(
+        authorization_url=url, oauth_state=parse_qs(urlsplit(url).query).get("state", [""])[0]
+    )
 
 
 async def finish_sign_in(project: Project, args: McpAuthCode) -> MCPStatus:
@@ -32,7 +37,10 @@ async def finish_sign_in(project: Project, args: McpAuthCode) -> MCPStatus:
     server = find_server(project, args.name)
     sign_in = open_mcp_servers(project).get_sign_in(server)
     if sign_in is None:
-        raise OperationError("BadRequest", f"Nobody is signing in at {args.name}. Begin it: POST /mcp/{args.name}/auth")
+        raise OperationError(
+            "BadRequest",
+            f"Nobody is signing in at {args.name}. Begin it: POST /mcp/{args.name}/auth",
+        )
     if not sign_in.is_over:
         sign_in.paste(args.code)
     await sign_in.wait()
@@ -40,15 +48,19 @@ async def finish_sign_in(project: Project, args: McpAuthCode) -> MCPStatus:
 
 
 async def sign_in_with_browser(project: Project, args: McpName) -> MCPStatus:
-    """Sign in at a server with a browser on this machine, wait for the end, and return the server's state.
+    """Sign in at a server with a browser on this machine, wait for the end,
+    and return the server's state.
 
-    If no browser can be opened, an event has the address, and the sign-in can be finished with its code.
+    If no browser can be opened, an event has the address,
+    and the sign-in can be finished with its code.
     """
     server = find_server(project, args.name)
     sign_in = _begin_sign_in(project, args)
     url = await _wait_for_address(sign_in)
     if not await open_browser(url):
-        project.publish_live(McpBrowserOpenFailed(properties=McpAddress(mcp_name=args.name, url=url)))
+        project.publish_live(
+            McpBrowserOpenFailed(properties=McpAddress(mcp_name=args.name, url=url))
+        )
     await sign_in.wait()
     return describe_status(server)
 

@@ -14,7 +14,9 @@ from codeloop.workspace.git.repository import Git, GitFailed
 
 
 async def list_notes(project: Project, _args: NoArguments) -> list[MemoryNote]:
-    """Return the notes of the project by name; `stale` describes the changes of a note's files since it was written."""
+    """Return the notes of the project by name; `stale` describes the changes of a note's
+    files since it was written.
+    """
     notes = await asyncio.to_thread(read_notes, project.workspace.root)
     stale = await describe_stale_notes(project, notes)
     return [
@@ -32,7 +34,9 @@ async def list_notes(project: Project, _args: NoArguments) -> list[MemoryNote]:
 
 
 async def describe_stale_notes(project: Project, notes: Iterable[Note]) -> dict[str, str]:
-    """Return descriptions of the changes of files since a note's commit, by the names of the stale notes."""
+    """Return descriptions of the changes of files since a note's commit,
+    by the names of the stale notes.
+    """
     git = Git(project.workspace.root, project.workspace.environment)
     stale: dict[str, str] = {}
     for note in notes:

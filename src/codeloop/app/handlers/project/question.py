@@ -3,7 +3,12 @@
 from codeloop.app.project import Project
 from codeloop.schema.api.answers import AnswerQuestion, RejectQuestion
 from codeloop.schema.errors import OperationError
-from codeloop.schema.event import QuestionAnswers, QuestionRefusal, QuestionRejected, QuestionReplied
+from codeloop.schema.event import (
+    QuestionAnswers,
+    QuestionRefusal,
+    QuestionRejected,
+    QuestionReplied,
+)
 from codeloop.schema.operation import NoArguments
 from codeloop.schema.question import QuestionRequest
 
@@ -17,8 +22,12 @@ async def answer_question(project: Project, args: AnswerQuestion) -> bool:
     """Answer a request with one answer for each of its questions. Raises OperationError."""
     request = _find_pending(project, args.request_id)
     if len(args.answers) != len(request.questions):
-        raise OperationError("BadRequest", f"{len(request.questions)} answers are needed, not {len(args.answers)}.")
-    answers = QuestionAnswers(session_id=request.session_id, request_id=request.id, answers=args.answers)
+        raise OperationError(
+            "BadRequest", f"{len(request.questions)} answers are needed, not {len(args.answers)}."
+        )
+    answers = QuestionAnswers(
+        session_id=request.session_id, request_id=request.id, answers=args.answers
+    )
     project.store.append(QuestionReplied(properties=answers))
     return True
 
@@ -26,7 +35,9 @@ async def answer_question(project: Project, args: AnswerQuestion) -> bool:
 async def reject_question(project: Project, args: RejectQuestion) -> bool:
     """Reject a request, with a message for the model if there is one. Raises OperationError."""
     request = _find_pending(project, args.request_id)
-    refusal = QuestionRefusal(session_id=request.session_id, request_id=request.id, message=args.message)
+    refusal = QuestionRefusal(
+        session_id=request.session_id, request_id=request.id, message=args.message
+    )
     project.store.append(QuestionRejected(properties=refusal))
     return True
 
@@ -34,7 +45,9 @@ async def reject_question(project: Project, args: RejectQuestion) -> bool:
 def _list_pending(project: Project) -> list[QuestionRequest]:
     # A process that was killed left its questions open; nobody waits for their answers any more.
     is_held = project.store.leases.is_held
-    return [request for request in project.store.list_pending_questions() if is_held(request.session_id)]
+    return [
+        request for request in project.store.list_pending_questions() if is_held(request.session_id)
+    ]
 
 
 def _find_pending(project: Project, request_id: str) -> QuestionRequest:

@@ -17,7 +17,9 @@ async def list_tool_ids(project: Project, _args: NoArguments) -> list[str]:
 
 
 async def list_tools(project: Project, args: ToolListQuery) -> list[ToolListItem]:
-    """Return the tools that the default agent offers to a model. Raises CodeloopError if there is no such model."""
+    """Return the tools that the default agent offers to a model.
+    Raises CodeloopError if there is no such model.
+    """
     info = _find_model(project, args)
     if not info.tool_call:
         return []
@@ -25,7 +27,10 @@ async def list_tools(project: Project, args: ToolListQuery) -> list[ToolListItem
     agent = engine.get_agent(project.settings.config.default_agent or "build")
     # As in a session: a tool is offered if each list of rules leaves some use of it.
     own_rulesets, *further_lists = list_rulesets_of_new_session(engine, agent)
-    names_by_list = [{spec.name for spec in engine.toolbox.list_specs(info.id, *rules)} for rules in further_lists]
+    names_by_list = [
+        {spec.name for spec in engine.toolbox.list_specs(info.id, *rules)}
+        for rules in further_lists
+    ]
     return [
         ToolListItem(id=spec.name, description=spec.description, parameters=spec.parameters)
         for spec in engine.toolbox.list_specs(info.id, *own_rulesets)

@@ -46,7 +46,10 @@ _COMMANDS_BY_OLD_NAME = {
 
 _COMMANDS_BY_NAME = {
     **_COMMANDS_BY_OLD_NAME,
-    **{name: name for name in (*_COMMANDS_BY_OLD_NAME.values(), "help.show", "model.list", "theme.list")},
+    **{
+        name: name
+        for name in (*_COMMANDS_BY_OLD_NAME.values(), "help.show", "model.list", "theme.list")
+    },
 }
 
 
@@ -58,13 +61,17 @@ async def append_prompt(project: Project, args: AppendPrompt) -> bool:
 
 async def execute_command(project: Project, args: ExecuteCommand) -> bool:
     """Run a command; for an unknown name the event has no command."""
-    project.publish_live(CommandSent(properties=TuiCommand(command=_COMMANDS_BY_NAME.get(args.command))))
+    project.publish_live(
+        CommandSent(properties=TuiCommand(command=_COMMANDS_BY_NAME.get(args.command)))
+    )
     return True
 
 
 async def show_toast(project: Project, args: ShowToast) -> bool:
     """Show a message."""
-    toast = Toast(message=args.message, variant=args.variant, title=args.title, duration=args.duration)
+    toast = Toast(
+        message=args.message, variant=args.variant, title=args.title, duration=args.duration
+    )
     project.publish_live(ToastShown(properties=toast))
     return True
 

@@ -1,4 +1,6 @@
-"""Handler that reports how a session's context window is filled: the tokens of each part of the next request."""
+"""Handler that reports how a session's context window is filled: the tokens of each
+part of the next request.
+"""
 
 import re
 from collections.abc import Iterator
@@ -45,14 +47,20 @@ class _PartSize(NamedTuple):
 
 
 async def measure_context(project: Project, args: SessionId) -> SessionContext:
-    """Return the parts of a session's next request, in tokens. Raises CodeloopError: no such session, no model."""
+    """Return the parts of a session's next request, in tokens.
+    Raises CodeloopError: no such session, no model.
+    """
     session = project.store.find_session(args.session_id)
     if session is None:
         raise SessionNotFound(args.session_id)
     conversation = project.store.read_context(session.id)
-    agent = project.engine.get_agent(session.agent or project.settings.config.default_agent or "build")
+    agent = project.engine.get_agent(
+        session.agent or project.settings.config.default_agent or "build"
+    )
     ref = (
-        f"{session.model.provider_id}/{session.model.id}" if session.model else await project.providers.choose_default()
+        f"{session.model.provider_id}/{session.model.id}"
+        if session.model
+        else await project.providers.choose_default()
     )
     info = project.models.open(ref).info
     sizes: dict[tuple[ContextGroup, str], int] = {}
@@ -64,7 +72,8 @@ async def measure_context(project: Project, args: SessionId) -> SessionContext:
         sizes[part.group, part.name] = sizes.get((part.group, part.name), 0) + part.size
     used, is_counted = _find_last_usage(conversation)
     total = sum(sizes.values()) / BYTES_PER_TOKEN
-    # The parts are estimated by their bytes; if the service counted the whole request, they are scaled to its count.
+    # The parts are estimated by their bytes; if the service counted the whole request,
+    # they are scaled to its count.
     scale = used / total if is_counted and total else 1.0
     parts = [
         ContextPart(group=group, name=name, tokens=round(size * scale / BYTES_PER_TOKEN))
@@ -76,13 +85,16 @@ async def measure_context(project: Project, args: SessionId) -> SessionContext:
         window=info.limits.input or info.limits.context or 0,
         used=used if is_counted else round(total),
         is_counted=is_counted,
-        compacts_at=compute_compaction_threshold(info, project.settings.config.compaction.reserved) or 0,
+        compacts_at=compute_compaction_threshold(info, project.settings.config.compaction.reserved)
+        or 0,
         prunable=gain if gain >= PRUNE_GAIN.value else 0,
         parts=[each for each in parts if each.tokens],
     )
 
 
-def _measure_system(project: Project, session: Session, agent: Agent, info: ModelInfo) -> Iterator[_PartSize]:
+def _measure_system(
+    project: Project, session: Session, agent: Agent, info: ModelInfo
+) -> Iterator[_PartSize]:
     """Yield the sizes of the system prompt, and of each file of instructions in it."""
     engine = project.engine
     total = count_bytes(RequestCache().get_system_prompt(engine, session, agent, info))
@@ -93,14 +105,23 @@ def _measure_system(project: Project, session: Session, agent: Agent, info: Mode
     yield _PartSize("system prompt", f"agent {agent.name}", max(total, 0))
 
 
-def _measure_tools(project: Project, session: Session, agent: Agent, info: ModelInfo) -> Iterator[_PartSize]:
-    """Yield the sizes of the offered tools: built-in ones, those of each MCP server, and those of extensions."""
+def _measure_tools(
+    project: Project, session: Session, agent: Agent, info: ModelInfo
+) -> Iterator[_PartSize]:
+    """Yield the sizes of the offered tools: built-in ones, those of each MCP server,
+    and those of extensions.
+    """
     engine: Engine = project.engine
     rulesets, *further_lists = list_rulesets(engine, session.id, agent)
     table = project.services.mcp
-    # The tools of a server begin with its name. Longer names first, since one name may be the start of another.
+    # The tools of a server begin with its name. Longer names first,
+    # since one name may be the start of another.
     servers = sorted(table.definitions if table is not None else (), key=len, reverse=True)
-    for spec in RequestCache().get_tools(engine.toolbox, info, rulesets, tuple(further_lists)):
+    cache = RequestCache()
+    needed = cache.find_needed_tools(engine, session.id)
+    for spec in cache.get_tools(
+        engine.toolbox, info, rulesets, tuple(further_lists), needed=needed
+    ):
         prefixes = ((name, re.sub(r"[^A-Za-z0-9_-]", "_", name)) for name in servers)
         server = next((name for name, prefix in prefixes if spec.name.startswith(prefix)), "")
         if spec.name in BUILTIN_TOOLS:
@@ -115,7 +136,9 @@ def _measure_conversation(conversation: Conversation) -> Iterator[_PartSize]:
     """Yield the sizes of the conversation's parts in the request."""
     visible: Window = make_window(conversation.entries)
     for message in visible.head:
-        size = sum(count_bytes(each.text) for each in message.content if isinstance(each, TextPiece))
+        size = sum(
+            count_bytes(each.text) for each in message.content if isinstance(each, TextPiece)
+        )
         yield _PartSize("conversation", "summary of what was before", size)
     for entry in visible.select(conversation.entries):
         for part in entry.parts:
@@ -150,7 +173,9 @@ def _measure_file(part: FilePart) -> int:
 
 
 def _find_last_usage(conversation: Conversation) -> tuple[int, bool]:
-    """Return the tokens of the last request with its answer, and whether the service counted them."""
+    """Return the tokens of the last request with its answer,
+    and whether the service counted them.
+    """
     for entry in reversed(conversation.entries):
         if isinstance(entry.info, AssistantMessage) and (tokens := entry.info.tokens).all:
             return tokens.all, not tokens.estimated and not entry.info.summary

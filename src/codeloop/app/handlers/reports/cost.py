@@ -18,12 +18,16 @@ _LEAST_COST = 1e-6
 
 
 async def sum_cost(project: Project, args: SessionId) -> SessionCost:
-    """Return the usage of a session and its subagents, by model. Raises OperationError: no such session."""
+    """Return the usage of a session and its subagents, by model.
+    Raises OperationError: no such session.
+    """
     session = project.store.find_session(args.session_id)
     if session is None:
         raise SessionNotFound(args.session_id)
     family = list_family(project, session)
-    requests = await asyncio.to_thread(_read_requests, project.store.path, session.id, [each.id for each in family])
+    requests = await asyncio.to_thread(
+        _read_requests, project.store.path, session.id, [each.id for each in family]
+    )
     by_model: defaultdict[str, list[PaidRequest]] = defaultdict(list)
     for request in requests:
         by_model[request.model].append(request)
@@ -48,7 +52,9 @@ async def sum_cost(project: Project, args: SessionId) -> SessionCost:
 
 
 def _find_cost_before(session: Session, requests: Sequence[PaidRequest]) -> float:
-    """Return the dollars of a session's sum that were paid elsewhere: before it was copied, or imported."""
+    """Return the dollars of a session's sum that were paid elsewhere: before it was copied,
+    or imported.
+    """
     rest = (session.cost or 0.0) - sum(each.cost for each in requests)
     # Sums of fractions differ in their last digits.
     return rest if rest >= _LEAST_COST else 0.0
@@ -60,12 +66,16 @@ def _read_requests(path: Path, session_id: str, family_ids: Sequence[str]) -> li
         return ledger.list_session_requests(session_id, family_ids)
 
 
-def _sum_subagents(session: Session, family: Sequence[Session], requests: Sequence[PaidRequest]) -> list[SubagentUse]:
+def _sum_subagents(
+    session: Session, family: Sequence[Session], requests: Sequence[PaidRequest]
+) -> list[SubagentUse]:
     """Return the use of each subagent that the session started, with that of its own subagents."""
     # Parents come before their subagents. The session itself has no branch.
     branches: dict[str, str] = {}
     for each in family[1:]:
-        branches[each.id] = each.id if each.parent_id == session.id else branches.get(each.parent_id or "", "")
+        branches[each.id] = (
+            each.id if each.parent_id == session.id else branches.get(each.parent_id or "", "")
+        )
     by_branch: defaultdict[str, list[PaidRequest]] = defaultdict(list)
     for request in requests:
         by_branch[branches.get(request.session_id, "")].append(request)
@@ -90,7 +100,9 @@ def _sum_tokens(requests: Sequence[PaidRequest]) -> Tokens:
 
 
 def _is_priced(project: Project, ref: str, requests: Sequence[PaidRequest]) -> bool:
-    """Return whether the prices of all requests to a model are known; a price may depend on a request's length."""
+    """Return whether the prices of all requests to a model are known;
+    a price may depend on a request's length.
+    """
     try:
         prices = project.models.open(ref).info.prices
     except CodeloopError:

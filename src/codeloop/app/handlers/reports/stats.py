@@ -1,4 +1,6 @@
-"""Handler of usage statistics: the sums of steps, calls, tokens and costs by day, model and project."""
+"""Handler of usage statistics: the sums of steps, calls, tokens and costs by day,
+model and project.
+"""
 
 import asyncio
 from collections import defaultdict
@@ -41,22 +43,35 @@ class _UsageSum(msgspec.Struct):
     def to_figures(self) -> Figures:
         """Return the sum in the form of the API."""
         return Figures(
-            sessions=len(self.sessions), steps=self.steps, tool_calls=self.calls, cost=self.cost, tokens=self.tokens
+            sessions=len(self.sessions),
+            steps=self.steps,
+            tool_calls=self.calls,
+            cost=self.cost,
+            tokens=self.tokens,
         )
 
 
 class _UsageSums(msgspec.Struct):
-    """The sums of all requests, by day, by model and by project; `discarded`: of those that were undone or deleted."""
+    """The sums of all requests, by day, by model and by project;
+    `discarded`: of those that were undone or deleted.
+    """
 
     total: _UsageSum = msgspec.field(default_factory=_UsageSum)
     discarded: _UsageSum = msgspec.field(default_factory=_UsageSum)
-    days: defaultdict[str, _UsageSum] = msgspec.field(default_factory=lambda: defaultdict(_UsageSum))
-    models: defaultdict[str, _UsageSum] = msgspec.field(default_factory=lambda: defaultdict(_UsageSum))
-    projects: defaultdict[str, _UsageSum] = msgspec.field(default_factory=lambda: defaultdict(_UsageSum))
+    days: defaultdict[str, _UsageSum] = msgspec.field(
+        default_factory=lambda: defaultdict(_UsageSum)
+    )
+    models: defaultdict[str, _UsageSum] = msgspec.field(
+        default_factory=lambda: defaultdict(_UsageSum)
+    )
+    projects: defaultdict[str, _UsageSum] = msgspec.field(
+        default_factory=lambda: defaultdict(_UsageSum)
+    )
 
 
 async def sum_stats(project: Project, args: StatsQuery) -> Stats:
-    """Return the sums of this project, or of all projects: of every request, also of what was undone or deleted since.
+    """Return the sums of this project, or of all projects: of every request,
+    also of what was undone or deleted since.
 
     Raises OperationError if `days` is below 1 or beyond MAX_DAYS.
     """
@@ -71,7 +86,9 @@ async def sum_stats(project: Project, args: StatsQuery) -> Stats:
 
 
 def _find_period_start(days: int | None) -> int:
-    """Return the start of a period of `days` that ends today, in local time (ms since the epoch); 0 for None."""
+    """Return the start of a period of `days` that ends today, in local time (ms since the epoch);
+    0 for None.
+    """
     if days is None:
         return 0
     return find_day_start(datetime.now().astimezone().date() - timedelta(days=days - 1))
@@ -87,7 +104,8 @@ def _read_stats(paths: list[Path], since: int, directory: str | None) -> Stats:
     return Stats(
         total=sums.total.to_figures(),
         days=[
-            NamedFigures(name=name, figures=each.to_figures()) for name, each in sorted(sums.days.items(), reverse=True)
+            NamedFigures(name=name, figures=each.to_figures())
+            for name, each in sorted(sums.days.items(), reverse=True)
         ],
         models=_sort_by_cost(sums.models),
         projects=_sort_by_cost(sums.projects),
@@ -103,7 +121,12 @@ def _add_database(sums: _UsageSums, path: Path, since: int, directory: str | Non
         if directory is not None and request.directory != directory:
             continue
         day = f"{datetime.fromtimestamp(request.time / 1000).astimezone():%Y-%m-%d}"
-        for each in (sums.total, sums.days[day], sums.models[request.model], sums.projects[_find_top(request)]):
+        for each in (
+            sums.total,
+            sums.days[day],
+            sums.models[request.model],
+            sums.projects[_find_top(request)],
+        ):
             each.add(request)
         if not request.is_kept:
             sums.discarded.add(request)

@@ -15,10 +15,14 @@ from codeloop.store.database import StoreError
 from codeloop.store.queries import NO_LIMIT, SessionFilter, open_queries
 
 
-async def list_sessions_of_all_projects(project: Project, args: ListGlobalSessions) -> list[GlobalSession]:
+async def list_sessions_of_all_projects(
+    project: Project, args: ListGlobalSessions
+) -> list[GlobalSession]:
     """Return the sessions of every project with their projects, newest change first."""
     projects = {each.id: each for each in await list_projects(project, NoArguments())}
-    session_filter = SessionFilter(only_roots=args.roots, changed_since=args.start, search=args.search, limit=NO_LIMIT)
+    session_filter = SessionFilter(
+        only_roots=args.roots, changed_since=args.start, search=args.search, limit=NO_LIMIT
+    )
 
     def read_sessions() -> list[Session]:
         sessions: list[Session] = []
@@ -32,11 +36,16 @@ async def list_sessions_of_all_projects(project: Project, args: ListGlobalSessio
         is_earlier = args.cursor is None or session.time.updated < args.cursor
         return is_earlier and (args.archived or session.time.archived is None)
 
-    sessions = [each for each in await asyncio.to_thread(read_sessions) if is_requested(each)][: args.limit]
+    sessions = [each for each in await asyncio.to_thread(read_sessions) if is_requested(each)][
+        : args.limit
+    ]
     return [
-        GlobalSession(**asdict(each), project=_describe_project(projects.get(each.project_id))) for each in sessions
+        GlobalSession(**asdict(each), project=_describe_project(projects.get(each.project_id)))
+        for each in sessions
     ]
 
 
 def _describe_project(info: ProjectInfo | None) -> SessionProject | None:
-    return None if info is None else SessionProject(id=info.id, worktree=info.worktree, name=info.name)
+    return (
+        None if info is None else SessionProject(id=info.id, worktree=info.worktree, name=info.name)
+    )

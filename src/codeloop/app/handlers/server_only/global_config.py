@@ -1,4 +1,6 @@
-"""Handlers of the user's own configuration, which applies to all projects: read it, and change its file."""
+"""Handlers of the user's own configuration, which applies to all projects: read it,
+and change its file.
+"""
 
 import asyncio
 from pathlib import Path
@@ -29,7 +31,8 @@ async def get_global_config(project: Project, _args: NoArguments) -> JSON:
 
 
 async def update_global_config(project: Project, args: UpdateGlobalConfig) -> JSON:
-    """Merge settings into the user's configuration file, and return the new configuration; null removes a setting.
+    """Merge settings into the user's configuration file, and return the new configuration;
+    null removes a setting.
 
     Raises CodeloopError, and changes nothing, for an unknown setting and for an invalid file.
     """
@@ -50,12 +53,20 @@ async def update_global_config(project: Project, args: UpdateGlobalConfig) -> JS
 
 def _load_config(settings: ProjectSettings) -> LoadedConfig:
     """Read the user's files as for a directory without any. Blocks. Raises CodeloopError."""
-    # A directory that does not exist: no project's file is found there, and there is nothing to distrust.
+    # A directory that does not exist: no project's file is found there,
+    # and there is nothing to distrust.
     nowhere = settings.paths.state / "no-project"
     project_root = ProjectRoot(nowhere, nowhere, GLOBAL_PROJECT_ID, None)
     # Files and settings that variables name are not part of the user's configuration file either.
-    variables = ("CODELOOP_CONFIG", "OPENCODE_CONFIG", "CODELOOP_CONFIG_CONTENT", "OPENCODE_CONFIG_CONTENT")
-    environment = {name: value for name, value in settings.environment.items() if name not in variables}
+    variables = (
+        "CODELOOP_CONFIG",
+        "OPENCODE_CONFIG",
+        "CODELOOP_CONFIG_CONTENT",
+        "OPENCODE_CONFIG_CONTENT",
+    )
+    environment = {
+        name: value for name, value in settings.environment.items() if name not in variables
+    }
     return load_config(project_root, settings.paths, environment=environment, trusted=True)
 
 
@@ -64,22 +75,32 @@ def _redact(loaded: LoadedConfig, settings: ProjectSettings) -> JSON:
 
 
 def _write_changes(settings: ProjectSettings, file: Path, change: JSON) -> None:
-    """Change the user's file if the whole configuration stays valid. Blocks. Raises CodeloopError."""
+    """Change the user's file if the whole configuration stays valid. Blocks.
+    Raises CodeloopError.
+    """
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         before = read_file_if_exists(file)
         text = edit_text(None if before is None else before.data.decode("utf-8-sig"), change)
         if len(text.encode()) > CONFIG_BYTES.value:
-            raise OperationError("BadRequest", f"{file} would be larger than {CONFIG_BYTES.value:,} bytes.")
+            raise OperationError(
+                "BadRequest", f"{file} would be larger than {CONFIG_BYTES.value:,} bytes."
+            )
         find_settings(
-            settings.startup, (Layer("global", str(file), file.parent, parse_jsonc(text, depth=CONFIG_DEPTH.value)),)
+            settings.startup,
+            (Layer("global", str(file), file.parent, parse_jsonc(text, depth=CONFIG_DEPTH.value)),),
         )
         replace_file(Replacement(file, before, text.encode()))
     except NotEditable as error:
-        raise OperationError("BadRequest", f"{file} is not changed: {error}. Edit {file} by hand.") from error
+        raise OperationError(
+            "BadRequest", f"{file} is not changed: {error}. Edit {file} by hand."
+        ) from error
     except ValueError as error:
-        raise OperationError("BadRequest", f"The settings can't be stored in {file}: {error}.") from error
+        raise OperationError(
+            "BadRequest", f"The settings can't be stored in {file}: {error}."
+        ) from error
     except OSError as error:
         raise OperationError(
-            "BadRequest", f"{file} can't be written: {describe_os_error(error)}. Nothing was changed."
+            "BadRequest",
+            f"{file} can't be written: {describe_os_error(error)}. Nothing was changed.",
         ) from error

@@ -14,7 +14,9 @@ from codeloop.workspace.git.working_diff import list_changes
 
 
 async def make_patch(project: Project, _args: NoArguments) -> str:
-    """Return the changes since the last commit as one patch; "" outside a repository. Raises GitFailed."""
+    """Return the changes since the last commit as one patch; "" outside a repository.
+    Raises GitFailed.
+    """
     git = open_git(project)
     if git is None:
         return ""
@@ -23,7 +25,9 @@ async def make_patch(project: Project, _args: NoArguments) -> str:
     files_without_patch = [each.file for each in changes if each.patch is None]
     if files_without_patch:
         name = replace_undecodable(files_without_patch[0])
-        raise GitFailed(f"The patch would be too large: {name} and others are left out. Use /vcs/diff.")
+        raise GitFailed(
+            f"The patch would be too large: {name} and others are left out. Use /vcs/diff."
+        )
     return "\n".join(replace_undecodable(each.patch or "") for each in changes)
 
 
@@ -32,15 +36,21 @@ async def apply_patch(project: Project, args: ApplyPatch) -> AppliedPatch:
     git = open_git(project)
     if git is None:
         raise OperationError(
-            "VcsApplyError", "The project is in no git repository, so no patch can be applied.", reason="non-git"
+            "VcsApplyError",
+            "The project is in no git repository, so no patch can be applied.",
+            reason="non-git",
         )
     with temporary_folder("codeloop-patch-") as folder:
         file = folder / "patch"
         await asyncio.to_thread(file.write_bytes, args.patch.encode("utf-8", "surrogatepass"))
         output = await git.run("apply", "--whitespace=nowarn", str(file))
     if output.code != 0:
-        problem = replace_undecodable(" ".join(output.stderr.split()).replace(str(file), "the patch"))
+        problem = replace_undecodable(
+            " ".join(output.stderr.split()).replace(str(file), "the patch")
+        )
         raise OperationError(
-            "VcsApplyError", f"The patch does not apply; nothing was changed: {problem}", reason="not-clean"
+            "VcsApplyError",
+            f"The patch does not apply; nothing was changed: {problem}",
+            reason="not-clean",
         )
     return AppliedPatch(applied=True)

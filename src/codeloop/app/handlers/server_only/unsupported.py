@@ -1,4 +1,6 @@
-"""Handlers of two operations in OpenCode's API that codeloop does not support; the others are rows that refuse."""
+"""Handlers of two operations in OpenCode's API that codeloop does not support;
+the others are rows that refuse.
+"""
 
 from codeloop import __version__
 from codeloop.app.project import Project
@@ -16,6 +18,8 @@ async def refuse_upgrade(_project: Project, args: Upgrade) -> UpgradeRefused:
 
 
 async def detach_subagents(project: Project, args: SessionId) -> bool:
-    """Return False: no subagent is detached from its call. Raises OperationError when there is no such session."""
+    """Return False: no subagent is detached from its call.
+    Raises OperationError when there is no such session.
+    """
     project.store.get_session(args.session_id)
     return False

@@ -14,7 +14,9 @@ from codeloop.schema.operation import NoArguments
 async def list_moved_folders(project: Project, _args: NoArguments) -> list[MovedFolder]:
     """Return the folders that are gone and may be the project's now, the newest first."""
     return [
-        MovedFolder(directory=place.root, sessions=count, notice=take_over.describe_doubt(place.root, count))
+        MovedFolder(
+            directory=place.root, sessions=count, notice=take_over.describe_doubt(place.root, count)
+        )
         for place, count in take_over.list_moved_folders(_get_destination(project))
     ]
 
@@ -22,15 +24,19 @@ async def list_moved_folders(project: Project, _args: NoArguments) -> list[Moved
 async def adopt_folder(project: Project, args: AdoptFolder) -> list[Session]:
     """Take over the sessions of a folder that is gone; return those that are not subagents'.
 
-    Raises OperationError (NotFoundError) for a path that is not absolute, has no sessions, or is still a folder: there
-    is no such folder to take over from then.
+    Raises OperationError (NotFoundError) for a path that is not absolute, has no sessions, or is
+    still a folder: there is no such folder to take over from then.
     """
     root = os.path.normpath(args.directory)
     if not root.startswith("/") or "\0" in root:
-        raise OperationError("NotFoundError", f"{args.directory!r} is not the absolute path of a folder.")
+        raise OperationError(
+            "NotFoundError", f"{args.directory!r} is not the absolute path of a folder."
+        )
     if Path(root).is_dir():
         advice = "Go there (--dir), or resume a copy here: codeloop run --session ID --fork"
-        raise OperationError("NotFoundError", f"{root} is still there, so its sessions stay there. {advice}")
+        raise OperationError(
+            "NotFoundError", f"{root} is still there, so its sessions stay there. {advice}"
+        )
     # A path that leads over links is stored without them.
     root = str(Path(os.path.realpath(Path(root).parent)) / Path(root).name)
     sessions = take_over.adopt_folder(_get_destination(project), root)

@@ -1,4 +1,6 @@
-"""Handlers of tools that a client runs itself: the client offers them to a session, and answers their calls."""
+"""Handlers of tools that a client runs itself: the client offers them to a session,
+and answers their calls.
+"""
 
 from codeloop.app.project import Project
 from codeloop.schema.api.client_tools import (

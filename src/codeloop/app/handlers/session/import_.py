@@ -1,4 +1,6 @@
-"""Handler that imports a session from a file of `codeloop export` or of OpenCode, completely or not at all."""
+"""Handler that imports a session from a file of `codeloop export` or of OpenCode,
+completely or not at all.
+"""
 
 import re
 from collections.abc import Sequence
@@ -28,7 +30,9 @@ from codeloop.schema.wire import JSON, replace
 from codeloop.store.conversation import Entry, make_sort_key
 
 _PART_TYPES: frozenset[str] = frozenset(each.__struct_config__.tag for each in get_args(Part))
-_ERROR_NAMES: frozenset[str] = frozenset(each.__struct_config__.tag for each in get_args(MessageError))
+_ERROR_NAMES: frozenset[str] = frozenset(
+    each.__struct_config__.tag for each in get_args(MessageError)
+)
 _MAX_TIME_MS = 1 << 47
 """The latest valid time (ms since the epoch), in the year 6429."""
 # Ids of another form are replaced by new ones, as are ids that are in use.
@@ -36,9 +40,11 @@ _ID_PATTERN = r"(ses|msg|prt)_[0-9A-Za-z]{1,64}"
 
 
 async def import_session(project: Project, args: ImportSession) -> ImportedSession:
-    """Store a session from a file. If one of its ids can't be kept, all are replaced, so nothing is overwritten.
+    """Store a session from a file. If one of its ids can't be kept, all are replaced,
+    so nothing is overwritten.
 
-    Raises OperationError (BadRequest), and stores nothing, for an invalid file; the message has the path in the file.
+    Raises OperationError (BadRequest), and stores nothing, for an invalid file;
+    the message has the path in the file.
     """
     notes: list[str] = []
     session = _read_session(project, args.info, notes)
@@ -49,9 +55,13 @@ async def import_session(project: Project, args: ImportSession) -> ImportedSessi
     else:
         notes.append(f"Some of its ids are {id_problem}: it was stored as a copy, with new ids.")
         old_ids = [entry.info.id for entry in entries]
-        session = replace(session, id=new_id("ses"), time=replace(session.time, created=choose_copy_time(entries)))
+        session = replace(
+            session, id=new_id("ses"), time=replace(session.time, created=choose_copy_time(entries))
+        )
         entries = give_new_ids(entries, session.id)
-        session = _map_revert(session, dict(zip(old_ids, (entry.info.id for entry in entries), strict=True)))
+        session = _map_revert(
+            session, dict(zip(old_ids, (entry.info.id for entry in entries), strict=True))
+        )
     cost, tokens = sum_usage(entries)
     session = replace(session, cost=session.cost or cost, tokens=session.tokens or tokens)
     project.store.append(*make_events(session, entries))
@@ -59,7 +69,9 @@ async def import_session(project: Project, args: ImportSession) -> ImportedSessi
 
 
 def _map_revert(session: Session, ids: dict[str, str]) -> Session:
-    """Return the session with the message id of its undo replaced by the new one. `ids`: old to new message ids."""
+    """Return the session with the message id of its undo replaced by the new one.
+    `ids`: old to new message ids.
+    """
     if session.revert is None:
         return session
     message_id = ids.get(session.revert.message_id)
@@ -69,22 +81,29 @@ def _map_revert(session: Session, ids: dict[str, str]) -> Session:
 
 
 def _read_session(project: Project, info: Any, notes: list[str]) -> Session:
-    """Return the session of the file as one of this project. `notes`: gets a line for each field that is dropped.
+    """Return the session of the file as one of this project.
+    `notes`: gets a line for each field that is dropped.
 
-    The file may be anybody's, so fields that widen permissions or name other directories are dropped.
+    The file may be anybody's, so fields that widen permissions or name other
+    directories are dropped.
     """
     project_root = project.settings.project_root
     fields: JSON = _check_object(info, "$.info")
     defaults = {"slug": make_slug(), "version": __version__, "directory": ""}
-    session: Session = _convert({**defaults, **fields, "projectID": project_root.project_id}, Session, "$.info")
+    session: Session = _convert(
+        {**defaults, **fields, "projectID": project_root.project_id}, Session, "$.info"
+    )
     _check_times((session.time.created, session.time.updated), "$.info.time")
     if session.permission:
         if any(rule.action == "allow" for rule in session.permission):
             notes.append("Rules of the session that allow something were left out.")
         rules = tuple(rule for rule in session.permission if rule.action != "allow")
-        # Below a ceiling they restrict; as rules of the session a question would lift a denial of the user's.
+        # Below a ceiling they restrict; as rules of the session a question would lift
+        # a denial of the user's.
         ceilings = (*read_ceilings(session), *([Ceiling(permission=rules)] if rules else ()))
-        session = replace(session, permission=None, metadata=set_ceilings(session.metadata, ceilings))
+        session = replace(
+            session, permission=None, metadata=set_ceilings(session.metadata, ceilings)
+        )
     if PROFILE_KEY in (session.metadata or {}):
         notes.append("The profile of the session was left out.")
         session = replace(session, metadata=_drop_key(session.metadata, PROFILE_KEY))
@@ -95,7 +114,11 @@ def _read_session(project: Project, info: Any, notes: list[str]) -> Session:
     if MOVED_KEY in (session.metadata or {}):
         session = replace(session, metadata=_drop_key(session.metadata, MOVED_KEY))
     directory = Path(session.directory)
-    if not directory.is_absolute() or not directory.is_relative_to(project_root.root) or ".." in directory.parts:
+    if (
+        not directory.is_absolute()
+        or not directory.is_relative_to(project_root.root)
+        or ".." in directory.parts
+    ):
         directory = project_root.directory
     path = directory.relative_to(project_root.root)
     return replace(
@@ -118,8 +141,12 @@ def _read_entries(messages: Any, session: Session, notes: list[str]) -> list[Ent
     for number, value in enumerate(_check_list(messages, "$.messages")):
         location = f"$.messages[{number}]"
         message = _check_object(value, location)
-        info = _read_message(_check_object(message.get("info"), f"{location}.info"), session, f"{location}.info")
-        entries.append(Entry(info, _read_parts(message.get("parts"), info, f"{location}.parts", notes)))
+        info = _read_message(
+            _check_object(message.get("info"), f"{location}.info"), session, f"{location}.info"
+        )
+        entries.append(
+            Entry(info, _read_parts(message.get("parts"), info, f"{location}.parts", notes))
+        )
     ids = [entry.info.id for entry in entries]
     if len(set(ids)) < len(ids):
         second = next(number for number, each in enumerate(ids) if each in ids[:number])
@@ -148,20 +175,30 @@ def _read_error(error: JSON) -> JSON:
 
 
 def _read_parts(parts: Any, info: Message, location: str, notes: list[str]) -> tuple[Part, ...]:
-    """Return the parts of a message; those of types that codeloop does not know are left out, with a note."""
+    """Return the parts of a message; those of types that codeloop does not know are left out,
+    with a note.
+    """
     known_parts: list[Part] = []
     for number, value in enumerate(_check_list(parts, location)):
         part_location = f"{location}[{number}]"
-        part = {**_check_object(value, part_location), "sessionID": info.session_id, "messageID": info.id}
+        part = {
+            **_check_object(value, part_location),
+            "sessionID": info.session_id,
+            "messageID": info.id,
+        }
         if isinstance(part.get("type"), str) and part["type"] not in _PART_TYPES:
-            notes.append(f"A part of the unknown type {part['type'][:40]!r} was left out: {part_location}")
+            notes.append(
+                f"A part of the unknown type {part['type'][:40]!r} was left out: {part_location}"
+            )
             continue
         known_parts.append(_convert(_add_owner(part), Part, part_location))
     return tuple(known_parts)
 
 
 def _add_owner(part: JSON) -> JSON:
-    """Return a tool part with the ids of its message added to attachments, which some exports leave out."""
+    """Return a tool part with the ids of its message added to attachments,
+    which some exports leave out.
+    """
     state = _get_object(part.get("state"))
     if not isinstance(state.get("attachments"), list):
         return part
@@ -181,13 +218,17 @@ def _find_id_problem(project: Project, session: Session, entries: Sequence[Entry
     if len(set(parts)) < len(parts):
         return "there twice"
     # Parts are read in the order of their ids.
-    if not all(first.id < second.id for entry in entries for first, second in pairwise(entry.parts)):
+    if not all(
+        first.id < second.id for entry in entries for first, second in pairwise(entry.parts)
+    ):
         return "out of order"
     return "in use here" if project.store.queries.has_any_id([session.id], messages, parts) else ""
 
 
 def _check_type(value: Any, expected_type: Any, location: str) -> Any:
-    """Return a value as an object or a list (`expected_type`), without checking its contents. Raises OperationError."""
+    """Return a value as an object or a list (`expected_type`), without checking its contents.
+    Raises OperationError.
+    """
     try:
         return msgspec.convert(value, expected_type)
     except msgspec.ValidationError as error:
@@ -195,10 +236,15 @@ def _check_type(value: Any, expected_type: Any, location: str) -> Any:
 
 
 def _convert(value: Any, struct_type: Any, location: str) -> Any:
-    """Convert a value to a struct that can be stored. Raises OperationError with the path in the file."""
-    # Encoded and decoded once: some values, such as lone surrogates, are valid in a struct but can't be stored.
+    """Convert a value to a struct that can be stored.
+    Raises OperationError with the path in the file.
+    """
+    # Encoded and decoded once: some values, such as lone surrogates,
+    # are valid in a struct but can't be stored.
     try:
-        return msgspec.json.decode(msgspec.json.encode(msgspec.convert(value, struct_type)), type=struct_type)
+        return msgspec.json.decode(
+            msgspec.json.encode(msgspec.convert(value, struct_type)), type=struct_type
+        )
     except msgspec.ValidationError as error:
         what, _, inside = str(error).partition(" - at `$")
         raise _make_error(location + inside.removesuffix("`"), what) from error
@@ -225,4 +271,6 @@ def _check_times(times: Sequence[int], location: str) -> None:
 
 
 def _make_error(location: str, what: str) -> OperationError:
-    return OperationError("BadRequest", f"This is not a session as `export` writes it: {what}, at {location}.")
+    return OperationError(
+        "BadRequest", f"This is not a session as `export` writes it: {what}, at {location}."
+    )

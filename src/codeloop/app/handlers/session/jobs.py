@@ -1,4 +1,6 @@
-"""Handlers of what runs beside a turn: background commands, subagents, calls of MCP servers that take long."""
+"""Handlers of what runs beside a turn: background commands, subagents,
+calls of MCP servers that take long.
+"""
 
 from collections.abc import Iterator
 
@@ -26,7 +28,9 @@ async def list_running(project: Project, _args: NoArguments) -> list[JobInfo]:
 
 
 async def read_output(project: Project, args: JobId) -> JobOutputText:
-    """Return the end of what a command has printed, or of what a subagent has said. Raises OperationError."""
+    """Return the end of what a command has printed, or of what a subagent has said.
+    Raises OperationError.
+    """
     if (job := _find_job(project, args.job_id)) is not None:
         return JobOutputText(output=job.read_end()[-_MAX_OUTPUT_CHARS:])
     if args.job_id in project.engine.supervisor.list_busy_sessions():
@@ -38,7 +42,8 @@ async def read_output(project: Project, args: JobId) -> JobOutputText:
 
 
 async def end_job(project: Project, args: JobId) -> bool:
-    """End a command or a subagent; of a call, the turn that waits for it. Return whether it ran until now.
+    """End a command or a subagent; of a call, the turn that waits for it.
+    Return whether it ran until now.
 
     Raises OperationError.
     """
@@ -55,7 +60,9 @@ async def end_job(project: Project, args: JobId) -> bool:
 
 
 def _make_unknown_error(job_id: str) -> OperationError:
-    return OperationError("NotFoundError", f"Nothing of the id {job_id} runs in this process. /jobs lists what runs.")
+    return OperationError(
+        "NotFoundError", f"Nothing of the id {job_id} runs in this process. /jobs lists what runs."
+    )
 
 
 def _find_job(project: Project, job_id: str) -> Job | None:
@@ -105,7 +112,9 @@ def _list_calls(project: Project) -> Iterator[JobInfo]:
 
 
 def _list_running_calls(project: Project) -> Iterator[ToolPart]:
-    """Yield the calls of tools of others, such as MCP servers, that have taken long, of the turns in this process."""
+    """Yield the calls of tools of others, such as MCP servers, that have taken long,
+    of the turns in this process.
+    """
     for session_id in project.runs.list_running():
         for entry in project.store.read_context(session_id).entries[-1:]:
             for part in entry.parts:

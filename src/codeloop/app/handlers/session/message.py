@@ -1,4 +1,6 @@
-"""Handlers that read, change and delete messages and parts. During a turn only queued prompts can be changed."""
+"""Handlers that read, change and delete messages and parts.
+During a turn only queued prompts can be changed.
+"""
 
 import base64
 import binascii
@@ -19,7 +21,13 @@ from codeloop.schema.api.session_messages import (
 )
 from codeloop.schema.api.session_requests import SessionId
 from codeloop.schema.errors import OperationError
-from codeloop.schema.event import MessageGone, MessageRemoved, PartGone, PartRemoved, make_part_updated
+from codeloop.schema.event import (
+    MessageGone,
+    MessageRemoved,
+    PartGone,
+    PartRemoved,
+    make_part_updated,
+)
 from codeloop.schema.message import NO_TOKENS, AssistantMessage, Session
 from codeloop.schema.part import Part
 from codeloop.schema.wire import replace
@@ -43,7 +51,9 @@ def read_page(project: Project, args: ListMessages) -> tuple[list[MessageWithPar
         raise OperationError("BadRequest", f"limit is {args.limit}; it must be at least 1.")
     before = None if args.before is None else _parse_cursor(args.before)
     entries, has_more = project.store.queries.read_message_page(args.session_id, args.limit, before)
-    return _convert_entries(entries), make_cursor_of_page(entries[0].info) if has_more and entries else None
+    return _convert_entries(entries), make_cursor_of_page(
+        entries[0].info
+    ) if has_more and entries else None
 
 
 def _parse_cursor(before: str) -> tuple[int, str]:
@@ -51,10 +61,13 @@ def _parse_cursor(before: str) -> tuple[int, str]:
     padded = before + "=" * (-len(before) % 4)
     try:
         cursor = msgspec.json.decode(
-            base64.b64decode(padded, altchars=b"-_" if set(before) & set("-_") else None), type=MessageCursor
+            base64.b64decode(padded, altchars=b"-_" if set(before) & set("-_") else None),
+            type=MessageCursor,
         )
     except (binascii.Error, ValueError, msgspec.DecodeError, RecursionError) as error:
-        raise OperationError("BadRequest", "before is not a cursor: take it from the header x-next-cursor.") from error
+        raise OperationError(
+            "BadRequest", "before is not a cursor: take it from the header x-next-cursor."
+        ) from error
     # SQLite's integers have 64 bits; a larger one would be an error there.
     if abs(cursor.time) >= 1 << 53:
         raise OperationError("BadRequest", "before is not a cursor: its time is out of range.")
@@ -71,18 +84,24 @@ async def get_message(project: Project, args: MessageId) -> MessageWithParts:
 
 
 async def list_queued(project: Project, args: SessionId) -> list[MessageWithParts]:
-    """Return the prompts that are queued for the running turn, whether that runs here or in another process."""
+    """Return the prompts that are queued for the running turn,
+    whether that runs here or in another process.
+    """
     project.store.get_session(args.session_id)
-    if not project.runs.is_running(args.session_id) and project.store.leases.find_other_holder(args.session_id) is None:
+    if (
+        not project.runs.is_running(args.session_id)
+        and project.store.leases.find_other_holder(args.session_id) is None
+    ):
         return []
     return _convert_entries(list_queued_prompts(project.store.read_conversation(args.session_id)))
 
 
 async def delete_message(project: Project, args: MessageId) -> bool:
-    """Delete a message with its parts; the usage of an answer is subtracted from the session's sums.
+    """Delete a message with its parts; the usage of an answer is subtracted
+    from the session's sums.
 
-    Deleting a queued prompt cancels it. Raises OperationError: NotFoundError, or SessionBusyError if the running turn
-    uses the message.
+    Deleting a queued prompt cancels it. Raises OperationError: NotFoundError, or SessionBusyError
+    if the running turn uses the message.
     """
     entry = _find_changeable(project, args.session_id, args.message_id)
     event = MessageGone(session_id=args.session_id, message_id=args.message_id)
@@ -92,7 +111,9 @@ async def delete_message(project: Project, args: MessageId) -> bool:
         if not isinstance(message, AssistantMessage):
             return session
         cost = max((session.cost or 0.0) - message.cost, 0.0)
-        return replace(session, cost=cost, tokens=(session.tokens or NO_TOKENS).plus(message.all_tokens, -1))
+        return replace(
+            session, cost=cost, tokens=(session.tokens or NO_TOKENS).plus(message.all_tokens, -1)
+        )
 
     project.store.update_session(args.session_id, subtract_usage, MessageRemoved(properties=event))
     return True
@@ -104,8 +125,14 @@ async def update_part(project: Project, args: UpdatePart) -> Part:
     Raises as `delete_message` does.
     """
     part = args.part
-    if (part.id, part.message_id, part.session_id) != (args.part_id, args.message_id, args.session_id):
-        raise OperationError("BadRequest", "The part is of another message or session than the path names.")
+    if (part.id, part.message_id, part.session_id) != (
+        args.part_id,
+        args.message_id,
+        args.session_id,
+    ):
+        raise OperationError(
+            "BadRequest", "The part is of another message or session than the path names."
+        )
     _check_part(_find_changeable(project, args.session_id, args.message_id), args.part_id)
     project.store.append(make_part_updated(part))
     return part
@@ -132,7 +159,9 @@ def _check_part(entry: Entry, part_id: str) -> None:
 
 
 def _find_changeable(project: Project, session_id: str, message_id: str) -> Entry:
-    """Return a message if it may be changed: one of an idle session, or a queued prompt. Raises OperationError."""
+    """Return a message if it may be changed: one of an idle session, or a queued prompt.
+    Raises OperationError.
+    """
     entry = _find_entry(project, session_id, message_id)
     project.store.leases.check_free(session_id)
     project.runs.check_free(session_id)
@@ -140,6 +169,7 @@ def _find_changeable(project: Project, session_id: str, message_id: str) -> Entr
         project.store.read_conversation(session_id)
     ):
         raise OperationError(
-            "SessionBusyError", f"Session {session_id} is busy and works with {message_id}. Abort its turn first."
+            "SessionBusyError",
+            f"Session {session_id} is busy and works with {message_id}. Abort its turn first.",
         )
     return entry

@@ -1,4 +1,5 @@
-"""Runs the hooks that prompts set off: those for prompts and commands, and for the start and end of sessions.
+"""Runs the hooks that prompts set off: those for prompts and commands,
+and for the start and end of sessions.
 
 Imported only if there are hooks.
 """
@@ -40,7 +41,8 @@ async def run_prompt_hooks(
             await choose_small_model(project, message.model.provider_id)
         if source is not None:
             new_parts += [
-                _make_text_part(message, text) for text in await hooks.list_start_texts(message.session_id, source)
+                _make_text_part(message, text)
+                for text in await hooks.list_start_texts(message.session_id, source)
             ]
         return await hooks.change_prompt(message, new_parts)
     except HookRefused as error:
@@ -51,9 +53,11 @@ async def run_prompt_hooks(
 
 
 def _track_begun_sessions(project: Project) -> dict[str, None]:
-    """Return the sessions that had a prompt since the project was opened; they are kept in its services.
+    """Return the sessions that had a prompt since the project was opened;
+    they are kept in its services.
 
-    The first call starts the task that runs `session.end` for each of them when the project is closed.
+    The first call starts the task that runs `session.end` for each of them
+    when the project is closed.
     """
     begun_sessions = project.services.begun_sessions
     if begun_sessions is None:
@@ -69,16 +73,20 @@ async def _end_sessions(hooks: HookRunner, begun_sessions: Iterable[str]) -> Non
     try:
         await asyncio.Event().wait()
     finally:
-        ended = [hooks.run(SESSION_END_HOOK, {"sessionID": each, "reason": "other"}, {}) for each in begun_sessions]
+        ended = [
+            hooks.run(SESSION_END_HOOK, {"sessionID": each, "reason": "other"}, {})
+            for each in begun_sessions
+        ]
         # It is too late to refuse anything, so errors are dropped.
         await asyncio.gather(*ended, return_exceptions=True)
 
 
 def _note_begin(project: Project, begun_sessions: dict[str, None], session_id: str) -> str | None:
-    """Add a session to `begun_sessions`; return how it begins with this prompt, None if it only goes on.
+    """Add a session to `begun_sessions`; return how it begins with this prompt,
+    None if it only goes on.
 
-    "startup": it is new. "resume": it has messages from before the project was opened. "compact": a summary was its
-    last message.
+    "startup": it is new. "resume": it has messages from before the project was opened. "compact": a
+    summary was its last message.
     """
     entries = project.store.read_context(session_id).entries
     if session_id not in begun_sessions:
@@ -88,7 +96,13 @@ def _note_begin(project: Project, begun_sessions: dict[str, None], session_id: s
 
 
 def _make_text_part(message: UserMessage, text: str) -> TextPart:
-    return TextPart(id=new_id("prt"), session_id=message.session_id, message_id=message.id, text=text, synthetic=True)
+    return TextPart(
+        id=new_id("prt"),
+        session_id=message.session_id,
+        message_id=message.id,
+        text=text,
+        synthetic=True,
+    )
 
 
 async def run_command_hooks(

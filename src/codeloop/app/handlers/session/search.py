@@ -47,13 +47,16 @@ _WORD = r"[A-Za-z0-9]+"
 
 
 async def search_sessions(project: Project, args: SearchSessions) -> SearchResult:
-    """Find a text in titles, prompts and answers, newest session first; bounded by `limit` sessions and by time.
+    """Find a text in titles, prompts and answers, newest session first;
+    bounded by `limit` sessions and by time.
 
     Raises OperationError: an empty or very long text, a limit below 1.
     """
     text = args.query.strip()
     if not text or len(text) > SESSION_SEARCH_TEXT.value:
-        raise OperationError("BadRequest", f"Search for 1 to {SESSION_SEARCH_TEXT.value} characters.")
+        raise OperationError(
+            "BadRequest", f"Search for 1 to {SESSION_SEARCH_TEXT.value} characters."
+        )
     if args.limit < 1:
         raise OperationError("BadRequest", f"limit is {args.limit}; it must be at least 1.")
     deadline = time.monotonic() + SESSION_SEARCH_TIME.seconds
@@ -66,7 +69,8 @@ async def search_sessions(project: Project, args: SearchSessions) -> SearchResul
             return SearchResult(hits=hits, complete=False)
         in_title = text.casefold() in session.title.casefold()
         excerpts = [
-            _make_excerpt(info, part, text) for info, part in queries.search_texts(session.id, text, _MAX_EXCERPTS)
+            _make_excerpt(info, part, text)
+            for info, part in queries.search_texts(session.id, text, _MAX_EXCERPTS)
         ]
         if in_title or excerpts:
             hits.append(SessionHit(session=session, in_title=in_title, excerpts=excerpts))
@@ -76,16 +80,21 @@ async def search_sessions(project: Project, args: SearchSessions) -> SearchResul
 
 
 def _make_excerpt(info: Message, part: TextPart, text: str) -> Excerpt:
-    # Folding may change the length of a text ("ß" becomes "ss"), so the excerpt may be off by some characters.
+    # Folding may change the length of a text ("ß" becomes "ss"),
+    # so the excerpt may be off by some characters.
     match_start = max(part.text.casefold().find(text.casefold()), 0)
     match_end = match_start + len(text)
     excerpt = _cut_out(part.text, match_start, match_end, _EXCERPT_CONTEXT_CHARS)
     role = "user" if isinstance(info, UserMessage) else "assistant"
-    return Excerpt(message_id=info.id, part_id=part.id, role=role, created=info.time.created, text=excerpt)
+    return Excerpt(
+        message_id=info.id, part_id=part.id, role=role, created=info.time.created, text=excerpt
+    )
 
 
 def _cut_out(text: str, match_start: int, match_end: int, context: int) -> str:
-    """Return a match with `context` characters on both sides, and an ellipsis where text is left out."""
+    """Return a match with `context` characters on both sides,
+    and an ellipsis where text is left out.
+    """
     start, end = max(match_start - context, 0), match_end + context
     return ("…" if start else "") + text[start:end] + ("…" if end < len(text) else "")
 
@@ -104,15 +113,19 @@ async def find_in_session(project: Project, args: FindInSession) -> TextMatches:
 
 
 def _find_matches(path: Path, session: Session, query: str) -> TextMatches:
-    """Search the stored parts until SESSION_SEARCH_TIME is over or enough matches are found. Blocks."""
+    """Search the stored parts until SESSION_SEARCH_TIME is over or enough matches are found.
+    Blocks.
+    """
     pattern, deadline = compile_word_search(query), time.monotonic() + SESSION_SEARCH_TIME.seconds
-    # SQLite can only look for plain text, so it preselects parts by the longest word, and the pattern decides.
+    # SQLite can only look for plain text, so it preselects parts by the longest word,
+    # and the pattern decides.
     longest_word = max(re.findall(_WORD, query), key=len, default="")
     undone = session.revert.message_id if session.revert is not None else ""
     text_matches: list[TextMatch] = []
     with closing(open_queries(path)) as queries:
         for info, part in queries.search_parts(session.id, longest_word):
-            # As on the screen: an undone prompt is still shown, so that it can be redone, but its answers are not.
+            # As on the screen: an undone prompt is still shown, so that it can be redone,
+            # but its answers are not.
             if undone and info.id >= undone and isinstance(info, AssistantMessage):
                 continue
             text_matches += _match_part(pattern, info, part)
@@ -159,7 +172,11 @@ def _get_text(part: Part) -> str:
             return f"{description}\n{prompt}"
         case ToolPart(state=ToolStateCompleted() as state):
             output = state.metadata.get("output")
-            result = remove_model_notes(output, state.metadata) if isinstance(output, str) else state.for_user
+            result = (
+                remove_model_notes(output, state.metadata)
+                if isinstance(output, str)
+                else state.for_user
+            )
             return "\n".join([*iterate_texts(state.input), result])
         case ToolPart(state=ToolStateError() as state):
             return "\n".join([*iterate_texts(state.input), state.error])

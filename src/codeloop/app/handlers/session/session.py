@@ -22,7 +22,15 @@ from codeloop.schema.errors import OperationError
 from codeloop.schema.event import make_session_created, make_session_deleted
 from codeloop.schema.ids import make_slug, new_id, now_ms
 from codeloop.schema.live_events import Status
-from codeloop.schema.message import GOAL_KEY, MOVED_KEY, NO_TOKENS, ModelRef, Session, SessionTime, Todo
+from codeloop.schema.message import (
+    GOAL_KEY,
+    MOVED_KEY,
+    NO_TOKENS,
+    ModelRef,
+    Session,
+    SessionTime,
+    Todo,
+)
 from codeloop.schema.operation import NoArguments
 from codeloop.schema.permission import PROFILE_KEY
 from codeloop.schema.wire import JSON, replace
@@ -31,7 +39,9 @@ from codeloop.store.queries import NO_LIMIT, SessionFilter, open_queries
 
 
 async def create_session(project: Project, args: CreateSession) -> Session:
-    """Create a session in the project's directory. Raises OperationError for an unknown parent, agent or model."""
+    """Create a session in the project's directory. Raises OperationError for an unknown parent,
+    agent or model.
+    """
     project_root = project.settings.project_root
     if args.parent_id is not None:
         project.store.get_session(args.parent_id)
@@ -63,10 +73,12 @@ async def create_session(project: Project, args: CreateSession) -> Session:
 
 
 def make_first_title(now: int) -> str:
-    """Return the title of a new session, until the model makes a better one. `now`: in ms since the epoch."""
-    return UNTITLED_PREFIX + datetime.fromtimestamp(now / 1000, UTC).isoformat(timespec="milliseconds").replace(
-        "+00:00", "Z"
-    )
+    """Return the title of a new session, until the model makes a better one.
+    `now`: in ms since the epoch.
+    """
+    return UNTITLED_PREFIX + datetime.fromtimestamp(now / 1000, UTC).isoformat(
+        timespec="milliseconds"
+    ).replace("+00:00", "Z")
 
 
 async def list_sessions(project: Project, args: ListSessions) -> list[Session]:
@@ -90,7 +102,9 @@ async def list_sessions(project: Project, args: ListSessions) -> list[Session]:
 
 
 def _is_top(project: Project, directory: str) -> bool:
-    """Return whether a directory is the top of the work tree, which stands for the sessions of the whole project."""
+    """Return whether a directory is the top of the work tree,
+    which stands for the sessions of the whole project.
+    """
     project_root = project.settings.project_root
     return (
         project_root.vcs is not None
@@ -100,7 +114,9 @@ def _is_top(project: Project, directory: str) -> bool:
 
 
 async def list_all_sessions(project: Project, args: ListAllSessions) -> list[Session]:
-    """Return the sessions of every project, newest change first; databases that can't be read are left out."""
+    """Return the sessions of every project, newest change first;
+    databases that can't be read are left out.
+    """
 
     def read_sessions() -> list[Session]:
         sessions: list[Session] = []
@@ -118,29 +134,39 @@ async def get_session(project: Project, args: SessionId) -> Session:
 
 
 async def update_session(project: Project, args: UpdateSession) -> Session:
-    """Rename a session, archive it, or change its metadata and rules. Its time of change, and so its order, stays."""
+    """Rename a session, archive it, or change its metadata and rules.
+    Its time of change, and so its order, stays.
+    """
     if args.title is not None and not args.title.strip():
         raise OperationError("BadRequest", "A title can't be empty.")
     fields = {"title": args.title, "permission": args.permission}
     changes = {name: value for name, value in fields.items() if value is not None}
 
     def apply_update(session: Session) -> Session:
-        time = session.time if args.time is None else replace(session.time, archived=args.time.archived)
+        time = (
+            session.time
+            if args.time is None
+            else replace(session.time, archived=args.time.archived)
+        )
         return replace(session, **changes, **_merge_metadata(session, args.metadata), time=time)
 
     return project.store.update_session(args.session_id, apply_update)
 
 
 def _merge_metadata(session: Session, metadata: JSON | None) -> JSON:
-    """Return the new `metadata` as a field to replace: that of a client, and the values that only codeloop sets.
+    """Return the new `metadata` as a field to replace: that of a client,
+    and the values that only codeloop sets.
 
-    These are the profile, the ceilings, the state of the goal, and the session that this one was moved to; a client may
-    remove the last one with null. Without metadata the result is empty, and the field stays.
+    These are the profile, the ceilings, the state of the goal, and the session that this one was
+    moved to; a client may remove the last one with null.
+    Without metadata the result is empty, and the field stays.
     """
     if metadata is None:
         return {}
     stored = session.metadata or {}
-    merged = {name: stored[name] for name in (PROFILE_KEY, MOVED_KEY, GOAL_KEY) if name in stored} | metadata
+    merged = {
+        name: stored[name] for name in (PROFILE_KEY, MOVED_KEY, GOAL_KEY) if name in stored
+    } | metadata
     if MOVED_KEY in merged and merged[MOVED_KEY] is None:
         del merged[MOVED_KEY]
     return {"metadata": set_ceilings(merged, read_ceilings(session))}
@@ -148,7 +174,9 @@ def _merge_metadata(session: Session, metadata: JSON | None) -> JSON:
 
 async def list_children(project: Project, args: SessionId) -> list[Session]:
     """Return the sessions of a session's subagents, newest change first."""
-    return project.store.list_sessions(parent=project.store.get_session(args.session_id).id, limit=NO_LIMIT)
+    return project.store.list_sessions(
+        parent=project.store.get_session(args.session_id).id, limit=NO_LIMIT
+    )
 
 
 async def get_todos(project: Project, args: SessionId) -> list[Todo]:
@@ -162,12 +190,16 @@ async def get_statuses(project: Project, _args: NoArguments) -> dict[str, Status
 
 
 async def delete_session(project: Project, args: SessionId) -> bool:
-    """Delete a session and its subagents' sessions. Raises OperationError while a turn runs in one of them."""
+    """Delete a session and its subagents' sessions.
+    Raises OperationError while a turn runs in one of them.
+    """
     family = list_family(project, project.store.get_session(args.session_id))
     for each in family:
         project.store.leases.check_free(each.id)
         if each.id in project.store.statuses or project.runs.is_working_on(each.id):
-            raise OperationError("SessionBusyError", f"Session {each.id} is busy. Abort its turn first.")
+            raise OperationError(
+                "SessionBusyError", f"Session {each.id} is busy. Abort its turn first."
+            )
     # Subagents first: no event leaves a session without its parent.
     project.store.append(*(make_session_deleted(each) for each in reversed(family)))
     # Imported late: a run creates a session, and deletes none.
@@ -189,4 +221,6 @@ def list_family(project: Project, session: Session) -> list[Session]:
 async def refuse_sharing(project: Project, args: SessionId) -> Session:
     """Refuse: a session never leaves this machine by itself. Raises OperationError."""
     project.store.get_session(args.session_id)
-    raise OperationError("BadRequest", "Sharing is not offered: `codeloop export` writes a session to a file.")
+    raise OperationError(
+        "BadRequest", "Sharing is not offered: `codeloop export` writes a session to a file."
+    )

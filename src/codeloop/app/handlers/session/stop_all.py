@@ -16,7 +16,8 @@ from codeloop.store.queries import open_queries
 
 
 async def stop_all(project: Project, _args: NoArguments) -> StoppedSessions:
-    """Ask all processes to stop their turns, and wait up to STOP_ALL_TIME; `left`: the sessions that still run.
+    """Ask all processes to stop their turns, and wait up to STOP_ALL_TIME;
+    `left`: the sessions that still run.
 
     Raises OperationError if the request can't be written.
     """
@@ -33,7 +34,9 @@ async def stop_all(project: Project, _args: NoArguments) -> StoppedSessions:
         # Turns that were started after the request are not meant.
         running_now = await asyncio.to_thread(_list_running, databases)
         running = [each for each in running_now if each in running_before]
-    return StoppedSessions(stopped=[each for each in running_before if each not in running], left=running)
+    return StoppedSessions(
+        stopped=[each for each in running_before if each not in running], left=running
+    )
 
 
 def _list_running(databases: list[Path]) -> list[StoppedSession]:
@@ -44,5 +47,9 @@ def _list_running(databases: list[Path]) -> list[StoppedSession]:
             for session_id in queries.list_busy_sessions():
                 session = queries.find_session(session_id)
                 if session is not None:
-                    sessions.append(StoppedSession(id=session.id, title=session.title, directory=session.directory))
+                    sessions.append(
+                        StoppedSession(
+                            id=session.id, title=session.title, directory=session.directory
+                        )
+                    )
     return sessions

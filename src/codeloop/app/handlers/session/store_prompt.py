@@ -1,4 +1,6 @@
-"""Stores prompts: checks them, reads their files, asks hooks, and appends the message to the session."""
+"""Stores prompts: checks them, reads their files, asks hooks,
+and appends the message to the session.
+"""
 
 import asyncio
 import re
@@ -22,7 +24,14 @@ from codeloop.schema.ids import Prefix, is_id, new_id, now_ms
 from codeloop.schema.installation import check_installation
 from codeloop.schema.limits import CHOSEN_ID
 from codeloop.schema.live_events import make_session_diff
-from codeloop.schema.message import ModelRef, Session, SessionModel, UserMessage, UserTime, format_model_ref
+from codeloop.schema.message import (
+    ModelRef,
+    Session,
+    SessionModel,
+    UserMessage,
+    UserTime,
+    format_model_ref,
+)
 from codeloop.schema.part import TOLD_KEY, Part
 from codeloop.schema.permission import PermissionRule
 from codeloop.schema.wire import JSON, replace
@@ -34,7 +43,9 @@ _ID_CHARACTERS = r"[A-Za-z0-9_-]+"
 def make_user_message(
     project: Project, session_id: str, agent: str, model: ModelRef, message_id: str | None = None
 ) -> UserMessage:
-    """Make a user message whose time is later than the times of all messages of the session, which order them."""
+    """Make a user message whose time is later than the times of all messages of the session,
+    which order them.
+    """
     created = choose_creation_time(project.store.read_context(session_id), now_ms())
     return UserMessage(
         id=message_id or new_id("msg"),
@@ -46,8 +57,12 @@ def make_user_message(
 
 
 async def store_prompt(project: Project, args: Prompt) -> tuple[UserMessage, list[Part]]:
-    """Store a prompt, and return its message and parts. An abort of the session cancels this. Raises CodeloopError."""
-    return await project.runs.run_before_turn(args.session_id, asyncio.create_task(_prepare_and_store(project, args)))
+    """Store a prompt, and return its message and parts. An abort of the session cancels this.
+    Raises CodeloopError.
+    """
+    return await project.runs.run_before_turn(
+        args.session_id, asyncio.create_task(_prepare_and_store(project, args))
+    )
 
 
 async def _prepare_and_store(project: Project, args: Prompt) -> tuple[UserMessage, list[Part]]:
@@ -71,14 +86,17 @@ async def _prepare_and_store(project: Project, args: Prompt) -> tuple[UserMessag
         message, parts = await run_prompt_hooks(project, message, parts)
         part_ids = [part.id for part in parts]
     await fault_injection.pass_point_async("prompt.store")
-    # Files were read and hooks have run: meanwhile an undo may have begun, and an id may have been used.
+    # Files were read and hooks have run: meanwhile an undo may have begun,
+    # and an id may have been used.
     project.runs.check_free(session.id)
     check_ids(project, args.message_id, part_ids)
     _append_prompt(project, args, message, parts)
     return message, parts
 
 
-def _append_prompt(project: Project, args: Prompt, message: UserMessage, parts: Sequence[Part]) -> None:
+def _append_prompt(
+    project: Project, args: Prompt, message: UserMessage, parts: Sequence[Part]
+) -> None:
     """Append a prompt to its session in one transaction, which also makes an undo final."""
     # Read again, since a running turn may have changed it.
     session = project.store.get_session(args.session_id)
@@ -111,7 +129,9 @@ def _append_prompt(project: Project, args: Prompt, message: UserMessage, parts: 
 
 
 async def _add_context(project: Project, args: Prompt) -> list[PartInput]:
-    """Return the parts of a prompt with those that codeloop adds: how its goal is judged, and notes of the memory."""
+    """Return the parts of a prompt with those that codeloop adds: how its goal is judged,
+    and notes of the memory.
+    """
     part_inputs = [*args.parts]
     if args.goal is not None:
         from codeloop.agent.goal.goal_rounds import describe_goal
@@ -128,9 +148,15 @@ async def _add_context(project: Project, args: Prompt) -> list[PartInput]:
 
 
 async def _make_parts(
-    project: Project, session: Session, agent: Agent, message: UserMessage, part_inputs: Sequence[PartInput]
+    project: Project,
+    session: Session,
+    agent: Agent,
+    message: UserMessage,
+    part_inputs: Sequence[PartInput],
 ) -> list[Part]:
-    """Return the message's parts: the prompt's, with files read, and notes for the model on recent changes."""
+    """Return the message's parts: the prompt's, with files read,
+    and notes for the model on recent changes.
+    """
     switch_note = make_switch_note(_find_previous_agent(project, session), agent.name)
     allowed = part_inputs
     if any(map(is_mention, part_inputs)):
@@ -155,11 +181,16 @@ async def _make_parts(
 
 def _find_previous_agent(project: Project, session: Session) -> str | None:
     entries = project.store.read_context(session.id).entries
-    return next((entry.info.agent for entry in reversed(entries) if isinstance(entry.info, UserMessage)), None)
+    return next(
+        (entry.info.agent for entry in reversed(entries) if isinstance(entry.info, UserMessage)),
+        None,
+    )
 
 
 def make_switch_note(before: str | None, now: str) -> str | None:
-    """Return a note for the model when a prompt is for another agent than the last one; None for the same agent."""
+    """Return a note for the model when a prompt is for another agent than the last one;
+    None for the same agent.
+    """
     if before is None or before == now:
         return None
     match before, now:
@@ -168,30 +199,42 @@ def make_switch_note(before: str | None, now: str) -> str | None:
         case "plan", _:
             return f"Planning is over: you are the agent {now} now and may change files. A plan, if agreed, holds."
         case _:
-            return f"You are the agent {now} now; what was said of the agent {before} no longer holds."
+            return (
+                f"You are the agent {now} now; what was said of the agent {before} no longer holds."
+            )
 
 
 def check_ids(project: Project, message_id: str | None, parts: Sequence[str]) -> None:
-    """Raise OperationError for a client's ids that are invalid, or in use: their messages would be overwritten."""
+    """Raise OperationError for a client's ids that are invalid,
+    or in use: their messages would be overwritten.
+    """
     ids: list[tuple[str, Prefix, str]] = [("parts.id", "prt", each) for each in parts]
     if message_id is not None:
         ids.append(("messageID", "msg", message_id))
     for field, prefix, value in ids:
         if not is_id(value, prefix):
-            raise OperationError("BadRequest", f"{field} must begin with {prefix}: {value[: CHOSEN_ID.value]}")
+            raise OperationError(
+                "BadRequest", f"{field} must begin with {prefix}: {value[: CHOSEN_ID.value]}"
+            )
         if len(value) > CHOSEN_ID.value or not re.fullmatch(_ID_CHARACTERS, value):
             raise OperationError(
-                "BadRequest", f"{field} must be {prefix}_ and letters or digits, {CHOSEN_ID.value} characters at most."
+                "BadRequest",
+                f"{field} must be {prefix}_ and letters or digits, {CHOSEN_ID.value} characters at most.",
             )
     messages = [message_id] if message_id is not None else []
-    if (messages or parts) and (len(set(parts)) < len(parts) or project.store.queries.has_any_id((), messages, parts)):
+    if (messages or parts) and (
+        len(set(parts)) < len(parts) or project.store.queries.has_any_id((), messages, parts)
+    ):
         raise OperationError(
-            "BadRequest", "messageID, or the id of a part, is in use. Choose another, or leave it out."
+            "BadRequest",
+            "messageID, or the id of a part, is in use. Choose another, or leave it out.",
         )
 
 
 async def _check_format(project: Project, args: Prompt) -> JSON | None:
-    """Return the output format of a prompt as it is stored. Raises OperationError if it is invalid."""
+    """Return the output format of a prompt as it is stored.
+    Raises OperationError if it is invalid.
+    """
     if args.format is None or args.format == {"type": "text"}:
         return args.format
     from codeloop.agent.structured.answer_format import check_format
@@ -200,7 +243,9 @@ async def _check_format(project: Project, args: Prompt) -> JSON | None:
 
 
 def _add_tool_rules(session: Session, tools: dict[str, bool] | None) -> list[PermissionRule] | None:
-    """Return the rules of a session with those for a prompt's `tools`, which allow or deny whole tools."""
+    """Return the rules of a session with those for a prompt's `tools`,
+    which allow or deny whole tools.
+    """
     if not tools:
         return session.permission
     rules = [

@@ -1,4 +1,6 @@
-"""Chooses what a turn runs with, from the prompt, the session and the configuration: agent, model, limits, budgets."""
+"""Chooses what a turn runs with, from the prompt, the session and the configuration: agent, model,
+limits, budgets.
+"""
 
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager, suppress
@@ -25,8 +27,12 @@ from codeloop.schema.message import (
 from codeloop.schema.wire import replace
 
 
-def make_turn_settings(limits: RunLimits | None, message: UserMessage, project: Project) -> TurnSettings:
-    """Return the settings of a prompt's turn. Raises CodeloopError when the model is not available."""
+def make_turn_settings(
+    limits: RunLimits | None, message: UserMessage, project: Project
+) -> TurnSettings:
+    """Return the settings of a prompt's turn. Raises CodeloopError when the
+    model is not available.
+    """
     limits = limits or RunLimits()
     agent = project.engine.get_agent(message.agent)
     step_limits = [steps for steps in (limits.steps, agent.steps) if steps is not None]
@@ -50,8 +56,11 @@ def make_turn_settings(limits: RunLimits | None, message: UserMessage, project: 
     )
 
 
-def _find_or_make_budget(project: Project, session: Session, limits: RunLimits) -> SharedBudget | None:
-    """Return the budget of a session with its subagents (`subagents.cost`), below the one that a client shares.
+def _find_or_make_budget(
+    project: Project, session: Session, limits: RunLimits
+) -> SharedBudget | None:
+    """Return the budget of a session with its subagents (`subagents.cost`),
+    below the one that a client shares.
 
     A client may share a budget among the turns of several sessions. None: there is neither of them.
     """
@@ -62,16 +71,20 @@ def _find_or_make_budget(project: Project, session: Session, limits: RunLimits) 
     *_, root = project.store.walk_ancestors(session.id)
     trees = project.services.tree_budgets
     tree = trees.setdefault(
-        root.id, SharedBudget(max_cost, name="limit of a session with its subagents (subagents.cost)")
+        root.id,
+        SharedBudget(max_cost, name="limit of a session with its subagents (subagents.cost)"),
     )
-    # What earlier processes spent, and what was undone, is in the ledger, so that neither allows more.
+    # What earlier processes spent, and what was undone, is in the ledger,
+    # so that neither allows more.
     tree.spent = max(tree.spent, root.cost or 0.0, project.store.ledger.sum_root(root.id))
     tree.parent = shared
     return tree
 
 
 def _wants_hour_cache(project: Project, session_id: str, info: ModelInfo) -> bool:
-    """Return whether the session's requests would cost less if the service kept its cache for an hour."""
+    """Return whether the session's requests would cost less if the service
+    kept its cache for an hour.
+    """
     # Looked at before the import: most models have no cache of that kind.
     if info.prices.hour_write <= info.prices.cache_write:
         return False
@@ -81,7 +94,9 @@ def _wants_hour_cache(project: Project, session_id: str, info: ModelInfo) -> boo
 
 
 def _list_usable_models(project: Project, refs: Iterable[str]) -> tuple[str, ...]:
-    """Return the models that can be used now. `codeloop doctor` explains what the others lack, such as a key."""
+    """Return the models that can be used now. `codeloop doctor` explains what the others lack,
+    such as a key.
+    """
     usable: list[str] = []
     for ref in refs:
         with suppress(CodeloopError):
@@ -91,28 +106,43 @@ def _list_usable_models(project: Project, refs: Iterable[str]) -> tuple[str, ...
 
 
 def choose_agent(project: Project, session: Session, name: str | None) -> Agent:
-    """Return the agent for a turn: the named one, else the session's, else the default. Raises OperationError."""
-    return project.engine.get_agent(name or session.agent or project.settings.config.default_agent or "build")
+    """Return the agent for a turn: the named one, else the session's, else the default.
+    Raises OperationError.
+    """
+    return project.engine.get_agent(
+        name or session.agent or project.settings.config.default_agent or "build"
+    )
 
 
-async def choose_model(project: Project, args: Prompt | RunShell, session: Session, agent: Agent) -> ModelRef:
-    """Return the model for a turn: the prompt's, else the model of its named agent, the session's, or the default.
+async def choose_model(
+    project: Project, args: Prompt | RunShell, session: Session, agent: Agent
+) -> ModelRef:
+    """Return the model for a turn: the prompt's, else the model of its named agent, the session's,
+    or the default.
 
-    The variant is the prompt's, else the one stored with the session's model, else the one of the agent's model.
-    Raises CodeloopError if there is no model, UnknownModel if the model or the variant does not exist.
+    The variant is the prompt's, else the one stored with the session's model, else the one of the
+    agent's model. Raises CodeloopError if there is no model,
+    UnknownModel if the model or the variant does not exist.
     """
     model = await _choose_named_model(project, args, session, agent)
     variant = (args.variant if isinstance(args, Prompt) else None) or model.variant
-    # The names of variants are those of a model, so the agent's variant is for the agent's model alone.
-    is_model_of_agent = agent.model is not None and format_model_ref(agent.model) == format_model_ref(model)
+    # The names of variants are those of a model, so the agent's variant is for
+    # the agent's model alone.
+    is_model_of_agent = agent.model is not None and format_model_ref(
+        agent.model
+    ) == format_model_ref(model)
     variant_name = variant or (agent.variant if is_model_of_agent else None)
     if variant_name is None:
         return model
     with _add_setting_to_errors(project, () if variant else ("agent", agent.name, "variant")):
-        return replace(model, variant=project.models.resolve_variant(format_model_ref(model), variant_name))
+        return replace(
+            model, variant=project.models.resolve_variant(format_model_ref(model), variant_name)
+        )
 
 
-async def _choose_named_model(project: Project, args: Prompt | RunShell, session: Session, agent: Agent) -> ModelRef:
+async def _choose_named_model(
+    project: Project, args: Prompt | RunShell, session: Session, agent: Agent
+) -> ModelRef:
     own, named = session.model, args.model
     if named is None and own is not None and (args.agent is None or agent.model is None):
         named = ModelRef(provider_id=own.provider_id, model_id=own.id, variant=own.variant)
@@ -132,13 +162,18 @@ async def _choose_named_model(project: Project, args: Prompt | RunShell, session
         return parse_model_ref(await project.models.choose_default(project.settings.config.model))
 
 
-async def _replace_lost_model(project: Project, lost: ModelRef, agent: Agent, error: UnknownModel) -> ModelRef:
-    """Return the configured model in the place of a session's that is not there any more, and tell the user.
+async def _replace_lost_model(
+    project: Project, lost: ModelRef, agent: Agent, error: UnknownModel
+) -> ModelRef:
+    """Return the configured model in the place of a session's that is not there any more,
+    and tell the user.
 
     Raises `error` if there is none either.
     """
     try:
-        configured = agent.model or parse_model_ref(await project.models.choose_default(project.settings.config.model))
+        configured = agent.model or parse_model_ref(
+            await project.models.choose_default(project.settings.config.model)
+        )
         project.models.open(format_model_ref(configured))
     except CodeloopError:
         raise error from None
@@ -158,7 +193,9 @@ def check_model(project: Project, model: ModelRef, keys: KeyPath = ()) -> None:
 
 @contextmanager
 def _add_setting_to_errors(project: Project, keys: KeyPath) -> Generator[None]:
-    """Add the file and line of the setting to an UnknownModel error, so that the user knows where to correct it."""
+    """Add the file and line of the setting to an UnknownModel error,
+    so that the user knows where to correct it.
+    """
     try:
         yield
     except UnknownModel as error:

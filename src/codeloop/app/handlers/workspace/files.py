@@ -41,7 +41,9 @@ _HUNK_FIELDS = ("old_start", "old_lines", "new_start", "new_lines")
 
 
 class ResolvedFile(Struct, frozen=True):
-    """A path in the work tree. `named`: as requested, absolute; `real`: without links; `root`: the tree's real top."""
+    """A path in the work tree. `named`: as requested, absolute; `real`: without links;
+    `root`: the tree's real top.
+    """
 
     named: Path
     real: Path
@@ -51,7 +53,8 @@ class ResolvedFile(Struct, frozen=True):
 async def list_folder(project: Project, args: FileQuery) -> list[FileNode]:
     """Return the entries of a folder, folders first.
 
-    Raises OperationError if the folder is missing, unreadable, outside of the work tree, or no folder.
+    Raises OperationError if the folder is missing, unreadable, outside of the work tree,
+    or no folder.
     """
 
     def read_entries() -> list[FileNode]:
@@ -63,7 +66,9 @@ async def list_folder(project: Project, args: FileQuery) -> list[FileNode]:
         except FileNotFoundError as error:
             raise OperationError("NotFoundError", f"Folder not found: {args.path}") from error
         except FileRefused as error:
-            raise OperationError("BadRequest", f"{args.path} is not a folder that can be listed.") from error
+            raise OperationError(
+                "BadRequest", f"{args.path} is not a folder that can be listed."
+            ) from error
         except OSError as error:
             raise _make_read_error(args.path, error) from error
         directory = project.workspace.directory
@@ -83,18 +88,26 @@ async def list_folder(project: Project, args: FileQuery) -> list[FileNode]:
 
 
 async def read_file_content(project: Project, args: FileQuery) -> FileContent:
-    """Return the content of a file, "" for a missing one; with a diff if its text differs from the last commit.
+    """Return the content of a file, "" for a missing one;
+    with a diff if its text differs from the last commit.
 
-    Raises OperationError if the path is outside of the work tree, or the file is too large, unreadable or not regular.
+    Raises OperationError if the path is outside of the work tree, or the file is too large,
+    unreadable or not regular.
     """
     target, data = await asyncio.to_thread(load_file, project, args.path)
     if data is None:
         return FileContent(type="text", content="")
     text = _decode_text(data)
     if text is None:
-        mime = detect_media_type(data) or mimetypes.guess_type(target.named.name)[0] or "application/octet-stream"
+        mime = (
+            detect_media_type(data)
+            or mimetypes.guess_type(target.named.name)[0]
+            or "application/octet-stream"
+        )
         content = await asyncio.to_thread(base64.b64encode, data)
-        return FileContent(type="binary", content=content.decode(), encoding="base64", mime_type=mime)
+        return FileContent(
+            type="binary", content=content.decode(), encoding="base64", mime_type=mime
+        )
     file_content = FileContent(type="text", content=text.rstrip())
     before = await _read_committed(project, target) if len(data) <= SNAPSHOT_DIFF.value else None
     # A checkout may have converted the line endings, which is not a change.
@@ -105,13 +118,17 @@ async def read_file_content(project: Project, args: FileQuery) -> FileContent:
 
 
 async def list_changed_files(project: Project, _args: NoArguments) -> list[File]:
-    """Return the files that differ from the last commit, with paths relative to the directory. Raises GitFailed."""
+    """Return the files that differ from the last commit, with paths relative to the directory.
+    Raises GitFailed.
+    """
     git = open_git(project)
     if git is None:
         return []
     return [
         File(
-            path=replace_undecodable(os.path.relpath(git.root / each.file, project.workspace.directory)),
+            path=replace_undecodable(
+                os.path.relpath(git.root / each.file, project.workspace.directory)
+            ),
             added=each.additions,
             removed=each.deletions,
             status=each.status,
@@ -121,21 +138,28 @@ async def list_changed_files(project: Project, _args: NoArguments) -> list[File]
 
 
 def _resolve_inside(project: Project, path: str) -> ResolvedFile:
-    """Resolve a path before anything is read. Raises OperationError when it leads out of the work tree."""
+    """Resolve a path before anything is read. Raises OperationError when it
+    leads out of the work tree.
+    """
     if "\0" in path:
-        raise OperationError("BadRequest", "The path holds a NUL character, which no file has in its name.")
+        raise OperationError(
+            "BadRequest", "The path holds a NUL character, which no file has in its name."
+        )
     workspace = project.workspace
     absolute = Path(os.path.normpath(workspace.directory / path))
     real, root = Path(os.path.realpath(absolute)), Path(os.path.realpath(workspace.root))
     if not real.is_relative_to(root):
         raise OperationError(
-            "BadRequest", f"{replace_undecodable(path)} is outside of the work tree {root}; name a file in it."
+            "BadRequest",
+            f"{replace_undecodable(path)} is outside of the work tree {root}; name a file in it.",
         )
     return ResolvedFile(absolute, real, root)
 
 
 def load_file(project: Project, path: str) -> tuple[ResolvedFile, bytes | None]:
-    """Return a file and its bytes; None if it is missing. Blocks. Raises OperationError as `read_file_content` does."""
+    """Return a file and its bytes; None if it is missing. Blocks. Raises OperationError as
+    `read_file_content` does.
+    """
     target = _resolve_inside(project, path)
     try:
         return target, read_file(target.real, FILES_CONTENT.value).data
@@ -148,7 +172,9 @@ def load_file(project: Project, path: str) -> tuple[ResolvedFile, bytes | None]:
 
 
 def _make_read_error(path: str, error: OSError) -> OperationError:
-    return OperationError("BadRequest", f"{replace_undecodable(path)} can't be read: {error.strerror}.")
+    return OperationError(
+        "BadRequest", f"{replace_undecodable(path)} can't be read: {error.strerror}."
+    )
 
 
 def _decode_text(data: bytes) -> str | None:
@@ -167,7 +193,9 @@ async def _read_committed(project: Project, target: ResolvedFile) -> str | None:
     if git is None:
         return None
     try:
-        data = await git.read_blob("HEAD", str(target.real.relative_to(target.root)), SNAPSHOT_DIFF.value)
+        data = await git.read_blob(
+            "HEAD", str(target.real.relative_to(target.root)), SNAPSHOT_DIFF.value
+        )
     except GitFailed:
         return None
     return None if data is None else _decode_text(data)
@@ -185,4 +213,8 @@ def _add_diff(file_content: FileContent, name: str, before: str, after: str) -> 
             hunks.append(PatchHunk(**dict(zip(_HUNK_FIELDS, numbers, strict=True)), lines=[]))
         elif hunks:
             hunks[-1].lines.append(line)
-    return replace(file_content, diff=patch, patch=FilePatch(old_file_name=name, new_file_name=name, hunks=hunks))
+    return replace(
+        file_content,
+        diff=patch,
+        patch=FilePatch(old_file_name=name, new_file_name=name, hunks=hunks),
+    )

@@ -29,22 +29,35 @@ async def find_text(project: Project, args: FindText) -> list[FoundLine]:
     """
     workspace = project.workspace
     try:
-        return await workspace.ripgrep.find_lines(workspace.directory, args.pattern, workspace.environment)
+        return await workspace.ripgrep.find_lines(
+            workspace.directory, args.pattern, workspace.environment
+        )
     except SearchFailed as error:
-        raise OperationError("BadRequest", f"The files can't be searched: {replace_undecodable(str(error))}") from error
+        raise OperationError(
+            "BadRequest", f"The files can't be searched: {replace_undecodable(str(error))}"
+        ) from error
 
 
 async def find_files(project: Project, args: FindFiles) -> list[str]:
-    """Return the files and folders whose path has the characters of the query in their order, best matches first."""
+    """Return the files and folders whose path has the characters of the query in their order,
+    best matches first.
+    """
     kind: NameKind | None = args.type or ("file" if args.dirs is False else None)
-    return [replace_undecodable(name.path) for name in await _find_names(project, args, kind, _DEFAULT_MAX_FILES)]
+    return [
+        replace_undecodable(name.path)
+        for name in await _find_names(project, args, kind, _DEFAULT_MAX_FILES)
+    ]
 
 
 async def complete_path(project: Project, args: FindFiles) -> FoundFiles:
-    """Return completions of a path: the results of `find_files`, with the directory that they are relative to."""
+    """Return completions of a path: the results of `find_files`,
+    with the directory that they are relative to.
+    """
     names = await _find_names(project, args, args.type, _DEFAULT_MAX_COMPLETIONS)
     data = [
-        FileSystemEntry(path=replace_undecodable(name.path), type="directory" if name.is_folder else "file")
+        FileSystemEntry(
+            path=replace_undecodable(name.path), type="directory" if name.is_folder else "file"
+        )
         for name in names
     ]
     return FoundFiles(location=await get_location(project, NoArguments()), data=data)
@@ -55,12 +68,20 @@ async def _find_names(
 ) -> list[IndexedName]:
     limit = default_limit if args.limit is None else args.limit
     if not 1 <= limit <= FILES_NAMES.value:
-        raise OperationError("BadRequest", f"limit is {limit}; it must be 1 to {FILES_NAMES.value}.")
+        raise OperationError(
+            "BadRequest", f"limit is {limit}; it must be 1 to {FILES_NAMES.value}."
+        )
     if len(args.query) > FILES_QUERY.value:
-        raise OperationError("BadRequest", f"query is longer than {FILES_QUERY.value} characters; name less.")
+        raise OperationError(
+            "BadRequest", f"query is longer than {FILES_QUERY.value} characters; name less."
+        )
     workspace = project.workspace
     try:
-        names = await workspace.file_index.list_names(workspace.directory, workspace.ripgrep, workspace.environment)
+        names = await workspace.file_index.list_names(
+            workspace.directory, workspace.ripgrep, workspace.environment
+        )
     except SearchFailed as error:
-        raise OperationError("BadRequest", f"The files can't be listed: {replace_undecodable(str(error))}") from error
+        raise OperationError(
+            "BadRequest", f"The files can't be listed: {replace_undecodable(str(error))}"
+        ) from error
     return await asyncio.to_thread(find_names, names, args.query, kind, limit)

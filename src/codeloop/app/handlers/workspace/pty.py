@@ -1,4 +1,6 @@
-"""Handlers of terminals (PTYs) that clients open in the project. Their bytes go over `server.pty_socket`."""
+"""Handlers of terminals (PTYs) that clients open in the project.
+Their bytes go over `server.pty_socket`.
+"""
 
 from codeloop.app.project import Project
 from codeloop.schema.api.pty import CreatePty, PtyId, PtyShell, PtyTicketConnectToken, UpdatePty
@@ -22,7 +24,8 @@ async def list_terminals(project: Project, _args: NoArguments) -> list[Pty]:
 
 
 async def create_terminal(project: Project, args: CreatePty) -> Pty:
-    """Open a terminal. It is the user's own, in no sandbox; but none is opened where a required one can't be had.
+    """Open a terminal. It is the user's own, in no sandbox;
+    but none is opened where a required one can't be had.
 
     Raises OperationError, also if its directory or program does not exist, or too many are open.
     """
@@ -46,9 +49,14 @@ async def create_terminal(project: Project, args: CreatePty) -> Pty:
 
 
 async def _make_environment(project: Project, args: CreatePty) -> dict[str, str]:
-    """Return the variables of a terminal's program: the project's, and those that extensions set."""
+    """Return the variables of a terminal's program: the project's,
+    and those that extensions set.
+    """
     cwd = args.cwd or str(project.workspace.directory)
-    return {**project.workspace.environment, **await project.engine.hooks.collect_shell_variables({"cwd": cwd})}
+    return {
+        **project.workspace.environment,
+        **await project.engine.hooks.collect_shell_variables({"cwd": cwd}),
+    }
 
 
 async def get_terminal(project: Project, args: PtyId) -> Pty:
@@ -78,11 +86,13 @@ async def remove_terminal(project: Project, args: PtyId) -> bool:
 async def make_ticket(project: Project, args: PtyId) -> PtyTicketConnectToken:
     """Return a ticket for one connection to the terminal.
 
-    A browser can't send the credential with a WebSocket, so the ticket stands in for it in the address.
+    A browser can't send the credential with a WebSocket,
+    so the ticket stands in for it in the address.
     """
     terminal = find_terminal(project, args.pty_id)
     return PtyTicketConnectToken(
-        ticket=project.workspace.terminals.tickets.issue(terminal.id), expires_in=int(PTY_TICKET.seconds)
+        ticket=project.workspace.terminals.tickets.issue(terminal.id),
+        expires_in=int(PTY_TICKET.seconds),
     )
 
 
@@ -90,10 +100,14 @@ def find_terminal(project: Project, pty_id: str) -> Terminal:
     """Return a running terminal. Raises OperationError when there is no such terminal."""
     terminal = project.workspace.terminals.get(pty_id)
     if terminal is None:
-        raise OperationError("PtyNotFoundError", f"There is no terminal {pty_id}; it may have ended.")
+        raise OperationError(
+            "PtyNotFoundError", f"There is no terminal {pty_id}; it may have ended."
+        )
     return terminal
 
 
 def _check_title(title: str | None) -> None:
     if title is not None and len(title) > PTY_TITLE.value:
-        raise OperationError("BadRequest", f"The title is longer than {PTY_TITLE.value} characters.")
+        raise OperationError(
+            "BadRequest", f"The title is longer than {PTY_TITLE.value} characters."
+        )

@@ -40,20 +40,26 @@ async def list_changed_files(project: Project, _args: NoArguments) -> list[VcsFi
         return []
     return [
         VcsFileStatus(
-            file=replace_undecodable(each.file), additions=each.additions, deletions=each.deletions, status=each.status
+            file=replace_undecodable(each.file),
+            additions=each.additions,
+            deletions=each.deletions,
+            status=each.status,
         )
         for each in await list_changes(git, await git.resolve_commit("HEAD"), None)
     ]
 
 
 async def diff_work_tree(project: Project, args: VcsDiffQuery) -> list[VcsFileDiff]:
-    """Return the files that differ from the last commit, or from the last commit in common with the default branch.
+    """Return the files that differ from the last commit,
+    or from the last commit in common with the default branch.
 
     Raises OperationError for too many lines of context, or without a default branch; GitFailed.
     """
     context = DIFF_CONTEXT_LINES if args.context is None else args.context
     if not 0 <= context <= VCS_CONTEXT.value:
-        raise OperationError("BadRequest", f"context is {context}; it must be 0 to {VCS_CONTEXT.value}.")
+        raise OperationError(
+            "BadRequest", f"context is {context}; it must be 0 to {VCS_CONTEXT.value}."
+        )
     git = open_git(project)
     if git is None:
         return []
@@ -63,7 +69,9 @@ async def diff_work_tree(project: Project, args: VcsDiffQuery) -> list[VcsFileDi
 
 
 async def list_file_diffs(git: Git, base: str | None, context: int) -> list[VcsFileDiff]:
-    """Return the files of a work tree that differ from a commit, with `context` lines around each change."""
+    """Return the files of a work tree that differ from a commit,
+    with `context` lines around each change.
+    """
     return [
         VcsFileDiff(
             file=replace_undecodable(each.file),
@@ -77,7 +85,9 @@ async def list_file_diffs(git: Git, base: str | None, context: int) -> list[VcsF
 
 
 async def list_work_trees(project: Project) -> list[ProjectDirectory]:
-    """Return all further work trees of the project's repository, including those that codeloop has not made."""
+    """Return all further work trees of the project's repository,
+    including those that codeloop has not made.
+    """
     git = open_git(project)
     if git is None:
         return []
@@ -94,11 +104,15 @@ async def list_work_trees(project: Project) -> list[ProjectDirectory]:
 def open_git(project: Project) -> Git | None:
     """Return git for the project's work tree; None outside a repository."""
     project_root = project.settings.project_root
-    return Git(project_root.root, project.workspace.environment) if project_root.vcs == "git" else None
+    return (
+        Git(project_root.root, project.workspace.environment) if project_root.vcs == "git" else None
+    )
 
 
 async def _find_branch_point(git: Git, head: str) -> str:
-    """Return the last common commit of this branch and the default one. Raises OperationError when there is none."""
+    """Return the last common commit of this branch and the default one.
+    Raises OperationError when there is none.
+    """
     default = await git.find_default_branch()
     if default is None:
         raise OperationError(
@@ -107,5 +121,7 @@ async def _find_branch_point(git: Git, head: str) -> str:
         )
     base = await git.find_merge_base(head, default.ref)
     if base is None:
-        raise OperationError("BadRequest", f"This branch and {default.name} have no commit in common. Use mode=git.")
+        raise OperationError(
+            "BadRequest", f"This branch and {default.name} have no commit in common. Use mode=git."
+        )
     return base

@@ -1,1 +1,3 @@
-"""Handlers of further git work trees of a project (also called copies in the API): create, inspect, merge, remove."""
+"""Handlers of further git work trees of a project (also called copies in the API): create, inspect,
+merge, remove.
+"""

@@ -1,4 +1,5 @@
-"""Handlers of project copies: work trees without a branch, in any folder, as OpenCode's API knows them.
+"""Handlers of project copies: work trees without a branch, in any folder,
+as OpenCode's API knows them.
 
 Unlike the work trees of `create.py`, codeloop keeps no records of copies: git's own list has them.
 """
@@ -34,7 +35,9 @@ async def create_copy(project: Project, args: CreateProjectCopy) -> ProjectCopy:
     parent = Path(args.directory)
     if not parent.is_absolute() or "\0" in args.directory:
         raise _make_copy_error(f"{args.directory!r} is not an absolute path.")
-    folder = Path(os.path.normpath(parent)) / choose_free_name(to_name(args.name or "") or make_slug(), parent)
+    folder = Path(os.path.normpath(parent)) / choose_free_name(
+        to_name(args.name or "") or make_slug(), parent
+    )
     try:
         await asyncio.to_thread(folder.parent.mkdir, parents=True, exist_ok=True)
         await open_worktrees(project, "ProjectCopyError").add(folder.resolve(), None)
@@ -60,10 +63,16 @@ async def refresh_copies(_project: Project, _args: RefreshProjectCopies) -> None
 
 
 async def name_copy(project: Project, args: GenerateCopyName) -> CopyName:
-    """Return a free name for a copy, made from the first meaningful words of the context, or random; asks no model."""
+    """Return a free name for a copy, made from the first meaningful words of the context,
+    or random; asks no model.
+    """
     name = make_name_from_text(args.context or "") or make_slug()
-    return CopyName(name=choose_free_name(name, *list_project_folders(project.settings.paths, args.project_id)))
+    return CopyName(
+        name=choose_free_name(name, *list_project_folders(project.settings.paths, args.project_id))
+    )
 
 
 def _make_copy_error(message: str, *, is_force_needed: bool = False) -> OperationError:
-    return OperationError("ProjectCopyError", message, **({"forceRequired": True} if is_force_needed else {}))
+    return OperationError(
+        "ProjectCopyError", message, **({"forceRequired": True} if is_force_needed else {})
+    )

@@ -1,6 +1,7 @@
 """Handlers that create work trees with a branch of their own, and list them.
 
-A new work tree gets ignored files such as `.env`, its submodules, the project's trust, and a run of setup commands.
+A new work tree gets ignored files such as `.env`, its submodules, the project's trust,
+and a run of setup commands.
 """
 
 import asyncio
@@ -41,7 +42,9 @@ _SLUG_CHARS = 16
 
 async def list_worktree_folders(project: Project, _args: NoArguments) -> list[str]:
     """Return the folders of the work trees that were made for the project."""
-    return await asyncio.to_thread(list_worktrees, project.settings.paths, project.settings.project_root.project_id)
+    return await asyncio.to_thread(
+        list_worktrees, project.settings.paths, project.settings.project_root.project_id
+    )
 
 
 async def create_worktree(project: Project, args: CreateWorktree) -> Worktree:
@@ -58,7 +61,9 @@ async def create_worktree(project: Project, args: CreateWorktree) -> Worktree:
         notes = await _check_out(project, trees, record, sparse)
         await fault_injection.pass_point_async("worktree.checkout")
         folder = find_tree_folder(project, name)
-        files_to_ask_about, more_notes = await fill_worktree(project, trees.git, Git(folder, trees.environment))
+        files_to_ask_about, more_notes = await fill_worktree(
+            project, trees.git, Git(folder, trees.environment)
+        )
         await fault_injection.pass_point_async("worktree.ready")
         await asyncio.to_thread(write_record, project, replace(record, state="ready"))
     except (WorktreeRefused, GitFailed, OSError) as error:
@@ -78,12 +83,15 @@ async def create_worktree(project: Project, args: CreateWorktree) -> Worktree:
 
 
 async def _make_record(trees: Worktrees, name: str, base: str | None) -> WorktreeRecord:
-    """Return the record of a new work tree, which starts at `base`, or else at the branch that is checked out.
+    """Return the record of a new work tree, which starts at `base`,
+    or else at the branch that is checked out.
 
     Raises WorktreeRefused, GitFailed.
     """
     branch = await trees.git.read_branch() if base is None else base
-    is_branch = branch is not None and await trees.git.resolve_commit(f"refs/heads/{branch}") is not None
+    is_branch = (
+        branch is not None and await trees.git.resolve_commit(f"refs/heads/{branch}") is not None
+    )
     start = await trees.git.resolve_commit(f"refs/heads/{branch}" if is_branch else base or "HEAD")
     if start is None:
         raise WorktreeRefused(
@@ -102,8 +110,12 @@ async def _make_record(trees: Worktrees, name: str, base: str | None) -> Worktre
     )
 
 
-async def _check_out(project: Project, trees: Worktrees, record: WorktreeRecord, sparse: list[str]) -> list[str]:
-    """Have git make the work tree; return notes for the user. On WorktreeRefused or GitFailed nothing is left of it."""
+async def _check_out(
+    project: Project, trees: Worktrees, record: WorktreeRecord, sparse: list[str]
+) -> list[str]:
+    """Have git make the work tree; return notes for the user.
+    On WorktreeRefused or GitFailed nothing is left of it.
+    """
     folder, started_at = find_tree_folder(project, record.name), time.monotonic()
     try:
         try:
@@ -111,9 +123,12 @@ async def _check_out(project: Project, trees: Worktrees, record: WorktreeRecord,
         except WorktreeRefused as error:
             if not trees.is_trusted or os.path.lexists(folder):
                 raise
-            # A trusted project's filters (such as git-lfs) run at checkout, and may not be installed here.
+            # A trusted project's filters (such as git-lfs) run at checkout,
+            # and may not be installed here.
             await Worktrees(trees.git).add(folder, record.branch, record.start, sparse)
-            return [f"Files are as they are stored, without filters, because git failed with them: {error}"]
+            return [
+                f"Files are as they are stored, without filters, because git failed with them: {error}"
+            ]
     except (WorktreeRefused, GitFailed):
         # If git left something, the record stays: by it `codeloop worktree remove` clears it away.
         if not os.path.lexists(folder):
@@ -129,19 +144,29 @@ async def _check_out(project: Project, trees: Worktrees, record: WorktreeRecord,
     if sparse or seconds < SLOW_CHECKOUT_TIME.seconds:
         return notes
     how = "`worktree.sparse` in the configuration, or `codeloop worktree create --sparse DIR`"
-    return [*notes, f"Checking out all files took {seconds:.0f} s. {how}, checks out only the folders that you name."]
+    return [
+        *notes,
+        f"Checking out all files took {seconds:.0f} s. {how}, checks out only the folders that you name.",
+    ]
 
 
 async def _choose_tree_name(trees: Worktrees, folders: Sequence[Path], wanted: str | None) -> str:
-    """Return a name that no work tree, record or branch has; after MAX_NAME_TRIES taken ones, the next one unchecked.
+    """Return a name that no work tree, record or branch has;
+    after MAX_NAME_TRIES taken ones, the next one unchecked.
 
     Raises OperationError.
     """
     name = to_name(wanted or "") or make_slug()
     for _ in range(MAX_NAME_TRIES):
-        is_taken = any(os.path.lexists(each / name) or os.path.lexists(each / f"{name}.json") for each in folders)
+        is_taken = any(
+            os.path.lexists(each / name) or os.path.lexists(each / f"{name}.json")
+            for each in folders
+        )
         try:
-            if not is_taken and await trees.git.resolve_commit(f"refs/heads/codeloop/{name}") is None:
+            if (
+                not is_taken
+                and await trees.git.resolve_commit(f"refs/heads/codeloop/{name}") is None
+            ):
                 return name
         except GitFailed as error:
             raise OperationError("WorktreeCreateFailedError", str(error)) from error
@@ -151,7 +176,8 @@ async def _choose_tree_name(trees: Worktrees, folders: Sequence[Path], wanted: s
 
 
 def _extend_trust(project: Project, folder: Path) -> bool:
-    """Trust a new work tree if all its files that need trust are trusted in the project, too; return whether it is.
+    """Trust a new work tree if all its files that need trust are trusted in the project, too;
+    return whether it is.
 
     Blocks.
     """

@@ -1,4 +1,6 @@
-"""Handlers that merge work trees into the branches that they were made from, and rebase them onto these."""
+"""Handlers that merge work trees into the branches that they were made from,
+and rebase them onto these.
+"""
 
 import asyncio
 
@@ -44,7 +46,11 @@ async def merge_worktree(project: Project, args: MergeWorktree) -> WorktreeMerge
     message = args.message or f"Changes of {record.name}"
     try:
         committed = await merger.commit_all(tree, message)
-        merge_message = message if args.files is None else f"{message}: {', '.join(args.files)}"[:_MAX_MESSAGE_CHARS]
+        merge_message = (
+            message
+            if args.files is None
+            else f"{message}: {', '.join(args.files)}"[:_MAX_MESSAGE_CHARS]
+        )
         merged = await merger.merge(branch, into, merge_message, args.files)
     except (WorktreeRefused, GitFailed) as error:
         raise OperationError("BadRequest", str(error)) from error
@@ -52,12 +58,18 @@ async def merge_worktree(project: Project, args: MergeWorktree) -> WorktreeMerge
 
 
 async def rebase_worktree(project: Project, args: WorktreeName) -> WorktreeMerge:
-    """Replay a work tree's commits onto the branch that it was made from, as it is now. Raises OperationError."""
+    """Replay a work tree's commits onto the branch that it was made from, as it is now.
+    Raises OperationError.
+    """
     record, tree = await _find_ready_worktree(project, args.name)
     if record.base is None or not record.is_branch:
-        raise OperationError("BadRequest", f"{record.name} was made from a commit, which does not move.")
+        raise OperationError(
+            "BadRequest", f"{record.name} was made from a commit, which does not move."
+        )
     try:
-        merged = await BranchMerger(open_worktrees(project, "WorktreeNotGitError")).rebase(tree, record.base)
+        merged = await BranchMerger(open_worktrees(project, "WorktreeNotGitError")).rebase(
+            tree, record.base
+        )
     except (WorktreeRefused, GitFailed) as error:
         raise OperationError("BadRequest", str(error)) from error
     return _describe_merge(record.base, merged, [])
@@ -67,16 +79,23 @@ def _describe_merge(into: str, merged: MergeResult, committed: list[str]) -> Wor
     return WorktreeMerge(
         into=replace_undecodable(into),
         commit=merged.commit,
-        conflicts=[MergeConflict(file=replace_undecodable(each.file), text=each.text) for each in merged.conflicts],
+        conflicts=[
+            MergeConflict(file=replace_undecodable(each.file), text=each.text)
+            for each in merged.conflicts
+        ],
         committed=[replace_undecodable(name) for name in committed],
     )
 
 
 async def _find_ready_worktree(project: Project, name: str) -> tuple[WorktreeRecord, Git]:
-    """Return the record and git of a ready work tree in which no turn runs. Raises OperationError."""
+    """Return the record and git of a ready work tree in which no turn runs.
+    Raises OperationError.
+    """
     record = await asyncio.to_thread(find_record, project, name)
     folder = find_tree_folder(project, record.name)
     if record.state != "ready" or not folder.is_dir():
-        raise OperationError("BadRequest", f"{record.name} is not whole. `codeloop worktree remove` clears it away.")
+        raise OperationError(
+            "BadRequest", f"{record.name} is not whole. `codeloop worktree remove` clears it away."
+        )
     check_idle(project, folder)
     return record, Git(folder, project.workspace.environment)

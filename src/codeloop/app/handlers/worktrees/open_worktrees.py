@@ -1,4 +1,6 @@
-"""Opens the work trees of a project's repository: what git does with them is in `workspace/git/worktrees.py`."""
+"""Opens the work trees of a project's repository: what git does with them is in
+`workspace/git/worktrees.py`.
+"""
 
 from codeloop.app.handlers.workspace.vcs import open_git
 from codeloop.app.project import Project
@@ -7,7 +9,9 @@ from codeloop.workspace.git.worktrees import Worktrees
 
 
 def open_worktrees(project: Project, kind: ErrorKind) -> Worktrees:
-    """Return the work trees of a project's repository. Raises OperationError (`kind`) outside of a repository."""
+    """Return the work trees of a project's repository.
+    Raises OperationError (`kind`) outside of a repository.
+    """
     git = open_git(project)
     if git is None:
         project_root = project.settings.project_root

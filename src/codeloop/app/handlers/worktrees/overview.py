@@ -21,7 +21,9 @@ from codeloop.workspace.git.submodules import list_unsaved_repositories
 from codeloop.workspace.git.worktrees import count_unshared_commits
 
 _UNFINISHED_FILES = ("rebase-merge", "rebase-apply", "MERGE_HEAD", "CHERRY_PICK_HEAD")
-"""Files that git keeps in a work tree's git folder until a merge, rebase or cherry-pick is finished."""
+"""Files that git keeps in a work tree's git folder until a merge,
+rebase or cherry-pick is finished.
+"""
 
 _STATES: dict[str, Literal["ready", "unfinished", "removing"]] = {
     "making": "unfinished",
@@ -38,12 +40,15 @@ async def describe_worktrees(project: Project, _args: NoArguments) -> list[Workt
 
 
 async def diff_worktree(project: Project, args: WorktreeName) -> WorktreeDiff:
-    """Compare a work tree with the commit at which it left its base. Raises OperationError, GitFailed."""
+    """Compare a work tree with the commit at which it left its base.
+    Raises OperationError, GitFailed.
+    """
     record = await asyncio.to_thread(find_record, project, args.name)
     tree = Git(find_tree_folder(project, record.name), project.workspace.environment)
     if find_git_folder(tree.root) is None:
         raise OperationError(
-            "BadRequest", f"The folder of {record.name} is gone. `codeloop worktree remove` forgets it."
+            "BadRequest",
+            f"The folder of {record.name} is gone. `codeloop worktree remove` forgets it.",
         )
     base = await find_branch_point(tree, record)
     return WorktreeDiff(
@@ -54,14 +59,19 @@ async def diff_worktree(project: Project, args: WorktreeName) -> WorktreeDiff:
 
 
 async def find_branch_point(tree: Git, record: WorktreeRecord) -> str:
-    """Return the last common commit of a work tree and its base; if the base is gone, the commit it began at.
+    """Return the last common commit of a work tree and its base;
+    if the base is gone, the commit it began at.
 
     Raises OperationError, GitFailed.
     """
     head = await tree.resolve_commit("HEAD")
     base = f"refs/heads/{record.base}" if record.is_branch and record.base else record.base
     base_commit = await tree.resolve_commit(base) if base is not None else None
-    commit = await tree.find_merge_base(head, base_commit) if head is not None and base_commit is not None else None
+    commit = (
+        await tree.find_merge_base(head, base_commit)
+        if head is not None and base_commit is not None
+        else None
+    )
     branch_point = commit or record.start or head
     if branch_point is None:
         raise OperationError("BadRequest", f"{record.name} has no commit to compare with.")
@@ -93,10 +103,15 @@ async def _describe_worktree(project: Project, record: WorktreeRecord) -> Worktr
         return replace(
             row,
             branch=branch or row.branch,
-            changed=[replace_undecodable(name) for name in (*changed, *await list_unsaved_repositories(tree))],
+            changed=[
+                replace_undecodable(name)
+                for name in (*changed, *await list_unsaved_repositories(tree))
+            ],
             ahead=ahead,
             behind=behind,
-            unmerged=await count_unshared_commits(tree, "HEAD" if branch is None else f"refs/heads/{branch}"),
+            unmerged=await count_unshared_commits(
+                tree, "HEAD" if branch is None else f"refs/heads/{branch}"
+            ),
             error=error,
         )
     except GitFailed as failure:
@@ -104,7 +119,9 @@ async def _describe_worktree(project: Project, record: WorktreeRecord) -> Worktr
 
 
 def _find_unfinished_file(folder: Path) -> str | None:
-    """Return the name of a file by which git marks an unfinished merge, rebase or cherry-pick in a work tree."""
+    """Return the name of a file by which git marks an unfinished merge,
+    rebase or cherry-pick in a work tree.
+    """
     git_folder = find_git_folder(folder)
     if git_folder is None:
         return None
@@ -112,7 +129,9 @@ def _find_unfinished_file(folder: Path) -> str | None:
 
 
 async def _count_commits(tree: Git, record: WorktreeRecord) -> tuple[int, int]:
-    """Return the number of commits that only the work tree has, and that only its base has. Raises GitFailed."""
+    """Return the number of commits that only the work tree has, and that only its base has.
+    Raises GitFailed.
+    """
     base = f"refs/heads/{record.base}" if record.is_branch and record.base else record.base
     if base is None:
         return 0, 0

@@ -1,7 +1,7 @@
 """Records of the work trees that codeloop made: their states, branches and starting points.
 
-A record is written before its work tree is made, and deleted after all of it is removed. So the remains of an operation
-that was cut off at any step are found again.
+A record is written before its work tree is made, and deleted after all of it is removed. So the
+remains of an operation that was cut off at any step are found again.
 """
 
 import os
@@ -28,8 +28,8 @@ _MAX_NAMES = 8
 class WorktreeRecord(Wire):
     """The state of a work tree, and the branch or commit that it was made from.
 
-    `base`: a branch, or a commit if `is_branch` is False. `start`: the commit that it began at; "" for a work tree
-    without a stored record. `created`: ms since the epoch.
+    `base`: a branch, or a commit if `is_branch` is False. `start`: the commit that it began at; ""
+    for a work tree without a stored record. `created`: ms since the epoch.
     """
 
     name: str
@@ -57,7 +57,8 @@ def _get_record_file(project: Project, name: str) -> Path:
 
 
 def read_records(project: Project) -> list[WorktreeRecord]:
-    """Return the records of the project's work trees, by name; a work tree without a record gets an empty one. Blocks.
+    """Return the records of the project's work trees, by name;
+    a work tree without a record gets an empty one. Blocks.
 
     Clones of one repository share its folders. Work trees of another clone are left out.
     """
@@ -71,13 +72,17 @@ def read_records(project: Project) -> list[WorktreeRecord]:
 
 
 def _read_folder(folder: Path) -> list[WorktreeRecord]:
-    """Return the records in a folder of work trees; a work tree without a record gets an empty one. Blocks."""
+    """Return the records in a folder of work trees; a work tree without a record gets an empty one.
+    Blocks.
+    """
     worktree_records: dict[str, WorktreeRecord] = {}
     with suppress(OSError):
         for entry in sorted(folder.iterdir()):
             if entry.suffix == ".json":
                 with suppress(OSError, *DECODE_ERRORS):
-                    record = msgspec.json.decode(read_start(entry, _MAX_RECORD_BYTES), type=WorktreeRecord)
+                    record = msgspec.json.decode(
+                        read_start(entry, _MAX_RECORD_BYTES), type=WorktreeRecord
+                    )
                     worktree_records[record.name] = record
             elif (entry / ".git").is_file():
                 worktree_records.setdefault(entry.name, WorktreeRecord(name=entry.name))
@@ -85,7 +90,9 @@ def _read_folder(folder: Path) -> list[WorktreeRecord]:
 
 
 def find_record(project: Project, name: str) -> WorktreeRecord:
-    """Return the record of the work tree with this name, branch or folder. Blocks. Raises OperationError."""
+    """Return the record of the work tree with this name, branch or folder. Blocks.
+    Raises OperationError.
+    """
     records = read_records(project)
     for record in records:
         if name in {record.name, record.branch, str(find_tree_folder(project, record.name))}:
@@ -93,11 +100,14 @@ def find_record(project: Project, name: str) -> WorktreeRecord:
     names = ", ".join(each.name for each in records[:_MAX_NAMES])
     raise OperationError(
         "NotFoundError",
-        f"There is no work tree {name}. " + (f"There are: {names}." if names else "`codeloop --worktree` makes one."),
+        f"There is no work tree {name}. "
+        + (f"There are: {names}." if names else "`codeloop --worktree` makes one."),
     )
 
 
 def _find_repository(root: Path) -> str | None:
-    """Return the real path of the git folder that a work tree shares with others of its repository."""
+    """Return the real path of the git folder that a work tree shares with
+    others of its repository.
+    """
     folder = find_git_folder(root)
     return None if folder is None else os.path.realpath(find_common_folder(folder))

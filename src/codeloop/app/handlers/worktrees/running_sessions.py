@@ -1,4 +1,6 @@
-"""Finds the sessions whose turns run in a work tree, so that it is not changed or removed below them."""
+"""Finds the sessions whose turns run in a work tree,
+so that it is not changed or removed below them.
+"""
 
 from pathlib import Path
 
@@ -14,11 +16,14 @@ def list_running_sessions(project: Project, folder: Path) -> list[str]:
     return [
         session.id
         for session in store.queries.find_sessions(SessionFilter(limit=NO_LIMIT))
-        if (session.directory == top or session.directory.startswith(top + "/")) and store.leases.is_held(session.id)
+        if (session.directory == top or session.directory.startswith(top + "/"))
+        and store.leases.is_held(session.id)
     ]
 
 
 def check_idle(project: Project, folder: Path) -> None:
     """Raise OperationError (SessionBusyError) if a turn runs in a folder."""
     for session_id in list_running_sessions(project, folder):
-        raise OperationError("SessionBusyError", f"The session {session_id} works in {folder}. Abort it first.")
+        raise OperationError(
+            "SessionBusyError", f"The session {session_id} works in {folder}. Abort it first."
+        )

@@ -1,4 +1,6 @@
-"""Runs the setup commands of new work trees: those that the project, the configuration and a request name."""
+"""Runs the setup commands of new work trees: those that the project,
+the configuration and a request name.
+"""
 
 import asyncio
 from pathlib import Path
@@ -16,10 +18,14 @@ _MAX_OUTPUT_CHARS = 1_000
 """The end of a failed setup command's output that its error quotes."""
 
 
-async def run_setup_lines(project: Project, folder: Path, requested_line: str | None, *, is_trusted: bool) -> None:
-    """Run the setup commands of a work tree: the project's, the configuration's, and the `requested_line`.
+async def run_setup_lines(
+    project: Project, folder: Path, requested_line: str | None, *, is_trusted: bool
+) -> None:
+    """Run the setup commands of a work tree: the project's, the configuration's,
+    and the `requested_line`.
 
-    Those of the configuration only if the work tree is trusted. Raises OperationError when one fails.
+    Those of the configuration only if the work tree is trusted.
+    Raises OperationError when one fails.
     """
     details = await asyncio.to_thread(read_details, project.settings.home)
     configured = project.settings.config.worktree.setup if is_trusted else ()
@@ -32,18 +38,25 @@ def explain_skipped_setup(project: Project, *, is_trusted: bool) -> list[str]:
     """Return a note when the configuration's setup commands are not run, and why."""
     if is_trusted or not project.settings.config.worktree.setup:
         return []
-    return ["The commands of `worktree.setup` were not run: the work tree is not trusted (`codeloop trust` there)."]
+    return [
+        "The commands of `worktree.setup` were not run: the work tree is not trusted (`codeloop trust` there)."
+    ]
 
 
 async def _run_setup_line(project: Project, folder: Path, line: str) -> None:
     """Run a setup command in a new work tree, in the sandbox for commands of that tree.
 
-    A command like `npm ci` runs what files of the commit say, which the agent or a stranger may have written. On a
-    machine without a sandbox it runs without one. Raises OperationError when it fails.
+    A command like `npm ci` runs what files of the commit say, which the agent or a stranger may
+    have written. On a machine without a sandbox it runs without one.
+    Raises OperationError when it fails.
     """
     workspace, project_root = project.workspace, project.settings.project_root
-    scratch = replace(project_root, root=folder, directory=folder).get_scratch_folder(project.settings.home)
-    tree = Workspace(folder, folder, scratch, workspace.environment, workspace.sandbox, workspace.own_folders)
+    scratch = replace(project_root, root=folder, directory=folder).get_scratch_folder(
+        project.settings.home
+    )
+    tree = Workspace(
+        folder, folder, scratch, workspace.environment, workspace.sandbox, workspace.own_folders
+    )
     tree.rules = workspace.rules
     context = ShellContext("setup", folder, workspace.environment, scratch)
     seconds = SHELL_TIMEOUT_MAX.seconds

@@ -5,7 +5,15 @@ from collections.abc import Sequence
 from urllib.parse import quote
 
 from codeloop import __version__
-from codeloop.automation.ci.hosts.host import Author, Comment, HostProblem, LineComment, PullRequest, Thread, ThreadText
+from codeloop.automation.ci.hosts.host import (
+    Author,
+    Comment,
+    HostProblem,
+    LineComment,
+    PullRequest,
+    Thread,
+    ThreadText,
+)
 from codeloop.automation.ci.hosts.rest_api import RestApi
 from codeloop.automation.ci.json_fields import get_object, get_text, parse_moment
 from codeloop.schema.wire import JSON
@@ -29,7 +37,9 @@ class GitHub:
     author = Author("github-actions[bot]", "41898282+github-actions[bot]@users.noreply.github.com")
 
     def __init__(self, api: str, repository: str, token: str, remote: str, login: str = "") -> None:
-        """Connect later. `api`: the base URL. `login`: the account of the token; "": GitHub is asked for it."""
+        """Connect later. `api`: the base URL. `login`: the account of the token;
+        "": GitHub is asked for it.
+        """
         self.remote = remote
         self.token = token
         self._repository = repository
@@ -51,7 +61,9 @@ class GitHub:
     async def can_write(self, actor: str) -> bool:
         """Return whether a user's role is write, maintain or admin."""
         try:
-            collaborator = await self._rest.get(f"{self._path}/collaborators/{quote(actor, safe='')}/permission")
+            collaborator = await self._rest.get(
+                f"{self._path}/collaborators/{quote(actor, safe='')}/permission"
+            )
         except HostProblem as problem:
             # Not a collaborator.
             if problem.status == 404:
@@ -99,7 +111,9 @@ class GitHub:
         return self._make_pull(await self._rest.get(f"{self._path}/pulls/{number}"))
 
     async def find_comment(self, number: int, *, is_pull: bool, marker: str) -> Comment | None:
-        """Return this account's comment that contains the marker. Comments of others never count."""
+        """Return this account's comment that contains the marker.
+        Comments of others never count.
+        """
         # To GitHub, a pull request is an issue with the comments of one.
         del is_pull
         own_login = await self._read_own_login()
@@ -109,14 +123,18 @@ class GitHub:
         return None
 
     async def write_comment(self, number: int, text: str, *, is_pull: bool, marker: str) -> Comment:
-        """Update this account's comment that contains the marker, or create it; never create a second one."""
+        """Update this account's comment that contains the marker, or create it;
+        never create a second one.
+        """
 
         async def find() -> Comment | None:
             return await self.find_comment(number, is_pull=is_pull, marker=marker)
 
         async def create() -> Comment:
             return _make_comment(
-                await self._rest.send("POST", f"{self._path}/issues/{number}/comments", {"body": text})
+                await self._rest.send(
+                    "POST", f"{self._path}/issues/{number}/comments", {"body": text}
+                )
             )
 
         comment = await self._rest.create_once(find, create)
@@ -134,7 +152,9 @@ class GitHub:
         """Return the open pull request of a branch of this repository."""
         # The parameter `head` takes `OWNER:BRANCH`.
         owner = self._repository.partition("/")[0]
-        rows = await self._rest.list_all(f"{self._path}/pulls", state="open", head=f"{owner}:{branch}")
+        rows = await self._rest.list_all(
+            f"{self._path}/pulls", state="open", head=f"{owner}:{branch}"
+        )
         return next((self._make_pull(row) for row in rows if row["head"]["ref"] == branch), None)
 
     async def open_pull(self, branch: str, base: str, title: str, text: str) -> PullRequest:
@@ -142,11 +162,15 @@ class GitHub:
         body = {"title": title, "body": text}
         pull = await self.find_pull(branch)
         if pull is not None:
-            return self._make_pull(await self._rest.send("PATCH", f"{self._path}/pulls/{pull.number}", body))
+            return self._make_pull(
+                await self._rest.send("PATCH", f"{self._path}/pulls/{pull.number}", body)
+            )
 
         async def create() -> PullRequest:
             return self._make_pull(
-                await self._rest.send("POST", f"{self._path}/pulls", {**body, "head": branch, "base": base})
+                await self._rest.send(
+                    "POST", f"{self._path}/pulls", {**body, "head": branch, "base": base}
+                )
             )
 
         return await self._rest.create_once(lambda: self.find_pull(branch), create)
@@ -161,7 +185,10 @@ class GitHub:
         self, pull: PullRequest, text: str, comments: Sequence[LineComment], marker: str
     ) -> int:
         """See Host. GitHub accepts a review with all of its comments, or not at all."""
-        rows = [{"path": each.path, "line": each.line, "side": "RIGHT", "body": each.text} for each in comments]
+        rows = [
+            {"path": each.path, "line": each.line, "side": "RIGHT", "body": each.text}
+            for each in comments
+        ]
         body = {"commit_id": pull.head_sha, "event": "COMMENT", "body": text, "comments": rows}
 
         async def find() -> int | None:
@@ -179,7 +206,9 @@ class GitHub:
         return (await self._rest.get(self._path))["default_branch"]
 
     async def has_job_ended(self, job: str) -> bool:
-        """Return whether a run of a workflow has ended; False if the token lacks `actions: read`."""
+        """Return whether a run of a workflow has ended;
+        False if the token lacks `actions: read`.
+        """
         try:
             run = await self._rest.get(f"{self._path}/actions/runs/{quote(job, safe='')}")
         except HostProblem as problem:

@@ -1,11 +1,21 @@
-"""GitLab as a host of `codeloop ci` and of fleets, by its REST API. It says merge request for pull request."""
+"""GitLab as a host of `codeloop ci` and of fleets, by its REST API.
+It says merge request for pull request.
+"""
 
 import base64
 from collections.abc import Sequence
 from urllib.parse import quote
 
 from codeloop import __version__
-from codeloop.automation.ci.hosts.host import Author, Comment, HostProblem, LineComment, PullRequest, Thread, ThreadText
+from codeloop.automation.ci.hosts.host import (
+    Author,
+    Comment,
+    HostProblem,
+    LineComment,
+    PullRequest,
+    Thread,
+    ThreadText,
+)
 from codeloop.automation.ci.hosts.rest_api import RestApi
 from codeloop.automation.ci.json_fields import get_object, get_text, parse_moment
 from codeloop.schema.wire import JSON
@@ -28,7 +38,11 @@ class GitLab:
     def __init__(self, api: str, project: str, token: str, remote: str) -> None:
         self.remote = remote
         self.token = token
-        headers = {"private-token": token, "accept": "application/json", "user-agent": f"codeloop/{__version__}"}
+        headers = {
+            "private-token": token,
+            "accept": "application/json",
+            "user-agent": f"codeloop/{__version__}",
+        }
         self._rest = RestApi(self.name, api, headers, _ADVICE_BY_STATUS)
         self._path = f"/projects/{quote(project, safe='')}"
         self._own_user_id = 0
@@ -39,7 +53,9 @@ class GitLab:
         return f"Basic {base64.b64encode(f'oauth2:{self.token}'.encode()).decode()}"
 
     async def can_write(self, actor: str) -> bool:
-        """Return whether a user, given by number, is a Developer or more, in the project or a group above it."""
+        """Return whether a user, given by number, is a Developer or more,
+        in the project or a group above it.
+        """
         if not actor.isdigit():
             return False
         try:
@@ -49,7 +65,10 @@ class GitLab:
             if problem.status == 404:
                 return False
             raise
-        return member.get("access_level", 0) >= _DEVELOPER_LEVEL and member.get("state", "active") == "active"
+        return (
+            member.get("access_level", 0) >= _DEVELOPER_LEVEL
+            and member.get("state", "active") == "active"
+        )
 
     async def read_thread(self, number: int, *, is_pull: bool) -> Thread:
         """Return an issue or a merge request as it is now, without the notes of this account."""
@@ -100,7 +119,9 @@ class GitLab:
         return None
 
     async def write_comment(self, number: int, text: str, *, is_pull: bool, marker: str) -> Comment:
-        """Update this account's note that contains the marker, or create it; never create a second one."""
+        """Update this account's note that contains the marker, or create it;
+        never create a second one.
+        """
         path = f"{self._make_thread_path(number, is_pull=is_pull)}/notes"
 
         async def find() -> Comment | None:
@@ -116,19 +137,30 @@ class GitLab:
 
     async def delete_comment(self, number: int, comment: Comment, *, is_pull: bool) -> None:
         """Delete a note."""
-        await self._rest.delete(f"{self._make_thread_path(number, is_pull=is_pull)}/notes/{comment.id}")
+        await self._rest.delete(
+            f"{self._make_thread_path(number, is_pull=is_pull)}/notes/{comment.id}"
+        )
 
     async def find_pull(self, branch: str) -> PullRequest | None:
         """Return the open merge request of a branch of this project."""
-        rows = await self._rest.list_all(f"{self._path}/merge_requests", state="opened", source_branch=branch)
-        return next((pull for pull in map(_make_pull, rows) if pull.head == branch and not pull.is_fork), None)
+        rows = await self._rest.list_all(
+            f"{self._path}/merge_requests", state="opened", source_branch=branch
+        )
+        return next(
+            (pull for pull in map(_make_pull, rows) if pull.head == branch and not pull.is_fork),
+            None,
+        )
 
     async def open_pull(self, branch: str, base: str, title: str, text: str) -> PullRequest:
         """Open a merge request for a branch, or update the text of the one that is open."""
         body = {"title": title, "description": text}
         pull = await self.find_pull(branch)
         if pull is not None:
-            return _make_pull(await self._rest.send("PUT", self._make_thread_path(pull.number, is_pull=True), body))
+            return _make_pull(
+                await self._rest.send(
+                    "PUT", self._make_thread_path(pull.number, is_pull=True), body
+                )
+            )
 
         async def create() -> PullRequest:
             fields = {**body, "source_branch": branch, "target_branch": base}
@@ -140,24 +172,37 @@ class GitLab:
         """Return the texts of this account's notes on lines of a merge request."""
         own_id = await self._read_own_id()
         notes = await self._list_notes(number, is_pull=True)
-        return [note["body"] for note in notes if note["author"]["id"] == own_id and note.get("type") == "DiffNote"]
+        return [
+            note["body"]
+            for note in notes
+            if note["author"]["id"] == own_id and note.get("type") == "DiffNote"
+        ]
 
     async def post_line_comments(
         self, pull: PullRequest, text: str, comments: Sequence[LineComment], marker: str
     ) -> int:
         """Open a discussion for each line; `text` and `marker` are not used."""
-        # GitLab has no reviews, so each comment is looked for by its own first line, which is a hidden mark.
+        # GitLab has no reviews, so each comment is looked for by its own first line,
+        # which is a hidden mark.
         del text, marker
         path = self._make_thread_path(pull.number, is_pull=True)
         diff_refs = (await self._rest.get(path))["diff_refs"]
         for each in comments:
-            # The arguments of the functions have defaults, since a closure would see the last comment of the loop.
-            position = {**diff_refs, "position_type": "text", "new_path": each.path, "old_path": each.path}
+            # The arguments of the functions have defaults,
+            # since a closure would see the last comment of the loop.
+            position = {
+                **diff_refs,
+                "position_type": "text",
+                "new_path": each.path,
+                "old_path": each.path,
+            }
             body = {"body": each.text, "position": {**position, "new_line": each.line}}
 
             async def find(comment_text: str = each.text) -> bool | None:
                 first_line = comment_text.partition("\n")[0]
-                is_posted = any(first_line in text for text in await self.list_line_comments(pull.number))
+                is_posted = any(
+                    first_line in text for text in await self.list_line_comments(pull.number)
+                )
                 return True if is_posted else None
 
             async def create(body: JSON = body) -> bool:
@@ -189,7 +234,9 @@ class GitLab:
         return f"{self._path}/{'merge_requests' if is_pull else 'issues'}/{number}"
 
     async def _list_notes(self, number: int, *, is_pull: bool) -> list[JSON]:
-        return await self._rest.list_all(f"{self._make_thread_path(number, is_pull=is_pull)}/notes", sort="asc")
+        return await self._rest.list_all(
+            f"{self._make_thread_path(number, is_pull=is_pull)}/notes", sort="asc"
+        )
 
     async def _read_own_id(self) -> int:
         if not self._own_user_id:

@@ -1,4 +1,6 @@
-"""The interface of a host (GitHub, GitLab, plain git), and the types of its threads, comments and pull requests."""
+"""The interface of a host (GitHub, GitLab, plain git), and the types of its threads,
+comments and pull requests.
+"""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -9,7 +11,8 @@ from codeloop.schema.errors import CodeloopError
 
 
 class ThreadText(Struct, frozen=True):
-    """A comment of a thread. `moment`: when it was last changed, in seconds since the epoch; inf: unknown.
+    """A comment of a thread. `moment`: when it was last changed, in seconds since the epoch;
+    inf: unknown.
 
     `source`: its path, as `Host.read_text` takes it.
     """
@@ -40,7 +43,9 @@ NO_THREAD = Thread(number=0, is_pull=False, title="")
 
 
 class PullRequest(Struct, frozen=True):
-    """A pull or merge request, to merge the branch `head` into `base`. `is_fork`: `head` is in another repository."""
+    """A pull or merge request, to merge the branch `head` into `base`.
+    `is_fork`: `head` is in another repository.
+    """
 
     number: int
     url: str
@@ -75,7 +80,9 @@ class Author(Struct, frozen=True):
 
 
 class HostProblem(CodeloopError):
-    """The host refused a request, or can't be reached. `status`: the HTTP status; 0 if there was no answer."""
+    """The host refused a request, or can't be reached. `status`: the HTTP status;
+    0 if there was no answer.
+    """
 
     def __init__(self, message: str, status: int = 0) -> None:
         super().__init__(message)
@@ -83,7 +90,9 @@ class HostProblem(CodeloopError):
 
 
 class Host(Protocol):
-    """A service that has a repository with its issues and pull requests. Every method may raise HostProblem."""
+    """A service that has a repository with its issues and pull requests.
+    Every method may raise HostProblem.
+    """
 
     @property
     def name(self) -> str:
@@ -102,7 +111,9 @@ class Host(Protocol):
 
     @property
     def token(self) -> str:
-        """The secret token, "" for none. Requests to the host have it, also git's; the agent never gets it."""
+        """The secret token, "" for none. Requests to the host have it, also git's;
+        the agent never gets it.
+        """
         ...
 
     def make_git_credential(self) -> str:
@@ -110,7 +121,9 @@ class Host(Protocol):
         ...
 
     async def can_write(self, actor: str) -> bool:
-        """Return whether a user may push to the repository. `actor`: a login on GitHub, a number on GitLab."""
+        """Return whether a user may push to the repository.
+        `actor`: a login on GitHub, a number on GitLab.
+        """
         ...
 
     async def read_thread(self, number: int, *, is_pull: bool) -> Thread:
@@ -133,7 +146,9 @@ class Host(Protocol):
         ...
 
     async def write_comment(self, number: int, text: str, *, is_pull: bool, marker: str) -> Comment:
-        """Update codeloop's comment that contains the marker, or create it; never create a second one."""
+        """Update codeloop's comment that contains the marker, or create it;
+        never create a second one.
+        """
         ...
 
     async def delete_comment(self, number: int, comment: Comment, *, is_pull: bool) -> None:
@@ -155,7 +170,8 @@ class Host(Protocol):
     async def post_line_comments(
         self, pull: PullRequest, text: str, comments: Sequence[LineComment], marker: str
     ) -> int:
-        """Post comments on lines as one review with the introduction `text`; return the number of comments.
+        """Post comments on lines as one review with the introduction `text`;
+        return the number of comments.
 
         Each comment contains `marker`, by which a repeated call finds that the review was posted.
         """
@@ -166,7 +182,9 @@ class Host(Protocol):
         ...
 
     async def has_job_ended(self, job: str) -> bool:
-        """Return whether a job has ended; False if the host can't tell. `job`: as in `JobSettings.run_id`."""
+        """Return whether a job has ended; False if the host can't tell.
+        `job`: as in `JobSettings.run_id`.
+        """
         ...
 
     async def close(self) -> None:

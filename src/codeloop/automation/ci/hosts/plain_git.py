@@ -1,4 +1,6 @@
-"""The host for git servers without issues and pull requests: results are branches, and files instead of comments."""
+"""The host for git servers without issues and pull requests: results are branches,
+and files instead of comments.
+"""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,14 +10,18 @@ from codeloop.automation.ci.output_files import write_output
 
 
 class PlainGit:
-    """A repository on any git server, or in a folder. Files that stand for comments are written to `output`."""
+    """A repository on any git server, or in a folder.
+    Files that stand for comments are written to `output`.
+    """
 
     name = "git"
     token = ""
     author = Author("codeloop", "codeloop@users.noreply.invalid")
 
     def __init__(self, remote: str, base: str, head: str, output: Path) -> None:
-        """Connect later. `base`: the branch that changes are merged into. `head`: the branch to review."""
+        """Connect later. `base`: the branch that changes are merged into.
+        `head`: the branch to review.
+        """
         self.remote = remote
         self._base = base
         self._head = head
@@ -81,7 +87,9 @@ class PlainGit:
         """Add the comments to the file of findings."""
         del text, marker
         existing = "".join(await self.list_line_comments(pull.number))
-        new_findings = "".join(f"## {each.path}:{each.line}\n\n{each.text}\n\n" for each in comments)
+        new_findings = "".join(
+            f"## {each.path}:{each.line}\n\n{each.text}\n\n" for each in comments
+        )
         path = self._make_findings_path(pull.number)
         write_output(path.parent, path.name, existing + new_findings)
         return len(comments)
@@ -99,7 +107,9 @@ class PlainGit:
         """Do nothing: there are no connections."""
 
     def _make_thread_path(self, number: int, *, is_pull: bool) -> Path:
-        return self._output / f"{'review' if is_pull else 'result'}{f'-{number}' if number else ''}.md"
+        return (
+            self._output / f"{'review' if is_pull else 'result'}{f'-{number}' if number else ''}.md"
+        )
 
     def _make_findings_path(self, number: int) -> Path:
         return self._output / f"findings{f'-{number}' if number else ''}.md"

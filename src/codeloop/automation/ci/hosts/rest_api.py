@@ -1,4 +1,6 @@
-"""The client for REST APIs of hosts: repeats requests when that is safe, follows pages, and explains failures."""
+"""The client for REST APIs of hosts: repeats requests when that is safe, follows pages,
+and explains failures.
+"""
 
 import asyncio
 import re
@@ -14,18 +16,27 @@ from codeloop.automation.ci.json_fields import get_list, get_text, to_list, to_o
 from codeloop.kit.text.terminal_text import one_line
 from codeloop.net.client import OriginClient
 from codeloop.net.errors import NetworkError
-from codeloop.schema.bounds.automation import CI_ANSWER, CI_PAGES, CI_RESPONSE, CI_RETRY, CI_RETRY_MOST, CI_TRIES
+from codeloop.schema.bounds.automation import (
+    CI_ANSWER,
+    CI_PAGES,
+    CI_RESPONSE,
+    CI_RETRY,
+    CI_RETRY_MOST,
+    CI_TRIES,
+)
 from codeloop.schema.wire import DECODE_ERRORS, JSON, decode_json
 
 Resource = TypeVar("Resource")
 
 # In the header `link`: `<https://api.github.com/user/repos?page=2>; rel="next", <...>; rel="last"`.
 _NEXT_LINK = r'<([^>]*)>\s*;\s*rel="next"'
-# After a refusal for too many requests that does not say how long to wait: the shortest period over which hosts count.
+# After a refusal for too many requests that does not say how long to wait: the shortest
+# period over which hosts count.
 _RATE_LIMIT_PERIOD_SECONDS = 60.0
 # An error shows this much of a host's error text.
 _MAX_DETAIL_CHARACTERS = 300
-# These requests can be sent twice without harm. That holds for PATCH because codeloop only sets whole fields with it.
+# These requests can be sent twice without harm. That holds for PATCH because codeloop
+# only sets whole fields with it.
 _IDEMPOTENT_METHODS = frozenset({"GET", "PUT", "PATCH", "DELETE"})
 
 
@@ -34,7 +45,9 @@ class UncertainRequest(HostProblem):
 
 
 class HostAnswer(NamedTuple):
-    """An answer of the host: status, headers with lower-case names, and the JSON of the body (None if it is empty)."""
+    """An answer of the host: status, headers with lower-case names,
+    and the JSON of the body (None if it is empty).
+    """
 
     status: int
     headers: Mapping[str, str]
@@ -42,9 +55,13 @@ class HostAnswer(NamedTuple):
 
 
 class RestApi:
-    """The REST API below `base_url`. `advice`: for a status such as 401, a sentence that says what to do about it."""
+    """The REST API below `base_url`. `advice`: for a status such as 401,
+    a sentence that says what to do about it.
+    """
 
-    def __init__(self, name: str, base_url: str, headers: dict[str, str], advice: Mapping[int, str]) -> None:
+    def __init__(
+        self, name: str, base_url: str, headers: dict[str, str], advice: Mapping[int, str]
+    ) -> None:
         self._name = name
         self._base_url = base_url.rstrip("/")
         self._headers = headers
@@ -56,14 +73,19 @@ class RestApi:
         return (await self._send("GET", _append_query(path, query), None)).body
 
     async def list_all(self, path: str, **query: Any) -> list[JSON]:
-        """Return the rows of a list, of at most CI_PAGES pages, in the order of the host. Raises HostProblem."""
+        """Return the rows of a list, of at most CI_PAGES pages, in the order of the host.
+        Raises HostProblem.
+        """
         rows: list[JSON] = []
         next_path: str | None = _append_query(path, {**query, "per_page": 100})
         for _ in range(CI_PAGES.value):
             answer = await self._send("GET", next_path, None)
             body: object = answer.body
             if not isinstance(body, list):
-                raise HostProblem(f"{self._name} answered {path} with something that is not a list.", answer.status)
+                raise HostProblem(
+                    f"{self._name} answered {path} with something that is not a list.",
+                    answer.status,
+                )
             rows += to_list(body)
             next_path = self._read_next_page(answer)
             if next_path is None:
@@ -71,7 +93,9 @@ class RestApi:
         return rows
 
     async def send(self, method: str, path: str, body: Mapping[str, Any]) -> Any:
-        """Send JSON, and return the JSON of the answer. Raises HostProblem; for POST also UncertainRequest."""
+        """Send JSON, and return the JSON of the answer. Raises HostProblem;
+        for POST also UncertainRequest.
+        """
         return (await self._send(method, path, body)).body
 
     async def delete(self, path: str) -> None:
@@ -83,11 +107,14 @@ class RestApi:
                 raise
 
     async def create_once(
-        self, find: Callable[[], Awaitable[Resource | None]], create: Callable[[], Awaitable[Resource]]
+        self,
+        find: Callable[[], Awaitable[Resource | None]],
+        create: Callable[[], Awaitable[Resource]],
     ) -> Resource:
         """Return the object that `find` finds, else create it. Raises HostProblem.
 
-        When the answer to the creation is lost, `find` looks again before the next try, so nothing is created twice.
+        When the answer to the creation is lost, `find` looks again before the next try,
+        so nothing is created twice.
         """
         for attempt in range(CI_TRIES.value):
             if (existing := await find()) is not None:
@@ -111,7 +138,14 @@ class RestApi:
                 answer = await self._exchange(method, path, body)
             except NetworkError as error:
                 # With these errors, no byte of the request has reached the host.
-                is_unsent = error.kind in {"connect", "refused", "connect-timeout", "proxy", "offline", "certificate"}
+                is_unsent = error.kind in {
+                    "connect",
+                    "refused",
+                    "connect-timeout",
+                    "proxy",
+                    "offline",
+                    "certificate",
+                }
                 problem = f"{self._name} can't be reached ({error.kind}{f': {error}' if str(error) else ''})."
                 if method not in _IDEMPOTENT_METHODS and not is_unsent:
                     raise UncertainRequest(problem) from None
@@ -121,14 +155,22 @@ class RestApi:
                 continue
             if answer.status < 300:
                 return answer
-            # Redirects are not followed: the token would go to an address that the user did not name.
+            # Redirects are not followed: the token would go to an address that
+            # the user did not name.
             if answer.status < 400:
-                response = f"{self._name} answered {method} {path.partition('?')[0]} with {answer.status}"
-                raise HostProblem(f"{response}: it has moved. Check the repository's name and address.", answer.status)
+                response = (
+                    f"{self._name} answered {method} {path.partition('?')[0]} with {answer.status}"
+                )
+                raise HostProblem(
+                    f"{response}: it has moved. Check the repository's name and address.",
+                    answer.status,
+                )
             wait = _read_rate_limit_delay(answer)
             if wait is None and answer.status >= 500:
                 if method not in _IDEMPOTENT_METHODS:
-                    raise UncertainRequest(self._describe_failure(method, path, answer), answer.status)
+                    raise UncertainRequest(
+                        self._describe_failure(method, path, answer), answer.status
+                    )
                 wait = _compute_retry_delay(attempt)
             if wait is None or is_last or wait > CI_RETRY_MOST.seconds:
                 raise HostProblem(self._describe_failure(method, path, answer), answer.status)
@@ -141,7 +183,8 @@ class RestApi:
             content = msgspec.json.encode(body)
             headers["content-type"] = "application/json"
         if method not in _IDEMPOTENT_METHODS:
-            # If a kept connection turns out to be closed, nobody can tell whether the request was carried out.
+            # If a kept connection turns out to be closed,
+            # nobody can tell whether the request was carried out.
             await self._http.aclose()
         response = await self._http.request(method, path, headers, content)
         try:
@@ -149,19 +192,29 @@ class RestApi:
             while data := await response.read(CI_ANSWER.seconds):
                 text += data
                 if len(text) > CI_RESPONSE.value:
-                    raise HostProblem(f"{self._name} answered with more than {CI_RESPONSE.value:,} bytes.")
+                    raise HostProblem(
+                        f"{self._name} answered with more than {CI_RESPONSE.value:,} bytes."
+                    )
         finally:
             response.close()
         try:
-            return HostAnswer(response.status, response.headers, decode_json(bytes(text)) if text.strip() else None)
+            return HostAnswer(
+                response.status,
+                response.headers,
+                decode_json(bytes(text)) if text.strip() else None,
+            )
         except DECODE_ERRORS:
             if response.status < 400:
-                raise HostProblem(f"{self._name} answered {path} with something that is not JSON.") from None
+                raise HostProblem(
+                    f"{self._name} answered {path} with something that is not JSON."
+                ) from None
             # A proxy in front of the host may explain an error in HTML.
             return HostAnswer(response.status, response.headers, None)
 
     def _read_next_page(self, answer: HostAnswer) -> str | None:
-        """Return the path of the next page; None after the last. Raises HostProblem for a page on another server."""
+        """Return the path of the next page; None after the last.
+        Raises HostProblem for a page on another server.
+        """
         match = re.search(_NEXT_LINK, answer.headers.get("link", ""))
         if match is None:
             return None
@@ -174,10 +227,14 @@ class RestApi:
 
     def _describe_failure(self, method: str, path: str, answer: HostAnswer) -> str:
         message = _read_error(answer.body)
-        advice = self._advice.get(answer.status, "Start the job again later." if answer.status >= 500 else "")
+        advice = self._advice.get(
+            answer.status, "Start the job again later." if answer.status >= 500 else ""
+        )
         response = f"{self._name} answered {method} {path.partition('?')[0]} with {answer.status}"
         # A host's message may itself end with a full stop.
-        return f"{response}{f': {message}' if message else ''}. {advice}".rstrip().replace("..", ".")
+        return f"{response}{f': {message}' if message else ''}. {advice}".rstrip().replace(
+            "..", "."
+        )
 
 
 def _append_query(path: str, query: Mapping[str, Any]) -> str:
@@ -190,16 +247,20 @@ def _compute_retry_delay(attempt: int) -> float:
 
 
 def _read_rate_limit_delay(answer: HostAnswer) -> float | None:
-    """Return how many seconds the host asks to wait because of a rate limit; None for another answer."""
-    # GitHub answers 403 for its rate limits, too, and names the end of the wait by one of two headers. GitLab's header
-    # has no `x-`.
+    """Return how many seconds the host asks to wait because of a rate limit;
+    None for another answer.
+    """
+    # GitHub answers 403 for its rate limits, too, and names the end of the wait by one of two
+    # headers. GitLab's header has no `x-`.
     if answer.status not in {403, 429}:
         return None
     after = answer.headers.get("retry-after", "")
     if after.isdigit():
         return float(after)
     reset = answer.headers.get("x-ratelimit-reset", answer.headers.get("ratelimit-reset", ""))
-    remaining = answer.headers.get("x-ratelimit-remaining", answer.headers.get("ratelimit-remaining"))
+    remaining = answer.headers.get(
+        "x-ratelimit-remaining", answer.headers.get("ratelimit-remaining")
+    )
     if remaining == "0" and reset.isdigit():
         # The time is in whole seconds of the host's clock, hence one more.
         return max(float(reset) - time.time(), 0.0) + 1.0
@@ -208,8 +269,8 @@ def _read_rate_limit_delay(answer: HostAnswer) -> float | None:
 
 def _read_error(answer_body: Any) -> str:
     """Return the host's error message as one line."""
-    # GitHub: {"message": TEXT, "errors": [{"message": TEXT} or {"field": NAME, "code": WORD} or TEXT]}. GitLab:
-    # {"message": TEXT or an object} or {"error": TEXT}.
+    # GitHub: {"message": TEXT, "errors": [{"message": TEXT} or {"field": NAME, "code": WORD} or
+    # TEXT]}. GitLab: {"message": TEXT or an object} or {"error": TEXT}.
     body = to_object(answer_body)
     texts = [str(body.get("message") or body.get("error") or "")]
     for each in get_list(body, "errors"):

@@ -1,4 +1,6 @@
-"""Reviews a pull request: the agent reports bugs, which are reproduced without it, and then posted."""
+"""Reviews a pull request: the agent reports bugs, which are reproduced without it,
+and then posted.
+"""
 
 import hashlib
 import os
@@ -45,7 +47,8 @@ _VERDICT_TEXTS: dict[Verdict, str] = {
 
 
 class Candidate(Struct, frozen=True):
-    """A finding, with the lines of its file and its fingerprint. `is_new`: the function of the finding is new.
+    """A finding, with the lines of its file and its fingerprint.
+    `is_new`: the function of the finding is new.
 
     `verdict`: why the finding is dropped without looking for a proof; None if it needs one.
     """
@@ -58,9 +61,11 @@ class Candidate(Struct, frozen=True):
 
 
 class ProvenFinding(Struct, frozen=True):
-    """A finding, the call of the agent that shows it, its fingerprint, and whether its function is new.
+    """A finding, the call of the agent that shows it, its fingerprint,
+    and whether its function is new.
 
-    It is confirmed once the same command, run again without the agent, shows it only after the change.
+    It is confirmed once the same command, run again without the agent,
+    shows it only after the change.
     """
 
     finding: ReviewFinding
@@ -72,7 +77,8 @@ class ProvenFinding(Struct, frozen=True):
 class ReviewTrees(Struct, frozen=True):
     """Trees of the checkout. `after_agent`: as the agent left it.
 
-    `head` and `base`: after and before the change, each with the files that the agent has added, such as tests.
+    `head` and `base`: after and before the change, each with the files that the agent has added,
+    such as tests.
     """
 
     after_agent: str
@@ -81,7 +87,9 @@ class ReviewTrees(Struct, frozen=True):
 
 
 async def run_review(job: CiJob, event: CiEvent) -> CiOutcome:
-    """Review a pull request, and post the confirmed findings. Raises CodeloopError, such as HostProblem."""
+    """Review a pull request, and post the confirmed findings.
+    Raises CodeloopError, such as HostProblem.
+    """
     pull = await job.host.read_pull(event.number)
     head, base = await job.repository.fetch(pull.head), await job.repository.fetch(pull.base)
     if head is None or base is None:
@@ -97,7 +105,9 @@ async def run_review(job: CiJob, event: CiEvent) -> CiOutcome:
     result = await _run_agent(job, pull, event_thread.thread, origin, head)
     page = await export_session(job, result)
     if result.structured is None:
-        message = result.message or "The review ended without findings in the shape that was asked for."
+        message = (
+            result.message or "The review ended without findings in the shape that was asked for."
+        )
         return CiOutcome(
             title="the review did not come to its end",
             text=make_inert_markdown(message),
@@ -111,9 +121,16 @@ async def run_review(job: CiJob, event: CiEvent) -> CiOutcome:
     head_tree = await job.repository.add_new_files(before, before, after)
     base_tree = await job.repository.apply_changes(head_tree, (head, origin))
     trees = ReviewTrees(after_agent=after, head=head_tree, base=base_tree)
-    calls = await job.agent.list_calls(job.settings.work, result.session_id, job.scratch / "review.json")
+    calls = await job.agent.list_calls(
+        job.settings.work, result.session_id, job.scratch / "review.json"
+    )
     candidates = await _make_candidates(
-        job, read_findings(result.structured), pull, origin=origin, head=head, changed_lines=changed_lines
+        job,
+        read_findings(result.structured),
+        pull,
+        origin=origin,
+        head=head,
+        changed_lines=changed_lines,
     )
     confirmed, counts = await _confirm_findings(job, candidates, trees, calls)
     facts = (page, *describe_run(result), describe_late_texts(event_thread))
@@ -157,16 +174,26 @@ async def _make_candidates(
         before = await job.repository.read_file_lines(origin, finding.path)
         is_new = not before or (bool(name) and not any(name in line for line in before))
         candidates.append(
-            Candidate(finding=finding, source=tuple(source), fingerprint=fingerprint, is_new=is_new, verdict=verdict)
+            Candidate(
+                finding=finding,
+                source=tuple(source),
+                fingerprint=fingerprint,
+                is_new=is_new,
+                verdict=verdict,
+            )
         )
     return candidates
 
 
-async def _run_agent(job: CiJob, pull: PullRequest, thread: Thread, origin: str, head: str) -> AgentResult:
+async def _run_agent(
+    job: CiJob, pull: PullRequest, thread: Thread, origin: str, head: str
+) -> AgentResult:
     """Run the session that looks for bugs in the change from `origin` to `head`."""
     schema = job.scratch / "findings.schema.json"
     schema.write_bytes(msgspec.json.encode(ANSWER_SCHEMA))
-    diff = write_output(job.settings.output, "change.diff", await job.repository.make_patch(origin, head))
+    diff = write_output(
+        job.settings.output, "change.diff", await job.repository.make_patch(origin, head)
+    )
     prompt = read_prompt(
         "review",
         number=str(pull.number or pull.head),
@@ -175,13 +202,17 @@ async def _run_agent(job: CiJob, pull: PullRequest, thread: Thread, origin: str,
         diff=os.path.relpath(diff, job.settings.work),
         thread=quote_thread(thread),
     )
-    return await job.agent.run(job.settings.work, f"Review of {pull.number or pull.head}", prompt, schema)
+    return await job.agent.run(
+        job.settings.work, f"Review of {pull.number or pull.head}", prompt, schema
+    )
 
 
 async def _confirm_findings(
     job: CiJob, candidates: Sequence[Candidate], trees: ReviewTrees, calls: Sequence[RecordedCall]
 ) -> tuple[list[ProvenFinding], Counter[Verdict]]:
-    """Return the confirmed findings in the order of the model, and the number of others by verdict."""
+    """Return the confirmed findings in the order of the model,
+    and the number of others by verdict.
+    """
     counts: Counter[Verdict] = Counter()
     proven, used_proofs = list[ProvenFinding](), set[tuple[str, str]]()
     for each in candidates:
@@ -193,7 +224,12 @@ async def _confirm_findings(
         else:
             used_proofs.add(proof)
             proven.append(
-                ProvenFinding(finding=each.finding, call=call, fingerprint=each.fingerprint, is_new=each.is_new)
+                ProvenFinding(
+                    finding=each.finding,
+                    call=call,
+                    fingerprint=each.fingerprint,
+                    is_new=each.is_new,
+                )
             )
     if not proven:
         return [], counts
@@ -211,18 +247,36 @@ async def _confirm_findings(
     return confirmed[: CI_FINDINGS.value], counts
 
 
-async def _replay_commands(job: CiJob, tree: str, commands: Sequence[str], side: str) -> list[RecordedCall | None]:
-    """Run commands again on a tree; return the call of each, None for one that was not carried out."""
-    # A session whose model is a script runs them, with the same tool, permission rules and sandbox as the agent.
+async def _replay_commands(
+    job: CiJob, tree: str, commands: Sequence[str], side: str
+) -> list[RecordedCall | None]:
+    """Run commands again on a tree; return the call of each,
+    None for one that was not carried out.
+    """
+    # A session whose model is a script runs them, with the same tool,
+    # permission rules and sandbox as the agent.
     await job.repository.restore_files(tree)
     steps = [
-        {"calls": [{"name": "bash", "arguments": {"command": command, "description": "Runs a proof again"}}]}
+        {
+            "calls": [
+                {
+                    "name": "bash",
+                    "arguments": {"command": command, "description": "Runs a proof again"},
+                }
+            ]
+        }
         for command in commands
     ]
     script = job.scratch / f"{side}.jsonl"
-    script.write_bytes(b"".join(msgspec.json.encode(step) + b"\n" for step in [*steps, {"text": "Done."}]))
-    result = await job.agent.replay(job.settings.work, script, CI_PROOF_TIME.seconds * len(commands))
-    calls = await job.agent.list_calls(job.settings.work, result.session_id, job.scratch / f"{side}.json")
+    script.write_bytes(
+        b"".join(msgspec.json.encode(step) + b"\n" for step in [*steps, {"text": "Done."}])
+    )
+    result = await job.agent.replay(
+        job.settings.work, script, CI_PROOF_TIME.seconds * len(commands)
+    )
+    calls = await job.agent.list_calls(
+        job.settings.work, result.session_id, job.scratch / f"{side}.json"
+    )
     by_command = {call.command: call for call in calls}
     return [by_command.get(command) for command in commands]
 
@@ -247,7 +301,9 @@ async def _post_findings(job: CiJob, pull: PullRequest, confirmed: Sequence[Prov
     )
 
 
-def _describe_outdated(head: str, confirmed: Sequence[ProvenFinding], counts: Counter[Verdict]) -> str:
+def _describe_outdated(
+    head: str, confirmed: Sequence[ProvenFinding], counts: Counter[Verdict]
+) -> str:
     """Return the findings as one text, for a pull request that has moved on from `head`."""
     # Their lines may have other numbers by now, so they are not posted as comments on lines.
     sections = [
@@ -263,7 +319,9 @@ def _describe_outdated(head: str, confirmed: Sequence[ProvenFinding], counts: Co
 def _describe_counts(posted_count: int, counts: Counter[Verdict]) -> str:
     """Return a sentence about the posted findings, and one about the others."""
     findings = "1 finding" if posted_count == 1 else f"{posted_count or 'No'} findings"
-    dropped_findings = [f"{count} {_VERDICT_TEXTS[verdict]}" for verdict, count in counts.items() if count]
+    dropped_findings = [
+        f"{count} {_VERDICT_TEXTS[verdict]}" for verdict, count in counts.items() if count
+    ]
     if not dropped_findings:
         return f"{findings} posted."
     return f"{findings} posted. Of what the model suspected, {', '.join(dropped_findings)}."

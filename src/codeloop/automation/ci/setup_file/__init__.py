@@ -1,1 +1,3 @@
-"""What `codeloop ci setup` writes: a file for a host, which installs codeloop from a commit of its repository."""
+"""What `codeloop ci setup` writes: a file for a host,
+which installs codeloop from a commit of its repository.
+"""

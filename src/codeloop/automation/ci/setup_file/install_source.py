@@ -1,7 +1,8 @@
-"""Where a job of a host gets codeloop from: a commit of a git repository. No package index is asked for its name.
+"""Where a job of a host gets codeloop from: a commit of a git repository.
+No package index is asked for its name.
 
-The name `codeloop` on a package index is not ours before a release: whoever has it could run code in a job that has a
-key and may write.
+The name `codeloop` on a package index is not ours before a release: whoever has it could run code
+in a job that has a key and may write.
 """
 
 import os
@@ -23,14 +24,17 @@ from codeloop.schema.wire import JSON
 
 # For commands of git that read a clone on this machine.
 _GIT_SECONDS = 20.0
-# It stands in shell lines of YAML, and in a file that everybody may read: no credentials, no options, nothing to quote.
+# It stands in shell lines of YAML, and in a file that everybody may read: no credentials, no
+# options, nothing to quote.
 _ADDRESS = r"https://[\w.-]+(?::\d+)?(?:/[\w.-]+)+/?"
 _REMOTE_URL = r"remote\.[^\n]+\.url"
 _COMMIT = r"[0-9a-f]{40}|[0-9a-f]{64}"
 
 
 class InstallSource(Struct, frozen=True):
-    """A commit of a git repository. `address`: of https, without credentials; `commit`: the whole hash."""
+    """A commit of a git repository. `address`: of https, without credentials;
+    `commit`: the whole hash.
+    """
 
     address: str
     commit: str
@@ -48,11 +52,15 @@ def parse_install_source(text: str) -> InstallSource:
 
 
 def find_install_source() -> InstallSource:
-    """Return the source that this installation came from, as its installer recorded it. Raises UsageProblem."""
+    """Return the source that this installation came from, as its installer recorded it.
+    Raises UsageProblem.
+    """
     from importlib.metadata import PackageNotFoundError, distribution
 
     try:
-        record: JSON = msgspec.json.decode(distribution("codeloop").read_text("direct_url.json") or "{}")
+        record: JSON = msgspec.json.decode(
+            distribution("codeloop").read_text("direct_url.json") or "{}"
+        )
     except (PackageNotFoundError, msgspec.DecodeError):
         record = {}
     address, vcs = get_text(record, "url"), get_object(record, "vcs_info")
@@ -64,21 +72,31 @@ def find_install_source() -> InstallSource:
 
 
 def read_clone(folder: Path) -> InstallSource:
-    """Return the commit of a clone, and the remote that has it. Raises UsageProblem where nobody else could get it."""
+    """Return the commit of a clone, and the remote that has it.
+    Raises UsageProblem where nobody else could get it.
+    """
     git_folder = find_git_folder(folder)
     commit = _read_git(folder, "rev-parse", "HEAD") if git_folder else ""
     if git_folder is None or not commit:
         raise _refuse(f"{folder}, from which it was installed, is not a clone of git")
-    branches = _read_git(folder, "for-each-ref", "--contains", commit, "--format=%(refname:lstrip=2)", "refs/remotes")
+    branches = _read_git(
+        folder, "for-each-ref", "--contains", commit, "--format=%(refname:lstrip=2)", "refs/remotes"
+    )
     if not branches:
-        raise _refuse(f"no branch of a remote has commit {commit[:12]} of {folder}. Push it, or name another")
+        raise _refuse(
+            f"no branch of a remote has commit {commit[:12]} of {folder}. Push it, or name another"
+        )
     settings = read_file_settings(find_common_folder(git_folder) / "config")
     addresses = {setting.name: setting.value for setting in settings}
     remotes = [
-        name.removeprefix("remote.").removesuffix(".url") for name in addresses if re.fullmatch(_REMOTE_URL, name)
+        name.removeprefix("remote.").removesuffix(".url")
+        for name in addresses
+        if re.fullmatch(_REMOTE_URL, name)
     ]
     name = next((remote for remote in remotes if branches.startswith(f"{remote}/")), "")
-    return _make_source(addresses.get(f"remote.{name}.url", ""), commit, f"the clone {folder} has it")
+    return _make_source(
+        addresses.get(f"remote.{name}.url", ""), commit, f"the clone {folder} has it"
+    )
 
 
 def _make_source(address: str, commit: str, origin: str) -> InstallSource:
@@ -99,7 +117,9 @@ def _refuse(reason: str) -> UsageProblem:
 def _read_git(folder: Path, *arguments: str) -> str:
     """Return the output of a git command in a clone of the user's own, "" where it fails."""
     try:
-        with open_git_call(*arguments, environment=os.environ, tree=folder, uses_filters=False) as call:
+        with open_git_call(
+            *arguments, environment=os.environ, tree=folder, uses_filters=False
+        ) as call:
             done = subprocess.run(
                 call.command,
                 env=make_child_environment(call.environment, os.sep),

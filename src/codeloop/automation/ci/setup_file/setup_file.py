@@ -1,4 +1,6 @@
-"""`codeloop ci setup`: the workflow file that makes a host start `codeloop ci run`, and the steps for the user."""
+"""`codeloop ci setup`: the workflow file that makes a host start `codeloop ci run`,
+and the steps for the user.
+"""
 
 import re
 from pathlib import Path
@@ -13,7 +15,11 @@ from codeloop.schema.installation import check_package_file
 
 _TEMPLATES = Path(__file__).with_name("templates")
 
-_SECRET_NAMES = {"anthropic": "ANTHROPIC_API_KEY", "openai": "OPENAI_API_KEY", "google": "GEMINI_API_KEY"}
+_SECRET_NAMES = {
+    "anthropic": "ANTHROPIC_API_KEY",
+    "openai": "OPENAI_API_KEY",
+    "google": "GEMINI_API_KEY",
+}
 _FILE_PATHS = {"github": ".github/workflows/codeloop.yml", "gitlab": ".gitlab/codeloop.yml"}
 # Values of these characters need no quotes, neither in YAML nor in the shell lines of the file.
 _PLAIN_VALUE = r"[\w./:@+-]+"
@@ -28,9 +34,16 @@ class SetupFile(Struct, frozen=True):
 
 
 def make_setup_file(
-    host: str, source: InstallSource, model: str, trigger: str, secret: str, minutes: int, max_cost: float | None
+    host: str,
+    source: InstallSource,
+    model: str,
+    trigger: str,
+    secret: str,
+    minutes: int,
+    max_cost: float | None,
 ) -> SetupFile:
-    """Return the file for a host. `secret`: the variable with the API key; "": its name is derived from the model.
+    """Return the file for a host. `secret`: the variable with the API key;
+    "": its name is derived from the model.
 
     `source`: what the job installs.
 
@@ -77,7 +90,9 @@ def write_setup_file(folder: Path, setup: SetupFile, *, force: bool) -> bool:
             if path.read_text(encoding="utf-8") == setup.text:
                 return False
             if not force:
-                raise UsageProblem(f"{setup.path} is there already and differs. --force replaces it.")
+                raise UsageProblem(
+                    f"{setup.path} is there already and differs. --force replaces it."
+                )
         write_new_file(path, setup.text.encode(), base=folder, mode=0o666)
     except OSError as error:
         raise CodeloopError(f"{path} can't be written: {error.strerror}.") from error

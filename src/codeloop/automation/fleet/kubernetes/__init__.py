@@ -1,1 +1,3 @@
-"""Fleet jobs in a Kubernetes cluster: the driver, which creates a Job for each of them, and the worker in its pod."""
+"""Fleet jobs in a Kubernetes cluster: the driver, which creates a Job for each of them,
+and the worker in its pod.
+"""

@@ -1,4 +1,6 @@
-"""A client for the part of the Kubernetes API that a fleet needs: Jobs, and the logs of their pods."""
+"""A client for the part of the Kubernetes API that a fleet needs: Jobs,
+and the logs of their pods.
+"""
 
 import asyncio
 from collections.abc import AsyncGenerator, Mapping
@@ -28,7 +30,12 @@ _MAX_PARALLEL_REQUESTS = 32
 # The result is the last line that codeloop prints, but other output may follow.
 _LOG_TAIL_LINES = 50
 # With these, a pod keeps waiting until the deadline of its Job.
-_START_FAILURE_REASONS = {"ImagePullBackOff", "InvalidImageName", "CreateContainerConfigError", "CreateContainerError"}
+_START_FAILURE_REASONS = {
+    "ImagePullBackOff",
+    "InvalidImageName",
+    "CreateContainerConfigError",
+    "CreateContainerError",
+}
 _ADVICE_BY_STATUS = {
     401: "The cluster does not know the token or certificate: renew it in the kubeconfig.",
     403: "The account needs the verbs get, list, watch, create and delete on jobs, list on pods, get on pods/log.",
@@ -36,7 +43,9 @@ _ADVICE_BY_STATUS = {
 
 
 class ApiProblem(CodeloopError):
-    """The API refused a request, or can't be reached. `status`: the HTTP status; 0 if there was no answer."""
+    """The API refused a request, or can't be reached. `status`: the HTTP status;
+    0 if there was no answer.
+    """
 
     def __init__(self, message: str, status: int = 0) -> None:
         super().__init__(message)
@@ -51,7 +60,9 @@ class KubernetesApi:
         self._jobs = f"/apis/batch/v1/namespaces/{access.namespace}/jobs"
         self._pods = f"/api/v1/namespaces/{access.namespace}/pods"
         self._request_slots = asyncio.Semaphore(_MAX_PARALLEL_REQUESTS)
-        self._http = OriginClient(access.url, FLEET_API_ANSWER.seconds, FLEET_API_ANSWER.seconds, access.tls)
+        self._http = OriginClient(
+            access.url, FLEET_API_ANSWER.seconds, FLEET_API_ANSWER.seconds, access.tls
+        )
 
     async def create_job(self, manifest: JSON) -> JSON | None:
         """Create a Job and return it; None: a Job of this name exists. Raises ApiProblem."""
@@ -83,7 +94,9 @@ class KubernetesApi:
                 raise
 
     async def list_jobs(self, selector: str) -> tuple[list[JSON], str]:
-        """Return the Jobs with these labels, and the resource version to watch changes from. Raises ApiProblem."""
+        """Return the Jobs with these labels, and the resource version to watch changes from.
+        Raises ApiProblem.
+        """
         while True:
             try:
                 return await self._list_pages(selector)
@@ -93,7 +106,9 @@ class KubernetesApi:
                     raise
 
     async def watch_jobs(self, selector: str, version: str) -> AsyncGenerator[JSON]:
-        """Yield the changes after a resource version, until the API ends the answer. Raises ApiProblem."""
+        """Yield the changes after a resource version, until the API ends the answer.
+        Raises ApiProblem.
+        """
         seconds = int(FLEET_API_WATCH.seconds)
         query = {"labelSelector": selector, "watch": "true", "resourceVersion": version}
         # Bookmarks keep the resource version young while no Job changes.
@@ -107,7 +122,9 @@ class KubernetesApi:
                 for line in lines:
                     event: JSON = decode_json(line)
                     if event["type"] == "ERROR":
-                        raise _make_problem(int(event["object"].get("code") or 500), event["object"])
+                        raise _make_problem(
+                            int(event["object"].get("code") or 500), event["object"]
+                        )
                     yield event
         except NetworkError as error:
             raise ApiProblem(f"The watch was cut ({error.kind}).") from None
@@ -117,7 +134,8 @@ class KubernetesApi:
             response.close()
 
     async def read_log(self, job: str) -> list[str] | None:
-        """Return the last lines of the log of a Job's pod; None: the pod is gone; []: there is no log yet, or no more.
+        """Return the last lines of the log of a Job's pod; None: the pod is gone;
+        []: there is no log yet, or no more.
 
         Raises ApiProblem.
         """
@@ -150,7 +168,11 @@ class KubernetesApi:
     async def _find_pod(self, job: str) -> JSON | None:
         """Return the newest pod of a Job; None if it has none."""
         pods = await self._send("GET", self._pods, query={"labelSelector": f"job-name={job}"})
-        return max(pods["items"], key=lambda pod: str(pod["metadata"].get("creationTimestamp") or ""), default=None)
+        return max(
+            pods["items"],
+            key=lambda pod: str(pod["metadata"].get("creationTimestamp") or ""),
+            default=None,
+        )
 
     async def _list_pages(self, selector: str) -> tuple[list[JSON], str]:
         """Return the Jobs of all pages and the resource version of the list."""
@@ -164,7 +186,11 @@ class KubernetesApi:
             query["continue"] = page["metadata"]["continue"]
 
     async def _send(
-        self, method: str, path: str, body: JSON | None = None, query: Mapping[str, str] | None = None
+        self,
+        method: str,
+        path: str,
+        body: JSON | None = None,
+        query: Mapping[str, str] | None = None,
     ) -> JSON:
         try:
             return decode_json(await self._fetch(method, path, body, query), dict[str, Any])
@@ -173,8 +199,12 @@ class KubernetesApi:
                 f"{self._access.url} answered with something that is not an object. Is it a cluster?"
             ) from None
 
-    async def _fetch(self, method: str, path: str, body: JSON | None, query: Mapping[str, str] | None) -> bytes:
-        """Return the body of the answer; repeat the request while the API is unreachable or busy. Raises ApiProblem."""
+    async def _fetch(
+        self, method: str, path: str, body: JSON | None, query: Mapping[str, str] | None
+    ) -> bytes:
+        """Return the body of the answer; repeat the request while the API is unreachable or busy.
+        Raises ApiProblem.
+        """
         # Every request can be repeated: also a creation, since the manifest names the Job.
         wait = FLEET_API_RETRY.seconds
         for attempt in range(FLEET_API_TRIES.value):
@@ -192,7 +222,9 @@ class KubernetesApi:
     async def _open(
         self, method: str, path: str, query: Mapping[str, str] | None, body: JSON | None = None
     ) -> HttpResponse:
-        """Send a request, and return the response with its unread body. Raises ApiProblem for a status from 300."""
+        """Send a request, and return the response with its unread body.
+        Raises ApiProblem for a status from 300.
+        """
         headers = {"accept": "application/json"}
         if token := self._access.read_token():
             headers["authorization"] = f"Bearer {token}"
@@ -203,12 +235,16 @@ class KubernetesApi:
         try:
             response = await self._http.request(method, address, headers, content)
         except NetworkError as error:
-            raise ApiProblem(f"{self._access.url} can't be reached ({error.kind}). {error}".strip()) from None
+            raise ApiProblem(
+                f"{self._access.url} can't be reached ({error.kind}). {error}".strip()
+            ) from None
         if response.status < 300:
             return response
         try:
             # The message of an error is in a JSON object, but a proxy may answer with HTML.
-            error_body = await response.read_some(FLEET_API_RESPONSE.value, FLEET_API_ANSWER.seconds)
+            error_body = await response.read_some(
+                FLEET_API_RESPONSE.value, FLEET_API_ANSWER.seconds
+            )
         finally:
             response.close()
         answer: JSON = {}
@@ -224,7 +260,9 @@ async def _read_body(response: HttpResponse) -> bytes:
             body += data
             if len(body) > FLEET_API_RESPONSE.value:
                 # With this status, the request is not repeated: the next answer would be as long.
-                raise ApiProblem(f"An answer is longer than {FLEET_API_RESPONSE.value:,} bytes.", 413)
+                raise ApiProblem(
+                    f"An answer is longer than {FLEET_API_RESPONSE.value:,} bytes.", 413
+                )
     except NetworkError as error:
         raise ApiProblem(f"An answer was cut ({error.kind}).") from None
     finally:

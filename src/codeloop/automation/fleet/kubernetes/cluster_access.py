@@ -1,4 +1,6 @@
-"""The access to a cluster (address, certificates, token), from a kubeconfig or from the pod of this process."""
+"""The access to a cluster (address, certificates, token),
+from a kubeconfig or from the pod of this process.
+"""
 
 import base64
 import os
@@ -20,7 +22,8 @@ _DEFAULT_KUBECONFIG = "~/.kube/config"
 
 
 class ClusterAccess(Struct, frozen=True):
-    """The access to a cluster's API. `url`: the base URL; `namespace`: that of the jobs; `tls`: None for plain HTTP.
+    """The access to a cluster's API. `url`: the base URL; `namespace`: that of the jobs;
+    `tls`: None for plain HTTP.
 
     `read_token` is called for each request, since a pod's token is replaced from time to time.
     """
@@ -49,28 +52,45 @@ class _KubeConfig(Struct, frozen=True, rename="kebab"):
     current_context: str = ""
 
 
-def find_access(environment: Mapping[str, str], context: str = "", namespace: str = "") -> ClusterAccess:
-    """Return the access from the first file of KUBECONFIG, else ~/.kube/config, else the pod of this process.
+def find_access(
+    environment: Mapping[str, str], context: str = "", namespace: str = ""
+) -> ClusterAccess:
+    """Return the access from the first file of KUBECONFIG, else ~/.kube/config,
+    else the pod of this process.
 
     `context` and `namespace` replace those of the file. Raises CodeloopError.
     """
     kubeconfig = environment.get("KUBECONFIG", "").split(os.pathsep)[0]
     file = Path(kubeconfig or _DEFAULT_KUBECONFIG).expanduser()
-    if not kubeconfig and not context and not file.is_file() and environment.get("KUBERNETES_SERVICE_HOST"):
+    if (
+        not kubeconfig
+        and not context
+        and not file.is_file()
+        and environment.get("KUBERNETES_SERVICE_HOST")
+    ):
         return read_pod_access(environment, SERVICE_ACCOUNT_FOLDER, namespace)
     return read_kubeconfig(file, context, namespace)
 
 
-def read_pod_access(environment: Mapping[str, str], folder: Path, namespace: str = "") -> ClusterAccess:
-    """Return the access for a pod's service account, whose files are in `folder`. Raises CodeloopError."""
-    host, port = environment["KUBERNETES_SERVICE_HOST"], environment.get("KUBERNETES_SERVICE_PORT", "443")
+def read_pod_access(
+    environment: Mapping[str, str], folder: Path, namespace: str = ""
+) -> ClusterAccess:
+    """Return the access for a pod's service account, whose files are in `folder`.
+    Raises CodeloopError.
+    """
+    host, port = (
+        environment["KUBERNETES_SERVICE_HOST"],
+        environment.get("KUBERNETES_SERVICE_PORT", "443"),
+    )
     # An IPv6 address stands in brackets in a URL.
     host = f"[{host}]" if ":" in host else host
     try:
         tls = create_default_context(cafile=str(folder / "ca.crt"))
         pod_namespace = (folder / "namespace").read_text().strip()
     except OSError as error:
-        raise CodeloopError(f"The pod's service account can't be read from {folder}: {error.strerror}.") from error
+        raise CodeloopError(
+            f"The pod's service account can't be read from {folder}: {error.strerror}."
+        ) from error
     return ClusterAccess(
         url=f"https://{host}:{port}",
         namespace=namespace or pod_namespace,
@@ -80,7 +100,9 @@ def read_pod_access(environment: Mapping[str, str], folder: Path, namespace: str
 
 
 def read_kubeconfig(file: Path, context: str = "", namespace: str = "") -> ClusterAccess:
-    """Return the access for a context of a kubeconfig ("": the current one). Raises CodeloopError."""
+    """Return the access for a context of a kubeconfig ("": the current one).
+    Raises CodeloopError.
+    """
     import yaml
 
     try:
@@ -100,18 +122,24 @@ def read_kubeconfig(file: Path, context: str = "", namespace: str = "") -> Clust
         user = _find_entry(file, "user", entry["user"], config.users).user or {}
     url = str(cluster.get("server", "")).rstrip("/")
     if not url.startswith(("https://", "http://")):
-        raise CodeloopError(f"The cluster of {context_name} in {file} has no `server` that is an address of HTTP.")
+        raise CodeloopError(
+            f"The cluster of {context_name} in {file} has no `server` that is an address of HTTP."
+        )
     try:
         tls = _make_tls(file.parent, cluster, user) if url.startswith("https://") else None
     except (OSError, SSLError, ValueError) as error:
-        raise CodeloopError(f"A certificate or key of {context_name} in {file} can't be used: {error}") from error
+        raise CodeloopError(
+            f"A certificate or key of {context_name} in {file} can't be used: {error}"
+        ) from error
     job_namespace = namespace or entry.get("namespace") or "default"
     read_token = _make_token_reader(file, context_name, user)
     return ClusterAccess(url=url, namespace=job_namespace, tls=tls, read_token=read_token)
 
 
 def _find_entry(file: Path, kind: str, name: str, entries: tuple[_NamedEntry, ...]) -> _NamedEntry:
-    """Return the entry with this name. `kind`: for errors. Raises CodeloopError if there is none."""
+    """Return the entry with this name. `kind`: for errors.
+    Raises CodeloopError if there is none.
+    """
     for entry in entries:
         if entry.name == name:
             return entry
@@ -146,11 +174,15 @@ def _read_token(file: Path) -> str:
 
 
 def _make_tls(folder: Path, cluster: Mapping[str, Any], user: Mapping[str, Any]) -> SSLContext:
-    """Return the TLS settings of a cluster and a user. `folder`: of the kubeconfig, to which paths are relative."""
+    """Return the TLS settings of a cluster and a user.
+    `folder`: of the kubeconfig, to which paths are relative.
+    """
     authority = cluster.get("certificate-authority-data")
     text = base64.b64decode(authority, validate=True).decode() if authority else None
     authority_file = cluster.get("certificate-authority")
-    tls = create_default_context(cafile=str(folder / authority_file) if authority_file else None, cadata=text)
+    tls = create_default_context(
+        cafile=str(folder / authority_file) if authority_file else None, cadata=text
+    )
     if cluster.get("insecure-skip-tls-verify") is True:
         tls.check_hostname, tls.verify_mode = False, CERT_NONE
     with ExitStack() as stack:
@@ -162,8 +194,12 @@ def _make_tls(folder: Path, cluster: Mapping[str, Any], user: Mapping[str, Any])
     return tls
 
 
-def _find_or_write_file(stack: ExitStack, folder: Path, user: Mapping[str, Any], key: str) -> Path | None:
-    """Return a file with a certificate or key: that of the field `key`, or a new one with the data of `key`-data."""
+def _find_or_write_file(
+    stack: ExitStack, folder: Path, user: Mapping[str, Any], key: str
+) -> Path | None:
+    """Return a file with a certificate or key: that of the field `key`,
+    or a new one with the data of `key`-data.
+    """
     data = user.get(f"{key}-data")
     if data is not None:
         # OpenSSL loads a key from a file only. The temporary folder is readable by its owner only.

@@ -1,4 +1,6 @@
-"""The driver for a Kubernetes cluster: creates a Job for each job, waits for its end, and deletes it afterwards."""
+"""The driver for a Kubernetes cluster: creates a Job for each job, waits for its end,
+and deletes it afterwards.
+"""
 
 import base64
 import time
@@ -15,7 +17,12 @@ from codeloop.automation.fleet.job_attempt import INTERRUPTED_EXIT_CODE
 from codeloop.automation.fleet.kubernetes.api import ApiProblem, KubernetesApi
 from codeloop.automation.fleet.kubernetes.cluster_access import ClusterAccess
 from codeloop.automation.fleet.kubernetes.job_watcher import JobWatcher
-from codeloop.automation.fleet.kubernetes.manifest import PodOrder, PodSettings, make_job_name, make_manifest
+from codeloop.automation.fleet.kubernetes.manifest import (
+    PodOrder,
+    PodSettings,
+    make_job_name,
+    make_manifest,
+)
 from codeloop.schema.bounds.automation import FLEET_POD_CHECK, FLEET_POD_STOP, FLEET_POLL
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import JSON
@@ -24,11 +31,15 @@ _RETRY_ADVICE = "`codeloop fleet retry` lets it be done again."
 
 
 class KubernetesDriver:
-    """Runs agents in pods of a cluster. `fleet`: the identity of the fleet, unique in the cluster."""
+    """Runs agents in pods of a cluster. `fleet`: the identity of the fleet,
+    unique in the cluster.
+    """
 
     name = "kubernetes"
 
-    def __init__(self, access: ClusterAccess, fleet: str, settings: PodSettings, seconds: float | None) -> None:
+    def __init__(
+        self, access: ClusterAccess, fleet: str, settings: PodSettings, seconds: float | None
+    ) -> None:
         """Watch the fleet's Jobs. `seconds`: the time limit of each agent; None: there is none."""
         self._fleet = fleet
         self._seconds = seconds
@@ -36,7 +47,9 @@ class KubernetesDriver:
         self._api = KubernetesApi(access)
         self._watcher = JobWatcher(self._api, fleet)
 
-    def run(self, task: JobTask, record_child: Callable[[int], None], is_stopping: Callable[[], bool]) -> JSON:
+    def run(
+        self, task: JobTask, record_child: Callable[[int], None], is_stopping: Callable[[], bool]
+    ) -> JSON:
         """See Driver. If an earlier coordinator has created the Job, follow that one."""
         # No process of this machine works on the job.
         del record_child
@@ -49,7 +62,9 @@ class KubernetesDriver:
         except FleetStopped:
             deadline = time.monotonic() + FLEET_POD_STOP.seconds
             with suppress(ApiProblem, FleetStopped):
-                self._watcher.run_request(self._api.delete_job(name), lambda: time.monotonic() > deadline)
+                self._watcher.run_request(
+                    self._api.delete_job(name), lambda: time.monotonic() > deadline
+                )
             raise
         except ApiProblem as problem:
             raise _make_error(problem) from None
@@ -63,9 +78,12 @@ class KubernetesDriver:
 
     def remove_remains(self, job_id: str) -> None:
         """See Driver."""
-        # A Job that stays would be followed, and its old result taken, when the job is to be done again.
+        # A Job that stays would be followed, and its old result taken,
+        # when the job is to be done again.
         try:
-            self._watcher.run_request(self._api.delete_job(make_job_name(self._fleet, job_id)), lambda: False)
+            self._watcher.run_request(
+                self._api.delete_job(make_job_name(self._fleet, job_id)), lambda: False
+            )
         except ApiProblem as problem:
             raise DriverLost(str(problem)) from None
 
@@ -79,7 +97,8 @@ class KubernetesDriver:
     def _follow_job(self, name: str, manifest: JSON, is_stopping: Callable[[], bool]) -> JSON:
         """Create the Job, wait for its end, and return the result from its pod's log."""
         uid = self._create_job(name, manifest, is_stopping)
-        # The watch may miss a change, and does not say why a pod does not start. So the API is asked from time to time.
+        # The watch may miss a change, and does not say why a pod does not start.
+        # So the API is asked from time to time.
         next_check = time.monotonic() + FLEET_POD_CHECK.seconds
         while not is_stopping():
             job, is_deleted = self._watcher.find_job(uid), self._watcher.is_deleted(uid)
@@ -87,7 +106,9 @@ class KubernetesDriver:
                 next_check = time.monotonic() + FLEET_POD_CHECK.seconds
                 job = self._watcher.run_request(self._api.read_job(name), is_stopping)
                 is_deleted = job is None or job["metadata"]["uid"] != uid
-                if problem := self._watcher.run_request(self._api.find_start_problem(name), is_stopping):
+                if problem := self._watcher.run_request(
+                    self._api.find_start_problem(name), is_stopping
+                ):
                     return _make_failed_result(f"The pod can't start ({problem}).")
             if is_deleted:
                 return _make_failed_result("Somebody deleted the job in the cluster.")
@@ -119,7 +140,9 @@ def _find_end_condition(job: JSON) -> Mapping[str, str] | None:
 
 
 def _read_result(log: Sequence[str] | None, end_condition: Mapping[str, str]) -> JSON:
-    """Return the result that a pod wrote as JSON into its log; without one, an error that says how the Job ended."""
+    """Return the result that a pod wrote as JSON into its log;
+    without one, an error that says how the Job ended.
+    """
     for line in reversed(log or ()):
         with suppress(msgspec.DecodeError):
             result: JSON = msgspec.json.decode(line, type=dict[str, Any])
@@ -142,12 +165,15 @@ def _make_failed_result(message: str) -> JSON:
 
 def _make_error(problem: ApiProblem) -> CodeloopError:
     """Return the error to raise for a problem of the API."""
-    # A refused request would be refused again, so the job has failed. Without an answer, the job waits for the API.
+    # A refused request would be refused again, so the job has failed.
+    # Without an answer, the job waits for the API.
     return problem if 400 <= problem.status < 500 else DriverLost(str(problem))
 
 
 def _fetch_commits(task: JobTask, result: JSON) -> None:
-    """Fetch the commits of the pod into the clone: from the branch that it pushed, or from the bundle in its result."""
+    """Fetch the commits of the pod into the clone: from the branch that it pushed,
+    or from the bundle in its result.
+    """
     if result.get("commit") in {None, result.get("base")}:
         return
     branch = f"codeloop/{task.job.id}"
@@ -164,4 +190,6 @@ def _fetch_commits(task: JobTask, result: JSON) -> None:
     git("reset", "--quiet", "--hard", "FETCH_HEAD")
     # Somebody may have pushed to the branch between the pod and this fetch.
     if git("rev-parse", "HEAD").strip() != result["commit"]:
-        raise CodeloopError(f"The branch {branch} of {task.job.repository} was moved since the job pushed it.")
+        raise CodeloopError(
+            f"The branch {branch} of {task.job.repository} was moved since the job pushed it."
+        )

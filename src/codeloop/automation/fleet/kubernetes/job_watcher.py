@@ -1,4 +1,6 @@
-"""Watches all Jobs of a fleet with one request. Its event loop also makes the other requests of the fleet's threads."""
+"""Watches all Jobs of a fleet with one request. Its event loop also makes the other
+requests of the fleet's threads.
+"""
 
 import asyncio
 import threading
@@ -39,7 +41,9 @@ class JobWatcher:
         self._thread.join()
 
     def find_job(self, uid: str) -> JSON | None:
-        """Return the last known state of a Job; None if it was not seen. Raises ApiProblem if Jobs can't be watched."""
+        """Return the last known state of a Job; None if it was not seen.
+        Raises ApiProblem if Jobs can't be watched.
+        """
         if self._problem is not None:
             raise self._problem
         return self._jobs.get(uid)
@@ -48,8 +52,12 @@ class JobWatcher:
         """Return whether a Job was deleted."""
         return uid in self._deleted_uids
 
-    def run_request(self, request: Coroutine[Any, Any, Response], is_stopping: Callable[[], bool]) -> Response:
-        """Make a request on the event loop, and wait for its answer. Raises ApiProblem and FleetStopped."""
+    def run_request(
+        self, request: Coroutine[Any, Any, Response], is_stopping: Callable[[], bool]
+    ) -> Response:
+        """Make a request on the event loop, and wait for its answer.
+        Raises ApiProblem and FleetStopped.
+        """
         future = asyncio.run_coroutine_threadsafe(request, self._loop)
         deadline: float | None = None
         while True:
@@ -57,7 +65,8 @@ class JobWatcher:
                 return future.result(FLEET_POLL.seconds)
             except TimeoutError:
                 if deadline is None and is_stopping():
-                    # A request that creates a Job may be under way. It gets this time, so that the driver deletes
+                    # A request that creates a Job may be under way.
+                    # It gets this time, so that the driver deletes
                     # the Job after it was created.
                     deadline = time.monotonic() + FLEET_API_STOP.seconds
                 if deadline is not None and time.monotonic() > deadline:
@@ -78,7 +87,9 @@ class JobWatcher:
             self._loop.close()
 
     async def _follow_jobs(self) -> None:
-        """Keep the states up to date: list all Jobs, then watch changes, and list again when changes were missed."""
+        """Keep the states up to date: list all Jobs, then watch changes,
+        and list again when changes were missed.
+        """
         version, wait = "", FLEET_POLL.seconds
         while True:
             try:

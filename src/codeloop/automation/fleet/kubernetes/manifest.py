@@ -1,4 +1,6 @@
-"""The manifest of the Kubernetes Job for a job of a fleet: made from the settings for pods, and an order to the pod."""
+"""The manifest of the Kubernetes Job for a job of a fleet: made from the settings for pods,
+and an order to the pod.
+"""
 
 import hashlib
 import re
@@ -9,7 +11,12 @@ import msgspec
 from msgspec import Struct
 
 from codeloop.automation.fleet.jobs import FleetJob
-from codeloop.schema.bounds.automation import FLEET_ENVIRONMENT, FLEET_POD_END, FLEET_POD_START, FLEET_POD_TIME
+from codeloop.schema.bounds.automation import (
+    FLEET_ENVIRONMENT,
+    FLEET_POD_END,
+    FLEET_POD_START,
+    FLEET_POD_TIME,
+)
 from codeloop.schema.errors import CodeloopError, UsageProblem
 from codeloop.schema.wire import JSON
 
@@ -19,7 +26,9 @@ FLEET_LABEL = "codeloop/fleet"
 
 
 class PodOrder(Struct, frozen=True):
-    """The order for a pod. `base`: the commit to start from. `flags`: of `codeloop run`. `push`: push the branch."""
+    """The order for a pod. `base`: the commit to start from. `flags`: of `codeloop run`.
+    `push`: push the branch.
+    """
 
     job: FleetJob
     flags: Sequence[str]
@@ -28,7 +37,8 @@ class PodOrder(Struct, frozen=True):
 
 
 class PodSettings(Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
-    """The settings for all pods of a fleet, as users write them. `secret`: the name of the Secret with API keys.
+    """The settings for all pods of a fleet, as users write them.
+    `secret`: the name of the Secret with API keys.
 
     `context`, `namespace`: those of the cluster; "": as in the kubeconfig.
     """
@@ -51,25 +61,32 @@ def read_pod_settings(file: Path) -> PodSettings:
     try:
         return msgspec.convert(yaml.safe_load(file.read_text()), PodSettings)
     except OSError as error:
-        raise UsageProblem(f"The settings of pods can't be read from {file}: {error.strerror}.") from error
+        raise UsageProblem(
+            f"The settings of pods can't be read from {file}: {error.strerror}."
+        ) from error
     except (ValueError, yaml.YAMLError) as error:
-        raise UsageProblem(f"{file} does not describe pods: {error}. docs/fleet.md shows one that does.") from error
+        raise UsageProblem(
+            f"{file} does not describe pods: {error}. docs/fleet.md shows one that does."
+        ) from error
 
 
 def make_job_name(fleet: str, job_id: str) -> str:
     """Return the name of the Job for a job."""
-    # The same job has the same name, so the API refuses a second Job for it. Names have up to 63 characters: a-z, 0-9
-    # and hyphens.
+    # The same job has the same name, so the API refuses a second Job for it. Names have up to 63
+    # characters: a-z, 0-9 and hyphens.
     stem = re.sub(r"[^a-z0-9]+", "-", job_id.lower()).strip("-")[:30].strip("-")
     digest = hashlib.sha256(f"{fleet}/{job_id}".encode()).hexdigest()[:12]
     return f"codeloop-{stem}-{digest}" if stem else f"codeloop-{digest}"
 
 
-def make_manifest(fleet: str, order: PodOrder, settings: PodSettings, seconds: float | None) -> JSON:
+def make_manifest(
+    fleet: str, order: PodOrder, settings: PodSettings, seconds: float | None
+) -> JSON:
     """Return the manifest for a job of the fleet with the identity `fleet`.
 
-    `seconds`: the time limit of the agent, to which the pod's start is added; None: there is none. Raises CodeloopError
-    for a job that no pod can do, such as one with a repository on this machine.
+    `seconds`: the time limit of the agent, to which the pod's start is added; None: there is none.
+    Raises CodeloopError for a job that no pod can do,
+    such as one with a repository on this machine.
     """
     job = order.job
     if "://" not in job.repository and "@" not in job.repository:
@@ -83,8 +100,13 @@ def make_manifest(fleet: str, order: PodOrder, settings: PodSettings, seconds: f
             f"The job is longer than {FLEET_ENVIRONMENT.value:,} bytes. Put the text into the repository."
         )
     labels = {"app.kubernetes.io/managed-by": "codeloop", FLEET_LABEL: fleet}
-    requests = {name: amount for name, amount in (("cpu", settings.cpu), ("memory", settings.memory)) if amount}
-    # A CPU limit would only slow the pod down; without a memory limit it could use up the memory of its node.
+    requests = {
+        name: amount
+        for name, amount in (("cpu", settings.cpu), ("memory", settings.memory))
+        if amount
+    }
+    # A CPU limit would only slow the pod down; without a memory limit it could use
+    # up the memory of its node.
     limits = {"memory": settings.memory} if settings.memory else {}
     container: JSON = {
         "name": "codeloop",

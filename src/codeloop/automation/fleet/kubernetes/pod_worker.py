@@ -1,4 +1,6 @@
-"""`codeloop fleet work`: does the job of the pod in which it runs. The result goes to the log of the pod."""
+"""`codeloop fleet work`: does the job of the pod in which it runs.
+The result goes to the log of the pod.
+"""
 
 import base64
 from collections.abc import Callable
@@ -19,14 +21,17 @@ from codeloop.schema.wire import JSON
 
 
 def run_pod_order(text: str, is_stopping: Callable[[], bool]) -> JSON:
-    """Do the job of an order, given as JSON. Return the result, with the commits as a bundle unless they were pushed.
+    """Do the job of an order, given as JSON. Return the result,
+    with the commits as a bundle unless they were pushed.
 
     Raises UsageProblem for an invalid order.
     """
     try:
         order = msgspec.json.decode(text, type=PodOrder)
     except msgspec.DecodeError as error:
-        raise UsageProblem(f"{ORDER_VARIABLE} does not hold a job: {error}. `codeloop fleet run` sets it.") from error
+        raise UsageProblem(
+            f"{ORDER_VARIABLE} does not hold a job: {error}. `codeloop fleet run` sets it."
+        ) from error
     with temporary_folder("codeloop-fleet-") as folder:
         task = JobTask(job=order.job, attempt=1, folder=folder / "attempt", flags=order.flags)
         attempt = JobAttempt(folder, LocalDriver(), task, start_commit=order.base)
@@ -36,7 +41,11 @@ def run_pod_order(text: str, is_stopping: Callable[[], bool]) -> JSON:
             if result.get("commit", order.base) != order.base:
                 _transfer_commits(folder / "jobs" / order.job.id / "work", order, result)
         except FleetStopped:
-            return {"reason": "error", "exitCode": INTERRUPTED_EXIT_CODE, "message": "It was told to end."}
+            return {
+                "reason": "error",
+                "exitCode": INTERRUPTED_EXIT_CODE,
+                "message": "It was told to end.",
+            }
         except (CodeloopError, OSError) as error:
             return {"reason": "error", "exitCode": 1, "message": str(error)}
     # The coordinator makes the diff from the commits.
@@ -54,5 +63,7 @@ def _transfer_commits(tree: Path, order: PodOrder, result: JSON) -> None:
     file = tree.parent / "bundle"
     git("bundle", "create", "--quiet", str(file), f"refs/heads/{branch}", f"^{order.base}")
     if file.stat().st_size > FLEET_BUNDLE.value:
-        raise CodeloopError(f"The changes are larger than {FLEET_BUNDLE.value:,} bytes. Run the fleet with --push.")
+        raise CodeloopError(
+            f"The changes are larger than {FLEET_BUNDLE.value:,} bytes. Run the fleet with --push."
+        )
     result["bundle"] = base64.b64encode(file.read_bytes()).decode()

@@ -1,1 +1,3 @@
-"""Fleet jobs on other machines: the drivers for `ssh` and Ray, and the worker that both of them start there."""
+"""Fleet jobs on other machines: the drivers for `ssh` and Ray,
+and the worker that both of them start there.
+"""

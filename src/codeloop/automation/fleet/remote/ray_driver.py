@@ -1,4 +1,6 @@
-"""The driver for a Ray cluster: each job is a Ray task that runs `codeloop fleet worker` on its node."""
+"""The driver for a Ray cluster: each job is a Ray task that runs `codeloop
+fleet worker` on its node.
+"""
 
 import logging
 import shlex
@@ -7,16 +9,25 @@ from typing import Any
 
 from codeloop.automation.fleet.driver import DriverLost, FleetStopped, JobTask, check_result
 from codeloop.automation.fleet.remote.messages import apply_reply, pack_order
-from codeloop.schema.bounds.automation import FLEET_HEARTBEAT, FLEET_HOST_END, FLEET_POLL, FLEET_REPLY
+from codeloop.schema.bounds.automation import (
+    FLEET_HEARTBEAT,
+    FLEET_HOST_END,
+    FLEET_POLL,
+    FLEET_REPLY,
+)
 from codeloop.schema.errors import CodeloopError, UsageProblem
 from codeloop.schema.wire import JSON
 
 
 class RayDriver:
-    """Runs agents on a Ray cluster. `address`: as in `ray.init`: `auto`, `HOST:6379` or `ray://HOST:10001`."""
+    """Runs agents on a Ray cluster. `address`: as in `ray.init`: `auto`,
+    `HOST:6379` or `ray://HOST:10001`.
+    """
 
     def __init__(self, address: str, codeloop: str, environment: Mapping[str, str]) -> None:
-        """Connect. `codeloop`: the command of codeloop on a node. `environment`: for agents. Raises CodeloopError."""
+        """Connect. `codeloop`: the command of codeloop on a node. `environment`: for agents.
+        Raises CodeloopError.
+        """
         try:
             import ray
         except ImportError:
@@ -32,11 +43,13 @@ class RayDriver:
         except (ConnectionError, RuntimeError, ValueError) as error:
             raise CodeloopError(f"The Ray cluster {address} can't be reached: {error}") from None
         # Ray does not retry a task: the fleet's table gives a lost job out again.
-        self._remote_function: Any = ray.remote(num_cpus=1, max_retries=0, scheduling_strategy="SPREAD")(
-            _make_remote_function()
-        )
+        self._remote_function: Any = ray.remote(
+            num_cpus=1, max_retries=0, scheduling_strategy="SPREAD"
+        )(_make_remote_function())
 
-    def run(self, task: JobTask, record_child: Callable[[int], None], is_stopping: Callable[[], bool]) -> JSON:
+    def run(
+        self, task: JobTask, record_child: Callable[[int], None], is_stopping: Callable[[], bool]
+    ) -> JSON:
         """See Driver."""
         # No process of this machine works on the job.
         del record_child
@@ -58,7 +71,9 @@ class RayDriver:
                     raise FleetStopped("The fleet was stopped.")
             code, output, errors = ray.get(task_reference)
         except ray.exceptions.RayError as error:
-            raise DriverLost(f"{self.name} lost the job: {str(error).strip().splitlines()[-1]}") from None
+            raise DriverLost(
+                f"{self.name} lost the job: {str(error).strip().splitlines()[-1]}"
+            ) from None
         if len(output) > FLEET_REPLY.value:
             raise CodeloopError(f"The job's changes are larger than {FLEET_REPLY.value:,} bytes.")
         output_file = task.folder / "answer"
@@ -74,7 +89,9 @@ class RayDriver:
         """Do nothing: a worker removes its files before it ends."""
 
     def end_remote_processes(self, job_id: str, attempt: int) -> None:
-        """Do nothing: Ray ends the tasks of a coordinator that has ended, and a worker ends with its task."""
+        """Do nothing: Ray ends the tasks of a coordinator that has ended,
+        and a worker ends with its task.
+        """
 
     def _cancel(self, task_reference: Any) -> None:
         """Cancel a task, so that its worker ends; kill it if that takes too long."""
@@ -91,13 +108,19 @@ def _describe_failure(code: int, errors: bytes) -> str:
     return log_tail or f"the worker ended with {code}."
 
 
-def _make_remote_function() -> Callable[[Sequence[str], bytes, float, float, int], tuple[int, bytes, bytes]]:
+def _make_remote_function() -> Callable[
+    [Sequence[str], bytes, float, float, int], tuple[int, bytes, bytes]
+]:
     """Return the function that runs a job on a node."""
-    # Ray sends the code of a nested function to the node, where the environment of Ray may lack codeloop. So it
-    # imports nothing but the standard library, and gets the limits as arguments.
+    # Ray sends the code of a nested function to the node, where the environment of Ray may lack
+    # codeloop. So it imports nothing but the standard library, and gets the limits as arguments.
 
     def run_worker(
-        command: Sequence[str], order: bytes, heartbeat_seconds: float, grace_seconds: float, max_bytes: int
+        command: Sequence[str],
+        order: bytes,
+        heartbeat_seconds: float,
+        grace_seconds: float,
+        max_bytes: int,
     ) -> tuple[int, bytes, bytes]:
         """Run a worker for an order; return its exit code, stdout and stderr."""
         import os
@@ -110,7 +133,11 @@ def _make_remote_function() -> Callable[[Sequence[str], bytes, float, float, int
             streams: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": output, "stderr": errors}
             try:
                 program = subprocess.Popen(
-                    command, cwd="/", env={**os.environ, "PWD": "/"}, start_new_session=True, **streams
+                    command,
+                    cwd="/",
+                    env={**os.environ, "PWD": "/"},
+                    start_new_session=True,
+                    **streams,
                 )
             except FileNotFoundError as error:
                 return 127, b"", str(error).encode()

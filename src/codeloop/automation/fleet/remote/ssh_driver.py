@@ -1,4 +1,6 @@
-"""The driver for another machine, where `ssh` starts `codeloop fleet worker`. The worker ends with the connection."""
+"""The driver for another machine, where `ssh` starts `codeloop fleet worker`.
+The worker ends with the connection.
+"""
 
 import os
 import re
@@ -17,7 +19,13 @@ from codeloop.automation.fleet.driver import DriverLost, FleetStopped, JobTask, 
 from codeloop.automation.fleet.end_programs import end_program
 from codeloop.automation.fleet.remote.messages import apply_reply, pack_order
 from codeloop.kit.programs import find_program, make_child_environment, make_safe_environment
-from codeloop.schema.bounds.automation import FLEET_CONNECT, FLEET_HEARTBEAT, FLEET_HOST_END, FLEET_POLL, FLEET_REPLY
+from codeloop.schema.bounds.automation import (
+    FLEET_CONNECT,
+    FLEET_HEARTBEAT,
+    FLEET_HOST_END,
+    FLEET_POLL,
+    FLEET_REPLY,
+)
 from codeloop.schema.errors import CodeloopError, UsageProblem
 from codeloop.schema.wire import JSON
 
@@ -29,7 +37,8 @@ _LOG_TAIL_CHARACTERS = 300
 
 
 class SshSettings(Struct, frozen=True):
-    """The settings for all hosts. `program`: the command of ssh. `codeloop`: the command of codeloop on a host.
+    """The settings for all hosts. `program`: the command of ssh.
+    `codeloop`: the command of codeloop on a host.
 
     `environment`: variables for the agents.
     """
@@ -43,7 +52,9 @@ class SshDriver:
     """Runs agents on another machine. `address`: `[USER@]HOST[:PORT]`."""
 
     def __init__(self, address: str, settings: SshSettings) -> None:
-        """Connect later, once for each job. Raises UsageProblem for an invalid address, or if ssh is not installed."""
+        """Connect later, once for each job. Raises UsageProblem for an invalid address,
+        or if ssh is not installed.
+        """
         match = re.fullmatch(_HOST_ADDRESS, address)
         if match is None:
             raise UsageProblem(
@@ -51,14 +62,27 @@ class SshDriver:
             )
         self.name = f"ssh:{address}"
         program, *options = shlex.split(settings.program) or [""]
-        path = program if program.startswith("/") else find_program(program, make_safe_environment(os.environ)["PATH"])
+        path = (
+            program
+            if program.startswith("/")
+            else find_program(program, make_safe_environment(os.environ)["PATH"])
+        )
         if path is None:
-            raise UsageProblem(f"{program} was not found on the PATH. Install it, or name another with --ssh.")
-        # BatchMode: fail instead of asking for a password. ServerAlive: notice within 15 s that the host is gone.
+            raise UsageProblem(
+                f"{program} was not found on the PATH. Install it, or name another with --ssh."
+            )
+        # BatchMode: fail instead of asking for a password.
+        # ServerAlive: notice within 15 s that the host is gone.
         ssh_options = ("BatchMode=yes", f"ConnectTimeout={FLEET_CONNECT.seconds:.0f}")
         ssh_options += ("ServerAliveInterval=5", "ServerAliveCountMax=3")
         port = ("-p", match[2]) if match[2] else ()
-        self._command = [path, *options, "-T", *(word for each in ssh_options for word in ("-o", each)), *port]
+        self._command = [
+            path,
+            *options,
+            "-T",
+            *(word for each in ssh_options for word in ("-o", each)),
+            *port,
+        ]
         # ssh takes IPv6 addresses without brackets.
         host = match[1].replace("[", "").replace("]", "")
         # With `exec`, no shell stays between the connection and the worker.
@@ -66,7 +90,9 @@ class SshDriver:
         # These go through stdin: all users of a host can read the arguments of its processes.
         self._environment = dict(settings.environment)
 
-    def run(self, task: JobTask, record_child: Callable[[int], None], is_stopping: Callable[[], bool]) -> JSON:
+    def run(
+        self, task: JobTask, record_child: Callable[[int], None], is_stopping: Callable[[], bool]
+    ) -> JSON:
         """See Driver."""
         order, bundle = pack_order(task, self._environment)
         output_file = task.folder / "answer"
@@ -83,7 +109,9 @@ class SshDriver:
             assert child.stdin is not None
             assert child.stdout is not None
             end_event = threading.Event()
-            sender = threading.Thread(target=_send, args=(child.stdin, order, bundle, end_event), daemon=True)
+            sender = threading.Thread(
+                target=_send, args=(child.stdin, order, bundle, end_event), daemon=True
+            )
             try:
                 record_child(child.pid)
                 sender.start()
@@ -98,7 +126,9 @@ class SshDriver:
                 child.stdout.close()
         result = apply_reply(task, output_file, self.name)
         if result is None:
-            raise DriverLost(f"{self.name} gave no result: {_describe_failure(child.returncode, task.folder / 'log')}")
+            raise DriverLost(
+                f"{self.name} gave no result: {_describe_failure(child.returncode, task.folder / 'log')}"
+            )
         bundle.unlink(missing_ok=True)
         output_file.unlink()
         return check_result(result)
@@ -126,7 +156,9 @@ def _send(stdin: IO[bytes], order: bytes, bundle: Path, end_event: threading.Eve
 
 
 def _receive(stdout: IO[bytes], output: IO[bytes], is_stopping: Callable[[], bool]) -> None:
-    """Write the worker's stdout to a file until its end. Raises FleetStopped, and CodeloopError for too much output."""
+    """Write the worker's stdout to a file until its end.
+    Raises FleetStopped, and CodeloopError for too much output.
+    """
     size = 0
     while True:
         if is_stopping():
@@ -144,7 +176,9 @@ def _receive(stdout: IO[bytes], output: IO[bytes], is_stopping: Callable[[], boo
 
 def _describe_failure(code: int, log: Path) -> str:
     """Return why ssh ended without a result, and what to do."""
-    log_tail = " ".join(log.read_bytes()[-_CHUNK_BYTES:].decode("utf-8", "replace").split())[-_LOG_TAIL_CHARACTERS:]
+    log_tail = " ".join(log.read_bytes()[-_CHUNK_BYTES:].decode("utf-8", "replace").split())[
+        -_LOG_TAIL_CHARACTERS:
+    ]
     # The shell on the host did not find the command.
     if code == 127:
         return f"codeloop was not found there. Say how to start it with --codeloop. {log_tail}"

@@ -1,4 +1,6 @@
-"""`codeloop fleet worker`: does one job of another machine's fleet, for as long as that machine sends heartbeats."""
+"""`codeloop fleet worker`: does one job of another machine's fleet,
+for as long as that machine sends heartbeats.
+"""
 
 import os
 import select
@@ -24,7 +26,13 @@ from codeloop.automation.fleet.remote.messages import Order, Reply
 from codeloop.kit.processes import is_alive, read_start_time
 from codeloop.kit.remove_tree import remove_tree
 from codeloop.kit.small_files import lock, write_atomically
-from codeloop.schema.bounds.automation import FLEET_BUSY, FLEET_HOST_END, FLEET_LEASE, FLEET_ORDER, FLEET_POLL
+from codeloop.schema.bounds.automation import (
+    FLEET_BUSY,
+    FLEET_HOST_END,
+    FLEET_LEASE,
+    FLEET_ORDER,
+    FLEET_POLL,
+)
 from codeloop.schema.errors import CodeloopError, UsageProblem
 from codeloop.schema.wire import DECODE_ERRORS, JSON
 
@@ -32,7 +40,9 @@ _CHUNK_BYTES = 65_536
 
 
 class CoordinatorConnection:
-    """The connection to the coordinator on the file descriptor `fd`. It ends with the stream, or without heartbeats."""
+    """The connection to the coordinator on the file descriptor `fd`.
+    It ends with the stream, or without heartbeats.
+    """
 
     def __init__(self, fd: int) -> None:
         self._fd = fd
@@ -40,7 +50,9 @@ class CoordinatorConnection:
         self._must_end = threading.Event()
 
     def read_order(self) -> Order:
-        """Read the order. Raises UsageProblem for another first line, FleetStopped if the connection ends before it."""
+        """Read the order. Raises UsageProblem for another first line, FleetStopped if the
+        connection ends before it.
+        """
         while b"\n" not in self._buffer and len(self._buffer) < FLEET_ORDER.value:
             self._buffer += self._read(_CHUNK_BYTES)
         line, _, self._buffer = self._buffer.partition(b"\n")
@@ -52,7 +64,9 @@ class CoordinatorConnection:
             ) from error
 
     def read_bundle(self, file: Path, size: int) -> None:
-        """Read the bundle that follows the order into a file. Raises FleetStopped if the connection ends before."""
+        """Read the bundle that follows the order into a file.
+        Raises FleetStopped if the connection ends before.
+        """
         with file.open("wb") as output:
             while size:
                 chunk = self._buffer[:size] or self._read(min(size, _CHUNK_BYTES))
@@ -85,7 +99,9 @@ class CoordinatorConnection:
         self._must_end.set()
 
     def _read(self, size: int) -> bytes:
-        """Read up to `size` bytes. Raises FleetStopped at the end of the stream, or after FLEET_LEASE without data."""
+        """Read up to `size` bytes. Raises FleetStopped at the end of the stream, or after
+        FLEET_LEASE without data.
+        """
         deadline = time.monotonic() + FLEET_LEASE.seconds
         while not self._must_end.is_set() and time.monotonic() < deadline:
             if select.select([self._fd], [], [], FLEET_POLL.seconds)[0]:
@@ -96,7 +112,9 @@ class CoordinatorConnection:
 
 
 class _FolderOwner(Struct, frozen=True):
-    """The owner of a folder: process id and start time of a worker, and those of its agent (`child`)."""
+    """The owner of a folder: process id and start time of a worker,
+    and those of its agent (`child`).
+    """
 
     worker: int
     worker_started: str
@@ -105,8 +123,11 @@ class _FolderOwner(Struct, frozen=True):
 
 
 def run_worker(root: Path, connection: CoordinatorConnection, output: IO[bytes]) -> None:
-    """Read the order, do the job in a folder below `root`, and write the reply. Raises FleetStopped, UsageProblem."""
-    # In a session of its own, all processes can be ended together. PermissionError: this process leads one already.
+    """Read the order, do the job in a folder below `root`, and write the reply. Raises
+    FleetStopped, UsageProblem.
+    """
+    # In a session of its own, all processes can be ended together.
+    # PermissionError: this process leads one already.
     with suppress(PermissionError):
         os.setsid()
     order = connection.read_order()
@@ -119,7 +140,10 @@ def run_worker(root: Path, connection: CoordinatorConnection, output: IO[bytes])
         owner = _FolderOwner(os.getpid(), read_start_time(os.getpid()))
 
         def record_child(child: int) -> None:
-            _write_owner(folder, msgspec.structs.replace(owner, child=child, child_started=read_start_time(child)))
+            _write_owner(
+                folder,
+                msgspec.structs.replace(owner, child=child, child_started=read_start_time(child)),
+            )
 
         connection.watch(lambda: _end_session(folder))
         task = JobTask(job=job, attempt=1, folder=folder / "attempt", flags=order.flags)
@@ -132,7 +156,16 @@ def run_worker(root: Path, connection: CoordinatorConnection, output: IO[bytes])
             result.pop("diff", None)
             if result.get("commit", order.commit) != order.commit:
                 tree = folder / "jobs" / job.id / "work"
-                run_git(str(tree), "bundle", "create", "--quiet", str(bundle), branch, f"^{order.commit}", tree=tree)
+                run_git(
+                    str(tree),
+                    "bundle",
+                    "create",
+                    "--quiet",
+                    str(bundle),
+                    branch,
+                    f"^{order.commit}",
+                    tree=tree,
+                )
         except FleetStopped:
             raise
         except (CodeloopError, OSError) as error:
@@ -147,7 +180,9 @@ def run_worker(root: Path, connection: CoordinatorConnection, output: IO[bytes])
 
 @contextmanager
 def _make_folder(root: Path) -> Generator[Path]:
-    """Make a folder for this worker, and remove it at the end. Folders of killed workers are removed first."""
+    """Make a folder for this worker, and remove it at the end.
+    Folders of killed workers are removed first.
+    """
     root.mkdir(parents=True, exist_ok=True, mode=0o700)
     with lock(root / "lock", FLEET_BUSY.seconds):
         for folder in root.iterdir():

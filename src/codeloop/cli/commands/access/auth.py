@@ -1,4 +1,6 @@
-"""`codeloop auth`: stores, lists and removes API keys, or signs in at a provider. Keys are never printed in full."""
+"""`codeloop auth`: stores, lists and removes API keys, or signs in at a provider.
+Keys are never printed in full.
+"""
 
 import os
 import sys
@@ -59,25 +61,36 @@ def auth() -> None:
     default=None,
     help="Keep the key in the system's keyring, or in a file. [default: where the old one is; else a file]",
 )
-@click.option("--deployment", help="The deployment to use, at Azure. [default: all that the resource lists]")
+@click.option(
+    "--deployment", help="The deployment to use, at Azure. [default: all that the resource lists]"
+)
 def login(
-    provider: str | None, *, key_stdin: bool, base_url: str | None, keyring: bool | None, deployment: str | None
+    provider: str | None,
+    *,
+    key_stdin: bool,
+    base_url: str | None,
+    keyring: bool | None,
+    deployment: str | None,
 ) -> None:
     """Store an API key for PROVIDER, or sign in there with a plugin that offers it.
 
-    A key is only ever sent to the address it is stored for. The keyring needs the Python package `keyring`.
+    A key is only ever sent to the address it is stored for.
+    The keyring needs the Python package `keyring`.
     """
     settings, providers = load_providers()
     is_interactive = sys.stdin.isatty() and not key_stdin
     if provider is None:
         if not is_interactive:
             raise UsageProblem("Name the provider: codeloop auth login PROVIDER --key-stdin")
-        provider = str(click.prompt("Provider (such as anthropic, openai, openrouter)", err=True)).strip()
+        provider = str(
+            click.prompt("Provider (such as anthropic, openai, openrouter)", err=True)
+        ).strip()
     if deployment is not None and provider not in DEPLOYMENT_PROVIDERS:
         raise UsageProblem(
             f"--deployment is for {' and '.join(sorted(DEPLOYMENT_PROVIDERS))}, whose models have to be deployed."
         )
-    # A sign-in may take the place of a key: by a page of the provider, by an extension, or with further questions.
+    # A sign-in may take the place of a key: by a page of the provider, by an extension,
+    # or with further questions.
     can_sign_in = not key_stdin and base_url is None and (is_interactive or settings.extensions)
     if can_sign_in and (not keyring or provider in DEPLOYMENT_PROVIDERS):
         answers: dict[str, str] = {}
@@ -89,10 +102,14 @@ def login(
             return
     url = base_url or _find_provider_url(providers, provider)
     key = _read_key(parse_origin(url), is_interactive=is_interactive)
-    why_untried = _try_key(providers, provider, url, key) if is_interactive else "the key came from stdin"
+    why_untried = (
+        _try_key(providers, provider, url, key) if is_interactive else "the key came from stdin"
+    )
     stored_key = providers.credentials.store_key(provider, key, url, in_keyring=keyring)
     location = _locate_key(providers, stored_key)
-    click.echo(f"Stored the key {mask_key(key)} for {provider} at {stored_key.origin} in {location}.")
+    click.echo(
+        f"Stored the key {mask_key(key)} for {provider} at {stored_key.origin} in {location}."
+    )
     if why_untried:
         untried_note = f"It was stored, not tried ({why_untried})"
         click.echo(f"{untried_note}: `codeloop doctor --online` tries the key of the model in use.")
@@ -119,14 +136,18 @@ def list_keys() -> None:
 
 
 def _list_key_rows(settings: ProjectSettings, providers: Providers) -> list[tuple[str, ...]]:
-    """Return a row for each key or sign-in: those of the configuration and the environment first, then the stored."""
+    """Return a row for each key or sign-in: those of the configuration and the environment first,
+    then the stored.
+    """
     rows: list[tuple[str, ...]] = []
     stored_keys = providers.credentials.read_entries()
     for provider in providers.list_all():
         address = _describe_address(provider, provider.url)
         note = _explain_unusable(providers, provider, stored_keys.keys())
         if provider.configured_key:
-            setting = settings.loaded.describe_origin(("provider", provider.id, "options", "apiKey"))
+            setting = settings.loaded.describe_origin(
+                ("provider", provider.id, "options", "apiKey")
+            )
             source = setting.place if setting else "configuration"
             rows.append((provider.id, mask_key(provider.configured_key), address, source, note))
         if (variable := find_environment_key(provider.env, os.environ)) is not None:
@@ -154,15 +175,19 @@ def logout(provider: str) -> None:
     old_entry = credentials.read_entries().get(provider)
     if not credentials.remove_entry(provider):
         names = ", ".join(sorted(credentials.read_entries())) or "none"
-        raise UnknownModel(f"No key for `{provider}` is stored in {credentials.path} (stored: {names}).")
+        raise UnknownModel(
+            f"No key for `{provider}` is stored in {credentials.path} (stored: {names})."
+        )
     location = _KEYRING_NAME if isinstance(old_entry, KeyringKey) else credentials.path
     click.echo(f"Removed the key for {provider} from {location}.")
 
 
 def _sign_in(provider: str, answers: Mapping[str, str]) -> bool:
-    """Sign in at a provider; return False if it needs a key and nothing else, which the caller asks for.
+    """Sign in at a provider; return False if it needs a key and nothing else,
+    which the caller asks for.
 
-    `answers`: answers that are known already, by the key of the question. Raises CodeloopError if the sign-in fails.
+    `answers`: answers that are known already, by the key of the question.
+    Raises CodeloopError if the sign-in fails.
     """
 
     async def choose_and_sign_in(client: LocalClient) -> bool:
@@ -177,12 +202,18 @@ def _sign_in(provider: str, answers: Mapping[str, str]) -> bool:
         if methods[index].type == "api" and not methods[index].prompts:
             return False
         inputs = _ask_inputs(methods[index], answers)
-        attempt = await client.call(PROVIDER_AUTHORIZE, StartSignIn(provider_id=provider, method=index, inputs=inputs))
+        attempt = await client.call(
+            PROVIDER_AUTHORIZE, StartSignIn(provider_id=provider, method=index, inputs=inputs)
+        )
         if attempt.url:
             click.echo(escape_controls(f"Open {attempt.url}\n{attempt.instructions}"), err=True)
             code = str(click.prompt("Code", err=True)).strip() if attempt.method == "code" else None
-            await client.call(PROVIDER_CALLBACK, FinishSignIn(provider_id=provider, method=index, code=code))
-        click.echo(escape_controls(f"Signed in at {provider}." if attempt.url else attempt.instructions))
+            await client.call(
+                PROVIDER_CALLBACK, FinishSignIn(provider_id=provider, method=index, code=code)
+            )
+        click.echo(
+            escape_controls(f"Signed in at {provider}." if attempt.url else attempt.instructions)
+        )
         return True
 
     return run_with_local_client(choose_and_sign_in)
@@ -198,7 +229,9 @@ def _choose_method(methods: list[ProviderAuthMethod]) -> int:
 
 
 def _ask_inputs(method: ProviderAuthMethod, answers: Mapping[str, str]) -> dict[str, str]:
-    """Ask the questions of a method whose answers are not known, and return all answers by the question's key."""
+    """Ask the questions of a method whose answers are not known,
+    and return all answers by the question's key.
+    """
     inputs: dict[str, str] = {}
     for prompt in method.prompts or ():
         # Extensions write the questions, so no field is sure to be there.
@@ -211,7 +244,9 @@ def _ask_inputs(method: ProviderAuthMethod, answers: Mapping[str, str]) -> dict[
         options: list[dict[str, Any]] = prompt.get("options") or []
         if options:
             names = [str(option.get("value", "")) for option in options]
-            inputs[key] = str(click.prompt(message, type=click.Choice(names), default=names[0], err=True))
+            inputs[key] = str(
+                click.prompt(message, type=click.Choice(names), default=names[0], err=True)
+            )
         else:
             can_be_empty = prompt.get("conditional") or prompt.get("optional")
             answer = click.prompt(
@@ -252,8 +287,8 @@ def _try_key(providers: Providers, provider: str, url: str, key: str) -> str:
 def _find_provider_url(providers: Providers, provider: str) -> str:
     """Return the address of a provider's API.
 
-    Raises ModelUnavailable if the provider is unknown or not supported, if a stored key is of no use to it, or if its
-    address needs environment variables that are not set.
+    Raises ModelUnavailable if the provider is unknown or not supported, if a stored key is of no
+    use to it, or if its address needs environment variables that are not set.
     """
     try:
         row = providers.get_provider(provider)
@@ -267,12 +302,18 @@ def _find_provider_url(providers: Providers, provider: str) -> str:
         )
     url, problem = resolve_base_url(row, os.environ), explain_key_unstorable(row, os.environ)
     if url is None or problem:
-        raise ModelUnavailable(f"Nothing was stored. {problem} For another address, add --base-url.")
+        raise ModelUnavailable(
+            f"Nothing was stored. {problem} For another address, add --base-url."
+        )
     return url
 
 
-def _explain_unusable(providers: Providers, provider: Provider, ids_with_key: AbstractSet[str]) -> str:
-    """Return why a provider's key can't be used, "" if it can. `ids_with_key`: the providers with a stored key."""
+def _explain_unusable(
+    providers: Providers, provider: Provider, ids_with_key: AbstractSet[str]
+) -> str:
+    """Return why a provider's key can't be used, "" if it can.
+    `ids_with_key`: the providers with a stored key.
+    """
     reason = providers.explain_unusable(provider, ids_with_key)
     # A row of the list is about a key that there is.
     return "" if reason == NO_KEY_REASON else reason
@@ -296,25 +337,36 @@ def _describe_address(provider: Provider, url: str) -> str:
 
 
 def _read_key(address: str, *, is_interactive: bool) -> str:
-    """Ask for the key for an address, or read it from stdin. Raises UsageProblem if it can't be a key."""
+    """Ask for the key for an address, or read it from stdin.
+    Raises UsageProblem if it can't be a key.
+    """
     if is_interactive:
         key = str(click.prompt(f"Key for {address}", hide_input=True, err=True)).strip()
     else:
-        # Two more bytes than a key may have: the line end, and one that makes a longer line too long.
+        # Two more bytes than a key may have: the line end,
+        # and one that makes a longer line too long.
         key = sys.stdin.buffer.readline(KEY_LENGTH.value + 2).decode("utf-8", "replace").strip()
     if not key:
         raise UsageProblem("That is not a valid key: it is empty. Nothing was stored.")
     if not is_valid_key(key):
-        raise UsageProblem("That is not a valid key: a key is one word of ASCII characters. Nothing was stored.")
+        raise UsageProblem(
+            "That is not a valid key: a key is one word of ASCII characters. Nothing was stored."
+        )
     return key
 
 
 def _show_precedence(providers: Providers, provider: str) -> None:
-    """Say which other key takes precedence over the stored one; for an unknown provider, what to configure next."""
+    """Say which other key takes precedence over the stored one;
+    for an unknown provider, what to configure next.
+    """
     try:
         row = providers.get_provider(provider)
     except UnknownModel:
-        click.echo(f"Now add provider.{provider} to codeloop.json, with options.baseURL and models.")
+        click.echo(
+            f"Now add provider.{provider} to codeloop.json, with options.baseURL and models."
+        )
         return
     if other_key := make_hints(providers, row).describe_preferred_key():
-        click.echo(f"codeloop: The key of {escape_controls(other_key)} takes precedence over it.", err=True)
+        click.echo(
+            f"codeloop: The key of {escape_controls(other_key)} takes precedence over it.", err=True
+        )

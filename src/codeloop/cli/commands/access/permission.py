@@ -1,4 +1,6 @@
-"""`codeloop permission`: lists and revokes "always" grants, and shows the rules and decisions of this project."""
+"""`codeloop permission`: lists and revokes "always" grants,
+and shows the rules and decisions of this project.
+"""
 
 import click
 
@@ -31,7 +33,9 @@ def permission() -> None:
 @permission.command("list")
 @JSON_OPTION
 def list_grants(*, as_json: bool) -> None:
-    """List what the answer "always" allows in this project: since when, in which directory, from which session."""
+    """List what the answer "always" allows in this project: since when, in which directory,
+    from which session.
+    """
 
     async def print_grants(client: LocalClient) -> None:
         grants = client.project.store.permissions.list_all_grants()
@@ -40,20 +44,30 @@ def list_grants(*, as_json: bool) -> None:
         elif grants:
             click.echo(
                 escape_controls(
-                    align_columns([("id", "since", "allows", "where", "session"), *map(_format_grant, grants)])
+                    align_columns(
+                        [("id", "since", "allows", "where", "session"), *map(_format_grant, grants)]
+                    )
                 )
             )
         else:
-            click.echo('Nothing is always allowed in this project. The answer "always" to a question adds to it.')
+            click.echo(
+                'Nothing is always allowed in this project. The answer "always" to a question adds to it.'
+            )
 
     run_with_local_client(print_grants)
 
 
 @permission.command()
 @click.option(
-    "-s", "--session", metavar="ID", shell_complete=make_completion("session"), help="As they count in a session."
+    "-s",
+    "--session",
+    metavar="ID",
+    shell_complete=make_completion("session"),
+    help="As they count in a session.",
 )
-@click.option("--agent", metavar="NAME", shell_complete=make_completion("agent"), help="For this agent.")
+@click.option(
+    "--agent", metavar="NAME", shell_complete=make_completion("agent"), help="For this agent."
+)
 @JSON_OPTION
 def rules(session: str | None, agent: str | None, *, as_json: bool) -> None:
     """List the rules that count, in their order, each with where it is written.
@@ -63,7 +77,9 @@ def rules(session: str | None, agent: str | None, *, as_json: bool) -> None:
 
     async def print_rules(client: LocalClient) -> None:
         session_id = (await find_session(client, session)).id if session is not None else None
-        permissions_in_force = await client.call(PERMISSION_RULES, PermissionQuery(session_id=session_id, agent=agent))
+        permissions_in_force = await client.call(
+            PERMISSION_RULES, PermissionQuery(session_id=session_id, agent=agent)
+        )
         if as_json:
             print_json(permissions_in_force)
         else:
@@ -74,11 +90,18 @@ def rules(session: str | None, agent: str | None, *, as_json: bool) -> None:
 
 @permission.command()
 @click.argument("ids", nargs=-1, metavar="[ID]...", shell_complete=make_completion("grant"))
-@click.option("--all", "is_all", is_flag=True, help="Revoke everything that is always allowed in this project.")
+@click.option(
+    "--all",
+    "is_all",
+    is_flag=True,
+    help="Revoke everything that is always allowed in this project.",
+)
 def revoke(ids: tuple[str, ...], *, is_all: bool) -> None:
     """Revoke what you always allowed, by its ID: it is asked again from the next call on."""
     if bool(ids) == is_all:
-        raise UsageProblem("Give the ids to revoke, or --all. `codeloop permission list` shows them.")
+        raise UsageProblem(
+            "Give the ids to revoke, or --all. `codeloop permission list` shows them."
+        )
 
     async def revoke_grants(client: LocalClient) -> None:
         permissions = client.project.store.permissions
@@ -96,19 +119,31 @@ def revoke(ids: tuple[str, ...], *, is_all: bool) -> None:
 
 @permission.command()
 @click.option(
-    "-s", "--session", metavar="ID", shell_complete=make_completion("session"), help="Only those of a session."
+    "-s",
+    "--session",
+    metavar="ID",
+    shell_complete=make_completion("session"),
+    help="Only those of a session.",
 )
 @click.option("--denied", is_flag=True, help="Only what was denied.")
 @click.option(
-    "-n", "limit", type=click.IntRange(1, STORE_DECISIONS.value), default=DEFAULT_LOG_ROWS, help="How many, at most."
+    "-n",
+    "limit",
+    type=click.IntRange(1, STORE_DECISIONS.value),
+    default=DEFAULT_LOG_ROWS,
+    help="How many, at most.",
 )
 @JSON_OPTION
 def log(session: str | None, limit: int, *, denied: bool, as_json: bool) -> None:
-    """Show the latest decisions, each with the rule that decided, where it is written, and who answered."""
+    """Show the latest decisions, each with the rule that decided, where it is written,
+    and who answered.
+    """
 
     async def print_decisions(client: LocalClient) -> None:
         session_id = (await find_session(client, session)).id if session is not None else None
-        decisions = client.project.store.permissions.list_decisions(session_id, denied=denied, limit=limit)
+        decisions = client.project.store.permissions.list_decisions(
+            session_id, denied=denied, limit=limit
+        )
         if as_json:
             print_json(decisions)
         else:
@@ -121,7 +156,8 @@ def log(session: str | None, limit: int, *, denied: bool, as_json: bool) -> None
 
 
 def _format_grant(grant: Grant) -> tuple[str, str, str, str, str]:
-    # For pages of a private network, `place` is the host's address; for all else, the directory that the grant is for.
+    # For pages of a private network, `place` is the host's address;
+    # for all else, the directory that the grant is for.
     is_host = grant.permission == "webfetch_private"
     address = f" ({grant.place})" if is_host and grant.place else ""
     allows = one_line(f"{grant.permission} {', '.join(grant.patterns)}{address}", LINE_CHARS)

@@ -1,4 +1,6 @@
-"""`codeloop trust`: trusts a project, so that its configuration may do more than restrict; lists and revokes trust."""
+"""`codeloop trust`: trusts a project, so that its configuration may do more than restrict;
+lists and revokes trust.
+"""
 
 import os
 import sys
@@ -27,21 +29,26 @@ from codeloop.schema.errors import CodeloopError
 def trust(directory: Path | None, *, remove: bool, is_list: bool, show: bool) -> None:
     """Trust the project that contains DIRECTORY (default: the current one).
 
-    A trusted project's configuration may run programs, set servers and allow tools; otherwise it can only restrict.
-    Trust is for what its files hold now: when they change, it is asked again, with the difference.
+    A trusted project's configuration may run programs, set servers and allow tools; otherwise it
+    can only restrict. Trust is for what its files hold now: when they change, it is asked again,
+    with the difference.
     """
     paths = find_paths(os.environ)
     trust_list = store.read_trust(paths)
     if trust_list.warning:
         click.echo(f"codeloop: {trust_list.warning}", err=True)
     if is_list + remove + show > 1 or (is_list and directory):
-        raise click.UsageError("--list, --remove and --show can't be combined, nor --list with a directory.")
+        raise click.UsageError(
+            "--list, --remove and --show can't be combined, nor --list with a directory."
+        )
     if is_list:
         _list_trusted(paths, trust_list)
     elif remove:
         _revoke_trust(paths, directory or Path.cwd())
     else:
-        _trust_project(paths, find_project_root(directory or Path.cwd(), paths, os.environ), only_show=show)
+        _trust_project(
+            paths, find_project_root(directory or Path.cwd(), paths, os.environ), only_show=show
+        )
 
 
 def _trust_project(paths: Paths, project_root: ProjectRoot, *, only_show: bool) -> None:
@@ -55,7 +62,11 @@ def _trust_project(paths: Paths, project_root: ProjectRoot, *, only_show: bool) 
     elif only_show:
         is_known = store.find_trust_record(paths, project_root.root) is not None
         where = escape_controls(str(project_root.root))
-        click.echo(f"Nothing has changed in {where} since it was trusted." if is_known else f"Not trusted: {where}")
+        click.echo(
+            f"Nothing has changed in {where} since it was trusted."
+            if is_known
+            else f"Not trusted: {where}"
+        )
     if only_show:
         return
     # Without a user to ask, the call of the command counts as the yes.
@@ -81,5 +92,7 @@ def _revoke_trust(paths: Paths, directory: Path) -> None:
     # A directory that is gone can still be in the list, under the path that is given.
     root = find_project_root(directory, paths, os.environ).root if directory.is_dir() else directory
     if not store.distrust_directory(paths, root):
-        raise CodeloopError(f"{root} was not trusted. `codeloop trust --list` shows trusted directories.")
+        raise CodeloopError(
+            f"{root} was not trusted. `codeloop trust --list` shows trusted directories."
+        )
     click.echo(f"No longer trusted: {root}")

@@ -1,4 +1,6 @@
-"""`codeloop bench`: runs the user's own tasks with several agents and models, and compares the results."""
+"""`codeloop bench`: runs the user's own tasks with several agents and models,
+and compares the results.
+"""
 
 import asyncio
 import sys
@@ -30,27 +32,50 @@ DEFAULT_MAX_COST = 5.0
 
 
 @click.command()
-@click.argument("folder", metavar="TASKS", type=click.Path(path_type=Path, exists=True, file_okay=False))
-@click.option("--task", "task_names", metavar="NAME", multiple=True, help="Only this task; repeatable.")
-@click.option("-m", "--model", "models", metavar="PROVIDER/MODEL", multiple=True, help="A model; repeatable.")
-@click.option("--agent", "agents", metavar="AGENT", multiple=True, default=("codeloop",), help="An agent; repeatable.")
+@click.argument(
+    "folder", metavar="TASKS", type=click.Path(path_type=Path, exists=True, file_okay=False)
+)
+@click.option(
+    "--task", "task_names", metavar="NAME", multiple=True, help="Only this task; repeatable."
+)
+@click.option(
+    "-m", "--model", "models", metavar="PROVIDER/MODEL", multiple=True, help="A model; repeatable."
+)
+@click.option(
+    "--agent",
+    "agents",
+    metavar="AGENT",
+    multiple=True,
+    default=("codeloop",),
+    help="An agent; repeatable.",
+)
 @click.option("--times", type=click.IntRange(1, 100), default=1, help="Do each task so often.")
 @click.option("--jobs", type=click.IntRange(1, 64), default=1, help="Run so many at a time.")
 @click.option(
-    "--max-cost", type=click.FloatRange(min=0), default=DEFAULT_MAX_COST, show_default=True, help="Of codeloop."
+    "--max-cost",
+    type=click.FloatRange(min=0),
+    default=DEFAULT_MAX_COST,
+    show_default=True,
+    help="Of codeloop.",
 )
-@click.option("--max-steps", type=click.IntRange(min=1), default=BENCH_STEPS.value, show_default=True)
-@click.option("--timeout", type=click.FloatRange(min=1), default=BENCH_TIME.seconds, show_default=True)
+@click.option(
+    "--max-steps", type=click.IntRange(min=1), default=BENCH_STEPS.value, show_default=True
+)
+@click.option(
+    "--timeout", type=click.FloatRange(min=1), default=BENCH_TIME.seconds, show_default=True
+)
 @TRUST_OPTION
-@click.option("-o", "--output", type=DIRECTORY_TYPE, help="Folder of the results. [default: bench-DATE]")
+@click.option(
+    "-o", "--output", type=DIRECTORY_TYPE, help="Folder of the results. [default: bench-DATE]"
+)
 @JSON_OPTION
 def bench(**flags: Any) -> None:
     """Do the tasks of a folder with several agents and models, and compare them.
 
     Each run has a copy of the task's repository. Writes results.json and index.html.
 
-    Agents are codeloop, codeloop:AGENT, opencode, claude, codex, gemini, `NAME=COMMAND` with {prompt} and {model} in
-    it, and to try the tasks: nothing, solution.
+    Agents are codeloop, codeloop:AGENT, opencode, claude, codex, gemini, `NAME=COMMAND` with
+    {prompt} and {model} in it, and to try the tasks: nothing, solution.
     """
     bench_flags = BenchFlags(**flags)
     tasks = read_tasks(bench_flags.folder, bench_flags.task_names)
@@ -93,7 +118,9 @@ def bench(**flags: Any) -> None:
 
 
 async def _run_until_signal(plan: BenchPlan, on_run: Callable[[BenchRun], None]) -> None:
-    """Run the plan; a signal ends it with all that it started. `on_run`: called with each finished run."""
+    """Run the plan; a signal ends it with all that it started.
+    `on_run`: called with each finished run.
+    """
     cancel_on_signals()
     try:
         await run_plan(plan, on_run)

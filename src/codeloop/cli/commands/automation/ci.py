@@ -1,4 +1,6 @@
-"""`codeloop ci`: works on issues and reviews pull requests, in a CI job of GitHub, GitLab or another git host."""
+"""`codeloop ci`: works on issues and reviews pull requests, in a CI job of GitHub,
+GitLab or another git host.
+"""
 
 import asyncio
 import os
@@ -30,11 +32,15 @@ if TYPE_CHECKING:
 # The options of `ci run` and `ci review`.
 _JOB_OPTIONS = (
     click.option(
-        "--host", type=click.Choice(["github", "gitlab", "git"]), help="The host. [default: found by its variables]"
+        "--host",
+        type=click.Choice(["github", "gitlab", "git"]),
+        help="The host. [default: found by its variables]",
     ),
     click.option("--remote", metavar="URL", help="Where branches are fetched from and pushed to."),
     click.option(
-        "--base", metavar="BRANCH", help="The branch that changes go into. [default: the host's default branch]"
+        "--base",
+        metavar="BRANCH",
+        help="The branch that changes go into. [default: the host's default branch]",
     ),
     click.option(
         "--max-cost",
@@ -62,8 +68,16 @@ _JOB_OPTIONS = (
         default=Path("codeloop-ci"),
         help="Folder for the session's page and the result. [default: codeloop-ci]",
     ),
-    click.option("--session-url", metavar="URL", help="Where people find a file of --output; {file} is its name."),
-    click.option("--key", metavar="NAME", help="What names this request: one that was carried out is not done again."),
+    click.option(
+        "--session-url",
+        metavar="URL",
+        help="Where people find a file of --output; {file} is its name.",
+    ),
+    click.option(
+        "--key",
+        metavar="NAME",
+        help="What names this request: one that was carried out is not done again.",
+    ),
     click.option("--config", type=FILE_TYPE, help="Additional configuration file."),
     click.option(
         "--env",
@@ -83,15 +97,39 @@ _JOB_OPTIONS = (
 
 @click.group(cls=CommandGroup)
 def ci() -> None:
-    """Work on issues and pull requests in a job of GitHub, GitLab or any other host, and review changes."""
+    """Work on issues and pull requests in a job of GitHub, GitLab or any other host,
+    and review changes.
+    """
 
 
 @ci.command()
-@click.option("--host", type=click.Choice(["github", "gitlab"]), default="github", help="The host. [default: github]")
-@click.option("--trigger", default="/codeloop", help="The line that starts work. [default: /codeloop]")
-@click.option("--secret", metavar="NAME", default="", help="The variable of the model's key. [default: the provider's]")
-@click.option("--minutes", type=click.IntRange(min=1), default=60, help="When the host ends a job. [default: 60]")
-@click.option("--max-cost", type=click.FloatRange(min=0), metavar="DOLLARS", help="Stop each job at this cost.")
+@click.option(
+    "--host",
+    type=click.Choice(["github", "gitlab"]),
+    default="github",
+    help="The host. [default: github]",
+)
+@click.option(
+    "--trigger", default="/codeloop", help="The line that starts work. [default: /codeloop]"
+)
+@click.option(
+    "--secret",
+    metavar="NAME",
+    default="",
+    help="The variable of the model's key. [default: the provider's]",
+)
+@click.option(
+    "--minutes",
+    type=click.IntRange(min=1),
+    default=60,
+    help="When the host ends a job. [default: 60]",
+)
+@click.option(
+    "--max-cost",
+    type=click.FloatRange(min=0),
+    metavar="DOLLARS",
+    help="Stop each job at this cost.",
+)
 @click.option(
     "--install-from",
     metavar="URL@COMMIT",
@@ -101,10 +139,20 @@ def ci() -> None:
 @MODEL_OPTION
 @DIR_OPTION
 def setup(
-    *, host: str, trigger: str, secret: str, minutes: int, max_cost: float | None, force: bool, **flags: Any
+    *,
+    host: str,
+    trigger: str,
+    secret: str,
+    minutes: int,
+    max_cost: float | None,
+    force: bool,
+    **flags: Any,
 ) -> None:
     """Write the file that starts codeloop in jobs of a host, and say what is left to do."""
-    from codeloop.automation.ci.setup_file.install_source import find_install_source, parse_install_source
+    from codeloop.automation.ci.setup_file.install_source import (
+        find_install_source,
+        parse_install_source,
+    )
     from codeloop.automation.ci.setup_file.setup_file import make_setup_file, write_setup_file
 
     named = flags["install_from"]
@@ -126,26 +174,46 @@ def setup(
 
 
 @ci.command()
-@click.option("--event", metavar="NAME", help="The event, as GitHub names it. [default: GITHUB_EVENT_NAME]")
 @click.option(
-    "--event-path", type=FILE_TYPE, help="The file with the event. [default: GITHUB_EVENT_PATH, TRIGGER_PAYLOAD]"
+    "--event", metavar="NAME", help="The event, as GitHub names it. [default: GITHUB_EVENT_NAME]"
 )
-@click.option("--task", metavar="TEXT", help="What to do on a schedule, by hand, or on a plain git host.")
-@click.option("--trigger", default="/codeloop", help="The line that starts work. [default: /codeloop]")
-@click.option("--label", default="codeloop", help="The label that starts work on an issue. [default: codeloop]")
-@click.option("--no-review", is_flag=True, help="Do not review pull requests that nobody asked to review.")
+@click.option(
+    "--event-path",
+    type=FILE_TYPE,
+    help="The file with the event. [default: GITHUB_EVENT_PATH, TRIGGER_PAYLOAD]",
+)
+@click.option(
+    "--task", metavar="TEXT", help="What to do on a schedule, by hand, or on a plain git host."
+)
+@click.option(
+    "--trigger", default="/codeloop", help="The line that starts work. [default: /codeloop]"
+)
+@click.option(
+    "--label",
+    default="codeloop",
+    help="The label that starts work on an issue. [default: codeloop]",
+)
+@click.option(
+    "--no-review", is_flag=True, help="Do not review pull requests that nobody asked to review."
+)
 @add_options(_JOB_OPTIONS)
 def run(**flags: Any) -> None:
-    """Handle one event of the host: change files, push a branch, open a pull request, and say so in one comment."""
+    """Handle one event of the host: change files, push a branch, open a pull request,
+    and say so in one comment.
+    """
     _exit_with_job(flags)
 
 
 @ci.command()
-@click.option("--number", type=click.IntRange(min=1), help="The pull request. [default: that of the event]")
+@click.option(
+    "--number", type=click.IntRange(min=1), help="The pull request. [default: that of the event]"
+)
 @click.option("--head", metavar="BRANCH", help="On a plain git host: the branch to review.")
 @add_options(_JOB_OPTIONS)
 def review(**flags: Any) -> None:
-    """Review a pull request: post the bugs that a run has reproduced, each once, on lines that changed."""
+    """Review a pull request: post the bugs that a run has reproduced, each once,
+    on lines that changed.
+    """
     _exit_with_job(flags, is_review=True)
 
 
@@ -185,7 +253,9 @@ def _write_log(text: str) -> None:
 
 
 def _run_job(flags: dict[str, Any], *, is_review: bool = False) -> int:
-    """Handle the event of this job, and return the exit code. Raises UsageProblem, CodeloopError."""
+    """Handle the event of this job, and return the exit code.
+    Raises UsageProblem, CodeloopError.
+    """
     from codeloop.automation.ci.event import Skip
     from codeloop.automation.ci.job import JobSettings
     from codeloop.automation.ci.job_environment import (
@@ -199,7 +269,8 @@ def _run_job(flags: dict[str, Any], *, is_review: bool = False) -> int:
     from codeloop.kit.processes import make_undumpable
     from codeloop.schema.errors import UsageProblem
 
-    # The host's token is in this process's environment, which the agent's commands could read without a sandbox.
+    # The host's token is in this process's environment,
+    # which the agent's commands could read without a sandbox.
     make_undumpable()
     work = Path(flags["directory"] or Path.cwd()).resolve()
     # A link of the checkout is not followed; one in an absolute path was named by the user.
@@ -230,7 +301,8 @@ def _run_job(flags: dict[str, Any], *, is_review: bool = False) -> int:
         output=output,
         limits=_make_limits(flags),
         run_id=find_run_id(name, os.environ),
-        session_url=flags["session_url"] or find_session_url(name, os.environ, flags["output"].as_posix()),
+        session_url=flags["session_url"]
+        or find_session_url(name, os.environ, flags["output"].as_posix()),
         trigger=flags.get("trigger") or "/codeloop",
         label=flags.get("label") or "codeloop",
         reviews_every_pull=not flags.get("no_review"),
@@ -244,7 +316,9 @@ def _run_job(flags: dict[str, Any], *, is_review: bool = False) -> int:
 
 
 async def _run_until_signal(host: "Host", event: "CiEvent", settings: "JobSettings") -> int:
-    """Handle an event, and return the exit code; the first signal cancels that. Closes the host's client."""
+    """Handle an event, and return the exit code; the first signal cancels that.
+    Closes the host's client.
+    """
     from codeloop.automation.ci.event_runner import run_event
 
     task, loop = asyncio.current_task(), asyncio.get_running_loop()

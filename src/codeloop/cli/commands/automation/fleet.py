@@ -1,4 +1,6 @@
-"""`codeloop fleet`: runs a table of jobs, each once and in a clone of its own, on this machine or on others."""
+"""`codeloop fleet`: runs a table of jobs, each once and in a clone of its own,
+on this machine or on others.
+"""
 
 import os
 import re
@@ -68,14 +70,50 @@ def fleet() -> None:
     show_default=True,
     help="Jobs to run in parallel at each place.",
 )
-@click.option("--env", "variables", multiple=True, metavar="NAME", help="Pass this variable to the hosts; repeatable.")
-@click.option("--ssh", "program", default="ssh", metavar="COMMAND", help="What starts ssh, such as `ssh -F FILE`.")
-@click.option("--codeloop", "remote", default="codeloop", metavar="COMMAND", help="What starts codeloop on hosts.")
-@click.option("--max-cost", type=click.FloatRange(min=0), metavar="DOLLARS", help="What each job may cost.")
-@click.option("--timeout", type=click.FloatRange(min=1), metavar="SECONDS", help="What each job may take.")
-@click.option("--pods", type=FILE_TYPE, metavar="FILE", help="Run each job in a pod of Kubernetes, as FILE describes.")
-@click.option("--table", "address", metavar="URL", help="Keep the table in PostgreSQL, where machines share it.")
-@click.option("--replay", type=click.Path(dir_okay=False, resolve_path=True), help="Answer each job from a recording.")
+@click.option(
+    "--env",
+    "variables",
+    multiple=True,
+    metavar="NAME",
+    help="Pass this variable to the hosts; repeatable.",
+)
+@click.option(
+    "--ssh",
+    "program",
+    default="ssh",
+    metavar="COMMAND",
+    help="What starts ssh, such as `ssh -F FILE`.",
+)
+@click.option(
+    "--codeloop",
+    "remote",
+    default="codeloop",
+    metavar="COMMAND",
+    help="What starts codeloop on hosts.",
+)
+@click.option(
+    "--max-cost", type=click.FloatRange(min=0), metavar="DOLLARS", help="What each job may cost."
+)
+@click.option(
+    "--timeout", type=click.FloatRange(min=1), metavar="SECONDS", help="What each job may take."
+)
+@click.option(
+    "--pods",
+    type=FILE_TYPE,
+    metavar="FILE",
+    help="Run each job in a pod of Kubernetes, as FILE describes.",
+)
+@click.option(
+    "--table",
+    "address",
+    metavar="URL",
+    help="Keep the table in PostgreSQL, where machines share it.",
+)
+@click.option(
+    "--replay",
+    type=click.Path(dir_okay=False, resolve_path=True),
+    help="Answer each job from a recording.",
+)
 @click.option("--publish", is_flag=True, help="Open a pull request in each repository at the end.")
 @MODEL_OPTION
 @AGENT_OPTION
@@ -109,7 +147,9 @@ def run(
         # The tokens are in this process's environment, which agents could read without a sandbox.
         make_undumpable()
     if pods is not None and driver_names:
-        raise UsageProblem("Jobs run either in the pods of --pods or on the places of --on. Leave one of them out.")
+        raise UsageProblem(
+            "Jobs run either in the pods of --pods or on the places of --on. Leave one of them out."
+        )
     # Made with --pods, too: this removes their options from `flags`.
     drivers = _make_drivers(driver_names or ("here",), flags, secret_variables)
     folder = _get_folder(name or jobs.stem)
@@ -195,16 +235,31 @@ def status(name: str | None, *, as_json: bool) -> None:
     rows = ledger.list_rows()
     if as_json:
         pulls = ledger.list_pull_requests()
-        print_json({"name": name, **sum_jobs(rows), "rows": [describe_job(folder, row, pulls) for row in rows]})
+        print_json(
+            {
+                "name": name,
+                **sum_jobs(rows),
+                "rows": [describe_job(folder, row, pulls) for row in rows],
+            }
+        )
         return
-    cells = [[row.state, row.job.id, one_line(str(row.result.get("message") or ""), MESSAGE_CHARS)] for row in rows]
+    cells = [
+        [row.state, row.job.id, one_line(str(row.result.get("message") or ""), MESSAGE_CHARS)]
+        for row in rows
+    ]
     click.echo(align_columns(cells))
 
 
 @fleet.command()
 @click.argument("name")
 @click.argument("job", required=False)
-@click.option("--html", "page", type=FILE_TYPE, metavar="FILE", help="Write one page with all results and diffs.")
+@click.option(
+    "--html",
+    "page",
+    type=FILE_TYPE,
+    metavar="FILE",
+    help="Write one page with all results and diffs.",
+)
 @JSON_OPTION
 def show(name: str, job: str | None, page: Path | None, *, as_json: bool) -> None:
     """Show what came of jobs.
@@ -216,7 +271,9 @@ def show(name: str, job: str | None, page: Path | None, *, as_json: bool) -> Non
     rows = [row for row in ledger.list_rows() if job in {None, row.job.id}]
     pulls = ledger.list_pull_requests()
     if not rows:
-        raise UsageProblem(f"There is no job {job} in {name}. `codeloop fleet status {name}` lists them.")
+        raise UsageProblem(
+            f"There is no job {job} in {name}. `codeloop fleet status {name}` lists them."
+        )
     if page is not None:
         write_new_file(page, render_page(name, folder, rows, pulls).encode())
     elif as_json:
@@ -227,7 +284,9 @@ def show(name: str, job: str | None, page: Path | None, *, as_json: bool) -> Non
             description = describe_job(folder, row, pulls)
             click.echo(f"{row.job.id}  {row.state}  {description['work']}")
             if (pull := description["pull"]) is not None:
-                click.echo(f"{pull['url'] or pull['branch']}  {escape_controls(pull['problem'])}".rstrip())
+                click.echo(
+                    f"{pull['url'] or pull['branch']}  {escape_controls(pull['problem'])}".rstrip()
+                )
             texts = [str(result[key]) for key in ("message", "text", "diff") if result.get(key)]
             click.echo(escape_controls("\n".join(texts)))
 
@@ -264,11 +323,16 @@ def retry(name: str, jobs: tuple[str, ...]) -> None:
 
     Those named, else all; `fleet run` does them.
     """
-    click.echo(f"{open_ledger(_find_fleet(name)).requeue_failed(jobs)} to be done again: codeloop fleet run", err=True)
+    click.echo(
+        f"{open_ledger(_find_fleet(name)).requeue_failed(jobs)} to be done again: codeloop fleet run",
+        err=True,
+    )
 
 
 def _publish_fleet(folder: Path, ledger: Ledger, is_stopping: Callable[[], bool]) -> bool:
-    """Open or update the pull requests, and print the result of each; return whether none has a problem."""
+    """Open or update the pull requests, and print the result of each;
+    return whether none has a problem.
+    """
     from codeloop.automation.fleet.pull_requests import publish_fleet
 
     problems: list[str] = []
@@ -277,7 +341,9 @@ def _publish_fleet(folder: Path, ledger: Ledger, is_stopping: Callable[[], bool]
         if pull.problem:
             problems.append(pull.problem)
         state = "problem" if pull.problem else "published"
-        click.echo(f"{state}  {pull.repository}  {pull.url or pull.branch}  {escape_controls(pull.problem)}".rstrip())
+        click.echo(
+            f"{state}  {pull.repository}  {pull.url or pull.branch}  {escape_controls(pull.problem)}".rstrip()
+        )
 
     publish_fleet(folder, ledger, os.environ, print_pull, is_stopping)
     return not problems
@@ -286,9 +352,11 @@ def _publish_fleet(folder: Path, ledger: Ledger, is_stopping: Callable[[], bool]
 def _make_drivers(
     driver_names: Sequence[str], flags: dict[str, object], secret_variables: Sequence[str]
 ) -> list[Driver]:
-    """Make a driver for each value of `--on`, and remove the options that are for drivers from `flags`.
+    """Make a driver for each value of `--on`, and remove the options that are
+    for drivers from `flags`.
 
-    `secret_variables`: environment variables that agents on this machine must not inherit. Raises UsageProblem.
+    `secret_variables`: environment variables that agents on this machine must not inherit.
+    Raises UsageProblem.
     """
     names = msgspec.convert(flags.pop("variables"), tuple[str, ...])
     if missing := [name for name in names if name not in os.environ]:
@@ -321,7 +389,8 @@ def _show_result(row: LedgerRow, result: JSON) -> None:
 
 def _show_fleets(*, as_json: bool) -> None:
     sums_by_name = {
-        folder.name: sum_jobs(open_ledger(folder).list_rows()) for folder in list_fleets(_get_fleets_folder())
+        folder.name: sum_jobs(open_ledger(folder).list_rows())
+        for folder in list_fleets(_get_fleets_folder())
     }
     if as_json:
         print_json(sums_by_name)
@@ -342,7 +411,9 @@ def _make_pod_driver(file: Path, identity: str, flags: dict[str, object]) -> Dri
     settings = read_pod_settings(file)
     access = find_access(os.environ, settings.context, settings.namespace)
     seconds = flags.get("timeout")
-    return KubernetesDriver(access, identity, settings, seconds if isinstance(seconds, float) else None)
+    return KubernetesDriver(
+        access, identity, settings, seconds if isinstance(seconds, float) else None
+    )
 
 
 def _get_fleets_folder() -> Path:

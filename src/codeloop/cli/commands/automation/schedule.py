@@ -11,8 +11,17 @@ import click
 
 from codeloop.automation.schedule.cron import get_local_time, parse_cron, to_local_time
 from codeloop.automation.schedule.runner import run_due_schedules, run_schedule
-from codeloop.automation.schedule.schedule_store import RUNNING_STATE, Schedule, ScheduledRun, ScheduleStore
-from codeloop.automation.schedule.timers import choose_timer_kind, make_timers, select_timer_environment
+from codeloop.automation.schedule.schedule_store import (
+    RUNNING_STATE,
+    Schedule,
+    ScheduledRun,
+    ScheduleStore,
+)
+from codeloop.automation.schedule.timers import (
+    choose_timer_kind,
+    make_timers,
+    select_timer_environment,
+)
 from codeloop.cli.group import CommandGroup
 from codeloop.cli.options import (
     AGENT_OPTION,
@@ -37,7 +46,9 @@ from codeloop.schema.ids import now_ms
 DEFAULT_MAX_COST = 1.0
 # The id becomes part of the names of timers and files.
 ID_PATTERN = r"[a-z0-9][a-z0-9-]{0,39}"
-NOTHING_SCHEDULED = 'Nothing is scheduled. `codeloop schedule add "0 7 * * 1-5" PROMPT` schedules a prompt.'
+NOTHING_SCHEDULED = (
+    'Nothing is scheduled. `codeloop schedule add "0 7 * * 1-5" PROMPT` schedules a prompt.'
+)
 
 
 @click.group(cls=CommandGroup)
@@ -56,11 +67,21 @@ def schedule() -> None:
 @AUTO_OPTION
 @TRUST_OPTION
 @click.option(
-    "--max-cost", type=click.FloatRange(min=0), default=DEFAULT_MAX_COST, show_default=True, help="Dollars of a run."
+    "--max-cost",
+    type=click.FloatRange(min=0),
+    default=DEFAULT_MAX_COST,
+    show_default=True,
+    help="Dollars of a run.",
 )
-@click.option("--max-steps", type=click.IntRange(min=1), default=SCHEDULE_STEPS.value, show_default=True)
-@click.option("--timeout", type=click.FloatRange(min=1), default=SCHEDULE_TIME.seconds, show_default=True)
-def add(when: str, prompt: tuple[str, ...], name: str | None, directory: Path | None, **flags: object) -> None:
+@click.option(
+    "--max-steps", type=click.IntRange(min=1), default=SCHEDULE_STEPS.value, show_default=True
+)
+@click.option(
+    "--timeout", type=click.FloatRange(min=1), default=SCHEDULE_TIME.seconds, show_default=True
+)
+def add(
+    when: str, prompt: tuple[str, ...], name: str | None, directory: Path | None, **flags: object
+) -> None:
     """Run PROMPT at the times of WHEN.
 
     WHEN is written as for cron: "0 7 * * 1-5". PROMPT runs in this directory.
@@ -102,7 +123,10 @@ def add(when: str, prompt: tuple[str, ...], name: str | None, directory: Path | 
     # systemd stops a user's timers at the last logout, unless this file exists.
     linger = Path("/var/lib/systemd/linger") / (os.environ.get("USER") or "")
     if schedule.timer == "systemd" and not linger.is_file():
-        click.echo("It waits while you are logged out; `loginctl enable-linger` lets it run then, too.", err=True)
+        click.echo(
+            "It waits while you are logged out; `loginctl enable-linger` lets it run then, too.",
+            err=True,
+        )
 
 
 @schedule.command("list")
@@ -126,10 +150,14 @@ def list_schedules(*, as_json: bool) -> None:
         last_run, cost = "", ""
         if schedule.runs:
             run = schedule.runs[-1]
-            last_run = f"{_format_timestamp(run.started)} {_describe_state(run, is_running=is_running)}"
+            last_run = (
+                f"{_format_timestamp(run.started)} {_describe_state(run, is_running=is_running)}"
+            )
             cost = format_cost(run.cost)
         next_time = _format_datetime(schedule.find_next_due_time(get_local_time()))
-        rows.append([schedule.id, schedule.when, next_time, last_run, cost, one_line(schedule.prompt, 50)])
+        rows.append(
+            [schedule.id, schedule.when, next_time, last_run, cost, one_line(schedule.prompt, 50)]
+        )
     click.echo(align_columns(rows))
 
 
@@ -203,10 +231,14 @@ def _open_store() -> ScheduleStore:
 
 
 def _choose_id(name: str | None, prompt: str, used_ids: set[str]) -> str:
-    """Return the name as the id, else one made of the prompt that is not used yet. Raises UsageProblem."""
+    """Return the name as the id, else one made of the prompt that is not used yet.
+    Raises UsageProblem.
+    """
     if name is not None:
         if not re.fullmatch(ID_PATTERN, name):
-            raise UsageProblem(f"{name!r} is not a name: use small letters, digits and dashes, at most 40.")
+            raise UsageProblem(
+                f"{name!r} is not a name: use small letters, digits and dashes, at most 40."
+            )
         return name
     # The first words of the prompt, with a number if there is such an id already.
     words = re.findall(r"[a-z0-9]+", prompt.lower())
@@ -242,4 +274,6 @@ def _format_run(run: ScheduledRun, *, is_running: bool) -> list[str]:
 
 def _format_sums(run: ScheduledRun) -> str:
     steps = "1 step" if run.steps == 1 else f"{run.steps} steps"
-    return " · ".join([steps, format_cost(run.cost), format_duration(run.duration_ms), run.session_id])
+    return " · ".join(
+        [steps, format_cost(run.cost), format_duration(run.duration_ms), run.session_id]
+    )

@@ -41,7 +41,9 @@ from codeloop.workspace.sandbox.sandbox_report import SandboxReport, make_report
 # Seconds between two reads of a log that is followed.
 FOLLOW_INTERVAL = 0.25
 # Shown for `sandbox-exec`, the sandbox of macOS.
-UNTRIED_BACKEND_NOTE = "which the authors have not tried on a Mac: rely on what is tried below alone"
+UNTRIED_BACKEND_NOTE = (
+    "which the authors have not tried on a Mac: rely on what is tried below alone"
+)
 
 
 @click.group(cls=CommandGroup)
@@ -57,7 +59,9 @@ def show_sandbox(*, config: Path | None, as_json: bool) -> None:
     paths = find_paths(os.environ)
     project_root = find_project_root(Path.cwd(), paths, os.environ)
     is_trusted = find_trust_state(paths, project_root.root, project_root.directory).is_trusted
-    configuration = load_config(project_root, paths, config_file=config, environment=os.environ, trusted=is_trusted)
+    configuration = load_config(
+        project_root, paths, config_file=config, environment=os.environ, trusted=is_trusted
+    )
     scratch = project_root.get_scratch_folder(paths.get_project_folder(project_root.project_id))
     policy_input = PolicyInput(
         project_root.root, project_root.directory, scratch, dict(os.environ), paths.private_folders
@@ -73,39 +77,74 @@ def show_sandbox(*, config: Path | None, as_json: bool) -> None:
 
 
 def _format_report(report: SandboxReport) -> str:
-    rows = [("mode", report.mode), ("enforced by", report.backend or "nothing: no sandbox can be had here")]
+    rows = [
+        ("mode", report.mode),
+        ("enforced by", report.backend or "nothing: no sandbox can be had here"),
+    ]
     if report.backend == "sandbox-exec":
         rows.append(("", UNTRIED_BACKEND_NOTE))
     rows += [(f"not by {kind}", why) for kind, why in report.refused.items()]
-    rows += [("can't" if index == 0 else "", clause) for index, clause in enumerate(report.shortcomings)]
-    rows += [("network", report.network + (" (the registries and yours)" if report.network == "hosts" else ""))]
+    rows += [
+        ("can't" if index == 0 else "", clause) for index, clause in enumerate(report.shortcomings)
+    ]
+    rows += [
+        (
+            "network",
+            report.network + (" (the registries and yours)" if report.network == "hosts" else ""),
+        )
+    ]
     for name in ("writable", "layered", "replaced", "protected", "hidden"):
         paths: list[str] = getattr(report, name)
         # Only the first path has the name before it.
         rows += [(name if index == 0 else "", path) for index, path in enumerate(paths)]
     rows += (
-        [("variables", f"hidden, since they hold secrets: {', '.join(report.variables)}")] if report.variables else []
+        [("variables", f"hidden, since they hold secrets: {', '.join(report.variables)}")]
+        if report.variables
+        else []
     )
     lines = [align_columns(rows), "", "tried, each by a program in the sandbox:"]
-    lines += [f"  {'ok' if attempt.ok else 'FAILED':<7} {attempt.what}" for attempt in report.attempts]
+    lines += [
+        f"  {'ok' if attempt.ok else 'FAILED':<7} {attempt.what}" for attempt in report.attempts
+    ]
     return "\n".join(lines if report.attempts else lines[:1])
 
 
 @debug.command("logs")
-@click.option("-n", "lines", type=click.IntRange(0, 100_000), default=50, show_default=True, help="How many lines.")
+@click.option(
+    "-n",
+    "lines",
+    type=click.IntRange(0, 100_000),
+    default=50,
+    show_default=True,
+    help="How many lines.",
+)
 @click.option("-f", "--follow", is_flag=True, help="Show new lines as they come, until Ctrl-C.")
 @click.option(
-    "-s", "--session", metavar="ID", shell_complete=make_completion("session"), help="Only lines about a session."
+    "-s",
+    "--session",
+    metavar="ID",
+    shell_complete=make_completion("session"),
+    help="Only lines about a session.",
 )
-@click.option("--server", is_flag=True, help="The log of servers, instead of that of runs and the terminal UI.")
+@click.option(
+    "--server",
+    is_flag=True,
+    help="The log of servers, instead of that of runs and the terminal UI.",
+)
 @click.option("--path", "only_path", is_flag=True, help="Print only where the file is.")
-def show_logs(lines: int, session: str | None, *, follow: bool, server: bool, only_path: bool) -> None:
-    """Show the end of the log: failed requests, tools and servers, and crashes. No prompt and no key is in it."""
+def show_logs(
+    lines: int, session: str | None, *, follow: bool, server: bool, only_path: bool
+) -> None:
+    """Show the end of the log: failed requests, tools and servers, and crashes.
+    No prompt and no key is in it.
+    """
     path = find_paths(os.environ).log_folder / (SERVER_LOG_NAME if server else LOG_FILE_NAME)
     if only_path:
         click.echo(escape_controls(str(path)))
         return
-    click.echo(escape_controls(f"{path}{'' if path.exists() else ' (nothing was logged yet)'}"), err=True)
+    click.echo(
+        escape_controls(f"{path}{'' if path.exists() else ' (nothing was logged yet)'}"), err=True
+    )
     matching_lines = [line for line in _read_log_lines(path) if session is None or session in line]
     # Not `[-lines:]`, which would show all of them for 0.
     for line in matching_lines[max(len(matching_lines) - lines, 0) :]:
@@ -120,7 +159,9 @@ def _read_log_lines(path: Path) -> list[str]:
     for file in (path.with_name(f"{path.name}.1"), path):
         try:
             # A log is rotated after the entry that makes it too large.
-            lines += _decode(read_start(file, SERVER_LOG.value + SERVER_LOG_LINE.value)).splitlines()
+            lines += _decode(
+                read_start(file, SERVER_LOG.value + SERVER_LOG_LINE.value)
+            ).splitlines()
         except OSError:
             # Nothing was logged yet, or the log was never rotated.
             continue
@@ -164,7 +205,8 @@ debug.add_command(debug_permission)
 @CONFIG_OPTION
 @click.option("--trust", "as_trusted", is_flag=True, help="Show it as if the project were trusted.")
 def show_config(*, provenance: bool, config: Path | None, as_trusted: bool) -> None:
-    """Print the effective configuration as JSON. Values with names like `key` or `token` are masked.
+    """Print the effective configuration as JSON.
+    Values with names like `key` or `token` are masked.
 
     What is configured and can never act is named on stderr.
     """
@@ -177,16 +219,24 @@ def show_config(*, provenance: bool, config: Path | None, as_trusted: bool) -> N
     if not as_trusted:
         state = find_trust_state(paths, project_root.root, project_root.directory)
     is_trusted = state.is_trusted
-    # Agents and commands may be defined in Markdown files, which count like keys of the configuration.
+    # Agents and commands may be defined in Markdown files,
+    # which count like keys of the configuration.
     pages = find_pages(project_root, find_homes(project_root, paths), trusted=is_trusted)
     extra = replace(pages, distrust=state.reason)
     configuration = load_config(
-        project_root, paths, config_file=config, environment=os.environ, trusted=is_trusted, extra=extra
+        project_root,
+        paths,
+        config_file=config,
+        environment=os.environ,
+        trusted=is_trusted,
+        extra=extra,
     )
     for warning in configuration.warnings:
         click.echo(escape_controls(f"codeloop: {warning}"), err=True)
     if not as_trusted:
-        for finding in examine_effects(find_settings(Startup(directory=Path.cwd(), config_file=config))):
+        for finding in examine_effects(
+            find_settings(Startup(directory=Path.cwd(), config_file=config))
+        ):
             if finding.state != "ok":
                 click.echo(escape_controls(f"codeloop: {finding.text} {finding.fix}"), err=True)
     values = mask_secrets(list_effective_values(configuration.config))
@@ -194,7 +244,10 @@ def show_config(*, provenance: bool, config: Path | None, as_trusted: bool) -> N
         click.echo(_format_json(values))
         return
     leaves = list_leaves(values)
-    rows = [(format_keys(keys), _format_value(value), _describe_origin(configuration, keys)) for keys, value in leaves]
+    rows = [
+        (format_keys(keys), _format_value(value), _describe_origin(configuration, keys))
+        for keys, value in leaves
+    ]
     click.echo(escape_controls(align_columns([("settings", "value", "set by"), *rows])))
 
 
@@ -265,13 +318,16 @@ def show_snapshot(*, prune: bool) -> None:
 def list_effective_values(config: Config) -> dict[str, Any]:
     """Return a configuration, with defaults, as JSON values; unset values are left out."""
     values = {name: msgspec.to_builtins(getattr(config, name)) for name in config.__struct_fields__}
-    return {name: value for name, value in values.items() if value is not None and value not in ([], {})}
+    return {
+        name: value for name, value in values.items() if value is not None and value not in ([], {})
+    }
 
 
 def list_leaves(value: Any, keys: KeyPath = ()) -> Iterator[tuple[KeyPath, Any]]:
     """Yield the values whose origin is known, each with its keys; `keys`: those of `value` itself.
 
-    Lists to which several files add (rules, instructions, plugins) are yielded by item, other lists whole.
+    Lists to which several files add (rules, instructions, plugins) are yielded by item,
+    other lists whole.
     """
     # An object with a `pattern` is a rule, which is set as a whole.
     if is_object(value) and value and "pattern" not in value:

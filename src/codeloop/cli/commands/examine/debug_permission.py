@@ -1,4 +1,6 @@
-"""`codeloop debug permission`: explains the decision about a command, a file or an address, without running it."""
+"""`codeloop debug permission`: explains the decision about a command, a file or an address,
+without running it.
+"""
 
 import click
 
@@ -21,8 +23,13 @@ NETWORK_TEXTS = {
     "hosts": "package registries, git hosting and the hosts of the configuration",
     "on": "that of this machine",
 }
-_ACCESSIBILITY_TEXTS = {"free": "open", "opened": "opened for this command once it is allowed", "blocked": "blocked"}
-# Who enforces what a rule denies: for the permissions `edit` and `read` in the project, and for all else.
+_ACCESSIBILITY_TEXTS = {
+    "free": "open",
+    "opened": "opened for this command once it is allowed",
+    "blocked": "blocked",
+}
+# Who enforces what a rule denies: for the permissions `edit` and `read` in the project,
+# and for all else.
 ENFORCED_BY_SANDBOX = {
     "edit": "our tools; in the sandbox also the kernel, for every program (`codeloop debug sandbox`); with Landlock "
     "alone a change is put back after the command",
@@ -47,14 +54,24 @@ VERDICT_TEXTS = {
 @click.option("--read", metavar="PATH", help="Instead of COMMAND: a file to read.")
 @click.option("--edit", metavar="PATH", help="Instead of COMMAND: a file to write.")
 @click.option("--url", metavar="URL", help="Instead of COMMAND: a page to fetch.")
-@click.option("--workdir", metavar="DIRECTORY", help="Where COMMAND would run. [default: the current directory]")
+@click.option(
+    "--workdir",
+    metavar="DIRECTORY",
+    help="Where COMMAND would run. [default: the current directory]",
+)
 @AGENT_OPTION
 @SESSION_OPTION
 @PROFILE_OPTION
-@click.option("-v", "--verbose", is_flag=True, help="Show everything that the command needs and touches.")
+@click.option(
+    "-v", "--verbose", is_flag=True, help="Show everything that the command needs and touches."
+)
 @JSON_OPTION
-def debug_permission(command: str | None, *, as_json: bool, verbose: bool, **flags: str | None) -> None:
-    """Show what would be decided about COMMAND, by which rule, and where that is written. Nothing is run or asked."""
+def debug_permission(
+    command: str | None, *, as_json: bool, verbose: bool, **flags: str | None
+) -> None:
+    """Show what would be decided about COMMAND, by which rule, and where that is written.
+    Nothing is run or asked.
+    """
     tool, arguments = _make_call(command, flags)
     agent, session = flags["agent"], flags["session"]
     profile = parse_profile(flags["profile"])
@@ -63,19 +80,25 @@ def debug_permission(command: str | None, *, as_json: bool, verbose: bool, **fla
         await check_agent(client, agent)
         stored_session = await find_session(client, session) if session is not None else None
         default_agent = client.project.settings.config.default_agent or "build"
-        name = agent or (stored_session.agent if stored_session and stored_session.agent else default_agent)
+        name = agent or (
+            stored_session.agent if stored_session and stored_session.agent else default_agent
+        )
         situation = Situation(name, stored_session.id if stored_session else None, profile)
         explanation = await explain_call(client.project, situation, tool, arguments)
         if as_json:
             print_json(explanation)
         else:
-            click.echo(escape_controls("\n".join(_format_explanation(explanation, verbose=verbose))))
+            click.echo(
+                escape_controls("\n".join(_format_explanation(explanation, verbose=verbose)))
+            )
 
     run_with_local_client(print_explanation)
 
 
 def _make_call(command: str | None, flags: dict[str, str | None]) -> tuple[str, dict[str, str]]:
-    """Return the tool and the arguments of the call to explain. Raises UsageProblem unless there is exactly one."""
+    """Return the tool and the arguments of the call to explain.
+    Raises UsageProblem unless there is exactly one.
+    """
     # The smallest patch that touches the file; only its path counts.
     patch = f"*** Begin Patch\n*** Add File: {flags['edit']}\n+x\n*** End Patch"
     workdir = {"workdir": flags["workdir"]} if flags["workdir"] else {}
@@ -107,7 +130,9 @@ def _format_explanation(explanation: Explanation, *, verbose: bool) -> list[str]
 
 
 def _format_need(need: ExplainedNeed) -> list[str]:
-    """Return lines about one of the permissions that a call needs: what is decided, by which rule, and why."""
+    """Return lines about one of the permissions that a call needs: what is decided, by which rule,
+    and why.
+    """
     if need.rule is not None:
         rule = f"{need.rule.permission} {need.rule.pattern}: {need.rule.action}, {need.origin}"
     else:
@@ -119,13 +144,17 @@ def _format_need(need: ExplainedNeed) -> list[str]:
         # Of paths that are only known when the command runs there are no patterns.
         is_project_path = bool(need.patterns) and not need.patterns[0].startswith(("/", "~", "../"))
         enforcers = (
-            ENFORCED_BY_SANDBOX.get(need.permission, ENFORCED_BY_TOOLS) if is_project_path else ENFORCED_BY_TOOLS
+            ENFORCED_BY_SANDBOX.get(need.permission, ENFORCED_BY_TOOLS)
+            if is_project_path
+            else ENFORCED_BY_TOOLS
         )
         lines.append(f"    enforced by {enforcers}")
     if need.traits:
         lines.append(f"    it is {', '.join(need.traits)}")
     if need.remote:
-        lines.append(f"    acts on another machine or service: {one_line(', '.join(need.remote), LINE_CHARS)}")
+        lines.append(
+            f"    acts on another machine or service: {one_line(', '.join(need.remote), LINE_CHARS)}"
+        )
     if need.unproven:
         lines.append(f"    meaning not certain: {need.unproven}")
     if need.possible:
@@ -148,5 +177,7 @@ def _format_sandbox(preview: SandboxPreview) -> list[str]:
     for touch in preview.touches:
         reason = f"{touch.why}, " if touch.why else ""
         accessibility = _ACCESSIBILITY_TEXTS[touch.accessibility]
-        lines.append(f"    {touch.access} of {one_line(touch.path, LINE_CHARS)}: {reason}{accessibility}")
+        lines.append(
+            f"    {touch.access} of {one_line(touch.path, LINE_CHARS)}: {reason}{accessibility}"
+        )
     return lines

@@ -27,11 +27,14 @@ _LINE_CHARS = 2_000
 
 
 @click.command()
-@click.option("--online", is_flag=True, help="Ask the model for one word, and start the MCP servers.")
+@click.option(
+    "--online", is_flag=True, help="Ask the model for one word, and start the MCP servers."
+)
 @CONFIG_OPTION
 @JSON_OPTION
 def doctor(*, online: bool, config: Path | None, as_json: bool) -> None:
-    """Check this machine, the configuration, the model and the servers; exit code 1 when there is a problem.
+    """Check this machine, the configuration, the model and the servers;
+    exit code 1 when there is a problem.
 
     No model is asked and no server is started, except with --online.
     """
@@ -47,7 +50,9 @@ def doctor(*, online: bool, config: Path | None, as_json: bool) -> None:
 
 
 def _format_findings(findings: Sequence[Finding], *, colour: bool) -> list[str]:
-    """Return the lines of the report: the findings by group, each with its fix below it, and their numbers."""
+    """Return the lines of the report: the findings by group, each with its fix below it,
+    and their numbers.
+    """
     name_width = max(len(escape_controls(finding.name)) for finding in findings)
     lines, group = list[str](), ""
     for finding in findings:
@@ -65,7 +70,11 @@ def _format_findings(findings: Sequence[Finding], *, colour: bool) -> list[str]:
     problems, warnings = states.count("problem"), states.count("warning")
     if not problems + warnings:
         return [*lines, "", "Everything works."]
-    return [*lines, "", f"{_format_count(problems, 'problem')}, {_format_count(warnings, 'warning')}"]
+    return [
+        *lines,
+        "",
+        f"{_format_count(problems, 'problem')}, {_format_count(warnings, 'warning')}",
+    ]
 
 
 def _format_count(number: int, word: str) -> str:

@@ -1,1 +1,3 @@
-"""Commands about extensions: agents, commands, skills, plugins, MCP servers and language servers."""
+"""Commands about extensions: agents, commands, skills, plugins,
+MCP servers and language servers.
+"""

@@ -1,4 +1,6 @@
-"""Runs programs that install something (pip, npm, ...), for `codeloop lsp install` and `codeloop plugin add`."""
+"""Runs programs that install something (pip, npm, ...),
+for `codeloop lsp install` and `codeloop plugin add`.
+"""
 
 import os
 import shlex
@@ -20,7 +22,8 @@ def run_installer(command: Sequence[str], limit: Limit) -> int:
     """
     click.echo(f"$ {shlex.join(command)}", err=True)
     try:
-        # In the project, its files would choose versions and options, and Python would load its modules.
+        # In the project, its files would choose versions and options,
+        # and Python would load its modules.
         environment = make_safe_environment(os.environ)
         return subprocess.run(
             command,
@@ -30,6 +33,8 @@ def run_installer(command: Sequence[str], limit: Limit) -> int:
             timeout=limit.seconds,
         ).returncode
     except subprocess.TimeoutExpired:
-        raise CodeloopError(f"That took more than {limit.seconds / 60:.0f} minutes, so it was ended.") from None
+        raise CodeloopError(
+            f"That took more than {limit.seconds / 60:.0f} minutes, so it was ended."
+        ) from None
     except OSError as error:
         raise CodeloopError(f"{command[0]} can't be run: {describe_os_error(error)}.") from error

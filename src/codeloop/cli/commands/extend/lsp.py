@@ -6,7 +6,12 @@ from pathlib import Path
 
 import click
 
-from codeloop.app.language.servers import choose_servers, find_install_folder, find_restart_file, open_server_log
+from codeloop.app.language.servers import (
+    choose_servers,
+    find_install_folder,
+    find_restart_file,
+    open_server_log,
+)
 from codeloop.app.language.start_check import StartCheck, check_servers
 from codeloop.app.settings import ProjectSettings
 from codeloop.cli.commands.extend.installer import run_installer
@@ -32,7 +37,8 @@ _STATE_WORDS = {
     "disabled": "disabled",
 }
 
-# Characters of the last column, by state: the reason of a failure is longer than the name of a program.
+# Characters of the last column, by state: the reason of a failure is longer
+# than the name of a program.
 _HOW_CHARS = {_STATE_WORDS["failed"]: 240}
 
 
@@ -42,14 +48,22 @@ def lsp() -> None:
 
 
 @lsp.command("list")
-@click.option("--no-start", "is_quick", is_flag=True, help="Only look for programs; start none of them.")
+@click.option(
+    "--no-start", "is_quick", is_flag=True, help="Only look for programs; start none of them."
+)
 @JSON_OPTION
 def list_servers(*, as_json: bool, is_quick: bool) -> None:
-    """List the language servers, those that can run here first. Starts each that was found, to see whether it can."""
+    """List the language servers, those that can run here first.
+    Starts each that was found, to see whether it can.
+    """
     settings = load_settings()
     servers = choose_servers(settings)
     present_servers = [server for server in servers if server.state == "found"]
-    start_checks = asyncio.run(check_servers(settings, present_servers)) if present_servers and not is_quick else {}
+    start_checks = (
+        asyncio.run(check_servers(settings, present_servers))
+        if present_servers and not is_quick
+        else {}
+    )
     rows = [_describe_server(server, start_checks.get(server.row.name)) for server in servers]
     order = list(_STATE_WORDS.values())
     rows.sort(key=lambda row: order.index(row["state"]))
@@ -79,7 +93,8 @@ def _describe_server(server: ServerChoice, start_check: StartCheck | None) -> JS
     elif server.state == "untrusted":
         how = "it would run code of this project: codeloop trust"
     elif server.state == "missing":
-        # The first word of `install` is an installer; `by`: the others tell the user how to get the server.
+        # The first word of `install` is an installer;
+        # `by`: the others tell the user how to get the server.
         can_install = row.install[:1] not in ([], ["by"])
         instructions = " ".join(row.install[1:]) or "its `command` is not there"
         how = f"codeloop lsp install {row.name}" if can_install else instructions
@@ -96,7 +111,9 @@ def _describe_server(server: ServerChoice, start_check: StartCheck | None) -> JS
 @lsp.command()
 @click.argument("name")
 def install(name: str) -> None:
-    """Install a language server for yourself, with pip, npm, go, gem or dotnet. Shows what is run."""
+    """Install a language server for yourself, with pip, npm, go, gem or dotnet.
+    Shows what is run.
+    """
     settings = load_settings()
     server = _find_server(settings, name)
     installer, *packages = server.row.install or [""]
@@ -111,26 +128,48 @@ def install(name: str) -> None:
         link = folder / "bin" / program
         link.unlink(missing_ok=True)
         link.symlink_to(folder / "python" / "bin" / program)
-    click.echo(f"Installed {name} in {folder}. It starts with the first edit of a file that it serves.")
+    click.echo(
+        f"Installed {name} in {folder}. It starts with the first edit of a file that it serves."
+    )
 
 
-def _list_install_commands(installer: str, packages: list[str], folder: Path, server: ServerChoice) -> list[list[str]]:
-    """Return the commands that install packages below `folder`. Raises UsageProblem if it can't be done from here."""
+def _list_install_commands(
+    installer: str, packages: list[str], folder: Path, server: ServerChoice
+) -> list[list[str]]:
+    """Return the commands that install packages below `folder`.
+    Raises UsageProblem if it can't be done from here.
+    """
     python, bin_folder = folder / "python" / "bin" / "python", str(folder / "bin")
     match installer:
         case "pip":
-            make_venv = [] if python.exists() else [[sys.executable, "-m", "venv", str(folder / "python")]]
+            make_venv = (
+                [] if python.exists() else [[sys.executable, "-m", "venv", str(folder / "python")]]
+            )
             return [*make_venv, [str(python), "-m", "pip", "install", "--upgrade", *packages]]
         case "npm":
-            return [["npm", "install", "--prefix", str(folder), "--no-audit", "--no-fund", *packages]]
+            return [
+                ["npm", "install", "--prefix", str(folder), "--no-audit", "--no-fund", *packages]
+            ]
         case "go":
             return [["env", f"GOBIN={bin_folder}", "go", "install", *packages]]
         case "gem":
-            return [["gem", "install", "--install-dir", str(folder / "gems"), "--bindir", bin_folder, *packages]]
+            return [
+                [
+                    "gem",
+                    "install",
+                    "--install-dir",
+                    str(folder / "gems"),
+                    "--bindir",
+                    bin_folder,
+                    *packages,
+                ]
+            ]
         case "dotnet":
             return [["dotnet", "tool", "install", "--tool-path", bin_folder, *packages]]
         case "by":
-            raise UsageProblem(f"{server.row.name} can't be installed from here. Get it by: {' '.join(packages)}")
+            raise UsageProblem(
+                f"{server.row.name} can't be installed from here. Get it by: {' '.join(packages)}"
+            )
         case _:
             raise UsageProblem(
                 f"{escape_controls(server.row.name)} is a server of your configuration: install its `command`."
@@ -140,8 +179,13 @@ def _list_install_commands(installer: str, packages: list[str], folder: Path, se
 def _run_install_command(command: list[str], settings: ProjectSettings) -> None:
     # `env GOBIN=... go install ...` needs go.
     program = next(word for word in command if word != "env" and "=" not in word)
-    if "/" not in program and find_program(program, settings.environment.get("PATH"), in_project=True) is None:
-        raise CodeloopError(f"{program} is not on the PATH, and this server is installed with it. Install it first.")
+    if (
+        "/" not in program
+        and find_program(program, settings.environment.get("PATH"), in_project=True) is None
+    ):
+        raise CodeloopError(
+            f"{program} is not on the PATH, and this server is installed with it. Install it first."
+        )
     if code := run_installer(command, LSP_INSTALL):
         raise CodeloopError(f"{program} failed with exit code {code}; nothing was done after it.")
 
@@ -149,7 +193,9 @@ def _run_install_command(command: list[str], settings: ProjectSettings) -> None:
 @lsp.command()
 @click.argument("name")
 def restart(name: str) -> None:
-    """Start a language server anew at the next edit, also one that was given up, in whatever process it runs."""
+    """Start a language server anew at the next edit, also one that was given up,
+    in whatever process it runs.
+    """
     settings = load_settings()
     _find_server(settings, name)
     # Every process of this project that runs the server compares the time of this file.
@@ -175,5 +221,7 @@ def log(name: str) -> None:
 def _find_server(settings: ProjectSettings, name: str) -> ServerChoice:
     server = next((choice for choice in choose_servers(settings) if choice.row.name == name), None)
     if server is None:
-        raise UsageProblem(f"There is no language server {escape_controls(name)!r}. List them: codeloop lsp list")
+        raise UsageProblem(
+            f"There is no language server {escape_controls(name)!r}. List them: codeloop lsp list"
+        )
     return server

@@ -21,12 +21,22 @@ from codeloop.cli.options import JSON_OPTION
 from codeloop.cli.output.columns import align_columns
 from codeloop.cli.output.print_json import print_json
 from codeloop.cli.target.project import load_settings, run_with_local_client
-from codeloop.config.file_entries import choose_entry_file, resolve_entry, write_entries, write_entry
+from codeloop.config.file_entries import (
+    choose_entry_file,
+    remove_server,
+    resolve_entry,
+    write_entries,
+)
+from codeloop.config.forms.server_entries import FoundServer
 from codeloop.config.trust.store import trust_changed_file
 from codeloop.extend.mcp.cache.listing import Listing
 from codeloop.extend.mcp.command_lines import resolve_paths, split_command_line
-from codeloop.extend.mcp.convert_entry import FoundServer
-from codeloop.extend.mcp.definition import LocalDefinition, RemoteDefinition, ServerDefinition, parse_definition
+from codeloop.extend.mcp.definition import (
+    LocalDefinition,
+    RemoteDefinition,
+    ServerDefinition,
+    parse_definition,
+)
 from codeloop.extend.mcp.mcp_server import McpServer, is_sandboxed
 from codeloop.extend.mcp.mcp_servers import McpServers
 from codeloop.extend.mcp.sign_in.background_sign_in import BackgroundSignIn
@@ -65,17 +75,41 @@ def mcp() -> None:
 @mcp.command(context_settings={"ignore_unknown_options": True})
 @click.argument("name")
 @click.argument("launch_words", metavar="[WHAT]...", nargs=-1, type=click.UNPROCESSED)
-@click.option("--env", "variables", metavar="NAME=VALUE", multiple=True, help="Variable for the program. Repeatable.")
-@click.option("--header", "headers", metavar="NAME: VALUE", multiple=True, help="Header for the address. Repeatable.")
-@click.option("--cwd", metavar="DIRECTORY", help="Directory that the program works in. [default: one of its own]")
-@click.option("--timeout", type=click.IntRange(1), metavar="MS", help="How long each request may take.")
-@click.option("--project", "for_project", is_flag=True, help="Write it to this project's file instead of your own.")
+@click.option(
+    "--env",
+    "variables",
+    metavar="NAME=VALUE",
+    multiple=True,
+    help="Variable for the program. Repeatable.",
+)
+@click.option(
+    "--header",
+    "headers",
+    metavar="NAME: VALUE",
+    multiple=True,
+    help="Header for the address. Repeatable.",
+)
+@click.option(
+    "--cwd",
+    metavar="DIRECTORY",
+    help="Directory that the program works in. [default: one of its own]",
+)
+@click.option(
+    "--timeout", type=click.IntRange(1), metavar="MS", help="How long each request may take."
+)
+@click.option(
+    "--project",
+    "for_project",
+    is_flag=True,
+    help="Write it to this project's file instead of your own.",
+)
 @click.option("--no-try", is_flag=True, help="Write it without trying it.")
 def add(name: str, launch_words: tuple[str, ...], **flags: Any) -> None:
     """Add an MCP server: NAME, then its address, or `--` and the command that starts it.
 
     The JSON that a README gives for other programs is taken as well, with a NAME or without.
-    The server is tried first, and only written to the configuration when it works; of several, all or none.
+    The server is tried first, and only written to the configuration when it works;
+    of several, all or none.
     """
     options = AddOptions(**flags)
     servers = _read_servers(name, launch_words, options)
@@ -84,15 +118,22 @@ def add(name: str, launch_words: tuple[str, ...], **flags: Any) -> None:
     for server in servers:
         _check_server(server, settings)
     for server in [] if options.no_try else servers:
-        entry = resolve_entry(resolve_paths(server.entry, settings.project_root.directory), file.parent, os.environ)
+        entry = resolve_entry(
+            resolve_paths(server.entry, settings.project_root.directory), file.parent, os.environ
+        )
         definition = parse_definition(server.name, entry)
         click.echo(_run_in_project(partial(_try_server, definition=definition)))
-    # All were tried before the first is written, so the same words can be given again once a failing one works.
+    # All were tried before the first is written, so the same words can be given again
+    # once a failing one works.
     _write_servers(servers, settings, file, for_project=options.for_project)
 
 
-def _read_servers(name: str, launch_words: tuple[str, ...], options: AddOptions) -> list[FoundServer]:
-    """Return the servers that the arguments of `add` describe: as JSON, or as an address or a command."""
+def _read_servers(
+    name: str, launch_words: tuple[str, ...], options: AddOptions
+) -> list[FoundServer]:
+    """Return the servers that the arguments of `add` describe: as JSON,
+    or as an address or a command.
+    """
     # JSON names its servers itself, so it may stand in the place of the name.
     if not launch_words and looks_like_json(name):
         return parse_snippet(name)
@@ -102,7 +143,9 @@ def _read_servers(name: str, launch_words: tuple[str, ...], options: AddOptions)
 
 
 def _check_server(server: FoundServer, settings: ProjectSettings) -> None:
-    """Raise UsageProblem if a server can't be added: its entry is not valid, or its name is taken."""
+    """Raise UsageProblem if a server can't be added: its entry is not valid,
+    or its name is taken.
+    """
     name = escape_controls(server.name)
     if server.problem:
         raise UsageProblem(f"{name} can't be added: {escape_controls(server.problem)}.")
@@ -110,21 +153,34 @@ def _check_server(server: FoundServer, settings: ProjectSettings) -> None:
     if problem := parse_definition(server.name, server.entry).problem:
         raise UsageProblem(f"{escape_controls(problem)}.")
     if server.name in settings.config.mcp:
-        raise UsageProblem(f"There is a server {name!r} already. Remove it first: codeloop mcp remove {name}")
+        raise UsageProblem(
+            f"There is a server {name!r} already. Remove it first: codeloop mcp remove {name}"
+        )
 
 
-def _write_servers(servers: Sequence[FoundServer], settings: ProjectSettings, file: Path, *, for_project: bool) -> None:
-    """Write the entries of servers to a configuration file at once, and say so. Raises CodeloopError."""
+def _write_servers(
+    servers: Sequence[FoundServer], settings: ProjectSettings, file: Path, *, for_project: bool
+) -> None:
+    """Write the entries of servers to a configuration file at once, and say so.
+    Raises CodeloopError.
+    """
     # A project's file is for others' machines, too, so its paths stay relative.
     directory = None if for_project else settings.project_root.directory
-    entries = {each.name: resolve_paths(each.entry, directory) if directory else each.entry for each in servers}
+    entries = {
+        each.name: resolve_paths(each.entry, directory) if directory else each.entry
+        for each in servers
+    }
     write_entries(file, "mcp", entries)
     # The user made the change, so it must not end the trust.
     if for_project and settings.trusted:
-        trust_changed_file(settings.paths, settings.project_root.root, settings.project_root.directory, file)
+        trust_changed_file(
+            settings.paths, settings.project_root.root, settings.project_root.directory, file
+        )
     click.echo(f"Written to {file}.")
     if for_project and not settings.trusted:
-        click.echo("This directory is not trusted, so its servers are ignored. Trust it: codeloop trust")
+        click.echo(
+            "This directory is not trusted, so its servers are ignored. Trust it: codeloop trust"
+        )
 
 
 def _make_entry(name: str, launch_words: Sequence[str], options: AddOptions) -> JSON:
@@ -133,7 +189,9 @@ def _make_entry(name: str, launch_words: Sequence[str], options: AddOptions) -> 
     entry: JSON
     if len(launch_words) == 1 and launch_words[0].startswith(("http://", "https://")):
         if variables or options.cwd:
-            raise UsageProblem("--env and --cwd are for a program. For an address there is --header.")
+            raise UsageProblem(
+                "--env and --cwd are for a program. For an address there is --header."
+            )
         entry = {"type": "remote", "url": launch_words[0]}
         if headers:
             entry["headers"] = headers
@@ -158,7 +216,9 @@ def _parse_pairs(pairs: Sequence[str], separator: str) -> dict[str, str]:
     for pair in pairs:
         name, found_separator, value = pair.partition(separator)
         if not found_separator or not name.strip():
-            raise UsageProblem(f"{pair!r} has no {'name' if found_separator else 'value'}: write NAME{separator}VALUE.")
+            raise UsageProblem(
+                f"{pair!r} has no {'name' if found_separator else 'value'}: write NAME{separator}VALUE."
+            )
         # Spaces around a header mean nothing; those of a variable are part of its value.
         values[name.strip()] = value.strip() if separator == ":" else value
     return values
@@ -171,7 +231,8 @@ async def _try_server(project: Project, definition: ServerDefinition) -> str:
         listing = await server.connect()
     except ServerFailed as error:
         status = server.status
-        # Both can be remedied once the server is in the configuration, so they are not a reason not to write it.
+        # Both can be remedied once the server is in the configuration,
+        # so they are not a reason not to write it.
         if status.state == "needs_auth":
             return f"{escape_controls(definition.name)} wants you to sign in: {status.reason}"
         if status.state == "needs_client_registration":
@@ -180,18 +241,24 @@ async def _try_server(project: Project, definition: ServerDefinition) -> str:
         # The error quotes the last line already.
         log = server.log.recent_text if server.log.recent_text != server.log.last_line else ""
         log_note = f"\nThe end of its log:\n{escape_controls(log)}" if log else ""
-        raise CodeloopError(f"{escape_controls(str(error))} Nothing was written.{log_note}") from error
+        raise CodeloopError(
+            f"{escape_controls(str(error))} Nothing was written.{log_note}"
+        ) from error
     return _format_summary(server.name, listing)
 
 
 def _format_summary(name: str, listing: Listing) -> str:
-    """Return a line that names the tools of a server, and a warning if hidden characters are in their texts."""
+    """Return a line that names the tools of a server,
+    and a warning if hidden characters are in their texts.
+    """
     server_note = f" ({escape_controls(listing.server)})" if listing.server else ""
     names = one_line(", ".join(tool.name for tool in listing.tools), _LINE_CHARS)
     count = _format_count(len(listing.tools), "tool")
     lines = [f"{escape_controls(name)}{server_note} works: {count}{': ' if names else ''}{names}"]
     if tool_names := _find_hidden_characters(listing):
-        lines.append(f"Beware: hidden characters in what it says of {', '.join(tool_names)}; `mcp debug` shows them.")
+        lines.append(
+            f"Beware: hidden characters in what it says of {', '.join(tool_names)}; `mcp debug` shows them."
+        )
     return "\n".join(lines)
 
 
@@ -228,9 +295,15 @@ def list_servers(*, as_json: bool) -> None:
             )
             for row in rows
         ]
-        click.echo(align_columns([("name", "state", "tools", "sandbox", "command or address", "reason"), *cells]))
+        click.echo(
+            align_columns(
+                [("name", "state", "tools", "sandbox", "command or address", "reason"), *cells]
+            )
+        )
     else:
-        click.echo("No MCP server is configured. Add one: codeloop mcp add NAME -- COMMAND", err=True)
+        click.echo(
+            "No MCP server is configured. Add one: codeloop mcp add NAME -- COMMAND", err=True
+        )
 
 
 async def _describe_servers(project: Project) -> list[JSON]:
@@ -270,9 +343,11 @@ def remove(name: str) -> None:
     """Remove a server from the configuration file that it is written in."""
     settings = load_settings()
     file = _find_file(settings, name)
-    write_entry(file, "mcp", name, None)
+    remove_server(file, name)
     if file.is_relative_to(settings.project_root.root) and settings.trusted:
-        trust_changed_file(settings.paths, settings.project_root.root, settings.project_root.directory, file)
+        trust_changed_file(
+            settings.paths, settings.project_root.root, settings.project_root.directory, file
+        )
     click.echo(f"Removed {escape_controls(name)} from {file}.")
 
 
@@ -280,8 +355,7 @@ def _find_file(settings: ProjectSettings, name: str) -> Path:
     """Return the configuration file that set a value of a server last. Raises UsageProblem."""
     if name not in settings.config.mcp:
         raise UsageProblem(f"There is no server {escape_controls(name)!r}. {_list_names(settings)}")
-    files = [origin.layer.source for origin in settings.loaded.provenance.values() if origin.keys[:2] == ("mcp", name)]
-    return Path(files[-1])
+    return Path(settings.loaded.list_origins(("mcp", name))[-1].layer.source)
 
 
 def _list_names(settings: ProjectSettings) -> str:
@@ -292,7 +366,9 @@ def _list_names(settings: ProjectSettings) -> str:
 @mcp.command()
 @click.argument("name")
 def debug(name: str) -> None:
-    """Start a server, and show what it offers, what has changed since it was agreed to, and its log."""
+    """Start a server, and show what it offers, what has changed since it was agreed to,
+    and its log.
+    """
     settings = load_settings()
     if name not in settings.config.mcp:
         raise UsageProblem(f"There is no server {escape_controls(name)!r}. {_list_names(settings)}")
@@ -300,7 +376,9 @@ def debug(name: str) -> None:
 
 
 async def _show_server(server: McpServer) -> None:
-    """Start a server, and print its definition, what it offers, changes and its log. Raises CodeloopError."""
+    """Start a server, and print its definition, what it offers, changes and its log.
+    Raises CodeloopError.
+    """
     click.echo(escape_controls(server.definition.text).rstrip())
     needs = await server.find_needs()
     if needs:
@@ -312,14 +390,20 @@ async def _show_server(server: McpServer) -> None:
         _show_log(server)
         raise CodeloopError(escape_controls(str(error))) from error
     sandbox_note = ", without a sandbox" if is_sandboxed(server) is False else ""
-    click.echo(f"state: {server.status.state}, over {listing.transport}, protocol {listing.protocol}{sandbox_note}")
+    click.echo(
+        f"state: {server.status.state}, over {listing.transport}, protocol {listing.protocol}{sandbox_note}"
+    )
     click.echo(_format_summary(server.name, listing))
     for tool in listing.tools:
         click.echo(f"- {escape_controls(tool.name)}: {one_line(tool.description, _LINE_CHARS)}")
     for resource in listing.resources:
-        click.echo(f"- resource {escape_controls(resource.uri)}: {one_line(resource.name, _LINE_CHARS)}")
+        click.echo(
+            f"- resource {escape_controls(resource.uri)}: {one_line(resource.name, _LINE_CHARS)}"
+        )
     for prompt in listing.prompts:
-        click.echo(f"- prompt {escape_controls(prompt.name)}: {one_line(prompt.description, _LINE_CHARS)}")
+        click.echo(
+            f"- prompt {escape_controls(prompt.name)}: {one_line(prompt.description, _LINE_CHARS)}"
+        )
     for problem in listing.problems:
         click.echo(f"left out: {one_line(problem, _LINE_CHARS)}")
     if server.pending_patch:
@@ -330,7 +414,9 @@ async def _show_server(server: McpServer) -> None:
 
 def _show_log(server: McpServer) -> None:
     if server.log.recent_text:
-        click.echo(f"The end of its log ({server.log.file}):\n{escape_controls(server.log.recent_text)}")
+        click.echo(
+            f"The end of its log ({server.log.file}):\n{escape_controls(server.log.recent_text)}"
+        )
 
 
 @mcp.command()
@@ -339,12 +425,14 @@ def _show_log(server: McpServer) -> None:
 def auth(name: str, *, no_browser: bool) -> None:
     """Sign in at a remote server that asks for it, and connect it.
 
-    Opens the server's page in a browser. Where there is none, open the address on any machine, and paste where it
-    leads.
+    Opens the server's page in a browser. Where there is none, open the address on any machine,
+    and paste where it leads.
     """
     click.echo(
         _run_in_project(
-            lambda project: _sign_in(_find_server(project, name), open_mcp_servers(project), no_browser=no_browser)
+            lambda project: _sign_in(
+                _find_server(project, name), open_mcp_servers(project), no_browser=no_browser
+            )
         )
     )
 
@@ -354,9 +442,13 @@ async def _sign_in(server: McpServer, servers: McpServers, *, no_browser: bool) 
     sign_in = servers.begin_sign_in(server)
     url = await sign_in.wait_for_address()
     is_open = not no_browser and await open_browser(url)
-    click.echo(f"{'If no browser opens, open' if is_open else 'Open'} this address to sign in:\n{escape_controls(url)}")
+    click.echo(
+        f"{'If no browser opens, open' if is_open else 'Open'} this address to sign in:\n{escape_controls(url)}"
+    )
     if sys.stdin.isatty():
-        click.echo("If that browser is on another machine, paste the address that it ends at (or the code) here:")
+        click.echo(
+            "If that browser is on another machine, paste the address that it ends at (or the code) here:"
+        )
         await _read_pasted_code(sign_in)
     await sign_in.wait()
     status = server.status
@@ -369,7 +461,9 @@ async def _sign_in(server: McpServer, servers: McpServers, *, no_browser: bool) 
 
 
 async def _read_pasted_code(sign_in: BackgroundSignIn) -> None:
-    """Read lines from the terminal until one completes the sign-in, or the browser has completed it."""
+    """Read lines from the terminal until one completes the sign-in,
+    or the browser has completed it.
+    """
     end_of_sign_in = asyncio.ensure_future(sign_in.wait())
     while not end_of_sign_in.done():
         line = asyncio.ensure_future(read_pasted_line())
@@ -392,7 +486,9 @@ async def _read_pasted_code(sign_in: BackgroundSignIn) -> None:
 @click.argument("name")
 def logout(name: str) -> None:
     """Forget a sign-in at a server, and have its provider end it."""
-    outcome = _run_in_project(lambda project: open_mcp_servers(project).sign_out(_find_server(project, name)))
+    outcome = _run_in_project(
+        lambda project: open_mcp_servers(project).sign_out(_find_server(project, name))
+    )
     if outcome is None:
         raise CodeloopError(f"You are not signed in at {escape_controls(name)}.")
     click.echo(escape_controls(outcome))
@@ -401,12 +497,16 @@ def logout(name: str) -> None:
 def _find_server(project: Project, name: str) -> McpServer:
     server = open_mcp_servers(project).by_name.get(name)
     if server is None:
-        raise UsageProblem(f"There is no server {escape_controls(name)!r}. {_list_names(project.settings)}")
+        raise UsageProblem(
+            f"There is no server {escape_controls(name)!r}. {_list_names(project.settings)}"
+        )
     return server
 
 
 def _run_in_project(command: Callable[[Project], Awaitable[T]]) -> T:
-    """Open the current directory's project, run `command` on it, and close it with the servers that were started."""
+    """Open the current directory's project, run `command` on it,
+    and close it with the servers that were started.
+    """
     return run_with_local_client(lambda client: command(client.project))
 
 

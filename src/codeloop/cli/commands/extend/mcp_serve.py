@@ -1,4 +1,6 @@
-"""`codeloop mcp serve`: an MCP server over stdin and stdout, by which other agents and editors prompt codeloop."""
+"""`codeloop mcp serve`: an MCP server over stdin and stdout,
+by which other agents and editors prompt codeloop.
+"""
 
 import asyncio
 from contextlib import suppress
@@ -18,7 +20,13 @@ from codeloop.cli.options import (
     Options,
 )
 from codeloop.cli.target.local import open_local
-from codeloop.cli.target.selection import check_agent, find_local_session, parse_model, prepare_session, set_profile
+from codeloop.cli.target.selection import (
+    check_agent,
+    find_local_session,
+    parse_model,
+    prepare_session,
+    set_profile,
+)
 from codeloop.client.client import Client
 from codeloop.client.mcp_server.serve import ServeLaunch, serve_stdio
 from codeloop.client.mcp_server.served_sessions import PromptOptions
@@ -33,16 +41,27 @@ from codeloop.schema.message import Session
 @AUTO_OPTION
 @PROFILE_OPTION
 @TRUST_OPTION
-@click.option("--max-steps", type=click.IntRange(min=1), help="Maximum number of requests to the model, per prompt.")
-@click.option("--max-cost", type=click.FloatRange(min=0), metavar="DOLLARS", help="Stop a prompt at this cost.")
-@click.option("--max-tokens", type=click.IntRange(min=1), help="Stop a prompt at this number of tokens.")
+@click.option(
+    "--max-steps",
+    type=click.IntRange(min=1),
+    help="Maximum number of requests to the model, per prompt.",
+)
+@click.option(
+    "--max-cost",
+    type=click.FloatRange(min=0),
+    metavar="DOLLARS",
+    help="Stop a prompt at this cost.",
+)
+@click.option(
+    "--max-tokens", type=click.IntRange(min=1), help="Stop a prompt at this number of tokens."
+)
 @DIR_OPTION
 @CONFIG_OPTION
 def serve(**flags: Any) -> None:
     """Serve this directory to another agent or an editor, as an MCP server over stdin and stdout.
 
-    Its tools are prompt, continue, status and stop. What a session asks is put to the client's user, or denied when
-    the client can't ask. Ends when stdin ends.
+    Its tools are prompt, continue, status and stop. What a session asks is put to the client's
+    user, or denied when the client can't ask. Ends when stdin ends.
     """
     options = Options(message=(), **flags)
     limits = RunLimits(steps=options.max_steps, cost=options.max_cost, tokens=options.max_tokens)
@@ -55,7 +74,9 @@ def serve(**flags: Any) -> None:
         return await prepare_session(client, options, None)
 
     async def resume_session(client: Client, session_id: str) -> Session:
-        return await set_profile(client, await find_local_session(client, session_id), options.profile)
+        return await set_profile(
+            client, await find_local_session(client, session_id), options.profile
+        )
 
     def print_note(line: str) -> None:
         # stdout belongs to the protocol.

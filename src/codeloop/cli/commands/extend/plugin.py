@@ -44,9 +44,16 @@ plugin.add_command(debug)
 
 @plugin.command()
 @click.argument("name")
-@click.option("--project", "for_project", is_flag=True, help="Write it to this project's file instead of your own.")
+@click.option(
+    "--project",
+    "for_project",
+    is_flag=True,
+    help="Write it to this project's file instead of your own.",
+)
 def add(name: str, *, for_project: bool) -> None:
-    """Add a plugin: a package of npm (NAME), of PyPI (pypi:NAME), with @VERSION if you like, or a folder (./NAME)."""
+    """Add a plugin: a package of npm (NAME), of PyPI (pypi:NAME), with @VERSION if you like,
+    or a folder (./NAME).
+    """
     settings = load_settings()
     if (path := get_plugin_path(name, Path.cwd(), settings.paths)) is not None:
         entry = _make_path_entry(path, name, settings, for_project=for_project)
@@ -55,7 +62,9 @@ def add(name: str, *, for_project: bool) -> None:
     else:
         package = parse_package_name(name)
         if package is None:
-            raise UsageProblem(f"{name!a} is not a valid package name. A folder is written ./{name}")
+            raise UsageProblem(
+                f"{name!a} is not a valid package name. A folder is written ./{name}"
+            )
         folder = get_package_folder(settings.paths, package)
         lock = install(
             package,
@@ -63,7 +72,9 @@ def add(name: str, *, for_project: bool) -> None:
             lambda program: find_program(program, settings.environment.get("PATH")),
             _run_install_command,
         )
-        click.echo(f"Installed {package.name} {lock.version} in {folder}, {len(lock.files)} files, each with its hash.")
+        click.echo(
+            f"Installed {package.name} {lock.version} in {folder}, {len(lock.files)} files, each with its hash."
+        )
         entry = package.entry
         # An entry with another version is replaced.
         same_versions = {"", package.version, lock.version}
@@ -78,19 +89,34 @@ def add(name: str, *, for_project: bool) -> None:
     _keep_trust(settings, file, is_project=for_project)
     click.echo(f"Written to {file}.")
     if for_project and not settings.trusted:
-        click.echo("This directory is not trusted, so its plugins are ignored. Trust it: codeloop trust")
+        click.echo(
+            "This directory is not trusted, so its plugins are ignored. Trust it: codeloop trust"
+        )
 
 
 def _make_path_entry(path: Path, name: str, settings: ProjectSettings, *, for_project: bool) -> str:
-    """Return the entry of the configuration for a file or a folder. Raises UsageProblem if it is not a plugin."""
+    """Return the entry of the configuration for a file or a folder.
+    Raises UsageProblem if it is not a plugin.
+    """
     if not path.exists():
         raise UsageProblem(f"{name} does not exist.")
-    if path.is_dir() and read_manifest(path) is None and not any((path / file).is_file() for file in _ENTRY_FILES):
-        raise UsageProblem(f"{name} is not a plugin: it has no {MANIFEST}. `codeloop plugin new` writes a working one.")
+    if (
+        path.is_dir()
+        and read_manifest(path) is None
+        and not any((path / file).is_file() for file in _ENTRY_FILES)
+    ):
+        raise UsageProblem(
+            f"{name} is not a plugin: it has no {MANIFEST}. `codeloop plugin new` writes a working one."
+        )
     real_path = path.resolve()
     root = settings.project_root.root.resolve()
-    # A project's own file may be used in other clones, so paths within the project are relative to it.
-    return f"./{real_path.relative_to(root)}" if for_project and real_path.is_relative_to(root) else str(real_path)
+    # A project's own file may be used in other clones,
+    # so paths within the project are relative to it.
+    return (
+        f"./{real_path.relative_to(root)}"
+        if for_project and real_path.is_relative_to(root)
+        else str(real_path)
+    )
 
 
 @plugin.command()
@@ -99,20 +125,29 @@ def remove(name: str) -> None:
     """Remove a plugin: from the file that names it, and what was installed of it."""
     settings = load_settings()
     package = parse_package_name(name)
-    files = [_find_config_file(settings, for_project=True), _find_config_file(settings, for_project=False)]
+    files = [
+        _find_config_file(settings, for_project=True),
+        _find_config_file(settings, for_project=False),
+    ]
     # Told one by one: the second file may not be writable.
-    changed_files = [file for file in files if _remove_entry(settings, file, name, is_project=file == files[0])]
+    changed_files = [
+        file for file in files if _remove_entry(settings, file, name, is_project=file == files[0])
+    ]
     folder = get_package_folder(settings.paths, package) if package is not None else None
     is_installed = folder is not None and (folder.exists() or read_lock(folder) is not None)
     if folder is not None and is_installed:
         uninstall(folder)
         click.echo(f"Removed {folder}.")
     if not changed_files and not is_installed:
-        raise UsageProblem(f"There is no plugin {escape_controls(name)} here. `codeloop plugin list` lists them.")
+        raise UsageProblem(
+            f"There is no plugin {escape_controls(name)} here. `codeloop plugin list` lists them."
+        )
 
 
 def _remove_entry(settings: ProjectSettings, file: Path, name: str, *, is_project: bool) -> bool:
-    """Remove the entries of a plugin from a configuration file; return whether there was one. Raises CodeloopError."""
+    """Remove the entries of a plugin from a configuration file; return whether there was one.
+    Raises CodeloopError.
+    """
     is_match = _make_matcher(settings, file, name)
     if not file.exists() or not edit_file(
         file, _CONFIG_KEY, lambda text: remove_from_list(text or "", _CONFIG_KEY, is_match)
@@ -124,7 +159,9 @@ def _remove_entry(settings: ProjectSettings, file: Path, name: str, *, is_projec
 
 
 def _make_matcher(settings: ProjectSettings, file: Path, name: str) -> Callable[[Any], bool]:
-    """Return a function that tells whether an entry of `file` is the plugin `name`, in any version."""
+    """Return a function that tells whether an entry of `file` is the plugin `name`,
+    in any version.
+    """
     # The name is relative to the current directory, an entry to the folder of its file.
     named_path = get_plugin_path(name, Path.cwd(), settings.paths) or Path.cwd() / name
     names = {name, str(named_path.resolve())}
@@ -155,14 +192,18 @@ def new(name: str) -> None:
 
 def _run_install_command(command: Sequence[str]) -> None:
     if code := run_installer(command, PLUGIN_INSTALL):
-        raise CodeloopError(f"{Path(command[0]).name} failed with exit code {code}; nothing was installed or written.")
+        raise CodeloopError(
+            f"{Path(command[0]).name} failed with exit code {code}; nothing was installed or written."
+        )
 
 
 def _keep_trust(settings: ProjectSettings, file: Path, *, is_project: bool) -> None:
     """Trust the changed file of a trusted project."""
     # The user made the change, so it must not end the trust.
     if is_project and settings.trusted:
-        trust_changed_file(settings.paths, settings.project_root.root, settings.project_root.directory, file)
+        trust_changed_file(
+            settings.paths, settings.project_root.root, settings.project_root.directory, file
+        )
 
 
 def _find_config_file(settings: ProjectSettings, *, for_project: bool) -> Path:

@@ -1,4 +1,6 @@
-"""`codeloop plugin list` and `codeloop plugin debug`: what each extension of this directory adds, and why one fails."""
+"""`codeloop plugin list` and `codeloop plugin debug`: what each extension of this directory adds,
+and why one fails.
+"""
 
 import asyncio
 import time
@@ -35,20 +37,32 @@ from codeloop.workspace.process.program_log import ProgramLog
 
 T = TypeVar("T")
 _EMPTY_EXPLANATION = (
-    "It was loaded and brings nothing here: no tool, no hook, no sign-in. Perhaps it lacks its settings."
+    "It was loaded and brings nothing here: no tool, no hook, no sign-in. "
+    "Perhaps it lacks its settings."
 )
 # Characters of the end of a log.
 _LOG_CHARS = 4_000
 # The folders of a package that are listed as what it adds.
-_PAGE_FOLDERS = ("tool", "tools", "plugin", "plugins", "agent", "agents", "command", "commands", "skill", "skills")
+_PAGE_FOLDERS = (
+    "tool",
+    "tools",
+    "plugin",
+    "plugins",
+    "agent",
+    "agents",
+    "command",
+    "commands",
+    "skill",
+    "skills",
+)
 
 
 class PluginRow(Struct, frozen=True, rename={"from_": "from"}):
     """A row of `plugin list`: an extension, or a package that contains extensions.
 
-    `state`: `ok`, `empty`, `fails` or `needs trust`. `from_`: the file, folder or package that it was found in. `why`:
-    the reason of a state other than `ok`. `sign_ins`: the providers at which it offers to sign in. `sandboxed`: its
-    code runs in a sandbox.
+    `state`: `ok`, `empty`, `fails` or `needs trust`. `from_`: the file, folder or package that it
+    was found in. `why`: the reason of a state other than `ok`. `sign_ins`: the providers at which
+    it offers to sign in. `sandboxed`: its code runs in a sandbox.
     """
 
     name: str
@@ -74,7 +88,9 @@ def list_plugins(*, as_json: bool) -> None:
         print_json(rows)
         return
     if not rows:
-        click.echo("No plugin is installed. Install one: codeloop plugin add NAME. Write one: codeloop plugin new NAME")
+        click.echo(
+            "No plugin is installed. Install one: codeloop plugin add NAME. Write one: codeloop plugin new NAME"
+        )
         return
     click.echo(align_columns([("name", "kind", "state", "adds", "from"), *map(_format_row, rows)]))
     for row in rows:
@@ -87,13 +103,21 @@ def _format_row(row: PluginRow) -> tuple[str, ...]:
     sign_ins = [f"{name} (sign-in)" for name in row.sign_ins]
     additions = ", ".join([*row.tools, *hooks, *sign_ins]) or "-"
     state = row.state if row.sandboxed else f"{row.state}, no sandbox"
-    return escape_controls(row.name), row.kind, state, one_line(additions, 60), one_line(row.from_, 70)
+    return (
+        escape_controls(row.name),
+        row.kind,
+        state,
+        one_line(additions, 60),
+        one_line(row.from_, 70),
+    )
 
 
 @click.command()
 @click.argument("name")
 def debug(name: str) -> None:
-    """Load a plugin now: show what it offers, how long that took, its hooks' times, and the end of its host's log."""
+    """Load a plugin now: show what it offers, how long that took, its hooks' times,
+    and the end of its host's log.
+    """
     settings = load_settings()
     package = next((row for row in _list_packages(settings) if row.name == name), None)
 
@@ -147,14 +171,22 @@ async def _try_extension(hosts: ExtensionHosts, extension: Extension) -> list[st
     if failure:
         return [heading, f"  fails after {duration}: {escape_controls(failure)}"]
     offer = hosts.offers[extension.name]
-    tools = [f"  tool {escape_controls(tool.name)}: {one_line(tool.description, 90)}" for tool in offer.tools]
-    hooks = [f"  hook {escape_controls(hook.name)}{' (policy)' if hook.policy else ''}" for hook in offer.hooks]
+    tools = [
+        f"  tool {escape_controls(tool.name)}: {one_line(tool.description, 90)}"
+        for tool in offer.tools
+    ]
+    hooks = [
+        f"  hook {escape_controls(hook.name)}{' (policy)' if hook.policy else ''}"
+        for hook in offer.hooks
+    ]
     problems = [f"  problem: {escape_controls(problem)}" for problem in offer.problems]
     return [heading, f"  started and loaded in {duration}", *tools, *hooks, *problems]
 
 
 def _format_timings(rows: list[HookTiming]) -> list[str]:
-    """Return the lines of a table of the calls, times and failures of each hook; none without rows."""
+    """Return the lines of a table of the calls, times and failures of each hook;
+    none without rows.
+    """
     if not rows:
         return []
     header = ("hook", "calls", "median", "longest", "failures", "late")
@@ -174,7 +206,9 @@ def _format_timings(rows: list[HookTiming]) -> list[str]:
 
 
 async def _load_extension(hosts: ExtensionHosts, extension: Extension) -> str:
-    """Load an extension, also one that was loaded before, and return why that fails; "": it works."""
+    """Load an extension, also one that was loaded before, and return why that fails;
+    "": it works.
+    """
     try:
         await hosts.load(extension)
     except (HookFailed, ExtensionRaised) as error:
@@ -189,16 +223,26 @@ def _make_sentence(text: str) -> str:
 
 def _has_name(extension: Extension, name: str) -> bool:
     """Return whether a user may mean an extension by this name: it has it, or its file does."""
-    return name in {extension.name, extension.path, Path(extension.path).name, Path(extension.path).stem}
+    return name in {
+        extension.name,
+        extension.path,
+        Path(extension.path).name,
+        Path(extension.path).stem,
+    }
 
 
 async def _list_extensions(hosts: ExtensionHosts, project: Project) -> list[PluginRow]:
     """Load every extension, and return a row for each."""
-    program_sandboxes, sandbox = project.workspace.program_sandboxes, project.settings.config.sandbox.extensions
+    program_sandboxes, sandbox = (
+        project.workspace.program_sandboxes,
+        project.settings.config.sandbox.extensions,
+    )
     # Whether sandboxes work here is only known after one was made.
     await program_sandboxes.probe()
     is_sandboxed = program_sandboxes.is_sandboxed(True if sandbox is None else sandbox)
-    await asyncio.gather(hosts.wait_for_offers(), *(_load_extension(hosts, extension) for extension in hosts.pending))
+    await asyncio.gather(
+        hosts.wait_for_offers(), *(_load_extension(hosts, extension) for extension in hosts.pending)
+    )
     rows: list[PluginRow] = []
     for extension in hosts.extensions:
         offer = hosts.offers.get(extension.name)
@@ -207,12 +251,17 @@ async def _list_extensions(hosts: ExtensionHosts, project: Project) -> list[Plug
             why = await _load_extension(hosts, extension)
         state = "fails" if why else "ok"
         if is_idle_policy(hosts.offers, extension, hosts.extensions):
-            # A policy that can't decide must not allow everything: turns are refused while it is installed.
+            # A policy that can't decide must not allow everything: turns are refused
+            # while it is installed.
             state = "fails"
             why = f"{_make_sentence(EMPTY_POLICY_REASON)} So nothing is sent to a model, and no tool is called."
         elif offers_nothing(hosts.offers, extension):
             state, why = "empty", _EMPTY_EXPLANATION
-        sign_ins = [str(offer.auth["provider"])] if offer and offer.auth and "provider" in offer.auth else []
+        sign_ins = (
+            [str(offer.auth["provider"])]
+            if offer and offer.auth and "provider" in offer.auth
+            else []
+        )
         row = PluginRow(
             name=extension.name,
             kind=extension.language,
@@ -253,14 +302,18 @@ def _list_packages(settings: ProjectSettings) -> list[PluginRow]:
 
 
 def _list_unusable(settings: ProjectSettings) -> list[PluginRow]:
-    """Return rows for plugins that are not loaded: entries that lead nowhere, and files of an untrusted project."""
+    """Return rows for plugins that are not loaded: entries that lead nowhere,
+    and files of an untrusted project.
+    """
     rows: list[PluginRow] = []
     for index, entry in enumerate(settings.config.plugin):
         plugin = get_plugin_name(entry)
         origin = settings.loaded.provenance.get(f"plugin[{index}]")
         base = origin.layer.base if origin is not None else settings.project_root.root
         if plugin is not None and (why := resolve_entry(plugin, base, settings.paths)[1]):
-            rows.append(_make_unusable_row(plugin, state="fails", origin=str(origin or "plugin"), why=why))
+            rows.append(
+                _make_unusable_row(plugin, state="fails", origin=str(origin or "plugin"), why=why)
+            )
     if not settings.trusted:
         homes = find_homes(settings.project_root, settings.paths)
         advice = "Trust this directory: codeloop trust"
@@ -272,11 +325,15 @@ def _list_unusable(settings: ProjectSettings) -> list[PluginRow]:
 
 
 def _make_unusable_row(name: str, *, state: str, origin: str, why: str) -> PluginRow:
-    return PluginRow(name=name, kind="plugin", state=state, tools=[], hooks=[], from_=origin, why=why)
+    return PluginRow(
+        name=name, kind="plugin", state=state, tools=[], hooks=[], from_=origin, why=why
+    )
 
 
 def _run_with_hosts(command: Callable[[ExtensionHosts, Project], Awaitable[list[T]]]) -> list[T]:
-    """Open the project, run `command` on its extension hosts, and close it; an empty list if it has no extension."""
+    """Open the project, run `command` on its extension hosts, and close it;
+    an empty list if it has no extension.
+    """
 
     async def open_and_run() -> list[T]:
         project = await open_project(Startup(directory=Path.cwd()))

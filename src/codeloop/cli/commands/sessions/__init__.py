@@ -1,1 +1,3 @@
-"""Commands about sessions: list, show, move, export, undo, stop, compare and count them; work trees."""
+"""Commands about sessions: list, show, move, export, undo, stop, compare and count them;
+work trees.
+"""

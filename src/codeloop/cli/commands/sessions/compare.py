@@ -1,4 +1,6 @@
-"""`codeloop compare`: sends a prompt to several models, each in a work tree of its own, and compares the results."""
+"""`codeloop compare`: sends a prompt to several models, each in a work tree of its own,
+and compares the results.
+"""
 
 import asyncio
 import sys
@@ -24,7 +26,12 @@ from codeloop.client.client import Client, belongs_to
 from codeloop.client.slash.compare import Comparison, ModelResult, format_comparison, run_comparison
 from codeloop.client.target import Target
 from codeloop.kit.text.terminal_text import escape_controls
-from codeloop.schema.api.answers import PERMISSION_REPLY, QUESTION_REJECT, AnswerPermission, RejectQuestion
+from codeloop.schema.api.answers import (
+    PERMISSION_REPLY,
+    QUESTION_REJECT,
+    AnswerPermission,
+    RejectQuestion,
+)
 from codeloop.schema.api.session_inputs import RunLimits
 from codeloop.schema.api.session_requests import SESSION_GET, SessionId
 from codeloop.schema.errors import OperationError
@@ -48,19 +55,30 @@ MODELS_OPTION = click.option(
 @click.command()
 @click.argument("message", nargs=-1, required=True)
 @MODELS_OPTION
-@click.option("--check", metavar="COMMAND", help="Run this in each work tree after the turn, and show if it passed.")
-@click.option("--max-cost", type=click.FloatRange(min=0), metavar="DOLLARS", help="Stop each turn at this cost.")
+@click.option(
+    "--check",
+    metavar="COMMAND",
+    help="Run this in each work tree after the turn, and show if it passed.",
+)
+@click.option(
+    "--max-cost",
+    type=click.FloatRange(min=0),
+    metavar="DOLLARS",
+    help="Stop each turn at this cost.",
+)
 @BASE_OPTION
 @AUTO_OPTION
 @PROFILE_OPTION
 @TRUST_OPTION
 @DIR_OPTION
 @JSON_OPTION
-def compare(*, message: tuple[str, ...], models: tuple[str, ...], as_json: bool, **flags: Any) -> None:
+def compare(
+    *, message: tuple[str, ...], models: tuple[str, ...], as_json: bool, **flags: Any
+) -> None:
     """Send MESSAGE to several models at once, and show diffs, checks, cost and time side by side.
 
-    Each works in a work tree of its own. The model's questions are refused, and permissions too unless --auto
-    approves them. Exit code 1: no model ended well and passed the check.
+    Each works in a work tree of its own. The model's questions are refused, and permissions too
+    unless --auto approves them. Exit code 1: no model ended well and passed the check.
     """
     comparison = Comparison(
         prompt=" ".join(message),
@@ -73,7 +91,11 @@ def compare(*, message: tuple[str, ...], models: tuple[str, ...], as_json: bool,
     if as_json:
         print_json(rows)
     else:
-        click.echo(escape_controls("\n".join(format_comparison(rows, is_checked=comparison.check is not None))))
+        click.echo(
+            escape_controls(
+                "\n".join(format_comparison(rows, is_checked=comparison.check is not None))
+            )
+        )
     # `check` is an exit code: 0 has passed.
     if all(row.problem or row.check for row in rows):
         sys.exit(1)
@@ -89,7 +111,9 @@ async def _compare_models(options: Options, comparison: Comparison) -> list[Mode
         return session
 
     async with open_conversation(options) as target:
-        answer_task = asyncio.create_task(_answer_requests(target, session_ids, is_auto=options.auto))
+        answer_task = asyncio.create_task(
+            _answer_requests(target, session_ids, is_auto=options.auto)
+        )
         try:
             return await run_comparison(target, comparison, create_session)
         finally:
@@ -101,8 +125,8 @@ async def _compare_models(options: Options, comparison: Comparison) -> list[Mode
 async def _answer_requests(target: Target, session_ids: set[str], *, is_auto: bool) -> None:
     """Answer the requests of these sessions and their subagents, as long as the task runs.
 
-    Permissions are given with `is_auto`; everything else is refused. Requests of other sessions are left to the user,
-    who may have them in another terminal.
+    Permissions are given with `is_auto`; everything else is refused. Requests of other sessions are
+    left to the user, who may have them in another terminal.
     """
     reply: Reply = "once" if is_auto else "reject"
     message = AUTO_MESSAGE if is_auto else NOBODY_MESSAGE
@@ -113,11 +137,15 @@ async def _answer_requests(target: Target, session_ids: set[str], *, is_auto: bo
         request = event.properties
         # The request may have been answered by another client, or withdrawn, in the meantime.
         with suppress(OperationError):
-            belongs_to_any = [await belongs_to(target.client, request.session_id, each) for each in session_ids]
+            belongs_to_any = [
+                await belongs_to(target.client, request.session_id, each) for each in session_ids
+            ]
             if not any(belongs_to_any):
                 continue
             # Each session works in a work tree of its own, whose directory answers its requests.
-            session = await target.client.call(SESSION_GET, SessionId(session_id=request.session_id))
+            session = await target.client.call(
+                SESSION_GET, SessionId(session_id=request.session_id)
+            )
             client = target.get_directory_client(session.directory)
             if isinstance(event, PermissionAsked):
                 answer = AnswerPermission(request_id=request.id, reply=reply, message=message)

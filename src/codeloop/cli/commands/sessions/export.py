@@ -1,4 +1,6 @@
-"""`codeloop export`, `codeloop import` and `codeloop share`: write a session to a file, or read it from one."""
+"""`codeloop export`, `codeloop import` and `codeloop share`: write a session to a file,
+or read it from one.
+"""
 
 import re
 import sys
@@ -26,10 +28,15 @@ from codeloop.schema.wire import DECODE_ERRORS, JSON, decode_json, encode_json
 @SESSION_ARGUMENT
 @click.option("-o", "--output", type=FILE_TYPE, help="Write to this file instead of stdout.")
 @click.option(
-    "--format", "form", type=click.Choice(["json", "html", "markdown", "atif"]), default="json", help="What to write."
+    "--format",
+    "form",
+    type=click.Choice(["json", "html", "markdown", "atif"]),
+    default="json",
+    help="What to write.",
 )
 def export(name: str | None, output: Path | None, form: str) -> None:
-    """Write a session as JSON (its info, and its messages with parts), or for people as HTML or Markdown.
+    """Write a session as JSON (its info, and its messages with parts),
+    or for people as HTML or Markdown.
 
     `--format atif` writes a trajectory for evaluation harnesses, as JSON.
     NAME: see `codeloop session --help`.
@@ -75,7 +82,8 @@ async def _export_atif(client: Client, session: Session) -> bytes:
 @click.command("import")
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False, allow_dash=True))
 def import_(file: Path) -> None:
-    """Import a session from FILE, or from stdin (-), as written by `codeloop export` or `opencode export`.
+    """Import a session from FILE, or from stdin (-),
+    as written by `codeloop export` or `opencode export`.
 
     Nothing is overwritten: ids already in use are replaced by new ones.
     """
@@ -84,13 +92,16 @@ def import_(file: Path) -> None:
     result = run_with_client(lambda client: client.call(SESSION_IMPORT, request))
     for note in result.notes:
         click.echo(f"codeloop: {escape_controls(note)}", err=True)
-    click.echo(f"Imported {result.session.id} with {result.messages} messages: {one_line(result.session.title, 70)}")
+    click.echo(
+        f"Imported {result.session.id} with {result.messages} messages: {one_line(result.session.title, 70)}"
+    )
 
 
 def read_document(file: Path) -> JSON:
     """Read a JSON object from a file, or from stdin (`-`).
 
-    Raises CodeloopError if it can't be read, is too large, or is not a JSON object (with the line and column).
+    Raises CodeloopError if it can't be read, is too large,
+    or is not a JSON object (with the line and column).
     """
     name = "stdin" if str(file) == "-" else str(file)
     try:
@@ -100,7 +111,9 @@ def read_document(file: Path) -> JSON:
     except OSError as error:
         raise CodeloopError(f"{name} can't be read: {error.strerror}.") from error
     if len(data) > IMPORT_BYTES.value:
-        raise CodeloopError(f"{name} is larger than {IMPORT_BYTES.value} bytes. Nothing was imported.")
+        raise CodeloopError(
+            f"{name} is larger than {IMPORT_BYTES.value} bytes. Nothing was imported."
+        )
     try:
         return decode_json(data, JSON)
     # The decoder recurses, and a hostile file may nest without end.
@@ -108,7 +121,9 @@ def read_document(file: Path) -> JSON:
         raise CodeloopError(f"{name} is nested too deeply. Nothing was imported.") from error
     except DECODE_ERRORS as error:
         problem = _locate_error(data, str(error))
-        raise CodeloopError(f"{name} is not a JSON object: {problem}. Nothing was imported.") from error
+        raise CodeloopError(
+            f"{name} is not a JSON object: {problem}. Nothing was imported."
+        ) from error
 
 
 def _locate_error(data: bytes, message: str) -> str:
@@ -127,12 +142,15 @@ def _locate_error(data: bytes, message: str) -> str:
 
 @click.command()
 @SESSION_ARGUMENT
-@click.option("-f", "--file", "output", type=FILE_TYPE, required=True, help="Write the page to this file.")
+@click.option(
+    "-f", "--file", "output", type=FILE_TYPE, required=True, help="Write the page to this file."
+)
 def share(name: str | None, output: Path) -> None:
     """Write a session as one page that opens in any browser, without secrets, to give to others.
 
-    The page needs no other file and asks no server. Keys, tokens and passwords of known forms are hidden, and so are
-    your home directory's name and what only the model was told. Look through it before you give it away.
+    The page needs no other file and asks no server. Keys, tokens and passwords of known forms are
+    hidden, and so are your home directory's name and what only the model was told.
+    Look through it before you give it away.
 
     NAME: see `codeloop session --help`.
     """
@@ -145,7 +163,9 @@ def share(name: str | None, output: Path) -> None:
         raise click.FileError(str(output), hint=error.strerror) from error
     messages = sum(len(each.messages) for each in page_content.sessions)
     secrets = "1 secret was" if page_content.hidden == 1 else f"{page_content.hidden} secrets were"
-    click.echo(f"Wrote {escape_controls(str(output))}: {messages} messages; {secrets} hidden.", err=True)
+    click.echo(
+        f"Wrote {escape_controls(str(output))}: {messages} messages; {secrets} hidden.", err=True
+    )
 
 
 async def _read_shareable(client: Client, session: Session) -> ShareableSession:

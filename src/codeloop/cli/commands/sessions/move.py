@@ -1,4 +1,6 @@
-"""Carries out `codeloop session move`: packs a session and its work tree's files into one file, and unpacks it."""
+"""Carries out `codeloop session move`: packs a session and its work tree's files into one file,
+and unpacks it.
+"""
 
 import asyncio
 import os
@@ -48,9 +50,13 @@ WORK_ENTRY, SESSION_ENTRY, BUNDLE_ENTRY = "work.json", "session.json", "work.bun
 
 def pack_session(name: str | None, output: Path) -> None:
     """Write a session and its files to `output`, and archive it here. Raises CodeloopError."""
-    session, was_running = run_with_session(name, lambda client, session: _pack_session(client, session, output))
+    session, was_running = run_with_session(
+        name, lambda client, session: _pack_session(client, session, output)
+    )
     note = "Stopped its turn. " if was_running else ""
-    click.echo(f"{note}Wrote {escape_controls(str(output))}; {session.id} doesn't go on here any more.")
+    click.echo(
+        f"{note}Wrote {escape_controls(str(output))}; {session.id} doesn't go on here any more."
+    )
     click.echo("Go on in a clone of the repository: codeloop session move --import FILE")
 
 
@@ -61,23 +67,30 @@ def cancel_move(name: str | None) -> None:
 
 
 def import_session(source: Path) -> None:
-    """Unpack a session from a file, into a new work tree of the current repository. Raises CodeloopError."""
+    """Unpack a session from a file, into a new work tree of the current repository.
+    Raises CodeloopError.
+    """
     asyncio.run(_import_session(source.absolute()))
 
 
 async def _pack_session(client: Client, session: Session, output: Path) -> tuple[Session, bool]:
-    """Mark a session as moved, and write its file; return the session, and whether a turn of it was stopped."""
+    """Mark a session as moved, and write its file;
+    return the session, and whether a turn of it was stopped.
+    """
     project_root = find_project_root(Path(session.directory), find_paths(os.environ), os.environ)
     if project_root.vcs is None:
-        raise UsageProblem(f"{session.directory} is in no git repository: use `codeloop export`, and copy the files.")
+        raise UsageProblem(
+            f"{session.directory} is in no git repository: use `codeloop export`, and copy the files."
+        )
     if session.parent_id is not None:
         raise UsageProblem(
             f"{session.id} is a subagent's session. Move the one that it belongs to, {session.parent_id}."
         )
     was_moved = bool(describe_relocation(session))
     destination = {"to": str(output.absolute()), "at": now_ms()}
-    # The mark is stored before anything is written, and the file gets its name at the end. So if this process is
-    # killed, the session goes on nowhere, instead of in two places, until it is moved again or `--cancel` is given.
+    # The mark is stored before anything is written, and the file gets its name at the end. So if
+    # this process is killed, the session goes on nowhere, instead of in two places, until it is
+    # moved again or `--cancel` is given.
     session = await _store_destination(client, session, destination)
     try:
         await fault_injection.pass_point_async("move.stored")
@@ -86,7 +99,9 @@ async def _pack_session(client: Client, session: Session, output: Path) -> tuple
         consequence = "The session goes on here."
         if was_moved:
             consequence = f"The session stays moved. To go on here: codeloop session move {session.id} --cancel"
-        await _write_archive(client, session, Git(project_root.root, os.environ), output, consequence)
+        await _write_archive(
+            client, session, Git(project_root.root, os.environ), output, consequence
+        )
     except CodeloopError:
         # Undo the mark, unless an earlier move set it: its file may have been imported elsewhere.
         if not was_moved:
@@ -100,20 +115,25 @@ async def _cancel_move(client: Client, session: Session) -> Session:
     if not describe_relocation(session):
         raise UsageProblem(f"{session.id} was not moved.")
     session = await _store_destination(client, session, None)
-    return await client.call(SESSION_UPDATE, UpdateSession(session_id=session.id, time=ArchiveTime(archived=None)))
+    return await client.call(
+        SESSION_UPDATE, UpdateSession(session_id=session.id, time=ArchiveTime(archived=None))
+    )
 
 
 async def _store_destination(client: Client, session: Session, destination: JSON | None) -> Session:
     """Store the file that a session is moved to, and the time; None: the session is not moved."""
     metadata = {**(session.metadata or {}), MOVED_KEY: destination}
-    return await client.call(SESSION_UPDATE, UpdateSession(session_id=session.id, metadata=metadata))
+    return await client.call(
+        SESSION_UPDATE, UpdateSession(session_id=session.id, metadata=metadata)
+    )
 
 
 async def _wait_until_idle(client: Client, session: Session) -> bool:
-    """Wait until no turn of a session runs, and return whether one ran. Raises UsageProblem if it can't be stopped.
+    """Wait until no turn of a session runs, and return whether one ran.
+    Raises UsageProblem if it can't be stopped.
 
-    A turn ends by itself after its step, because the session is marked as moved. One whose step waits for the user, or
-    takes longer than MOVE_STEP_TIME, is aborted.
+    A turn ends by itself after its step, because the session is marked as moved. One whose step
+    waits for the user, or takes longer than MOVE_STEP_TIME, is aborted.
     """
     deadline = time.monotonic() + MOVE_STEP_TIME.seconds
     was_running = False
@@ -125,18 +145,27 @@ async def _wait_until_idle(client: Client, session: Session) -> bool:
         if (state == "waits" or time.monotonic() > deadline) and not await client.call(
             ABORT, SessionId(session_id=session.id)
         ):
-            raise UsageProblem(f"The turn of {session.id} can't be stopped from here. Stop it, then move the session.")
+            raise UsageProblem(
+                f"The turn of {session.id} can't be stopped from here. Stop it, then move the session."
+            )
         await asyncio.sleep(STOP_POLL.seconds)
     return was_running
 
 
 async def _find_activity(client: Client, session: Session) -> str:
-    """Return whether a turn of a session is `running` or `waits` for the user; "": it does neither."""
+    """Return whether a turn of a session is `running` or `waits` for the user;
+    "": it does neither.
+    """
     rows = await client.call(SESSION_OVERVIEW, SessionOverviewQuery())
-    return next((row.state for row in rows if row.id == session.id and row.state in {"running", "waits"}), "")
+    return next(
+        (row.state for row in rows if row.id == session.id and row.state in {"running", "waits"}),
+        "",
+    )
 
 
-async def _write_archive(client: Client, session: Session, git: Git, output: Path, consequence: str) -> None:
+async def _write_archive(
+    client: Client, session: Session, git: Git, output: Path, consequence: str
+) -> None:
     """Write the file of a session under its name when it is complete, or not at all.
 
     Raises CodeloopError; where the file can't be written, its message ends with the `consequence`.
@@ -155,12 +184,16 @@ async def _write_archive(client: Client, session: Session, git: Git, output: Pat
                     archive.write(bundle, BUNDLE_ENTRY, zipfile.ZIP_STORED)
                 await fault_injection.pass_point_async("move.written")
         except OSError as error:
-            raise CodeloopError(f"{output} can't be written: {error.strerror}. {consequence}") from error
+            raise CodeloopError(
+                f"{output} can't be written: {error.strerror}. {consequence}"
+            ) from error
     await fault_injection.pass_point_async("move.named")
 
 
 async def _import_session(source: Path) -> None:
-    """Create the work tree with its files, then import the session into it. Raises CodeloopError."""
+    """Create the work tree with its files, then import the session into it.
+    Raises CodeloopError.
+    """
     with temporary_folder("codeloop-move-") as folder:
         bundle = folder / BUNDLE_ENTRY
         work, document = _read_archive(source, bundle)
@@ -175,7 +208,9 @@ async def _import_session(source: Path) -> None:
             git = Git(project_root.root, project.workspace.environment)
             await import_bundle(git, bundle, work)
             name = one_line(str(_get_info(document).get("slug") or "moved"), 40)
-            tree = await LocalClient(project).call(WORKTREE_CREATE, CreateWorktree(name=name, base=work.head))
+            tree = await LocalClient(project).call(
+                WORKTREE_CREATE, CreateWorktree(name=name, base=work.head)
+            )
             await unpack_files(Git(Path(tree.directory), git.environment), work)
         finally:
             await project.close()
@@ -191,13 +226,19 @@ async def _import_session(source: Path) -> None:
         click.echo(f"codeloop: {escape_controls(note)}", err=True)
     click.echo(f"Took over {imported.session.id}, in {escape_controls(tree.directory)}")
     prompt = " continue" if _is_unfinished(document) else ""
-    click.echo(f"Go on with: codeloop --worktree {tree.name} --session {imported.session.id}{prompt}")
+    click.echo(
+        f"Go on with: codeloop --worktree {tree.name} --session {imported.session.id}{prompt}"
+    )
 
 
 def _check_new(session: Session | None) -> None:
-    """Raise UsageProblem if a session goes on here already. One that was moved away may come back, as a copy."""
+    """Raise UsageProblem if a session goes on here already.
+    One that was moved away may come back, as a copy.
+    """
     if session is not None and not describe_relocation(session):
-        raise UsageProblem(f"{session.id} is here already, in {session.directory}. Go on there: --session {session.id}")
+        raise UsageProblem(
+            f"{session.id} is here already, in {session.directory}. Go on there: --session {session.id}"
+        )
 
 
 def _get_info(document: JSON) -> JSON:
@@ -213,21 +254,39 @@ def _is_unfinished(document: JSON) -> bool:
 
 
 def _read_archive(source: Path, bundle: Path) -> tuple[PackedWork, JSON]:
-    """Read a file of `session move`, and extract its bundle to `bundle`. Raises CodeloopError for other files."""
+    """Read a file of `session move`, and extract its bundle to `bundle`.
+    Raises CodeloopError for other files.
+    """
     try:
         with zipfile.ZipFile(source) as archive:
             for name in (WORK_ENTRY, SESSION_ENTRY):
                 # The uncompressed size: `read` below unpacks into memory.
                 if archive.getinfo(name).file_size > IMPORT_BYTES.value:
-                    raise CodeloopError(f"{source}: {name} is larger than {IMPORT_BYTES.value} bytes.")
+                    raise CodeloopError(
+                        f"{source}: {name} is larger than {IMPORT_BYTES.value} bytes."
+                    )
             work = msgspec.json.decode(archive.read(WORK_ENTRY), type=PackedWork)
             document = msgspec.json.decode(archive.read(SESSION_ENTRY), type=JSON)
             bundle_entry = archive.getinfo(BUNDLE_ENTRY)
-            if bundle_entry.compress_type != zipfile.ZIP_STORED or bundle_entry.file_size > source.stat().st_size:
+            if (
+                bundle_entry.compress_type != zipfile.ZIP_STORED
+                or bundle_entry.file_size > source.stat().st_size
+            ):
                 # A compressed entry could be a zip bomb that fills the disk.
                 raise zipfile.BadZipFile(f"{BUNDLE_ENTRY} is compressed")
             archive.extract(bundle_entry, bundle.parent)
-    # RuntimeError: the archive is encrypted, compressed by an unknown method, or its JSON is nested too deeply.
-    except (OSError, KeyError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error, msgspec.DecodeError) as error:
-        raise CodeloopError(f"{source} is not a file that `codeloop session move` wrote: {error}") from error
+    # RuntimeError: the archive is encrypted, compressed by an unknown method,
+    # or its JSON is nested too deeply.
+    except (
+        OSError,
+        KeyError,
+        EOFError,
+        RuntimeError,
+        zipfile.BadZipFile,
+        zlib.error,
+        msgspec.DecodeError,
+    ) as error:
+        raise CodeloopError(
+            f"{source} is not a file that `codeloop session move` wrote: {error}"
+        ) from error
     return work, document

@@ -1,4 +1,5 @@
-"""`codeloop session`: shows one session, its context, its cost and its changes, or does something to it.
+"""`codeloop session`: shows one session, its context, its cost and its changes,
+or does something to it.
 
 It renames, forks, compacts, archives, deletes and moves it, and pins one of its messages.
 `session list` and `session search` are in `session_list.py`.
@@ -13,7 +14,14 @@ import click
 from codeloop.cli.commands.sessions.export import export_json
 from codeloop.cli.commands.sessions.session_list import list_sessions, search
 from codeloop.cli.group import CommandGroup
-from codeloop.cli.options import AT_OPTION, FILE_TYPE, JSON_OPTION, SESSION_ARGUMENT, THINKING_OPTION, make_completion
+from codeloop.cli.options import (
+    AT_OPTION,
+    FILE_TYPE,
+    JSON_OPTION,
+    SESSION_ARGUMENT,
+    THINKING_OPTION,
+    make_completion,
+)
 from codeloop.cli.output.print_json import print_json
 from codeloop.cli.output.streams import can_ask_user
 from codeloop.cli.output.style import has_colour, paint_patch_line
@@ -25,7 +33,13 @@ from codeloop.client.formatting import describe_spending, format_time
 from codeloop.client.slash.reports import format_context_report, format_cost_report
 from codeloop.kit.text.terminal_text import escape_controls, escape_json_controls, one_line
 from codeloop.schema.api.session_inputs import SUMMARIZE, MessageWithParts, Summarize
-from codeloop.schema.api.session_messages import PART_UPDATE, SESSION_MESSAGES, SESSION_QUEUED, ListMessages, UpdatePart
+from codeloop.schema.api.session_messages import (
+    PART_UPDATE,
+    SESSION_MESSAGES,
+    SESSION_QUEUED,
+    ListMessages,
+    UpdatePart,
+)
 from codeloop.schema.api.session_reports import SESSION_CONTEXT, SESSION_COST
 from codeloop.schema.api.session_requests import (
     SESSION_ADOPT,
@@ -45,14 +59,17 @@ from codeloop.schema.message import Session, SnapshotFileDiff, measure_growth
 from codeloop.schema.part import TextPart
 from codeloop.schema.wire import replace
 
-SESSIONS_ARGUMENT = click.argument("names", nargs=-1, required=True, shell_complete=make_completion("session"))
+SESSIONS_ARGUMENT = click.argument(
+    "names", nargs=-1, required=True, shell_complete=make_completion("session")
+)
 
 
 @click.group(cls=CommandGroup)
 def session() -> None:
     """List, show and change the sessions of this project.
 
-    NAME is a session's id, the start or end of its id, or its short name (default: this directory's latest session).
+    NAME is a session's id, the start or end of its id,
+    or its short name (default: this directory's latest session).
     """
 
 
@@ -79,7 +96,9 @@ def context(name: str | None, *, as_json: bool) -> None:
 @JSON_OPTION
 def cost(name: str | None, *, as_json: bool) -> None:
     """Show what a session and its subagents have used, by model."""
-    report = run_with_session(name, lambda client, session: client.call(SESSION_COST, SessionId(session_id=session.id)))
+    report = run_with_session(
+        name, lambda client, session: client.call(SESSION_COST, SessionId(session_id=session.id))
+    )
     if as_json:
         print_json(report)
     else:
@@ -93,7 +112,8 @@ def cost(name: str | None, *, as_json: bool) -> None:
 def show(name: str | None, *, thinking: bool, as_json: bool) -> None:
     """Show a session as it ran.
 
-    NAME: see `codeloop session --help`. Subagents' calls are indented below the call that started them.
+    NAME: see `codeloop session --help`. Subagents' calls are indented below the
+    call that started them.
     """
 
     async def print_session(client: Client, session: Session) -> None:
@@ -107,12 +127,16 @@ def show(name: str | None, *, thinking: bool, as_json: bool) -> None:
         # Only this command needs it, and listing sessions has to be quick.
         from codeloop.cli.output.transcript import print_transcript
 
-        print_transcript(session, messages, thinking=thinking, queued_ids=queued_ids, children=children)
+        print_transcript(
+            session, messages, thinking=thinking, queued_ids=queued_ids, children=children
+        )
 
     run_with_session(name, print_session)
 
 
-async def _load_subagent_messages(client: Client, session_id: str) -> dict[str, list[MessageWithParts]]:
+async def _load_subagent_messages(
+    client: Client, session_id: str
+) -> dict[str, list[MessageWithParts]]:
     """Return the messages of a session's subagents, and of their subagents, by session id."""
     messages: dict[str, list[MessageWithParts]] = {}
     children = await client.call(SESSION_CHILDREN, SessionId(session_id=session_id))
@@ -124,20 +148,27 @@ async def _load_subagent_messages(client: Client, session_id: str) -> dict[str, 
 
 @session.command()
 @SESSION_ARGUMENT
-@click.option("--at", metavar="MESSAGE", help="Only the turn of this prompt: an id, or N for prompt N.")
+@click.option(
+    "--at", metavar="MESSAGE", help="Only the turn of this prompt: an id, or N for prompt N."
+)
 @click.option("--stat", is_flag=True, help="Only file names and line counts.")
 @JSON_OPTION
 def diff(name: str | None, at: str | None, *, stat: bool, as_json: bool) -> None:
     """Show the file changes of a session.
 
-    NAME: see `codeloop session --help`. Changes that are undone, or that others made to the files, are left out.
+    NAME: see `codeloop session --help`. Changes that are undone, or that others made to the files,
+    are left out.
     """
 
     async def load_diffs(client: Client, session: Session) -> list[SnapshotFileDiff]:
         if at is None:
-            return await client.call(SESSION_DIFF, SessionDiffQuery(session_id=session.id, whole=True))
+            return await client.call(
+                SESSION_DIFF, SessionDiffQuery(session_id=session.id, whole=True)
+            )
         message = await selection.find_message(client, session, at)
-        return await client.call(SESSION_DIFF, SessionDiffQuery(session_id=session.id, message_id=message.info.id))
+        return await client.call(
+            SESSION_DIFF, SessionDiffQuery(session_id=session.id, message_id=message.info.id)
+        )
 
     diffs = run_with_session(name, load_diffs)
     if as_json:
@@ -155,7 +186,9 @@ def _format_stat(file_diff: SnapshotFileDiff) -> str:
 
 
 def _format_patch(file_diff: SnapshotFileDiff) -> str:
-    """Return the patch of a file, or one line if it has none (binary, too large, only its mode changed)."""
+    """Return the patch of a file, or one line if it has none (binary, too large,
+    only its mode changed).
+    """
     if not file_diff.patch:
         # A line with `#` is a comment to programs that apply patches.
         return f"# {_format_stat(file_diff)}"
@@ -200,11 +233,16 @@ def compact(name: str | None) -> None:
             raise UsageProblem(f"Session {session.id} has no messages yet.")
         provider_id, model_id = session.model.provider_id, session.model.id
         try:
-            await client.call(SUMMARIZE, Summarize(session_id=session.id, provider_id=provider_id, model_id=model_id))
+            await client.call(
+                SUMMARIZE,
+                Summarize(session_id=session.id, provider_id=provider_id, model_id=model_id),
+            )
             click.echo(f"Compacted {session.id}.")
         finally:
             # A summary that failed has cost something, too.
-            tokens, cost = measure_growth(session, await client.call(SESSION_GET, SessionId(session_id=session.id)))
+            tokens, cost = measure_growth(
+                session, await client.call(SESSION_GET, SessionId(session_id=session.id))
+            )
             if tokens.all:
                 click.echo(" · ".join(describe_spending(tokens, cost)), err=True)
 
@@ -213,19 +251,27 @@ def compact(name: str | None) -> None:
 
 @session.command()
 @SESSION_ARGUMENT
-@click.option("--at", metavar="MESSAGE", required=True, help="Message to pin: an id, or N for prompt N.")
+@click.option(
+    "--at", metavar="MESSAGE", required=True, help="Message to pin: an id, or N for prompt N."
+)
 @click.option("--remove", is_flag=True, help="Unpin it.")
 def pin(name: str | None, at: str, *, remove: bool) -> None:
     """Pin a message, so that summaries keep its text word for word."""
 
     async def set_pinned(client: Client, session: Session) -> None:
         message = await selection.find_message(client, session, at)
-        texts = [part for part in message.parts if isinstance(part, TextPart) and not part.synthetic]
+        texts = [
+            part for part in message.parts if isinstance(part, TextPart) and not part.synthetic
+        ]
         if not texts:
             raise UsageProblem(f"Message {message.info.id} has no text to pin.")
         for part in texts:
-            other_metadata = {key: value for key, value in (part.metadata or {}).items() if key != "pinned"}
-            new_part = replace(part, metadata=other_metadata if remove else {**other_metadata, "pinned": True})
+            other_metadata = {
+                key: value for key, value in (part.metadata or {}).items() if key != "pinned"
+            }
+            new_part = replace(
+                part, metadata=other_metadata if remove else {**other_metadata, "pinned": True}
+            )
             ids = {"session_id": part.session_id, "message_id": part.message_id, "part_id": part.id}
             await client.call(PART_UPDATE, UpdatePart(**ids, part=new_part))
         click.echo(f"{'Unpinned' if remove else 'Pinned'} {message.info.id}.")
@@ -241,7 +287,9 @@ def adopt(folder: str) -> None:
     A folder that was renamed or moved is mostly found by itself.
     """
     path = os.path.normpath(Path.cwd() / folder)
-    for each in run_with_client(lambda client: client.call(SESSION_ADOPT, AdoptFolder(directory=path))):
+    for each in run_with_client(
+        lambda client: client.call(SESSION_ADOPT, AdoptFolder(directory=path))
+    ):
         click.echo(f"{each.id}  {format_time(each.time.updated)}  {one_line(each.title, 70)}")
 
 
@@ -269,7 +317,10 @@ def _set_archived(names: tuple[str, ...], time: int | None) -> None:
     async def update_sessions(client: Client) -> None:
         # All names are looked up first, so that a wrong one changes nothing.
         for session in await _find_sessions(client, names):
-            await client.call(SESSION_UPDATE, UpdateSession(session_id=session.id, time=ArchiveTime(archived=time)))
+            await client.call(
+                SESSION_UPDATE,
+                UpdateSession(session_id=session.id, time=ArchiveTime(archived=time)),
+            )
             click.echo(f"{'Archived' if time else 'Unarchived'} {session.id}.")
 
     run_with_client(update_sessions)
@@ -284,7 +335,10 @@ def delete(names: tuple[str, ...], *, yes: bool) -> None:
     Asks for confirmation in a terminal.
     """
     # By id, because two names may be those of one session.
-    sessions = {session.id: session for session in run_with_client(lambda client: _find_sessions(client, names))}
+    sessions = {
+        session.id: session
+        for session in run_with_client(lambda client: _find_sessions(client, names))
+    }
     if not yes and can_ask_user() and not _confirm_deletion([*sessions.values()]):
         raise CodeloopError("Nothing was deleted.")
 
@@ -299,7 +353,10 @@ def delete(names: tuple[str, ...], *, yes: bool) -> None:
 def _confirm_deletion(sessions: list[Session]) -> bool:
     """List the sessions, and ask at the terminal whether to delete them."""
     for session in sessions:
-        click.echo(f"{session.id}  {format_time(session.time.updated)}  {one_line(session.title, 70)}", err=True)
+        click.echo(
+            f"{session.id}  {format_time(session.time.updated)}  {one_line(session.title, 70)}",
+            err=True,
+        )
     what = "this session" if len(sessions) == 1 else f"these {len(sessions)} sessions"
     try:
         return click.confirm(f"Delete {what} and their subagents' sessions permanently?", err=True)
@@ -311,16 +368,31 @@ def _confirm_deletion(sessions: list[Session]) -> bool:
 
 @session.command()
 @SESSION_ARGUMENT
-@click.option("-o", "--output", type=FILE_TYPE, help="Write the session and its files to FILE, and archive it here.")
-@click.option("-i", "--import", "source", type=FILE_TYPE, help="Take the session of FILE over, into a new work tree.")
+@click.option(
+    "-o",
+    "--output",
+    type=FILE_TYPE,
+    help="Write the session and its files to FILE, and archive it here.",
+)
+@click.option(
+    "-i",
+    "--import",
+    "source",
+    type=FILE_TYPE,
+    help="Take the session of FILE over, into a new work tree.",
+)
 @click.option("--cancel", is_flag=True, help="Let a session that was moved go on here after all.")
 def move(name: str | None, output: Path | None, source: Path | None, *, cancel: bool) -> None:
-    """Move a session to another machine, with its files: commits that no remote has, uncommitted and untracked ones.
+    """Move a session to another machine, with its files: commits that no remote has,
+    uncommitted and untracked ones.
 
-    A turn that runs is stopped after its step. From then on the session goes on only where FILE is imported.
+    A turn that runs is stopped after its step. From then on the session goes on
+    only where FILE is imported.
     """
     if (output is not None) + (source is not None) + cancel != 1:
-        raise click.UsageError("Give --output FILE here, or --import FILE in a clone of the repository there.")
+        raise click.UsageError(
+            "Give --output FILE here, or --import FILE in a clone of the repository there."
+        )
     # It loads the git and archive code, which no other subcommand needs.
     from codeloop.cli.commands.sessions import move as moving
 

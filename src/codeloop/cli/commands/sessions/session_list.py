@@ -1,4 +1,6 @@
-"""`codeloop session list` and `codeloop session search`: list and search sessions of this project or of all."""
+"""`codeloop session list` and `codeloop session search`: list and search sessions
+of this project or of all.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
@@ -14,7 +16,12 @@ from codeloop.client.formatting import format_cost, format_time
 from codeloop.config.project_root import GLOBAL_PROJECT_ID
 from codeloop.kit.text.terminal_text import escape_controls, one_line
 from codeloop.schema.api.project import PATH_GET
-from codeloop.schema.api.session_requests import SESSION_EVERYTHING, SESSION_LIST, ListAllSessions, ListSessions
+from codeloop.schema.api.session_requests import (
+    SESSION_EVERYTHING,
+    SESSION_LIST,
+    ListAllSessions,
+    ListSessions,
+)
 from codeloop.schema.api.session_search import SESSION_SEARCH, SearchSessions
 from codeloop.schema.message import Session
 from codeloop.schema.operation import NoArguments
@@ -38,24 +45,37 @@ def _make_limit_option(default: int) -> Callable[[CommandT], CommandT]:
 @_make_limit_option(50)
 @click.option("--all", "everything", is_flag=True, help="Include all projects.")
 @click.option("--archived", is_flag=True, help="Include archived sessions.")
-@click.option("--children", is_flag=True, help="Include subagents' sessions, each below its parent.")
-def list_sessions(*, as_json: bool, limit: int, everything: bool, archived: bool, children: bool) -> None:
+@click.option(
+    "--children", is_flag=True, help="Include subagents' sessions, each below its parent."
+)
+def list_sessions(
+    *, as_json: bool, limit: int, everything: bool, archived: bool, children: bool
+) -> None:
     """List sessions, most recently changed first.
 
-    Shown are id, time, cost, short name and title, and the directory if a session belongs to another one.
+    Shown are id, time, cost, short name and title,
+    and the directory if a session belongs to another one.
     """
 
     async def load_sessions(client: Client) -> tuple[list[Session], str]:
-        """Return the sessions, and the directory that need not be shown; "": every directory is shown."""
+        """Return the sessions, and the directory that need not be shown;
+        "": every directory is shown.
+        """
         if everything:
             return await client.call(SESSION_EVERYTHING, ListAllSessions(limit=MAX_SESSIONS)), ""
         path_info = await client.call(PATH_GET, NoArguments())
-        in_project = await client.call(SESSION_LIST, ListSessions(scope="project", limit=MAX_SESSIONS))
+        in_project = await client.call(
+            SESSION_LIST, ListSessions(scope="project", limit=MAX_SESSIONS)
+        )
         sessions = [session for session in in_project if _belongs_to(session, path_info.directory)]
         return sessions, path_info.directory
 
     sessions, current_directory = run_with_client(load_sessions)
-    roots = [session for session in sessions if session.parent_id is None and (archived or not session.time.archived)]
+    roots = [
+        session
+        for session in sessions
+        if session.parent_id is None and (archived or not session.time.archived)
+    ]
     by_parent: dict[str, list[Session]] = {}
     for session in sessions if children else ():
         by_parent.setdefault(session.parent_id or "", []).append(session)
@@ -66,24 +86,44 @@ def list_sessions(*, as_json: bool, limit: int, everything: bool, archived: bool
     else:
         _show_rows(rows, current_directory)
     if len(roots) > limit:
-        click.echo(f"{limit} of {len(roots)} sessions are shown. Add -n {len(roots)} to show all.", err=True)
-    elif not rows and not as_json and not everything and (moved := run_with_client(describe_moved_folders)):
+        click.echo(
+            f"{limit} of {len(roots)} sessions are shown. Add -n {len(roots)} to show all.",
+            err=True,
+        )
+    elif (
+        not rows
+        and not as_json
+        and not everything
+        and (moved := run_with_client(describe_moved_folders))
+    ):
         click.echo(f"No session of this folder. {moved}", err=True)
     elif not rows and not as_json:
-        exception = " except archived ones (--archived)" if any(not session.parent_id for session in sessions) else ""
-        click.echo(f'No sessions yet{exception}. Start one: codeloop run "what is this project about?"', err=True)
+        exception = (
+            " except archived ones (--archived)"
+            if any(not session.parent_id for session in sessions)
+            else ""
+        )
+        click.echo(
+            f'No sessions yet{exception}. Start one: codeloop run "what is this project about?"',
+            err=True,
+        )
 
 
 def _belongs_to(session: Session, directory: str) -> bool:
     """Return whether a session belongs to the project of this directory.
 
-    Outside of repositories all sessions share the project `GLOBAL_PROJECT_ID`, so there the directory decides.
+    Outside of repositories all sessions share the project `GLOBAL_PROJECT_ID`,
+    so there the directory decides.
     """
     return session.project_id != GLOBAL_PROJECT_ID or session.directory == directory
 
 
-def _walk_family(session: Session, by_parent: dict[str, list[Session]], depth: int) -> Iterator[tuple[int, Session]]:
-    """Yield a session and those of its subagents below it, oldest change first, each with its depth from 0 on."""
+def _walk_family(
+    session: Session, by_parent: dict[str, list[Session]], depth: int
+) -> Iterator[tuple[int, Session]]:
+    """Yield a session and those of its subagents below it, oldest change first,
+    each with its depth from 0 on.
+    """
     yield depth, session
     # The server lists the newest change first.
     for child in reversed(by_parent.get(session.id, ())):
@@ -109,15 +149,23 @@ def _show_rows(rows: Sequence[tuple[int, Session]], current_directory: str) -> N
 def search(words: tuple[str, ...], *, as_json: bool, limit: int) -> None:
     """Find sessions whose title or messages contain WORDS, as they are written."""
     query = " ".join(words)
-    result = run_with_client(lambda client: client.call(SESSION_SEARCH, SearchSessions(query=query, limit=limit)))
+    result = run_with_client(
+        lambda client: client.call(SESSION_SEARCH, SearchSessions(query=query, limit=limit))
+    )
     if as_json:
         print_json(result)
         return
     for hit in result.hits:
-        click.echo(f"{hit.session.id}  {format_time(hit.session.time.updated)}  {one_line(hit.session.title, 70)}")
+        click.echo(
+            f"{hit.session.id}  {format_time(hit.session.time.updated)}  {one_line(hit.session.title, 70)}"
+        )
         for excerpt in hit.excerpts:
-            click.echo(f"    {'>' if excerpt.role == 'user' else ' '} {one_line(excerpt.text, 160)}")
+            click.echo(
+                f"    {'>' if excerpt.role == 'user' else ' '} {one_line(excerpt.text, 160)}"
+            )
     if not result.complete:
-        click.echo("There may be more: search for longer words, or raise the limit with -n.", err=True)
+        click.echo(
+            "There may be more: search for longer words, or raise the limit with -n.", err=True
+        )
     elif not result.hits:
         click.echo(f'No session matches "{one_line(query, 60)}".', err=True)

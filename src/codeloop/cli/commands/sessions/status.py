@@ -1,4 +1,6 @@
-"""`codeloop status`: lists the sessions of all projects on this machine by their state: waiting, running, ended."""
+"""`codeloop status`: lists the sessions of all projects on this machine by their state: waiting,
+running, ended.
+"""
 
 import asyncio
 import sys
@@ -14,11 +16,20 @@ from codeloop.cli.target.run_with_client import run_with_client
 from codeloop.client.client import Client
 from codeloop.client.formatting import format_job, format_time
 from codeloop.kit.text.terminal_text import escape_controls, one_line
-from codeloop.schema.api.session_reports import SESSION_OVERVIEW, SessionOverview, SessionOverviewQuery
+from codeloop.schema.api.session_reports import (
+    SESSION_OVERVIEW,
+    SessionOverview,
+    SessionOverviewQuery,
+)
 
 # Seconds between two requests of `--watch`.
 WATCH_INTERVAL = 1.0
-STATE_STYLES: dict[str, TextStyle] = {"waits": "yellow", "running": "cyan", "failed": "red", "finished": "green"}
+STATE_STYLES: dict[str, TextStyle] = {
+    "waits": "yellow",
+    "running": "cyan",
+    "failed": "red",
+    "finished": "green",
+}
 # Control sequences: the cursor to the top left, and everything erased.
 _CLEAR_SCREEN = "\x1b[H\x1b[2J"
 _TITLE_CHARS, _DETAIL_CHARS = 48, 60
@@ -26,13 +37,23 @@ _TITLE_CHARS, _DETAIL_CHARS = 48, 60
 
 @click.command()
 @JSON_OPTION
-@click.option("--watch", is_flag=True, help="Show it again whenever something has changed, until Ctrl-C.")
+@click.option(
+    "--watch", is_flag=True, help="Show it again whenever something has changed, until Ctrl-C."
+)
 @click.option("--waiting", is_flag=True, help="Only the sessions that wait for you.")
-@click.option("-n", "--limit", type=click.IntRange(min=1), default=20, show_default=True, help="Maximum to show.")
+@click.option(
+    "-n",
+    "--limit",
+    type=click.IntRange(min=1),
+    default=20,
+    show_default=True,
+    help="Maximum to show.",
+)
 def status(*, as_json: bool, watch: bool, waiting: bool, limit: int) -> None:
     """Show how the sessions of all projects on this machine stand.
 
-    Those that wait for you come first, then those that run, then by their latest change. With --json, all are printed.
+    Those that wait for you come first, then those that run, then by their latest change.
+    With --json, all are printed.
     """
 
     async def load_rows(client: Client) -> list[SessionOverview]:

@@ -11,7 +11,12 @@ from codeloop.client.client import Client
 from codeloop.kit.text.terminal_text import one_line
 from codeloop.schema.api.session_inputs import ABORT
 from codeloop.schema.api.session_reports import SESSION_OVERVIEW, SessionOverviewQuery
-from codeloop.schema.api.session_requests import STOP_ALL, SessionId, StoppedSession, StoppedSessions
+from codeloop.schema.api.session_requests import (
+    STOP_ALL,
+    SessionId,
+    StoppedSession,
+    StoppedSessions,
+)
 from codeloop.schema.message import Session
 from codeloop.schema.operation import NoArguments
 
@@ -24,10 +29,11 @@ TITLE_CHARS = 60
 @click.option("--all", "everything", is_flag=True, help="Stop the turns of all projects.")
 @JSON_OPTION
 def stop(name: str | None, *, everything: bool, as_json: bool) -> None:
-    """Stop the turn of a session, or all that your servers, terminals and runs on this machine work on.
+    """Stop the turn of a session, or all that your servers,
+    terminals and runs on this machine work on.
 
-    NAME: see `codeloop session --help`. What was done is kept, and each session can be resumed. Exit code 1: something
-    did not stop.
+    NAME: see `codeloop session --help`. What was done is kept, and each session can be resumed.
+    Exit code 1: something did not stop.
     """
     if (name is None) != everything:
         raise click.UsageError("Give a session, or --all.")
@@ -37,7 +43,9 @@ def stop(name: str | None, *, everything: bool, as_json: bool) -> None:
     else:
         for word, sessions in (("stopped", report.stopped), ("still running", report.left)):
             for each in sessions:
-                click.echo(f"{word}  {each.id}  {one_line(each.title, TITLE_CHARS)}  {each.directory}")
+                click.echo(
+                    f"{word}  {each.id}  {one_line(each.title, TITLE_CHARS)}  {each.directory}"
+                )
         if not report.stopped and not report.left:
             click.echo("Nothing was running.", err=True)
     if report.left:
@@ -54,7 +62,9 @@ async def _stop_session(client: Client, session: Session) -> StoppedSessions:
     rows = await client.call(SESSION_OVERVIEW, SessionOverviewQuery())
     was_running = any(row.id == session.id and row.state in {"running", "waits"} for row in rows)
     is_idle = await client.call(ABORT, SessionId(session_id=session.id))
-    stopped_session = StoppedSession(id=session.id, title=session.title, directory=session.directory)
+    stopped_session = StoppedSession(
+        id=session.id, title=session.title, directory=session.directory
+    )
     if not is_idle:
         return StoppedSessions(stopped=[], left=[stopped_session])
     return StoppedSessions(stopped=[stopped_session] if was_running else [], left=[])

@@ -1,4 +1,6 @@
-"""`codeloop undo` and `codeloop redo`: undo the last turn with its file changes, or certain files, and redo it."""
+"""`codeloop undo` and `codeloop redo`: undo the last turn with its file changes, or certain files,
+and redo it.
+"""
 
 import sys
 
@@ -19,7 +21,9 @@ UNDO_SESSION_OPTION = click.option(
     shell_complete=make_completion("session"),
     help="Session to change. [default: this directory's latest]",
 )
-DRY_RUN_OPTION = click.option("--dry-run", is_flag=True, help="Show what would happen and change nothing.")
+DRY_RUN_OPTION = click.option(
+    "--dry-run", is_flag=True, help="Show what would happen and change nothing."
+)
 
 
 @click.command()
@@ -50,7 +54,9 @@ def _change_turn(files: tuple[str, ...], name: str | None, *, redo: bool, dry_ru
     async def find_and_change(client: Client) -> int:
         session = await find_local_session(client, name)
         if files:
-            return await undo_files(client, session, files, redo=redo, dry_run=dry_run, say=click.echo, warn=_warn)
+            return await undo_files(
+                client, session, files, redo=redo, dry_run=dry_run, say=click.echo, warn=_warn
+            )
         change = redo_last if redo else undo_last
         return await change(client, session, dry_run=dry_run, say=click.echo, warn=_warn)
 

@@ -1,4 +1,6 @@
-"""`codeloop worktree`: lists, creates, compares, merges and removes work trees of this repository."""
+"""`codeloop worktree`: lists, creates, compares,
+merges and removes work trees of this repository.
+"""
 
 import sys
 
@@ -49,7 +51,8 @@ NAME_ARGUMENT = click.argument("name")
 def worktree() -> None:
     """List, compare, merge and remove work trees of this repository.
 
-    NAME is a work tree's name, its branch or its folder. `codeloop --worktree NAME` works in one, and makes it first.
+    NAME is a work tree's name, its branch or its folder.
+    `codeloop --worktree NAME` works in one, and makes it first.
     """
 
 
@@ -66,8 +69,14 @@ def list_worktrees(*, as_json: bool) -> None:
 
 @worktree.command()
 @click.argument("name", required=False)
-@click.option("--base", metavar="REF", help="Branch or commit to begin from. [default: the one that you are on]")
-@click.option("--sparse", metavar="DIR", multiple=True, help="Check out this folder only; repeatable.")
+@click.option(
+    "--base",
+    metavar="REF",
+    help="Branch or commit to begin from. [default: the one that you are on]",
+)
+@click.option(
+    "--sparse", metavar="DIR", multiple=True, help="Check out this folder only; repeatable."
+)
 @JSON_OPTION
 def create(name: str | None, *, base: str | None, sparse: tuple[str, ...], as_json: bool) -> None:
     """Make a work tree with a branch of its own, codeloop/NAME."""
@@ -95,7 +104,9 @@ def copy(name: str, files: tuple[str, ...]) -> None:
 @JSON_OPTION
 def diff(name: str, *, stat: bool, as_json: bool) -> None:
     """Show what a work tree changed since it left its base, uncommitted files too."""
-    worktree_diff = run_with_client(lambda client: client.call(WORKTREE_DIFF, WorktreeName(name=name)))
+    worktree_diff = run_with_client(
+        lambda client: client.call(WORKTREE_DIFF, WorktreeName(name=name))
+    )
     if as_json:
         print_json(worktree_diff)
     elif stat:
@@ -110,10 +121,16 @@ def diff(name: str, *, stat: bool, as_json: bool) -> None:
 @worktree.command()
 @NAME_ARGUMENT
 @click.option("-m", "--message", help="Message of the commits that are made.")
-@click.option("--into", metavar="BRANCH", help="Branch to merge into. [default: the one that it was made from]")
+@click.option(
+    "--into",
+    metavar="BRANCH",
+    help="Branch to merge into. [default: the one that it was made from]",
+)
 @click.option("--file", "files", multiple=True, help="Take this file's change only; repeatable.")
 @JSON_OPTION
-def merge(name: str, *, message: str | None, into: str | None, files: tuple[str, ...], as_json: bool) -> None:
+def merge(
+    name: str, *, message: str | None, into: str | None, files: tuple[str, ...], as_json: bool
+) -> None:
     """Merge a work tree's branch; what is uncommitted there is committed first.
 
     With conflicts nothing is merged: they are shown, and the exit code is 1.
@@ -128,19 +145,29 @@ def merge(name: str, *, message: str | None, into: str | None, files: tuple[str,
 @JSON_OPTION
 def rebase(name: str, *, as_json: bool) -> None:
     """Replay a work tree's commits onto the branch that it was made from, as that is now."""
-    worktree_merge = run_with_client(lambda client: client.call(WORKTREE_REBASE, WorktreeName(name=name)))
+    worktree_merge = run_with_client(
+        lambda client: client.call(WORKTREE_REBASE, WorktreeName(name=name))
+    )
     _show_merge(worktree_merge, describe_rebase(name, worktree_merge), as_json=as_json)
 
 
 @worktree.command()
 @click.argument("names", nargs=-1)
-@click.option("--clean", is_flag=True, help="Remove every work tree that holds nothing new, and list the others.")
-@click.option("--force", is_flag=True, help="Do not ask: commit what is uncommitted to its branch, which stays.")
+@click.option(
+    "--clean",
+    is_flag=True,
+    help="Remove every work tree that holds nothing new, and list the others.",
+)
+@click.option(
+    "--force",
+    is_flag=True,
+    help="Do not ask: commit what is uncommitted to its branch, which stays.",
+)
 def remove(names: tuple[str, ...], *, clean: bool, force: bool) -> None:
     """Remove work trees. Nothing in them is lost.
 
-    One that holds uncommitted files or commits that are nowhere else is removed only when you say so; its branch then
-    keeps them. Files that git ignores go with it.
+    One that holds uncommitted files or commits that are nowhere else is removed only when you say
+    so; its branch then keeps them. Files that git ignores go with it.
     """
     if bool(names) == clean:
         raise click.UsageError("Name work trees, or give --clean.")
@@ -153,15 +180,24 @@ def remove(names: tuple[str, ...], *, clean: bool, force: bool) -> None:
             # All names are looked up first, so that a wrong one removes nothing.
             rows = [await find_worktree(client, name) for name in names]
         # A list: after one that was not removed, the others are still tried.
-        are_removed = [await _remove_one(client, row, can_ask=not clean, is_forced=force and not clean) for row in rows]
+        are_removed = [
+            await _remove_one(client, row, can_ask=not clean, is_forced=force and not clean)
+            for row in rows
+        ]
         return all(are_removed)
 
     if not run_with_client(remove_worktrees) and not clean:
-        raise CodeloopError("Not everything was removed. Commit, merge or push it, or give --force.")
+        raise CodeloopError(
+            "Not everything was removed. Commit, merge or push it, or give --force."
+        )
 
 
-async def _remove_one(client: Client, row: WorktreeOverview, *, can_ask: bool, is_forced: bool) -> bool:
-    """Remove a work tree; return False if it holds something that is nowhere else, and the user does not agree."""
+async def _remove_one(
+    client: Client, row: WorktreeOverview, *, can_ask: bool, is_forced: bool
+) -> bool:
+    """Remove a work tree; return False if it holds something that is nowhere else,
+    and the user does not agree.
+    """
     losses = list_losses(row)
     for line in losses:
         click.echo(escape_controls(line), err=True)

@@ -1,4 +1,6 @@
-"""Messages and token counts in the form of Anthropic's API, in which lines of stream-json contain them."""
+"""Messages and token counts in the form of Anthropic's API,
+in which lines of stream-json contain them.
+"""
 
 from codeloop.schema.message import AssistantMessage, Tokens
 from codeloop.schema.wire import JSON
@@ -15,7 +17,9 @@ def make_usage(tokens: Tokens | None) -> JSON:
 
 
 def make_message(message_id: str, info: AssistantMessage | None, content: list[JSON]) -> JSON:
-    """Make a message of the model. `info`: the stored message; None: it is not known. `content`: its blocks."""
+    """Make a message of the model. `info`: the stored message; None: it is not known.
+    `content`: its blocks.
+    """
     return {
         "id": message_id,
         "type": "message",

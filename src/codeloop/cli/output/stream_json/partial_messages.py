@@ -1,6 +1,8 @@
-"""`PartialMessages`: the `stream_event` lines of stream-json, which show an answer while it is written.
+"""`PartialMessages`: the `stream_event` lines of stream-json,
+which show an answer while it is written.
 
-Their events are those of Anthropic's API: `message_start`, `content_block_start`, `content_block_delta` and so on.
+Their events are those of Anthropic's API: `message_start`, `content_block_start`,
+`content_block_delta` and so on.
 """
 
 from msgspec import Struct
@@ -19,7 +21,8 @@ STOP_REASONS = {"tool-calls": "tool_use", "length": "max_tokens", "filtered": "r
 class _Block(Struct):
     """A content block of an answer.
 
-    `index`: its number within the message, from 0 on. `delta_type`: the `type` of its deltas, such as `text_delta`.
+    `index`: its number within the message, from 0 on.
+    `delta_type`: the `type` of its deltas, such as `text_delta`.
     `delta_key`: the key of the text in a delta. `shown_length`: characters that were shown.
     """
 
@@ -34,7 +37,8 @@ class _Block(Struct):
 class PartialMessages:
     """Converts the events of a session into events of a model's stream.
 
-    A second `message_start` with the same id begins that answer anew, because a retry has discarded it.
+    A second `message_start` with the same id begins that answer anew,
+    because a retry has discarded it.
     """
 
     def __init__(self) -> None:
@@ -45,7 +49,9 @@ class PartialMessages:
     def handle_event(self, event: Event) -> list[JSON]:
         """Take in an event; return the events of the stream that it adds."""
         match event:
-            case MessageUpdated(properties=p) if isinstance(p.info, AssistantMessage) and not p.info.summary:
+            case MessageUpdated(properties=p) if (
+                isinstance(p.info, AssistantMessage) and not p.info.summary
+            ):
                 return self._take_message(p.info)
             case PartUpdated(properties=p) if p.part.message_id in self._block_counts:
                 return self._take_part(p.part)
@@ -72,25 +78,47 @@ class PartialMessages:
             return [_make_start_event(info.id, info)]
         if self._block_counts.pop(info.id, None) is None:
             return []
-        self._blocks = {name: block for name, block in self._blocks.items() if block.message_id != info.id}
+        self._blocks = {
+            name: block for name, block in self._blocks.items() if block.message_id != info.id
+        }
         reason = STOP_REASONS.get(info.finish or "", "end_turn")
         ending: JSON = {"stop_reason": reason, "stop_sequence": None}
-        return [{"type": "message_delta", "delta": ending, "usage": make_usage(info.tokens)}, {"type": "message_stop"}]
+        return [
+            {"type": "message_delta", "delta": ending, "usage": make_usage(info.tokens)},
+            {"type": "message_stop"},
+        ]
 
     def _take_part(self, part: object) -> list[JSON]:
         """Return the events that show what is new in a part."""
         match part:
             case TextPart(synthetic=None | False):
                 empty_block: JSON = {"type": "text", "text": ""}
-                events = self._begin_block(part.id, part.message_id, empty_block, "text_delta", "text")
-                return [*events, *self._catch_up(part.id, part.text, is_over=bool(part.time and part.time.end))]
+                events = self._begin_block(
+                    part.id, part.message_id, empty_block, "text_delta", "text"
+                )
+                return [
+                    *events,
+                    *self._catch_up(part.id, part.text, is_over=bool(part.time and part.time.end)),
+                ]
             case ReasoningPart():
                 empty_block = {"type": "thinking", "thinking": "", "signature": ""}
-                events = self._begin_block(part.id, part.message_id, empty_block, "thinking_delta", "thinking")
-                return [*events, *self._catch_up(part.id, part.text, is_over=part.time.end is not None)]
+                events = self._begin_block(
+                    part.id, part.message_id, empty_block, "thinking_delta", "thinking"
+                )
+                return [
+                    *events,
+                    *self._catch_up(part.id, part.text, is_over=part.time.end is not None),
+                ]
             case ToolPart():
-                empty_block = {"type": "tool_use", "id": part.call_id, "name": part.tool, "input": {}}
-                events = self._begin_block(part.id, part.message_id, empty_block, "input_json_delta", "partial_json")
+                empty_block = {
+                    "type": "tool_use",
+                    "id": part.call_id,
+                    "name": part.tool,
+                    "input": {},
+                }
+                events = self._begin_block(
+                    part.id, part.message_id, empty_block, "input_json_delta", "partial_json"
+                )
                 # The arguments are shown at once, when they are complete.
                 if isinstance(part.state, ToolStatePending):
                     return events
@@ -111,7 +139,9 @@ class PartialMessages:
         return [{"type": "content_block_start", "index": index, "content_block": empty_block}]
 
     def _catch_up(self, part_id: str, text: str, *, is_over: bool) -> list[JSON]:
-        """Return the deltas for the part's text that was not shown, and the end of its block if it `is_over`."""
+        """Return the deltas for the part's text that was not shown,
+        and the end of its block if it `is_over`.
+        """
         block = self._blocks[part_id]
         if not block.is_open:
             return []

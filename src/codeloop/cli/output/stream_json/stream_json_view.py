@@ -1,4 +1,5 @@
-"""`StreamJsonView`: the view for `--output-format stream-json`, the JSON Lines that the SDK of Claude Code reads.
+"""`StreamJsonView`: the view for `--output-format stream-json`,
+the JSON Lines that the SDK of Claude Code reads.
 
 `docs/cli.md` describes the lines.
 """
@@ -31,10 +32,11 @@ from codeloop.schema.wire import JSON, encode_json, replace
 
 
 class StreamJsonView:
-    """Writes each text, reasoning, tool call and tool result as a line, and a `result` line at the end of each turn.
+    """Writes each text, reasoning, tool call and tool result as a line,
+    and a `result` line at the end of each turn.
 
-    `is_result_only`: write only the `result` lines, for `--output-format json`. `shows_deltas`: write deltas, too, for
-    `--include-partial-messages`.
+    `is_result_only`: write only the `result` lines, for `--output-format json`. `shows_deltas`:
+    write deltas, too, for `--include-partial-messages`.
     """
 
     def __init__(
@@ -65,7 +67,9 @@ class StreamJsonView:
         self._show(event, None)
 
     def show_subagent(self, event: Event, title: str) -> None:
-        """Show one event of a subagent's session; its lines name the call that started the subagent."""
+        """Show one event of a subagent's session;
+        its lines name the call that started the subagent.
+        """
         # The line of the call that started the subagent holds the title among its arguments.
         del title
         self._show(event, self._parent_calls.get(get_session_id(event) or ""))
@@ -79,7 +83,9 @@ class StreamJsonView:
 
     def write(self, kind: str, **fields: Any) -> None:
         """Write a line of this type (`kind`), with the session's id and a new `uuid`."""
-        self.write_line({"type": kind, **fields, "session_id": self.session_id, "uuid": str(uuid4())})
+        self.write_line(
+            {"type": kind, **fields, "session_id": self.session_id, "uuid": str(uuid4())}
+        )
 
     def write_line(self, line: JSON) -> None:
         """Write an object as one line of JSON."""
@@ -109,7 +115,9 @@ class StreamJsonView:
         self._usage = _TurnUsage()
 
     def _show(self, event: Event, parent: str | None) -> None:
-        """Show an event; `parent`: the id of the call that started the subagent, None for the session itself."""
+        """Show an event; `parent`: the id of the call that started the subagent,
+        None for the session itself.
+        """
         self._usage.handle_event(event)
         self._show_parts(self._finished_parts.handle_event(event), parent)
         match event:
@@ -117,13 +125,19 @@ class StreamJsonView:
                 self._show_call(p.part, parent)
             case PartUpdated(properties=p) if isinstance(p.part, CompactionPart):
                 trigger = "auto" if p.part.auto else "manual"
-                token_count = max((info.tokens.all for info in self._usage.messages.values()), default=0)
+                token_count = max(
+                    (info.tokens.all for info in self._usage.messages.values()), default=0
+                )
                 metadata = {"trigger": trigger, "pre_tokens": token_count}
                 self.write("system", subtype="compact_boundary", compact_metadata=metadata)
             case StatusChanged(properties=p) if isinstance(p.status, Retry):
                 wait = max(p.status.next - now_ms(), 0)
                 self.write(
-                    "system", subtype="api_retry", attempt=p.status.attempt, retry_delay_ms=wait, error=p.status.message
+                    "system",
+                    subtype="api_retry",
+                    attempt=p.status.attempt,
+                    retry_delay_ms=wait,
+                    error=p.status.message,
                 )
             case _:
                 pass
@@ -132,14 +146,21 @@ class StreamJsonView:
                 self.write("stream_event", event=stream_event, parent_tool_use_id=parent)
 
     def _show_parts(self, parts: list[FinishedPart], parent: str | None) -> None:
-        """Show texts and reasoning that are complete. `parent`: the call that started the subagent, None for none."""
+        """Show texts and reasoning that are complete. `parent`: the call that started the subagent,
+        None for none.
+        """
         for _, part, time in parts:
             match part:
                 case TextPart(text=text) if text:
                     self._show_block(part, {"type": "text", "text": text}, parent, time)
                 case ReasoningPart(text=text) if text:
                     signature = str((part.metadata or {}).get("signature") or "")
-                    self._show_block(part, {"type": "thinking", "thinking": text, "signature": signature}, parent, time)
+                    self._show_block(
+                        part,
+                        {"type": "thinking", "thinking": text, "signature": signature},
+                        parent,
+                        time,
+                    )
                 case _:
                     pass
 
@@ -153,7 +174,12 @@ class StreamJsonView:
             # The text before a call is final, and has to come before the call's line.
             self._show_parts(self._finished_parts.release(part.message_id), parent)
             self.calls[part.call_id] = (part.tool, state.input)
-            block: JSON = {"type": "tool_use", "id": part.call_id, "name": part.tool, "input": state.input}
+            block: JSON = {
+                "type": "tool_use",
+                "id": part.call_id,
+                "name": part.tool,
+                "input": state.input,
+            }
             self._show_block(part, block, parent, state.time.start)
         if isinstance(child := (state.metadata or {}).get("sessionId"), str):
             self._parent_calls[child] = part.call_id
@@ -161,10 +187,19 @@ class StreamJsonView:
             return
         is_error = isinstance(state, ToolStateError)
         if is_error and (state.metadata or {}).get("denied"):
-            denied = {"tool_name": part.tool, "tool_use_id": part.call_id, "tool_input": state.input}
+            denied = {
+                "tool_name": part.tool,
+                "tool_use_id": part.call_id,
+                "tool_input": state.input,
+            }
             self._usage.denied.append(denied)
         content = state.error if is_error else state.for_user
-        result = {"type": "tool_result", "tool_use_id": part.call_id, "content": content, "is_error": is_error}
+        result = {
+            "type": "tool_result",
+            "tool_use_id": part.call_id,
+            "content": content,
+            "is_error": is_error,
+        }
         self.write("user", message={"role": "user", "content": [result]}, parent_tool_use_id=parent)
 
     def _show_block(self, part: Part, block: JSON, parent: str | None, time: int) -> None:
@@ -176,7 +211,8 @@ class StreamJsonView:
 
 def _choose_subtype(outcome: Outcome) -> str:
     """Return the `subtype` of the `result` of a turn."""
-    # The format has a subtype for the limit of steps, and one for that of cost; only the message tells them apart.
+    # The format has a subtype for the limit of steps, and one for that of cost;
+    # only the message tells them apart.
     if outcome.reason == "limit":
         return "error_max_turns" if " step" in outcome.message else "error_max_budget_usd"
     # A turn that is done can still have failed, for example because a request was denied.
@@ -185,11 +221,19 @@ def _choose_subtype(outcome: Outcome) -> str:
 
 
 # The fields of a model's usage in `modelUsage`.
-_USAGE_FIELDS = ("inputTokens", "outputTokens", "cacheReadInputTokens", "cacheCreationInputTokens", "costUSD")
+_USAGE_FIELDS = (
+    "inputTokens",
+    "outputTokens",
+    "cacheReadInputTokens",
+    "cacheCreationInputTokens",
+    "costUSD",
+)
 
 
 class _TurnUsage:
-    """Sums of one turn: tokens, cost and time of its messages, and the calls that were denied permission."""
+    """Sums of one turn: tokens, cost and time of its messages,
+    and the calls that were denied permission.
+    """
 
     def __init__(self) -> None:
         self.messages: dict[str, AssistantMessage] = {}
@@ -208,7 +252,8 @@ class _TurnUsage:
         match event:
             case MessageUpdated(properties=p) if isinstance(p.info, AssistantMessage):
                 self.messages[p.info.id] = p.info
-            # The message with its sums is only stored after its last text was shown, which names the usage.
+            # The message with its sums is only stored after its last text was shown,
+            # which names the usage.
             case PartUpdated(properties=p) if isinstance(p.part, StepFinishPart):
                 if (info := self.messages.get(p.part.message_id)) is not None:
                     self.messages[info.id] = replace(info, tokens=p.part.tokens)
@@ -229,7 +274,13 @@ class _TurnUsage:
         for info in self.messages.values():
             tokens, model = info.all_tokens, f"{info.provider_id}/{info.model_id}"
             row = sums.setdefault(model, dict.fromkeys(_USAGE_FIELDS, 0))
-            amounts = (tokens.input, tokens.output, tokens.cache.read, tokens.cache.write, info.cost)
+            amounts = (
+                tokens.input,
+                tokens.output,
+                tokens.cache.read,
+                tokens.cache.write,
+                info.cost,
+            )
             for name, amount in zip(_USAGE_FIELDS, amounts, strict=True):
                 # Sums of floats have digits such as those of 0.1 + 0.2.
                 row[name] = round(row[name] + amount, 10)

@@ -1,1 +1,3 @@
-"""The rows of the configuration's `hooks`: programs, addresses, models; they get JSON as in Claude Code."""
+"""The rows of the configuration's `hooks`: programs, addresses, models;
+they get JSON as in Claude Code.
+"""

@@ -39,8 +39,9 @@ class HookOutput(Wire, rename="camel"):
 class HookDecision(Struct, frozen=True):
     """A hook's decision. `refusal_reason`: the reason why the hook refuses; None if it does not.
 
-    `ends_turn`: the turn ends, too. `permission`: the hook's answer to whether a call is allowed. `context`: text for
-    the model. `updated_input`: the arguments that replace those of a call. `user_message`: text for the user.
+    `ends_turn`: the turn ends, too. `permission`: the hook's answer to whether a call is allowed.
+    `context`: text for the model. `updated_input`: the arguments that replace those of a call.
+    `user_message`: text for the user.
     """
 
     refusal_reason: str | None = None
@@ -52,7 +53,8 @@ class HookDecision(Struct, frozen=True):
 
 
 def decide_by_output(code: int, output: bytes, errors: str, *, is_context: bool) -> HookDecision:
-    """Derive a decision from a hook's exit code and output. `is_context`: output that is not JSON goes to the model.
+    """Derive a decision from a hook's exit code and output.
+    `is_context`: output that is not JSON goes to the model.
 
     Raises HookFailed: the exit code is neither 0 nor 2, or the JSON is invalid.
     """
@@ -62,13 +64,16 @@ def decide_by_output(code: int, output: bytes, errors: str, *, is_context: bool)
     if code == _REFUSAL_CODE:
         return HookDecision(refusal_reason=errors or text or "The hook gave no reason.")
     if code != 0:
-        raise HookFailed(f"it ended with exit code {code}: {(errors or text or 'no output')[:_MAX_OUTPUT_CHARS]}")
+        raise HookFailed(
+            f"it ended with exit code {code}: {(errors or text or 'no output')[:_MAX_OUTPUT_CHARS]}"
+        )
     if not text.startswith("{"):
         return HookDecision(context=text or None) if is_context else HookDecision()
     try:
         return _read_decision(decode_json(text, HookOutput))
     except (msgspec.DecodeError, RecursionError) as error:
-        # Text may begin with a brace without being JSON; JSON with wrong values is an error of the script.
+        # Text may begin with a brace without being JSON;
+        # JSON with wrong values is an error of the script.
         if is_context and not isinstance(error, msgspec.ValidationError):
             return HookDecision(context=text)
         raise HookFailed(f"its output is invalid: {error}") from error
@@ -79,7 +84,8 @@ def decide_by_verdict(ok: bool, reason: str, *, ends_turn: bool) -> HookDecision
     if ok:
         return HookDecision()
     return HookDecision(
-        refusal_reason=to_plain_text(reason).text.strip() or "The hook gave no reason.", ends_turn=ends_turn
+        refusal_reason=to_plain_text(reason).text.strip() or "The hook gave no reason.",
+        ends_turn=ends_turn,
     )
 
 
@@ -100,7 +106,9 @@ def _read_decision(output: HookOutput) -> HookDecision:
         case "deny":
             reason = event_output.permission_decision_reason or answer.message or output.reason
             return msgspec.structs.replace(
-                decision, refusal_reason=reason or "The hook gave no reason.", ends_turn=answer.interrupts
+                decision,
+                refusal_reason=reason or "The hook gave no reason.",
+                ends_turn=answer.interrupts,
             )
         case "allow" | "ask":
             return msgspec.structs.replace(decision, permission=verdict)
@@ -109,7 +117,9 @@ def _read_decision(output: HookOutput) -> HookDecision:
 
 
 class _PermissionAnswer(NamedTuple):
-    """The answer to a permission request. `behavior`: allow or deny; `message`: why; `interrupts`: the turn ends."""
+    """The answer to a permission request. `behavior`: allow or deny; `message`: why;
+    `interrupts`: the turn ends.
+    """
 
     behavior: Any = None
     message: str | None = None

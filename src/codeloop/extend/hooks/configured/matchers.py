@@ -1,4 +1,6 @@
-"""Decides whether a row of `hooks` is for a call: by its matcher (`Edit|Write`) and its condition (`Bash(git *)`)."""
+"""Decides whether a row of `hooks` is for a call: by its matcher (`Edit|Write`) and
+its condition (`Bash(git *)`).
+"""
 
 import re
 from collections.abc import Iterable
@@ -16,17 +18,22 @@ _PLAIN_MATCHER = r"[\w-]+(?:\|[\w-]+)*"
 
 
 def matches_name(matcher: str, names: Iterable[str]) -> bool:
-    """Return whether a matcher matches any of the names: all of them (empty, `*`), `A|B`, or a regular expression."""
+    """Return whether a matcher matches any of the names: all of them (empty, `*`), `A|B`,
+    or a regular expression.
+    """
     if matcher.strip() in {"", "*"}:
         return True
     if re.fullmatch(_PLAIN_MATCHER, matcher):
         return not set(matcher.split("|")).isdisjoint(names)
     expression = _compile_matcher(matcher)
-    return any(expression.fullmatch(name) if expression is not None else name == matcher for name in names)
+    return any(
+        expression.fullmatch(name) if expression is not None else name == matcher for name in names
+    )
 
 
 def matches_call(condition: str, names: Iterable[str], tool_input: JSON) -> bool:
-    """Return whether a condition such as `Bash(git *)` or `Edit(*.py)` matches a call; in doubt, True.
+    """Return whether a condition such as `Bash(git *)` or `Edit(*.py)` matches a call;
+    in doubt, True.
 
     It compares each simple command of a line, the path of a file tool, the host of an address.
     """
@@ -42,7 +49,8 @@ def matches_call(condition: str, names: Iterable[str], tool_input: JSON) -> bool
         # `git:*` is Claude Code's older form of `git *`.
         pattern = f"{pattern.removesuffix(':*')} *" if pattern.endswith(":*") else pattern
         analysis = analyse(command)
-        # The whole line and each command in it: `cd x && git push` must not slip past `Bash(git *)`.
+        # The whole line and each command in it: `cd x && git push` must not
+        # slip past `Bash(git *)`.
         texts = (command, *analysis.commands)
         return any(matches(text, pattern) for text in texts) or any(
             overlaps(each, pattern) for each in analysis.possible_commands

@@ -1,4 +1,6 @@
-"""Runs a hook of the configuration: a shell command, an HTTP request, or a question to a model or a subagent."""
+"""Runs a hook of the configuration: a shell command, an HTTP request,
+or a question to a model or a subagent.
+"""
 
 import re
 from collections.abc import Callable, Mapping
@@ -8,7 +10,11 @@ from typing import Protocol
 import msgspec
 from msgspec import Struct
 
-from codeloop.extend.hooks.configured.decision import HookDecision, decide_by_output, decide_by_verdict
+from codeloop.extend.hooks.configured.decision import (
+    HookDecision,
+    decide_by_output,
+    decide_by_verdict,
+)
 from codeloop.extend.hooks.configured.transcript import Transcripts
 from codeloop.extend.hooks.hooks import HookFailed
 from codeloop.kit.child_process import Launch
@@ -23,7 +29,11 @@ from codeloop.workspace.process.program_environment import make_tool_environment
 from codeloop.workspace.process.program_sandboxes import ProgramSandbox
 from codeloop.workspace.process.shell_state import drop_bash_variables
 from codeloop.workspace.process.shells import find_shell
-from codeloop.workspace.sandbox.program_profile import ProgramProfile, find_code_folders, widen_profile
+from codeloop.workspace.sandbox.program_profile import (
+    ProgramProfile,
+    find_code_folders,
+    widen_profile,
+)
 from codeloop.workspace.workspace import Workspace
 
 DEFAULT_TIMEOUT_SECONDS = {
@@ -37,7 +47,8 @@ EVENT_PLACEHOLDER = "$ARGUMENTS"
 """In a hook's prompt, the event's JSON replaces this."""
 # As in Claude Code, the plain output of these events' commands becomes context of the model.
 _CONTEXT_EVENTS = frozenset(("UserPromptSubmit", "SessionStart"))
-# Found in a command's text before a shell expands it, to learn which files of the home the command needs.
+# Found in a command's text before a shell expands it,
+# to learn which files of the home the command needs.
 _HOME_REFERENCE = r"~(?=/)|\$HOME\b|\$\{HOME\}"
 _WORD = r"""[^\s"'`;|&()<>=$]+"""
 _VARIABLE_REFERENCE = r"\$(?:\{(\w+)\}|(\w+))"
@@ -53,21 +64,27 @@ class HookVerdict(Struct, frozen=True):
 class AskJudge(Protocol):
     """Asks a model, or a read-only subagent, to judge an event."""
 
-    async def __call__(self, row: HookConfig, session_id: str, model: JSON | None, prompt: str, /) -> HookVerdict:
-        """Return the verdict. `model`: the prompt's model while the prompt is not stored yet. Raises HookFailed."""
+    async def __call__(
+        self, row: HookConfig, session_id: str, model: JSON | None, prompt: str, /
+    ) -> HookVerdict:
+        """Return the verdict. `model`: the prompt's model while the prompt is not stored yet.
+        Raises HookFailed.
+        """
         ...
 
 
 _NETWORK_CLIENT = "hooks"
-"""The name of a project's hooks at the network proxy, which lets them reach the same addresses as commands."""
+"""The name of a project's hooks at the network proxy,
+which lets them reach the same addresses as commands.
+"""
 
 
 class HookScope(Struct, frozen=True):
     """The context that all hooks of a project share.
 
-    `own_folder`: where the user's commands start while the project is not trusted. `tell` shows a line to the user.
-    `map_server_tools` returns, by the name of our tool, the MCP server and its tool. `judge` asks a model for its
-    verdict.
+    `own_folder`: where the user's commands start while the project is not trusted. `tell` shows a
+    line to the user. `map_server_tools` returns, by the name of our tool, the MCP server and its
+    tool. `judge` asks a model for its verdict.
     """
 
     workspace: Workspace
@@ -79,7 +96,9 @@ class HookScope(Struct, frozen=True):
     judge: AskJudge
 
 
-async def run_hook(row: HookConfig, payload: JSON, model: JSON | None, scope: HookScope) -> HookDecision:
+async def run_hook(
+    row: HookConfig, payload: JSON, model: JSON | None, scope: HookScope
+) -> HookDecision:
     """Run a hook for an event (`payload`); return its decision. Raises HookFailed."""
     match row.type:
         case "command":
@@ -89,7 +108,11 @@ async def run_hook(row: HookConfig, payload: JSON, model: JSON | None, scope: Ho
         case "prompt" | "agent":
             text = msgspec.json.encode(payload).decode()
             has_placeholder = EVENT_PLACEHOLDER in row.prompt
-            prompt = row.prompt.replace(EVENT_PLACEHOLDER, text) if has_placeholder else f"{row.prompt}\n\n{text}"
+            prompt = (
+                row.prompt.replace(EVENT_PLACEHOLDER, text)
+                if has_placeholder
+                else f"{row.prompt}\n\n{text}"
+            )
             verdict = await scope.judge(row, payload["session_id"], model, prompt)
             ends_turn = row.event == "PostToolUse" and not row.continue_on_block
             return decide_by_verdict(verdict.ok, verdict.reason, ends_turn=ends_turn)
@@ -98,17 +121,23 @@ async def run_hook(row: HookConfig, payload: JSON, model: JSON | None, scope: Ho
 async def _run_command(row: HookConfig, payload: JSON, scope: HookScope) -> HookDecision:
     """Run a hook's command with the event as JSON on its stdin.
 
-    A project's hook runs in the sandbox of the agent's commands, and a user's hook in a sandbox of its own, unless the
-    configuration says otherwise.
+    A project's hook runs in the sandbox of the agent's commands, and a user's hook in a sandbox of
+    its own, unless the configuration says otherwise.
     """
     workspace = scope.workspace
-    readable = tuple(Path(each).resolve() for each in (payload["transcript_path"], row.plugin_root) if each)
+    readable = tuple(
+        Path(each).resolve() for each in (payload["transcript_path"], row.plugin_root) if each
+    )
     sandbox = workspace.sandbox.extensions if row.sandbox is None else row.sandbox
     if row.may_allow:
-        # Whatever is set for all extensions: such a hook has a sandbox of its own, in which the project is hidden.
+        # Whatever is set for all extensions: such a hook has a sandbox of its own,
+        # in which the project is hidden.
         sandbox = True
-    # A project's hook loads files that the model edits: whatever is set, it runs where commands run.
-    shares_command_sandbox = row.is_project or (row.sandbox is None and sandbox is True and not row.may_allow)
+    # A project's hook loads files that the model edits: whatever is set,
+    # it runs where commands run.
+    shares_command_sandbox = row.is_project or (
+        row.sandbox is None and sandbox is True and not row.may_allow
+    )
     if shares_command_sandbox:
         confinement = ProgramSandbox(readable=readable, client=_NETWORK_CLIENT)
     else:
@@ -118,7 +147,9 @@ async def _run_command(row: HookConfig, payload: JSON, scope: HookScope) -> Hook
     try:
         shell = (*find_shell(workspace.environment), "-c", row.command)
         words = shell if row.args is None else (row.command, *row.args)
-        environment = _make_environment(row, scope, is_sandboxed=row.is_project or sandbox is not False)
+        environment = _make_environment(
+            row, scope, is_sandboxed=row.is_project or sandbox is not False
+        )
         launch = Launch(
             words,
             _choose_folder(row, scope),
@@ -132,7 +163,9 @@ async def _run_command(row: HookConfig, payload: JSON, scope: HookScope) -> Hook
         raise HookFailed(f"it can't be started: {error.strerror or error}") from error
     if result.stop_reason:
         raise HookFailed(f"it printed more than {max_bytes:,} bytes")
-    decision = decide_by_output(result.code, result.stdout, result.error_text, is_context=row.event in _CONTEXT_EVENTS)
+    decision = decide_by_output(
+        result.code, result.stdout, result.error_text, is_context=row.event in _CONTEXT_EVENTS
+    )
     is_allowed_unseen = row.may_allow and decision.permission == "allow"
     if is_allowed_unseen and not workspace.program_sandboxes.is_sandboxed(entry=True):
         raise HookFailed("its `allow` does not count, since no sandbox hides the project from it")
@@ -140,7 +173,9 @@ async def _run_command(row: HookConfig, payload: JSON, scope: HookScope) -> Hook
 
 
 def _choose_folder(row: HookConfig, scope: HookScope) -> Path:
-    """Return the directory of a command: for a user's hook not an untrusted project, whose files could affect it."""
+    """Return the directory of a command: for a user's hook not an untrusted project,
+    whose files could affect it.
+    """
     if not row.may_allow and (row.is_project or scope.is_trusted):
         return scope.workspace.directory
     # Interpreters and package runners load code and settings from the folder that they start in.
@@ -149,7 +184,9 @@ def _choose_folder(row: HookConfig, scope: HookScope) -> Path:
 
 
 def _make_environment(row: HookConfig, scope: HookScope, *, is_sandboxed: bool) -> dict[str, str]:
-    """Return the variables of a command; in a sandbox without secrets, except those that the hook names."""
+    """Return the variables of a command; in a sandbox without secrets,
+    except those that the hook names.
+    """
     workspace = scope.workspace
     root = str(workspace.root)
     project_variables = {"CLAUDE_PROJECT_DIR": root, "CODELOOP_PROJECT_DIR": root}
@@ -161,14 +198,22 @@ def _make_environment(row: HookConfig, scope: HookScope, *, is_sandboxed: bool) 
         return {**make_safe_environment(variables), **project_variables}
     named_variables = {name: variables[name] for name in row.allowed_env_vars if name in variables}
     # Programs of an untrusted project must not be found on the PATH.
-    hidden_folders = () if scope.is_trusted and not row.may_allow else (workspace.root, workspace.directory)
-    return make_tool_environment(variables, {**named_variables, **project_variables}, hidden_folders)
+    hidden_folders = (
+        () if scope.is_trusted and not row.may_allow else (workspace.root, workspace.directory)
+    )
+    return make_tool_environment(
+        variables, {**named_variables, **project_variables}, hidden_folders
+    )
 
 
 def _make_profile(
-    row: HookConfig, sandbox: bool | ProgramSandboxConfig | None, scope: HookScope, readable: tuple[Path, ...]
+    row: HookConfig,
+    sandbox: bool | ProgramSandboxConfig | None,
+    scope: HookScope,
+    readable: tuple[Path, ...],
 ) -> ProgramProfile | None:
-    """Return the profile of a hook's own sandbox: it reads the project and its script, and reaches the network.
+    """Return the profile of a hook's own sandbox: it reads the project and its script,
+    and reaches the network.
 
     `sandbox`: what the configuration says of it; None: nothing.
     """
@@ -176,28 +221,42 @@ def _make_profile(
     line = re.sub(_HOME_REFERENCE, home, " ".join((row.command, *(row.args or ()))))
     code_folders = find_code_folders(re.findall(_WORD, line), Path(home))
     profile = ProgramProfile(
-        scope.own_folder, readable=(*code_folders, *readable), network="on", hides_project=row.may_allow
+        scope.own_folder,
+        readable=(*code_folders, *readable),
+        network="on",
+        hides_project=row.may_allow,
     )
     return widen_profile(profile, True if sandbox is None else sandbox, scope.workspace.root)
 
 
 async def _post_event(row: HookConfig, payload: JSON, scope: HookScope) -> HookDecision:
     """Post the event as JSON to the hook's URL; a redirect is a failure."""
-    allowed_variables = {name: scope.workspace.environment.get(name, "") for name in row.allowed_env_vars}
+    allowed_variables = {
+        name: scope.workspace.environment.get(name, "") for name in row.allowed_env_vars
+    }
 
     def expand_variable(match: re.Match[str]) -> str:
-        # Only the variables that the row names are filled in, so that a URL of somebody else gets no other secret.
+        # Only the variables that the row names are filled in,
+        # so that a URL of somebody else gets no other secret.
         return allowed_variables.get(match[1] or match[2], "")
 
-    row_headers = {name: re.sub(_VARIABLE_REFERENCE, expand_variable, text) for name, text in row.headers.items()}
-    headers = {"content-type": "application/json", "accept": "application/json", **_normalise_headers(row_headers)}
+    row_headers = {
+        name: re.sub(_VARIABLE_REFERENCE, expand_variable, text)
+        for name, text in row.headers.items()
+    }
+    headers = {
+        "content-type": "application/json",
+        "accept": "application/json",
+        **_normalise_headers(row_headers),
+    }
     seconds = DEFAULT_TIMEOUT_SECONDS["http"] if row.timeout is None else row.timeout
     client = OriginClient(row.url, seconds, seconds)
     try:
         response = await client.post("", headers, msgspec.json.encode(payload))
         try:
             body = bytearray()
-            # Read to one chunk beyond the limit, which tells a too long answer from one that fits exactly.
+            # Read to one chunk beyond the limit, which tells a too long answer from
+            # one that fits exactly.
             while (chunk := await response.read(seconds)) and len(body) <= HOOK_OUTPUT.value:
                 body += chunk
         finally:
@@ -216,4 +275,8 @@ async def _post_event(row: HookConfig, payload: JSON, scope: HookScope) -> HookD
 def _normalise_headers(headers: Mapping[str, str]) -> dict[str, str]:
     """Return headers with names in lower case, without those that a row may not set."""
     # These two belong to the connection; a wrong length would break the request.
-    return {name.lower(): text for name, text in headers.items() if name.lower() not in {"host", "content-length"}}
+    return {
+        name.lower(): text
+        for name, text in headers.items()
+        if name.lower() not in {"host", "content-length"}
+    }

@@ -1,4 +1,6 @@
-"""Translates names of tools and arguments between codeloop and hook scripts written for Claude Code."""
+"""Translates names of tools and arguments between codeloop and hook scripts
+written for Claude Code.
+"""
 
 import re
 from pathlib import Path
@@ -6,7 +8,8 @@ from pathlib import Path
 from codeloop.kit.paths import expand_user_path
 from codeloop.schema.wire import JSON
 
-# Our name of a tool -> its names in Claude Code's scripts: the first is sent, and matchers may use any.
+# Our name of a tool -> its names in Claude Code's scripts: the first is sent,
+# and matchers may use any.
 _SCRIPT_NAMES: dict[str, tuple[str, ...]] = {
     "bash": ("Bash",),
     "read": ("Read",),
@@ -43,7 +46,9 @@ _MAX_PATCH_FILES = 50
 
 
 def list_script_names(tool: str, server: tuple[str, str] | None = None) -> tuple[str, ...]:
-    """Return the names of a tool in scripts; the first is sent to them. `server`: an MCP server and its tool."""
+    """Return the names of a tool in scripts; the first is sent to them.
+    `server`: an MCP server and its tool.
+    """
     names = _SCRIPT_NAMES.get(tool, ())
     if server is None:
         return (*names, tool)
@@ -52,7 +57,9 @@ def list_script_names(tool: str, server: tuple[str, str] | None = None) -> tuple
 
 
 def convert_to_script_inputs(tool: str, arguments: JSON, directory: Path) -> list[JSON]:
-    """Return a call's arguments in scripts' form: absolute paths; a patch once for each changed file."""
+    """Return a call's arguments in scripts' form: absolute paths;
+    a patch once for each changed file.
+    """
     names = _SCRIPT_ARGUMENTS if tool in _SCRIPT_NAMES else {}
     inputs = {names.get(name, name): value for name, value in arguments.items()}
     if tool == "apply_patch":

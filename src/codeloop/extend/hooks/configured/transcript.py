@@ -8,11 +8,21 @@ from pathlib import Path
 
 import msgspec
 
-from codeloop.extend.hooks.configured.script_names import convert_to_script_inputs, list_script_names
+from codeloop.extend.hooks.configured.script_names import (
+    convert_to_script_inputs,
+    list_script_names,
+)
 from codeloop.kit.small_files import create_private_folder, write_atomically
 from codeloop.schema.bounds.extension import HOOK_TRANSCRIPT, HOOK_TRANSCRIPTS
 from codeloop.schema.message import AssistantMessage
-from codeloop.schema.part import Part, ReasoningPart, TextPart, ToolPart, ToolStateCompleted, ToolStateError
+from codeloop.schema.part import (
+    Part,
+    ReasoningPart,
+    TextPart,
+    ToolPart,
+    ToolStateCompleted,
+    ToolStateError,
+)
 from codeloop.schema.wire import JSON
 from codeloop.store.conversation import Conversation, Entry
 from codeloop.store.store import Store
@@ -36,7 +46,9 @@ class Transcripts:
         """By session: the conversation as its file holds it."""
 
     async def update_file(self, session_id: str) -> Path | None:
-        """Return the updated file of a session; None: no such session, or the file can't be written."""
+        """Return the updated file of a session; None: no such session,
+        or the file can't be written.
+        """
         if self._store.find_session(session_id) is None:
             return None
         conversation = self._store.read_context(session_id)
@@ -48,7 +60,8 @@ class Transcripts:
                 await asyncio.to_thread(self._write, file, session_id, entries)
             except OSError:
                 return None
-            # Popped first, so that the session moves to the end: the first one is the one used longest ago.
+            # Popped first, so that the session moves to the end: the first one is
+            # the one used longest ago.
             self._written.pop(session_id, None)
             self._written[session_id] = conversation
             if len(self._written) > _MAX_CACHED_SESSIONS:
@@ -60,7 +73,10 @@ class Transcripts:
         bytes_left = HOOK_TRANSCRIPT.value
         # From the newest: when the file would be too large, the oldest messages are left out.
         for entry in reversed(entries):
-            encoded_lines = [msgspec.json.encode(line) for line in _format_entry(entry, session_id, self._directory)]
+            encoded_lines = [
+                msgspec.json.encode(line)
+                for line in _format_entry(entry, session_id, self._directory)
+            ]
             bytes_left -= sum(len(line) + 1 for line in encoded_lines)
             if bytes_left < 0:
                 break
@@ -90,12 +106,23 @@ def _read_mtime(file: Path) -> float:
 
 
 def _format_entry(entry: Entry, session_id: str, directory: Path) -> Iterator[JSON]:
-    """Yield the lines of a message: a second one for the results of an answer's calls, which are the user's there."""
+    """Yield the lines of a message: a second one for the results of an answer's calls,
+    which are the user's there.
+    """
     info = entry.info
     stamp = datetime.fromtimestamp(info.time.created / 1000, UTC).isoformat().replace("+00:00", "Z")
-    line: JSON = {"uuid": info.id, "sessionId": session_id, "timestamp": stamp, "cwd": str(directory)}
+    line: JSON = {
+        "uuid": info.id,
+        "sessionId": session_id,
+        "timestamp": stamp,
+        "cwd": str(directory),
+    }
     if not isinstance(info, AssistantMessage):
-        texts = [{"type": "text", "text": part.text} for part in entry.parts if isinstance(part, TextPart)]
+        texts = [
+            {"type": "text", "text": part.text}
+            for part in entry.parts
+            if isinstance(part, TextPart)
+        ]
         yield {**line, "type": "user", "message": {"role": "user", "content": texts}}
         return
     tokens = info.tokens
@@ -106,9 +133,20 @@ def _format_entry(entry: Entry, session_id: str, directory: Path) -> Iterator[JS
         "cache_creation_input_tokens": tokens.cache.write,
     }
     content = [block for part in entry.parts for block in _format_part(part, directory)]
-    message = {"id": info.id, "role": "assistant", "model": info.model_id, "content": content, "usage": usage}
+    message = {
+        "id": info.id,
+        "role": "assistant",
+        "model": info.model_id,
+        "content": content,
+        "usage": usage,
+    }
     yield {**line, "type": "assistant", "parentUuid": info.parent_id, "message": message}
-    results = [block for part in entry.parts if isinstance(part, ToolPart) for block in _format_result(part)]
+    results = [
+        block
+        for part in entry.parts
+        if isinstance(part, ToolPart)
+        for block in _format_result(part)
+    ]
     if results:
         results_line = {**line, "uuid": f"{info.id}-results", "parentUuid": info.id}
         yield {**results_line, "type": "user", "message": {"role": "user", "content": results}}
@@ -122,7 +160,12 @@ def _format_part(part: Part, directory: Path) -> Iterator[JSON]:
             yield {"type": "thinking", "thinking": text}
         case ToolPart(tool=tool, call_id=call_id, state=state):
             shown_input = convert_to_script_inputs(tool, state.input, directory)[0]
-            yield {"type": "tool_use", "id": call_id, "name": list_script_names(tool)[0], "input": shown_input}
+            yield {
+                "type": "tool_use",
+                "id": call_id,
+                "name": list_script_names(tool)[0],
+                "input": shown_input,
+            }
         case _:
             pass
 
@@ -132,6 +175,11 @@ def _format_result(part: ToolPart) -> Iterator[JSON]:
         case ToolStateCompleted(output=output):
             yield {"type": "tool_result", "tool_use_id": part.call_id, "content": output}
         case ToolStateError(error=error):
-            yield {"type": "tool_result", "tool_use_id": part.call_id, "content": error, "is_error": True}
+            yield {
+                "type": "tool_result",
+                "tool_use_id": part.call_id,
+                "content": error,
+                "is_error": True,
+            }
         case _:
             pass

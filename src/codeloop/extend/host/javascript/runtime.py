@@ -12,7 +12,8 @@ from codeloop.workspace.process.program_environment import make_program_environm
 
 _HOST_PROGRAM = Path(__file__).with_name("host.mjs")
 MIN_NODE_VERSION = 22
-# bun installs missing packages by itself, while an extension is loaded; nothing may be installed unasked.
+# bun installs missing packages by itself, while an extension is loaded;
+# nothing may be installed unasked.
 _BUN_OPTIONS = ("--no-install",)
 # Node warns at each start that it runs TypeScript by an experimental feature.
 _NODE_OPTIONS = ("--disable-warning=ExperimentalWarning",)
@@ -41,13 +42,19 @@ def check_runtime(search_path: str | None) -> tuple[str, ...]:
     if command[1:2] == _NODE_OPTIONS:
         version = _read_version(command[0], search_path)
         if version is None or _parse_major(version) < MIN_NODE_VERSION:
-            raise NoRuntime(_NO_RUNTIME_MESSAGE.format(f"{command[0]} is {version or 'not one that starts'}"))
+            raise NoRuntime(
+                _NO_RUNTIME_MESSAGE.format(f"{command[0]} is {version or 'not one that starts'}")
+            )
     return command
 
 
 def _read_version(node: str, search_path: str | None) -> str | None:
-    """Ask for its version outside any project, whose files might select another through a version manager."""
-    environment = make_safe_environment(make_program_environment(os.environ, {"PATH": search_path or os.defpath}))
+    """Ask for its version outside any project, whose files might select another
+    through a version manager.
+    """
+    environment = make_safe_environment(
+        make_program_environment(os.environ, {"PATH": search_path or os.defpath})
+    )
     try:
         completed = subprocess.run(
             [node, "--version"],

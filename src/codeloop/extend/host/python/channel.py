@@ -27,7 +27,9 @@ class QuestionRefused(Exception):
 
 
 class _WaitingRequest(NamedTuple):
-    """A request of ours without an answer yet: its future, and the loop of the thread that waits for it."""
+    """A request of ours without an answer yet: its future,
+    and the loop of the thread that waits for it.
+    """
 
     loop: asyncio.AbstractEventLoop
     future: "asyncio.Future[Any]"
@@ -55,7 +57,9 @@ class HostChannel:
                     yield message
 
     def send(self, message: Any) -> None:
-        """Write a message; a too long answer becomes an error. Raises ValueError for other long messages."""
+        """Write a message; a too long answer becomes an error.
+        Raises ValueError for other long messages.
+        """
         line = encode(message)
         if len(line) > HOST_MESSAGE_BYTES.value:
             size = f"it gave {len(line):,} bytes; a message holds {HOST_MESSAGE_BYTES.value:,}"
@@ -68,7 +72,9 @@ class HostChannel:
             self._socket.sendall(line + b"\n")
 
     async def ask(self, question: type[HostQuestion | OperationCall], **fields: Any) -> Any:
-        """Ask codeloop a question with these fields, and return the answer. Raises QuestionRefused."""
+        """Ask codeloop a question with these fields, and return the answer.
+        Raises QuestionRefused.
+        """
         number = next(self._numbers)
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Any] = loop.create_future()

@@ -14,9 +14,13 @@ T = TypeVar("T")
 
 
 class HostContext:
-    """The `ctx` argument of a tool or hook; implements Context. `call`: the id of the request that it belongs to."""
+    """The `ctx` argument of a tool or hook; implements Context.
+    `call`: the id of the request that it belongs to.
+    """
 
-    def __init__(self, channel: HostChannel, call_origin: CallOrigin, options: Mapping[str, Any], call: int) -> None:
+    def __init__(
+        self, channel: HostChannel, call_origin: CallOrigin, options: Mapping[str, Any], call: int
+    ) -> None:
         self.session_id = call_origin.session_id
         self.message_id = call_origin.message_id
         self.call_id = call_origin.call_id
@@ -47,7 +51,9 @@ class HostContext:
             metadata=dict(metadata or {}),
         )
 
-    def report(self, *, title: str | None = None, metadata: Mapping[str, Any] | None = None) -> None:
+    def report(
+        self, *, title: str | None = None, metadata: Mapping[str, Any] | None = None
+    ) -> None:
         """See Context."""
         self._channel.report(self._call, title, None if metadata is None else dict(metadata))
 

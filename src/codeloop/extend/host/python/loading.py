@@ -27,25 +27,34 @@ class NotLoadable(Exception):
 class LoadedFunctions(Struct):
     """The functions of an extension: tools by name, hooks by name in the order of the file.
 
-    `policies`: the names of hooks whose failure refuses the action that they judge. `problems`: why functions can't
-    be tools.
+    `policies`: the names of hooks whose failure refuses the action that they judge. `problems`: why
+    functions can't be tools.
     """
 
-    tools: dict[str, FunctionTool | ProgramTool] = struct_field(default_factory=dict[str, FunctionTool | ProgramTool])
-    hooks: dict[str, list[Callable[..., Any]]] = struct_field(default_factory=dict[str, list[Callable[..., Any]]])
+    tools: dict[str, FunctionTool | ProgramTool] = struct_field(
+        default_factory=dict[str, FunctionTool | ProgramTool]
+    )
+    hooks: dict[str, list[Callable[..., Any]]] = struct_field(
+        default_factory=dict[str, list[Callable[..., Any]]]
+    )
     policies: set[str] = struct_field(default_factory=set[str])
     problems: list[str] = struct_field(default_factory=list[str])
 
     @property
     def offer(self) -> ExtensionOffer:
         """The functions as an offer for the protocol."""
-        tools = (OfferedTool(each.name, each.description, each.parameters) for each in self.tools.values())
+        tools = (
+            OfferedTool(each.name, each.description, each.parameters)
+            for each in self.tools.values()
+        )
         hooks = (OfferedHook(name, name in self.policies) for name in self.hooks)
         return ExtensionOffer(tuple(tools), tuple(hooks), problems=tuple(self.problems))
 
 
 async def load_extension(extension: LoadSpec) -> LoadedFunctions:
-    """Import an extension, or ask a program for its schema. Raises NotLoadable, and whatever its code raises."""
+    """Import an extension, or ask a program for its schema.
+    Raises NotLoadable, and whatever its code raises.
+    """
     if extension.kind == "tool" and Path(extension.path).suffix != ".py":
         program = await load_program(extension.path)
         return LoadedFunctions({program.name: program})
@@ -63,9 +72,13 @@ def _load_functions(extension: LoadSpec) -> LoadedFunctions:
                 loaded.policies.add(hook)
         # A plugin marks its tools with `@tool`; in a file of tools every public function is one.
         is_marked = hasattr(function, TOOL_ATTRIBUTE)
-        if not is_marked and (hooks or extension.kind == "plugin" or not _is_public(module, name, function)):
+        if not is_marked and (
+            hooks or extension.kind == "plugin" or not _is_public(module, name, function)
+        ):
             continue
-        marked_texts: tuple[str | None, str | None] = getattr(function, TOOL_ATTRIBUTE, (None, None))
+        marked_texts: tuple[str | None, str | None] = getattr(
+            function, TOOL_ATTRIBUTE, (None, None)
+        )
         tool_name, description = marked_texts
         try:
             tool = make_function_tool(function, name=tool_name, description=description)
@@ -76,7 +89,9 @@ def _load_functions(extension: LoadSpec) -> LoadedFunctions:
     if not loaded.tools and not loaded.hooks and not loaded.problems:
         if extension.kind == "tool":
             raise NotLoadable("it defines no tool: it needs a public function.")
-        raise NotLoadable("it defines neither a tool nor a hook: it needs a function marked with @tool or @hook.")
+        raise NotLoadable(
+            "it defines neither a tool nor a hook: it needs a function marked with @tool or @hook."
+        )
     return loaded
 
 
@@ -84,17 +99,23 @@ def _import_module(extension: LoadSpec) -> ModuleType:
     """Import a file, a package's folder, or the module of an entry point (`module:name`)."""
     path = Path(extension.path)
     if path.is_dir():
-        path = next((path / name for name in _PLUGIN_FILES if (path / name).is_file()), path / _PLUGIN_FILES[0])
+        path = next(
+            (path / name for name in _PLUGIN_FILES if (path / name).is_file()),
+            path / _PLUGIN_FILES[0],
+        )
     elif "/" not in extension.path:
         return importlib.import_module(extension.path.partition(":")[0])
     # The number keeps a reloaded file apart from its earlier version, which may still be running.
     name = f"codeloop_extensions.{extension.kind}_{path.stem}_{len(sys.modules)}"
     folder = str(path.parent)
     if folder not in sys.path:
-        # Appended, not prepended: a file of the folder must not hide a module of the standard library.
+        # Appended, not prepended: a file of the folder must not hide a module
+        # of the standard library.
         sys.path.append(folder)
     is_package = path.name == "__init__.py"
-    spec = spec_from_file_location(name, path, submodule_search_locations=[folder] if is_package else None)
+    spec = spec_from_file_location(
+        name, path, submodule_search_locations=[folder] if is_package else None
+    )
     if spec is None or spec.loader is None:
         raise NotLoadable(f"{path} is not a Python file.")
     module = module_from_spec(spec)
@@ -108,13 +129,17 @@ def _list_functions(module: ModuleType) -> Iterator[tuple[str, Callable[..., Any
     """Yield the functions of a module, and other callables that are marked, with their names."""
     # A copy: a module may still change in a thread that it started.
     for name, value in list(vars(module).items()):
-        is_marked = callable(value) and (hasattr(value, HOOKS_ATTRIBUTE) or hasattr(value, TOOL_ATTRIBUTE))
+        is_marked = callable(value) and (
+            hasattr(value, HOOKS_ATTRIBUTE) or hasattr(value, TOOL_ATTRIBUTE)
+        )
         if is_marked or inspect.isfunction(value):
             yield name, value
 
 
 def _is_public(module: ModuleType, name: str, function: Callable[..., Any]) -> bool:
-    """Return whether a function of a tools file is a tool: listed in `__all__`, or public and defined there."""
+    """Return whether a function of a tools file is a tool: listed in `__all__`,
+    or public and defined there.
+    """
     public_names: Any = getattr(module, "__all__", None)
     if public_names is not None:
         return name in public_names

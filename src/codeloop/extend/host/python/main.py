@@ -64,7 +64,9 @@ class PythonHost:
     def _ask(self, message: CallTool | AskHook) -> None:
         worker = self._workers.get(message.extension)
         if worker is None:
-            self._channel.send(AnswerError(message.id, "missing", f"{message.extension} is not loaded"))
+            self._channel.send(
+                AnswerError(message.id, "missing", f"{message.extension} is not loaded")
+            )
             return
         if isinstance(message, CallTool):
             worker.call(message)

@@ -1,4 +1,6 @@
-"""A program in any language as a tool: it prints its schema for `--schema`, and reads a call from stdin."""
+"""A program in any language as a tool: it prints its schema for `--schema`,
+and reads a call from stdin.
+"""
 
 import asyncio
 import os
@@ -23,7 +25,9 @@ _SCHEMA_OPTION = "--schema"
 
 
 class ProgramFailed(CodeloopError):
-    """A program can't be started, or it failed; the text has the program's own message if there is one."""
+    """A program can't be started, or it failed; the text has the program's own
+    message if there is one.
+    """
 
 
 class _ProgramSchema(Struct, frozen=True):
@@ -63,11 +67,15 @@ async def load_program(path: str) -> ProgramTool:
             output = await _run_program(path, (_SCHEMA_OPTION,), b"", {})
         schema = decode_json(output, _ProgramSchema)
     except TimeoutError:
-        raise ProgramFailed(f"{_SCHEMA_OPTION} was not answered in {PROGRAM_SCHEMA.seconds:g} s.") from None
+        raise ProgramFailed(
+            f"{_SCHEMA_OPTION} was not answered in {PROGRAM_SCHEMA.seconds:g} s."
+        ) from None
     except DECODE_ERRORS as error:
         expected = 'one JSON object with "description" and "parameters" (a JSON Schema)'
         raise ProgramFailed(f"for {_SCHEMA_OPTION} it has to print {expected}: {error}.") from error
-    if schema.parameters.get("type") != "object" or not is_object(schema.parameters.setdefault("properties", {})):
+    if schema.parameters.get("type") != "object" or not is_object(
+        schema.parameters.setdefault("properties", {})
+    ):
         raise ProgramFailed(
             '"parameters" has to be the JSON Schema of an object: {"type": "object", "properties": ...}.'
         )
@@ -80,8 +88,11 @@ def _parse_result(output: str) -> Any:
     return value if is_object(value) and isinstance(value.get("output"), str) else None
 
 
-async def _run_program(path: str, words: tuple[str, ...], payload: bytes, variables: dict[str, str]) -> bytes:
-    """Run a program with `payload` as its input to its end, and return its output. Raises ProgramFailed.
+async def _run_program(
+    path: str, words: tuple[str, ...], payload: bytes, variables: dict[str, str]
+) -> bytes:
+    """Run a program with `payload` as its input to its end, and return its output.
+    Raises ProgramFailed.
 
     `variables`: are added to the environment. A cancelled call kills the program.
     """
@@ -103,5 +114,7 @@ async def _run_program(path: str, words: tuple[str, ...], payload: bytes, variab
     if code:
         text = (result.stderr or result.stdout).decode(errors="replace").strip()
         ending = f"exit code {code}" if code > 0 else f"signal {-code}"
-        raise ProgramFailed(f"{text} ({ending})" if text else f"It failed with {ending} and printed nothing.")
+        raise ProgramFailed(
+            f"{text} ({ending})" if text else f"It failed with {ending} and printed nothing."
+        )
     return result.stdout

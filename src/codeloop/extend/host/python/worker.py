@@ -1,4 +1,6 @@
-"""Runs one extension in a thread with its own event loop, so that a blocking one does not stop others."""
+"""Runs one extension in a thread with its own event loop,
+so that a blocking one does not stop others.
+"""
 
 import asyncio
 import inspect
@@ -56,7 +58,9 @@ class Worker:
         """The task of the newest batch of events, which waits for that of the batch before."""
         self._loop = asyncio.new_event_loop()
         # An executor of its own: a blocked extension must not use up the threads of the others.
-        self._loop.set_default_executor(ThreadPoolExecutor(_MAX_THREADS, thread_name_prefix=extension.name))
+        self._loop.set_default_executor(
+            ThreadPoolExecutor(_MAX_THREADS, thread_name_prefix=extension.name)
+        )
         # A daemon thread does not keep the process alive.
         Thread(target=self._loop.run_forever, name=extension.name, daemon=True).start()
 
@@ -111,7 +115,9 @@ class Worker:
     def _make_context(self, call_origin: CallOrigin, number: int) -> HostContext:
         return HostContext(self._channel, call_origin, self._extension.options or {}, number)
 
-    def _start(self, number: int, context: HostContext | None, work: Coroutine[Any, Any, Any]) -> None:
+    def _start(
+        self, number: int, context: HostContext | None, work: Coroutine[Any, Any, Any]
+    ) -> None:
         task = self._loop.create_task(_prevent_exit(work))
         self._running[number] = _RunningRequest(task, context)
         task.add_done_callback(partial(self._finish, number))
@@ -136,13 +142,19 @@ class Worker:
         try:
             self._channel.send(AnswerResult(number, task.result()))
         except (TypeError, ValueError, RecursionError) as unfit:
-            self._channel.send(AnswerError(number, "invalid", f"what it returned can't be written as JSON: {unfit}"))
+            self._channel.send(
+                AnswerError(
+                    number, "invalid", f"what it returned can't be written as JSON: {unfit}"
+                )
+            )
 
     def _follow(self, events: tuple[msgspec.Raw, ...], on_done: Callable[[], None]) -> None:
         self._following = self._loop.create_task(self._handle_events(events, self._following))
         self._following.add_done_callback(lambda _: on_done())
 
-    async def _handle_events(self, events: tuple[msgspec.Raw, ...], earlier: "asyncio.Task[None] | None") -> None:
+    async def _handle_events(
+        self, events: tuple[msgspec.Raw, ...], earlier: "asyncio.Task[None] | None"
+    ) -> None:
         # Batches are handled one after the other, so that followers see the events in order.
         if earlier is not None:
             await asyncio.wait([earlier])
@@ -151,24 +163,33 @@ class Worker:
         for raw in events:
             event = msgspec.json.decode(raw)
             for function in self._loaded.hooks.get("event", ()):
-                # The result is collected instead of raised: one failing follower must not keep events from the next.
+                # The result is collected instead of raised: one failing follower must not
+                # keep events from the next.
                 (failure,) = await asyncio.gather(
                     _prevent_exit(_call_hook(function, [event], context)), return_exceptions=True
                 )
                 if isinstance(failure, BaseException):
-                    self._channel.log(f"{self._extension.name} failed at an event: {_describe(failure)}", "error")
+                    self._channel.log(
+                        f"{self._extension.name} failed at an event: {_describe(failure)}", "error"
+                    )
 
 
 async def _prevent_exit(work: Awaitable[Any]) -> Any:
-    """Await `work` and return its value, preventing an exit of the process, which would end other extensions."""
+    """Await `work` and return its value, preventing an exit of the process,
+    which would end other extensions.
+    """
     try:
         return await work
     except (SystemExit, KeyboardInterrupt) as error:
-        raise ExitRefused(f"it called for the end of the program ({type(error).__name__})") from error
+        raise ExitRefused(
+            f"it called for the end of the program ({type(error).__name__})"
+        ) from error
 
 
 async def _call_hook(function: Callable[..., Any], values: list[Any], context: HostContext) -> Any:
-    """Call a hook with as many of `input`, `output` and `ctx` as it takes; a synchronous one in a thread."""
+    """Call a hook with as many of `input`, `output` and `ctx` as it takes;
+    a synchronous one in a thread.
+    """
     names = inspect.signature(function).parameters
     context_argument = {"ctx": context} if "ctx" in names else {}
     call = partial(function, *values[: len(names) - len(context_argument)], **context_argument)
@@ -177,7 +198,9 @@ async def _call_hook(function: Callable[..., Any], values: list[Any], context: H
 
 
 def _make_error(number: int, error: BaseException) -> AnswerError:
-    kind = "invalid" if isinstance(error, WrongArguments | NotLoadable | ProgramFailed) else "raised"
+    kind = (
+        "invalid" if isinstance(error, WrongArguments | NotLoadable | ProgramFailed) else "raised"
+    )
     name = "" if kind == "invalid" else type(error).__name__
     return AnswerError(number, kind, str(error) or type(error).__name__, name, _format_trace(error))
 
@@ -191,6 +214,10 @@ def _format_trace(error: BaseException) -> str:
     summary = traceback.TracebackException.from_exception(error)
     for each in (summary, summary.__cause__, summary.__context__):
         if each is not None:
-            frames = [frame for frame in each.stack if not any(part in frame.filename for part in _INTERNAL_PATHS)]
+            frames = [
+                frame
+                for frame in each.stack
+                if not any(part in frame.filename for part in _INTERNAL_PATHS)
+            ]
             each.stack = traceback.StackSummary.from_list(frames)
     return "".join(summary.format())

@@ -14,8 +14,8 @@ from codeloop.schema.wire import DECODE_ERRORS, Wire
 class LastFailure(Wire):
     """Why a server could not be used, and since when (`at`: seconds since 1970).
 
-    `state`: `failed`, `needs_auth` or `needs_client_registration`. `challenge`: for `needs_auth`, the header
-    `WWW-Authenticate` of the refusal.
+    `state`: `failed`, `needs_auth` or `needs_client_registration`. `challenge`: for `needs_auth`,
+    the header `WWW-Authenticate` of the refusal.
     """
 
     state: str
@@ -33,15 +33,21 @@ class LastFailure(Wire):
 
 
 class LastFailures:
-    """The failures by the hash of the server's definition, a file each. A file that can't be read counts as missing."""
+    """The failures by the hash of the server's definition, a file each.
+    A file that can't be read counts as missing.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def get(self, digest: str) -> LastFailure | None:
-        """Return why a definition's server failed when last tried; None: it worked, or was not tried."""
+        """Return why a definition's server failed when last tried;
+        None: it worked, or was not tried.
+        """
         with suppress(OSError, *DECODE_ERRORS):
-            return msgspec.json.decode(read_start(self._file(digest), MCP_FILE.value), type=LastFailure)
+            return msgspec.json.decode(
+                read_start(self._file(digest), MCP_FILE.value), type=LastFailure
+            )
         return None
 
     def put(self, digest: str, failure: LastFailure | None) -> None:

@@ -14,7 +14,9 @@ from codeloop.schema.wire import DECODE_ERRORS, JSON, Wire
 
 
 class ListedTool(Wire):
-    """One tool. `schema`: the JSON Schema of its arguments; `read_only`: its own claim, which permits nothing."""
+    """One tool. `schema`: the JSON Schema of its arguments;
+    `read_only`: its own claim, which permits nothing.
+    """
 
     name: str
     description: str = ""
@@ -50,9 +52,11 @@ class ListedPrompt(Wire):
 
 
 class Listing(Wire):
-    """Everything that a server offers. `protocol`: the version that was agreed on; `transport`: how it was reached.
+    """Everything that a server offers. `protocol`: the version that was agreed on;
+    `transport`: how it was reached.
 
-    `problems`: the lists that it advertises and can't give, and tools that can't be used, each with the reason.
+    `problems`: the lists that it advertises and can't give, and tools that can't be used,
+    each with the reason.
     """
 
     server: str = ""
@@ -91,9 +95,11 @@ def _format_tools(tools: list[ListedTool]) -> Iterator[str]:
 
 
 def has_new_text(before: Listing, after: Listing) -> bool:
-    """Return whether `after` has text for the model that `before` lacked: new tools, changed descriptions.
+    """Return whether `after` has text for the model that `before` lacked: new tools,
+    changed descriptions.
 
-    A tool of which only `title` or `read_only` changed counts too; `diff_listings` shows nothing of these.
+    A tool of which only `title` or `read_only` changed counts too;
+    `diff_listings` shows nothing of these.
     """
     listed_tools = {tool.name: tool for tool in before.tools}
     return after.instructions_line not in {"", before.instructions_line} or any(
@@ -107,7 +113,9 @@ def diff_listings(before: Listing, after: Listing) -> str:
 
 
 class Listings:
-    """The listings on disk: a file for each definition, by its `listing_key`. What can't be read counts as unknown."""
+    """The listings on disk: a file for each definition, by its `listing_key`.
+    What can't be read counts as unknown.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

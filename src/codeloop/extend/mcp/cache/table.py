@@ -1,4 +1,5 @@
-"""The table of a project's configured servers and their tools, known from the cache before any server runs.
+"""The table of a project's configured servers and their tools,
+known from the cache before any server runs.
 
 The `McpServers`, which run them, and their package are imported only when they are needed.
 """
@@ -30,17 +31,22 @@ def _clean_name(name: str) -> str:
     return re.sub(_REJECTED_CHARS, "_", name)
 
 
-def _choose_tool_names(tools: Iterable[tuple[str, str]], reserved: Collection[str]) -> dict[str, tuple[str, str]]:
-    """Return the server and the tool by the name that models call them by. A taken or too long name gets a hash.
+def _choose_tool_names(
+    tools: Iterable[tuple[str, str]], reserved: Collection[str]
+) -> dict[str, tuple[str, str]]:
+    """Return the server and the tool by the name that models call them by.
+    A taken or too long name gets a hash.
 
-    `tools`: pairs of a server and its tool. The hash depends on these two names alone, so it is the same in every
-    session.
+    `tools`: pairs of a server and its tool. The hash depends on these two names alone,
+    so it is the same in every session.
     """
     names: dict[str, tuple[str, str]] = {}
     for server, tool in tools:
         name = f"{_clean_name(server)}_{_clean_name(tool)}"
         if len(name) > _MAX_NAME_CHARS or name in names or name in reserved:
-            digest = hashlib.sha256(f"{server}\n{tool}".encode("utf-8", "surrogatepass")).hexdigest()
+            digest = hashlib.sha256(
+                f"{server}\n{tool}".encode("utf-8", "surrogatepass")
+            ).hexdigest()
             name = f"{name[: _MAX_NAME_CHARS - _HASH_CHARS - 1]}_{digest[:_HASH_CHARS]}"
         names.setdefault(name, (server, tool))
     return names
@@ -54,7 +60,8 @@ _SEPARATORS = "_./:-"
 
 
 class McpProject(Struct, frozen=True):
-    """The project of the servers: its work tree, our folders, the folder of their logs, and whether it is trusted.
+    """The project of the servers: its work tree, our folders, the folder of their logs,
+    and whether it is trusted.
 
     `tell` gets the name of a server whose state or tools changed, `warn` a line for the user.
     """
@@ -82,7 +89,9 @@ class McpProject(Struct, frozen=True):
         return self.paths.state / STATE_FOLDER / "known.json"
 
     def get_server_folder(self, definition: ServerDefinition) -> Path:
-        """Return a server's own folder: for a user's server, shared by all projects, its working directory."""
+        """Return a server's own folder: for a user's server, shared by all projects,
+        its working directory.
+        """
         above = self.logs.with_name("servers") if definition.scope else self.paths.data / "servers"
         return above / _clean_name(definition.name)
 
@@ -92,7 +101,9 @@ class McpProject(Struct, frozen=True):
 
 
 class ServerTool(Struct, frozen=True):
-    """A tool of a server. `name`: the one that models call it by. `is_local`: the server is a program."""
+    """A tool of a server. `name`: the one that models call it by.
+    `is_local`: the server is a program.
+    """
 
     name: str
     server: str
@@ -128,7 +139,9 @@ class McpTable:
         reserved: frozenset[str],
         make_servers: Callable[["McpTable"], RunningServers],
     ) -> None:
-        """`reserved`: names that no tool of a server may get. `make_servers`: makes the McpServers of this table."""
+        """`reserved`: names that no tool of a server may get.
+        `make_servers`: makes the McpServers of this table.
+        """
         self.definitions = dict(definitions)
         self.project = project
         self._reserved_names = reserved
@@ -141,7 +154,9 @@ class McpTable:
         """The cached listings of usable servers, by name; unknown servers are left out."""
         listings = self.project.listings
         listings_by_name = {
-            name: listings.get(each.listing_key) for name, each in self.definitions.items() if each.is_enabled
+            name: listings.get(each.listing_key)
+            for name, each in self.definitions.items()
+            if each.is_enabled
         }
         return {name: listing for name, listing in listings_by_name.items() if listing is not None}
 
@@ -154,7 +169,11 @@ class McpTable:
     def unknown(self) -> list[str]:
         """The usable servers without a listing."""
         listings = self.listings
-        return [name for name, each in self.definitions.items() if each.is_enabled and name not in listings]
+        return [
+            name
+            for name, each in self.definitions.items()
+            if each.is_enabled and name not in listings
+        ]
 
     def offer(self) -> dict[str, ServerTool]:
         """Return the currently known tools; `has_other_tools` compares with them."""
@@ -170,11 +189,13 @@ class McpTable:
         """
         current = self.listings
         return any(
-            name in current and current[name].tools != offered.tools for name, offered in self._offered_listings.items()
+            name in current and current[name].tools != offered.tools
+            for name, offered in self._offered_listings.items()
         )
 
     def match_servers(self, tool: str) -> dict[str, str]:
-        """Return the usable servers whose name a tool's name begins with, each with the tool's name in our form.
+        """Return the usable servers whose name a tool's name begins with,
+        each with the tool's name in our form.
 
         `mcp__docs__search`, `docs.search` and `docs_search` are `docs_search` of the server `docs`.
         """
@@ -215,15 +236,25 @@ class McpTable:
             for tool in listing.tools
             if _is_wanted(self.definitions[server], tool.name)
         }
-        local_servers = {name for name, each in self.definitions.items() if isinstance(each.config, LocalDefinition)}
+        local_servers = {
+            name
+            for name, each in self.definitions.items()
+            if isinstance(each.config, LocalDefinition)
+        }
         return {
-            name: ServerTool(name, server, tools_by_name[server, tool], is_local=server in local_servers)
-            for name, (server, tool) in _choose_tool_names(tools_by_name, self._reserved_names).items()
+            name: ServerTool(
+                name, server, tools_by_name[server, tool], is_local=server in local_servers
+            )
+            for name, (server, tool) in _choose_tool_names(
+                tools_by_name, self._reserved_names
+            ).items()
         }
 
 
 def _is_wanted(definition: ServerDefinition, tool: str) -> bool:
-    """Return whether a tool passes the `tools` of its definition: the last wildcard that matches counts."""
+    """Return whether a tool passes the `tools` of its definition: the last
+    wildcard that matches counts.
+    """
     patterns = definition.config.tools if definition.config is not None else []
     # A list that begins with an exclusion starts from all tools.
     is_wanted = not patterns or patterns[0].startswith("!")

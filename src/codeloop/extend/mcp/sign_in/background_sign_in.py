@@ -1,4 +1,6 @@
-"""A sign-in that runs in the background, for a client that shows its address and passes on the pasted code."""
+"""A sign-in that runs in the background, for a client that shows its address and
+passes on the pasted code.
+"""
 
 import asyncio
 from collections.abc import Awaitable, Callable

@@ -1,4 +1,6 @@
-"""The redirect that ends a browser sign-in: a local listener, or the address that the user pastes."""
+"""The redirect that ends a browser sign-in: a local listener,
+or the address that the user pastes.
+"""
 
 import asyncio
 import html
@@ -18,7 +20,9 @@ _LOOPBACK_HOSTS = frozenset(("127.0.0.1", "localhost", "::1"))
 
 
 class RedirectTarget(Struct, frozen=True):
-    """The target of the redirect. `port` and `path`: where to listen; 0: any free port. `address`: as configured."""
+    """The target of the redirect. `port` and `path`: where to listen; 0: any free port.
+    `address`: as configured.
+    """
 
     port: int
     path: str
@@ -26,7 +30,9 @@ class RedirectTarget(Struct, frozen=True):
 
 
 def get_redirect_target(settings: OAuthSettings) -> RedirectTarget:
-    """Return where the redirect leads: as configured; a client that was registered by hand has a fixed port."""
+    """Return where the redirect leads: as configured;
+    a client that was registered by hand has a fixed port.
+    """
     port = settings.callback_port or (CALLBACK_PORT if settings.client_id else 0)
     if not settings.redirect_uri:
         return RedirectTarget(port, CALLBACK_PATH)
@@ -37,7 +43,8 @@ def get_redirect_target(settings: OAuthSettings) -> RedirectTarget:
 
 
 class CallbackServer:
-    """Listens on the loopback interface for the redirect that carries the code. `answer` is its query.
+    """Listens on the loopback interface for the redirect that carries the code.
+    `answer` is its query.
 
     Only the redirect with `state` counts: any page in the browser can send others here.
     """
@@ -70,7 +77,11 @@ class CallbackServer:
         """The redirect URI for the provider."""
         if self._redirect.address:
             return self._redirect.address
-        port = self._server.sockets[0].getsockname()[1] if self._server is not None else self._redirect.port
+        port = (
+            self._server.sockets[0].getsockname()[1]
+            if self._server is not None
+            else self._redirect.port
+        )
         return f"http://127.0.0.1:{port}{self._redirect.path}"
 
     async def _handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -78,17 +89,28 @@ class CallbackServer:
         method, _, rest = (await reader.readline()).decode("latin-1").partition(" ")
         target = urlsplit(rest.partition(" ")[0])
         query = parse_qs(target.query)
-        # The state is a secret of this sign-in: a page that sends a code of its own does not know it.
-        is_redirect = target.path == self._redirect.path and method == "GET" and self.state in query.get("state", [])
+        # The state is a secret of this sign-in: a page that sends a code of its
+        # own does not know it.
+        is_redirect = (
+            target.path == self._redirect.path
+            and method == "GET"
+            and self.state in query.get("state", [])
+        )
         # Whether the code is worth a token is not known yet.
-        text = "Close this page: codeloop goes on, and says whether you are signed in." if is_redirect else "Not here."
+        text = (
+            "Close this page: codeloop goes on, and says whether you are signed in."
+            if is_redirect
+            else "Not here."
+        )
         if is_redirect and "error" in query:
             # The text comes from the address, so anyone can choose it.
             text = f"It was refused: {html.escape(query['error'][0])}."
         body = f"<!doctype html><meta charset=utf-8><title>codeloop</title><p>{text}</p>".encode()
         status = b"200 OK" if is_redirect else b"404 Not Found"
         head = b"content-type: text/html; charset=utf-8\r\nconnection: close\r\ncontent-length: "
-        writer.write(b"HTTP/1.1 " + status + b"\r\n" + head + str(len(body)).encode() + b"\r\n\r\n" + body)
+        writer.write(
+            b"HTTP/1.1 " + status + b"\r\n" + head + str(len(body)).encode() + b"\r\n\r\n" + body
+        )
         await writer.drain()
         writer.close()
         if is_redirect and not self.answer.done():
@@ -103,7 +125,8 @@ class AuthorizationCode(Struct, frozen=True):
 
 
 def parse_redirect(text: str, state: str | None = None) -> AuthorizationCode:
-    """Parse a redirect's query, its whole address, or the code alone. Raises CodeloopError when it is unusable.
+    """Parse a redirect's query, its whole address, or the code alone.
+    Raises CodeloopError when it is unusable.
 
     `state`: must equal its state, if it has one; None: not checked.
     """
@@ -115,10 +138,14 @@ def parse_redirect(text: str, state: str | None = None) -> AuthorizationCode:
     if "code" not in query:
         # A code alone has none of these; an address without a code is the wrong one.
         if not text or "://" in text or "=" in text.rstrip("="):
-            raise CodeloopError("there is no code in what was pasted; paste the whole address that the browser shows")
+            raise CodeloopError(
+                "there is no code in what was pasted; paste the whole address that the browser shows"
+            )
         return AuthorizationCode(text)
     if state is not None and query.get("state", [state])[0] != state:
-        raise CodeloopError("what was pasted is of another sign-in; open the address that was shown last")
+        raise CodeloopError(
+            "what was pasted is of another sign-in; open the address that was shown last"
+        )
     return AuthorizationCode(query["code"][0], query.get("iss", [None])[0])
 
 

@@ -50,7 +50,9 @@ WaitForPaste = Callable[[], Awaitable[str]]
 
 
 class SignInImpossible(CodeloopError):
-    """Nobody can sign in at the server by OAuth: it is a program, configured without, or asks nobody to."""
+    """Nobody can sign in at the server by OAuth: it is a program, configured without,
+    or asks nobody to.
+    """
 
 
 async def sign_in(
@@ -62,7 +64,8 @@ async def sign_in(
 ) -> str:
     """Let the user sign in, and store the tokens. Returns a description.
 
-    `show` gets the address to open; `paste` waits for the user's paste: the address of the redirect or its code.
+    `show` gets the address to open; `paste` waits for the user's paste: the address
+    of the redirect or its code.
     `challenge`: the server's challenge to a refused request, if known.
     Raises CodeloopError: SignInImpossible, RegistrationNeeded.
     """
@@ -71,7 +74,9 @@ async def sign_in(
         program = f"{definition.name} is a program, not a server that one signs in at."
         raise SignInImpossible(definition.problem or program)
     if config.oauth is False:
-        raise SignInImpossible(f"{definition.name} is configured without signing in (`oauth` is false).")
+        raise SignInImpossible(
+            f"{definition.name} is configured without signing in (`oauth` is false)."
+        )
     settings = config.oauth or OAuthSettings()
     try:
         async with (
@@ -85,13 +90,17 @@ async def sign_in(
             flow = _SignInFlow(config, settings, user, scope=scope, challenge=challenge)
             return await flow.run(definition.name, sign_ins)
     except TimeoutError as error:
-        raise CodeloopError(f"Nobody signed in within {MCP_SIGN_IN.seconds / 60:.0f} minutes.") from error
+        raise CodeloopError(
+            f"Nobody signed in within {MCP_SIGN_IN.seconds / 60:.0f} minutes."
+        ) from error
 
 
 class _UserChannel:
     """Shows the address, and waits for the code by redirect or paste."""
 
-    def __init__(self, callback: CallbackServer, show: ShowAddress, paste: WaitForPaste | None) -> None:
+    def __init__(
+        self, callback: CallbackServer, show: ShowAddress, paste: WaitForPaste | None
+    ) -> None:
         self.callback = callback
         self._show = show
         self._paste = paste
@@ -105,7 +114,8 @@ class _UserChannel:
 
         waiting: set[asyncio.Future[str]] = {self.callback.answer}
         if self._paste is not None:
-            # Whichever comes first: on a remote machine the redirect can't reach us, so the user pastes it.
+            # Whichever comes first: on a remote machine the redirect can't reach us,
+            # so the user pastes it.
             waiting.add(asyncio.ensure_future(self._paste()))
         try:
             done, _ = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
@@ -118,10 +128,11 @@ class _UserChannel:
 
 
 class _SignInFlow:
-    """One sign-in. It also implements the storage that the package's flow asks for: of its tokens and of our client.
+    """One sign-in. It also implements the storage that the package's flow asks for: of
+    its tokens and of our client.
 
-    The client is what a provider calls a program like this one: an id, perhaps with a secret, from the configuration
-    or from the registration.
+    The client is what a provider calls a program like this one: an id, perhaps with a secret, from
+    the configuration or from the registration.
     """
 
     def __init__(
@@ -143,19 +154,25 @@ class _SignInFlow:
         self._provider: OAuthClientProvider | None = None
 
     async def run(self, name: str, sign_ins: SignIns) -> str:
-        """Sign in at the server of this name and store the tokens; return a line for the user. Raises CodeloopError."""
+        """Sign in at the server of this name and store the tokens; return a line for the user.
+        Raises CodeloopError.
+        """
         silence_package_logging()
         provider = self._provider = self._make_provider()
         auth = _force_refusal(provider, self._challenge)
         async with make_http_client(self._config.url, {}, auth, lambda _status: None) as http:
             try:
                 headers = {**self._config.headers, "accept": "application/json, text/event-stream"}
-                async with http.stream("POST", self._config.url, json=_INITIALIZE_REQUEST, headers=headers) as answer:
+                async with http.stream(
+                    "POST", self._config.url, json=_INITIALIZE_REQUEST, headers=headers
+                ) as answer:
                     status = answer.status_code
             except (*list_request_errors(), *_list_flow_errors()) as error:
                 raise _convert_error(name, error) from error
         if self._tokens is None:
-            raise SignInImpossible(f"{name} asks nobody to sign in; it answered {status} without it.")
+            raise SignInImpossible(
+                f"{name} asks nobody to sign in; it answered {status} without it."
+            )
         context = provider.context
         metadata = context.oauth_metadata
         entry = ServerSignIn(
@@ -163,8 +180,12 @@ class _SignInFlow:
             access="",
             token_endpoint=str(metadata.token_endpoint) if metadata else "",
             revocation_endpoint=_find_revocation_endpoint(metadata) if metadata else "",
-            resource=context.get_resource_url() if context.should_include_resource_param(_PROTOCOL_VERSION) else "",
-            client=self._client_info.model_dump(mode="json", exclude_none=True) if self._client_info else {},
+            resource=context.get_resource_url()
+            if context.should_include_resource_param(_PROTOCOL_VERSION)
+            else "",
+            client=self._client_info.model_dump(mode="json", exclude_none=True)
+            if self._client_info
+            else {},
         )
         sign_ins.put(name, entry.renew(self._tokens.model_dump(mode="json", exclude_none=True)))
         return f"Signed in at {name}."
@@ -178,7 +199,10 @@ class _SignInFlow:
         redirect = AnyUrl(self._user.callback.url)
         method = "client_secret_post" if settings.client_secret else "none"
         client_metadata = _make_client_metadata(
-            self._scope, redirect_uris=[redirect], client_name="codeloop", token_endpoint_auth_method=method
+            self._scope,
+            redirect_uris=[redirect],
+            client_name="codeloop",
+            token_endpoint_auth_method=method,
         )
         if settings.client_id:
             self._client_info = OAuthClientInformationFull(
@@ -209,17 +233,25 @@ class _SignInFlow:
 
     async def _show_address(self, url: str) -> None:
         metadata = self._provider.context.oauth_metadata if self._provider is not None else None
-        methods = (metadata.token_endpoint_auth_methods_supported if metadata else None) or [_BASIC_METHOD]
+        methods = (metadata.token_endpoint_auth_methods_supported if metadata else None) or [
+            _BASIC_METHOD
+        ]
         token_endpoint = str(metadata.token_endpoint) if metadata else self._config.url
         _check_secret(self._config.url, self._settings, token_endpoint)
         # The methods that the provider accepts are known only now, after the discovery.
-        if self._settings.client_id and self._settings.client_secret and "client_secret_post" not in methods:
+        if (
+            self._settings.client_id
+            and self._settings.client_secret
+            and "client_secret_post" not in methods
+        ):
             self._client_info.token_endpoint_auth_method = _BASIC_METHOD
         self._user.show(url)
 
 
 def _check_secret(server_url: str, settings: OAuthSettings, token_endpoint: str) -> None:
-    """Raise CodeloopError if the configured secret would go where neither the server nor the issuer is."""
+    """Raise CodeloopError if the configured secret would go where neither the
+    server nor the issuer is.
+    """
     wanted = _find_origin(token_endpoint)
     known = [_find_origin(url) for url in (server_url, settings.issuer) if url]
     # What is asked for on this machine by a server on this machine stays there.
@@ -232,7 +264,9 @@ def _check_secret(server_url: str, settings: OAuthSettings, token_endpoint: str)
 
 
 def _find_revocation_endpoint(metadata: "OAuthMetadata") -> str:
-    """Return where a sign-in is ended: with the secret, so nowhere but where the tokens are from. "": it can't be."""
+    """Return where a sign-in is ended: with the secret, so nowhere but where the tokens are from.
+    "": it can't be.
+    """
     endpoint = str(metadata.revocation_endpoint or "")
     return endpoint if _find_origin(endpoint) == _find_origin(str(metadata.token_endpoint)) else ""
 
@@ -244,13 +278,17 @@ def _find_origin(url: str) -> str:
 
 
 def _force_refusal(provider: "OAuthClientProvider", challenge: str | None) -> "httpx2.Auth":
-    """Return an authentication that signs in even if the greeting succeeds: some servers refuse only later requests."""
+    """Return an authentication that signs in even if the greeting succeeds: some servers
+    refuse only later requests.
+    """
     import httpx2
 
     class ForcedSignIn(httpx2.Auth):
         requires_response_body = True
 
-        async def async_auth_flow(self, request: httpx2.Request) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
+        async def async_auth_flow(
+            self, request: httpx2.Request
+        ) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
             flow = provider.async_auth_flow(request)
             try:
                 request = await anext(flow)
@@ -270,7 +308,9 @@ def _force_refusal(provider: "OAuthClientProvider", challenge: str | None) -> "h
 
 
 def _make_client_metadata(scope: str, **fields: Any) -> "OAuthClientMetadata":
-    """Return our client metadata. The package asks for the scope that the server names, unless one is given."""
+    """Return our client metadata. The package asks for the scope that the server names,
+    unless one is given.
+    """
     from mcp.shared.auth import OAuthClientMetadata
 
     class FixedScopeMetadata(OAuthClientMetadata):
@@ -293,7 +333,9 @@ def _convert_error(name: str, error: BaseException) -> CodeloopError:
 
     reason = _read_error_text(describe_error(error))
     if isinstance(find_cause(error), OAuthRegistrationError):
-        return RegistrationNeeded(f"Signing in at {name} is not possible: {describe_registration(name)} ({reason}).")
+        return RegistrationNeeded(
+            f"Signing in at {name} is not possible: {describe_registration(name)} ({reason})."
+        )
     return CodeloopError(f"Signing in at {name} failed: {reason}.")
 
 
@@ -307,4 +349,8 @@ def _read_error_text(text: str) -> str:
     except DECODE_ERRORS:
         return text.rstrip(". ")
     descriptions = [str(details[key]) for key in ("error", "error_description") if details.get(key)]
-    return f"{text[: match.start()].rstrip(': ')} ({': '.join(descriptions)})" if descriptions else text
+    return (
+        f"{text[: match.start()].rstrip(': ')} ({': '.join(descriptions)})"
+        if descriptions
+        else text
+    )

@@ -1,11 +1,18 @@
-"""Whether the sign-in provider of a server registers clients by itself, and what to do where it does not."""
+"""Whether the sign-in provider of a server registers clients by itself,
+and what to do where it does not.
+"""
 
 import asyncio
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from codeloop.extend.mcp.definition import RemoteDefinition
-from codeloop.extend.mcp.transport.failures import RegistrationNeeded, SignInNeeded, list_request_errors, make_refusal
+from codeloop.extend.mcp.transport.failures import (
+    RegistrationNeeded,
+    SignInNeeded,
+    list_request_errors,
+    make_refusal,
+)
 from codeloop.extend.mcp.transport.http_client import make_http_client
 from codeloop.schema.limits import MCP_LIST
 
@@ -27,7 +34,8 @@ def describe_registration(name: str) -> str:
 
 
 async def check_registration(name: str, config: RemoteDefinition, error: SignInNeeded) -> None:
-    """Look up the provider of a server that requires a sign-in. Raises RegistrationNeeded when none is possible.
+    """Look up the provider of a server that requires a sign-in.
+    Raises RegistrationNeeded when none is possible.
 
     If in doubt it counts as possible: the sign-in itself reports errors.
     """
@@ -59,7 +67,9 @@ async def _refuses_registration(url: str, challenge: str, client: "httpx2.AsyncC
     provider: str | None = None
     metadata_url = extract_resource_metadata_from_www_auth(make_refusal(challenge))
     for address in build_protected_resource_metadata_discovery_urls(metadata_url, url):
-        resource = await handle_protected_resource_response(await client.send(create_oauth_metadata_request(address)))
+        resource = await handle_protected_resource_response(
+            await client.send(create_oauth_metadata_request(address))
+        )
         if resource is not None:
             provider = str(resource.authorization_servers[0])
             break

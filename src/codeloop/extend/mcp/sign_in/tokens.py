@@ -1,4 +1,6 @@
-"""Tokens of remote servers: stored with mode 0600, sent to their own server only, renewed by one process at a time."""
+"""Tokens of remote servers: stored with mode 0600, sent to their own server only,
+renewed by one process at a time.
+"""
 
 import asyncio
 import os
@@ -28,9 +30,11 @@ _RENEWAL_MARGIN_SECONDS = 30.0
 
 
 class ServerSignIn(Wire):
-    """The tokens of one server. `expires`: seconds since 1970, 0 for unknown; `client`: our registration.
+    """The tokens of one server. `expires`: seconds since 1970, 0 for unknown;
+    `client`: our registration.
 
-    `wanted`: the scopes for the next sign-in, once some were missing: those of this one and the missing ones.
+    `wanted`: the scopes for the next sign-in, once some were missing: those of this
+    one and the missing ones.
     """
 
     url: str
@@ -69,14 +73,18 @@ class SignIns:
         self._file = file
 
     def get(self, name: str, url: str) -> ServerSignIn | None:
-        """Return the sign-in stored for a server at exactly this address. Raises CodeloopError: the file is broken."""
+        """Return the sign-in stored for a server at exactly this address.
+        Raises CodeloopError: the file is broken.
+        """
         server_sign_in = self._read().get(name)
-        # A token is never sent to another address: an entry with the same name may have been changed.
+        # A token is never sent to another address: an entry with the same name
+        # may have been changed.
         return server_sign_in if server_sign_in is not None and server_sign_in.url == url else None
 
     def put(self, name: str, entry: ServerSignIn | None) -> bool:
         """Store an entry, or remove it; return whether there was one. Raises CodeloopError."""
-        # A link is followed, so that a file which the user keeps elsewhere is not replaced by a copy.
+        # A link is followed, so that a file which the user keeps elsewhere is
+        # not replaced by a copy.
         target = Path(os.path.realpath(self._file))
         try:
             create_private_folder(target.parent)
@@ -85,9 +93,15 @@ class SignIns:
                 before = all_sign_ins.pop(name, None)
                 if entry is not None:
                     all_sign_ins[name] = entry
-                write_atomically(target, msgspec.json.format(msgspec.json.encode(all_sign_ins)) + b"\n", sync=True)
+                write_atomically(
+                    target,
+                    msgspec.json.format(msgspec.json.encode(all_sign_ins)) + b"\n",
+                    sync=True,
+                )
         except (OSError, TimeoutError) as error:
-            raise CodeloopError(f"{target} can't be written: {error}. Nothing was changed.") from error
+            raise CodeloopError(
+                f"{target} can't be written: {error}. Nothing was changed."
+            ) from error
         return before is not None
 
     @asynccontextmanager
@@ -96,10 +110,13 @@ class SignIns:
         lock_held = lock(self._get_lock_path("renew"), MCP_START.seconds)
         try:
             create_private_folder(self._file.parent)
-            # In a thread, because another process may hold the lock while it waits for its provider.
+            # In a thread, because another process may hold the lock while it
+            # waits for its provider.
             await asyncio.to_thread(lock_held.__enter__)
         except (OSError, TimeoutError) as error:
-            raise CodeloopError(f"another process holds {self._get_lock_path('renew')}: {error}") from error
+            raise CodeloopError(
+                f"another process holds {self._get_lock_path('renew')}: {error}"
+            ) from error
         try:
             yield
         finally:
@@ -110,11 +127,15 @@ class SignIns:
 
     def _read(self) -> dict[str, ServerSignIn]:
         try:
-            return decode_json(read_start(self._file, CREDENTIALS_BYTES.value), dict[str, ServerSignIn])
+            return decode_json(
+                read_start(self._file, CREDENTIALS_BYTES.value), dict[str, ServerSignIn]
+            )
         except (FileNotFoundError, NotADirectoryError):
             return {}
         except (OSError, *DECODE_ERRORS) as error:
-            raise CodeloopError(f"{self._file} can't be read ({error}). Move it away and sign in again.") from error
+            raise CodeloopError(
+                f"{self._file} can't be read ({error}). Move it away and sign in again."
+            ) from error
 
 
 def get_sign_ins(paths: Paths) -> SignIns:
@@ -127,7 +148,9 @@ _OK, _BAD_REQUEST, _UNAUTHORIZED, _FORBIDDEN = 200, 400, 401, 403
 
 
 def make_auth(definition: ServerDefinition, sign_ins: SignIns) -> "httpx2.Auth | None":
-    """Return the authentication of a server's requests; None where its configuration turns it off."""
+    """Return the authentication of a server's requests;
+    None where its configuration turns it off.
+    """
     import httpx2
 
     config = definition.config
@@ -139,7 +162,9 @@ def make_auth(definition: ServerDefinition, sign_ins: SignIns) -> "httpx2.Auth |
     name, url = definition.name, config.url
 
     class StoredTokenAuth(httpx2.Auth):
-        async def async_auth_flow(self, request: httpx2.Request) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
+        async def async_auth_flow(
+            self, request: httpx2.Request
+        ) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
             entry = sign_ins.get(name, url)
             used_sign_in = entry
             if entry is not None and entry.is_over and entry.refresh:
@@ -152,10 +177,15 @@ def make_auth(definition: ServerDefinition, sign_ins: SignIns) -> "httpx2.Auth |
             if entry is not None:
                 request.headers["Authorization"] = f"Bearer {entry.access}"
             answer = yield request
-            if answer.status_code == _UNAUTHORIZED and used_sign_in is not None and used_sign_in.refresh:
+            if (
+                answer.status_code == _UNAUTHORIZED
+                and used_sign_in is not None
+                and used_sign_in.refresh
+            ):
                 async with sign_ins.hold_renewal_lock():
                     entry = sign_ins.get(name, url)
-                    # Otherwise another process has renewed it meanwhile: its token is used without a second renewal.
+                    # Otherwise another process has renewed it meanwhile: its token is used
+                    # without a second renewal.
                     if entry is not None and entry.access == used_sign_in.access:
                         renewal = yield _make_renewal_request(entry)
                         entry = await _store_renewal(sign_ins, name, entry, renewal)
@@ -167,17 +197,24 @@ def make_auth(definition: ServerDefinition, sign_ins: SignIns) -> "httpx2.Auth |
     return StoredTokenAuth()
 
 
-def _check_answer(answer: "httpx2.Response", sign_ins: SignIns, name: str, entry: ServerSignIn | None) -> None:
+def _check_answer(
+    answer: "httpx2.Response", sign_ins: SignIns, name: str, entry: ServerSignIn | None
+) -> None:
     """Raise SignInNeeded for an answer that requires one; missing scopes are stored for it."""
     from mcp.client.auth.utils import extract_field_from_www_auth, union_scopes
 
     challenge = answer.headers.get("www-authenticate", "")
     if answer.status_code == _UNAUTHORIZED:
         raise SignInNeeded("it wants you to sign in", can_sign_in=True, challenge=challenge)
-    if answer.status_code == _FORBIDDEN and extract_field_from_www_auth(answer, "error") == "insufficient_scope":
+    if (
+        answer.status_code == _FORBIDDEN
+        and extract_field_from_www_auth(answer, "error") == "insufficient_scope"
+    ):
         missing_scopes = extract_field_from_www_auth(answer, "scope")
         if entry is not None and missing_scopes:
-            sign_ins.put(name, replace(entry, wanted=union_scopes(entry.scope, missing_scopes) or ""))
+            sign_ins.put(
+                name, replace(entry, wanted=union_scopes(entry.scope, missing_scopes) or "")
+            )
         raise SignInNeeded("it wants a wider sign-in", can_sign_in=True, challenge=challenge)
 
 
@@ -185,7 +222,10 @@ def _make_provider_request(url: str, data: dict[str, str], entry: ServerSignIn) 
     """Return a request of the client that was registered for this sign-in."""
     import httpx2
 
-    client_id, secret = str(entry.client.get("client_id") or ""), str(entry.client.get("client_secret") or "")
+    client_id, secret = (
+        str(entry.client.get("client_id") or ""),
+        str(entry.client.get("client_secret") or ""),
+    )
     limits = {"timeout": httpx2.Timeout(MCP_START.seconds).as_dict()}
     if secret and entry.client.get("token_endpoint_auth_method") == "client_secret_basic":
         request = httpx2.Request("POST", url, data=data, extensions=limits)
@@ -215,7 +255,9 @@ async def _store_renewal(
             token_data: JSON = decode_json(await answer.aread())
             entry = entry.renew(token_data)
         except (KeyError, TypeError, ValueError, *DECODE_ERRORS) as error:
-            raise CodeloopError(f"its sign-in could not be renewed: {host} did not return a token") from error
+            raise CodeloopError(
+                f"its sign-in could not be renewed: {host} did not return a token"
+            ) from error
         sign_ins.put(name, entry)
         return entry
     # These two mean that the provider has ended the sign-in; any other status may pass.
@@ -240,13 +282,22 @@ async def sign_out(definition: ServerDefinition, sign_ins: SignIns) -> str | Non
         return None
     if entry is None or not entry.revocation_endpoint:
         return f"Signed out at {name}."
-    token = {"token": entry.refresh, "token_type_hint": "refresh_token"} if entry.refresh else {"token": entry.access}
-    # Servers that are made with the package `mcp` require this field, which is empty for a client without a secret.
+    token = (
+        {"token": entry.refresh, "token_type_hint": "refresh_token"}
+        if entry.refresh
+        else {"token": entry.access}
+    )
+    # Servers that are made with the package `mcp` require this field,
+    # which is empty for a client without a secret.
     token["client_secret"] = ""
     async with make_http_client(entry.url, {}, httpx2.Auth(), lambda _status: None) as client:
         try:
-            answer = await client.send(_make_provider_request(entry.revocation_endpoint, token, entry))
-            problem = "" if answer.status_code == _OK else f"its provider answered {answer.status_code}"
+            answer = await client.send(
+                _make_provider_request(entry.revocation_endpoint, token, entry)
+            )
+            problem = (
+                "" if answer.status_code == _OK else f"its provider answered {answer.status_code}"
+            )
         except list_request_errors() as error:
             problem = describe_error(error)
     if not problem:

@@ -1,4 +1,6 @@
-"""Calls tools of MCP servers: asks for permission, sends the request, and says which tools are new after it."""
+"""Calls tools of MCP servers: asks for permission, sends the request,
+and says which tools are new after it.
+"""
 
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -16,18 +18,23 @@ from codeloop.tool.tool import ToolContext, ToolFailure, ToolResult
 if TYPE_CHECKING:
     from mcp import Client
 
-# Part of the error of a server that wanted to send a request, which the newest protocol version no longer allows.
+# Part of the error of a server that wanted to send a request,
+# which the newest protocol version no longer allows.
 _NO_CHANNEL_TEXT = "server-initiated request"
 # The note about new tools is one line of the model's context.
 _MAX_NAMES_CHARS = 400
 
 
-async def call_tool(table: McpTable, tool: ServerTool, arguments: JSON, ctx: ToolContext) -> ToolResult:
+async def call_tool(
+    table: McpTable, tool: ServerTool, arguments: JSON, ctx: ToolContext
+) -> ToolResult:
     """Call a tool. Raises ToolFailure, Denied, Rejected."""
     server: McpServer = table.running.by_name[tool.server]
     metadata: JSON = {"server": tool.server, "tool": tool.listed.name, "input": arguments}
     writes = Writes() if tool.is_local else None
-    need = Need(permission=tool.name, patterns=("*",), always=("*",), metadata=metadata, writes=writes)
+    need = Need(
+        permission=tool.name, patterns=("*",), always=("*",), metadata=metadata, writes=writes
+    )
     await ctx.ask(*await server.find_needs(), need)
     # A call may change the tools of its server, such as one that signs in or opens a project.
     names_before = _list_names(table, server)
@@ -44,12 +51,15 @@ async def call_tool(table: McpTable, tool: ServerTool, arguments: JSON, ctx: Too
         if _NO_CHANNEL_TEXT not in str(error) or not await downgrade_protocol(server):
             raise
         note = (
-            f"The MCP server {server.name} will be spoken to in an older version of the protocol, in which it can ask."
+            f"The MCP server {server.name} will be spoken to in an older version of the "
+            f"protocol, in which it can ask."
         )
         raise ToolFailure(f"{error}\n{note}", advice="Call the tool again.") from error
 
 
-async def _announce_new_tools(table: McpTable, server: McpServer, names_before: list[str], ctx: ToolContext) -> None:
+async def _announce_new_tools(
+    table: McpTable, server: McpServer, names_before: list[str], ctx: ToolContext
+) -> None:
     """Ask the user to agree to tools added during a call, and tell the model their names."""
     try:
         await server.settle(ctx)
@@ -65,7 +75,9 @@ async def _announce_new_tools(table: McpTable, server: McpServer, names_before: 
 
 def _list_names(table: McpTable, server: McpServer) -> list[str]:
     """Return the names that models call a server's tools by."""
-    return list(table.name_tools({server.name: server.listing})) if server.listing is not None else []
+    return (
+        list(table.name_tools({server.name: server.listing})) if server.listing is not None else []
+    )
 
 
 async def send_call(name: str, arguments: JSON, client: "Client", progress_callback: Any) -> Any:

@@ -17,9 +17,11 @@ from codeloop.workspace.files.saved_outputs import save_output, shorten_output
 
 
 def convert_result(data: JSON, title: str, metadata: JSON, ctx: ToolContext) -> ToolResult:
-    """Return a call's result: texts in order, pictures and sound as attachments, other data as files.
+    """Return a call's result: texts in order, pictures and sound as attachments,
+    other data as files.
 
-    Raises ToolFailure with the same text, cut as it would be, when the server says that the call failed.
+    Raises ToolFailure with the same text, cut as it would be,
+    when the server says that the call failed.
     """
     texts, files = convert_blocks(data.get("content") or [], ctx)
     structured: Any = data.get("structuredContent")
@@ -37,7 +39,9 @@ def convert_result(data: JSON, title: str, metadata: JSON, ctx: ToolContext) -> 
 
 
 def convert_blocks(blocks: list[JSON], ctx: ToolContext) -> tuple[list[str], list[FilePart]]:
-    """Return the texts and the attachments of content blocks; attached or saved data leaves a line of text."""
+    """Return the texts and the attachments of content blocks;
+    attached or saved data leaves a line of text.
+    """
     texts: list[str] = []
     files: list[FilePart] = []
     for block in blocks:
@@ -45,7 +49,14 @@ def convert_blocks(blocks: list[JSON], ctx: ToolContext) -> tuple[list[str], lis
             case "text":
                 texts.append(str(block.get("text", "")))
             case "image" | "audio":
-                _add_data(str(block.get("data", "")), str(block.get("mimeType", "")), "", ctx, texts, files)
+                _add_data(
+                    str(block.get("data", "")),
+                    str(block.get("mimeType", "")),
+                    "",
+                    ctx,
+                    texts,
+                    files,
+                )
             case "resource":
                 add_resource(block.get("resource") or {}, ctx, texts, files)
             case "resource_link":
@@ -67,8 +78,12 @@ def add_resource(resource: JSON, ctx: ToolContext, texts: list[str], files: list
         _add_data(str(resource["blob"]), str(resource.get("mimeType", "")), uri, ctx, texts, files)
 
 
-def _add_data(data: str, mime: str, uri: str, ctx: ToolContext, texts: list[str], files: list[FilePart]) -> None:
-    """Add data in base64: pictures, sound and PDFs to `files`, other data as a saved file, which `texts` names."""
+def _add_data(
+    data: str, mime: str, uri: str, ctx: ToolContext, texts: list[str], files: list[FilePart]
+) -> None:
+    """Add data in base64: pictures, sound and PDFs to `files`, other data as a saved file,
+    which `texts` names.
+    """
     try:
         # Some servers break base64 into lines, which a strict decoder refuses.
         raw = base64.b64decode("".join(data.split()), validate=True)
@@ -102,7 +117,9 @@ def _add_data(data: str, mime: str, uri: str, ctx: ToolContext, texts: list[str]
     try:
         file = save_output(ctx.workspace.scratch, raw)
     except OSError as error:
-        texts.append(f"[{mime or 'data'} of {len(raw):,} bytes could not be saved: {error.strerror}]")
+        texts.append(
+            f"[{mime or 'data'} of {len(raw):,} bytes could not be saved: {error.strerror}]"
+        )
         return
     path = file.with_name(f"{file.name}{mimetypes.guess_extension(mime) or '.bin'}")
     file.replace(path)

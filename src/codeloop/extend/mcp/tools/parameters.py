@@ -1,4 +1,6 @@
-"""Parameters of the search tool and the resource tool, and texts that they and the servers' tools share."""
+"""Parameters of the search tool and the resource tool,
+and texts that they and the servers' tools share.
+"""
 
 from typing import Annotated, Any
 
@@ -21,12 +23,16 @@ class McpParams(msgspec.Struct, frozen=True):
 class ResourceParams(msgspec.Struct, frozen=True):
     """The parameters of the tool that reads resources."""
 
-    server: Annotated[str, msgspec.Meta(description="leave out to list all servers' resources")] = ""
+    server: Annotated[str, msgspec.Meta(description="leave out to list all servers' resources")] = (
+        ""
+    )
     uri: Annotated[str, msgspec.Meta(description="leave out to list the server's resources")] = ""
 
 
 def describe_tool(tool: ServerTool) -> str:
-    """Return a tool's description for the model: hidden characters shown by name, cut at the limit."""
+    """Return a tool's description for the model: hidden characters shown by name,
+    cut at the limit.
+    """
     text = escape_controls(tool.listed.description or tool.listed.title or tool.listed.name).strip()
     return text if len(text) <= MCP_DESCRIPTION.value else f"{text[: MCP_DESCRIPTION.value]}…"
 

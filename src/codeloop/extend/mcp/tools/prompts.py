@@ -1,4 +1,6 @@
-"""Prompts of servers as commands (`/server:prompt arguments`), and completion of their arguments."""
+"""Prompts of servers as commands (`/server:prompt arguments`),
+and completion of their arguments.
+"""
 
 import asyncio
 import re
@@ -38,20 +40,30 @@ def list_prompt_commands(table: McpTable) -> dict[str, Command]:
 
 
 def _describe(prompt: ListedPrompt) -> str:
-    arguments = " ".join(each.name if each.required else f"[{each.name}]" for each in prompt.arguments)
-    return escape_controls(f"{prompt.description} ({arguments})" if arguments else prompt.description)
+    arguments = " ".join(
+        each.name if each.required else f"[{each.name}]" for each in prompt.arguments
+    )
+    return escape_controls(
+        f"{prompt.description} ({arguments})" if arguments else prompt.description
+    )
 
 
 async def fetch_prompt(table: McpTable, command: str, text: str, ctx: ToolContext) -> str:
     """Get a prompt from a server with the arguments typed after its name.
 
-    Words are assigned in order, `name=value` by name; the last argument takes the rest. Raises LookupError: there is no
-    such command; ToolFailure, ServerFailed, Denied, Rejected.
+    Words are assigned in order, `name=value` by name; the last argument takes the rest. Raises
+    LookupError: there is no such command; ToolFailure, ServerFailed, Denied, Rejected.
     """
     name, listed_prompt = find_prompt(table, command)
     arguments = parse_arguments(listed_prompt, split_arguments(text))
-    if missing := [each.name for each in listed_prompt.arguments if each.required and each.name not in arguments]:
-        raise ToolFailure(f"/{command} needs {', '.join(missing)}. Write: /{command} {_describe(listed_prompt)}")
+    if missing := [
+        each.name
+        for each in listed_prompt.arguments
+        if each.required and each.name not in arguments
+    ]:
+        raise ToolFailure(
+            f"/{command} needs {', '.join(missing)}. Write: /{command} {_describe(listed_prompt)}"
+        )
     server = table.running.by_name[name]
     if needs := await server.find_needs():
         await ctx.ask(*needs)
@@ -61,7 +73,9 @@ async def fetch_prompt(table: McpTable, command: str, text: str, ctx: ToolContex
 
 
 def find_prompt(table: McpTable, command: str) -> tuple[str, ListedPrompt]:
-    """Return the server of a command and its prompt. Raises LookupError: there is no such command."""
+    """Return the server of a command and its prompt.
+    Raises LookupError: there is no such command.
+    """
     name, _, prompt = command.partition(":")
     # The name of a server may itself hold a colon.
     while name not in table.definitions and ":" in prompt:
@@ -93,10 +107,16 @@ def _format_message(message: JSON) -> str:
     content: JSON = message.get("content") or {}
     resource: JSON = content.get("resource") or {}
     text = str(content.get("text") or resource.get("text") or "")
-    return text if message.get("role") != "assistant" or not text else f"<assistant>\n{text}\n</assistant>"
+    return (
+        text
+        if message.get("role") != "assistant" or not text
+        else f"<assistant>\n{text}\n</assistant>"
+    )
 
 
-async def _get_prompt(prompt: str, arguments: dict[str, str], client: "Client", _report_progress: Any) -> Any:
+async def _get_prompt(
+    prompt: str, arguments: dict[str, str], client: "Client", _report_progress: Any
+) -> Any:
     return await client.get_prompt(prompt, arguments)
 
 
@@ -119,11 +139,15 @@ async def complete_argument(table: McpTable, request: CompleteMcpPrompt) -> McpP
     if not argument or server.status.state != "connected":
         return McpPromptCompletion()
     value = request.typed[start:]
-    arguments = parse_arguments(prompt, split_arguments(request.typed[:start].removesuffix(f"{argument}=")))
+    arguments = parse_arguments(
+        prompt, split_arguments(request.typed[:start].removesuffix(f"{argument}="))
+    )
     answer: JSON = {}
     with suppress(ServerFailed, TimeoutError):
         async with asyncio.timeout(MCP_COMPLETE.seconds):
-            answer = await server.request(partial(_complete, prompt.name, (argument, _unquote(value)), arguments), None)
+            answer = await server.request(
+                partial(_complete, prompt.name, (argument, _unquote(value)), arguments), None
+            )
     completion: JSON = answer.get("completion") or {}
     completions: list[str] = completion.get("values") or []
     values = [quoted for each in completions[:_MAX_COMPLETIONS] if (quoted := _quote(each))]
@@ -140,7 +164,10 @@ def _find_typed_argument(prompt: ListedPrompt, typed: str) -> tuple[str, int]:
     if typed.count('"') % 2:
         # The user is typing inside a quote, which keeps its words together.
         word_start = typed.rfind(" ", 0, typed.rfind('"')) + 1
-        spans = [*((start, end) for start, end in spans if end <= word_start), (word_start, len(typed))]
+        spans = [
+            *((start, end) for start, end in spans if end <= word_start),
+            (word_start, len(typed)),
+        ]
     elif not spans or spans[-1][1] < len(typed):
         # After a blank a new word begins, which is still empty.
         spans.append((len(typed), len(typed)))
@@ -177,12 +204,20 @@ def _quote(value: str) -> str:
 
 
 async def _complete(
-    prompt: str, argument: tuple[str, str], arguments: dict[str, str], client: "Client", _report_progress: Any
+    prompt: str,
+    argument: tuple[str, str],
+    arguments: dict[str, str],
+    client: "Client",
+    _report_progress: Any,
 ) -> Any:
-    """Request completions. `argument`: name and value of the one being typed; `arguments`: those before it."""
+    """Request completions. `argument`: name and value of the one being typed;
+    `arguments`: those before it.
+    """
     from mcp_types import CompleteResult, Completion, PromptReference
 
     if client.server_capabilities.completions is None:
         return CompleteResult(completion=Completion(values=[]))
     name, value = argument
-    return await client.complete(PromptReference(name=prompt), {"name": name, "value": value}, arguments)
+    return await client.complete(
+        PromptReference(name=prompt), {"name": name, "value": value}, arguments
+    )

@@ -26,7 +26,9 @@ async def read_resource(table: McpTable, params: ResourceParams, ctx: ToolContex
     """Read a resource, or list them. Raises ToolFailure, Denied, Rejected."""
     servers: McpServers = table.running
     if params.server and params.server not in servers.by_name:
-        raise ToolFailure(f"There is no MCP server {params.server!r}. There are: {', '.join(servers.by_name)}.")
+        raise ToolFailure(
+            f"There is no MCP server {params.server!r}. There are: {', '.join(servers.by_name)}."
+        )
     if not params.server or not params.uri:
         return _list_resources(servers, params.server)
     texts, files = await fetch_resource(servers.by_name[params.server], params.uri, ctx)
@@ -34,11 +36,16 @@ async def read_resource(table: McpTable, params: ResourceParams, ctx: ToolContex
     return ToolResult(title, "\n".join(texts) or "(empty)", {"server": params.server}, tuple(files))
 
 
-async def fetch_resource(server: McpServer, uri: str, ctx: ToolContext) -> tuple[list[str], list[FilePart]]:
+async def fetch_resource(
+    server: McpServer, uri: str, ctx: ToolContext
+) -> tuple[list[str], list[FilePart]]:
     """Return the texts and files of a resource. Raises ToolFailure, Denied, Rejected."""
     pattern = f"{server.name}:{uri}"
     need = Need(
-        permission=RESOURCE_PERMISSION, patterns=(pattern,), always=(f"{server.name}:*",), metadata={"uri": uri}
+        permission=RESOURCE_PERMISSION,
+        patterns=(pattern,),
+        always=(f"{server.name}:*",),
+        metadata={"uri": uri},
     )
     await ctx.ask(*await server.find_needs(), need)
     try:

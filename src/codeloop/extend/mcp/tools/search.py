@@ -1,4 +1,5 @@
-"""What the search tool does, which finds and calls servers' tools; `server_tools.py` makes that tool.
+"""What the search tool does, which finds and calls servers' tools;
+`server_tools.py` makes that tool.
 
 It is for tools that are too many to be named in every request.
 """
@@ -27,7 +28,25 @@ from codeloop.tool.toolbox import PreparedCall
 _MAX_LINE_CHARS = 120
 # Models ask in sentences; these words of a query say nothing about a tool.
 _STOP_WORDS = frozenset(
-    ("a", "an", "all", "and", "by", "for", "from", "in", "it", "of", "on", "or", "the", "to", "tool", "tools", "with")
+    (
+        "a",
+        "an",
+        "all",
+        "and",
+        "by",
+        "for",
+        "from",
+        "in",
+        "it",
+        "of",
+        "on",
+        "or",
+        "the",
+        "to",
+        "tool",
+        "tools",
+        "with",
+    )
 )
 # Splits `readFile`, `read_file` and `HTTPServer2` into words.
 _WORD = r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+|[^\W\d_a-zA-Z]+"
@@ -36,20 +55,26 @@ _MIN_STEM_CHARS = 4
 
 
 async def search_or_call(table: McpTable, params: McpParams, ctx: ToolContext) -> ToolResult:
-    """Call the tool `params.tool`, or else search for tools. The search starts servers without a listing."""
+    """Call the tool `params.tool`, or else search for tools.
+    The search starts servers without a listing.
+    """
     servers: McpServers = table.running
     if params.tool:
         server_tool = await _find_tool(table, params.tool, ctx)
         return await _run_call(table, server_tool, params.arguments or {}, ctx)
     if params.server and params.server not in servers.by_name:
-        raise ToolFailure(f"There is no MCP server {params.server!r}. There are: {join_names(list(servers.by_name))}.")
+        raise ToolFailure(
+            f"There is no MCP server {params.server!r}. There are: {join_names(list(servers.by_name))}."
+        )
     query = params.query or ""
     problems = await _connect_unknown(servers, params.server or query, ctx)
     all_tools = table.name_tools(servers.listings).values()
     tools = [tool for tool in all_tools if params.server in {None, "", tool.server}]
     found = _rank_tools(tools, query)
     if not found:
-        text = f"No tool of an MCP server matches. There are {len(tools)}; an empty query lists them."
+        text = (
+            f"No tool of an MCP server matches. There are {len(tools)}; an empty query lists them."
+        )
     else:
         # An empty query wants the list; parameters of arbitrary tools would only cost tokens.
         full_count = MCP_SEARCH_TOOLS.value if _split_words(query) else 0
@@ -57,21 +82,30 @@ async def search_or_call(table: McpTable, params: McpParams, ctx: ToolContext) -
         if rest := found[full_count:]:
             blocks.append(_format_tool_list(rest, follows_others=bool(blocks)))
         text = "\n\n".join(blocks)
-    return ToolResult("MCP tools", "\n".join([text, *problems]), {"found": [tool.name for tool in found]})
+    return ToolResult(
+        "MCP tools", "\n".join([text, *problems]), {"found": [tool.name for tool in found]}
+    )
 
 
 def _format_tool_list(tools: list[ServerTool], *, follows_others: bool) -> str:
-    """Return a list of tools, a line each without their parameters. `follows_others`: it comes after tools in full."""
+    """Return a list of tools, a line each without their parameters.
+    `follows_others`: it comes after tools in full.
+    """
     lines = [
-        f"- {tool.name}: {one_line(describe_tool(tool), _MAX_LINE_CHARS)}" for tool in tools[: MCP_SEARCH_LINES.value]
+        f"- {tool.name}: {one_line(describe_tool(tool), _MAX_LINE_CHARS)}"
+        for tool in tools[: MCP_SEARCH_LINES.value]
     ]
     if omitted := len(tools) - len(lines):
         lines.append(f"and {omitted} more: give `server`, or other words as `query`.")
     return "\n".join(["Also, without their parameters:", *lines] if follows_others else lines)
 
 
-async def call_unlisted_tool(table: McpTable, name: str, arguments: JSON, ctx: ToolContext) -> ToolResult:
-    """Call a tool that was unknown when the request was made. Raises ToolFailure, Denied, Rejected."""
+async def call_unlisted_tool(
+    table: McpTable, name: str, arguments: JSON, ctx: ToolContext
+) -> ToolResult:
+    """Call a tool that was unknown when the request was made.
+    Raises ToolFailure, Denied, Rejected.
+    """
     return await call_tool(table, await _find_tool(table, name, ctx), arguments, ctx)
 
 
@@ -85,7 +119,9 @@ async def _find_tool(table: McpTable, name: str, ctx: ToolContext) -> ServerTool
         names_by_server = table.match_servers(name)
         possible_names += names_by_server.values()
         if names_by_server:
-            problems = await _connect_servers([servers.by_name[server] for server in names_by_server], ctx)
+            problems = await _connect_servers(
+                [servers.by_name[server] for server in names_by_server], ctx
+            )
         else:
             problems = await _connect_unknown(servers, name, ctx)
         for server in names_by_server:
@@ -103,7 +139,9 @@ async def _find_tool(table: McpTable, name: str, ctx: ToolContext) -> ServerTool
     raise ToolFailure(f"There is no tool {name!r} of an MCP server.{suggestion}", advice=advice)
 
 
-async def _run_call(table: McpTable, server_tool: ServerTool, arguments: JSON, ctx: ToolContext) -> ToolResult:
+async def _run_call(
+    table: McpTable, server_tool: ServerTool, arguments: JSON, ctx: ToolContext
+) -> ToolResult:
     """Call a tool, with extensions' hooks."""
 
     async def run(arguments: JSON, context: ToolContext) -> ToolResult:
@@ -118,8 +156,14 @@ async def _run_call(table: McpTable, server_tool: ServerTool, arguments: JSON, c
 
 
 async def _connect_unknown(servers: McpServers, query: str, ctx: ToolContext) -> list[str]:
-    """Start the servers without a listing: those that the query names, else all. Returns the errors."""
-    unknown = [each for each in servers.by_name.values() if each.listing is None and each.status.state != "disabled"]
+    """Start the servers without a listing: those that the query names, else all.
+    Returns the errors.
+    """
+    unknown = [
+        each
+        for each in servers.by_name.values()
+        if each.listing is None and each.status.state != "disabled"
+    ]
     named = [server for server in unknown if server.name.casefold() in query.casefold()]
     return await _connect_servers(named or unknown, ctx)
 
@@ -142,7 +186,9 @@ async def _try_connect(server: McpServer) -> str:
 
 
 def _rank_tools(tools: list[ServerTool], query: str) -> list[ServerTool]:
-    """Return the tools that have a word of the query, those with most of its words first; all for no words."""
+    """Return the tools that have a word of the query, those with most of its words first;
+    all for no words.
+    """
     exact = [tool for tool in tools if query.strip() in {tool.name, tool.listed.name}]
     words = _split_words(query)
     if exact or not words:
@@ -154,7 +200,9 @@ def _rank_tools(tools: list[ServerTool], query: str) -> list[ServerTool]:
 
 
 def _split_words(text: str) -> list[str]:
-    return [word for each in re.findall(_WORD, text) if (word := each.casefold()) not in _STOP_WORDS]
+    return [
+        word for each in re.findall(_WORD, text) if (word := each.casefold()) not in _STOP_WORDS
+    ]
 
 
 class _Score(NamedTuple):
@@ -171,7 +219,10 @@ def _score_tool(tool: ServerTool, words: list[str]) -> _Score:
     in_name = [any(_have_same_stem(word, each) for each in name_words) for word in words]
     in_other_text = [any(_have_same_stem(word, each) for each in other_words) for word in words]
     # A word in a tool's name says more about it than one in its description.
-    return _Score(matched_words=sum(map(max, in_name, in_other_text)), weight=4 * sum(in_name) + sum(in_other_text))
+    return _Score(
+        matched_words=sum(map(max, in_name, in_other_text)),
+        weight=4 * sum(in_name) + sum(in_other_text),
+    )
 
 
 def _have_same_stem(word: str, other: str) -> bool:

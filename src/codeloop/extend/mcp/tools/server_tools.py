@@ -1,4 +1,6 @@
-"""Makes our tools of servers' tools. They are offered directly while they are few, or else through a search tool."""
+"""Makes our tools of servers' tools. They are offered directly while they are few,
+or else through a search tool.
+"""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -6,14 +8,26 @@ from pathlib import Path
 import msgspec
 
 from codeloop.extend.mcp.cache.table import McpTable, ServerTool
-from codeloop.extend.mcp.tools.parameters import McpParams, ResourceParams, describe_tool, join_names
+from codeloop.extend.mcp.tools.parameters import (
+    McpParams,
+    ResourceParams,
+    describe_tool,
+    join_names,
+)
 from codeloop.kit.text.terminal_text import escape_controls
 from codeloop.model.chat import ToolSpec
 from codeloop.schema.installation import check_package_file
 from codeloop.schema.limits import MCP_DIRECT, MCP_SEARCH_SUMMARY, MCP_SHARE
 from codeloop.schema.wire import JSON, replace
 from codeloop.tool.json_schema import clean_schema
-from codeloop.tool.tool import CONCURRENT_TRAITS, ExternalParameters, Tool, ToolContext, ToolResult, Traits
+from codeloop.tool.tool import (
+    CONCURRENT_TRAITS,
+    ExternalParameters,
+    Tool,
+    ToolContext,
+    ToolResult,
+    Traits,
+)
 from codeloop.tool.toolbox import FindTool, FitTools
 
 SEARCH_TOOL = "mcp"
@@ -27,7 +41,9 @@ _ASSUMED_WINDOW_TOKENS = 100_000
 
 
 def make_tools(table: McpTable) -> tuple[Tool, ...]:
-    """Return the tools of every known server, the search tool, and the tool that reads resources if there are any."""
+    """Return the tools of every known server, the search tool,
+    and the tool that reads resources if there are any.
+    """
     if not any(each.is_enabled for each in table.definitions.values()):
         return ()
     tools = [_make_server_tool(table, tool) for tool in table.offer().values()]
@@ -38,17 +54,20 @@ def make_tools(table: McpTable) -> tuple[Tool, ...]:
 
 
 def make_fit(table: McpTable, share: int | None) -> FitTools:
-    """Return a function that drops the servers' tools where they would fill too much of a window, else the search tool.
+    """Return a function that drops the servers' tools where they would fill too much of a window,
+    else the search tool.
 
-    The search tool stays while a server's tools are unknown. `share`: percent of the window; None: what costs less
-    over a session.
+    The search tool stays while a server's tools are unknown. `share`: percent of the window; None:
+    what costs less over a session.
     """
     servers = {name: tool.server for name, tool in table.name_tools(table.listings).items()}
     is_all_known = not table.unknown
 
     def fit(specs: tuple[ToolSpec, ...], window: int) -> tuple[ToolSpec, ...]:
         server_specs = [spec for spec in specs if spec.name in servers]
-        max_tokens = (window or _ASSUMED_WINDOW_TOKENS) * (MCP_SHARE.value if share is None else share) / 100
+        max_tokens = (
+            (window or _ASSUMED_WINDOW_TOKENS) * (MCP_SHARE.value if share is None else share) / 100
+        )
         if share is None:
             max_tokens = min(max_tokens, MCP_DIRECT.value)
         if _estimate_tokens(server_specs) > max_tokens:
@@ -78,7 +97,9 @@ def _add_instructions(table: McpTable, server: str, spec: ToolSpec) -> ToolSpec:
 
 
 def make_find(table: McpTable) -> FindTool:
-    """Return a function that finds a tool by a name with a server's prefix. Its call asks the server for the tool."""
+    """Return a function that finds a tool by a name with a server's prefix.
+    Its call asks the server for the tool.
+    """
 
     def find(name: str) -> Tool | None:
         if not table.match_servers(name):
@@ -96,7 +117,10 @@ def make_find(table: McpTable) -> FindTool:
 
 
 def _estimate_tokens(specs: Iterable[ToolSpec]) -> float:
-    return sum(len(spec.description) + len(msgspec.json.encode(spec.parameters)) for spec in specs) / _BYTES_PER_TOKEN
+    return (
+        sum(len(spec.description) + len(msgspec.json.encode(spec.parameters)) for spec in specs)
+        / _BYTES_PER_TOKEN
+    )
 
 
 def _make_server_tool(table: McpTable, tool: ServerTool) -> Tool:
@@ -119,7 +143,12 @@ def _make_search_tool(table: McpTable) -> Tool:
 
         return await search_or_call(table, params, ctx)
 
-    return Tool(SEARCH_TOOL, "\n".join([text, f"Servers: {names}", *_describe_servers(table)]), McpParams, run)
+    return Tool(
+        SEARCH_TOOL,
+        "\n".join([text, f"Servers: {names}", *_describe_servers(table)]),
+        McpParams,
+        run,
+    )
 
 
 def _describe_servers(table: McpTable) -> list[str]:

@@ -1,4 +1,6 @@
-"""Subscribes to the changes that a server reports: of its lists, and of resources that were read."""
+"""Subscribes to the changes that a server reports: of its lists,
+and of resources that were read.
+"""
 
 import asyncio
 from typing import TYPE_CHECKING
@@ -9,14 +11,17 @@ if TYPE_CHECKING:
 
 _LOG_LEVEL = "info"
 HANDSHAKE_VERSIONS = ("2024", "2025")
-"""The years of versions that begin with a handshake, and whose servers send all notifications unasked.
+"""The years of versions that begin with a handshake,
+and whose servers send all notifications unasked.
 
 Later ones need no handshake, and a subscription.
 """
 
 
 class ChangeStream:
-    """Subscribes to a server's changes while a connection lasts. Newer servers report them on a stream held open."""
+    """Subscribes to a server's changes while a connection lasts.
+    Newer servers report them on a stream held open.
+    """
 
     def __init__(self, client: "Client") -> None:
         self._client = client
@@ -28,7 +33,9 @@ class ChangeStream:
         return self._client.protocol_version.startswith(HANDSHAKE_VERSIONS)
 
     async def watch(self, uri: str) -> None:
-        """Subscribe to changes of a resource, if the server offers that. Raises what a request raises."""
+        """Subscribe to changes of a resource, if the server offers that.
+        Raises what a request raises.
+        """
         from mcp_types import EmptyResult, SubscribeRequest, SubscribeRequestParams
 
         capabilities = self._client.server_capabilities.resources
@@ -42,7 +49,8 @@ class ChangeStream:
             self._has_new_uri.set()
 
     async def run(self) -> None:
-        """Have an older server send its log; hold the stream of changes of a newer one until cancelled.
+        """Have an older server send its log; hold the stream of changes of a
+        newer one until cancelled.
 
         A refusal is ignored.
         """
@@ -66,7 +74,9 @@ class ChangeStream:
                 if not self._uris and not any(lists.values()):
                     await self._has_new_uri.wait()
                     continue
-                async with self._client.listen(**lists, resource_subscriptions=sorted(self._uris)) as stream:
+                async with self._client.listen(
+                    **lists, resource_subscriptions=sorted(self._uris)
+                ) as stream:
                     await self._follow(stream)
                 if not self._has_new_uri.is_set():
                     return
@@ -75,7 +85,10 @@ class ChangeStream:
 
     async def _follow(self, stream: "Subscription") -> None:
         """Wait for the end of a stream, or until it must be reopened for more subscriptions."""
-        waiting, ending = asyncio.create_task(self._has_new_uri.wait()), asyncio.create_task(_drain(stream))
+        waiting, ending = (
+            asyncio.create_task(self._has_new_uri.wait()),
+            asyncio.create_task(_drain(stream)),
+        )
         try:
             await asyncio.wait({waiting, ending}, return_when=asyncio.FIRST_COMPLETED)
         finally:

@@ -5,7 +5,13 @@ from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Any, cast
 
-from codeloop.extend.mcp.cache.listing import ListedPrompt, ListedResource, ListedTool, Listing, PromptArgument
+from codeloop.extend.mcp.cache.listing import (
+    ListedPrompt,
+    ListedResource,
+    ListedTool,
+    Listing,
+    PromptArgument,
+)
 from codeloop.extend.mcp.transport.change_stream import ChangeStream
 from codeloop.extend.mcp.transport.failures import CONNECTION_CLOSED, describe_error
 from codeloop.schema.bounds.extension import MCP_CALL_LONGEST
@@ -25,7 +31,8 @@ _LIST_NAMES = {
 
 
 async def _fetch_listing(client: "Client", transport: str) -> Listing:
-    """Return everything that a server offers. A list that it advertises but does not provide is left out.
+    """Return everything that a server offers. A list that it advertises but does
+    not provide is left out.
 
     Raises what a request raises, and CodeloopError when it gives none of them.
     """
@@ -34,18 +41,28 @@ async def _fetch_listing(client: "Client", transport: str) -> Listing:
     if capabilities.tools:
         requests["tools"] = client.list_tools
     if capabilities.resources:
-        requests |= {"resources": client.list_resources, "resourceTemplates": client.list_resource_templates}
+        requests |= {
+            "resources": client.list_resources,
+            "resourceTemplates": client.list_resource_templates,
+        }
     if capabilities.prompts:
         requests["prompts"] = client.list_prompts
     errors: dict[str, Exception] = {}
-    items = await asyncio.gather(*(_fetch_pages(request, name, errors) for name, request in requests.items()))
+    items = await asyncio.gather(
+        *(_fetch_pages(request, name, errors) for name, request in requests.items())
+    )
     lists = dict(zip(requests, items, strict=True))
-    problems = [f"its {_LIST_NAMES[name]} can't be listed: {describe_error(error)}" for name, error in errors.items()]
+    problems = [
+        f"its {_LIST_NAMES[name]} can't be listed: {describe_error(error)}"
+        for name, error in errors.items()
+    ]
     if errors and len(errors) == len(requests):
         raise CodeloopError(problems[0]) from next(iter(errors.values()))
     tools = lists.get("tools", [])
     task_tools = [tool["name"] for tool in tools if _needs_task(tool)]
-    problems += [f"its tool {name} runs only as a task, which is not supported" for name in task_tools]
+    problems += [
+        f"its tool {name} runs only as a task, which is not supported" for name in task_tools
+    ]
     server_info = client.server_info
     return Listing(
         server=f"{server_info.name} {server_info.version}".strip() if server_info else "",
@@ -55,7 +72,9 @@ async def _fetch_listing(client: "Client", transport: str) -> Listing:
         problems=problems,
         tools=[_convert_tool(tool) for tool in tools if tool["name"] not in task_tools],
         resources=[
-            _convert_resource(each) for name in ("resources", "resourceTemplates") for each in lists.get(name, [])
+            _convert_resource(each)
+            for name in ("resources", "resourceTemplates")
+            for each in lists.get(name, [])
         ],
         prompts=[_convert_prompt(prompt) for prompt in lists.get("prompts", [])],
     )
@@ -66,8 +85,11 @@ def _needs_task(tool: JSON) -> bool:
     return execution.get("taskSupport") == "required"
 
 
-async def _fetch_pages(request: Callable[..., Awaitable[Any]], name: str, errors: dict[str, Exception]) -> list[JSON]:
-    """Return the items of all pages of one list; after an error, which goes into `errors`, those of earlier pages.
+async def _fetch_pages(
+    request: Callable[..., Awaitable[Any]], name: str, errors: dict[str, Exception]
+) -> list[JSON]:
+    """Return the items of all pages of one list; after an error, which goes into `errors`,
+    those of earlier pages.
 
     Raises what ends the connection. For the list of tools only a missing handler is tolerated.
     """
@@ -79,7 +101,9 @@ async def _fetch_pages(request: Callable[..., Awaitable[Any]], name: str, errors
     try:
         async with asyncio.timeout(None if name == "tools" else MCP_LIST_OTHER.seconds):
             for _ in range(MCP_PAGES.value):
-                page: JSON = (await request(cursor=cursor)).model_dump(by_alias=True, mode="json", exclude_none=True)
+                page: JSON = (await request(cursor=cursor)).model_dump(
+                    by_alias=True, mode="json", exclude_none=True
+                )
                 items += page.get(name, [])
                 cursor = page.get("nextCursor")
                 # Both are bounded, since a faulty server may repeat one page forever.
@@ -118,11 +142,15 @@ def _convert_resource(data: JSON) -> ListedResource:
 def _convert_prompt(data: JSON) -> ListedPrompt:
     arguments = [
         PromptArgument(
-            name=each["name"], description=each.get("description", ""), required=each.get("required") is True
+            name=each["name"],
+            description=each.get("description", ""),
+            required=each.get("required") is True,
         )
         for each in data.get("arguments", [])
     ]
-    return ListedPrompt(name=data["name"], description=data.get("description", ""), arguments=arguments)
+    return ListedPrompt(
+        name=data["name"], description=data.get("description", ""), arguments=arguments
+    )
 
 
 ReportProgress = Callable[[float, float | None, str | None], None]
@@ -132,7 +160,8 @@ OpenClient = Callable[["ServerConnection"], "AbstractAsyncContextManager[Client]
 class ServerConnection:
     """A connection. `end_reason`: why it has ended, or ""; `fatal`: the error that ended it.
 
-    `status`: the HTTP status of the latest answer, 0 before one. `open_client` opens the package's client.
+    `status`: the HTTP status of the latest answer, 0 before one.
+    `open_client` opens the package's client.
     `listing_seconds`: how long listing what the server offers may take.
     """
 
@@ -150,13 +179,14 @@ class ServerConnection:
         self._closing = asyncio.Event()
 
     async def open(self, seconds: float) -> Listing | None:
-        """Start or reach the server and return its listing; None: it ended, `fatal` and `end_reason` say why.
+        """Start or reach the server and return its listing;
+        None: it ended, `fatal` and `end_reason` say why.
 
         Raises TimeoutError, after cleaning up, as on cancellation.
         """
         future: asyncio.Future[Listing] = asyncio.get_running_loop().create_future()
-        # The package's contexts (anyio) must be entered and left by one task, which can't be the caller's: callers
-        # come and go.
+        # The package's contexts (anyio) must be entered and left by one task, which can't be the
+        # caller's: callers come and go.
         self._owner = asyncio.create_task(self._hold_open(future))
         is_listed = False
         try:
@@ -199,13 +229,18 @@ class ServerConnection:
         return self._client is not None and not self._closing.is_set()
 
     async def request(
-        self, make: "Callable[[Client, ReportProgress], Awaitable[Any]]", max_seconds: float, report: ReportProgress
+        self,
+        make: "Callable[[Client, ReportProgress], Awaitable[Any]]",
+        max_seconds: float,
+        report: ReportProgress,
     ) -> JSON:
-        """Make one request and return its result as JSON. It ends after `max_seconds` without progress.
+        """Make one request and return its result as JSON.
+        It ends after `max_seconds` without progress.
 
         Progress, which `report` gets, extends it at most to `MCP_CALL_LONGEST`.
 
-        Raises the request's error, TimeoutError, or CodeloopError when the connection ends meanwhile.
+        Raises the request's error, TimeoutError, or CodeloopError when the
+        connection ends meanwhile.
         """
         client, owner = self._client, self._owner
         if client is None or owner is None:
@@ -229,8 +264,11 @@ class ServerConnection:
                 seconds_left = deadline - loop.time()
                 if seconds_left <= 0:
                     raise TimeoutError
-                await asyncio.wait({work, owner}, timeout=seconds_left, return_when=asyncio.FIRST_COMPLETED)
-                # Without its owner the connection is gone, and the package would wait for an answer forever.
+                await asyncio.wait(
+                    {work, owner}, timeout=seconds_left, return_when=asyncio.FIRST_COMPLETED
+                )
+                # Without its owner the connection is gone,
+                # and the package would wait for an answer forever.
                 if owner.done() and not work.done():
                     break
         finally:
@@ -239,7 +277,11 @@ class ServerConnection:
                 work.cancel()
                 await asyncio.wait({work}, timeout=MCP_STOP.seconds)
         # The package reports only that the connection is closed: its owner knows the cause.
-        if not work.cancelled() and work.done() and getattr(work.exception(), "code", None) == CONNECTION_CLOSED:
+        if (
+            not work.cancelled()
+            and work.done()
+            and getattr(work.exception(), "code", None) == CONNECTION_CLOSED
+        ):
             # The owner task records the reason of the end.
             await asyncio.wait({owner}, timeout=MCP_STOP.seconds)
         if work.cancelled() or not work.done():
@@ -270,7 +312,8 @@ class ServerConnection:
                     is_listed = True
                 finally:
                     if not is_listed:
-                        # The listing has failed; the end of the program, which follows now, is not the cause.
+                        # The listing has failed; the end of the program, which follows now,
+                        # is not the cause.
                         self._closing.set()
                 self._client, self._changes = client, ChangeStream(client)
                 future.set_result(listing)
@@ -289,7 +332,9 @@ class ServerConnection:
         self.end("the connection was lost")
 
     def _note_end(self) -> None:
-        """Set `fatal` to the error of the owner task, if that has ended; `end_reason` is set by `end` alone."""
+        """Set `fatal` to the error of the owner task, if that has ended;
+        `end_reason` is set by `end` alone.
+        """
         owner = self._owner
         if owner is not None and owner.done() and not owner.cancelled():
             self.fatal = owner.exception()

@@ -50,7 +50,12 @@ def find_cause(error: BaseException | None) -> BaseException | None:
         return None
     leaves = list_leaves(error)
     # Our own errors may be wrapped by the package's, as their cause.
-    causes = [each for leaf in leaves for each in (leaf, leaf.__cause__) if isinstance(each, CodeloopError)]
+    causes = [
+        each
+        for leaf in leaves
+        for each in (leaf, leaf.__cause__)
+        if isinstance(each, CodeloopError)
+    ]
     return causes[0] if causes else leaves[0]
 
 
@@ -103,5 +108,11 @@ def list_request_errors() -> tuple[type[Exception], ...]:
     import httpx2
     from mcp import MCPError
 
-    package = (MCPError, anyio.ClosedResourceError, anyio.BrokenResourceError, httpx2.HTTPError, ExceptionGroup)
+    package = (
+        MCPError,
+        anyio.ClosedResourceError,
+        anyio.BrokenResourceError,
+        httpx2.HTTPError,
+        ExceptionGroup,
+    )
     return (*package, CodeloopError, ValueError, RuntimeError, OSError, TimeoutError)

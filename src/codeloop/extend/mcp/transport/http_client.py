@@ -1,4 +1,6 @@
-"""The HTTP client for one remote server: with its sign-in, the proxies of the environment, and bounded answers."""
+"""The HTTP client for one remote server: with its sign-in, the proxies of the environment,
+and bounded answers.
+"""
 
 import os
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
@@ -20,34 +22,42 @@ _REFUSAL_STATUSES = frozenset((401, 403))
 
 
 def make_http_client(
-    server_url: str, headers: Mapping[str, str], auth: "httpx2.Auth | None", note_status: Callable[[int], None]
+    server_url: str,
+    headers: Mapping[str, str],
+    auth: "httpx2.Auth | None",
+    note_status: Callable[[int], None],
 ) -> "httpx2.AsyncClient":
-    """Return a client for one server and its sign-in, which may be at another host. `note_status` gets each status.
+    """Return a client for one server and its sign-in, which may be at another host.
+    `note_status` gets each status.
 
-    `auth`: None: a refused request raises SignInNeeded. With `httpx2.Auth()`, which adds nothing to a request, the
-    caller handles refusals. A host that `server_url` leads to, as for a sign-in, is reached on this machine or in a
-    private network only if the server is there itself.
+    `auth`: None: a refused request raises SignInNeeded. With `httpx2.Auth()`, which adds nothing to
+    a request, the caller handles refusals. A host that `server_url` leads to, as for a sign-in, is
+    reached on this machine or in a private network only if the server is there itself.
     """
     import httpx2
 
     async def check_status(response: httpx2.Response) -> None:
         note_status(response.status_code)
         if response.status_code in _REFUSAL_STATUSES and auth is None:
-            raise SignInNeeded(f"it answered {response.status_code} {response.reason_phrase}: check its `headers`")
+            raise SignInNeeded(
+                f"it answered {response.status_code} {response.reason_phrase}: check its `headers`"
+            )
         _limit_size(response)
 
     return httpx2.AsyncClient(
         headers=dict(headers),
         auth=auth,
         transport=_make_host_transport(server_url),
-        # Reading has no limit here: an event stream may be silent for long, and requests have limits of their own.
+        # Reading has no limit here: an event stream may be silent for long,
+        # and requests have limits of their own.
         timeout=httpx2.Timeout(MCP_START.seconds, read=None),
         event_hooks={"response": [check_status]},
     )
 
 
 async def _choose_address(url: "httpx2.URL", port: int, server_url: str) -> str | None:
-    """Return the address to connect to for a host that a server leads to; None: the host is the server's own.
+    """Return the address to connect to for a host that a server leads to;
+    None: the host is the server's own.
 
     Raises NetworkError: the host is on this machine or in a private network, and the server is not.
     """
@@ -71,11 +81,15 @@ async def _resolve(host: str, port: int) -> Sequence[str]:
     try:
         return await resolve_host(host, port)
     except OSError as error:
-        raise NetworkError("refused", f"{host} has no address: {error.strerror or error}") from error
+        raise NetworkError(
+            "refused", f"{host} has no address: {error.strerror or error}"
+        ) from error
 
 
 def _make_host_transport(server_url: str) -> "httpx2.AsyncBaseTransport":
-    """Return a transport that reaches each host directly or through the environment's proxy for it."""
+    """Return a transport that reaches each host directly or through the
+    environment's proxy for it.
+    """
     import httpx2
 
     transports: dict[tuple[str | None, bool], httpx2.AsyncHTTPTransport] = {}
@@ -129,7 +143,9 @@ def _limit_size(response: "httpx2.Response") -> None:
             async for chunk in stream:
                 size += len(chunk)
                 if size > MCP_MESSAGE.value:
-                    raise httpx2.ReadError(f"it sent a message of more than {MCP_MESSAGE.value:,} bytes")
+                    raise httpx2.ReadError(
+                        f"it sent a message of more than {MCP_MESSAGE.value:,} bytes"
+                    )
                 yield chunk
 
         async def aclose(self) -> None:

@@ -1,4 +1,6 @@
-"""Keeps a server's listing current: fetches it again when the server reports that it has changed."""
+"""Keeps a server's listing current: fetches it again when the server
+reports that it has changed.
+"""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -11,7 +13,8 @@ from codeloop.schema.limits import MCP_LIST
 
 
 class LatestListing:
-    """Keeps a listing current. `listing`: the latest; `fetch` requests one, and `on_fetched` is called after each.
+    """Keeps a listing current. `listing`: the latest;
+    `fetch` requests one, and `on_fetched` is called after each.
 
     Changes within some seconds are fetched together.
     """

@@ -1,4 +1,6 @@
-"""How the program of a local server is launched: its words, folder, environment and sandbox, by whose server it is."""
+"""How the program of a local server is launched: its words, folder, environment and sandbox,
+by whose server it is.
+"""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -29,7 +31,8 @@ _DOT_FOLDERS = (".", "..")
 
 
 class ServerProject(Struct, frozen=True):
-    """The project that servers are started for: its directory and its top, both resolved, and whether it is trusted.
+    """The project that servers are started for: its directory and its top, both resolved,
+    and whether it is trusted.
 
     `sandbox`: the configuration of its commands' sandbox.
     """
@@ -48,12 +51,16 @@ class ServerLaunch(NamedTuple):
 
 
 def make_user_launch(
-    config: LocalDefinition, project: ServerProject, environment: Mapping[str, str], own_folder: Path
+    config: LocalDefinition,
+    project: ServerProject,
+    environment: Mapping[str, str],
+    own_folder: Path,
 ) -> ServerLaunch:
     """Return the launch of a user's server, in `own_folder`.
 
-    Interpreters and package runners take options and code from the folder that they start in, and from those above it.
-    So that is a folder of the project only if the definition says so and the project is trusted. Raises CodeloopError.
+    Interpreters and package runners take options and code from the folder that they start in, and
+    from those above it. So that is a folder of the project only if the definition says so and the
+    project is trusted. Raises CodeloopError.
     """
     project_folders = (project.directory, project.root)
     folder = _find_folder(config, project.directory)
@@ -71,11 +78,16 @@ def make_user_launch(
 
 
 def make_project_launch(
-    config: LocalDefinition, project: ServerProject, environment: Mapping[str, str], own_folder: Path
+    config: LocalDefinition,
+    project: ServerProject,
+    environment: Mapping[str, str],
+    own_folder: Path,
 ) -> ServerLaunch:
-    """Return the launch of a trusted project's server, in the project's directory. Raises CodeloopError.
+    """Return the launch of a trusted project's server, in the project's directory.
+    Raises CodeloopError.
 
-    It loads files that the model edits, so in a sandbox it reaches what commands reach, whatever its definition says.
+    It loads files that the model edits, so in a sandbox it reaches what commands reach,
+    whatever its definition says.
     """
     folder = _find_folder(config, project.directory) or project.directory
     variables = make_program_environment(environment, config.environment)
@@ -85,7 +97,9 @@ def make_project_launch(
     made = _make_launch((program, *config.command[1:]), folder, variables, config, project, profile)
     if made.profile is None:
         return made
-    return ServerLaunch(made.launch, replace(made.profile, network=profile.network, hosts=profile.hosts))
+    return ServerLaunch(
+        made.launch, replace(made.profile, network=profile.network, hosts=profile.hosts)
+    )
 
 
 def _make_launch(
@@ -96,14 +110,22 @@ def _make_launch(
     project: ServerProject,
     profile: ProgramProfile,
 ) -> ServerLaunch:
-    """Return a launch. `profile`: that of the sandbox, before what the command and the definition add."""
-    if project.directory in folder.parents or project.directory == folder or words[1:] != tuple(config.command[1:]):
-        # It may run code of the project (words that differ from the configured ones are paths there): keep Python from
-        # leaving .pyc files in it.
+    """Return a launch. `profile`: that of the sandbox,
+    before what the command and the definition add.
+    """
+    if (
+        project.directory in folder.parents
+        or project.directory == folder
+        or words[1:] != tuple(config.command[1:])
+    ):
+        # It may run code of the project (words that differ from the configured ones are paths
+        # there): keep Python from leaving .pyc files in it.
         environment = {"PYTHONDONTWRITEBYTECODE": "1", **environment}
     code_folders = find_code_folders(words, Path(environment.get("HOME") or "/nonexistent"))
     readable = (*code_folders, *list_named_paths(config.environment.values()), folder)
-    sandbox_profile = widen_profile(replace(profile, readable=readable), config.effective_sandbox, project.root)
+    sandbox_profile = widen_profile(
+        replace(profile, readable=readable), config.effective_sandbox, project.root
+    )
     launch = Launch(words, folder, environment, named_variables=frozenset(config.environment))
     return ServerLaunch(launch, sandbox_profile)
 
@@ -135,5 +157,7 @@ def _find_program(name: str, folder: Path, environment: Mapping[str, str]) -> st
         return os.path.normpath(folder / expand_user_path(name))
     path = find_program(name, environment.get("PATH"))
     if path is None:
-        raise CodeloopError(f"There is no program {name!r} on the PATH. Install it, or give its path as `command`.")
+        raise CodeloopError(
+            f"There is no program {name!r} on the PATH. Install it, or give its path as `command`."
+        )
     return path

@@ -1,4 +1,6 @@
-"""Connects to a server over stdio, streamable HTTP or SSE, in the order that fits it. Uses the package `mcp`."""
+"""Connects to a server over stdio, streamable HTTP or SSE, in the order that fits it.
+Uses the package `mcp`.
+"""
 
 import asyncio
 import logging
@@ -16,7 +18,12 @@ from codeloop.extend.mcp.definition import LocalDefinition, RemoteDefinition, Se
 from codeloop.extend.mcp.sign_in.registration import check_registration
 from codeloop.extend.mcp.transport.change_stream import HANDSHAKE_VERSIONS
 from codeloop.extend.mcp.transport.connection import ServerConnection
-from codeloop.extend.mcp.transport.failures import ProgramEnded, SignInNeeded, describe_error, find_cause
+from codeloop.extend.mcp.transport.failures import (
+    ProgramEnded,
+    SignInNeeded,
+    describe_error,
+    find_cause,
+)
 from codeloop.extend.mcp.transport.http_client import make_http_client
 from codeloop.extend.mcp.transport.server_launch import (
     ServerLaunch,
@@ -60,7 +67,9 @@ def silence_package_logging() -> None:
 async def open_stdio(
     program: Program, log: ProgramLog, on_end: Callable[[str], None]
 ) -> "AsyncGenerator[TransportStreams]":
-    """Speak with a running program, ended at the exit. `on_end` gets the reason when it stops by itself."""
+    """Speak with a running program, ended at the exit.
+    `on_end` gets the reason when it stops by itself.
+    """
     import anyio
     from mcp.shared.message import SessionMessage
     from mcp_types import jsonrpc_message_adapter
@@ -77,7 +86,9 @@ async def open_stdio(
                     message = jsonrpc_message_adapter.validate_json(line, by_name=False)
                 except ValueError:
                     if line.strip():
-                        log.add_line(f"[not a message on stdout: {line[:_MAX_SHOWN_BYTES].decode('utf-8', 'replace')}]")
+                        log.add_line(
+                            f"[not a message on stdout: {line[:_MAX_SHOWN_BYTES].decode('utf-8', 'replace')}]"
+                        )
                     continue
                 await to_session.send(SessionMessage(message))
         except MessageTooLong as error:
@@ -94,7 +105,8 @@ async def open_stdio(
                 text = message.message.model_dump_json(by_alias=True, exclude_unset=True)
                 program.write(text.encode() + b"\n")
                 await program.drain()
-        # The program has stopped reading: its end, or that it does not answer, is reported elsewhere.
+        # The program has stopped reading: its end, or that it does not answer,
+        # is reported elsewhere.
         except OSError:
             pass
 
@@ -114,7 +126,9 @@ async def open_stdio(
         to_session.close()
 
 
-async def _start_server(program_sandboxes: ProgramSandboxes, server: ServerLaunch, log: ProgramLog) -> Program:
+async def _start_server(
+    program_sandboxes: ProgramSandboxes, server: ServerLaunch, log: ProgramLog
+) -> Program:
     """Start the program of a server, whose stderr goes to the log. Raises CodeloopError."""
     log.record_start()
     confinement = ProgramSandbox(server.profile) if server.profile is not None else None
@@ -131,14 +145,18 @@ def open_http(url: str, http_client: "httpx2.AsyncClient") -> "Transport":
     """Speak streamable HTTP."""
     from mcp.client.streamable_http import streamable_http_client
 
-    return streamable_http_client(url, http_client=http_client, max_sse_event_size=MCP_MESSAGE.value)
+    return streamable_http_client(
+        url, http_client=http_client, max_sse_event_size=MCP_MESSAGE.value
+    )
 
 
 def open_sse(url: str, http_client: "httpx2.AsyncClient") -> "Transport":
     """Speak the older transport: an event stream, and posted messages. Closes the client."""
     from mcp.client.sse import sse_client
 
-    def reuse_client(headers: Any = None, timeout: Any = None, auth: Any = None) -> "httpx2.AsyncClient":
+    def reuse_client(
+        headers: Any = None, timeout: Any = None, auth: Any = None
+    ) -> "httpx2.AsyncClient":
         # The given client has these already.
         del headers, timeout, auth
         return http_client
@@ -148,7 +166,9 @@ def open_sse(url: str, http_client: "httpx2.AsyncClient") -> "Transport":
 
 @asynccontextmanager
 async def offer_version(transport: "Transport", version: str) -> "AsyncGenerator[TransportStreams]":
-    """Use a transport, offering this protocol version: the package itself offers only the latest."""
+    """Use a transport, offering this protocol version: the package itself
+    offers only the latest.
+    """
     async with transport as (read_stream, write_stream):
         yield read_stream, _VersionWriter(write_stream, version)
 
@@ -174,19 +194,24 @@ class _VersionWriter:
         return self
 
     async def __aexit__(
-        self, exc_type: type[BaseException] | None, exc_val: BaseException | None, exc_tb: "TracebackType | None"
+        self,
+        exc_type: type[BaseException] | None,
+        exc_val: BaseException | None,
+        exc_tb: "TracebackType | None",
     ) -> bool | None:
         return await self._stream.__aexit__(exc_type, exc_val, exc_tb)
 
 
-# Servers that speak only the older HTTP transport answer a request of the newer one with these statuses.
+# Servers that speak only the older HTTP transport answer a request of the newer
+# one with these statuses.
 _OLDER_TRANSPORT_STATUSES = frozenset((400, 404, 405, 406))
 
 
 class ServerDependencies(Struct, frozen=True):
     """What starting servers depends on: the project, the environment and the sandboxes of programs.
 
-    `get_server_folder` returns a server's own folder. `make_auth` makes the authentication of requests to a remote one.
+    `get_server_folder` returns a server's own folder. `make_auth` makes the authentication of
+    requests to a remote one.
     """
 
     project: ServerProject
@@ -197,7 +222,9 @@ class ServerDependencies(Struct, frozen=True):
 
 
 class ServerTarget(Struct, frozen=True):
-    """A server to connect to. `known`: its cached listing; `callbacks`: for the server's requests."""
+    """A server to connect to. `known`: its cached listing;
+    `callbacks`: for the server's requests.
+    """
 
     definition: ServerDefinition
     config: LocalDefinition | RemoteDefinition
@@ -210,14 +237,18 @@ class ServerTarget(Struct, frozen=True):
         return self.config.timeout / 1000 if self.config.timeout else default
 
 
-async def connect(target: ServerTarget, dependencies: ServerDependencies) -> tuple[ServerConnection, Listing]:
+async def connect(
+    target: ServerTarget, dependencies: ServerDependencies
+) -> tuple[ServerConnection, Listing]:
     """Return an open connection and the server's listing.
 
     Raises the error that prevents it, which may be an exception group; TimeoutError.
     """
     tried: list[ServerConnection] = []
     for connection in _list_connections(target, dependencies):
-        listing = await connection.open(target.get_timeout(MCP_START.seconds) + target.get_timeout(MCP_LIST.seconds))
+        listing = await connection.open(
+            target.get_timeout(MCP_START.seconds) + target.get_timeout(MCP_LIST.seconds)
+        )
         if listing is not None:
             return connection, listing
         tried.append(connection)
@@ -228,7 +259,8 @@ async def connect(target: ServerTarget, dependencies: ServerDependencies) -> tup
     needs_sign_in = isinstance(error, SignInNeeded)
     if isinstance(target.config, RemoteDefinition) and needs_sign_in and error.can_sign_in:
         await check_registration(target.definition.name, target.config, error)
-    # Both transports failed: without their names the last error would puzzle. A status of 0: there was no answer.
+    # Both transports failed: without their names the last error would puzzle.
+    # A status of 0: there was no answer.
     status = next((each.status for each in tried if each.transport == "http"), 0)
     if len(tried) > 1 and status and not needs_sign_in:
         reason = describe_error(last.fatal)
@@ -240,16 +272,21 @@ async def connect(target: ServerTarget, dependencies: ServerDependencies) -> tup
 
 
 def _should_try_next(connection: ServerConnection) -> bool:
-    """Return whether to try the next connection after this one failed: the server may support only that."""
+    """Return whether to try the next connection after this one failed: the server
+    may support only that.
+    """
     if connection.transport == "stdio":
         return bool(connection.end_reason)
     return connection.transport == "sse" or connection.status in _OLDER_TRANSPORT_STATUSES
 
 
-def _list_connections(target: ServerTarget, dependencies: ServerDependencies) -> Iterator[ServerConnection]:
+def _list_connections(
+    target: ServerTarget, dependencies: ServerDependencies
+) -> Iterator[ServerConnection]:
     """Yield the connections to try, in this order; none of them is open yet.
 
-    `mode`, the package's word: "legacy" begins with the handshake of versions up to 2025, "auto" tries without it.
+    `mode`, the package's word: "legacy" begins with the handshake of versions up to 2025,
+    "auto" tries without it.
     """
     protocol = target.config.protocol or (target.known.protocol if target.known is not None else "")
     is_old = protocol.startswith(HANDSHAKE_VERSIONS)
@@ -257,7 +294,9 @@ def _list_connections(target: ServerTarget, dependencies: ServerDependencies) ->
     match target.config:
         case LocalDefinition() as config:
             for mode in ("legacy",) if is_old else ("auto", "legacy"):
-                yield ServerConnection("stdio", partial(_open_local, target, config, dependencies, mode), seconds)
+                yield ServerConnection(
+                    "stdio", partial(_open_local, target, config, dependencies, mode), seconds
+                )
         case RemoteDefinition() as config:
             newer = ("http", "legacy" if is_old else "auto")
             older = ("sse", "legacy")
@@ -265,7 +304,9 @@ def _list_connections(target: ServerTarget, dependencies: ServerDependencies) ->
             # The transport that worked last time comes first.
             for transport, mode in (older, newer) if known == "sse" else (newer, older):
                 yield ServerConnection(
-                    transport, partial(_open_remote, target, config, dependencies, transport, mode), seconds
+                    transport,
+                    partial(_open_remote, target, config, dependencies, transport, mode),
+                    seconds,
                 )
 
 
@@ -284,7 +325,9 @@ async def _open_local(
     program = await _start_server(dependencies.program_sandboxes, server, target.log)
     try:
         await asyncio.to_thread(_import_package)
-        async with _make_client(open_stdio(program, target.log, connection.end), target, mode) as client:
+        async with _make_client(
+            open_stdio(program, target.log, connection.end), target, mode
+        ) as client:
             yield client
     finally:
         await program.close(MCP_STOP.seconds)
@@ -304,12 +347,17 @@ async def _open_remote(
     def note_status(status: int) -> None:
         connection.status = status
 
-    http_client = make_http_client(config.url, config.headers, dependencies.make_auth(target.definition), note_status)
+    http_client = make_http_client(
+        config.url, config.headers, dependencies.make_auth(target.definition), note_status
+    )
     if transport == "sse":
         async with _make_client(open_sse(config.url, http_client), target, mode) as client:
             yield client
         return
-    async with http_client, _make_client(open_http(config.url, http_client), target, mode) as client:
+    async with (
+        http_client,
+        _make_client(open_http(config.url, http_client), target, mode) as client,
+    ):
         yield client
 
 
@@ -321,7 +369,9 @@ def _make_client(transport: "Transport", target: ServerTarget, mode: str) -> "Cl
     version = target.config.protocol
     if mode == "legacy" and version is not None and version.startswith(HANDSHAKE_VERSIONS):
         transport = offer_version(transport, version)
-    return Client(transport, client_info=about, mode=mode, cache=None, log_level="info", **target.callbacks)
+    return Client(
+        transport, client_info=about, mode=mode, cache=None, log_level="info", **target.callbacks
+    )
 
 
 def _import_package() -> "type[Client]":

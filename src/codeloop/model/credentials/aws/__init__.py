@@ -1,1 +1,3 @@
-"""Amazon's credentials: files, variables, roles, sign-in, containers and instances; signatures of requests."""
+"""Amazon's credentials: files, variables, roles, sign-in, containers and instances;
+signatures of requests.
+"""

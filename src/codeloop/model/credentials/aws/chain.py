@@ -1,4 +1,6 @@
-"""Amazon's `CloudChain`, put together from `discovery.py` and the signer, which uses that module too."""
+"""Amazon's `CloudChain`, put together from `discovery.py` and the signer,
+which uses that module too.
+"""
 
 from collections.abc import Mapping
 

@@ -33,7 +33,9 @@ def read_aws_files(environment: Mapping[str, str]) -> AwsFiles:
     """Return the profiles of both files; a file that is missing or broken has none."""
     folder = find_aws_folder(environment)
     config = environment.get("AWS_CONFIG_FILE") or (folder / "config" if folder else "")
-    credentials = environment.get("AWS_SHARED_CREDENTIALS_FILE") or (folder / "credentials" if folder else "")
+    credentials = environment.get("AWS_SHARED_CREDENTIALS_FILE") or (
+        folder / "credentials" if folder else ""
+    )
     profiles: dict[str, Section] = {}
     sessions: dict[str, Section] = {}
     for title, section in _read_sections(config).items():
@@ -71,7 +73,8 @@ def _read_sections(path: str | Path) -> dict[str, Section]:
     # Imported here, since most users have no such file.
     from configparser import Error, RawConfigParser
 
-    # These files have no section of defaults; a repeated section or key is not a reason to ignore the file.
+    # These files have no section of defaults; a repeated section or key is not a
+    # reason to ignore the file.
     parser = RawConfigParser(default_section="", strict=False)
     try:
         parser.read_string(text)

@@ -1,6 +1,7 @@
 """Gets Amazon's access keys from their sources, and signs requests with them (`AwsSigner`).
 
-The sources are variables, profiles, roles, containers and instances, in the order of Amazon's own tools.
+The sources are variables, profiles, roles, containers and instances,
+in the order of Amazon's own tools.
 """
 
 import asyncio
@@ -30,7 +31,13 @@ from codeloop.model.credentials.aws.discovery import (
     is_ec2_instance,
     parse_region,
 )
-from codeloop.model.credentials.aws.files import AwsFiles, Section, choose_profile, find_aws_folder, read_aws_files
+from codeloop.model.credentials.aws.files import (
+    AwsFiles,
+    Section,
+    choose_profile,
+    find_aws_folder,
+    read_aws_files,
+)
 from codeloop.model.credentials.aws.signature import AwsKeys, make_signature_headers
 from codeloop.model.credentials.cloud_request import (
     CloudAnswer,
@@ -44,11 +51,18 @@ from codeloop.model.credentials.cloud_request import (
 from codeloop.model.credentials.renewal_lock import acquire_renewal_lock
 from codeloop.model.errors import ModelUnavailable
 from codeloop.net.hosts import is_loopback
-from codeloop.schema.bounds.cloud import CLOUD_FILE_REREAD, CLOUD_PROCESS, CLOUD_RENEWAL_LEAD, CLOUD_ROLE_CHAIN
+from codeloop.schema.bounds.cloud import (
+    CLOUD_FILE_REREAD,
+    CLOUD_PROCESS,
+    CLOUD_RENEWAL_LEAD,
+    CLOUD_ROLE_CHAIN,
+)
 from codeloop.schema.wire import JSON
 
 
-async def _fetch_sso_keys(name: str, profile: Section, files: AwsFiles, environment: Mapping[str, str]) -> AwsKeys:
+async def _fetch_sso_keys(
+    name: str, profile: Section, files: AwsFiles, environment: Mapping[str, str]
+) -> AwsKeys:
     """Return the keys of a profile. Raises `ModelUnavailable`, which says how to sign in again."""
     advice = f"Sign in: `aws sso login --profile {name}`."
     session = profile.get("sso_session", "")
@@ -58,32 +72,52 @@ async def _fetch_sso_keys(name: str, profile: Section, files: AwsFiles, environm
     cache_key = session or settings.get("sso_start_url", "")
     file_name = hashlib.sha1(cache_key.encode(), usedforsecurity=False).hexdigest()
     cache_file = aws_folder / "sso" / "cache" / f"{file_name}.json" if aws_folder else None
-    token = _get_valid_token(parse_json_object(await asyncio.to_thread(read_file_or_empty, cache_file)))
-    # A session (`sso_session`) can be renewed; a sign-in of the older form can't, and has to be made again.
+    token = _get_valid_token(
+        parse_json_object(await asyncio.to_thread(read_file_or_empty, cache_file))
+    )
+    # A session (`sso_session`) can be renewed; a sign-in of the older form can't,
+    # and has to be made again.
     if token is None and cache_file is not None:
         token = await _renew_token(cache_file, region, environment)
     if token is None:
-        raise ModelUnavailable(f"The AWS profile {name} is not signed in, or its sign-in has run out. {advice}")
+        raise ModelUnavailable(
+            f"The AWS profile {name} is not signed in, or its sign-in has run out. {advice}"
+        )
     account, role = profile.get("sso_account_id", ""), profile.get("sso_role_name", "")
     base = environment.get("AWS_ENDPOINT_URL_SSO") or f"https://{format_host('portal.sso', region)}"
     query = urlencode({"role_name": role, "account_id": account})
-    answer = await send_request("GET", f"{base}/federation/credentials?{query}", {"x-amz-sso_bearer_token": token})
+    answer = await send_request(
+        "GET", f"{base}/federation/credentials?{query}", {"x-amz-sso_bearer_token": token}
+    )
     match answer.json.get("roleCredentials"):
-        case {"accessKeyId": str(access), "secretAccessKey": str(secret), "sessionToken": str(token), **more}:
+        case {
+            "accessKeyId": str(access),
+            "secretAccessKey": str(secret),
+            "sessionToken": str(token),
+            **more,
+        }:
             return AwsKeys(access, secret, token, float(more.get("expiration") or 0) / 1000)
         case _:
-            raise ModelUnavailable(f"AWS gives no keys for the profile {name}: {answer.describe_error()}. {advice}")
+            raise ModelUnavailable(
+                f"AWS gives no keys for the profile {name}: {answer.describe_error()}. {advice}"
+            )
 
 
 def _get_valid_token(token_data: JSON) -> str | None:
     token = token_data.get("accessToken")
-    return token if isinstance(token, str) and parse_timestamp(token_data.get("expiresAt")) > time.time() else None
+    return (
+        token
+        if isinstance(token, str) and parse_timestamp(token_data.get("expiresAt")) > time.time()
+        else None
+    )
 
 
 async def _renew_token(cache_file: Path, region: str, environment: Mapping[str, str]) -> str | None:
-    """Renew a sign-in once among all processes, and store it as AWS's own tools do; None: it can't be renewed.
+    """Renew a sign-in once among all processes, and store it as AWS's own tools do;
+    None: it can't be renewed.
 
-    A renewal may invalidate the refresh token that was sent, so the new one has to be stored for the next renewal.
+    A renewal may invalidate the refresh token that was sent,
+    so the new one has to be stored for the next renewal.
     """
     with ExitStack() as held_lock:
         await acquire_renewal_lock(held_lock, cache_file.with_suffix(".lock"))
@@ -91,13 +125,21 @@ async def _renew_token(cache_file: Path, region: str, environment: Mapping[str, 
         if (token := _get_valid_token(sign_in)) is not None:
             return token
         match sign_in:
-            case {"refreshToken": str(refresh), "clientId": str(client), "clientSecret": str(secret)}:
+            case {
+                "refreshToken": str(refresh),
+                "clientId": str(client),
+                "clientSecret": str(secret),
+            }:
                 form = {"grantType": "refresh_token", "clientId": client, "clientSecret": secret}
             case _:
                 return None
-        base = environment.get("AWS_ENDPOINT_URL_SSO_OIDC") or f"https://{format_host('oidc', region)}"
+        base = (
+            environment.get("AWS_ENDPOINT_URL_SSO_OIDC") or f"https://{format_host('oidc', region)}"
+        )
         body = msgspec.json.encode({**form, "refreshToken": refresh})
-        answer = await send_request("POST", f"{base}/token", {"content-type": "application/json"}, body)
+        answer = await send_request(
+            "POST", f"{base}/token", {"content-type": "application/json"}, body
+        )
         token = answer.json.get("accessToken")
         if answer.status != 200 or not isinstance(token, str):
             return None
@@ -106,7 +148,9 @@ async def _renew_token(cache_file: Path, region: str, environment: Mapping[str, 
         tokens["refreshToken"] = str(answer.json.get("refreshToken") or refresh)
         # A token that can't be stored still serves this process.
         with suppress(OSError):
-            await asyncio.to_thread(write_atomically, cache_file, msgspec.json.encode({**sign_in, **tokens}))
+            await asyncio.to_thread(
+                write_atomically, cache_file, msgspec.json.encode({**sign_in, **tokens})
+            )
         return token
 
 
@@ -122,7 +166,9 @@ _XML_FIELD = r"<(AccessKeyId|SecretAccessKey|SessionToken|Expiration|Message)>([
 
 
 class AwsSigner:
-    """Signs requests to one service in one region, with keys that are cached until shortly before they expire."""
+    """Signs requests to one service in one region, with keys that are cached until
+    shortly before they expire.
+    """
 
     def __init__(self, environment: Mapping[str, str], url: str) -> None:
         host = urlsplit(url).hostname or ""
@@ -133,10 +179,14 @@ class AwsSigner:
         self._lock = asyncio.Lock()
 
     async def sign(self, url: str, headers: Mapping[str, str], body: bytes) -> dict[str, str]:
-        """Return the headers that sign the request. Raises `ModelUnavailable`: no credentials, or they are refused."""
+        """Return the headers that sign the request. Raises `ModelUnavailable`: no credentials,
+        or they are refused.
+        """
         async with self._lock:
             keys = self._keys
-            if keys is None or (keys.expires_at and time.time() + CLOUD_RENEWAL_LEAD.seconds >= keys.expires_at):
+            if keys is None or (
+                keys.expires_at and time.time() + CLOUD_RENEWAL_LEAD.seconds >= keys.expires_at
+            ):
                 keys = self._keys = await fetch_keys(self._environment, self._region)
         moment = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
         return make_signature_headers(
@@ -145,7 +195,9 @@ class AwsSigner:
 
 
 async def fetch_keys(environment: Mapping[str, str], region: str) -> AwsKeys:
-    """Return keys from the first source that has some. Raises `ModelUnavailable`, which says what to do."""
+    """Return keys from the first source that has some.
+    Raises `ModelUnavailable`, which says what to do.
+    """
     files = await asyncio.to_thread(read_aws_files, environment)
     if not environment.get("AWS_PROFILE") and (keys := _read_variables(environment)) is not None:
         return keys
@@ -156,9 +208,14 @@ async def fetch_keys(environment: Mapping[str, str], region: str) -> AwsKeys:
         )
     if (keys := await _ProfileResolver(environment, files, region).find_keys(name)) is not None:
         return keys
-    token, role = environment.get("AWS_WEB_IDENTITY_TOKEN_FILE", ""), environment.get("AWS_ROLE_ARN", "")
+    token, role = (
+        environment.get("AWS_WEB_IDENTITY_TOKEN_FILE", ""),
+        environment.get("AWS_ROLE_ARN", ""),
+    )
     if token and role:
-        source = _WebIdentity(token, role, environment.get("AWS_ROLE_SESSION_NAME", ""), "AWS_WEB_IDENTITY_TOKEN_FILE")
+        source = _WebIdentity(
+            token, role, environment.get("AWS_ROLE_SESSION_NAME", ""), "AWS_WEB_IDENTITY_TOKEN_FILE"
+        )
         return await _fetch_web_identity_keys(source, region, environment)
     if any(environment.get(variable) for variable in CONTAINER_VARIABLES):
         return await _fetch_container_keys(environment)
@@ -168,13 +225,24 @@ async def fetch_keys(environment: Mapping[str, str], region: str) -> AwsKeys:
 
 
 def _read_variables(environment: Mapping[str, str]) -> AwsKeys | None:
-    access, secret = environment.get("AWS_ACCESS_KEY_ID", ""), environment.get("AWS_SECRET_ACCESS_KEY", "")
-    return AwsKeys(access, secret, environment.get("AWS_SESSION_TOKEN", "")) if access and secret else None
+    access, secret = (
+        environment.get("AWS_ACCESS_KEY_ID", ""),
+        environment.get("AWS_SECRET_ACCESS_KEY", ""),
+    )
+    return (
+        AwsKeys(access, secret, environment.get("AWS_SESSION_TOKEN", ""))
+        if access and secret
+        else None
+    )
 
 
 def _make_static_keys(access: str, secret: str, token: str) -> AwsKeys:
-    """Return keys from a file. Temporary ones are read again after a while, since other tools renew them there."""
-    read_again_at = time.time() + CLOUD_RENEWAL_LEAD.seconds + CLOUD_FILE_REREAD.seconds if token else 0.0
+    """Return keys from a file. Temporary ones are read again after a while,
+    since other tools renew them there.
+    """
+    read_again_at = (
+        time.time() + CLOUD_RENEWAL_LEAD.seconds + CLOUD_FILE_REREAD.seconds if token else 0.0
+    )
     return AwsKeys(access, secret, token, expires_at=read_again_at)
 
 
@@ -187,13 +255,18 @@ class _ProfileResolver:
         self._region = region
 
     async def find_keys(self, name: str, depth: int = 0) -> AwsKeys | None:
-        """Return the keys of a profile; None when it has no source of any. Raises `ModelUnavailable`."""
+        """Return the keys of a profile; None when it has no source of any.
+        Raises `ModelUnavailable`.
+        """
         profile = self._files.profiles.get(name, {})
         if depth > CLOUD_ROLE_CHAIN.value:
-            raise ModelUnavailable(f"The AWS profile {name} refers to others more than {CLOUD_ROLE_CHAIN.value} times.")
+            raise ModelUnavailable(
+                f"The AWS profile {name} refers to others more than {CLOUD_ROLE_CHAIN.value} times."
+            )
         access, secret = profile.get("aws_access_key_id"), profile.get("aws_secret_access_key")
         is_static = bool(access and secret)
-        # The keys of a profile that another one refers to take precedence over its role, as in Amazon's tools.
+        # The keys of a profile that another one refers to take precedence over its role,
+        # as in Amazon's tools.
         if (role := profile.get("role_arn")) and not (depth and is_static):
             if token := profile.get("web_identity_token_file"):
                 setting = f"web_identity_token_file of the AWS profile {name}"
@@ -232,7 +305,9 @@ class _ProfileResolver:
             case _:
                 keys = None
         if keys is None:
-            raise ModelUnavailable(f"The AWS profile {name} takes a role, but names no source of keys for it.")
+            raise ModelUnavailable(
+                f"The AWS profile {name} takes a role, but names no source of keys for it."
+            )
         form = {"Action": "AssumeRole", "Version": "2011-06-15", "RoleArn": profile["role_arn"]}
         form["RoleSessionName"] = profile.get("role_session_name") or f"codeloop-{int(time.time())}"
         if external := profile.get("external_id"):
@@ -249,7 +324,8 @@ class _ProfileResolver:
 
 
 class _WebIdentity(NamedTuple):
-    """The file of a token, and the role that it is exchanged for. `session`: its name; empty: one is made.
+    """The file of a token, and the role that it is exchanged for. `session`: its name;
+    empty: one is made.
 
     `setting`: where the file is named, in words for the user.
     """
@@ -260,20 +336,37 @@ class _WebIdentity(NamedTuple):
     setting: str
 
 
-async def _fetch_web_identity_keys(source: _WebIdentity, region: str, environment: Mapping[str, str]) -> AwsKeys:
-    """Return the keys of a role for the token in a file, which a cluster renews. Raises `ModelUnavailable`."""
+async def _fetch_web_identity_keys(
+    source: _WebIdentity, region: str, environment: Mapping[str, str]
+) -> AwsKeys:
+    """Return the keys of a role for the token in a file, which a cluster renews.
+    Raises `ModelUnavailable`.
+    """
     file, role = Path(source.file).expanduser(), source.role
     token = (await asyncio.to_thread(read_file_or_empty, file)).decode(errors="replace").strip()
     if not token:
-        raise ModelUnavailable(f"The token file {source.file} ({source.setting}) is empty or can't be read.")
-    form = {"Action": "AssumeRoleWithWebIdentity", "Version": "2011-06-15", "RoleArn": role, "WebIdentityToken": token}
+        raise ModelUnavailable(
+            f"The token file {source.file} ({source.setting}) is empty or can't be read."
+        )
+    form = {
+        "Action": "AssumeRoleWithWebIdentity",
+        "Version": "2011-06-15",
+        "RoleArn": role,
+        "WebIdentityToken": token,
+    }
     form["RoleSessionName"] = source.session or f"codeloop-{int(time.time())}"
-    answer = await send_request("POST", _choose_sts_url(region, environment), _STS_HEADERS, urlencode(form).encode())
+    answer = await send_request(
+        "POST", _choose_sts_url(region, environment), _STS_HEADERS, urlencode(form).encode()
+    )
     return parse_sts_keys(answer.status, answer.body, f"the role {role}")
 
 
-async def run_credential_process(command: str, name: str, environment: Mapping[str, str]) -> AwsKeys:
-    """Return the keys that the program of a profile's `credential_process` prints. Raises `ModelUnavailable`."""
+async def run_credential_process(
+    command: str, name: str, environment: Mapping[str, str]
+) -> AwsKeys:
+    """Return the keys that the program of a profile's `credential_process` prints.
+    Raises `ModelUnavailable`.
+    """
     try:
         # It runs in `/`: a relative folder of PATH must not lead into the project.
         launch = Launch(
@@ -285,15 +378,24 @@ async def run_credential_process(command: str, name: str, environment: Mapping[s
         )
         result = await run_program(launch)
     except (OSError, ValueError) as error:
-        raise ModelUnavailable(f"`credential_process` of the AWS profile {name} can't be run: {error}.") from None
+        raise ModelUnavailable(
+            f"`credential_process` of the AWS profile {name} can't be run: {error}."
+        ) from None
     match parse_json_object(b"" if result.stop_reason else result.stdout):
         case {"Version": 1, "AccessKeyId": str(access), "SecretAccessKey": str(secret), **more}:
-            return AwsKeys(access, secret, str(more.get("SessionToken") or ""), parse_timestamp(more.get("Expiration")))
+            return AwsKeys(
+                access,
+                secret,
+                str(more.get("SessionToken") or ""),
+                parse_timestamp(more.get("Expiration")),
+            )
         case _:
             message = " ".join(result.error_text.split())[:300] or "it printed no credentials"
             if result.stop_reason == "time":
                 message = f"it took more than {CLOUD_PROCESS.seconds:g} s"
-            raise ModelUnavailable(f"`credential_process` of the AWS profile {name} failed: {message}.")
+            raise ModelUnavailable(
+                f"`credential_process` of the AWS profile {name} failed: {message}."
+            )
 
 
 async def _fetch_container_keys(environment: Mapping[str, str]) -> AwsKeys:
@@ -303,20 +405,32 @@ async def _fetch_container_keys(environment: Mapping[str, str]) -> AwsKeys:
     host = parts.hostname or ""
     # The token must not cross a network in the clear.
     if parts.scheme != "https" and host not in TASK_HOSTS and not is_loopback(host):
-        raise ModelUnavailable(f"AWS_CONTAINER_CREDENTIALS_FULL_URI names {host}, which is asked by https only.")
+        raise ModelUnavailable(
+            f"AWS_CONTAINER_CREDENTIALS_FULL_URI names {host}, which is asked by https only."
+        )
     token = environment.get("AWS_CONTAINER_AUTHORIZATION_TOKEN", "")
     if file := environment.get("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"):
-        token = (await asyncio.to_thread(read_file_or_empty, Path(file))).decode(errors="replace").strip()
+        token = (
+            (await asyncio.to_thread(read_file_or_empty, Path(file)))
+            .decode(errors="replace")
+            .strip()
+        )
     try:
         answer = await send_metadata_request("GET", url, {"authorization": token} if token else {})
     except NoAnswer as error:
-        raise ModelUnavailable(f"This container's credentials can't be had from {host}: {error}.") from None
+        raise ModelUnavailable(
+            f"This container's credentials can't be had from {host}: {error}."
+        ) from None
     return _parse_metadata_keys(answer, "this container")
 
 
 async def _fetch_instance_keys(environment: Mapping[str, str]) -> AwsKeys:
-    """Return the keys of this instance's role, by the second version of the metadata service (IMDSv2) only."""
-    base = (environment.get("AWS_EC2_METADATA_SERVICE_ENDPOINT") or INSTANCE_METADATA_URL).rstrip("/")
+    """Return the keys of this instance's role, by the second version of the metadata
+    service (IMDSv2) only.
+    """
+    base = (environment.get("AWS_EC2_METADATA_SERVICE_ENDPOINT") or INSTANCE_METADATA_URL).rstrip(
+        "/"
+    )
     try:
         # Six hours, the most that the service allows.
         lifetime_headers = {"x-aws-ec2-metadata-token-ttl-seconds": "21600"}
@@ -325,7 +439,9 @@ async def _fetch_instance_keys(environment: Mapping[str, str]) -> AwsKeys:
         roles_url = f"{base}/latest/meta-data/iam/security-credentials/"
         roles = await send_metadata_request("GET", roles_url, token_headers)
         if token.status != 200 or roles.status != 200:
-            raise ModelUnavailable(f"This instance has no role ({roles.describe_error()}). {NO_CREDENTIALS_MESSAGE}")
+            raise ModelUnavailable(
+                f"This instance has no role ({roles.describe_error()}). {NO_CREDENTIALS_MESSAGE}"
+            )
         role = roles.body.decode("ascii", "replace").split("\n")[0].strip()
         answer = await send_metadata_request("GET", roles_url + quote(role), token_headers)
     except NoAnswer as error:
@@ -337,23 +453,36 @@ async def _fetch_instance_keys(environment: Mapping[str, str]) -> AwsKeys:
 
 def _parse_metadata_keys(answer: CloudAnswer, owner: str) -> AwsKeys:
     match answer.json:
-        case {"AccessKeyId": str(access), "SecretAccessKey": str(secret), "Token": str(token), **more}:
+        case {
+            "AccessKeyId": str(access),
+            "SecretAccessKey": str(secret),
+            "Token": str(token),
+            **more,
+        }:
             return AwsKeys(access, secret, token, parse_timestamp(more.get("Expiration")))
         case _:
             raise ModelUnavailable(f"AWS gives no keys to {owner}: {answer.describe_error()}.")
 
 
 def parse_sts_keys(status: int, body: bytes, owner: str) -> AwsKeys:
-    """Return the keys in an answer of the token service (STS). Raises `ModelUnavailable` with its message.
+    """Return the keys in an answer of the token service (STS).
+    Raises `ModelUnavailable` with its message.
 
     `owner`: whose keys they are, in words for the user.
     """
-    fields = {name: unescape(text).strip() for name, text in re.findall(_XML_FIELD, body.decode("utf-8", "replace"))}
+    fields = {
+        name: unescape(text).strip()
+        for name, text in re.findall(_XML_FIELD, body.decode("utf-8", "replace"))
+    }
     if status != 200 or not fields.get("AccessKeyId"):
-        raise ModelUnavailable(f"AWS gives no keys for {owner}: {fields.get('Message') or f'HTTP {status}'}")
+        raise ModelUnavailable(
+            f"AWS gives no keys for {owner}: {fields.get('Message') or f'HTTP {status}'}"
+        )
     keys = (fields.get(name, "") for name in ("AccessKeyId", "SecretAccessKey", "SessionToken"))
     return AwsKeys(*keys, expires_at=parse_timestamp(fields.get("Expiration")))
 
 
 def _choose_sts_url(region: str, environment: Mapping[str, str]) -> str:
-    return (environment.get("AWS_ENDPOINT_URL_STS") or f"https://{format_host('sts', region)}").rstrip("/") + "/"
+    return (
+        environment.get("AWS_ENDPOINT_URL_STS") or f"https://{format_host('sts', region)}"
+    ).rstrip("/") + "/"

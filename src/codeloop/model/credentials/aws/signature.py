@@ -12,14 +12,33 @@ from codeloop.net.hosts import format_host_header
 # https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html
 ALGORITHM = "AWS4-HMAC-SHA256"
 UNSIGNED_HEADERS = frozenset(
-    {"accept", "user-agent", "connection", "keep-alive", "te", "trailer", "upgrade", "expect", "transfer-encoding"}
-    | {"proxy-authenticate", "proxy-authorization", "x-amzn-trace-id", "traceparent", "tracestate", "baggage"}
+    {
+        "accept",
+        "user-agent",
+        "connection",
+        "keep-alive",
+        "te",
+        "trailer",
+        "upgrade",
+        "expect",
+        "transfer-encoding",
+    }
+    | {
+        "proxy-authenticate",
+        "proxy-authorization",
+        "x-amzn-trace-id",
+        "traceparent",
+        "tracestate",
+        "baggage",
+    }
 )
 """Headers that are not signed, since a proxy may change them, or they are added later."""
 
 
 class AwsKeys(Struct, frozen=True):
-    """An access key with its secret; `session_token` belongs to temporary keys, which are valid until `expires_at`."""
+    """An access key with its secret; `session_token` belongs to temporary keys,
+    which are valid until `expires_at`.
+    """
 
     access_key: str
     secret_key: str
@@ -33,9 +52,18 @@ class AwsKeys(Struct, frozen=True):
 
 
 def make_signature_headers(
-    keys: AwsKeys, url: str, headers: Mapping[str, str], body: bytes, *, region: str, service: str, moment: str
+    keys: AwsKeys,
+    url: str,
+    headers: Mapping[str, str],
+    body: bytes,
+    *,
+    region: str,
+    service: str,
+    moment: str,
 ) -> dict[str, str]:
-    """Return the headers that authorise a POST of `body` to `url`; `moment` is UTC as `YYYYMMDDTHHMMSSZ`."""
+    """Return the headers that authorise a POST of `body` to `url`;
+    `moment` is UTC as `YYYYMMDDTHHMMSSZ`.
+    """
     parts = urlsplit(url)
     added_headers = {"x-amz-date": moment}
     if keys.session_token:
@@ -46,7 +74,9 @@ def make_signature_headers(
         **added_headers,
     }
     signed_headers = {
-        name: " ".join(value.split()) for name, value in sorted(signed_headers.items()) if name not in UNSIGNED_HEADERS
+        name: " ".join(value.split())
+        for name, value in sorted(signed_headers.items())
+        if name not in UNSIGNED_HEADERS
     }
     names = ";".join(signed_headers)
     canonical_request = "\n".join(
@@ -62,7 +92,9 @@ def make_signature_headers(
         )
     )
     scope = f"{moment[:8]}/{region}/{service}/aws4_request"
-    text = "\n".join((ALGORITHM, moment, scope, hashlib.sha256(canonical_request.encode()).hexdigest()))
+    text = "\n".join(
+        (ALGORITHM, moment, scope, hashlib.sha256(canonical_request.encode()).hexdigest())
+    )
     key = f"AWS4{keys.secret_key}".encode()
     # The key is bound to day, region and service, so that a leaked one is of little use.
     for step in (moment[:8], region, service, "aws4_request"):

@@ -1,4 +1,6 @@
-"""Google's `CloudChain`, put together from `discovery.py` and the signer, which uses that module too."""
+"""Google's `CloudChain`, put together from `discovery.py` and the signer,
+which uses that module too.
+"""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,6 @@
-"""Finds Google's application default credentials, project and location, in files and variables. Sends nothing."""
+"""Finds Google's application default credentials, project and location, in files and variables.
+Sends nothing.
+"""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -35,7 +37,9 @@ def find_credentials_file(environment: Mapping[str, str]) -> Path | None:
 
 
 def has_metadata_service(environment: Mapping[str, str]) -> bool:
-    """Return whether this machine is at Google, so that its metadata service may be asked for tokens."""
+    """Return whether this machine is at Google,
+    so that its metadata service may be asked for tokens.
+    """
     if any(environment.get(name) for name in METADATA_VARIABLES):
         return True
     try:
@@ -52,12 +56,16 @@ def describe_credentials(environment: Mapping[str, str]) -> str:
 
 
 def find_settings(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables for project, location and host of Vertex AI: as set, else found elsewhere."""
+    """Return the variables for project, location and host of Vertex AI: as set,
+    else found elsewhere.
+    """
     project = _find_first(
         environment, "GOOGLE_VERTEX_PROJECT", "GOOGLE_CLOUD_PROJECT", "GCLOUD_PROJECT"
     ) or _read_project(environment)
     location = (
-        _find_first(environment, "GOOGLE_VERTEX_LOCATION", "GOOGLE_CLOUD_LOCATION", "CLOUD_ML_REGION")
+        _find_first(
+            environment, "GOOGLE_VERTEX_LOCATION", "GOOGLE_CLOUD_LOCATION", "CLOUD_ML_REGION"
+        )
         or GLOBAL_LOCATION
     )
     host = environment.get("GOOGLE_VERTEX_ENDPOINT") or format_host(location)
@@ -83,7 +91,9 @@ def read_credentials_file(path: Path) -> JSON:
 
 
 def _find_first(environment: Mapping[str, str], *names: str) -> str:
-    return next((environment[name].strip() for name in names if environment.get(name, "").strip()), "")
+    return next(
+        (environment[name].strip() for name in names if environment.get(name, "").strip()), ""
+    )
 
 
 def _read_project(environment: Mapping[str, str]) -> str:
@@ -91,4 +101,6 @@ def _read_project(environment: Mapping[str, str]) -> str:
     # A service account names its project; a user's sign-in the one that is billed.
     file = find_credentials_file(environment)
     content = read_credentials_file(file) if file is not None else {}
-    return next((str(content[name]) for name in ("project_id", "quota_project_id") if content.get(name)), "")
+    return next(
+        (str(content[name]) for name in ("project_id", "quota_project_id") if content.get(name)), ""
+    )

@@ -1,6 +1,7 @@
 """Fetches Google's access tokens, and signs requests with them (`GoogleSigner`).
 
-The sources are a service account's key, a user's sign-in, impersonation, another issuer's token, and this machine.
+The sources are a service account's key, a user's sign-in, impersonation, another issuer's token,
+and this machine.
 """
 
 import asyncio
@@ -62,7 +63,9 @@ class GoogleSigner:
         self._project = ""
 
     async def sign(self, url: str, headers: Mapping[str, str], body: bytes) -> dict[str, str]:
-        """Return the header with the token. Raises `ModelUnavailable`: no credentials, or they are refused."""
+        """Return the header with the token. Raises `ModelUnavailable`: no credentials,
+        or they are refused.
+        """
         del url, headers, body
         async with self._lock:
             if time.time() + CLOUD_RENEWAL_LEAD.seconds >= self._token.expires_at:
@@ -75,7 +78,9 @@ class GoogleSigner:
         file = find_credentials_file(self._environment)
         if file is not None:
             content = await asyncio.to_thread(read_credentials_file, file)
-            quota = self._environment.get("GOOGLE_CLOUD_QUOTA_PROJECT") or content.get("quota_project_id")
+            quota = self._environment.get("GOOGLE_CLOUD_QUOTA_PROJECT") or content.get(
+                "quota_project_id"
+            )
             self._project = str(quota or "")
             return await fetch_token(content, file)
         if has_metadata_service(self._environment):
@@ -91,10 +96,20 @@ async def fetch_token(content: JSON, file: Path) -> AccessToken:
         case {"type": "authorized_user", "client_id": str(client), "refresh_token": str(refresh)}:
             form = {"client_id": client, "client_secret": str(content.get("client_secret") or "")}
             form |= {"refresh_token": refresh, "grant_type": "refresh_token"}
-            return await _exchange_grant(str(content.get("token_uri") or OAUTH_URL), form, file, SIGN_IN_ADVICE)
-        case {"type": "impersonated_service_account", "service_account_impersonation_url": str(url)}:
+            return await _exchange_grant(
+                str(content.get("token_uri") or OAUTH_URL), form, file, SIGN_IN_ADVICE
+            )
+        case {
+            "type": "impersonated_service_account",
+            "service_account_impersonation_url": str(url),
+        }:
             return await _fetch_impersonated_token(url, content, file)
-        case {"type": "external_account", "audience": str(), "token_url": str(), "credential_source": dict()}:
+        case {
+            "type": "external_account",
+            "audience": str(),
+            "token_url": str(),
+            "credential_source": dict(),
+        }:
             return await _fetch_federated_token(content, file)
         case {"type": str(kind)}:
             raise ModelUnavailable(
@@ -102,20 +117,32 @@ async def fetch_token(content: JSON, file: Path) -> AccessToken:
                 "Use `gcloud auth application-default login` or the key file of a service account."
             )
         case _:
-            raise ModelUnavailable(f"{file} holds no Google credentials: it is missing, unreadable or of another form.")
+            raise ModelUnavailable(
+                f"{file} holds no Google credentials: it is missing, unreadable or of another form."
+            )
 
 
 async def _fetch_service_account_token(content: JSON, file: Path) -> AccessToken:
     now, url = int(time.time()), str(content.get("token_uri") or OAUTH_URL)
-    claim = {"iss": content["client_email"], "scope": SCOPE, "aud": url, "iat": now, "exp": now + MAX_LIFETIME_SECONDS}
+    claim = {
+        "iss": content["client_email"],
+        "scope": SCOPE,
+        "aud": url,
+        "iat": now,
+        "exp": now + MAX_LIFETIME_SECONDS,
+    }
     head: JSON = {"alg": "RS256", "typ": "JWT"}
     if key_id := content.get("private_key_id"):
         head["kid"] = key_id
-    signing_input = b".".join(map(_encode_base64url, (msgspec.json.encode(head), msgspec.json.encode(claim))))
+    signing_input = b".".join(
+        map(_encode_base64url, (msgspec.json.encode(head), msgspec.json.encode(claim)))
+    )
     signature = await sign_rs256(signing_input, str(content["private_key"]), file)
     assertion = (signing_input + b"." + _encode_base64url(signature)).decode()
     advice = "Make a new key for the service account, or sign in as yourself."
-    return await _exchange_grant(url, {"grant_type": JWT_GRANT, "assertion": assertion}, file, advice)
+    return await _exchange_grant(
+        url, {"grant_type": JWT_GRANT, "assertion": assertion}, file, advice
+    )
 
 
 async def _fetch_impersonated_token(url: str, content: JSON, file: Path) -> AccessToken:
@@ -126,7 +153,9 @@ async def _fetch_impersonated_token(url: str, content: JSON, file: Path) -> Acce
 
 
 async def _impersonate(url: str, token: str, delegates: list[str], file: Path) -> AccessToken:
-    body = msgspec.json.encode({"scope": [SCOPE], "lifetime": f"{MAX_LIFETIME_SECONDS}s", "delegates": delegates})
+    body = msgspec.json.encode(
+        {"scope": [SCOPE], "lifetime": f"{MAX_LIFETIME_SECONDS}s", "delegates": delegates}
+    )
     answer = await send_request(
         "POST", url, {"authorization": f"Bearer {token}", "content-type": "application/json"}, body
     )
@@ -139,13 +168,17 @@ async def _impersonate(url: str, token: str, delegates: list[str], file: Path) -
 
 
 async def _fetch_federated_token(content: JSON, file: Path) -> AccessToken:
-    """Exchange a token of another issuer, read from a file or fetched from a URL, for one of Google's."""
+    """Exchange a token of another issuer, read from a file or fetched from a URL,
+    for one of Google's.
+    """
     source: JSON = content["credential_source"]
     if isinstance(path := source.get("file"), str):
         subject_token = await asyncio.to_thread(read_file_or_empty, Path(path))
     elif isinstance(url := source.get("url"), str):
         headers: JSON = source.get("headers") or {}
-        subject_token = (await send_request("GET", url, {name: str(value) for name, value in headers.items()})).body
+        subject_token = (
+            await send_request("GET", url, {name: str(value) for name, value in headers.items()})
+        ).body
     else:
         raise ModelUnavailable(
             f"{file} names a source of tokens that codeloop can't read: neither a file nor an address. "
@@ -154,21 +187,29 @@ async def _fetch_federated_token(content: JSON, file: Path) -> AccessToken:
     form: JSON = source.get("format") or {}
     subject: str = subject_token.decode(errors="replace").strip()
     if form.get("type") == "json":
-        subject = str(parse_json_object(subject_token).get(str(form.get("subject_token_field_name"))) or "")
+        subject = str(
+            parse_json_object(subject_token).get(str(form.get("subject_token_field_name"))) or ""
+        )
     fields = {"grant_type": EXCHANGE_GRANT, "audience": str(content["audience"]), "scope": SCOPE}
     fields |= {"requested_token_type": REQUESTED_TYPE, "subject_token": subject}
     fields["subject_token_type"] = str(content.get("subject_token_type") or "")
-    token = await _exchange_grant(str(content["token_url"]), fields, file, "Look at the pool and its provider.")
+    token = await _exchange_grant(
+        str(content["token_url"]), fields, file, "Look at the pool and its provider."
+    )
     if role := content.get("service_account_impersonation_url"):
         return await _impersonate(str(role), token.text, [], file)
     return token
 
 
-async def _exchange_grant(url: str, form: Mapping[str, str], file: Path, advice: str) -> AccessToken:
+async def _exchange_grant(
+    url: str, form: Mapping[str, str], file: Path, advice: str
+) -> AccessToken:
     answer = await send_request("POST", url, FORM_HEADERS, urlencode(form).encode())
     data = answer.json
     if answer.status != 200 or not isinstance(token := data.get("access_token"), str):
-        raise ModelUnavailable(f"Google refused the credentials of {file}: {answer.describe_error()}. {advice}")
+        raise ModelUnavailable(
+            f"Google refused the credentials of {file}: {answer.describe_error()}. {advice}"
+        )
     return AccessToken(token, time.time() + _read_lifetime(data))
 
 
@@ -178,9 +219,13 @@ async def _fetch_metadata_token(environment: Mapping[str, str]) -> AccessToken:
     try:
         answer = await send_metadata_request("GET", url, {"metadata-flavor": "Google"})
     except NoAnswer as error:
-        raise ModelUnavailable(f"The metadata service of this machine ({host}) gives no token: {error}.") from None
+        raise ModelUnavailable(
+            f"The metadata service of this machine ({host}) gives no token: {error}."
+        ) from None
     if answer.status != 200 or not isinstance(token := answer.json.get("access_token"), str):
-        raise ModelUnavailable(f"The metadata service of this machine gives no token: {answer.describe_error()}.")
+        raise ModelUnavailable(
+            f"The metadata service of this machine gives no token: {answer.describe_error()}."
+        )
     return AccessToken(token, time.time() + _read_lifetime(answer.json))
 
 
@@ -203,7 +248,9 @@ async def sign_rs256(data: bytes, key: str, file: Path) -> bytes:
     try:
         private_key = load_pem_private_key(key.encode(), None)
     except (ValueError, TypeError, UnsupportedAlgorithm) as error:
-        raise ModelUnavailable(f"The private key in {file} can't be read ({error}). Download a new one.") from None
+        raise ModelUnavailable(
+            f"The private key in {file} can't be read ({error}). Download a new one."
+        ) from None
     if not isinstance(private_key, RSAPrivateKey):
         raise ModelUnavailable(f"The private key in {file} is not an RSA key. Download a new one.")
     return private_key.sign(data, PKCS1v15(), SHA256())

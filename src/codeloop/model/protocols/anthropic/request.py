@@ -1,6 +1,7 @@
 """Encodes requests to Anthropic's messages API.
 
-Equal messages give equal bytes, since the service's cache compares from the first byte on; only the cache marks move.
+Equal messages give equal bytes, since the service's cache compares from the first byte on;
+only the cache marks move.
 """
 
 import re
@@ -41,12 +42,19 @@ from codeloop.schema.wire import JSON, encode_json
 METADATA_KEY = "anthropic"
 """The key of ReasoningPiece.metadata: {"signature": text} of a thought, or {"redacted": data}."""
 CACHE_MARK, HOUR_CACHE_MARK = {"type": "ephemeral"}, {"type": "ephemeral", "ttl": "1h"}
-"""Marks up to which the service caches a request: for five minutes after it was last sent, or for an hour."""
-# The last mark writes the cache for the next request, the one before finds what the last request wrote.
+"""Marks up to which the service caches a request: for five minutes after it was last sent,
+or for an hour.
+"""
+# The last mark writes the cache for the next request,
+# the one before finds what the last request wrote.
 MARKED_MESSAGE_COUNT = 2
-"""Messages at the end that get a mark: with those of tools and system prompt four, the most that the service takes."""
+"""Messages at the end that get a mark: with those of tools and system prompt four,
+the most that the service takes.
+"""
 EFFORT_BY_BUDGET = ((24_000, "max"), (12_000, "high"), (4_000, "medium"), (0, "low"))
-"""Least thinking budgets (tokens), and the efforts that replace them for models that take no budget."""
+"""Least thinking budgets (tokens), and the efforts that replace them for
+models that take no budget.
+"""
 _THINKING_TYPES = ("thinking", "redacted_thinking")
 THINKING_BLOCK_STARTS = (b'{"type":"thinking"', b'{"type":"redacted_thinking"')
 """The beginnings of thinking blocks, which can't carry a cache mark."""
@@ -63,7 +71,9 @@ class AnthropicRequestEncoder:
         self._leading_fields: JSON = {"model": name} if leading_fields is None else leading_fields
         # Such a model takes an effort in place of a thinking budget, and no temperature.
         self._is_adaptive = bool(re.search(ADAPTIVE_MODEL_PATTERN, name.lower()))
-        self._cache = EncodingCache(self._encode_message, self._encode_tool, BLOCKS_FORM, MARKED_MESSAGE_COUNT)
+        self._cache = EncodingCache(
+            self._encode_message, self._encode_tool, BLOCKS_FORM, MARKED_MESSAGE_COUNT
+        )
 
     def encode(self, request: ModelRequest) -> bytes:
         """Return the JSON body: options, system prompt and tools, then the messages.
@@ -73,7 +83,9 @@ class AnthropicRequestEncoder:
         earlier, last = self._cache.encode_messages(request)
         if self._quirks.accepts_cache_marks:
             mark = self._choose_mark(request)
-            last = [join_blocks(message.role, _add_cache_mark(message.blocks, mark)) for message in last]
+            last = [
+                join_blocks(message.role, _add_cache_mark(message.blocks, mark)) for message in last
+            ]
         bodies = b",".join(filter(None, (earlier, *(message.body for message in last))))
         head = encode_json(self._make_head(request))
         return b"".join((head[:-1], b',"messages":[', bodies, b"]}"))
@@ -103,8 +115,14 @@ class AnthropicRequestEncoder:
                 if request.top_p is not None and not self._is_adaptive:
                     head["top_p"] = request.top_p
         head.update(options)
-        head = merge_body({name: value for name, value in head.items() if value is not None}, request)
-        mark: JSON = {"cache_control": self._choose_mark(request)} if self._quirks.accepts_cache_marks else {}
+        head = merge_body(
+            {name: value for name, value in head.items() if value is not None}, request
+        )
+        mark: JSON = (
+            {"cache_control": self._choose_mark(request)}
+            if self._quirks.accepts_cache_marks
+            else {}
+        )
         if request.tools:
             *tools, last = self._cache.encode_tools(request.tools)
             head["tools"] = [*tools, {**last, **mark}]
@@ -113,14 +131,22 @@ class AnthropicRequestEncoder:
         return head
 
     def _choose_mark(self, request: ModelRequest) -> dict[str, str]:
-        return HOUR_CACHE_MARK if request.wants_hour_cache and self._quirks.accepts_hour_marks else CACHE_MARK
+        return (
+            HOUR_CACHE_MARK
+            if request.wants_hour_cache and self._quirks.accepts_hour_marks
+            else CACHE_MARK
+        )
 
     def _make_options(self, request: ModelRequest) -> JSON:
-        """Return the options, with thinking as the model takes it: newer models want an effort in place of a budget."""
+        """Return the options, with thinking as the model takes it: newer models want an
+        effort in place of a budget.
+        """
         options = collect_options(self._info, request, self._quirks)
         match options.get("thinking"):
             case {"type": "enabled", "budget_tokens": int(budget)} if self._is_adaptive:
-                effort = next(effort for least, effort in EFFORT_BY_BUDGET if max(budget, 0) >= least)
+                effort = next(
+                    effort for least, effort in EFFORT_BY_BUDGET if max(budget, 0) >= least
+                )
                 return {
                     **options,
                     "thinking": {"type": "adaptive", "display": "summarized"},
@@ -132,24 +158,33 @@ class AnthropicRequestEncoder:
                 return options
 
     def _encode_tool(self, spec: ToolSpec) -> JSON:
-        schema = adapt_parameters(spec.parameters, self._quirks.refused_keywords, self._quirks.schema_dialect)
+        schema = adapt_parameters(
+            spec.parameters, self._quirks.refused_keywords, self._quirks.schema_dialect
+        )
         return {"name": spec.name, "description": spec.description, "input_schema": schema}
 
     def _encode_message(self, message: ModelMessage) -> EncodedMessage:
         return join_blocks(
-            "assistant" if isinstance(message, AssistantModelMessage) else "user", self._encode_blocks(message)
+            "assistant" if isinstance(message, AssistantModelMessage) else "user",
+            self._encode_blocks(message),
         )
 
     def _encode_blocks(self, message: ModelMessage) -> list[bytes]:
-        """Return the content blocks of one message, each as JSON; none when nothing of it can be sent."""
+        """Return the content blocks of one message, each as JSON;
+        none when nothing of it can be sent.
+        """
         match message:
             case UserModelMessage(content=content):
                 blocks = [self._encode_user_piece(piece) for piece in content]
             case ToolModelMessage(content=content):
                 blocks = [_encode_result(piece) for piece in content]
             case AssistantModelMessage(content=content, origin=origin):
-                blocks = [_encode_assistant_piece(piece, is_same_model=origin == self._info.ref) for piece in content]
-                # An answer that was cut while the model thought: the service refuses a message of thinking alone.
+                blocks = [
+                    _encode_assistant_piece(piece, is_same_model=origin == self._info.ref)
+                    for piece in content
+                ]
+                # An answer that was cut while the model thought: the service refuses a
+                # message of thinking alone.
                 if all(block is None or block["type"] in _THINKING_TYPES for block in blocks):
                     return []
         return [encode_json(block) for block in blocks if block is not None]
@@ -166,12 +201,16 @@ class AnthropicRequestEncoder:
         return {"type": "image", "source": source}
 
 
-def _encode_assistant_piece(piece: TextPiece | ReasoningPiece | CallPiece, *, is_same_model: bool) -> JSON | None:
+def _encode_assistant_piece(
+    piece: TextPiece | ReasoningPiece | CallPiece, *, is_same_model: bool
+) -> JSON | None:
     match piece:
         case TextPiece():
             return _encode_text(piece.text)
         case CallPiece():
-            arguments = msgspec.Raw(piece.arguments.encode() if is_object_text(piece.arguments) else b"{}")
+            arguments = msgspec.Raw(
+                piece.arguments.encode() if is_object_text(piece.arguments) else b"{}"
+            )
             return {
                 "type": "tool_use",
                 "id": sanitize_call_id(piece.id),
@@ -183,7 +222,9 @@ def _encode_assistant_piece(piece: TextPiece | ReasoningPiece | CallPiece, *, is
 
 
 def _encode_thinking(piece: ReasoningPiece) -> JSON | None:
-    """Return thinking as the model sent it; None without a signature, since the service would refuse it."""
+    """Return thinking as the model sent it; None without a signature,
+    since the service would refuse it.
+    """
     match piece.metadata.get(METADATA_KEY):
         case {"redacted": str(data)}:
             return {"type": "redacted_thinking", "data": data}

@@ -87,7 +87,9 @@ class AnthropicReader(ResponseReader):
         elif delta.thinking:
             self._blocks.add_text("reasoning", index, read_text(delta.thinking))
         elif delta.signature:
-            self._blocks.add_metadata(index, {METADATA_KEY: {"signature": read_text(delta.signature)}})
+            self._blocks.add_metadata(
+                index, {METADATA_KEY: {"signature": read_text(delta.signature)}}
+            )
 
     def _handle_event(self, event: AnthropicEvent) -> None:
         match event.type:
@@ -121,9 +123,13 @@ class AnthropicReader(ResponseReader):
                 if signature := read_text(block.get("signature")):
                     self._blocks.add_metadata(index, {METADATA_KEY: {"signature": signature}})
             case "redacted_thinking":
-                self._blocks.add_metadata(index, {METADATA_KEY: {"redacted": read_text(block.get("data"))}})
+                self._blocks.add_metadata(
+                    index, {METADATA_KEY: {"redacted": read_text(block.get("data"))}}
+                )
             case "tool_use":
-                self._blocks.start_call(index, read_text(block.get("id")), read_text(block.get("name")))
+                self._blocks.start_call(
+                    index, read_text(block.get("id")), read_text(block.get("name"))
+                )
                 if arguments := block.get("input"):
                     self._blocks.add_arguments(index, format_arguments(arguments))
             case _:
@@ -137,7 +143,9 @@ class AnthropicReader(ResponseReader):
 
 
 def parse_usage(usage: JSON) -> Tokens:
-    """Return the counts of a `usage` object; what it lacks is 0. The service's input count excludes cached tokens."""
+    """Return the counts of a `usage` object; what it lacks is 0.
+    The service's input count excludes cached tokens.
+    """
     fresh, output = read_count(usage, "input_tokens"), read_count(usage, "output_tokens")
     cache_read, cache_write = (
         read_count(usage, "cache_read_input_tokens"),
@@ -151,4 +159,6 @@ def parse_usage(usage: JSON) -> Tokens:
     cache = CacheTokens(read=cache_read, write=cache_write, hour_write=hour)
     # `priority` is paid for beforehand: its tokens cost the same.
     tier = "batch" if usage.get("service_tier") == "batch" else ""
-    return Tokens(input=fresh, output=output, reasoning=reasoning, cache=cache, total=total, tier=tier)
+    return Tokens(
+        input=fresh, output=output, reasoning=reasoning, cache=cache, total=total, tier=tier
+    )

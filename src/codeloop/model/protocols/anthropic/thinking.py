@@ -1,10 +1,17 @@
-"""Decides whether earlier thinking can be sent back to Anthropic's service, and removes it from requests. Pure.
+"""Decides whether earlier thinking can be sent back to Anthropic's service,
+and removes it from requests. Pure.
 
 Thinking blocks are signed: the service refuses those that another model made, or that were changed.
 """
 
 from codeloop.kit.text.patterns import compile_once
-from codeloop.model.chat import AssistantModelMessage, ModelMessage, ModelRequest, ReasoningPiece, ToolModelMessage
+from codeloop.model.chat import (
+    AssistantModelMessage,
+    ModelMessage,
+    ModelRequest,
+    ReasoningPiece,
+    ToolModelMessage,
+)
 from codeloop.schema.errors import APIError, MessageError
 from codeloop.schema.wire import replace
 
@@ -20,16 +27,25 @@ def is_thinking_refused(error: MessageError | None) -> bool:
     if not isinstance(error, APIError) or error.data.status_code != 400:
         return False
     # There is no code for it: only the message tells it from other invalid requests.
-    return bool(compile_once(REFUSAL_PATTERN).search((error.data.response_body or error.data.message)[:4_000]))
+    return bool(
+        compile_once(REFUSAL_PATTERN).search(
+            (error.data.response_body or error.data.message)[:4_000]
+        )
+    )
 
 
 def has_thinking(request: ModelRequest) -> bool:
     """Return whether a request holds thinking of earlier answers."""
-    return any(isinstance(message, AssistantModelMessage) and _list_thoughts(message) for message in request.messages)
+    return any(
+        isinstance(message, AssistantModelMessage) and _list_thoughts(message)
+        for message in request.messages
+    )
 
 
 def remove_thinking(request: ModelRequest, count: int) -> ModelRequest:
-    """Return a request without the thinking of its first `count` messages; the request itself when there is none."""
+    """Return a request without the thinking of its first `count` messages;
+    the request itself when there is none.
+    """
     if not count:
         return request
     messages = (*map(_strip_thinking, request.messages[:count]), *request.messages[count:])
@@ -39,14 +55,23 @@ def remove_thinking(request: ModelRequest, count: int) -> ModelRequest:
 def can_have_budget(request: ModelRequest, ref: str) -> bool:
     """Return whether a request may have a thinking budget.
 
-    A request that ends with tool results may have one only if the answer that made the calls has thinking blocks of
-    this model (`ref`): the service rejects it otherwise. Answers of other models, and answers whose thinking was
-    dropped, have none.
+    A request that ends with tool results may have one only if the answer that made the calls has
+    thinking blocks of this model (`ref`): the service rejects it otherwise. Answers of other
+    models, and answers whose thinking was dropped, have none.
     """
     if not request.messages or not isinstance(request.messages[-1], ToolModelMessage):
         return True
-    last = next((message for message in reversed(request.messages) if isinstance(message, AssistantModelMessage)), None)
-    return last is None or (last.origin == ref and any(piece.metadata for piece in _list_thoughts(last)))
+    last = next(
+        (
+            message
+            for message in reversed(request.messages)
+            if isinstance(message, AssistantModelMessage)
+        ),
+        None,
+    )
+    return last is None or (
+        last.origin == ref and any(piece.metadata for piece in _list_thoughts(last))
+    )
 
 
 def _list_thoughts(message: AssistantModelMessage) -> list[ReasoningPiece]:
@@ -57,5 +82,6 @@ def _strip_thinking(message: ModelMessage) -> ModelMessage:
     if not isinstance(message, AssistantModelMessage) or not _list_thoughts(message):
         return message
     return AssistantModelMessage(
-        tuple(piece for piece in message.content if not isinstance(piece, ReasoningPiece)), message.origin
+        tuple(piece for piece in message.content if not isinstance(piece, ReasoningPiece)),
+        message.origin,
     )

@@ -27,8 +27,8 @@ _BYTES_TYPE, _STRING_TYPE = 6, 7
 class EventStreamParser:
     """Splits a stream into messages. `max_bytes`: the most that a message may have.
 
-    Each message becomes a JSON object of one member, named by its event: `{"contentBlockDelta": {...}}`; an exception
-    becomes `{"exception": {"type": "throttlingException", "body": {...}}}`.
+    Each message becomes a JSON object of one member, named by its event: `{"contentBlockDelta":
+    {...}}`; an exception becomes `{"exception": {"type": "throttlingException", "body": {...}}}`.
     """
 
     def __init__(self, max_bytes: int) -> None:
@@ -36,12 +36,15 @@ class EventStreamParser:
         self._buffer = b""
 
     def feed(self, chunk: bytes) -> list[bytes]:
-        """Take more bytes; return the messages they complete. Raises EventTooLong; NetworkError for a broken one."""
+        """Take more bytes; return the messages they complete. Raises EventTooLong;
+        NetworkError for a broken one.
+        """
         data = self._buffer + chunk if self._buffer else chunk
         position, messages = 0, list[bytes]()
         while len(data) - position >= _MIN_MESSAGE_BYTES:
             size = int.from_bytes(data[position : position + 4], "big")
-            # Before the message is complete: a damaged length would make the parser wait for gigabytes.
+            # Before the message is complete: a damaged length would make the parser
+            # wait for gigabytes.
             if size > self._max_bytes:
                 raise EventTooLong
             if size < _MIN_MESSAGE_BYTES:
@@ -60,12 +63,19 @@ def _parse_message(message: bytes) -> bytes:
     if crc32(message[:-4]) != int.from_bytes(message[-4:], "big"):
         raise NetworkError("protocol", "a message of its event stream is damaged")
     headers_end = _PRELUDE_BYTES + int.from_bytes(message[4:8], "big")
-    headers, payload = _parse_headers(message[_PRELUDE_BYTES:headers_end]), message[headers_end:-4] or b"{}"
+    headers, payload = (
+        _parse_headers(message[_PRELUDE_BYTES:headers_end]),
+        message[headers_end:-4] or b"{}",
+    )
     if headers.get(":message-type", "event") == "event":
         return b'{"%b":%b}' % (headers.get(":event-type", "unknown").encode(), payload)
     # Exceptions are modelled errors with a JSON payload; other errors come in headers alone.
     kind = headers.get(":exception-type") or headers.get(":error-code") or "unknown"
-    body = {"message": headers[":error-message"]} if ":error-message" in headers else msgspec.Raw(payload)
+    body = (
+        {"message": headers[":error-message"]}
+        if ":error-message" in headers
+        else msgspec.Raw(payload)
+    )
     return msgspec.json.encode({"exception": {"type": kind, "body": body}})
 
 
@@ -85,14 +95,18 @@ def _parse_headers(data: bytes) -> dict[str, str]:
         elif value_type in _VALUE_SIZES:
             position += _VALUE_SIZES[value_type]
         else:
-            raise NetworkError("protocol", "a message of its event stream has a header of an unknown type")
+            raise NetworkError(
+                "protocol", "a message of its event stream has a header of an unknown type"
+            )
     return headers
 
 
 class BedrockConverse(HttpModel):
     """A model at an endpoint; `/model/NAME/converse-stream` is added to the base URL."""
 
-    def __init__(self, info: ModelInfo, endpoint: Endpoint, quirks: Quirks = BEDROCK_QUIRKS) -> None:
+    def __init__(
+        self, info: ModelInfo, endpoint: Endpoint, quirks: Quirks = BEDROCK_QUIRKS
+    ) -> None:
         key_headers = {"authorization": f"Bearer {endpoint.key}"} if endpoint.key else {}
         headers = {"accept": "application/vnd.amazon.eventstream", **key_headers}
         # The name may be an ARN, with slashes and colons.
@@ -101,7 +115,9 @@ class BedrockConverse(HttpModel):
         self._encoder = BedrockRequestEncoder(info, quirks)
 
     def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
-        """Send the request and return its events until Finished. Closing the generator drops the connection."""
+        """Send the request and return its events until Finished.
+        Closing the generator drops the connection.
+        """
         return self._exchange(request.headers, self._encoder.encode(request), BedrockReader())
 
     def _make_parser(self) -> EventParser:

@@ -1,6 +1,7 @@
 """Encodes requests to Bedrock's Converse API.
 
-Equal messages give equal bytes, since the service's cache compares from the first byte on; only the cache points move.
+Equal messages give equal bytes, since the service's cache compares from the first byte on;
+only the cache points move.
 """
 
 import re
@@ -43,8 +44,12 @@ CACHE_POINT: JSON = {"cachePoint": {"type": "default"}}
 """A block up to which the service caches a request."""
 CACHE_POINT_JSON = b'{"cachePoint":{"type":"default"}}'
 MARKED_MESSAGE_COUNT = 2
-"""User messages at the end that get a cache point: the last one writes the cache that the next request finds."""
-CACHING_MODELS = r"anthropic\.claude-(?!(?:v2|instant|3-(?:sonnet|opus|haiku)|3-5-sonnet-20240620))|amazon\.nova"
+"""User messages at the end that get a cache point: the last one writes the cache
+that the next request finds.
+"""
+CACHING_MODELS = (
+    r"anthropic\.claude-(?!(?:v2|instant|3-(?:sonnet|opus|haiku)|3-5-sonnet-20240620))|amazon\.nova"
+)
 """Models that accept cache points: others refuse the request."""
 TOOL_CACHING_MODELS = r"anthropic\."
 """Those of them that accept cache points after the tools too."""
@@ -60,7 +65,9 @@ BODY_FIELDS = frozenset(
         "additionalModelRequestFields",
     }
 )
-"""Options that are fields of the body; all others are the model's own (`additionalModelRequestFields`)."""
+"""Options that are fields of the body; all others are the model's own
+(`additionalModelRequestFields`).
+"""
 MAX_CALL_ID_LENGTH = 64
 """The characters that the service accepts in a call's id."""
 IMAGE_FORMATS = {"image/png": "png", "image/jpeg": "jpeg", "image/gif": "gif", "image/webp": "webp"}
@@ -73,12 +80,16 @@ class BedrockRequestEncoder:
         name = info.api_id or info.id
         self._info = info
         self._quirks = quirks
-        self._accepts_cache_points = quirks.accepts_cache_marks and bool(compile_once(CACHING_MODELS).search(name))
+        self._accepts_cache_points = quirks.accepts_cache_marks and bool(
+            compile_once(CACHING_MODELS).search(name)
+        )
         self._accepts_tool_cache_points = self._accepts_cache_points and bool(
             compile_once(TOOL_CACHING_MODELS).search(name)
         )
         # Every other message is the user's.
-        self._cache = EncodingCache(self._encode_message, self._encode_tool, BLOCKS_FORM, 2 * MARKED_MESSAGE_COUNT)
+        self._cache = EncodingCache(
+            self._encode_message, self._encode_tool, BLOCKS_FORM, 2 * MARKED_MESSAGE_COUNT
+        )
 
     def encode(self, request: ModelRequest) -> bytes:
         """Return the JSON body: system prompt, tools and options, then the messages.
@@ -87,7 +98,9 @@ class BedrockRequestEncoder:
         """
         earlier, messages = self._cache.encode_messages(request)
         if self._accepts_cache_points:
-            user_indexes = [index for index, message in enumerate(messages) if message.role == "user"]
+            user_indexes = [
+                index for index, message in enumerate(messages) if message.role == "user"
+            ]
             for index in user_indexes[-MARKED_MESSAGE_COUNT:]:
                 messages[index] = join_blocks("user", [*messages[index].blocks, CACHE_POINT_JSON])
         head = encode_json(self._make_head(request))
@@ -99,18 +112,31 @@ class BedrockRequestEncoder:
         """Return the fields of the body that come before the messages."""
         head: JSON = {}
         if request.system:
-            head["system"] = [{"text": request.system}, *([CACHE_POINT] if self._accepts_cache_points else [])]
-        tools = self._cache.encode_tools(request.tools) if request.tools else _describe_called_tools(request)
+            head["system"] = [
+                {"text": request.system},
+                *([CACHE_POINT] if self._accepts_cache_points else []),
+            ]
+        tools = (
+            self._cache.encode_tools(request.tools)
+            if request.tools
+            else _describe_called_tools(request)
+        )
         if tools:
             head["toolConfig"] = {
-                "tools": [*tools, *([CACHE_POINT] if self._accepts_tool_cache_points and request.tools else [])]
+                "tools": [
+                    *tools,
+                    *([CACHE_POINT] if self._accepts_tool_cache_points and request.tools else []),
+                ]
             }
         inference: JSON = {}
         if request.max_tokens is not None:
             inference["maxTokens"] = request.max_tokens
         options = collect_options(self._info, request, self._quirks)
         # Claude accepts no temperature together with thinking.
-        is_thinking = isinstance(options.get("thinking"), dict) and options["thinking"].get("type") != "disabled"
+        is_thinking = (
+            isinstance(options.get("thinking"), dict)
+            and options["thinking"].get("type") != "disabled"
+        )
         if request.temperature is not None and self._info.temperature and not is_thinking:
             inference["temperature"] = request.temperature
         if request.top_p is not None and not is_thinking:
@@ -118,31 +144,59 @@ class BedrockRequestEncoder:
         if inference:
             head["inferenceConfig"] = inference
         head.update({name: value for name, value in options.items() if name in BODY_FIELDS})
-        model_fields = {name: value for name, value in options.items() if name not in BODY_FIELDS and value is not None}
+        model_fields = {
+            name: value
+            for name, value in options.items()
+            if name not in BODY_FIELDS and value is not None
+        }
         if model_fields:
-            head["additionalModelRequestFields"] = {**head.get("additionalModelRequestFields", {}), **model_fields}
+            head["additionalModelRequestFields"] = {
+                **head.get("additionalModelRequestFields", {}),
+                **model_fields,
+            }
         return merge_body(head, request)
 
     def _encode_tool(self, spec: ToolSpec) -> JSON:
-        schema = adapt_parameters(spec.parameters, self._quirks.refused_keywords, self._quirks.schema_dialect)
-        return {"toolSpec": {"name": spec.name, "description": spec.description, "inputSchema": {"json": schema}}}
+        schema = adapt_parameters(
+            spec.parameters, self._quirks.refused_keywords, self._quirks.schema_dialect
+        )
+        return {
+            "toolSpec": {
+                "name": spec.name,
+                "description": spec.description,
+                "inputSchema": {"json": schema},
+            }
+        }
 
     def _encode_message(self, message: ModelMessage) -> EncodedMessage:
         role = "assistant" if isinstance(message, AssistantModelMessage) else "user"
-        return join_blocks(role, [encode_json(block) for block in self._encode_blocks(message) if block is not None])
+        return join_blocks(
+            role,
+            [encode_json(block) for block in self._encode_blocks(message) if block is not None],
+        )
 
     def _encode_blocks(self, message: ModelMessage) -> list[JSON | None]:
         match message:
             case UserModelMessage(content=content):
-                blocks = [self._encode_user_piece(piece, number) for number, piece in enumerate(content, 1)]
+                blocks = [
+                    self._encode_user_piece(piece, number)
+                    for number, piece in enumerate(content, 1)
+                ]
                 has_text = any(block is not None and "text" in block for block in blocks)
                 has_document = any(block is not None and "document" in block for block in blocks)
                 # The service refuses a document in a message without text.
-                return [*blocks, {"text": "See the document."}] if has_document and not has_text else blocks
+                return (
+                    [*blocks, {"text": "See the document."}]
+                    if has_document and not has_text
+                    else blocks
+                )
             case ToolModelMessage(content=content):
                 return [_encode_result(piece) for piece in content]
             case AssistantModelMessage(content=content, origin=origin):
-                blocks = [_encode_assistant_piece(piece, is_same_model=origin == self._info.ref) for piece in content]
+                blocks = [
+                    _encode_assistant_piece(piece, is_same_model=origin == self._info.ref)
+                    for piece in content
+                ]
                 # The service refuses a message of thinking alone.
                 if all(block is None or "reasoningContent" in block for block in blocks):
                     return []
@@ -156,24 +210,38 @@ class BedrockRequestEncoder:
             return _encode_text(f"[{name} ({piece.mime}) left out: this model can't read it]")
         if piece.mime == "application/pdf":
             source = {"bytes": piece.data}
-            return {"document": {"format": "pdf", "name": make_document_name(name, number), "source": source}}
+            return {
+                "document": {
+                    "format": "pdf",
+                    "name": make_document_name(name, number),
+                    "source": source,
+                }
+            }
         if piece.mime not in IMAGE_FORMATS:
-            return _encode_text(f"[{name} ({piece.mime}) left out: Bedrock takes PNG, JPEG, GIF and WebP]")
+            return _encode_text(
+                f"[{name} ({piece.mime}) left out: Bedrock takes PNG, JPEG, GIF and WebP]"
+            )
         return {"image": {"format": IMAGE_FORMATS[piece.mime], "source": {"bytes": piece.data}}}
 
 
 def make_document_name(name: str, number: int) -> str:
-    """Return a file's name in the characters that the service allows, with a number that makes it unique."""
+    """Return a file's name in the characters that the service allows,
+    with a number that makes it unique.
+    """
     plain = re.sub(r"[^A-Za-z0-9\-()\[\] ]+", " ", name.rpartition(".")[0] or name)
     return f"{' '.join(plain.split())[:150] or 'document'} {number}"
 
 
-def _encode_assistant_piece(piece: TextPiece | ReasoningPiece | CallPiece, *, is_same_model: bool) -> JSON | None:
+def _encode_assistant_piece(
+    piece: TextPiece | ReasoningPiece | CallPiece, *, is_same_model: bool
+) -> JSON | None:
     match piece:
         case TextPiece():
             return _encode_text(piece.text)
         case CallPiece():
-            arguments: Any = msgspec.Raw(piece.arguments.encode() if is_object_text(piece.arguments) else b"{}")
+            arguments: Any = msgspec.Raw(
+                piece.arguments.encode() if is_object_text(piece.arguments) else b"{}"
+            )
             return {
                 "toolUse": {
                     "toolUseId": sanitize_call_id(piece.id)[:MAX_CALL_ID_LENGTH],
@@ -186,7 +254,11 @@ def _encode_assistant_piece(piece: TextPiece | ReasoningPiece | CallPiece, *, is
                 case {"redacted": str(data)} if is_same_model:
                     return {"reasoningContent": {"redactedContent": data}}
                 case {"signature": str(signature)} if is_same_model:
-                    return {"reasoningContent": {"reasoningText": {"text": text, "signature": signature}}}
+                    return {
+                        "reasoningContent": {
+                            "reasoningText": {"text": text, "signature": signature}
+                        }
+                    }
                 case _:
                     return None
 
@@ -207,7 +279,9 @@ def _encode_text(text: str) -> JSON | None:
 
 
 def _describe_called_tools(request: ModelRequest) -> list[JSON]:
-    """Return a minimal description of each tool that was called: without tools, a history with calls is refused."""
+    """Return a minimal description of each tool that was called: without tools,
+    a history with calls is refused.
+    """
     names_of_calls = (
         piece.name
         for message in request.messages
@@ -218,4 +292,6 @@ def _describe_called_tools(request: ModelRequest) -> list[JSON]:
     schema: JSON = {"json": {"type": "object", "properties": {}}}
     note = "Not available now."
     names = dict.fromkeys(map(sanitize_tool_name, names_of_calls))
-    return [{"toolSpec": {"name": name, "description": note, "inputSchema": schema}} for name in names]
+    return [
+        {"toolSpec": {"name": name, "description": note, "inputSchema": schema}} for name in names
+    ]

@@ -82,7 +82,9 @@ class BedrockReader(ResponseReader):
             self._set_error(answer)
             return
         message = output.get("message")
-        for index, block in enumerate(list_objects(message.get("content") if is_object(message) else None)):
+        for index, block in enumerate(
+            list_objects(message.get("content") if is_object(message) else None)
+        ):
             self._read_block(index, block)
         self.tokens = parse_usage(answer.get("usage"))
         self._end_answer(read_text(answer.get("stopReason")))
@@ -119,7 +121,13 @@ class BedrockReader(ResponseReader):
             message = read_text(body.get("message")) if is_object(body) else ""
             kind = read_text(exception.get("type"))
             self._set_error(
-                {"error": {"code": EXCEPTION_STATUSES.get(kind, 500), "type": kind, "message": message or kind}}
+                {
+                    "error": {
+                        "code": EXCEPTION_STATUSES.get(kind, 500),
+                        "type": kind,
+                        "message": message or kind,
+                    }
+                }
             )
 
     def _add_delta(self, block_delta: BedrockBlockDelta) -> None:
@@ -148,9 +156,12 @@ class BedrockReader(ResponseReader):
         if reason in BLOCK_REASONS:
             message = f"Bedrock stopped the answer: {BLOCK_REASONS[reason]} ({reason})"
             self._set_error({"error": {"code": "content_filter", "message": message}})
-        # A call that is complete may run already, and must not be made twice. 500: such an error is tried again.
+        # A call that is complete may run already, and must not be made twice.
+        # 500: such an error is tried again.
         elif reason in RETRYABLE_REASONS and not self._blocks.calls.has_ready_call:
-            self._set_error({"error": {"code": 500, "message": f"{RETRYABLE_REASONS[reason]} ({reason})"}})
+            self._set_error(
+                {"error": {"code": 500, "message": f"{RETRYABLE_REASONS[reason]} ({reason})"}}
+            )
         else:
             self._set_reason(reason)
 
@@ -160,8 +171,15 @@ def parse_usage(usage: Any) -> Tokens:
     if not is_object(usage):
         return NO_TOKENS
     fresh, output = read_count(usage, "inputTokens"), read_count(usage, "outputTokens")
-    cache_read, cache_write = read_count(usage, "cacheReadInputTokens"), read_count(usage, "cacheWriteInputTokens")
+    cache_read, cache_write = (
+        read_count(usage, "cacheReadInputTokens"),
+        read_count(usage, "cacheWriteInputTokens"),
+    )
     total = fresh + output + cache_read + cache_write
     return Tokens(
-        input=fresh, output=output, reasoning=0, cache=CacheTokens(read=cache_read, write=cache_write), total=total
+        input=fresh,
+        output=output,
+        reasoning=0,
+        cache=CacheTokens(read=cache_read, write=cache_write),
+        total=total,
     )

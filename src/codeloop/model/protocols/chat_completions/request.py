@@ -1,7 +1,7 @@
 """Encodes requests to OpenAI's chat completions API and the many services like it.
 
-Equal messages give equal bytes, and the fields that never change come first: caches of services and local servers
-compare from the first byte on.
+Equal messages give equal bytes, and the fields that never change come first: caches of services and
+local servers compare from the first byte on.
 """
 
 from typing import Any
@@ -36,18 +36,26 @@ from codeloop.schema.limits import MODEL_OUTPUT_TOKENS
 from codeloop.schema.wire import JSON, encode_json
 
 METADATA_KEY = "openai"
-"""The key of ReasoningPiece.metadata: {"reasoning_details": [...]}, which must go back unchanged (OpenRouter)."""
+"""The key of ReasoningPiece.metadata: {"reasoning_details": [...]},
+which must go back unchanged (OpenRouter).
+"""
 
 ASSISTANT_MESSAGE_START = b'{"role":"assistant"'
 """The beginning of every encoded message of the model."""
 MARKED_MESSAGE_COUNT = 2
-"""Messages at the end that get a cache mark, for Claude through a gateway, as in `anthropic/request.py`."""
+"""Messages at the end that get a cache mark, for Claude through a gateway,
+as in `anthropic/request.py`.
+"""
 SEARCHED_FOR_MARKS = 8
-"""Messages at the end among which those to mark are: a prompt or results follow nearly every answer."""
+"""Messages at the end among which those to mark are: a prompt or results
+follow nearly every answer.
+"""
 LIMIT_FIELDS = frozenset({"max_tokens", "max_completion_tokens"})
 """Fields that limit the length of an answer; services refuse both in one request."""
 BYTES_PER_TOKEN = 3
-"""Fewer than usual, so that a request is rather overestimated: it is refused if the limit does not fit next to it."""
+"""Fewer than usual, so that a request is rather overestimated: it is refused if the
+limit does not fit next to it.
+"""
 MIN_ANSWER_TOKENS = 1_024
 """A limit below that would only cut the answer."""
 
@@ -59,14 +67,20 @@ class ChatCompletionsRequestEncoder:
         self._info = info
         self._quirks = quirks
         name = (info.api_id or info.id).lower()
-        self._needs_cache_marks = any(matches(name, pattern) for pattern in quirks.cache_marked_models)
+        self._needs_cache_marks = any(
+            matches(name, pattern) for pattern in quirks.cache_marked_models
+        )
         open_count = SEARCHED_FOR_MARKS if self._needs_cache_marks else 0
         self._cache = EncodingCache(self._encode_message, self._encode_tool, JSON_FORM, open_count)
         self._image_bytes = GrowingSum(_count_image_bytes)
 
     def encode(self, request: ModelRequest) -> bytes:
         """Return the JSON body: options, tools and system prompt first, then the messages."""
-        system = [encode_json({"role": self._quirks.system_role, "content": request.system})] if request.system else []
+        system = (
+            [encode_json({"role": self._quirks.system_role, "content": request.system})]
+            if request.system
+            else []
+        )
         earlier, last = self._cache.encode_messages(request)
         if self._needs_cache_marks:
             system, last = [_add_cache_mark(message) for message in system], _add_cache_marks(last)
@@ -77,7 +91,8 @@ class ChatCompletionsRequestEncoder:
     def _choose_limit(self, request: ModelRequest, message_bytes: int) -> int | None:
         """Return the maximum of tokens for the answer; None: the service decides.
 
-        A limit is sent if the user or the configuration sets one, and to services that cut answers short without one.
+        A limit is sent if the user or the configuration sets one,
+        and to services that cut answers short without one.
         `message_bytes`: the length of the encoded messages.
         """
         if request.max_tokens:
@@ -94,7 +109,9 @@ class ChatCompletionsRequestEncoder:
         return min(limit, room) if room >= MIN_ANSWER_TOKENS else None
 
     def _make_head(self, request: ModelRequest, limit: int | None) -> JSON:
-        """Return the fields of the body that come before the messages. `limit`: the most tokens of the answer."""
+        """Return the fields of the body that come before the messages.
+        `limit`: the most tokens of the answer.
+        """
         quirks = self._quirks
         head: JSON = {"model": self._info.api_id or self._info.id, "stream": True}
         if quirks.accepts_usage_option:
@@ -112,24 +129,34 @@ class ChatCompletionsRequestEncoder:
         if request.tools and quirks.parallel_tool_calls is not None:
             head["parallel_tool_calls"] = quirks.parallel_tool_calls
         head.update(options)
-        head = merge_body({name: value for name, value in head.items() if value is not None}, request)
+        head = merge_body(
+            {name: value for name, value in head.items() if value is not None}, request
+        )
         if request.tools:
             head["tools"] = self._cache.encode_tools(request.tools)
         return head
 
     def _encode_tool(self, spec: ToolSpec) -> JSON:
-        parameters = adapt_parameters(spec.parameters, self._quirks.refused_keywords, self._quirks.schema_dialect)
+        parameters = adapt_parameters(
+            spec.parameters, self._quirks.refused_keywords, self._quirks.schema_dialect
+        )
         function = {"name": spec.name, "description": spec.description, "parameters": parameters}
         return {"type": "function", "function": function}
 
     def _encode_message(self, message: ModelMessage) -> bytes:
-        """Return the wire's messages for one of ours, comma-separated; b"" when nothing of it can be sent."""
+        """Return the wire's messages for one of ours, comma-separated;
+        b"" when nothing of it can be sent.
+        """
         match message:
             case UserModelMessage(content=content):
                 return encode_json({"role": "user", "content": self._encode_user_content(content)})
             case ToolModelMessage(content=content):
                 results = (
-                    {"role": "tool", "tool_call_id": self._encode_call_id(piece.call_id), "content": piece.output}
+                    {
+                        "role": "tool",
+                        "tool_call_id": self._encode_call_id(piece.call_id),
+                        "content": piece.output,
+                    }
                     for piece in content
                 )
                 return b",".join(map(encode_json, results))
@@ -148,7 +175,10 @@ class ChatCompletionsRequestEncoder:
             return {"type": "text", "text": piece.text}
         name = piece.filename or "file"
         if not accepts_attachment(self._info, self._quirks, piece.mime):
-            return {"type": "text", "text": f"[{name} ({piece.mime}) left out: this model can't read it]"}
+            return {
+                "type": "text",
+                "text": f"[{name} ({piece.mime}) left out: this model can't read it]",
+            }
         url = f"data:{piece.mime};base64,{piece.data}"
         if piece.mime == "application/pdf":
             return {"type": "file", "file": {"filename": name, "file_data": url}}
@@ -162,23 +192,34 @@ class ChatCompletionsRequestEncoder:
         # OpenAI's form of an answer that consists of calls alone has the content `null`.
         answer: JSON = {"role": "assistant", "content": text or None}
         thoughts = [piece for piece in message.content if isinstance(piece, ReasoningPiece)]
-        answer.update(self._encode_reasoning(thoughts, is_same_model=message.origin == self._info.ref))
+        answer.update(
+            self._encode_reasoning(thoughts, is_same_model=message.origin == self._info.ref)
+        )
         if calls:
             answer["tool_calls"] = [
                 {
                     "id": self._encode_call_id(piece.id),
                     "type": "function",
-                    "function": {"name": sanitize_tool_name(piece.name), "arguments": piece.arguments},
+                    "function": {
+                        "name": sanitize_tool_name(piece.name),
+                        "arguments": piece.arguments,
+                    },
                 }
                 for piece in calls
             ]
         return answer
 
     def _encode_reasoning(self, thoughts: list[ReasoningPiece], *, is_same_model: bool) -> JSON:
-        """Return thinking in the field that the model expects; signed details only go to the model that made them."""
+        """Return thinking in the field that the model expects;
+        signed details only go to the model that made them.
+        """
         field = self._info.reasoning_field or self._quirks.reasoning_field
         # Signed or encrypted details are refused by other models.
-        details = [item for piece in thoughts for item in _list_reasoning_details(piece)] if is_same_model else []
+        details = (
+            [item for piece in thoughts for item in _list_reasoning_details(piece)]
+            if is_same_model
+            else []
+        )
         fields: JSON = {"reasoning_details": details} if details else {}
         if field and field != "reasoning_details":
             fields[field] = "\n".join(piece.text for piece in thoughts if piece.text)
@@ -195,9 +236,16 @@ def _count_image_bytes(message: ModelMessage) -> int:
 
 def _add_cache_marks(messages: list[bytes]) -> list[bytes]:
     """Mark the last prompts or results, up to which the service then caches the request."""
-    prompts = [index for index, message in enumerate(messages) if not message.startswith(ASSISTANT_MESSAGE_START)]
+    prompts = [
+        index
+        for index, message in enumerate(messages)
+        if not message.startswith(ASSISTANT_MESSAGE_START)
+    ]
     marked = set(prompts[-MARKED_MESSAGE_COUNT:])
-    return [_add_cache_mark(message) if index in marked else message for index, message in enumerate(messages)]
+    return [
+        _add_cache_mark(message) if index in marked else message
+        for index, message in enumerate(messages)
+    ]
 
 
 def _add_cache_mark(messages: bytes) -> bytes:

@@ -1,6 +1,6 @@
 """Reads answers of the chat completions API, streamed or whole, as model events."""
 
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -38,11 +38,15 @@ FINISH_REASONS: dict[str, FinishReason] = {
 }
 
 
+_THINK_START, _THINK_END = "<think>", "</think>"
+
+
 class ChatCompletionMessage(msgspec.Struct, gc=False):
     """A delta, or the message of an answer that did not stream.
 
-    Services name the thinking `reasoning_content` (DeepSeek), `reasoning` (OpenRouter, Ollama) or `reasoning_text`
-    (GitHub Copilot), and disagree on types, so each value is checked where it is read.
+    Services name the thinking `reasoning_content` (DeepSeek), `reasoning` (OpenRouter, Ollama) or
+    `reasoning_text` (GitHub Copilot), and disagree on types,
+    so each value is checked where it is read.
     """
 
     content: Any = None
@@ -74,7 +78,9 @@ class ChatCompletionChunk(msgspec.Struct, gc=False):
 
 
 class ChatCompletionsReader(ResponseReader):
-    """Reads one answer. Text, reasoning and calls that follow one another are blocks numbered from 0."""
+    """Reads one answer. Text, reasoning and calls that follow one another are
+    blocks numbered from 0.
+    """
 
     finish_reasons = FINISH_REASONS
 
@@ -82,6 +88,10 @@ class ChatCompletionsReader(ResponseReader):
         super().__init__()
         self._decode = bound_depth(msgspec.json.Decoder(ChatCompletionChunk).decode)
         self._reasoning_details: list[JSON] = []
+        self._start: Literal["unread", "thinking", "thought", "read"] = "unread"
+        """Whether the text has begun with `<think>`, and whether that has ended."""
+        self._held_text = ""
+        """The text that is not told yet, because it may be the beginning of a tag."""
 
     def read_document(self, body: bytes) -> list[ModelEvent]:
         """Take an answer that did not stream."""
@@ -91,6 +101,7 @@ class ChatCompletionsReader(ResponseReader):
 
     def finish(self) -> list[ModelEvent]:
         """Return the calls that are still open, and Finished."""
+        self._release_text()
         self._blocks.flush()
         self._emit_details()
         return super().finish()
@@ -117,7 +128,9 @@ class ChatCompletionsReader(ResponseReader):
     def _read_choice(self, choice: ChatCompletionChoice) -> None:
         message = choice.delta or choice.message
         if message is not None:
-            reasoning_content = message.reasoning_content or message.reasoning or message.reasoning_text
+            reasoning_content = (
+                message.reasoning_content or message.reasoning or message.reasoning_text
+            )
             if reasoning_content or message.reasoning_details:
                 self._add_thinking(reasoning_content, message.reasoning_details)
             if message.content:
@@ -134,19 +147,69 @@ class ChatCompletionsReader(ResponseReader):
 
     def _add_text(self, content: Any) -> None:
         if isinstance(content, str):
-            if self._blocks.kind != "text":
-                self._open_block("text")
-            self._blocks.pieces.append(content)
+            if self._start != "read":
+                content = self._read_start(content)
+            if content:
+                if self._blocks.kind != "text":
+                    self._open_block("text")
+                self._blocks.pieces.append(content)
             return
         # Mistral sends content as a list of parts when its model thinks.
         for item in list_objects(content):
             match item:
                 case {"type": "thinking", "thinking": [*parts]}:
-                    self._add_thinking("".join(read_text(part.get("text")) for part in list_objects(parts)), None)
+                    self._add_thinking(
+                        "".join(read_text(part.get("text")) for part in list_objects(parts)), None
+                    )
                 case {"text": str(words)}:
                     self._add_text(words)
                 case _:
                     continue
+
+    def _read_start(self, content: str) -> str:
+        """Take text from the beginning of an answer, and return what of it is the answer's.
+
+        Some servers send the thinking of a model as text between `<think>` and `</think>`.
+        """
+        text = self._held_text + content
+        self._held_text = ""
+        if self._start == "unread":
+            begun = text.lstrip()
+            if len(begun) < len(_THINK_START) and _THINK_START.startswith(begun):
+                self._held_text = text
+                return ""
+            if not begun.startswith(_THINK_START):
+                self._start = "read"
+                return text
+            self._start, text = "thinking", begun.removeprefix(_THINK_START)
+        thought, end, rest = (
+            text.partition(_THINK_END) if self._start == "thinking" else ("", "", text)
+        )
+        if end:
+            self._start = "thought"
+        elif self._start == "thinking":
+            size = next(
+                n for n in range(len(_THINK_END) - 1, -1, -1) if thought.endswith(_THINK_END[:n])
+            )
+            thought, self._held_text = (
+                thought[: len(thought) - size],
+                thought[len(thought) - size :],
+            )
+        if thought:
+            self._add_thinking(thought, None)
+        rest = rest.lstrip("\n")
+        if rest:
+            self._start = "read"
+        return rest
+
+    def _release_text(self) -> None:
+        """Tell the text that was held back: no more of it follows."""
+        text, is_thought = self._held_text, self._start == "thinking"
+        self._held_text, self._start = "", "read"
+        if text and is_thought:
+            self._add_thinking(text, None)
+        elif text:
+            self._add_text(text)
 
     def _add_thinking(self, thought: Any, details: Any) -> None:
         if self._blocks.kind != "reasoning":
@@ -155,7 +218,9 @@ class ChatCompletionsReader(ResponseReader):
             self._blocks.pieces.append(thought)
         for detail in list_objects(details):
             if not thought:
-                self._blocks.pieces.append(read_text(detail.get("text")) or read_text(detail.get("summary")))
+                self._blocks.pieces.append(
+                    read_text(detail.get("text")) or read_text(detail.get("summary"))
+                )
             merge_reasoning_detail(self._reasoning_details, detail)
 
     def _open_block(self, kind: str) -> None:
@@ -177,13 +242,17 @@ class ChatCompletionsReader(ResponseReader):
         )
 
     def _add_calls(self, pieces: Any) -> None:
+        self._release_text()
         if self._blocks.kind != "call":
             self._open_block("call")
         for piece in list_objects(pieces):
             function = piece.get("function")
             name, arguments = "", ""
             if is_object(function):
-                name, arguments = read_text(function.get("name")), format_arguments(function.get("arguments"))
+                name, arguments = (
+                    read_text(function.get("name")),
+                    format_arguments(function.get("arguments")),
+                )
             self._blocks.events += self._blocks.calls.add_piece(
                 piece.get("index"), read_text(piece.get("id")), name, arguments
             )
@@ -193,7 +262,9 @@ def merge_reasoning_detail(details: list[JSON], piece: JSON) -> None:
     """Add a streamed piece of `reasoning_details` to the entry it continues, or as a new entry."""
     last = details[-1] if details else {}
     field = {"reasoning.text": "text", "reasoning.summary": "summary"}.get(str(piece.get("type")))
-    same = field and last.get("type") == piece.get("type") and last.get("index") == piece.get("index")
+    same = (
+        field and last.get("type") == piece.get("type") and last.get("index") == piece.get("index")
+    )
     # A signature ends its entry: what follows is a new one.
     if not field or not same or last.get("signature"):
         details.append(dict(piece))
@@ -204,13 +275,19 @@ def merge_reasoning_detail(details: list[JSON], piece: JSON) -> None:
 
 
 def parse_usage(usage: Any, tier: str = "") -> Tokens:
-    """Return the counts of a `usage` object; what it lacks is 0. Cached tokens are taken off the input."""
+    """Return the counts of a `usage` object; what it lacks is 0.
+    Cached tokens are taken off the input.
+    """
     if not is_object(usage):
         return NO_TOKENS
     prompt, output = read_count(usage, "prompt_tokens"), read_count(usage, "completion_tokens")
     cache_read = read_count(usage, "prompt_tokens_details", "cached_tokens")
     # Fields of services that lack `prompt_tokens_details`, such as DeepSeek.
-    cache_read = cache_read or read_count(usage, "prompt_cache_hit_tokens") or read_count(usage, "cached_tokens")
+    cache_read = (
+        cache_read
+        or read_count(usage, "prompt_cache_hit_tokens")
+        or read_count(usage, "cached_tokens")
+    )
     cache_write = read_count(usage, "prompt_tokens_details", "cache_write_tokens")
     reasoning = read_count(usage, "completion_tokens_details", "reasoning_tokens")
     # Some services leave reasoning out of `completion_tokens`: their total shows it.
@@ -219,4 +296,6 @@ def parse_usage(usage: Any, tier: str = "") -> Tokens:
     fresh = max(prompt - cache_read - cache_write, 0)
     total = fresh + output + cache_read + cache_write
     cache = CacheTokens(read=cache_read, write=cache_write)
-    return Tokens(input=fresh, output=output, reasoning=reasoning, cache=cache, total=total, tier=tier)
+    return Tokens(
+        input=fresh, output=output, reasoning=reasoning, cache=cache, total=total, tier=tier
+    )

@@ -18,9 +18,13 @@ class GoogleGenerateContent(HttpModel):
         name = quote(info.api_id or info.id, safe="@")
         key_headers = {"x-goog-api-key": endpoint.key} if endpoint.key else {}
         # Without `alt=sse` the service streams one large JSON array.
-        super().__init__(info, endpoint, quirks, f"/models/{name}:streamGenerateContent?alt=sse", key_headers)
+        super().__init__(
+            info, endpoint, quirks, f"/models/{name}:streamGenerateContent?alt=sse", key_headers
+        )
         self._encoder = GoogleRequestEncoder(info, quirks)
 
     def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
-        """Send the request and return its events until Finished. Closing the generator drops the connection."""
+        """Send the request and return its events until Finished.
+        Closing the generator drops the connection.
+        """
         return self._exchange(request.headers, self._encoder.encode(request), GoogleReader())

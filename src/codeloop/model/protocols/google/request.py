@@ -1,7 +1,7 @@
 """Encodes requests to Google's generateContent API.
 
-Equal messages give equal bytes, and the fields that never change come first: the service's cache compares from the
-first byte on.
+Equal messages give equal bytes, and the fields that never change come first: the service's cache
+compares from the first byte on.
 """
 
 from typing import Any
@@ -31,16 +31,19 @@ from codeloop.model.wire.tool_calls import is_object_text
 from codeloop.schema.wire import JSON, encode_json
 
 METADATA_KEY = "google"
-"""The key of ReasoningPiece.metadata: {"signature": text, "part": "text" | "empty" | "call" | "thought"}.
+"""The key of ReasoningPiece.metadata: {"signature": text,
+"part": "text" | "empty" | "call" | "thought"}.
 
-`part`: the part that the signature came with. "call" has the call's id in "call"; "text" is the text before it; "empty"
-is a part of its own without text; "thought" is the thought itself.
+`part`: the part that the signature came with. "call" has the call's id in "call"; "text" is the
+text before it; "empty" is a part of its own without text; "thought" is the thought itself.
 """
 PLACEHOLDER_SIGNATURE = "skip_thought_signature_validator"
 """Google's placeholder for the signature of a call that this model did not make."""
 MODELS_WITHOUT_SIGNATURES = r"gemini-[12]\b|gemma"
 """Models before Gemini 3, which accept calls without a signature."""
-BODY_FIELDS = frozenset({"safetySettings", "cachedContent", "toolConfig", "serviceTier", "labels", "generationConfig"})
+BODY_FIELDS = frozenset(
+    {"safetySettings", "cachedContent", "toolConfig", "serviceTier", "labels", "generationConfig"}
+)
 """Options that are fields of the body; all others are fields of its `generationConfig`."""
 
 
@@ -50,11 +53,17 @@ class GoogleRequestEncoder:
     def __init__(self, info: ModelInfo, quirks: Quirks) -> None:
         self._info = info
         self._quirks = quirks
-        self._needs_signatures = not compile_once(MODELS_WITHOUT_SIGNATURES).search(info.api_id or info.id)
-        self._cache: EncodingCache[bytes] = EncodingCache(self._encode_message, _encode_tool, JSON_FORM)
+        self._needs_signatures = not compile_once(MODELS_WITHOUT_SIGNATURES).search(
+            info.api_id or info.id
+        )
+        self._cache: EncodingCache[bytes] = EncodingCache(
+            self._encode_message, _encode_tool, JSON_FORM
+        )
 
     def encode(self, request: ModelRequest) -> bytes:
-        """Return the JSON body: system prompt, tools and options first, then a content for each message."""
+        """Return the JSON body: system prompt, tools and options first,
+        then a content for each message.
+        """
         head = encode_json(self._make_head(request))
         contents, _ = self._cache.encode_messages(request)
         start = head[:-1] + b"," if len(head) > 2 else b"{"
@@ -84,7 +93,8 @@ class GoogleRequestEncoder:
         if self._info.reasoning and isinstance(thinking, dict):
             generation["thinkingConfig"] = {"includeThoughts": True, **thinking}
         head: JSON = {}
-        # A cache at the service holds system prompt and tools already; the service refuses both in addition to one.
+        # A cache at the service holds system prompt and tools already;
+        # the service refuses both in addition to one.
         if not fields.get("cachedContent"):
             if request.system:
                 head["systemInstruction"] = {"parts": [{"text": request.system}]}
@@ -112,11 +122,15 @@ class GoogleRequestEncoder:
         if isinstance(piece, TextPiece):
             return {"text": piece.text}
         if not accepts_attachment(self._info, self._quirks, piece.mime):
-            return {"text": f"[{piece.filename or 'file'} ({piece.mime}) left out: this model can't read it]"}
+            return {
+                "text": f"[{piece.filename or 'file'} ({piece.mime}) left out: this model can't read it]"
+            }
         return {"inlineData": {"mimeType": piece.mime, "data": piece.data}}
 
     def _encode_assistant(self, message: AssistantModelMessage) -> list[JSON]:
-        """Return the parts of an answer, each with the signature that it came with: the service checks them."""
+        """Return the parts of an answer, each with the signature that it came with:
+        the service checks them.
+        """
         is_same_model = message.origin == self._info.ref
         parts: list[JSON] = []
         signatures: dict[str, str] = {}
@@ -142,14 +156,19 @@ class GoogleRequestEncoder:
 
 
 def _add_signature(piece: ReasoningPiece, parts: list[JSON], signatures: dict[str, str]) -> None:
-    """Put a signature back where it came from; that of a call goes into `signatures`, by the call's id."""
+    """Put a signature back where it came from; that of a call goes into `signatures`,
+    by the call's id.
+    """
     match piece.metadata.get(METADATA_KEY):
         case {"signature": str(signature), "part": "call", "call": str(call)}:
             signatures[call] = signature
         case {"signature": str(signature), "part": "thought"}:
             parts.append({"text": piece.text, "thought": True, "thoughtSignature": signature})
-        # Not if the text was blank and left out: then the signature goes into an empty part, as below.
-        case {"signature": str(signature), "part": "text"} if parts and parts[-1].keys() == {"text"}:
+        # Not if the text was blank and left out: then the signature goes into an empty part,
+        # as below.
+        case {"signature": str(signature), "part": "text"} if parts and parts[-1].keys() == {
+            "text"
+        }:
             parts[-1]["thoughtSignature"] = signature
         case {"signature": str(signature)}:
             parts.append({"text": "", "thoughtSignature": signature})
@@ -159,12 +178,20 @@ def _add_signature(piece: ReasoningPiece, parts: list[JSON], signatures: dict[st
 
 def _encode_call(piece: CallPiece) -> JSON:
     arguments = msgspec.Raw(piece.arguments.encode() if is_object_text(piece.arguments) else b"{}")
-    return {"functionCall": {"id": piece.id, "name": sanitize_tool_name(piece.name), "args": arguments}}
+    return {
+        "functionCall": {"id": piece.id, "name": sanitize_tool_name(piece.name), "args": arguments}
+    }
 
 
 def _encode_result(piece: ResultPiece) -> JSON:
     response = {"error" if piece.error else "output": piece.output}
-    return {"functionResponse": {"id": piece.call_id, "name": sanitize_tool_name(piece.name), "response": response}}
+    return {
+        "functionResponse": {
+            "id": piece.call_id,
+            "name": sanitize_tool_name(piece.name),
+            "response": response,
+        }
+    }
 
 
 def _encode_tool(spec: ToolSpec) -> JSON:

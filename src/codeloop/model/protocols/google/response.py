@@ -75,7 +75,9 @@ class GoogleChunk(msgspec.Struct, gc=False, rename="camel"):
 
 
 class GoogleReader(ResponseReader):
-    """Reads one answer. A change between text and thought begins a new block; so does a part with a signature."""
+    """Reads one answer. A change between text and thought begins a new block;
+    so does a part with a signature.
+    """
 
     finish_reasons = FINISH_REASONS
 
@@ -87,7 +89,9 @@ class GoogleReader(ResponseReader):
 
     def _read_document(self, body: bytes) -> None:
         """Take an answer that did not stream: one chunk, or a list of them."""
-        chunks = decode_json(body, list[GoogleChunk]) if body.startswith(b"[") else [self._decode(body)]
+        chunks = (
+            decode_json(body, list[GoogleChunk]) if body.startswith(b"[") else [self._decode(body)]
+        )
         for chunk in chunks:
             self._read_chunk(chunk)
 
@@ -100,7 +104,8 @@ class GoogleReader(ResponseReader):
             return
         if chunk.usage_metadata is not None:
             self.tokens = parse_usage(chunk.usage_metadata)
-            # Each chunk repeats the counts; the first ones have the size of the request, the last ones the total.
+            # Each chunk repeats the counts; the first ones have the size of the request,
+            # the last ones the total.
             if not self._has_counts:
                 self._has_counts = True
                 self._blocks.events.append(UsageUpdate(self.tokens))
@@ -111,8 +116,12 @@ class GoogleReader(ResponseReader):
                 for part in candidate.content.parts:
                     self._read_part(part)
             if candidate.finish_reason:
-                self._end_answer(read_text(candidate.finish_reason), read_text(candidate.finish_message))
-        elif is_object(chunk.prompt_feedback) and (reason := read_text(chunk.prompt_feedback.get("blockReason"))):
+                self._end_answer(
+                    read_text(candidate.finish_reason), read_text(candidate.finish_message)
+                )
+        elif is_object(chunk.prompt_feedback) and (
+            reason := read_text(chunk.prompt_feedback.get("blockReason"))
+        ):
             self._block_answer(reason, read_text(chunk.prompt_feedback.get("blockReasonMessage")))
 
     def _read_part(self, part: GooglePart) -> None:
@@ -123,7 +132,8 @@ class GoogleReader(ResponseReader):
         words = read_text(part.text)
         kind = "reasoning" if part.thought else "text"
         if words:
-            # Another number: a call or a signature came in between, after which the same kind is a new block.
+            # Another number: a call or a signature came in between,
+            # after which the same kind is a new block.
             if kind != self._blocks.kind or signature or self._blocks.number != self._block_number:
                 self._open_block(kind)
             self._blocks.pieces.append(words)
@@ -132,17 +142,25 @@ class GoogleReader(ResponseReader):
         if part.thought:
             self._add_signature({"signature": signature, "part": "thought"}, in_new_block=not words)
         else:
-            self._add_signature({"signature": signature, "part": "text" if words else "empty"}, in_new_block=True)
+            self._add_signature(
+                {"signature": signature, "part": "text" if words else "empty"}, in_new_block=True
+            )
 
     def _add_call(self, function_call: GoogleFunctionCall, signature: str) -> None:
         self._blocks.flush()
         # A call comes whole and mostly without an id; the assembler makes one.
-        call, events = self._blocks.calls.open_call(read_text(function_call.id), read_text(function_call.name))
+        call, events = self._blocks.calls.open_call(
+            read_text(function_call.id), read_text(function_call.name)
+        )
         if signature:
-            self._add_signature({"signature": signature, "part": "call", "call": call.id}, in_new_block=True)
+            self._add_signature(
+                {"signature": signature, "part": "call", "call": call.id}, in_new_block=True
+            )
         self._block_number += 1
         self._blocks.events += events
-        self._blocks.events += self._blocks.calls.add_arguments(call, format_arguments(function_call.args) or "{}")
+        self._blocks.events += self._blocks.calls.add_arguments(
+            call, format_arguments(function_call.args) or "{}"
+        )
         self._blocks.events += self._blocks.calls.complete_call(call)
 
     def _open_block(self, kind: str) -> None:
@@ -153,7 +171,8 @@ class GoogleReader(ResponseReader):
     def _add_signature(self, metadata: JSON, *, in_new_block: bool) -> None:
         """Emit a signature, in the current block of thinking or in a new one.
 
-        Blocks are stored in the order in which they came, so the text after a signature begins another one.
+        Blocks are stored in the order in which they came,
+        so the text after a signature begins another one.
         """
         if in_new_block:
             self._block_number += 1
@@ -161,9 +180,17 @@ class GoogleReader(ResponseReader):
         self._block_number += 1
 
     def _end_answer(self, reason: str, detail: str) -> None:
-        # A call that is complete may run already, and must not be made twice. 500: such an error is tried again.
+        # A call that is complete may run already, and must not be made twice.
+        # 500: such an error is tried again.
         if reason in RETRYABLE_REASONS and not self._blocks.calls.has_ready_call:
-            self._set_error({"error": {"code": 500, "message": f"{RETRYABLE_REASONS[reason]} ({detail or reason})"}})
+            self._set_error(
+                {
+                    "error": {
+                        "code": 500,
+                        "message": f"{RETRYABLE_REASONS[reason]} ({detail or reason})",
+                    }
+                }
+            )
         elif reason in BLOCK_REASONS or reason == "MISSING_THOUGHT_SIGNATURE":
             self._block_answer(reason, detail)
         else:
@@ -177,11 +204,16 @@ class GoogleReader(ResponseReader):
 
 
 def parse_usage(usage: Any) -> Tokens:
-    """Return the counts of `usageMetadata`. The prompt's count includes cached tokens, the answer's no thoughts."""
+    """Return the counts of `usageMetadata`. The prompt's count includes cached tokens,
+    the answer's no thoughts.
+    """
     if not is_object(usage):
         return NO_TOKENS
     prompt = read_count(usage, "promptTokenCount") + read_count(usage, "toolUsePromptTokenCount")
-    cache_read, thoughts = read_count(usage, "cachedContentTokenCount"), read_count(usage, "thoughtsTokenCount")
+    cache_read, thoughts = (
+        read_count(usage, "cachedContentTokenCount"),
+        read_count(usage, "thoughtsTokenCount"),
+    )
     output = read_count(usage, "candidatesTokenCount") + thoughts
     return Tokens(
         input=max(prompt - cache_read, 0),

@@ -16,11 +16,17 @@ API_REVISION = "2026-05-20"
 class GoogleInteractions(HttpModel):
     """A model at an endpoint; `/interactions` is added to the base URL."""
 
-    def __init__(self, info: ModelInfo, endpoint: Endpoint, quirks: Quirks = INTERACTIONS_QUIRKS) -> None:
+    def __init__(
+        self, info: ModelInfo, endpoint: Endpoint, quirks: Quirks = INTERACTIONS_QUIRKS
+    ) -> None:
         key_headers = {"x-goog-api-key": endpoint.key} if endpoint.key else {}
-        super().__init__(info, endpoint, quirks, "/interactions", {"api-revision": API_REVISION, **key_headers})
+        super().__init__(
+            info, endpoint, quirks, "/interactions", {"api-revision": API_REVISION, **key_headers}
+        )
         self._encoder = InteractionRequestEncoder(info, quirks)
 
     def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
-        """Send the request and return its events until Finished. Closing the generator drops the connection."""
+        """Send the request and return its events until Finished.
+        Closing the generator drops the connection.
+        """
         return self._exchange(request.headers, self._encoder.encode(request), InteractionReader())

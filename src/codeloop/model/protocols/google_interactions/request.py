@@ -30,7 +30,9 @@ from codeloop.schema.wire import JSON, encode_json
 
 METADATA_KEY = "google-interactions"
 """The key of ReasoningPiece.metadata: {"signature": text} of a thought."""
-BODY_FIELDS = frozenset({"response_format", "safety_settings", "service_tier", "labels", "generation_config", "store"})
+BODY_FIELDS = frozenset(
+    {"response_format", "safety_settings", "service_tier", "labels", "generation_config", "store"}
+)
 """Options that are fields of the body; all others are fields of its `generation_config`."""
 
 
@@ -40,7 +42,9 @@ class InteractionRequestEncoder:
     def __init__(self, info: ModelInfo, quirks: Quirks) -> None:
         self._info = info
         self._quirks = quirks
-        self._cache: EncodingCache[bytes] = EncodingCache(self._encode_message, self._encode_tool, JSON_FORM)
+        self._cache: EncodingCache[bytes] = EncodingCache(
+            self._encode_message, self._encode_tool, JSON_FORM
+        )
 
     def encode(self, request: ModelRequest) -> bytes:
         """Return the JSON body: the fields that never change, then the steps of each message."""
@@ -77,21 +81,33 @@ class InteractionRequestEncoder:
         return merge_body(head, request)
 
     def _encode_tool(self, spec: ToolSpec) -> JSON:
-        parameters = adapt_parameters(spec.parameters, self._quirks.refused_keywords, self._quirks.schema_dialect)
-        return {"type": "function", "name": spec.name, "description": spec.description, "parameters": parameters}
+        parameters = adapt_parameters(
+            spec.parameters, self._quirks.refused_keywords, self._quirks.schema_dialect
+        )
+        return {
+            "type": "function",
+            "name": spec.name,
+            "description": spec.description,
+            "parameters": parameters,
+        }
 
     def _encode_message(self, message: ModelMessage) -> bytes:
         """Return the steps of one message, comma-separated; b"" when nothing of it can be sent."""
         match message:
             case UserModelMessage(content=content):
                 steps: list[JSON] = [
-                    {"type": "user_input", "content": [self._encode_user_piece(piece) for piece in content]}
+                    {
+                        "type": "user_input",
+                        "content": [self._encode_user_piece(piece) for piece in content],
+                    }
                 ]
             case ToolModelMessage(content=content):
                 steps = [_encode_result(piece) for piece in content]
             case AssistantModelMessage(content=content, origin=origin):
                 is_same_model = origin == self._info.ref
-                items = (_encode_assistant_piece(piece, is_same_model=is_same_model) for piece in content)
+                items = (
+                    _encode_assistant_piece(piece, is_same_model=is_same_model) for piece in content
+                )
                 steps = [step for step in items if step is not None]
         return b",".join(map(encode_json, steps))
 
@@ -100,17 +116,28 @@ class InteractionRequestEncoder:
             return {"type": "text", "text": piece.text}
         if not accepts_attachment(self._info, self._quirks, piece.mime):
             name = piece.filename or "file"
-            return {"type": "text", "text": f"[{name} ({piece.mime}) left out: this model can't read it]"}
+            return {
+                "type": "text",
+                "text": f"[{name} ({piece.mime}) left out: this model can't read it]",
+            }
         kind = "document" if piece.mime == "application/pdf" else "image"
         return {"type": kind, "data": piece.data, "mime_type": piece.mime}
 
 
-def _encode_assistant_piece(piece: TextPiece | ReasoningPiece | CallPiece, *, is_same_model: bool) -> JSON | None:
+def _encode_assistant_piece(
+    piece: TextPiece | ReasoningPiece | CallPiece, *, is_same_model: bool
+) -> JSON | None:
     match piece:
         case TextPiece(text=text):
-            return {"type": "model_output", "content": [{"type": "text", "text": text}]} if text.strip() else None
+            return (
+                {"type": "model_output", "content": [{"type": "text", "text": text}]}
+                if text.strip()
+                else None
+            )
         case CallPiece():
-            arguments: Any = msgspec.Raw(piece.arguments.encode() if is_object_text(piece.arguments) else b"{}")
+            arguments: Any = msgspec.Raw(
+                piece.arguments.encode() if is_object_text(piece.arguments) else b"{}"
+            )
             return {
                 "type": "function_call",
                 "id": piece.id,
@@ -128,6 +155,10 @@ def _encode_assistant_piece(piece: TextPiece | ReasoningPiece | CallPiece, *, is
 
 
 def _encode_result(piece: ResultPiece) -> JSON:
-    step: JSON = {"type": "function_result", "call_id": piece.call_id, "name": sanitize_tool_name(piece.name)}
+    step: JSON = {
+        "type": "function_result",
+        "call_id": piece.call_id,
+        "name": sanitize_tool_name(piece.name),
+    }
     step["result"] = piece.output
     return {**step, "is_error": True} if piece.error else step

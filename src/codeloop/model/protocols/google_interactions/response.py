@@ -20,7 +20,10 @@ FINISH_REASONS: dict[str, FinishReason] = {
     "budget_exceeded": "length",
     "requires_continuation": "length",
 }
-FAILURE_MESSAGES = {"failed": "the interaction failed", "cancelled": "the interaction was cancelled"}
+FAILURE_MESSAGES = {
+    "failed": "the interaction failed",
+    "cancelled": "the interaction was cancelled",
+}
 
 
 class StepDelta(msgspec.Struct, gc=False):
@@ -94,7 +97,9 @@ class InteractionReader(ResponseReader):
         self._blocks.flush()
         match step.get("type"):
             case "function_call":
-                self._blocks.start_call(index, read_text(step.get("id")), read_text(step.get("name")))
+                self._blocks.start_call(
+                    index, read_text(step.get("id")), read_text(step.get("name"))
+                )
                 if arguments := step.get("arguments"):
                     self._blocks.add_arguments(index, format_arguments(arguments))
             case "model_output":
@@ -103,7 +108,9 @@ class InteractionReader(ResponseReader):
                 self._blocks.add_text(
                     "reasoning",
                     index,
-                    "".join(read_text(each.get("text")) for each in list_objects(step.get("summary"))),
+                    "".join(
+                        read_text(each.get("text")) for each in list_objects(step.get("summary"))
+                    ),
                 )
                 self._add_signature(index, read_text(step.get("signature")))
             case _:
@@ -144,11 +151,18 @@ def _join_texts(parts: Any) -> str:
 
 
 def parse_usage(usage: Any) -> Tokens:
-    """Return the counts of an interaction's `usage`: its input includes cached tokens, its output no thoughts."""
+    """Return the counts of an interaction's `usage`: its input includes cached tokens,
+    its output no thoughts.
+    """
     if not is_object(usage):
         return NO_TOKENS
-    input_tokens = read_count(usage, "total_input_tokens") + read_count(usage, "total_tool_use_tokens")
-    cache_read, thoughts = read_count(usage, "total_cached_tokens"), read_count(usage, "total_thought_tokens")
+    input_tokens = read_count(usage, "total_input_tokens") + read_count(
+        usage, "total_tool_use_tokens"
+    )
+    cache_read, thoughts = (
+        read_count(usage, "total_cached_tokens"),
+        read_count(usage, "total_thought_tokens"),
+    )
     output = read_count(usage, "total_output_tokens") + thoughts
     return Tokens(
         input=max(input_tokens - cache_read, 0),

@@ -1,4 +1,6 @@
-"""Models behind OpenAI's Responses protocol: OpenAI itself, Azure, xAI, GitHub Copilot and some gateways."""
+"""Models behind OpenAI's Responses protocol: OpenAI itself, Azure, xAI,
+GitHub Copilot and some gateways.
+"""
 
 import re
 from collections.abc import AsyncGenerator
@@ -20,15 +22,24 @@ from codeloop.schema.errors import APIError
 
 REFUSAL_PATTERNS = (
     (r"reasoning[. ]summar(?:y|ies)", SUMMARY_FEATURE),
-    (r"invalid_encrypted_content|encrypted content.{0,60}(?:could not|cannot|can't|failed)", THINKING_FEATURE),
-    (r"item with id .?rs_\w+.{0,20}not found|item '?rs_\w+'? of type 'reasoning'", THINKING_FEATURE),
+    (
+        r"invalid_encrypted_content|encrypted content.{0,60}(?:could not|cannot|can't|failed)",
+        THINKING_FEATURE,
+    ),
+    (
+        r"item with id .?rs_\w+.{0,20}not found|item '?rs_\w+'? of type 'reasoning'",
+        THINKING_FEATURE,
+    ),
     (r"encrypted.?content.{0,40}not supported", INCLUDE_FEATURE),
-    (r"(?:unknown|unsupported|unrecognized).{0,20}(?:parameter|argument|field).{0,40}phase", PHASE_FEATURE),
+    (
+        r"(?:unknown|unsupported|unrecognized).{0,20}(?:parameter|argument|field).{0,40}phase",
+        PHASE_FEATURE,
+    ),
 )
 """Patterns of a 400's text -> the optional feature that was refused.
 
-This request and all that follow are sent without it: accounts without a verified organization get no summaries, and
-many gateways support a part of the protocol only.
+This request and all that follow are sent without it: accounts without a verified organization get
+no summaries, and many gateways support a part of the protocol only.
 """
 
 
@@ -41,14 +52,17 @@ class ResponsesModel(HttpModel):
         self._encoder = ResponsesRequestEncoder(info, quirks)
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
-        """Send the request and yield its events until Finished. Closing the generator drops the connection.
+        """Send the request and yield its events until Finished.
+        Closing the generator drops the connection.
 
         When the service refuses an optional feature, the request is sent again without it.
         """
         # Ends, since each feature can be omitted only once.
         while True:
             body = self._encoder.encode(request)
-            async with aclosing(self._exchange(self._make_request_headers(request), body, ResponsesReader())) as events:
+            async with aclosing(
+                self._exchange(self._make_request_headers(request), body, ResponsesReader())
+            ) as events:
                 async for event in events:
                     if isinstance(event, Finished) and self._omit_refused(event):
                         break
@@ -57,11 +71,18 @@ class ResponsesModel(HttpModel):
                     return
 
     def _omit_refused(self, end: Finished) -> bool:
-        """Omit a feature that the service refused from further requests; return whether there was one."""
+        """Omit a feature that the service refused from further requests;
+        return whether there was one.
+        """
         if not isinstance(end.error, APIError) or end.error.data.status_code != 400:
             return False
         message = f"{end.error.data.message} {end.error.data.response_body or ''}"
         feature = next(
-            (feature for pattern, feature in REFUSAL_PATTERNS if re.search(pattern, message, re.IGNORECASE)), None
+            (
+                feature
+                for pattern, feature in REFUSAL_PATTERNS
+                if re.search(pattern, message, re.IGNORECASE)
+            ),
+            None,
         )
         return feature is not None and self._encoder.omit(feature)

@@ -1,4 +1,6 @@
-"""The patch tool as a free-form tool, whose argument is plain text of a grammar: models of OpenAI are trained on it."""
+"""The patch tool as a free-form tool, whose argument is plain text of a grammar: models
+of OpenAI are trained on it.
+"""
 
 from codeloop.model.chat import ToolSpec
 from codeloop.schema.wire import JSON

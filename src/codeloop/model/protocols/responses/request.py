@@ -24,7 +24,11 @@ from codeloop.model.chat import (
     ToolSpec,
     UserModelMessage,
 )
-from codeloop.model.protocols.responses.patch_grammar import PATCH_ARGUMENT, PATCH_TOOL, encode_patch_tool
+from codeloop.model.protocols.responses.patch_grammar import (
+    PATCH_ARGUMENT,
+    PATCH_TOOL,
+    encode_patch_tool,
+)
 from codeloop.model.quirks import Quirks, accepts_attachment
 from codeloop.model.wire.encoding import (
     collect_options,
@@ -37,7 +41,9 @@ from codeloop.model.wire.tool_schema import adapt_parameters
 from codeloop.schema.wire import JSON, encode_json
 
 METADATA_KEY = "responses"
-"""The key of a piece's metadata: {"id": text, "encrypted_content": text} of thinking, {"phase": text} of text."""
+"""The key of a piece's metadata: {"id": text, "encrypted_content": text} of thinking,
+{"phase": text} of text.
+"""
 MAX_CALL_ID_LENGTH = 64
 """The characters that the service accepts in a call's id."""
 NESTED_OPTIONS = {
@@ -46,12 +52,20 @@ NESTED_OPTIONS = {
     "verbosity": ("text", "verbosity"),
     "max_tokens": ("", "max_output_tokens"),
 }
-"""Options by their names in chat completions -> the object (empty: the body) and the field of this protocol."""
-SUMMARY_FEATURE, INCLUDE_FEATURE, THINKING_FEATURE, PHASE_FEATURE = "summary", "include", "thinking", "phase"
+"""Options by their names in chat completions -> the object (empty: the body) and
+the field of this protocol.
+"""
+SUMMARY_FEATURE, INCLUDE_FEATURE, THINKING_FEATURE, PHASE_FEATURE = (
+    "summary",
+    "include",
+    "thinking",
+    "phase",
+)
 """Features that a request can omit; see `ResponsesRequestEncoder.omissions`.
 
-The summaries of thinking; the field `include`, which asks for encrypted thinking; earlier thinking that is sent back;
-the field `phase` of earlier texts (`commentary`, `final_answer`), which the service sets and wants back.
+The summaries of thinking; the field `include`, which asks for encrypted thinking; earlier thinking
+that is sent back; the field `phase` of earlier texts (`commentary`, `final_answer`), which the
+service sets and wants back.
 """
 
 
@@ -66,11 +80,15 @@ class ResponsesRequestEncoder:
         self._info = info
         self._quirks = quirks
         name = info.api_id or info.id
-        self._accepts_patches = any(matches(name, pattern) for pattern in quirks.patch_grammar_models)
+        self._accepts_patches = any(
+            matches(name, pattern) for pattern in quirks.patch_grammar_models
+        )
         self._cache = EncodingCache(self._encode_message, self._encode_tool, JSON_FORM)
 
     def omit(self, feature: str) -> bool:
-        """Drop a feature from all further requests; return whether requests contained it until now."""
+        """Drop a feature from all further requests;
+        return whether requests contained it until now.
+        """
         if feature in self.omissions:
             return False
         # Messages that are encoded already contain the feature: they are encoded again.
@@ -79,9 +97,15 @@ class ResponsesRequestEncoder:
         return True
 
     def encode(self, request: ModelRequest) -> bytes:
-        """Return the JSON body: options and tools first, then the system prompt and the items of each message."""
+        """Return the JSON body: options and tools first,
+        then the system prompt and the items of each message.
+        """
         head = encode_json(self._make_head(request))
-        system = [encode_json({"role": self._quirks.system_role, "content": request.system})] if request.system else []
+        system = (
+            [encode_json({"role": self._quirks.system_role, "content": request.system})]
+            if request.system
+            else []
+        )
         messages, _ = self._cache.encode_messages(request)
         items = b",".join(filter(None, (*system, messages)))
         return b"".join((head[:-1], b',"input":[', items, b"]}"))
@@ -91,7 +115,8 @@ class ResponsesRequestEncoder:
         info, quirks = self._info, self._quirks
         head: JSON = {"model": info.api_id or info.id, "stream": True, "store": False}
         if info.reasoning and INCLUDE_FEATURE not in self.omissions:
-            # The service stores nothing, so its thinking comes encrypted and is sent back with later requests.
+            # The service stores nothing, so its thinking comes encrypted and is sent
+            # back with later requests.
             head["include"] = ["reasoning.encrypted_content"]
         if request.max_tokens is not None:
             head["max_output_tokens"] = request.max_tokens
@@ -116,7 +141,9 @@ class ResponsesRequestEncoder:
     def _encode_tool(self, spec: ToolSpec) -> JSON:
         if spec.name == PATCH_TOOL and self._accepts_patches:
             return encode_patch_tool(spec)
-        parameters = adapt_parameters(spec.parameters, self._quirks.refused_keywords, self._quirks.schema_dialect)
+        parameters = adapt_parameters(
+            spec.parameters, self._quirks.refused_keywords, self._quirks.schema_dialect
+        )
         return {
             "type": "function",
             "name": spec.name,
@@ -127,10 +154,17 @@ class ResponsesRequestEncoder:
         }
 
     def _encode_message(self, message: ModelMessage) -> bytes:
-        """Return the items of one message as JSON, comma-separated; b"" for a message without any item."""
+        """Return the items of one message as JSON, comma-separated;
+        b"" for a message without any item.
+        """
         match message:
             case UserModelMessage(content=content):
-                items = [{"role": "user", "content": [self._encode_user_piece(piece) for piece in content]}]
+                items = [
+                    {
+                        "role": "user",
+                        "content": [self._encode_user_piece(piece) for piece in content],
+                    }
+                ]
             case ToolModelMessage(content=content):
                 items = [self._encode_result(piece) for piece in content]
             case AssistantModelMessage():
@@ -142,14 +176,19 @@ class ResponsesRequestEncoder:
             return {"type": "input_text", "text": piece.text}
         name = piece.filename or "file"
         if not accepts_attachment(self._info, self._quirks, piece.mime):
-            return {"type": "input_text", "text": f"[{name} ({piece.mime}) left out: this model can't read it]"}
+            return {
+                "type": "input_text",
+                "text": f"[{name} ({piece.mime}) left out: this model can't read it]",
+            }
         url = f"data:{piece.mime};base64,{piece.data}"
         if piece.mime == "application/pdf":
             return {"type": "input_file", "filename": name, "file_data": url}
         return {"type": "input_image", "image_url": url, "detail": "auto"}
 
     def _encode_assistant(self, message: AssistantModelMessage) -> Iterator[JSON]:
-        """Yield the items of an answer. Thoughts are only sent to the model that had them, never as the last item."""
+        """Yield the items of an answer. Thoughts are only sent to the model that had them,
+        never as the last item.
+        """
         is_same_model = message.origin == self._info.ref
         sends_thoughts = is_same_model and THINKING_FEATURE not in self.omissions
         thoughts: list[JSON] = []
@@ -171,12 +210,18 @@ class ResponsesRequestEncoder:
     def _encode_thought(self, piece: ReasoningPiece) -> JSON | None:
         """Return an earlier thought as a reasoning item; None for one without encrypted content.
 
-        Such an item would refer to the service's storage, and nothing is stored there (`store` is false).
+        Such an item would refer to the service's storage,
+        and nothing is stored there (`store` is false).
         """
         match piece.metadata.get(METADATA_KEY):
             case {"id": str(name), "encrypted_content": str(content)} if content:
                 summary = [{"type": "summary_text", "text": piece.text}] if piece.text else []
-                return {"type": "reasoning", "id": name, "summary": summary, "encrypted_content": content}
+                return {
+                    "type": "reasoning",
+                    "id": name,
+                    "summary": summary,
+                    "encrypted_content": content,
+                }
             case _:
                 return None
 
@@ -195,7 +240,12 @@ class ResponsesRequestEncoder:
         patch = self._extract_patch(piece)
         if patch is not None:
             return {"type": "custom_tool_call", "call_id": call_id, "name": name, "input": patch}
-        return {"type": "function_call", "call_id": call_id, "name": name, "arguments": piece.arguments}
+        return {
+            "type": "function_call",
+            "call_id": call_id,
+            "name": name,
+            "arguments": piece.arguments,
+        }
 
     def _encode_result(self, piece: ResultPiece) -> JSON:
         is_patch = piece.name == PATCH_TOOL and self._accepts_patches
@@ -203,7 +253,9 @@ class ResponsesRequestEncoder:
         return {"type": kind, "call_id": _encode_call_id(piece.call_id), "output": piece.output}
 
     def _extract_patch(self, piece: CallPiece) -> str | None:
-        """Return the patch of a call that is sent as free-form text; None: the call is sent with JSON arguments."""
+        """Return the patch of a call that is sent as free-form text;
+        None: the call is sent with JSON arguments.
+        """
         if piece.name != PATCH_TOOL or not self._accepts_patches:
             return None
         arguments: Any = msgspec.json.decode(piece.arguments)
@@ -223,7 +275,9 @@ def _put_option(head: JSON, name: str, value: Any) -> None:
 
 
 def _translate_chat_fields(head: JSON) -> JSON:
-    """Move `response_format` and `tool_choice` of chat completions to their fields in this protocol."""
+    """Move `response_format` and `tool_choice` of chat completions to their
+    fields in this protocol.
+    """
     match head.get("response_format"):
         case {"type": "json_schema", "json_schema": {} as schema}:
             head["text"] = {**head.get("text", {}), "format": {"type": "json_schema", **schema}}

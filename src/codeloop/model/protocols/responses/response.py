@@ -44,7 +44,8 @@ class ResponsesEvent(msgspec.Struct, gc=False):
 class OpenOutputItem(msgspec.Struct):
     """An output item that has begun.
 
-    `has_text`: a part of its content was streamed; `summary_index`: of the part of the summary that comes now.
+    `has_text`: a part of its content was streamed; `summary_index`: of the part of
+    the summary that comes now.
     """
 
     kind: str
@@ -83,13 +84,19 @@ class ResponsesReader(ResponseReader):
             case "response.completed" | "response.incomplete" | "response.failed":
                 self._end_answer(event.response)
             case "error":
-                data = event.error if is_object(event.error) else {"code": event.code, "message": event.message}
+                data = (
+                    event.error
+                    if is_object(event.error)
+                    else {"code": event.code, "message": event.message}
+                )
                 self._set_error({"error": data})
             case _:
                 return
 
     def _end_answer(self, response: Any) -> None:
-        """Take the response at its end: its counts, why it ended, and the items that no event reported."""
+        """Take the response at its end: its counts, why it ended,
+        and the items that no event reported.
+        """
         if not is_object(response):
             self._set_error({"message": "the last event holds no response"})
             return
@@ -97,7 +104,8 @@ class ResponsesReader(ResponseReader):
         if is_object(error := response.get("error")):
             self._set_error({"error": error})
             return
-        # The items come only here in an answer that did not stream, and from some services also in one that did.
+        # The items come only here in an answer that did not stream,
+        # and from some services also in one that did.
         if not self._open_items:
             for index, item in enumerate(list_objects(response.get("output"))):
                 self._begin_item(index, item)
@@ -107,7 +115,9 @@ class ResponsesReader(ResponseReader):
         reason = details.get("reason") if is_object(details) else None
         self._reason = read_text(reason or response.get("status"))
         if self._reason in {"failed", "cancelled"}:
-            self._set_error({"message": f"the service ended the answer ({self._reason}) and gave no reason"})
+            self._set_error(
+                {"message": f"the service ended the answer ({self._reason}) and gave no reason"}
+            )
         self.is_done = self.has_ended = True
 
     def _begin_item(self, index: int, item: Any) -> None:
@@ -123,7 +133,9 @@ class ResponsesReader(ResponseReader):
             self._blocks.events += events
             if kind == "custom_tool_call":
                 # The plain text of a free-form call becomes the one argument of the tool, as JSON.
-                self._blocks.events += self._blocks.calls.add_arguments(open_item.call, f'{{"{PATCH_ARGUMENT}":"')
+                self._blocks.events += self._blocks.calls.add_arguments(
+                    open_item.call, f'{{"{PATCH_ARGUMENT}":"'
+                )
 
     def _end_item(self, index: int, item: Any) -> None:
         """End an item; its full content is used only if no part of it was streamed."""
@@ -143,7 +155,9 @@ class ResponsesReader(ResponseReader):
     def _end_message(self, index: int, open_item: OpenOutputItem, item: JSON) -> None:
         if not open_item.has_text:
             for part in list_objects(item.get("content")):
-                self._add_text("text", index, read_text(part.get("text")) or read_text(part.get("refusal")))
+                self._add_text(
+                    "text", index, read_text(part.get("text")) or read_text(part.get("refusal"))
+                )
         if phase := read_text(item.get("phase")):
             self._blocks.flush()
             self._blocks.events.append(TextDelta("", index, {METADATA_KEY: {"phase": phase}}))
@@ -164,7 +178,9 @@ class ResponsesReader(ResponseReader):
         if open_item.call is None:
             return
         if not open_item.has_text:
-            self._add_arguments(index, format_arguments(item.get("arguments")) or read_text(item.get("input")))
+            self._add_arguments(
+                index, format_arguments(item.get("arguments")) or read_text(item.get("input"))
+            )
         if item.get("status") == "incomplete":
             return
         if open_item.kind == "custom_tool_call":
@@ -200,7 +216,9 @@ class ResponsesReader(ResponseReader):
 
 
 def parse_usage(usage: Any, tier: str = "") -> Tokens:
-    """Return the counts of a `usage` object; what it lacks is 0. Cached tokens are taken off the input."""
+    """Return the counts of a `usage` object; what it lacks is 0.
+    Cached tokens are taken off the input.
+    """
     if not is_object(usage):
         return NO_TOKENS
     prompt, output = read_count(usage, "input_tokens"), read_count(usage, "output_tokens")
@@ -210,4 +228,6 @@ def parse_usage(usage: Any, tier: str = "") -> Tokens:
     fresh = max(prompt - cache_read - cache_write, 0)
     total = fresh + output + cache_read + cache_write
     cache = CacheTokens(read=cache_read, write=cache_write)
-    return Tokens(input=fresh, output=output, reasoning=reasoning, cache=cache, total=total, tier=tier)
+    return Tokens(
+        input=fresh, output=output, reasoning=reasoning, cache=cache, total=total, tier=tier
+    )

@@ -1,4 +1,6 @@
-"""The tool `apply_patch`: adds, changes, moves and deletes files by one patch; all changes are made, or none."""
+"""The tool `apply_patch`: adds, changes, moves and deletes files by one patch;
+all changes are made, or none.
+"""
 
 import asyncio
 from collections.abc import Sequence
@@ -41,7 +43,13 @@ from codeloop.tool.files.function_callers import describe_callers
 from codeloop.tool.tool import ToolContext, ToolFailure, ToolResult, Traits, tool
 from codeloop.workspace.edit.edit_errors import EditRefused
 from codeloop.workspace.edit.patch_apply import apply_hunks
-from codeloop.workspace.edit.patch_parser import AddFile, DeleteFile, PatchOperation, UpdateFile, parse_patch
+from codeloop.workspace.edit.patch_parser import (
+    AddFile,
+    DeleteFile,
+    PatchOperation,
+    UpdateFile,
+    parse_patch,
+)
 from codeloop.workspace.files.encoding import (
     UTF8,
     DecodedText,
@@ -66,8 +74,8 @@ class PatchParams(msgspec.Struct, frozen=True, rename="camel"):
 class _PatchedFile:
     """A file of the patch while the operations are applied in memory.
 
-    `before` is the file on the disk (None: there is none) and `original` its text; `text` is the new text (None: the
-    file is deleted).
+    `before` is the file on the disk (None: there is none) and `original` its text; `text` is the
+    new text (None: the file is deleted).
     """
 
     target: ResolvedPath
@@ -113,12 +121,16 @@ async def apply_patch(params: PatchParams, ctx: ToolContext) -> ToolResult:
             unseen = [
                 change.target
                 for change in file_changes.values()
-                if change.before is not None and has_changed_since_read(ctx, change.target, change.before)
+                if change.before is not None
+                and has_changed_since_read(ctx, change.target, change.before)
             ]
         changes = list(file_changes.values())
         diffs = await asyncio.to_thread(lambda: [make_diff(change) for change in changes])
         metadata = make_patch_metadata(ctx, changes, diffs)
-        question = {"filepath": ", ".join(str(change.target.path) for change in changes), **metadata}
+        question = {
+            "filepath": ", ".join(str(change.target.path) for change in changes),
+            **metadata,
+        }
         ctx.report(title=_make_title(changes), metadata=metadata)
         await ask_edit(ctx, [change.target for change in changes], question)
         result, diffs, metadata = await commit_patch(ctx, changes, diffs)
@@ -126,9 +138,15 @@ async def apply_patch(params: PatchParams, ctx: ToolContext) -> ToolResult:
         ctx.workspace.read_log.mark_unseen(ctx.session_id, target.real)
     sources = {file.source for file in file_changes if file.source is not None}
     names = ", ".join(format_path(ctx.workspace, target.path) for target in unseen)
-    notes = [f"({names} had changed since you read it. Read again what else you need of it.)"] if names else []
+    notes = (
+        [f"({names} had changed since you read it. Read again what else you need of it.)"]
+        if names
+        else []
+    )
     rows: list[str] = []
-    for file, change, diff, note in zip(file_changes, result.changes, diffs, result.notes, strict=True):
+    for file, change, diff, note in zip(
+        file_changes, result.changes, diffs, result.notes, strict=True
+    ):
         # The old path of a moved file is in the row of its new path.
         if file.text is None and file in sources:
             continue
@@ -155,7 +173,9 @@ async def _compute_changes(
             raise ToolFailure(await describe_missing_file(ctx, target, text))
         with convert_errors(ctx.workspace, target):
             is_quotable = may_quote(ctx, target)
-            await asyncio.to_thread(_apply_operation, ctx, operation, targets, files, is_quotable=is_quotable)
+            await asyncio.to_thread(
+                _apply_operation, ctx, operation, targets, files, is_quotable=is_quotable
+            )
     with convert_errors(ctx.workspace, *targets.values()):
         changes = {file: file.make_change() for file in files.values()}
         file_changes = {file: change for file, change in changes.items() if change is not None}
@@ -193,7 +213,8 @@ def _apply_operation(
     *,
     is_quotable: bool,
 ) -> None:
-    """Apply one operation to the files in memory. `is_quotable`: an error message may show text of the file.
+    """Apply one operation to the files in memory. `is_quotable`: an error message
+    may show text of the file.
 
     Raises ToolFailure when the operation does not fit the file as the operations before it left it.
     """
@@ -202,12 +223,16 @@ def _apply_operation(
     match operation:
         case AddFile(content=content):
             if file.text is not None:
-                raise ToolFailure(f"{path} exists. Nothing was changed.", advice=f"Use `*** Update File: {path}`.")
+                raise ToolFailure(
+                    f"{path} exists. Nothing was changed.", advice=f"Use `*** Update File: {path}`."
+                )
             check_surrogates(content)
             file.text = content
         case DeleteFile():
             if file.before is None and file.text is None:
-                raise ToolFailure(f"{path} does not exist and can't be deleted. Nothing was changed.")
+                raise ToolFailure(
+                    f"{path} does not exist and can't be deleted. Nothing was changed."
+                )
             if file.before is not None:
                 check_unchanged_since_read(ctx, file.target, file.before, must_be_read=False)
             file.text = None
@@ -216,12 +241,16 @@ def _apply_operation(
             try:
                 patched = apply_hunks(text, hunks)
             except EditRefused as error:
-                why, advice = (str(error), error.advice) if is_quotable else (UNQUOTED_ERROR, UNQUOTED_ADVICE)
+                why, advice = (
+                    (str(error), error.advice) if is_quotable else (UNQUOTED_ERROR, UNQUOTED_ADVICE)
+                )
                 raise ToolFailure(
-                    replace_undecodable(f"{path}: {why}\nNothing was changed."), advice=replace_undecodable(advice)
+                    replace_undecodable(f"{path}: {why}\nNothing was changed."),
+                    advice=replace_undecodable(advice),
                 ) from error
             if patched.match_note and file.before is not None:
-                # An approximate match could hit the wrong lines of a file that changed since the model read it.
+                # An approximate match could hit the wrong lines of a file that changed
+                # since the model read it.
                 check_unchanged_since_read(ctx, file.target, file.before, must_be_read=False)
             file.text, file.match_note = patched.content, patched.match_note
             if move_to is not None and targets[move_to].real != file.target.real:
@@ -229,11 +258,21 @@ def _apply_operation(
                 _move_file(file, _open_file(targets[move_to], files), path, destination_name)
 
 
-def _move_file(source: _PatchedFile, destination: _PatchedFile, source_name: str, destination_name: str) -> None:
-    """Move a file in memory. Raises ToolFailure if there is a file at its new path; the names are for that error."""
+def _move_file(
+    source: _PatchedFile, destination: _PatchedFile, source_name: str, destination_name: str
+) -> None:
+    """Move a file in memory. Raises ToolFailure if there is a file at its new path;
+    the names are for that error.
+    """
     if destination.before is not None or destination.text is not None:
-        raise ToolFailure(f"{destination_name} exists; {source_name} can't be moved there. Nothing was changed.")
-    destination.text, destination.encoding, destination.match_note = source.text, source.encoding, source.match_note
+        raise ToolFailure(
+            f"{destination_name} exists; {source_name} can't be moved there. Nothing was changed."
+        )
+    destination.text, destination.encoding, destination.match_note = (
+        source.text,
+        source.encoding,
+        source.match_note,
+    )
     # Of a file that is moved twice, the first path is reported.
     destination.source = source.source or source
     destination.mode = source.before.mode if source.before else None
@@ -241,9 +280,13 @@ def _move_file(source: _PatchedFile, destination: _PatchedFile, source_name: str
 
 
 def _read_text(path: str, file: _PatchedFile) -> str:
-    """Return the text that a hunk is applied to. Raises ToolFailure for a missing file, NotText for a binary one."""
+    """Return the text that a hunk is applied to. Raises ToolFailure for a missing file,
+    NotText for a binary one.
+    """
     if file.text is None:
-        raise ToolFailure(f"{path} does not exist. Nothing was changed.", advice=f"Use `*** Add File: {path}`.")
+        raise ToolFailure(
+            f"{path} does not exist. Nothing was changed.", advice=f"Use `*** Add File: {path}`."
+        )
     if file.before is not None and file.text == file.original:
         # Decoded again, since `_open_file` takes a binary file for an empty text.
         return decode_text(file.before.data).content
@@ -251,7 +294,9 @@ def _read_text(path: str, file: _PatchedFile) -> str:
 
 
 def _open_file(target: ResolvedPath, files: dict[Path, _PatchedFile]) -> _PatchedFile:
-    """Return the file in `files`, read from the disk the first time. A binary file has an empty text."""
+    """Return the file in `files`, read from the disk the first time.
+    A binary file has an empty text.
+    """
     file = files.get(target.real)
     if file is not None:
         return file
@@ -264,7 +309,11 @@ def _open_file(target: ResolvedPath, files: dict[Path, _PatchedFile]) -> _Patche
         except NotText:
             decoded = DecodedText("")
         file = _PatchedFile(
-            target, before=loaded, original=decoded.content, text=decoded.content, encoding=decoded.encoding
+            target,
+            before=loaded,
+            original=decoded.content,
+            text=decoded.content,
+            encoding=decoded.encoding,
         )
     files[target.real] = file
     return file

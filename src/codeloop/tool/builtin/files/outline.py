@@ -1,4 +1,6 @@
-"""Outlines of files and folders for the tool `read`: their functions, classes and sections, with the lines of each."""
+"""Outlines of files and folders for the tool `read`: their functions, classes and sections,
+with the lines of each.
+"""
 
 import asyncio
 from collections.abc import Iterable, Sequence
@@ -7,7 +9,12 @@ from typing import NamedTuple
 
 from codeloop.kit.text.truncate import share_fairly
 from codeloop.kit.text.undecodable import replace_undecodable
-from codeloop.schema.bounds.outlines import OUTLINE_BYTES, OUTLINE_FILES, OUTLINED_FILE, READ_OUTLINE_LINES
+from codeloop.schema.bounds.outlines import (
+    OUTLINE_BYTES,
+    OUTLINE_FILES,
+    OUTLINED_FILE,
+    READ_OUTLINE_LINES,
+)
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import JSON
 from codeloop.tool.files.file_access import filter_free_to_read, format_path
@@ -50,22 +57,29 @@ def list_file_blocks(path: Path) -> list[CodeBlock]:
 
 
 async def outline_file(ctx: ToolContext, target: ResolvedPath, pattern: str) -> ToolResult:
-    """Return the outline of a file: a line for each symbol that matches. Raises ToolFailure when none does."""
+    """Return the outline of a file: a line for each symbol that matches.
+    Raises ToolFailure when none does.
+    """
     line_count, blocks = await asyncio.to_thread(_parse_file, target.real)
     name = format_path(ctx.workspace, target.path)
     matches = match_blocks(blocks, pattern)
     if not matches:
         raise ToolFailure(
-            f"{name} has no {_describe_pattern(pattern)}.", advice="Read it with offset and limit, or grep."
+            f"{name} has no {_describe_pattern(pattern)}.",
+            advice="Read it with offset and limit, or grep.",
         )
-    rows = [f"{name} ({_format_line_count(line_count)})", *format_outline(matches, READ_OUTLINE_LINES.value)]
+    rows = [
+        f"{name} ({_format_line_count(line_count)})",
+        *format_outline(matches, READ_OUTLINE_LINES.value),
+    ]
     return _make_result(ctx, target, "\n".join(rows), file_count=1)
 
 
 async def outline_folder(ctx: ToolContext, folder: ResolvedPath, pattern: str) -> ToolResult:
     """Return the outlines of the files below a folder, which share the bytes fairly.
 
-    Ignored files and those that need a permission to be read are left out. Raises ToolFailure when no symbol matches.
+    Ignored files and those that need a permission to be read are left out.
+    Raises ToolFailure when no symbol matches.
     """
     workspace = ctx.workspace
     try:
@@ -78,17 +92,22 @@ async def outline_folder(ctx: ToolContext, folder: ResolvedPath, pattern: str) -
     where = format_path(workspace, folder.path)
     if not outlines:
         raise ToolFailure(
-            f"No file in {where} has {_describe_pattern(pattern)}.", advice="grep or list says what is there."
+            f"No file in {where} has {_describe_pattern(pattern)}.",
+            advice="grep or list says what is there.",
         )
     parts = _fit_outlines(sorted(outlines))
     if len(files) > len(first_files):
-        parts.append(f"({len(files) - len(first_files)} more files are not shown; name a folder below {where})")
+        parts.append(
+            f"({len(files) - len(first_files)} more files are not shown; name a folder below {where})"
+        )
     parts += [f"({listing.stop_reason})"] if listing.stop_reason else []
     return _make_result(ctx, folder, "\n\n".join(parts), file_count=len(outlines))
 
 
 def _order_files(paths: Iterable[str]) -> list[Path]:
-    """Return the files that may have blocks, those in the upper folders first: they say most about a folder."""
+    """Return the files that may have blocks, those in the upper folders first: they
+    say most about a folder.
+    """
     files = (path for path in map(Path, paths) if has_blocks(path.suffix))
     return sorted(files, key=lambda path: (len(path.parts), path))
 
@@ -152,7 +171,9 @@ def _describe_pattern(pattern: str) -> str:
     )
 
 
-def _make_result(ctx: ToolContext, target: ResolvedPath, output: str, *, file_count: int) -> ToolResult:
+def _make_result(
+    ctx: ToolContext, target: ResolvedPath, output: str, *, file_count: int
+) -> ToolResult:
     """Return the result of a call. `file_count`: how many files are in the outline."""
     metadata: JSON = {
         "preview": "\n".join(output.splitlines()[:_PREVIEW_LINES]),
@@ -161,5 +182,7 @@ def _make_result(ctx: ToolContext, target: ResolvedPath, output: str, *, file_co
         "files": file_count,
     }
     return ToolResult(
-        replace_undecodable(ctx.workspace.format_for_user(target.path)), replace_undecodable(output), metadata
+        replace_undecodable(ctx.workspace.format_for_user(target.path)),
+        replace_undecodable(output),
+        metadata,
     )

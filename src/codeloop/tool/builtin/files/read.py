@@ -1,11 +1,13 @@
-"""The tool `read`: lines or symbols of a file, the entries of a directory, or an image or a PDF as an attachment."""
+"""The tool `read`: lines or symbols of a file, the entries of a directory,
+or an image or a PDF as an attachment.
+"""
 
 import asyncio
 import base64
 import os
 import re
 from collections.abc import Mapping, Sequence
-from itertools import islice
+from itertools import accumulate, islice, takewhile
 from pathlib import Path
 from typing import Annotated
 
@@ -29,7 +31,12 @@ from codeloop.schema.limits import (
 )
 from codeloop.schema.part import FilePart
 from codeloop.schema.wire import JSON, replace
-from codeloop.tool.builtin.files.outline import is_pattern, list_file_blocks, outline_file, outline_folder
+from codeloop.tool.builtin.files.outline import (
+    is_pattern,
+    list_file_blocks,
+    outline_file,
+    outline_folder,
+)
 from codeloop.tool.files.file_access import (
     check_unmoved,
     convert_errors,
@@ -40,7 +47,11 @@ from codeloop.tool.files.file_access import (
     make_read_need,
     resolve_allowed,
 )
-from codeloop.tool.files.shown_files import INSTRUCTIONS_TEMPLATE, find_lines_read, find_shown_instructions
+from codeloop.tool.files.shown_files import (
+    INSTRUCTIONS_TEMPLATE,
+    find_lines_read,
+    find_shown_instructions,
+)
 from codeloop.tool.superseded_outputs import UNCHANGED_KEY
 from codeloop.tool.tool import CONCURRENT_TRAITS, ToolContext, ToolFailure, ToolResult, tool
 from codeloop.workspace.files.image import fit_image
@@ -62,14 +73,19 @@ _LINE_OVERHEAD_BYTES = 8
 _HEAD_LINES = 100
 # A file with a shorter outline is shown without one: the lines themselves say more.
 _MIN_OUTLINE_ROWS = 5
-# Further symbols of the same name in the file, and further files that define a symbol, that a note names.
+# Further symbols of the same name in the file, and further files that define a symbol,
+# that a note names.
 _MAX_OTHER_BLOCKS = 3
 _MAX_OTHER_FILES = 5
+# Further definitions of a symbol are shown as well,
+# while they have no more lines than this together.
+_MAX_OTHER_LINES = 60
 # Symbols of a file that an error suggests for one that does not exist.
 _MAX_SUGGESTED_SYMBOLS = 30
 # A shorter text is repeated: a reference to the earlier result would save little.
 _MIN_REFERENCE_CHARACTERS = 200
-# A line such as `}` occurs often, so only so many earlier places of a result's first line are tried.
+# A line such as `}` occurs often, so only so many earlier places of a result's
+# first line are tried.
 _MAX_EARLIER_STARTS = 50
 
 
@@ -79,13 +95,15 @@ class ReadParams(msgspec.Struct, frozen=True, rename="camel"):
     file_path: str
     offset: Annotated[int, Meta(ge=0, description="first line, from 1")] | None = None
     limit: Annotated[int, Meta(ge=0)] | None = None
-    symbol: Annotated[str, Meta(description="as Rule.compile")] | None = None
+    symbol: str | None = None
 
 
 @tool("read", params=ReadParams, traits=CONCURRENT_TRAITS)
 async def read(params: ReadParams, ctx: ToolContext) -> ToolResult:
     """Return numbered lines, the entries of a directory, an outline, or an attachment."""
-    target = await resolve_allowed(ctx, params.file_path, lambda target: [make_read_need(ctx.workspace, target)])
+    target = await resolve_allowed(
+        ctx, params.file_path, lambda target: [make_read_need(ctx.workspace, target)]
+    )
     check_unmoved(ctx, target)
     await ctx.services.save_buffers(ctx.session_id, [target])
     first, limit = params.offset or 1, params.limit
@@ -96,15 +114,21 @@ async def read(params: ReadParams, ctx: ToolContext) -> ToolResult:
         if target.real.is_dir() and params.symbol:
             return await _read_symbol_below(ctx, target, params.symbol)
         if target.real.is_dir():
-            return await _list_directory(ctx, target, first, limit or ctx.workspace.bounds.read_lines)
+            return await _list_directory(
+                ctx, target, first, limit or ctx.workspace.bounds.read_lines
+            )
         try:
             head = read_head(target.real)
         except FileNotFoundError:
             if match := re.fullmatch(_PATH_WITH_LINES, params.file_path):
                 name, start, end = match[1], int(match[2]), int(match[3])
-                return await read.run(ReadParams(name, offset=start, limit=max(end - start, 0) + 1), ctx)
+                return await read.run(
+                    ReadParams(name, offset=start, limit=max(end - start, 0) + 1), ctx
+                )
             if params.symbol and is_pattern(params.symbol) and has_wildcard(params.file_path):
-                return await read.run(ReadParams(split_root(params.file_path)[0] or ".", symbol=params.symbol), ctx)
+                return await read.run(
+                    ReadParams(split_root(params.file_path)[0] or ".", symbol=params.symbol), ctx
+                )
             raise ToolFailure(await describe_missing_file(ctx, target)) from None
         mime = detect_media_type(head)
         if mime is not None:
@@ -114,32 +138,77 @@ async def read(params: ReadParams, ctx: ToolContext) -> ToolResult:
             block, others = await asyncio.to_thread(_find_symbol, ctx, target, params.symbol)
             first, limit = block.first_line, block.last_line - block.first_line + 1
         lines_range = await asyncio.to_thread(
-            _read_lines, target, first, limit or ctx.workspace.bounds.read_lines, ctx.workspace.bounds.read_bytes
+            _read_lines,
+            target,
+            first,
+            limit or ctx.workspace.bounds.read_lines,
+            ctx.workspace.bounds.read_bytes,
         )
         outline = list[str]()
-        if limit is None and params.offset is None and (lines_range.total_lines or 0) > READ_WHOLE_LINES.value:
-            outline = format_outline(await asyncio.to_thread(list_file_blocks, target.real), READ_OUTLINE_LINES.value)
+        if (
+            limit is None
+            and params.offset is None
+            and (lines_range.total_lines or 0) > READ_WHOLE_LINES.value
+        ):
+            outline = format_outline(
+                await asyncio.to_thread(list_file_blocks, target.real), READ_OUTLINE_LINES.value
+            )
         if len(outline) >= _MIN_OUTLINE_ROWS:
-            lines_range = replace(lines_range, lines=lines_range.lines[:_HEAD_LINES], reached_limit="lines")
+            lines_range = replace(
+                lines_range, lines=lines_range.lines[:_HEAD_LINES], reached_limit="lines"
+            )
     if lines_range.lines or lines_range.first == 1:
         ctx.workspace.read_log.record_read(ctx.session_id, target.real, lines_range.stamp)
-    is_complete = lines_range.reached_limit == "lines" and bool(params.symbol or (params.offset and params.limit))
+    is_complete = lines_range.reached_limit == "lines" and bool(
+        params.symbol or (params.offset and params.limit)
+    )
     result = _format_file(ctx, target, lines_range, is_complete=is_complete)
     if len(outline) >= _MIN_OUTLINE_ROWS:
         rows = "\n".join(outline)
         result = replace(result, output=f"{result.output}\n\nOutline (`symbol` reads one):\n{rows}")
-    if others:
-        ranges = ", ".join(f"{each.first_line}-{each.last_line}" for each in others[:_MAX_OTHER_BLOCKS])
-        more = f" and {len(others) - _MAX_OTHER_BLOCKS} more" if len(others) > _MAX_OTHER_BLOCKS else ""
-        result = replace(result, output=f"{result.output}\n\n(`{params.symbol}` is also at lines {ranges}{more})")
-    return result
+    return await _add_other_blocks(ctx, params, result, others) if others else result
+
+
+async def _add_other_blocks(
+    ctx: ToolContext, params: ReadParams, result: ToolResult, others: Sequence[CodeBlock]
+) -> ToolResult:
+    """Return a result with further blocks of the same name and file: the lines of short ones,
+    of others their place.
+    """
+    count = _count_shown([_count_lines(each) for each in others])
+    shown, left = others[:count], others[count:]
+    calls = [ReadParams(params.file_path, each.first_line, _count_lines(each)) for each in shown]
+    texts = [(await read.run(call, ctx)).output for call in calls]
+    if left:
+        ranges = ", ".join(
+            f"{each.first_line}-{each.last_line}" for each in left[:_MAX_OTHER_BLOCKS]
+        )
+        more = f" and {len(left) - _MAX_OTHER_BLOCKS} more" if len(left) > _MAX_OTHER_BLOCKS else ""
+        texts.append(f"(`{params.symbol}` is also at lines {ranges}{more})")
+    return replace(result, output="\n\n".join([result.output, *texts]))
+
+
+def _count_lines(block: CodeBlock) -> int:
+    return block.last_line - block.first_line + 1
+
+
+def _count_shown(line_counts: Sequence[int]) -> int:
+    """Return how many of further definitions, from the first one,
+    are shown whole: as long as they are short.
+    """
+    sums = accumulate(line_counts[:_MAX_OTHER_FILES])
+    return sum(1 for _ in takewhile(lambda lines: lines <= _MAX_OTHER_LINES, sums))
 
 
 async def _read_symbol_below(ctx: ToolContext, folder: ResolvedPath, symbol: str) -> ToolResult:
-    """Return the lines of a symbol from the file below a folder that defines it, and the names of other such files."""
+    """Return the lines of a symbol from the file below a folder that defines it,
+    and the names of other such files.
+    """
     # The last part of the name: `compile` of `Rule.compile(text)`.
     word = re.split(r"\W+", symbol.partition("(")[0].strip())[-1]
-    query = GrepQuery(rf"\b{re.escape(word)}\b", mode="files", max_shown_matches=SEARCH_RESULTS.value)
+    query = GrepQuery(
+        rf"\b{re.escape(word)}\b", mode="files", max_shown_matches=SEARCH_RESULTS.value
+    )
     try:
         matches = await ctx.workspace.ripgrep.grep(folder.path, query, ctx.workspace.environment)
     except SearchFailed as error:
@@ -149,22 +218,42 @@ async def _read_symbol_below(ctx: ToolContext, folder: ResolvedPath, symbol: str
     if not defining:
         where = format_path(ctx.workspace, folder.path)
         raise ToolFailure(
-            f"No file in {where} defines `{replace_undecodable(symbol)}`.", advice="grep finds where it is used."
+            f"No file in {where} defines `{replace_undecodable(symbol)}`.",
+            advice="grep finds where it is used.",
         )
-    first, *others = (format_path(ctx.workspace, each) for each in defining)
-    result = await read.run(ReadParams(str(defining[0]), symbol=symbol), ctx)
-    also = f"\n\n(also defined in {', '.join(others[:_MAX_OTHER_FILES])})" if others else ""
-    return replace(result, output=f"{first}\n{result.output}{also}")
+    (first, _), *others = defining
+    result = await read.run(ReadParams(str(first), symbol=symbol), ctx)
+    texts = [f"{format_path(ctx.workspace, first)}\n{result.output}"]
+    count = _count_shown([lines for _, lines in others])
+    left = others[count:]
+    for path, _ in others[:count]:
+        further = await read.run(ReadParams(str(path), symbol=symbol), ctx)
+        texts.append(f"{format_path(ctx.workspace, path)}\n{further.output}")
+    if left:
+        names = [format_path(ctx.workspace, path) for path, _ in left[:_MAX_OTHER_FILES]]
+        texts.append(f"(also defined in {', '.join(names)})")
+    return replace(result, output="\n\n".join(texts))
 
 
-def _list_defining(files: Sequence[Path], symbol: str) -> list[Path]:
-    """Return the files that define a symbol, those with the fewest folders in their paths first."""
+def _list_defining(files: Sequence[Path], symbol: str) -> list[tuple[Path, int]]:
+    """Return the files that define a symbol, each with the lines of its definitions.
+
+    Those with the fewest folders in their paths come first.
+    """
     by_depth = sorted(files, key=lambda path: (len(path.parts), str(path)))
-    return [path for path in by_depth if find_blocks(list_file_blocks(path), symbol)]
+    counts = (
+        (path, sum(map(_count_lines, find_blocks(list_file_blocks(path), symbol))))
+        for path in by_depth
+    )
+    return [(path, count) for path, count in counts if count]
 
 
-def _find_symbol(ctx: ToolContext, target: ResolvedPath, symbol: str) -> tuple[CodeBlock, list[CodeBlock]]:
-    """Return the first block of that name, and the others. Raises ToolFailure if the file has none."""
+def _find_symbol(
+    ctx: ToolContext, target: ResolvedPath, symbol: str
+) -> tuple[CodeBlock, list[CodeBlock]]:
+    """Return the first block of that name, and the others.
+    Raises ToolFailure if the file has none.
+    """
     blocks = list_file_blocks(target.real)
     matches = find_blocks(blocks, symbol)
     if matches:
@@ -173,7 +262,9 @@ def _find_symbol(ctx: ToolContext, target: ResolvedPath, symbol: str) -> tuple[C
     close = find_similar(symbol.rpartition(".")[2], (each.rpartition(".")[2] for each in names))
     rows = format_outline(blocks, _MAX_SUGGESTED_SYMBOLS)
     advice = f"It has: {', '.join(rows)}" if rows else "Read it with offset and limit, or grep."
-    raise ToolFailure(f"{name} has no `{replace_undecodable(symbol)}`.{format_suggestion(close)}", advice=advice)
+    raise ToolFailure(
+        f"{name} has no `{replace_undecodable(symbol)}`.{format_suggestion(close)}", advice=advice
+    )
 
 
 def _read_lines(target: ResolvedPath, first: int, limit: int, max_bytes: int) -> LineRange:
@@ -187,7 +278,9 @@ def _read_lines(target: ResolvedPath, first: int, limit: int, max_bytes: int) ->
 
 
 def _take_lines(text: str, first: int, limit: int, max_bytes: int, stamp: FileStamp) -> LineRange:
-    """Return lines of a text with the limits that hold for a file: number of lines, length of a line, bytes."""
+    """Return lines of a text with the limits that hold for a file: number of lines,
+    length of a line, bytes.
+    """
     lines = text.splitlines()
     taken: list[str] = []
     size = 0
@@ -200,20 +293,33 @@ def _take_lines(text: str, first: int, limit: int, max_bytes: int, stamp: FileSt
         if taken and size > max_bytes:
             reached_limit = "bytes"
             break
-        taken.append(line if len(line) <= READ_LINE.value else line[: READ_LINE.value] + "... (line cut)")
-    return LineRange(tuple(taken), first, total_lines=len(lines), reached_limit=reached_limit, stamp=stamp)
+        taken.append(
+            line if len(line) <= READ_LINE.value else line[: READ_LINE.value] + "... (line cut)"
+        )
+    return LineRange(
+        tuple(taken), first, total_lines=len(lines), reached_limit=reached_limit, stamp=stamp
+    )
 
 
-def _format_file(ctx: ToolContext, target: ResolvedPath, lines_range: LineRange, *, is_complete: bool) -> ToolResult:
+def _format_file(
+    ctx: ToolContext, target: ResolvedPath, lines_range: LineRange, *, is_complete: bool
+) -> ToolResult:
     """Return the result for lines of a file. `is_complete`: the call asked for just these lines."""
     workspace, path = ctx.workspace, replace_undecodable(str(target.path))
     name, last = format_path(workspace, target.path), lines_range.first + len(lines_range.lines) - 1
     if not lines_range.lines and lines_range.first > 1:
-        count = f"{lines_range.total_lines} lines" if lines_range.total_lines is not None else "too many lines to count"
+        count = (
+            f"{lines_range.total_lines} lines"
+            if lines_range.total_lines is not None
+            else "too many lines to count"
+        )
         raise ToolFailure(f"{name} has {count}; offset {lines_range.first} is beyond its end")
     text = "\n".join(lines_range.lines)
-    output = "\n".join(f"{number}: {line}" for number, line in enumerate(lines_range.lines, lines_range.first))
-    # After a refused edit the model has to see the lines again: a reference to them would lead to the same edit.
+    output = "\n".join(
+        f"{number}: {line}" for number, line in enumerate(lines_range.lines, lines_range.first)
+    )
+    # After a refused edit the model has to see the lines again: a reference to them
+    # would lead to the same edit.
     was_refused = ctx.workspace.read_log.take_refusal(ctx.session_id, target.real)
     is_long = len(output) > _MIN_REFERENCE_CHARACTERS
     lines_read = dict[int, str]()
@@ -230,7 +336,9 @@ def _format_file(ctx: ToolContext, target: ResolvedPath, lines_range: LineRange,
     closing = (
         []
         if is_known and ends_here
-        else _format_closing(lines_range, last, workspace.bounds.read_bytes, is_complete=is_complete)
+        else _format_closing(
+            lines_range, last, workspace.bounds.read_bytes, is_complete=is_complete
+        )
     )
     output = "\n\n".join([output or "(The file is empty)", *closing])
     instructions = _find_instructions(ctx, target)
@@ -251,26 +359,40 @@ def _format_file(ctx: ToolContext, target: ResolvedPath, lines_range: LineRange,
         "display": display,
     }
     metadata |= {UNCHANGED_KEY: True} if is_known else {}
-    return ToolResult(replace_undecodable(workspace.format_for_user(target.path)), output, metadata, is_bounded=True)
+    return ToolResult(
+        replace_undecodable(workspace.format_for_user(target.path)),
+        output,
+        metadata,
+        is_bounded=True,
+    )
 
 
 def _find_earlier_first(lines_read: Mapping[int, str], lines_range: LineRange) -> int | None:
-    """Return the number that the first line had when the session read all these lines; None: it has not read all.
+    """Return the number that the first line had when the session read all these lines;
+    None: it has not read all.
 
     The number differs from the present one if an edit above the lines has moved them.
     """
     if not lines_read:
         return None
     start = lines_range.lines[0] if lines_range.lines else ""
-    same_lines = islice((number for number, line in lines_read.items() if line == start), _MAX_EARLIER_STARTS)
+    same_lines = islice(
+        (number for number, line in lines_read.items() if line == start), _MAX_EARLIER_STARTS
+    )
     for first in (lines_range.first, *same_lines):
-        if all(lines_read.get(number) == line for number, line in enumerate(lines_range.lines, first)):
+        if all(
+            lines_read.get(number) == line for number, line in enumerate(lines_range.lines, first)
+        ):
             return first
     return None
 
 
-def _format_closing(lines_range: LineRange, last: int, max_bytes: int, *, is_complete: bool) -> list[str]:
-    """Return the closing line of a result, if it needs one: the range, the total, and the offset to read on from."""
+def _format_closing(
+    lines_range: LineRange, last: int, max_bytes: int, *, is_complete: bool
+) -> list[str]:
+    """Return the closing line of a result, if it needs one: the range, the total,
+    and the offset to read on from.
+    """
     total = lines_range.total_lines if lines_range.total_lines is not None else f"more than {last}"
     why = f"cut at {max_bytes // 1024} KB; " if lines_range.reached_limit == "bytes" else ""
     if lines_range.reached_limit and not is_complete:
@@ -280,7 +402,9 @@ def _format_closing(lines_range: LineRange, last: int, max_bytes: int, *, is_com
     return ["(whole file)"] if len(lines_range.lines) > _PREVIEW_LINES else []
 
 
-async def _list_directory(ctx: ToolContext, target: ResolvedPath, first: int, limit: int) -> ToolResult:
+async def _list_directory(
+    ctx: ToolContext, target: ResolvedPath, first: int, limit: int
+) -> ToolResult:
     workspace = ctx.workspace
     with os.scandir(target.real) as entries:
         names_by_path = {Path(entry.path): _format_entry(entry) for entry in entries}
@@ -335,27 +459,41 @@ def _attach_file(ctx: ToolContext, target: ResolvedPath, mime: str) -> ToolResul
     url = f"data:{mime};base64,{base64.b64encode(data).decode()}"
     name = replace_undecodable(target.path.name)
     part = FilePart(
-        id=new_id("prt"), session_id=ctx.session_id, message_id=ctx.message_id, mime=mime, url=url, filename=name
+        id=new_id("prt"),
+        session_id=ctx.session_id,
+        message_id=ctx.message_id,
+        mime=mime,
+        url=url,
+        filename=name,
     )
     path = format_path(ctx.workspace, target.path)
     output = f"{'PDF' if is_pdf else 'Image'} attached: {path} ({len(data):,} bytes{size})"
     metadata: JSON = {"preview": output, "truncated": False, "loaded": []}
-    return ToolResult(replace_undecodable(ctx.workspace.format_for_user(target.path)), output, metadata, (part,))
+    return ToolResult(
+        replace_undecodable(ctx.workspace.format_for_user(target.path)), output, metadata, (part,)
+    )
 
 
 def _find_instructions(ctx: ToolContext, target: ResolvedPath) -> dict[Path, str]:
-    """Return the texts of the instruction files that apply to a file, unless the model has seen their present text.
+    """Return the texts of the instruction files that apply to a file,
+    unless the model has seen their present text.
 
-    They are in the file's folder and in the folders above it in the project; outer folders come first. Those of the
-    working directory and above it are in every request already, but for rules that are only for some files.
+    They are in the file's folder and in the folders above it in the project; outer folders come
+    first. Those of the working directory and above it are in every request already, but for rules
+    that are only for some files.
     """
     workspace = ctx.workspace
-    root, directory = Path(os.path.realpath(workspace.root)), Path(os.path.realpath(workspace.directory))
+    root, directory = (
+        Path(os.path.realpath(workspace.root)),
+        Path(os.path.realpath(workspace.directory)),
+    )
     in_request = {directory, *directory.parents}
     files: list[Path] = []
     for folder in reversed(target.real.parents):
         if folder.is_relative_to(root) and folder not in in_request:
-            files += [folder / name for name in INSTRUCTION_FILE_NAMES if (folder / name).is_file()][:1]
+            files += [
+                folder / name for name in INSTRUCTION_FILE_NAMES if (folder / name).is_file()
+            ][:1]
         if folder.is_relative_to(root):
             files += find_rules_for(target.real, folder)
     texts: dict[Path, str] = {}
@@ -364,9 +502,15 @@ def _find_instructions(ctx: ToolContext, target: ResolvedPath) -> dict[Path, str
         if not workspace.contains(real) or real == target.real:
             continue
         with convert_errors(workspace, workspace.resolve(str(file))):
-            text = split_rule(read_head(real, READ_INSTRUCTIONS.value).decode("utf-8", "replace")).text.strip()
+            text = split_rule(
+                read_head(real, READ_INSTRUCTIONS.value).decode("utf-8", "replace")
+            ).text.strip()
         earlier = find_shown_instructions(ctx.session.list_results_in_next_request(), name, real)
-        if not text or text == earlier or not workspace.read_log.record_first_load(ctx.message_id, real):
+        if (
+            not text
+            or text == earlier
+            or not workspace.read_log.record_first_load(ctx.message_id, real)
+        ):
             continue
         note = "" if earlier is None else f"{name} has changed since it was given above:\n"
         texts[file] = note + INSTRUCTIONS_TEMPLATE.format(name=name, words=text)

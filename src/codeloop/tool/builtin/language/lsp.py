@@ -1,4 +1,6 @@
-"""The tool `lsp`: asks a language server for definitions, references, calls, outlines, diagnostics or a rename."""
+"""The tool `lsp`: asks a language server for definitions, references, calls, outlines,
+diagnostics or a rename.
+"""
 
 import os
 import re
@@ -82,9 +84,11 @@ _WITHOUT_POSITION = frozenset(("documentSymbols", "diagnostics", "workspaceSymbo
 """The operations that need no line and no symbol on it."""
 # Matches `path:12` and `path:12:5`.
 _PATH_WITH_LINE = r"(?s)(.+?):(\d{1,9})(?::\d{1,9})?"
-# The symbol is also searched so many lines above and below: a model's line numbers may be out of date after an edit.
+# The symbol is also searched so many lines above and below: a model's line numbers may
+# be out of date after an edit.
 _NEAR_LINES = 3
-# With more results each is shown with one line; with so many or fewer, all lines of each definition are.
+# With more results each is shown with one line;
+# with so many or fewer, all lines of each definition are.
 _MAX_WHOLE_DEFINITIONS = 3
 
 
@@ -102,9 +106,13 @@ class LspParams(msgspec.Struct, frozen=True, rename="camel"):
 async def lsp(params: LspParams, ctx: ToolContext) -> ToolResult:
     """Ask the first language server for the file that supports the operation."""
     path, line = params.file_path, params.line
-    if (match := re.fullmatch(_PATH_WITH_LINE, path)) and not os.path.lexists(ctx.workspace.directory / path):
+    if (match := re.fullmatch(_PATH_WITH_LINE, path)) and not os.path.lexists(
+        ctx.workspace.directory / path
+    ):
         path, line = match[1], line or int(match[2])
-    target = await resolve_allowed(ctx, path, lambda target: [make_read_need(ctx.workspace, target)])
+    target = await resolve_allowed(
+        ctx, path, lambda target: [make_read_need(ctx.workspace, target)]
+    )
     with convert_errors(ctx.workspace, target):
         file = load_text(target.real)
         if file is None:
@@ -112,14 +120,18 @@ async def lsp(params: LspParams, ctx: ToolContext) -> ToolResult:
     text = file[1].content
     _check_params(params, line)
     if len(text) > LSP_FILE_BYTES.value:
-        raise ToolFailure(f"{format_path(ctx.workspace, target.path)} is too large for language servers; search in it")
+        raise ToolFailure(
+            f"{format_path(ctx.workspace, target.path)} is too large for language servers; search in it"
+        )
     trackers = await _find_trackers(ctx, target)
     try:
         tracker, client = await _choose_client(params.operation, trackers, target, text)
         metadata: JSON = {"operation": params.operation}
         if params.operation == "rename":
             output, rename_metadata = await rename_symbol(
-                ctx, client, {**_make_position(ctx, params, client, target, line), "newName": params.new_name}
+                ctx,
+                client,
+                {**_make_position(ctx, params, client, target, line), "newName": params.new_name},
             )
             metadata |= rename_metadata
         else:
@@ -151,7 +163,9 @@ def _check_params(params: LspParams, line: int | None) -> None:
 
 
 async def _find_trackers(ctx: ToolContext, target: ResolvedPath) -> list[DiagnosticsTracker]:
-    """Return the trackers of the language servers for a file. Raises ToolFailure when there is no server."""
+    """Return the trackers of the language servers for a file.
+    Raises ToolFailure when there is no server.
+    """
     languages = ctx.services.languages
     trackers = await languages.prepare_trackers(target.real) if languages is not None else []
     if not trackers:
@@ -165,7 +179,8 @@ async def _find_trackers(ctx: ToolContext, target: ResolvedPath) -> list[Diagnos
 async def _choose_client(
     operation: str, trackers: Sequence[DiagnosticsTracker], target: ResolvedPath, text: str
 ) -> tuple[DiagnosticsTracker, LanguageClient]:
-    """Return the first server that supports the operation, with the file's current text opened in it.
+    """Return the first server that supports the operation,
+    with the file's current text opened in it.
 
     Raises ToolFailure when none supports it, and ServerUnavailable when none could be started.
     """
@@ -183,14 +198,21 @@ async def _choose_client(
     if problem is not None and not names:
         raise problem
     raise ToolFailure(
-        f"The language server {' and '.join(names)} does not know {operation}.", advice="Search with grep."
+        f"The language server {' and '.join(names)} does not know {operation}.",
+        advice="Search with grep.",
     )
 
 
 async def _ask_server(
-    ctx: ToolContext, params: LspParams, client: LanguageClient, target: ResolvedPath, line: int | None
+    ctx: ToolContext,
+    params: LspParams,
+    client: LanguageClient,
+    target: ResolvedPath,
+    line: int | None,
 ) -> tuple[str, Sequence[Path]]:
-    """Carry out an operation; return the text for the model, and the files whose lines the text contains."""
+    """Carry out an operation; return the text for the model,
+    and the files whose lines the text contains.
+    """
     name = format_path(ctx.workspace, target.path)
     match params.operation:
         case "documentSymbols":
@@ -198,10 +220,13 @@ async def _ask_server(
             return "\n".join(rows) or f"{name} has no symbols.", ()
         case "workspaceSymbols":
             locations = await _find_symbols(client, params.symbol or "")
-            # A server that is still indexing the project finds nothing; it is asked again afterwards.
+            # A server that is still indexing the project finds nothing;
+            # it is asked again afterwards.
             if not locations and await client.progress.wait_for_end(LSP_REQUEST.seconds):
                 locations = await _find_symbols(client, params.symbol or "")
-            return _format_locations(ctx, locations) or f"Nothing is named like {params.symbol}.", ()
+            return _format_locations(
+                ctx, locations
+            ) or f"Nothing is named like {params.symbol}.", ()
         case "diagnostics":
             return await _format_diagnostics(client, target, name), ()
         case _:
@@ -216,16 +241,30 @@ async def _ask_server(
             # A server may answer before it has analysed the file; its diagnostics show that it has.
             await client.wait_for_diagnostics(target.real, LSP_DIAGNOSTICS_TIME.seconds)
         locations = await _request_locations(client, params.operation, position)
-    if params.operation in {"definition", "implementation"} and len(locations) <= _MAX_WHOLE_DEFINITIONS:
+    if (
+        params.operation in {"definition", "implementation"}
+        and len(locations) <= _MAX_WHOLE_DEFINITIONS
+    ):
         locations = [await _widen_location(ctx, client, location, target) for location in locations]
-    files = [path for path in dict.fromkeys(location.path for location in locations) if _is_free(ctx, path)]
-    return _format_locations(ctx, locations) or f"No {params.operation} of {params.symbol} found.", files
+    files = [
+        path
+        for path in dict.fromkeys(location.path for location in locations)
+        if _is_free(ctx, path)
+    ]
+    return _format_locations(
+        ctx, locations
+    ) or f"No {params.operation} of {params.symbol} found.", files
 
 
 def _format_outline_rows(rows: list[OutlineRow]) -> list[str]:
-    """Return a line for each symbol: `12-40: class Name`, indented by its depth. Local variables are left out."""
+    """Return a line for each symbol: `12-40: class Name`, indented by its depth.
+    Local variables are left out.
+    """
     shown_rows = [each for each in rows if not (each.depth and each.is_minor)]
-    lines = [f"{'  ' * each.depth}{each.line + 1}-{each.end + 1}: {each.kind} {each.name}" for each in shown_rows]
+    lines = [
+        f"{'  ' * each.depth}{each.line + 1}-{each.end + 1}: {each.kind} {each.name}"
+        for each in shown_rows
+    ]
     left_out = len(lines) - LSP_OUTLINE_LINES.value
     return [*lines[: LSP_OUTLINE_LINES.value], *([f"({left_out} more)"] if left_out > 0 else [])]
 
@@ -234,7 +273,9 @@ async def _find_symbols(client: LanguageClient, name: str) -> list[Location]:
     return [location for _, location in await find_workspace_symbols(client, name)]
 
 
-async def _request_locations(client: LanguageClient, operation: str, position: JSON) -> list[Location]:
+async def _request_locations(
+    client: LanguageClient, operation: str, position: JSON
+) -> list[Location]:
     match operation:
         case "incomingCalls":
             return await find_calls(client, "incoming", position)
@@ -249,27 +290,41 @@ async def _request_locations(client: LanguageClient, operation: str, position: J
     return await find_locations(client, operation, {**position, **context})
 
 
-async def _check_definition(ctx: ToolContext, client: LanguageClient, position: JSON, symbol: str) -> None:
-    """Raise ToolFailure if the symbol is defined in a file that may not be read: hover text may contain its value."""
+async def _check_definition(
+    ctx: ToolContext, client: LanguageClient, position: JSON, symbol: str
+) -> None:
+    """Raise ToolFailure if the symbol is defined in a file that may not be read: hover
+    text may contain its value.
+    """
     if not client.has_capability("definitionProvider"):
         return
     for location in await find_locations(client, "definition", position):
-        if ctx.workspace.contains(Path(os.path.realpath(location.path))) and not _is_free(ctx, location.path):
+        if ctx.workspace.contains(Path(os.path.realpath(location.path))) and not _is_free(
+            ctx, location.path
+        ):
             where = f"{format_path(ctx.workspace, location.path)}:{location.line + 1}"
             raise ToolFailure(f"{symbol} is defined in {where}, which may not be read.")
 
 
 def _make_position(
-    ctx: ToolContext, params: LspParams, client: LanguageClient, target: ResolvedPath, line: int | None
+    ctx: ToolContext,
+    params: LspParams,
+    client: LanguageClient,
+    target: ResolvedPath,
+    line: int | None,
 ) -> JSON:
     """Return the parameters of a request about the symbol: the document and the position in it."""
     name = format_path(ctx.workspace, target.path)
-    position = _find_position(client.documents[target.real].text, name, line or 1, params.symbol or "")
+    position = _find_position(
+        client.documents[target.real].text, name, line or 1, params.symbol or ""
+    )
     return make_position_params(client, target.real, position)
 
 
 def _find_position(text: str, name: str, line: int, symbol: str) -> TextPosition:
-    """Return the position of a symbol: on the given line, or else on the nearest one. Raises ToolFailure."""
+    """Return the position of a symbol: on the given line, or else on the nearest one.
+    Raises ToolFailure.
+    """
     lines = split_lines(text)
     # The text has the last part of a qualified name alone: of `Rule.compile` or `net::Address`.
     word = symbol.rpartition(".")[2].rpartition("::")[2]
@@ -284,19 +339,26 @@ def _find_position(text: str, name: str, line: int, symbol: str) -> TextPosition
 
 
 async def _format_diagnostics(client: LanguageClient, target: ResolvedPath, name: str) -> str:
-    """Return the errors and warnings of a file, a line each. Raises TimeoutError when the server reports none yet."""
+    """Return the errors and warnings of a file, a line each.
+    Raises TimeoutError when the server reports none yet.
+    """
     diagnostics = await client.wait_for_diagnostics(target.real, LSP_REQUEST.seconds)
     if diagnostics is None:
         raise TimeoutError
     serious = [each for each in diagnostics if each.severity <= WARNING]
-    rows = [f"{'error' if each.severity < WARNING else 'warning'} {format_diagnostic(each, name)}" for each in serious]
+    rows = [
+        f"{'error' if each.severity < WARNING else 'warning'} {format_diagnostic(each, name)}"
+        for each in serious
+    ]
     return "\n".join(rows[: LSP_LOCATIONS_SHOWN.value]) or f"{name} has no errors and no warnings."
 
 
 async def _widen_location(
     ctx: ToolContext, client: LanguageClient, location: Location, target: ResolvedPath
 ) -> Location:
-    """Return the location of a definition's name, widened to all lines of the definition if they are known."""
+    """Return the location of a definition's name, widened to all lines of the
+    definition if they are known.
+    """
     if (
         location.end > location.line
         or not client.has_capability("documentSymbolProvider")
@@ -304,14 +366,23 @@ async def _widen_location(
     ):
         return location
     text = read_text(location.path)
-    if location.path not in client.documents and text is not None and location.path.suffix == target.real.suffix:
+    if (
+        location.path not in client.documents
+        and text is not None
+        and location.path.suffix == target.real.suffix
+    ):
         client.send_text(location.path, client.documents[target.real].language, text)
     if location.path not in client.documents:
         # It is a file of another language, which this server may not know.
         return location
-    rows = [each for each in await fetch_outline(client, location.path) if each.line == location.line]
+    rows = [
+        each for each in await fetch_outline(client, location.path) if each.line == location.line
+    ]
     return Location(
-        location.path, location.line, max((each.end for each in rows), default=location.line), location.name
+        location.path,
+        location.line,
+        max((each.end for each in rows), default=location.line),
+        location.name,
     )
 
 
@@ -329,11 +400,17 @@ def _format_locations(ctx: ToolContext, locations: Sequence[Location]) -> str:
         lines = texts[location.path]
         name = f"{format_path(ctx.workspace, location.path)}:{location.line + 1}"
         label = f" [{location.name}]" if location.name and _is_free(ctx, location.path) else ""
-        end = min(location.end, location.line + LSP_DEFINITION_LINES.value - 1) if is_whole else location.line
+        end = (
+            min(location.end, location.line + LSP_DEFINITION_LINES.value - 1)
+            if is_whole
+            else location.line
+        )
         if end > location.line and lines:
             rows.append(f"{name}{label}")
             rows += [
-                f"{number + 1}: {lines[number]}" for number in range(location.line, end + 1) if number < len(lines)
+                f"{number + 1}: {lines[number]}"
+                for number in range(location.line, end + 1)
+                if number < len(lines)
             ]
             rows += [f"(to line {location.end + 1})"] if end < location.end else []
         else:
@@ -344,7 +421,9 @@ def _format_locations(ctx: ToolContext, locations: Sequence[Location]) -> str:
 
 
 def _is_free(ctx: ToolContext, path: Path) -> bool:
-    """Return whether the session may read a file, which a server names, without a question. Links are followed."""
+    """Return whether the session may read a file, which a server names, without a question.
+    Links are followed.
+    """
     return is_free_to_read(ctx, Path(os.path.realpath(path)))
 
 

@@ -1,4 +1,6 @@
-"""Renames a symbol with a language server: asks for permission with the diff, then changes all files or none."""
+"""Renames a symbol with a language server: asks for permission with the diff,
+then changes all files or none.
+"""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -26,17 +28,22 @@ from codeloop.workspace.workspace import ResolvedPath
 async def rename_symbol(ctx: ToolContext, client: LanguageClient, params: JSON) -> tuple[str, JSON]:
     """Rename a symbol in all files; return the text for the model, and the metadata for the screen.
 
-    `params`: those of the request `textDocument/rename`. Raises ToolFailure, Denied, Rejected, and the errors of a
-    request to the server.
+    `params`: those of the request `textDocument/rename`. Raises ToolFailure, Denied, Rejected, and
+    the errors of a request to the server.
     """
     edits = parse_workspace_edit(await client.request("textDocument/rename", params))
     if edits is None:
-        raise ToolFailure("This rename would also move or make files, which is not done.", advice="Do it step by step.")
+        raise ToolFailure(
+            "This rename would also move or make files, which is not done.",
+            advice="Do it step by step.",
+        )
     if not edits:
         raise ToolFailure("The language server can't rename this.")
     targets = [ctx.workspace.resolve(str(path)) for path in edits]
     if outside := [target for target in targets if target.is_outside]:
-        raise ToolFailure(f"This rename would change {outside[0].path}, which is outside of the project.")
+        raise ToolFailure(
+            f"This rename would change {outside[0].path}, which is outside of the project."
+        )
     await check_edit(ctx, targets)
     async with AsyncExitStack() as stack:
         await lock_files(ctx, stack, targets)
@@ -52,14 +59,20 @@ async def rename_symbol(ctx: ToolContext, client: LanguageClient, params: JSON) 
         f"{format_path(ctx.workspace, target.path)}: {format_line_count(diff.additions)}{note}"
         for target, diff, note in zip(targets, diffs, result.notes, strict=True)
     ]
-    text = "\n".join([f"Renamed to {params['newName']}:", *rows, *([result.text] if result.text else [])])
+    text = "\n".join(
+        [f"Renamed to {params['newName']}:", *rows, *([result.text] if result.text else [])]
+    )
     return text, metadata
 
 
 def _make_changes(
-    client: LanguageClient, targets: Sequence[ResolvedPath], edits_by_path: Mapping[Path, Sequence[JSON]]
+    client: LanguageClient,
+    targets: Sequence[ResolvedPath],
+    edits_by_path: Mapping[Path, Sequence[JSON]],
 ) -> list[FileChange]:
-    """Return the change of each file. Raises ToolFailure if the server's edits do not fit a file."""
+    """Return the change of each file. Raises ToolFailure if the server's
+    edits do not fit a file.
+    """
     changes: list[FileChange] = []
     for target, edits in zip(targets, edits_by_path.values(), strict=True):
         loaded = load_text(target.real)
@@ -69,7 +82,9 @@ def _make_changes(
         try:
             text_after = apply_edits(client, text.content, edits)
         except ValueError as error:
-            raise ToolFailure(f"The language server returned an invalid edit: {error}. Nothing was changed.") from error
+            raise ToolFailure(
+                f"The language server returned an invalid edit: {error}. Nothing was changed."
+            ) from error
         change = FileChange(
             target,
             before=before,

@@ -25,7 +25,12 @@ from codeloop.tool.files.file_access import (
 from codeloop.tool.tool import CONCURRENT_TRAITS, ToolContext, ToolFailure, ToolResult, tool
 from codeloop.workspace.search.file_filter import FileFilter
 from codeloop.workspace.search.grep_query import FileList, SearchFailed
-from codeloop.workspace.search.links import FoundLink, find_links, list_links_to_follow, note_links_outside
+from codeloop.workspace.search.links import (
+    FoundLink,
+    find_links,
+    list_links_to_follow,
+    note_links_outside,
+)
 from codeloop.workspace.search.newest_files import keep_newest
 from codeloop.workspace.workspace import ResolvedPath
 
@@ -33,7 +38,7 @@ from codeloop.workspace.workspace import ResolvedPath
 class GlobParams(Wire):
     """Arguments of the tool `glob`."""
 
-    pattern: Annotated[str, Meta(min_length=1, description="like *.py, src/**/*.{ts,tsx}")]
+    pattern: Annotated[str, Meta(min_length=1, description="like src/**/*.{ts,tsx}")]
     path: str | None = None
 
 
@@ -41,13 +46,16 @@ class GlobParams(Wire):
 async def glob(params: GlobParams, ctx: ToolContext) -> ToolResult:
     """Find the files whose paths match, the most recently changed first."""
     folder, pattern = params.path, params.pattern
-    # Patterns are relative to the search folder, so the folders at the start of another path become that folder.
+    # Patterns are relative to the search folder, so the folders at the start of another
+    # path become that folder.
     if pattern.startswith(("/", "~", "../")):
         start, pattern = split_root(pattern)
         pattern = f"/{pattern}"
         folder = f"{folder}/{start}" if folder and start.startswith("..") else start
     # So do those that are links, which ripgrep does not enter otherwise.
-    elif (start := split_root(pattern)[0]) and _has_link(ctx.workspace.resolve(folder or ".").path, start):
+    elif (start := split_root(pattern)[0]) and _has_link(
+        ctx.workspace.resolve(folder or ".").path, start
+    ):
         folder = f"{folder}/{start}" if folder else start
         pattern = f"/{split_root(pattern)[1]}"
     arguments = {"pattern": params.pattern} | ({"path": params.path} if params.path else {})
@@ -80,7 +88,10 @@ async def glob(params: GlobParams, ctx: ToolContext) -> ToolResult:
     # In a thread: it reads the modification time of each file.
     newest_paths = await asyncio.to_thread(keep_newest, listing.paths, SEARCH_RESULTS.value)
     targets = {f"{target.path}/{link.path}": f" -> {escape_path(link.target)}" for link in links}
-    paths = [escape_path(ctx.workspace.format_for_model(Path(path))) + targets.get(path, "") for path in newest_paths]
+    paths = [
+        escape_path(ctx.workspace.format_for_model(Path(path))) + targets.get(path, "")
+        for path in newest_paths
+    ]
     if len(paths) < len(listing.paths):
         notes.append(
             f"the newest {len(paths)} of {len(listing.paths)} files; narrow the pattern or the path for others"
@@ -90,7 +101,10 @@ async def glob(params: GlobParams, ctx: ToolContext) -> ToolResult:
     return ToolResult(
         title=ctx.workspace.format_for_user(target.path),
         output=output + (f"\n\n({'; '.join(notes)})" if notes else ""),
-        metadata={"count": len(paths), "truncated": len(paths) < len(listing.paths) or bool(listing.stop_reason)},
+        metadata={
+            "count": len(paths),
+            "truncated": len(paths) < len(listing.paths) or bool(listing.stop_reason),
+        },
     )
 
 
@@ -101,19 +115,31 @@ def _has_link(folder: Path, start: str) -> bool:
 
 
 async def _list_files(
-    ctx: ToolContext, folder: Path, links: Sequence[FoundLink], followed: Sequence[str], pattern: str
+    ctx: ToolContext,
+    folder: Path,
+    links: Sequence[FoundLink],
+    followed: Sequence[str],
+    pattern: str,
 ) -> FileList:
     """List the files that match, links among them."""
     folders = [link.path for link in links if link.path in followed and link.is_folder]
-    listing = await ctx.workspace.ripgrep.list_files(folder, pattern, ctx.workspace.environment, links=folders)
+    listing = await ctx.workspace.ripgrep.list_files(
+        folder, pattern, ctx.workspace.environment, links=folders
+    )
     file_filter = FileFilter.parse(pattern)
-    matching = [f"{folder}/{link.path}" for link in links if file_filter.accepts_unfiltered(link.path)]
+    matching = [
+        f"{folder}/{link.path}" for link in links if file_filter.accepts_unfiltered(link.path)
+    ]
     return replace(listing, paths=[*listing.paths, *matching])
 
 
 async def _check_folder(ctx: ToolContext, target: ResolvedPath, pattern: str) -> None:
-    """Raise ToolFailure if the pattern begins with a folder that does not exist; the message has similar paths."""
+    """Raise ToolFailure if the pattern begins with a folder that does not exist;
+    the message has similar paths.
+    """
     first, slash, _ = pattern.strip("/").partition("/")
     if slash and not set(first) & set("*?[{\\") and not (target.path / first).exists():
         folder = ctx.workspace.resolve(str(target.path / first))
-        raise ToolFailure(await describe_missing_file(ctx, folder, "No files found: there is no folder {}"))
+        raise ToolFailure(
+            await describe_missing_file(ctx, folder, "No files found: there is no folder {}")
+        )

@@ -32,6 +32,7 @@ from codeloop.tool.files.file_access import (
     strip_search_folder,
 )
 from codeloop.tool.files.shown_files import find_lines_read
+from codeloop.tool.json_schema import UNSENT
 from codeloop.tool.tool import CONCURRENT_TRAITS, ToolContext, ToolFailure, ToolResult, tool
 from codeloop.workspace.search.grep_query import (
     FileMatches,
@@ -55,8 +56,8 @@ _LOCK_FILES = frozenset({
 _ESCAPED_BAR = r"(?<!\\)\\\|"
 # Matches a backslash before a letter, as in `C:\new`.
 _ESCAPED_LETTER = r"(?<!\\)\\[A-Za-z]"
-# A lock file with more matches is left out if other files match, too:
-# its text is generated and long.
+# A lock file with more matches is left out if other files match,
+# too: its text is generated and long.
 _MAX_LOCK_FILE_MATCHES = 3
 _SHOWN_BY_OTHER_NOTE = "as shown by the search for {} of this step"
 # A search is named by so much of its pattern in the results of other calls.
@@ -64,21 +65,19 @@ _MAX_PATTERN_CHARS = 60
 
 
 class GrepParams(Wire):
-    """Arguments of the tool `grep`. `context`, `before` and `after` in lines; `block`:
-    show whole functions.
+    """Arguments of the tool `grep`. `context`, `before` and `after` in lines;
+    `block`: show whole functions.
     """
 
     pattern: Annotated[str, Meta(min_length=1)]
     path: Annotated[str, Meta(description="file or folder")] | None = None
-    include: Annotated[str, Meta(description="only files like src/**/*.ts, !*.test.ts")] | None = (
-        None
-    )
-    context: Annotated[int, Meta(description="lines around a match")] = 0
-    before: int = 0
-    after: int = 0
-    mode: Annotated[GrepMode, Meta(description="default content")] = "content"
+    include: Annotated[str, Meta(description="like src/**/*.ts, !*.test.ts")] | None = None
+    context: int = 0
+    before: Annotated[int, Meta(extra_json_schema=UNSENT)] = 0
+    after: Annotated[int, Meta(extra_json_schema=UNSENT)] = 0
+    mode: GrepMode = "content"
     ignore_case: bool = False
-    multiline: bool = False
+    multiline: Annotated[bool, Meta(extra_json_schema=UNSENT)] = False
     block: bool = False
 
 
@@ -280,8 +279,8 @@ def _format_result(params: GrepParams, search_result: GrepResult, ctx: ToolConte
 
 
 def _make_notes(params: GrepParams, search_result: GrepResult, shown: int, total: int) -> list[str]:
-    """Return the notes of the heading: on what is not shown, and why. `shown`, `total`:
-    numbers of matches.
+    """Return the notes of the heading: on what is not shown, and why.
+    `shown`, `total`: numbers of matches.
     """
     has_several_files = len(search_result.files) > 1
     notes: list[str] = []

@@ -1,4 +1,6 @@
-"""Selects the lines that `grep` shows: whole functions around matches, and a fair share of the output for each file."""
+"""Selects the lines that `grep` shows: whole functions around matches,
+and a fair share of the output for each file.
+"""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -6,7 +8,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from codeloop.kit.text.truncate import share_fairly
-from codeloop.schema.bounds.outlines import OUTLINED_FILE, SEARCH_BLOCK_LINES
+from codeloop.schema.bounds.outlines import (
+    OUTLINED_FILE,
+    SEARCH_BLOCK_LINES,
+    SEARCH_WHOLE_BLOCK_LINES,
+)
 from codeloop.schema.limits import READ_LINE, SEARCH_RESULTS
 from codeloop.schema.wire import replace
 from codeloop.workspace.files.encoding import NotText, decode_text
@@ -16,10 +22,15 @@ from codeloop.workspace.search.grep_query import FileMatches, GrepResult, MatchL
 
 # The number of a line, and separators.
 _LINE_OVERHEAD_BYTES = 8
-# A run of so many lines that the model knows is referred to by its numbers; a shorter one is shown again.
+# A run of so many lines that the model knows is referred to by its numbers;
+# a shorter one is shown again.
 _MIN_REPEATED_LINES = 4
 # Shown before and after a match in a function that is too long to be shown whole.
 _CONTEXT_LINES = 2
+# The same in one that is shorter, but long; the name of a function stands in so many
+# lines from its first one.
+_BLOCK_CONTEXT_LINES = 8
+_HEAD_LINES = 3
 # In a file with more matches, a match in such a function is shown without these.
 _MAX_MATCHES_WITH_CONTEXT = 20
 # How far below a line of a comment the function that it belongs to is searched.
@@ -32,7 +43,9 @@ _READ_BEFORE_NOTE = "as you read them above"
 
 
 class KnownLine(NamedTuple):
-    """A line that the model has seen. `note`: says where, such as "as you read them above"; empty: it is unknown."""
+    """A line that the model has seen. `note`: says where, such as "as you read them above";
+    empty: it is unknown.
+    """
 
     text: str
     note: str
@@ -44,14 +57,20 @@ _UNKNOWN_LINE = KnownLine("", "")
 def show_blocks(result: GrepResult, lines_read: Mapping[Path, Mapping[int, str]]) -> GrepResult:
     """Return the result with each match widened to the function around it, unless that is too long.
 
-    `lines_read`: the lines of each file that the session has read, by number; the result refers to them.
+    `lines_read`: the lines of each file that the session has read, by number;
+    the result refers to them.
     """
-    files = [_widen_to_blocks(each, lines_read.get(each.path, {})) for each in result.files[: SEARCH_RESULTS.value]]
+    files = [
+        _widen_to_blocks(each, lines_read.get(each.path, {}))
+        for each in result.files[: SEARCH_RESULTS.value]
+    ]
     return replace(result, files=files)
 
 
 def _widen_to_blocks(hits: FileMatches, lines_read: Mapping[int, str]) -> FileMatches:
-    """Return the matches of one file with the functions around them; a file that can't be parsed stays as it is."""
+    """Return the matches of one file with the functions around them;
+    a file that can't be parsed stays as it is.
+    """
     try:
         if hits.path.stat().st_size > OUTLINED_FILE.value:
             return hits
@@ -65,9 +84,13 @@ def _widen_to_blocks(hits: FileMatches, lines_read: Mapping[int, str]) -> FileMa
         block = find_enclosing_block(blocks, number, SEARCH_BLOCK_LINES.value)
         shown_numbers: Iterable[int] = ()
         if block is not None:
-            shown_numbers = range(block.first_line, min(block.last_line, len(lines)) + 1)
-        elif len(matches) <= _MAX_MATCHES_WITH_CONTEXT and (start := _find_function_start(blocks, lines, number)):
-            context = range(max(number - _CONTEXT_LINES, 1), min(number + _CONTEXT_LINES, len(lines)) + 1)
+            shown_numbers = _list_shown_of_block(block, lines, number)
+        elif len(matches) <= _MAX_MATCHES_WITH_CONTEXT and (
+            start := _find_function_start(blocks, lines, number)
+        ):
+            context = range(
+                max(number - _CONTEXT_LINES, 1), min(number + _CONTEXT_LINES, len(lines)) + 1
+            )
             shown_numbers = (start, *context)
         for each in shown_numbers:
             texts.setdefault(each, lines[each - 1].rstrip("\r")[: READ_LINE.value])
@@ -76,8 +99,30 @@ def _widen_to_blocks(hits: FileMatches, lines_read: Mapping[int, str]) -> FileMa
     return FileMatches(hits.path, hits.matches, [*shorten_known_lines(match_lines, known)])
 
 
-def _find_function_start(blocks: Sequence[CodeBlock], lines: Sequence[str], number: int) -> int | None:
-    """Return the number of the first line of the function that a line belongs to; None if it is outside of all.
+def _list_shown_of_block(block: CodeBlock, lines: Sequence[str], number: int) -> Sequence[int]:
+    """Return the lines to show of the function around a match: all if it is short,
+    or if the match is its head.
+    """
+    last = min(block.last_line, len(lines))
+    is_short = last - block.first_line < SEARCH_WHOLE_BLOCK_LINES.value
+    is_head = (
+        number - block.first_line <= _HEAD_LINES
+        and block.name.rpartition(".")[2] in lines[number - 1]
+    )
+    if is_short or is_head:
+        return range(block.first_line, last + 1)
+    around = range(
+        max(number - _BLOCK_CONTEXT_LINES, block.first_line + 1),
+        min(number + _BLOCK_CONTEXT_LINES, last) + 1,
+    )
+    return (block.first_line, *around)
+
+
+def _find_function_start(
+    blocks: Sequence[CodeBlock], lines: Sequence[str], number: int
+) -> int | None:
+    """Return the number of the first line of the function that a line belongs to;
+    None if it is outside of all.
 
     A line of the comment or the decorators above a function belongs to that function.
     """
@@ -90,10 +135,14 @@ def _find_function_start(blocks: Sequence[CodeBlock], lines: Sequence[str], numb
     return None if block is None else block.first_line
 
 
-def shorten_known_lines(lines: Sequence[MatchLine], known: Mapping[int, KnownLine]) -> Iterator[MatchLine]:
-    """Yield the lines, with each long run of lines that the model knows replaced by one line, of the number 0.
+def shorten_known_lines(
+    lines: Sequence[MatchLine], known: Mapping[int, KnownLine]
+) -> Iterator[MatchLine]:
+    """Yield the lines, with each long run of lines that the model knows replaced by one line,
+    of the number 0.
 
-    That line is a reference such as `(10-25 as you read them above)`. Lines that match are always shown.
+    That line is a reference such as `(10-25 as you read them above)`.
+    Lines that match are always shown.
     `known`: by number.
     """
     run: list[MatchLine] = []
@@ -120,9 +169,15 @@ def _refer_to_run(run: Sequence[MatchLine], note: str) -> Sequence[MatchLine]:
 
 
 def share_lines(files: Sequence[FileMatches], max_bytes: int) -> list[list[MatchLine]]:
-    """Return the lines to show of each file: they share SEARCH_RESULTS matches and `max_bytes` fairly."""
-    counts = share_fairly([sum(line.is_match for line in hits.lines) for hits in files], SEARCH_RESULTS.value)
-    lines_by_file = [_take_matches(hits.lines, count) for hits, count in zip(files, counts, strict=True)]
+    """Return the lines to show of each file: they share SEARCH_RESULTS matches
+    and `max_bytes` fairly.
+    """
+    counts = share_fairly(
+        [sum(line.is_match for line in hits.lines) for hits in files], SEARCH_RESULTS.value
+    )
+    lines_by_file = [
+        _take_matches(hits.lines, count) for hits, count in zip(files, counts, strict=True)
+    ]
     max_bytes -= _HEADING_BYTES * len(files)
     sizes = share_fairly([sum(map(_measure, lines)) for lines in lines_by_file], max(max_bytes, 0))
     return [_take_bytes(lines, size) for lines, size in zip(lines_by_file, sizes, strict=True)]
@@ -144,7 +199,9 @@ def _take_matches(lines: Sequence[MatchLine], count: int) -> list[MatchLine]:
 
 
 def _take_bytes(lines: Sequence[MatchLine], size: int) -> list[MatchLine]:
-    """Return the first lines that fit into `size` bytes; the first match is returned even if it is larger."""
+    """Return the first lines that fit into `size` bytes;
+    the first match is returned even if it is larger.
+    """
     taken: list[MatchLine] = []
     for line in lines:
         size -= _measure(line)

@@ -24,8 +24,8 @@ class ListParams(Wire):
 class FolderTree:
     """A folder of the tree, with its folders and files by name.
 
-    `file_count`: the files in it and below. `is_open`: its first `shown_entries` entries are listed; those of a closed
-    folder are only counted.
+    `file_count`: the files in it and below. `is_open`: its first `shown_entries` entries are
+    listed; those of a closed folder are only counted.
     """
 
     __slots__ = ("file_count", "files", "folders", "is_open", "shown_entries")
@@ -48,7 +48,9 @@ class FolderTree:
         folder.files.append(name + ending)
 
     def open(self, budget: int) -> bool:
-        """Open as many folders as fit into `budget` lines, those nearest to the top first; return whether all fit."""
+        """Open as many folders as fit into `budget` lines, those nearest to the top first;
+        return whether all fit.
+        """
         self.is_open, self.shown_entries = True, min(budget, len(self.folders) + len(self.files))
         budget -= self.shown_entries
         # Breadth first, so that the upper folders of all branches come before deep ones.
@@ -70,7 +72,9 @@ class FolderTree:
         return [folder for _, folder in sorted(self.folders.items())]
 
     def format_lines(self, depth: int = 1) -> list[str]:
-        """Return the lines of an opened folder: its folders, then its files, each in the order of their names."""
+        """Return the lines of an opened folder: its folders, then its files,
+        each in the order of their names.
+        """
         indent = "  " * depth
         lines: list[str] = []
         entries = [*sorted(self.folders.items()), *((name, None) for name in sorted(self.files))]
@@ -94,18 +98,24 @@ async def list_(params: ListParams, ctx: ToolContext) -> ToolResult:
     arguments |= {"ignore": params.ignore} if params.ignore else {}
 
     def list_needs(target: ResolvedPath) -> list[Need]:
-        return [Need(permission="list", patterns=(str(target.path),), always=("*",), metadata=arguments)]
+        return [
+            Need(permission="list", patterns=(str(target.path),), always=("*",), metadata=arguments)
+        ]
 
     try:
         target = await resolve_search_target(ctx, params.path, list_needs, only_folder=True)
     except ToolFailure as error:
         if "*" in (params.path or ""):
-            raise ToolFailure(f"list takes a folder; glob finds files by the pattern {params.path}.") from error
+            raise ToolFailure(
+                f"list takes a folder; glob finds files by the pattern {params.path}."
+            ) from error
         raise
     check_unmoved(ctx, target)
     try:
         links = await find_links(ctx.workspace, target.path)
-        listing = await ctx.workspace.ripgrep.list_files(target.path, None, ctx.workspace.environment, params.ignore)
+        listing = await ctx.workspace.ripgrep.list_files(
+            target.path, None, ctx.workspace.environment, params.ignore
+        )
     except SearchFailed as error:
         raise ToolFailure(f"The folder can't be listed: {error}") from error
     found = [*map(Path, listing.paths), *(target.path / link.path for link in links)]
@@ -121,11 +131,17 @@ async def list_(params: ListParams, ctx: ToolContext) -> ToolResult:
         if str(target.path / link.path) in shown:
             top.add(link.path, f" -> {link.target}")
     is_complete = top.open(TREE_LIST_LINES.value)
-    notes = [] if is_complete else ["folders with a count are not shown whole; list them by their path"]
+    notes = (
+        [] if is_complete else ["folders with a count are not shown whole; list them by their path"]
+    )
     notes += filter(None, (listing.stop_reason, denial_note, note_links_outside(links)))
     lines = top.format_lines() or ["  (no files)"]
     output = "\n".join(
-        [f"{escape_path(ctx.workspace.format_for_model(target.path))}/", *lines, *(f"\n({note})" for note in notes)]
+        [
+            f"{escape_path(ctx.workspace.format_for_model(target.path))}/",
+            *lines,
+            *(f"\n({note})" for note in notes),
+        ]
     )
     return ToolResult(
         title=ctx.workspace.format_for_user(target.path),

@@ -1,7 +1,8 @@
-"""The tool `plan_exit`: asks the user to approve the plan, and switches to the agent `build` if the answer is yes.
+"""The tool `plan_exit`: asks the user to approve the plan,
+and switches to the agent `build` if the answer is yes.
 
-The user may answer with comments on lines of the plan. Each becomes a thread, which the model must answer before it may
-ask again.
+The user may answer with comments on lines of the plan. Each becomes a thread, which the model must
+answer before it may ask again.
 """
 
 import re
@@ -59,14 +60,18 @@ class ThreadAnswer(Wire):
 
 
 class PlanExitParams(msgspec.Struct, frozen=True):
-    """Arguments of the tool `plan_exit`: the answers to comments. The plan itself is in the conversation."""
+    """Arguments of the tool `plan_exit`: the answers to comments.
+    The plan itself is in the conversation.
+    """
 
     answers: list[ThreadAnswer] = []
 
 
 @tool("plan_exit", params=PlanExitParams)
 async def plan_exit(params: PlanExitParams, ctx: ToolContext) -> ToolResult:
-    """Ask whether the plan may be carried out; if the answer is yes, the agent `build` makes the next step."""
+    """Ask whether the plan may be carried out; if the answer is yes,
+    the agent `build` makes the next step.
+    """
     before = _find_threads(ctx)
     threads = answer_threads(before, params.answers)
     if open_threads := list_open_threads(threads):
@@ -85,11 +90,17 @@ async def plan_exit(params: PlanExitParams, ctx: ToolContext) -> ToolResult:
     need = Need(permission="plan_exit", patterns=("*",), always=("*",))
     await ctx.ask(need)
     options = [
-        QuestionOption(label=YES_LABEL, description="Switch to the build agent and carry out the plan"),
+        QuestionOption(
+            label=YES_LABEL, description="Switch to the build agent and carry out the plan"
+        ),
         QuestionOption(label=ASK_LABEL, description="As Yes, with the permission profile `ask`"),
-        QuestionOption(label=NO_LABEL, description="Stay with the plan agent and continue planning"),
+        QuestionOption(
+            label=NO_LABEL, description="Stay with the plan agent and continue planning"
+        ),
     ]
-    replies = describe_threads([each for each, old in zip(threads, before, strict=True) if each != old])
+    replies = describe_threads(
+        [each for each, old in zip(threads, before, strict=True) if each != old]
+    )
     question = f"Carry out the plan {plan.path}?" + (f"\n\n{replies}" if replies else "")
     info = QuestionInfo(question=question, header="Plan", options=options, document=plan)
     answers = await ctx.session.ask_questions([info], need)
@@ -98,7 +109,9 @@ async def plan_exit(params: PlanExitParams, ctx: ToolContext) -> ToolResult:
     answer = ("\n\n" if any(map(has_comments, choices)) else ", ").join(choices) or NO_LABEL
     if answer == NO_LABEL:
         metadata = {DECLINED_KEY: True, **_make_metadata(threads)}
-        raise ToolFailure("The user wants to continue planning.", metadata, advice="Ask what to change.")
+        raise ToolFailure(
+            "The user wants to continue planning.", metadata, advice="Ask what to change."
+        )
     # Any other text is what the user wants changed.
     if answer not in {YES_LABEL, ASK_LABEL}:
         new = read_comments(answer, len(threads))
@@ -112,19 +125,25 @@ async def plan_exit(params: PlanExitParams, ctx: ToolContext) -> ToolResult:
 
 
 def _find_plan(ctx: ToolContext) -> QuestionDocument | None:
-    """Return the plan that the session's calls named last and that is still there; None: there is none."""
+    """Return the plan that the session's calls named last and that is still there;
+    None: there is none.
+    """
     root = ctx.workspace.root
     for arguments in ctx.session.iterate_call_inputs():
         for name in _list_plan_names(arguments):
             with suppress(OSError):
-                text = read_bounded(root / PLANS_FOLDER / name, _MAX_PLAN_BYTES).decode(errors="replace")
+                text = read_bounded(root / PLANS_FOLDER / name, _MAX_PLAN_BYTES).decode(
+                    errors="replace"
+                )
                 if text.strip():
                     return QuestionDocument(path=PLANS_FOLDER + name, text=text)
     return None
 
 
 def _list_plan_names(arguments: JSON) -> Iterator[str]:
-    """Yield the names of the plan files in a call's arguments: paths, commands or patches; the last one first."""
+    """Yield the names of the plan files in a call's arguments: paths, commands or patches;
+    the last one first.
+    """
     for value in arguments.values():
         if isinstance(value, str):
             # A path may contain blanks, a word of a command may not.
@@ -133,7 +152,9 @@ def _list_plan_names(arguments: JSON) -> Iterator[str]:
 
 
 def _find_threads(ctx: ToolContext) -> list[PlanThread]:
-    """Return the threads of earlier calls, and new ones for the comments in prompts since the last call."""
+    """Return the threads of earlier calls, and new ones for the comments in
+    prompts since the last call.
+    """
     failure = ctx.session.find_last_failure("plan_exit")
     threads = msgspec.convert(failure.metadata.get(THREADS_KEY, []), list[PlanThread])
     for text in filter(has_comments, failure.later_prompts):
@@ -146,15 +167,17 @@ def _make_metadata(threads: list[PlanThread]) -> dict[str, object]:
 
 
 def has_comments(text: str) -> bool:
-    """Return whether a text has comments on lines of a plan file, in the form that clients write."""
+    """Return whether a text has comments on lines of a plan file,
+    in the form that clients write.
+    """
     return any(".codeloop/plans/" in heading[1] for heading in re.finditer(_COMMENT_HEADING, text))
 
 
 def read_comments(text: str, after: int) -> list[PlanThread]:
     """Return the comments of a text as threads, numbered from `after` + 1.
 
-    A comment begins with a line `About @FILE line N:`, and a fenced excerpt of the file after it is left out. A text
-    without such lines is one comment on the whole plan.
+    A comment begins with a line `About @FILE line N:`, and a fenced excerpt of the file after it is
+    left out. A text without such lines is one comment on the whole plan.
     """
     headings = list(re.finditer(_COMMENT_HEADING, text))
     if not headings:
@@ -167,8 +190,12 @@ def read_comments(text: str, after: int) -> list[PlanThread]:
     return threads
 
 
-def answer_threads(threads: Sequence[PlanThread], answers: Sequence[ThreadAnswer]) -> list[PlanThread]:
-    """Return the threads with these answers; empty answers, and those to unknown threads, are ignored."""
+def answer_threads(
+    threads: Sequence[PlanThread], answers: Sequence[ThreadAnswer]
+) -> list[PlanThread]:
+    """Return the threads with these answers; empty answers, and those to unknown threads,
+    are ignored.
+    """
     texts = {each.thread: each.answer.strip() for each in answers}
     return [replace(each, answer=texts.get(each.id) or each.answer) for each in threads]
 

@@ -1,12 +1,19 @@
-"""The tool `question`: asks the user one or more questions, with options; any attached client can answer."""
+"""The tool `question`: asks the user one or more questions, with options;
+any attached client can answer.
+"""
 
 from typing import Annotated
 
 import msgspec
 
+from codeloop.kit.text.terminal_text import one_line
 from codeloop.schema.permission import Need
 from codeloop.schema.question import QuestionInfo, QuestionOption
+from codeloop.tool.json_schema import UNSENT
 from codeloop.tool.tool import ToolContext, ToolFailure, ToolResult, tool
+
+# The header of a question without one: so much of its beginning.
+_MAX_HEADER = 24
 
 NonEmptyText = Annotated[str, msgspec.Meta(min_length=1)]
 
@@ -19,13 +26,18 @@ class AskedOption(msgspec.Struct, frozen=True):
 
 
 class AskedQuestion(msgspec.Struct, frozen=True):
-    """One question. `multiple`: several options may be chosen; `custom`: the user may write an answer."""
+    """One question. `multiple`: several options may be chosen;
+    `custom`: the user may write an answer.
+    """
 
     question: NonEmptyText
-    header: Annotated[str, msgspec.Meta(description="a word or two")]
     options: list[AskedOption]
+    header: Annotated[str, msgspec.Meta(extra_json_schema=UNSENT)] = ""
     multiple: bool | None = None
-    custom: Annotated[bool, msgspec.Meta(description="false: no free answer")] | None = None
+    custom: (
+        Annotated[bool, msgspec.Meta(description="false: no free answer", extra_json_schema=UNSENT)]
+        | None
+    ) = None
 
 
 class QuestionParams(msgspec.Struct, frozen=True):
@@ -48,15 +60,26 @@ async def question(params: QuestionParams, ctx: ToolContext) -> ToolResult:
     questions = [_make_question(each) for each in params.questions]
     answers = await ctx.session.ask_questions(questions, need)
     lines = [
-        f'"{q.question}" = "{", ".join(choices)}"' if choices else f'"{q.question}" was left without an answer'
+        f'"{q.question}" = "{", ".join(choices)}"'
+        if choices
+        else f'"{q.question}" was left without an answer'
         for q, choices in zip(questions, answers, strict=True)
     ]
     count = f"{len(questions)} question{'s' if len(questions) > 1 else ''}"
-    return ToolResult(f"Asked {count}", "The user answered:\n" + "\n".join(lines), {"answers": answers})
+    return ToolResult(
+        f"Asked {count}", "The user answered:\n" + "\n".join(lines), {"answers": answers}
+    )
 
 
 def _make_question(asked: AskedQuestion) -> QuestionInfo:
-    options = [QuestionOption(label=option.label, description=option.description) for option in asked.options]
+    options = [
+        QuestionOption(label=option.label, description=option.description)
+        for option in asked.options
+    ]
     return QuestionInfo(
-        question=asked.question, header=asked.header, options=options, multiple=asked.multiple, custom=asked.custom
+        question=asked.question,
+        header=asked.header or one_line(asked.question, _MAX_HEADER),
+        options=options,
+        multiple=asked.multiple,
+        custom=asked.custom,
     )

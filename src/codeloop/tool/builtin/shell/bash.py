@@ -1,14 +1,22 @@
-"""The tool `bash`: runs a command in the session's shell, in the foreground or in the background."""
+"""The tool `bash`: runs a command in the session's shell,
+in the foreground or in the background.
+"""
 
 import asyncio
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 from codeloop.schema.editor import EditorCommand
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import replace
 from codeloop.tool.builtin.shell.command_plan import BashParams, CommandPlan, plan_command
-from codeloop.tool.builtin.shell.command_result import append_notes, format_result, make_metadata, note_folder
+from codeloop.tool.builtin.shell.command_result import (
+    append_notes,
+    format_result,
+    make_metadata,
+    note_folder,
+)
 from codeloop.tool.builtin.shell.stray_files import ask_to_keep
 from codeloop.tool.tool import ToolContext, ToolFailure, ToolResult, Traits, tool
 from codeloop.workspace.files.saved_outputs import shorten_output
@@ -27,14 +35,36 @@ async def bash(params: BashParams, ctx: ToolContext) -> ToolResult:
     try:
         if params.run_in_background:
             return await _start_in_background(plan, params, ctx)
+        texts = await _read_texts(plan) if plan.writes and not params.unchanged else {}
         outcome, terminal = await _run_command(plan, params, ctx)
     except OSError as error:
         raise ToolFailure(f"The shell could not be started in {plan.folder}: {error}") from error
+    if texts:
+        outcome = replace(outcome, notes=(*outcome.notes, *await _list_broken_files(ctx, texts)))
     return await _describe(plan, outcome, params, ctx, terminal)
 
 
-async def _run_command(plan: CommandPlan, params: BashParams, ctx: ToolContext) -> tuple[CommandResult, str]:
-    """Run a command to its end; return its result, and the id of the editor's terminal ("": it ran in our shell)."""
+async def _read_texts(plan: CommandPlan) -> dict[Path, str]:
+    """Return the texts of the files that a line writes, before it runs.
+    Imported late: most lines write none.
+    """
+    from codeloop.tool.builtin.shell.broken_files import read_code_files
+
+    return await asyncio.to_thread(read_code_files, plan.writes)
+
+
+async def _list_broken_files(ctx: ToolContext, texts: dict[Path, str]) -> list[str]:
+    from codeloop.tool.builtin.shell.broken_files import describe_broken_files
+
+    return await asyncio.to_thread(describe_broken_files, ctx, texts)
+
+
+async def _run_command(
+    plan: CommandPlan, params: BashParams, ctx: ToolContext
+) -> tuple[CommandResult, str]:
+    """Run a command to its end; return its result, and the id of the editor's terminal
+    ("": it ran in our shell).
+    """
     # The output so far, for the case that the call is cancelled.
     latest = ""
 
@@ -46,7 +76,9 @@ async def _run_command(plan: CommandPlan, params: BashParams, ctx: ToolContext) 
     try:
         return await _run_to_end(plan, params, ctx, show)
     except asyncio.CancelledError:
-        output, marks = append_notes(latest, ["The command was aborted; all its processes were ended."])
+        output, marks = append_notes(
+            latest, ["The command was aborted; all its processes were ended."]
+        )
         ctx.report(metadata=make_metadata(output, params.description) | marks)
         raise
 
@@ -66,7 +98,9 @@ async def _run_to_end(
 async def _describe(
     plan: CommandPlan, outcome: CommandResult, params: BashParams, ctx: ToolContext, terminal: str
 ) -> ToolResult:
-    """Return the result of a command that has ended, after the user was asked about files that it left behind."""
+    """Return the result of a command that has ended,
+    after the user was asked about files that it left behind.
+    """
     decisions = await ask_to_keep(outcome.moved_files, ctx)
     for warning in outcome.warnings:
         ctx.session.warn(warning)
@@ -83,15 +117,19 @@ async def _describe(
         folder=plan.folder,
         folder_notes=(*plan.notes, *folder_notes),
     )
-    return replace(result, metadata={**result.metadata, TERMINAL_KEY: terminal}) if terminal else result
+    return (
+        replace(result, metadata={**result.metadata, TERMINAL_KEY: terminal})
+        if terminal
+        else result
+    )
 
 
 async def _run_in_editor(plan: CommandPlan, ctx: ToolContext) -> tuple[CommandResult, str] | None:
     """Run a command in a terminal of the user's editor (an ACP client), without a sandbox.
 
-    Returns its result and the terminal's id; None: the editor offers no terminal. The command has the editor's
-    environment and the variables that earlier commands exported; a `cd` in it does not affect later commands. Raises
-    ToolFailure if the editor refuses.
+    Returns its result and the terminal's id; None: the editor offers no terminal. The command has
+    the editor's environment and the variables that earlier commands exported; a `cd` in it does not
+    affect later commands. Raises ToolFailure if the editor refuses.
     """
     run = ctx.services.run_in_editor
     if run is None:
@@ -134,12 +172,15 @@ async def _run_in_editor(plan: CommandPlan, ctx: ToolContext) -> tuple[CommandRe
         output_file=shown_output.path,
         duration=time.monotonic() - began,
         # A last line without a line end counts, too.
-        line_count=buffer.line_ends + (bool(shown_output.screen_text) and not shown_output.screen_text.endswith("\n")),
+        line_count=buffer.line_ends
+        + (bool(shown_output.screen_text) and not shown_output.screen_text.endswith("\n")),
     )
     return result, ending.terminal_id
 
 
-async def _start_in_background(plan: CommandPlan, params: BashParams, ctx: ToolContext) -> ToolResult:
+async def _start_in_background(
+    plan: CommandPlan, params: BashParams, ctx: ToolContext
+) -> ToolResult:
     """Start a command in the background; the result has its id and the file of its output."""
     try:
         job = await ctx.workspace.shells.start(plan.context, plan.command)
@@ -147,7 +188,7 @@ async def _start_in_background(plan: CommandPlan, params: BashParams, ctx: ToolC
         raise ToolFailure(f"The command was not started: {error}.") from error
     job.call_id = ctx.call_id
     log = job.running.buffer.path
-    output = f"Started in the background as {job.id}. Read its output with bash_output, stop it with bash_kill."
+    output = f"Started in the background as {job.id}. bash_output reads its output, and ends it with `stop`."
     output += f" All of its output goes to {shorten_output(log)}." if log else ""
     return ToolResult(
         title=plan.command.text,

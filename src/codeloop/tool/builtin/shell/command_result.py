@@ -1,4 +1,6 @@
-"""Makes the result of a command for the model and for screens: its output, and notes on how it ended."""
+"""Makes the result of a command for the model and for screens: its output,
+and notes on how it ended.
+"""
 
 import signal
 from collections.abc import Sequence
@@ -22,7 +24,8 @@ async def format_result(
     folder: Path,
     folder_notes: Sequence[str],
 ) -> ToolResult:
-    """Return the result of a command that ran in `folder`, with notes on what went wrong and what to do about it.
+    """Return the result of a command that ran in `folder`,
+    with notes on what went wrong and what to do about it.
 
     `folder_notes`: on the working directory, see `note_folder`.
     """
@@ -53,7 +56,11 @@ async def format_result(
     notes += folder_notes
     if outcome.leftover_processes:
         count = outcome.leftover_processes
-        leftovers = "1 process that it left running was" if count == 1 else f"{count} processes that it left were"
+        leftovers = (
+            "1 process that it left running was"
+            if count == 1
+            else f"{count} processes that it left were"
+        )
         screen_notes.append(f"{leftovers} ended.")
         notes.append(f"{leftovers} ended. Use run_in_background for what should keep running.")
     notes += outcome.notes
@@ -80,13 +87,19 @@ async def format_result(
 
 
 def _describe_timeout(outcome: CommandResult, max_timeout_ms: int) -> tuple[str, str]:
-    """Return notes for the screen and for the model on a command that did not end within its timeout."""
-    seconds = f"{outcome.duration:.0f} s" if outcome.duration >= 1 else f"{outcome.duration * 1000:.0f} ms"
+    """Return notes for the screen and for the model on a command that did not
+    end within its timeout.
+    """
+    seconds = (
+        f"{outcome.duration:.0f} s"
+        if outcome.duration >= 1
+        else f"{outcome.duration * 1000:.0f} ms"
+    )
     if outcome.job_id:
         note = f"The command did not end within {seconds}. It goes on in the background as {outcome.job_id}."
         return note, (
             f"{note} You will be told how it ends; do something else meanwhile, or wait for it with bash_output. "
-            "If it hangs, end it with bash_kill."
+            "If it hangs, end it with bash_output and `stop`."
         )
     note = f"The command did not end within {seconds}, and was ended with all its processes."
     return note, (
@@ -98,9 +111,11 @@ def _describe_timeout(outcome: CommandResult, max_timeout_ms: int) -> tuple[str,
 def note_folder(
     ctx: ToolContext, folder: Path, next_folder: Path, outcome: CommandResult, *, before: Path
 ) -> list[str]:
-    """Return a note on the working directory if `cd` changed it, or if the command failed in an unusual one.
+    """Return a note on the working directory if `cd` changed it,
+    or if the command failed in an unusual one.
 
-    `folder`: where the command ran; `before`, `next_folder`: the session's working directory before it and after it.
+    `folder`: where the command ran; `before`, `next_folder`: the session's working
+    directory before it and after it.
     """
     shown = next_folder if next_folder != before else folder
     name = format_path(ctx.workspace, shown)
@@ -116,7 +131,9 @@ def note_folder(
 
 
 def _format_signal(code: int) -> str:
-    """Return the signal that an exit code above 128 stands for, as ` (SIGKILL)`; "" for other codes."""
+    """Return the signal that an exit code above 128 stands for, as ` (SIGKILL)`;
+    "" for other codes.
+    """
     try:
         return f" ({signal.Signals(code - 128).name})" if code > 128 else ""
     except ValueError:
@@ -129,7 +146,9 @@ def strip_advice(note: str) -> str:
 
 
 def append_notes(output: str, notes: list[str]) -> tuple[str, JSON]:
-    """Append notes for the model to a command's output; return it, and metadata that marks them for screens."""
+    """Append notes for the model to a command's output;
+    return it, and metadata that marks them for screens.
+    """
     if not notes:
         return output, {MODEL_NOTES_KEY: ""}
     text = "\n".join(notes)
@@ -138,5 +157,7 @@ def append_notes(output: str, notes: list[str]) -> tuple[str, JSON]:
 
 
 def make_metadata(output: str, description: str | None) -> JSON:
-    """Return the metadata of a call with its output so far. `description`: what the model says the command does."""
+    """Return the metadata of a call with its output so far.
+    `description`: what the model says the command does.
+    """
     return {"output": output} | ({"description": description} if description else {})

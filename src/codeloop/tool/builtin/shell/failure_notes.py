@@ -1,4 +1,6 @@
-"""Explains failed commands to the model, if their output says why: names the missing thing, and similar ones."""
+"""Explains failed commands to the model, if their output says why: names the missing thing,
+and similar ones.
+"""
 
 import os
 import re
@@ -12,7 +14,10 @@ from codeloop.tool.builtin.files.outline import list_file_blocks
 from codeloop.tool.files.file_access import format_path
 from codeloop.tool.files.similar_paths import find_similar_paths
 from codeloop.tool.tool import ToolContext
-from codeloop.workspace.missing_modules import describe_missing_test_packages, explain_missing_module
+from codeloop.workspace.missing_modules import (
+    describe_missing_test_packages,
+    explain_missing_module,
+)
 from codeloop.workspace.process.command_result import CommandResult
 
 # POSIX: the shell did not find the command.
@@ -25,8 +30,8 @@ _CD_ERROR = (
 )
 # Matches `cd` at the start of a command, with its argument in either quotes or none.
 _CD_COMMAND = r"(?:^|[;&|(\n])\s*cd\s+(?:\"([^\"]+)\"|'([^']+)'|([^\s;&|)]+))"
-# Matches what a check was to look at and is not there, as pytest, node, python, mocha, eslint, rspec, phpunit, tsc,
-# mypy, ruff, bats, go, black, pyright and sh name it.
+# Matches what a check was to look at and is not there, as pytest, node, python, mocha, eslint,
+# rspec, phpunit, tsc, mypy, ruff, bats, go, black, pyright and sh name it.
 _TARGET_NOT_FOUND_ERROR = (
     r"(?m)^ERROR: (?:file or directory )?not found: (\S+)|^Could not find '([^'\n]+)'$|can't open file '([^'\n]+)'"
     r"|Cannot find module '(/[^'\n]+)'(?=[\s\S]{0,800}requireStack: \[\])|No test files found: \"([^\"\n]+)\""
@@ -49,17 +54,24 @@ _PROJECT_FILES = {
     r"could not find a composer\.json": "composer.json",
 }
 _TEST_COMMAND = (
-    r"\b(?:pytest|py\.test|tox|nox|unittest|jest|vitest|mocha|(?:make|just|poe|npm|pnpm|yarn|bun|hatch)\b.*\btests?)\b"
+    r"\b(?:pytest|py\.test|tox|nox|unittest|jest|vitest|mocha|(?:make|just|poe|npm"
+    r"|pnpm|yarn|bun|hatch)\b.*\btests?)\b"
 )
 # The entry in a work tree's set of notes that are given once.
 _MISSING_PACKAGES_KEY = "missing test packages"
 _MAX_NAMED_FOLDERS = 12
 
 
-async def explain_failure(command: str, outcome: CommandResult, folder: Path, ctx: ToolContext) -> tuple[str, bool]:
-    """Return a note on why a command failed in a folder ("" if the output does not say), and whether users see it."""
+async def explain_failure(
+    command: str, outcome: CommandResult, folder: Path, ctx: ToolContext
+) -> tuple[str, bool]:
+    """Return a note on why a command failed in a folder ("" if the output does not say),
+    and whether users see it.
+    """
     output = outcome.output
-    if outcome.code == _EXIT_CODE_NOT_FOUND and (match := re.search(_UNKNOWN_PROGRAM_ERROR, output)):
+    if outcome.code == _EXIT_CODE_NOT_FOUND and (
+        match := re.search(_UNKNOWN_PROGRAM_ERROR, output)
+    ):
         return _suggest_program(match[1], ctx), True
     if (match := re.search(_CD_ERROR, output)) and re.search(_CD_COMMAND, command):
         missing = (match["bash"] or match["dash"] or match["zsh"]).strip("'\"")
@@ -83,13 +95,17 @@ def _suggest_program(name: str, ctx: ToolContext) -> str:
     ]
     installed = {name for folder in path.split(":") for name in _list_names(folder)}
     # `python` may only be installed as `python3`.
-    versions = sorted(each for each in installed if re.fullmatch(re.escape(name) + r"[-\d.]+", each))
+    versions = sorted(
+        each for each in installed if re.fullmatch(re.escape(name) + r"[-\d.]+", each)
+    )
     suggestions = in_project or versions[:1] or find_similar(name, installed, most_edits=1)
     return f"{name} is not installed.{format_suggestion(suggestions)}"
 
 
 def _list_names(folder: str) -> list[str]:
-    """Return the names in a folder; none if it is missing, or closed to the user, as one of root on the PATH is."""
+    """Return the names in a folder; none if it is missing, or closed to the user,
+    as one of root on the PATH is.
+    """
     try:
         return [each.name for each in Path(folder).iterdir()] if folder else []
     except OSError:
@@ -97,7 +113,9 @@ def _list_names(folder: str) -> list[str]:
 
 
 def _find_folder_of_cd(command: str, missing: str, folder: Path) -> Path:
-    """Return the folder in which the failing `cd` ran: that of the command, changed by the `cd`s before."""
+    """Return the folder in which the failing `cd` ran: that of the command,
+    changed by the `cd`s before.
+    """
     for match in re.finditer(_CD_COMMAND, command):
         name = match[1] or match[2] or match[3]
         if name == missing or not (folder / name).is_dir():
@@ -107,7 +125,9 @@ def _find_folder_of_cd(command: str, missing: str, folder: Path) -> Path:
 
 
 def _suggest_folder(missing: str, start: Path, ctx: ToolContext) -> str:
-    """Return a note on the folders next to the missing one; "" if it exists, or is outside the project."""
+    """Return a note on the folders next to the missing one;
+    "" if it exists, or is outside the project.
+    """
     parent = Path(os.path.normpath(start / missing))
     if parent.is_dir():
         return ""
@@ -118,7 +138,9 @@ def _suggest_folder(missing: str, start: Path, ctx: ToolContext) -> str:
         return ""
     where = format_path(ctx.workspace, parent)
     names = sorted(
-        replace_undecodable(each.name) for each in parent.iterdir() if each.is_dir() and each.name[:1] != "."
+        replace_undecodable(each.name)
+        for each in parent.iterdir()
+        if each.is_dir() and each.name[:1] != "."
     )
     shown = _join_some([*find_similar(name, names), *names])
     location = "the project folder" if where in {"", "."} else where
@@ -127,43 +149,63 @@ def _suggest_folder(missing: str, start: Path, ctx: ToolContext) -> str:
 
 
 def _find_project_folders(name: str, folder: Path, ctx: ToolContext) -> list[str]:
-    """Return the folders near `folder` that have a file, those above it first; empty if it is there itself."""
+    """Return the folders near `folder` that have a file, those above it first;
+    empty if it is there itself.
+    """
     if (folder / name).exists():
         return []
     root = ctx.workspace.root
     above = [each for each in folder.parents if each == root or root in each.parents]
     below = sorted(each.parent for start in {folder, root} for each in start.glob(f"*/{name}"))
-    found = [each for each in (*above, *below) if (each / name).is_file() and ctx.workspace.contains(each)]
+    found = [
+        each
+        for each in (*above, *below)
+        if (each / name).is_file() and ctx.workspace.contains(each)
+    ]
     return [format_path(ctx.workspace, each) or "." for each in found]
 
 
 def _join_some(names: Iterable[str]) -> str:
     """Return the first names, each once, and how many more there are."""
     distinct = list(dict.fromkeys(names))
-    more = f" and {len(distinct) - _MAX_NAMED_FOLDERS} more" if len(distinct) > _MAX_NAMED_FOLDERS else ""
+    more = (
+        f" and {len(distinct) - _MAX_NAMED_FOLDERS} more"
+        if len(distinct) > _MAX_NAMED_FOLDERS
+        else ""
+    )
     return ", ".join(distinct[:_MAX_NAMED_FOLDERS]) + more
 
 
 async def _suggest_target(target: str, folder: Path, ctx: ToolContext) -> str:
-    """Return a note on files, or tests of a file, that resemble a target which pytest did not find; "" for none."""
+    """Return a note on files, or tests of a file, that resemble a target which pytest did not find;
+    "" for none.
+    """
     name, _, test = target.partition("::")
     path = Path(os.path.normpath(folder / name))
     if not ctx.workspace.contains(Path(os.path.realpath(path))):
         return ""
     if path.is_file() and test:
         # `est` is in `test_total`, `Test_total` and `TestTotal`.
-        tests = [each.name.replace(".", "::") for each in list_file_blocks(path) if "est" in each.name]
+        tests = [
+            each.name.replace(".", "::") for each in list_file_blocks(path) if "est" in each.name
+        ]
         if not tests:
             return ""
         similar_tests = find_similar(test.partition("[")[0], tests)
         name = format_path(ctx.workspace, path)
         return f"{name} has no {replace_undecodable(test)}.{format_suggestion(similar_tests)}"
     similar_paths = [] if path.exists() else await find_similar_paths(ctx.workspace, path)
-    return f"Similar paths: {', '.join(map(replace_undecodable, similar_paths))}." if similar_paths else ""
+    return (
+        f"Similar paths: {', '.join(map(replace_undecodable, similar_paths))}."
+        if similar_paths
+        else ""
+    )
 
 
 def _describe_missing_packages(command: str, folder: Path, ctx: ToolContext) -> str:
-    """Return a note on missing packages that tests need, at the first failing test run in a work tree, else ""."""
+    """Return a note on missing packages that tests need,
+    at the first failing test run in a work tree, else "".
+    """
     shown_notes = ctx.workspace.shells.warned
     if not re.search(_TEST_COMMAND, command) or _MISSING_PACKAGES_KEY in shown_notes:
         return ""

@@ -1,9 +1,10 @@
-"""Runs a command on the files of the last commit, in a copy that is removed afterwards (`unchanged` of `bash`).
+"""Runs a command on the files of the last commit,
+in a copy that is removed afterwards (`unchanged` of `bash`).
 
-If the sandbox can mount folders, the copy is mounted at the project's path, together with ignored files that commands
-need, such as `node_modules`. Packages that are installed from the project's folder then are those of the commit, too.
-Elsewhere the copy has links to these. In a sandbox nothing is written to the project; without one a command may write
-to it by the links.
+If the sandbox can mount folders, the copy is mounted at the project's path, together with ignored
+files that commands need, such as `node_modules`. Packages that are installed from the project's
+folder then are those of the commit, too. Elsewhere the copy has links to these. In a sandbox
+nothing is written to the project; without one a command may write to it by the links.
 """
 
 import asyncio
@@ -32,7 +33,8 @@ from codeloop.workspace.sandbox.policy import SandboxPolicy
 from codeloop.workspace.sandbox.sandbox import Sandbox
 
 _SUBMODULE_MODE, _LINK_MODE = "160000", "120000"
-# More than the average size of a row in git's listings, so that the cap on their bytes only stops longer listings.
+# More than the average size of a row in git's listings,
+# so that the cap on their bytes only stops longer listings.
 _ROW_BYTES = 400
 # Folders that the copy needs even if no ignore file names them.
 _DEPENDENCY_FOLDERS = frozenset({".venv", "venv", "node_modules"})
@@ -40,7 +42,9 @@ _OUTPUT_NAMES = frozenset({
     "__pycache__", "target", "htmlcov", "coverage", ".coverage", ".nyc_output", ".tox", ".nox", ".gradle",
     ".hypothesis", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".codeloop", ".opencode",
 })  # fmt: skip
-"""Ignored entries that the copy must not have: they were built from the changed files, or belong to codeloop."""
+"""Ignored entries that the copy must not have: they were built from the changed files,
+or belong to codeloop.
+"""
 _OUTPUT_SUFFIXES = (".pyc", ".pyo", ".log", ".o", ".class", ".tmp", ".swp")
 _MAX_NAMED_LINKS = 5
 
@@ -56,11 +60,17 @@ class _Commit(NamedTuple):
 
 
 async def run_unchanged(
-    ctx: ToolContext, context: ShellContext, command: ShellCommand, sandbox: Sandbox | None, show: Callable[[str], None]
+    ctx: ToolContext,
+    context: ShellContext,
+    command: ShellCommand,
+    sandbox: Sandbox | None,
+    show: Callable[[str], None],
 ) -> CommandResult:
-    """Run a command on a copy of the last commit, and remove the copy. `sandbox`: that of the session's commands.
+    """Run a command on a copy of the last commit, and remove the copy.
+    `sandbox`: that of the session's commands.
 
-    Raises ToolFailure if there is no commit or it can't be copied, and OSError as `Shells.run` does.
+    Raises ToolFailure if there is no commit or it can't be copied,
+    and OSError as `Shells.run` does.
     """
     root, shells = Path(os.path.realpath(ctx.workspace.root)), ctx.workspace.shells
     git = Git(root, ctx.workspace.environment)
@@ -72,20 +82,28 @@ async def run_unchanged(
         try:
             await _write_files(git, commit.hash, copy)
             hidden = policy.hidden if policy is not None else ()
-            ignored_paths = await asyncio.to_thread(_keep_inside, root, copy, await _list_needed_ignored(git, hidden))
+            ignored_paths = await asyncio.to_thread(
+                _keep_inside, root, copy, await _list_needed_ignored(git, hidden)
+            )
             is_mounted = sandbox is not None and sandbox.has_private_folders
             if policy is not None:
                 # The commit may have files that the sandbox hides in the project, such as keys.
                 secrets = await asyncio.to_thread(_keep_inside, root, copy, hidden)
-                await asyncio.to_thread(_remove_trees, [copy / each.relative_to(root) for each in secrets])
+                await asyncio.to_thread(
+                    _remove_trees, [copy / each.relative_to(root) for each in secrets]
+                )
                 copy_policy = _make_copy_policy(policy, copy, ignored_paths, is_mounted=is_mounted)
             left_out = list[str]()
             if not is_mounted:
                 left_out = await asyncio.to_thread(_drop_links, root, copy, commit.links)
                 _link_shared_paths(root, copy, ignored_paths)
             inside = root if is_mounted else copy
-            directory = _find_directory(command.directory or shells.get_directory(context), root, copy, inside)
-            command_on_copy = replace(command, policy=copy_policy, directory=directory, is_isolated=True)
+            directory = _find_directory(
+                command.directory or shells.get_directory(context), root, copy, inside
+            )
+            command_on_copy = replace(
+                command, policy=copy_policy, directory=directory, is_isolated=True
+            )
             outcome = await shells.run(context, command_on_copy, show)
         finally:
             # Also if the call is cancelled, or the copy would stay.
@@ -103,15 +121,20 @@ async def run_unchanged(
 
 
 async def _read_last_commit(git: Git) -> _Commit:
-    """Return the last commit. Raises ToolFailure if there is none that can be copied, and GitFailed."""
+    """Return the last commit. Raises ToolFailure if there is none that can be copied,
+    and GitFailed.
+    """
     if find_git_folder(git.root) is None:
         raise ToolFailure(
-            "This project is not a git repository, so it has no last commit.", advice="Leave out unchanged."
+            "This project is not a git repository, so it has no last commit.",
+            advice="Leave out unchanged.",
         )
     commit_hash = await git.resolve_commit("HEAD")
     if commit_hash is None:
         raise ToolFailure("This repository has no commit yet.", advice="Leave out unchanged.")
-    listing = await git.run("ls-tree", "-r", "-l", "-z", commit_hash, max_bytes=COMMIT_FILES.value * _ROW_BYTES)
+    listing = await git.run(
+        "ls-tree", "-r", "-l", "-z", commit_hash, max_bytes=COMMIT_FILES.value * _ROW_BYTES
+    )
     # `100644 blob HASH SIZE<tab>PATH`; the size of a submodule is `-`.
     lines = [row.partition("\t") for row in os.fsdecode(listing.data).split("\0") if row]
     rows = [line[0].split() for line in lines]
@@ -126,11 +149,18 @@ async def _read_last_commit(git: Git) -> _Commit:
     )
     if commit.submodule_count:
         text = "The last commit has submodules, and a copy would lack their files."
-        raise ToolFailure(text, advice="Leave out unchanged; read old files with `git show HEAD:path`.")
-    if not listing.is_complete or commit.file_count > COMMIT_FILES.value or commit.size > COMMIT_SIZE.value:
+        raise ToolFailure(
+            text, advice="Leave out unchanged; read old files with `git show HEAD:path`."
+        )
+    if (
+        not listing.is_complete
+        or commit.file_count > COMMIT_FILES.value
+        or commit.size > COMMIT_SIZE.value
+    ):
         maximum = f"{COMMIT_FILES.value:,} files and {COMMIT_SIZE.value // 10**6:,} MB"
         raise ToolFailure(
-            f"The last commit is too large to be copied: at most {maximum}.", advice="Leave out unchanged."
+            f"The last commit is too large to be copied: at most {maximum}.",
+            advice="Leave out unchanged.",
         )
     return commit
 
@@ -160,7 +190,9 @@ async def _write_files(git: Git, commit: str, copy: Path) -> None:
 
 
 async def _list_needed_ignored(git: Git, hidden: Collection[Path]) -> list[Path]:
-    """Return the files and folders that commands need and git does not track, such as `node_modules`."""
+    """Return the files and folders that commands need and git does not track,
+    such as `node_modules`.
+    """
     arguments = ("ls-files", "--others", "--directory", "-z")
     max_bytes = COMMIT_FILES.value * _ROW_BYTES
     ignored = await git.run(*arguments, "--ignored", "--exclude-standard", max_bytes=max_bytes)
@@ -169,7 +201,9 @@ async def _list_needed_ignored(git: Git, hidden: Collection[Path]) -> list[Path]
     other_names = (each.rstrip("/") for each in os.fsdecode(others.data).split("\0"))
     names += [name for name in other_names if Path(name).name in _DEPENDENCY_FOLDERS]
     needed = [git.root / name for name in dict.fromkeys(names) if _is_needed(Path(name))]
-    without_links = [path for path in needed if path not in hidden and os.path.realpath(path) == str(path)]
+    without_links = [
+        path for path in needed if path not in hidden and os.path.realpath(path) == str(path)
+    ]
     return without_links[: COMMIT_SHOWN.value]
 
 
@@ -178,16 +212,20 @@ def _is_needed(path: Path) -> bool:
 
 
 def _drop_links(root: Path, copy: Path, names: Iterable[str]) -> list[str]:
-    """Remove links of the commit from the copy unless the project has the same link; return the removed ones.
+    """Remove links of the commit from the copy unless the project has the same link;
+    return the removed ones.
 
-    Without a sandbox, permission to read was asked for the project's files: a link in the place of such a file could
-    lead anywhere.
+    Without a sandbox, permission to read was asked for the project's files: a link in the place of
+    such a file could lead anywhere.
     """
     dropped: list[str] = []
     for name in names:
         original, link = root / name, copy / name
         with suppress(OSError):
-            if os.path.realpath(original.parent) == str(original.parent) and original.readlink() == link.readlink():
+            if (
+                os.path.realpath(original.parent) == str(original.parent)
+                and original.readlink() == link.readlink()
+            ):
                 continue
         link.unlink(missing_ok=True)
         dropped.append(name)
@@ -197,17 +235,23 @@ def _drop_links(root: Path, copy: Path, names: Iterable[str]) -> list[str]:
 def _keep_inside(root: Path, copy: Path, paths: Iterable[Path]) -> list[Path]:
     """Return the paths of the project whose counterparts are inside the copy.
 
-    The commit may have a link where the project has a folder. Writing below that link would write outside the copy.
+    The commit may have a link where the project has a folder.
+    Writing below that link would write outside the copy.
     """
-    parents = ((path, copy / path.parent.relative_to(root)) for path in paths if root in path.parents)
+    parents = (
+        (path, copy / path.parent.relative_to(root)) for path in paths if root in path.parents
+    )
     return [path for path, parent in parents if os.path.realpath(parent) == str(parent)]
 
 
-def _make_copy_policy(policy: SandboxPolicy, copy: Path, shared: Iterable[Path], *, is_mounted: bool) -> SandboxPolicy:
-    """Return a policy under which commands write to the copy in place of the project; other writable folders stay so.
+def _make_copy_policy(
+    policy: SandboxPolicy, copy: Path, shared: Iterable[Path], *, is_mounted: bool
+) -> SandboxPolicy:
+    """Return a policy under which commands write to the copy in place of the project; other
+    writable folders stay so.
 
-    `is_mounted`: the copy is what they see at the project's root; else the project is visible, and read-only. `shared`:
-    ignored paths of the project that the copy shows as well.
+    `is_mounted`: the copy is what they see at the project's root; else the project is visible, and
+    read-only. `shared`: ignored paths of the project that the copy shows as well.
     """
     # The project's own, see `SandboxPolicy.writable`.
     root = policy.writable[0]
@@ -216,13 +260,17 @@ def _make_copy_policy(policy: SandboxPolicy, copy: Path, shared: Iterable[Path],
     pointer = [root / ".git"] if os.path.lexists(root / ".git") else []
     if is_mounted:
         visible = dict.fromkeys((*policy.visible, *git, *pointer, *shared))
-        return replace(policy, writable=(root, *others), visible=tuple(visible), git_folders=(), replica=copy)
+        return replace(
+            policy, writable=(root, *others), visible=tuple(visible), git_folders=(), replica=copy
+        )
     visible = dict.fromkeys((*policy.visible, root, *git))
     return replace(policy, writable=(copy, *others), visible=tuple(visible), git_folders=())
 
 
 def _link_shared_paths(root: Path, copy: Path, shared: Iterable[Path]) -> None:
-    """Make links in the copy to the project's `.git` and to the ignored paths that the copy shows as well."""
+    """Make links in the copy to the project's `.git` and to the ignored paths
+    that the copy shows as well.
+    """
     for path in (*shared, *([root / ".git"] if os.path.lexists(root / ".git") else [])):
         link = copy / path.relative_to(root)
         with suppress(OSError):
@@ -231,9 +279,11 @@ def _link_shared_paths(root: Path, copy: Path, shared: Iterable[Path]) -> None:
 
 
 def _find_directory(wanted: Path, root: Path, copy: Path, inside: Path) -> Path:
-    """Return the directory to run in: the folder of the copy that stands for `wanted`, or its top if it has none.
+    """Return the directory to run in: the folder of the copy that stands for `wanted`,
+    or its top if it has none.
 
-    `inside`: the copy's path as the command sees it. A directory outside the project stays as it is.
+    `inside`: the copy's path as the command sees it.
+    A directory outside the project stays as it is.
     """
     real = Path(os.path.realpath(wanted))
     if not real.is_relative_to(root):
@@ -243,10 +293,14 @@ def _find_directory(wanted: Path, root: Path, copy: Path, inside: Path) -> Path:
 
 
 async def _remove_copy(shells: Shells, policy: SandboxPolicy | None, copy: Path) -> None:
-    """End the sandbox of the copy's commands, and remove the copy. `policy`: the sandbox's; None: there was none."""
+    """End the sandbox of the copy's commands, and remove the copy. `policy`: the sandbox's;
+    None: there was none.
+    """
     if policy is not None:
         await shells.sandboxes.end_sandbox(policy)
-    await asyncio.to_thread(_remove_trees, [copy, Path(f"{copy}{LAYERS_SUFFIX}"), Path(f"{copy}.index")])
+    await asyncio.to_thread(
+        _remove_trees, [copy, Path(f"{copy}{LAYERS_SUFFIX}"), Path(f"{copy}.index")]
+    )
 
 
 def _remove_trees(paths: Iterable[Path]) -> None:

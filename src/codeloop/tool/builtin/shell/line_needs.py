@@ -1,4 +1,6 @@
-"""`LineNeeds`: the permissions that a shell line needs, for the files that it touches and for its commands."""
+"""`LineNeeds`: the permissions that a shell line needs,
+for the files that it touches and for its commands.
+"""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -19,22 +21,29 @@ from codeloop.workspace.sandbox.policy import SandboxGrants
 from codeloop.workspace.workspace import Workspace
 
 _EVASION_REASON = (
-    "A rule denies paths that it could reach by a link or by what it runs, and no sandbox keeps it from that."
+    "A rule denies paths that it could reach by a link or by what it runs, and no "
+    "sandbox keeps it from that."
 )
 _UNPACKED_REASON = (
-    "What it unpacks or copies may be files that decide what runs later, which can't be known beforehand."
+    "What it unpacks or copies may be files that decide what runs later, which "
+    "can't be known beforehand."
 )
 
 
 class LineNeeds:
     """The permissions that one line needs.
 
-    `directory`: the one that the line runs in. `traits`: added to the permission for the command, and to those for
-    reading outside the project.
+    `directory`: the one that the line runs in. `traits`: added to the permission for the command,
+    and to those for reading outside the project.
     """
 
     def __init__(
-        self, command: str, analysis: Analysis, files: TouchedFiles, directory: Path, traits: tuple[Trait, ...] = ()
+        self,
+        command: str,
+        analysis: Analysis,
+        files: TouchedFiles,
+        directory: Path,
+        traits: tuple[Trait, ...] = (),
     ) -> None:
         self.command = command
         self.analysis = analysis
@@ -44,23 +53,36 @@ class LineNeeds:
 
     @property
     def is_plain(self) -> bool:
-        """Whether all commands of the line only touch the files that their arguments name, and none creates a link."""
-        return all(find_row(command.partition(" ")[0]).is_plain for command in self.analysis.commands)
+        """Whether all commands of the line only touch the files that their arguments name,
+        and none creates a link.
+        """
+        return all(
+            find_row(command.partition(" ")[0]).is_plain for command in self.analysis.commands
+        )
 
     @property
     def _only_looks(self) -> bool:
-        """Whether no command of the line can change anything but the files that it names for writing."""
+        """Whether no command of the line can change anything but the files that
+        it names for writing.
+        """
         is_known = not self.files.may_write and all(map(self._is_looking, self.analysis.commands))
         return self.analysis.is_read_only or is_known
 
     def _is_looking(self, command: str) -> bool:
         # `git -C d status` is also spelled `git status`.
-        words = [text.split(" ")[:2] for text in (command, *self.analysis.spellings.get(command, ()))]
-        subcommands = [find_row(name).subcommands.get(rest[0], NOT_KNOWN) for name, *rest in words if rest]
+        words = [
+            text.split(" ")[:2] for text in (command, *self.analysis.spellings.get(command, ()))
+        ]
+        subcommands = [
+            find_row(name).subcommands.get(rest[0], NOT_KNOWN) for name, *rest in words if rest
+        ]
         return find_row(words[0][0]).is_plain or any(row.is_plain for row in subcommands)
 
-    def list_needs(self, workspace: Workspace, judge: Judge, *, must_ask: bool = False) -> list[Need]:
-        """Return all needs, in the order in which a question shows them: the important ones come first.
+    def list_needs(
+        self, workspace: Workspace, judge: Judge, *, must_ask: bool = False
+    ) -> list[Need]:
+        """Return all needs, in the order in which a question shows them: the
+        important ones come first.
 
         `must_ask`: ask about the command even if the rules allow it.
         """
@@ -86,48 +108,69 @@ class LineNeeds:
         writable = [
             path
             for path in named
-            if not workspace.contains(path) or _is_write_protected(make_permission_name(workspace, path))
+            if not workspace.contains(path)
+            or _is_write_protected(make_permission_name(workspace, path))
         ]
-        readable = [path for path in self.files.reads if is_secret(make_permission_name(workspace, path))]
+        readable = [
+            path for path in self.files.reads if is_secret(make_permission_name(workspace, path))
+        ]
         return SandboxGrants(tuple(writable), tuple(readable))
 
     def _list_other_tree_needs(self, workspace: Workspace) -> Iterable[Need]:
-        """Yield the permission to change the other work trees that the line works in: it is not to change them.
+        """Yield the permission to change the other work trees that the line works in:
+        it is not to change them.
 
-        It works in one that it enters (`cd`, `git -C`), and without a sandbox in one that a program is given.
+        It works in one that it enters (`cd`, `git -C`),
+        and without a sandbox in one that a program is given.
         """
         if not workspace.other_trees.exist or self._only_looks:
             return
         is_kept = "sandboxed" in self.traits
         only_read = {*self.files.reads, *self.files.files_below} if is_kept else set[Path]()
-        paths = [path for path in self.files.paths if path not in only_read or path == self.directory]
+        paths = [
+            path for path in self.files.paths if path not in only_read or path == self.directory
+        ]
         names = [str(path) for path in paths if workspace.other_trees.find_tree(path) is not None]
         if names:
             yield Need(permission="edit", patterns=tuple(names), metadata={"command": self.command})
 
     def _list_outside_needs(self, workspace: Workspace) -> Iterable[Need]:
-        """Yield the permissions for folders outside the project: for those that are written to, then for others."""
+        """Yield the permissions for folders outside the project: for those that are written to,
+        then for others.
+        """
         changed = {
             find_folder(path)
             for path in (*self.files.writes, *self.files.filled_folders)
             if not workspace.contains(path)
         }
-        named = dict.fromkeys(find_folder(path) for path in self.files.paths if not workspace.contains(path))
+        named = dict.fromkeys(
+            find_folder(path) for path in self.files.paths if not workspace.contains(path)
+        )
         for folders, traits in (
             ([folder for folder in named if folder in changed], ()),
             ([folder for folder in named if folder not in changed], self.traits),
         ):
             if folders:
                 patterns = tuple(str(folder / "*") for folder in folders)
-                shown: JSON = {"command": self.command, "directories": [*map(str, folders)], "patterns": [*patterns]}
+                shown: JSON = {
+                    "command": self.command,
+                    "directories": [*map(str, folders)],
+                    "patterns": [*patterns],
+                }
                 # A path with characters of patterns can't be allowed for good.
                 always = patterns if make_exact_wildcards([*map(str, folders)]) else ()
                 yield Need(
-                    permission="external_directory", patterns=patterns, always=always, metadata=shown, traits=traits
+                    permission="external_directory",
+                    patterns=patterns,
+                    always=always,
+                    metadata=shown,
+                    traits=traits,
                 )
 
     def _list_unknown_path_needs(self) -> Iterable[Need]:
-        """Yield the permission for any folder outside the project, if the line computes paths when it runs."""
+        """Yield the permission for any folder outside the project,
+        if the line computes paths when it runs.
+        """
         if self.files.is_uncertain:
             shown: JSON = {"command": self.command, "directories": [], "patterns": ["*"]}
             yield Need(
@@ -140,22 +183,34 @@ class LineNeeds:
 
     def _list_edit_needs(self, workspace: Workspace) -> Iterable[Need]:
         """Yield the permissions for the files that the line changes, or may change."""
-        possible = [ANY_TEXT] if self.files.may_write else _make_patterns_below(workspace, self.files.filled_folders)
+        possible = (
+            [ANY_TEXT]
+            if self.files.may_write
+            else _make_patterns_below(workspace, self.files.filled_folders)
+        )
         shown: JSON = {"command": self.command}
         yield from make_edit_needs(workspace, self.files.writes, shown, tuple(possible))
         # A sandbox does not let commands change these files.
         if self.files.unpacked and "sandboxed" not in self.traits:
-            unpacked = make_edit_needs(workspace, self.files.unpacked, {**shown, "reason": _UNPACKED_REASON})
+            unpacked = make_edit_needs(
+                workspace, self.files.unpacked, {**shown, "reason": _UNPACKED_REASON}
+            )
             yield from (replace(need, writes=None) for need in unpacked)
 
     def _list_read_needs(self, workspace: Workspace, judge: Judge) -> Iterable[Need]:
-        """Yield the permission for the files that are read; of a folder, for those that a rule does not allow."""
+        """Yield the permission for the files that are read;
+        of a folder, for those that a rule does not allow.
+        """
         names = [make_permission_name(workspace, path) for path in self.files.reads]
-        below = judge("read", [make_permission_name(workspace, path) for path in self.files.files_below])
+        below = judge(
+            "read", [make_permission_name(workspace, path) for path in self.files.files_below]
+        )
         # A sandbox hides guarded files, so only denied ones matter in it.
         is_hidden = "sandboxed" in self.traits
         names += [name for name, action in below.items() if action == "deny" or not is_hidden]
-        names += judge("read", [make_permission_name(workspace, path) for path in self.files.git_files])
+        names += judge(
+            "read", [make_permission_name(workspace, path) for path in self.files.git_files]
+        )
         patterns = tuple(dict.fromkeys(names))
         possible = (ANY_TEXT,) if self.files.may_read else ()
         if patterns or possible:
@@ -168,10 +223,14 @@ class LineNeeds:
             )
 
     def _make_command_need(self, workspace: Workspace) -> Need:
-        """Return the permission for the command itself; a question shows the directory unless it is the project's."""
+        """Return the permission for the command itself;
+        a question shows the directory unless it is the project's.
+        """
         need = make_need(self.command, self.analysis)
         is_usual = self.directory == workspace.directory
-        metadata = need.metadata if is_usual else {**need.metadata, WORKDIR_KEY: str(self.directory)}
+        metadata = (
+            need.metadata if is_usual else {**need.metadata, WORKDIR_KEY: str(self.directory)}
+        )
         return replace(need, metadata=metadata, traits=(*need.traits, *self.traits))
 
 
@@ -181,7 +240,9 @@ def _is_guarded(name: str) -> bool:
 
 
 def _is_write_protected(name: str) -> bool:
-    """Return whether the sandbox does not let commands write this file of the project unless it is permitted."""
+    """Return whether the sandbox does not let commands write this file of the project
+    unless it is permitted.
+    """
     return is_secret(name) or is_protected(name) or is_opened(name)
 
 

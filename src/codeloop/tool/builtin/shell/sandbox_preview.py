@@ -1,4 +1,6 @@
-"""Describes the sandbox that a shell line would run in, and the paths that the line could reach, without running it."""
+"""Describes the sandbox that a shell line would run in, and the paths that the line could reach,
+without running it.
+"""
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
@@ -19,11 +21,15 @@ from codeloop.workspace.sandbox.sandbox import SandboxUnavailable
 from codeloop.workspace.workspace import Workspace
 
 Accessibility = Literal["free", "opened", "blocked"]
-"""Whether a path is accessible to every command, to this command after the user permits it, or to none."""
+"""Whether a path is accessible to every command, to this command after the user permits it,
+or to none.
+"""
 
 
 class TouchedPath(Wire):
-    """A path that the line reads or writes. `why`: the reason that commands can't access it; "": they can."""
+    """A path that the line reads or writes. `why`: the reason that commands can't access it;
+    "": they can.
+    """
 
     path: str
     access: Literal["read", "write"]
@@ -32,7 +38,9 @@ class TouchedPath(Wire):
 
 
 class SandboxPreview(Wire):
-    """The sandbox of a line. `backend`: its mechanism, "" for none. `reason`: why there is none, or what it lacks."""
+    """The sandbox of a line. `backend`: its mechanism, "" for none.
+    `reason`: why there is none, or what it lacks.
+    """
 
     backend: str
     reason: str = ""
@@ -41,8 +49,12 @@ class SandboxPreview(Wire):
     touches: list[TouchedPath] = []
 
 
-async def preview_sandbox(command: str, directory: Path, session: str, workspace: Workspace) -> SandboxPreview:
-    """Describe the sandbox for a line in a directory, with the shell state of a session (given by its id)."""
+async def preview_sandbox(
+    command: str, directory: Path, session: str, workspace: Workspace
+) -> SandboxPreview:
+    """Describe the sandbox for a line in a directory,
+    with the shell state of a session (given by its id).
+    """
     config, shells = workspace.sandbox, workspace.shells
     if config.mode == "off":
         return SandboxPreview(backend="", reason="it is turned off")
@@ -62,11 +74,16 @@ async def preview_sandbox(command: str, directory: Path, session: str, workspace
         backend=sandbox.backend,
         reason=sandbox.weakness and f"{sandbox.weakness}, so it does not count as one",
         # Landlock can't tell hosts apart, so it allows none.
-        network="off" if sandbox.backend == "landlock" and config.network == "hosts" else config.network,
+        network="off"
+        if sandbox.backend == "landlock" and config.network == "hosts"
+        else config.network,
         writable=[str(path) for path in policy.writable],
         touches=[
             *_judge_paths(
-                "write", (*files.writes, *files.filled_folders), partial(_explain_write, policy), grants.writable
+                "write",
+                (*files.writes, *files.filled_folders),
+                partial(_explain_write, policy),
+                grants.writable,
             ),
             *_judge_paths("read", files.reads, partial(_explain_read, policy), grants.readable),
         ],
@@ -74,9 +91,14 @@ async def preview_sandbox(command: str, directory: Path, session: str, workspace
 
 
 def _judge_paths(
-    access: Literal["read", "write"], paths: Iterable[Path], explain: Callable[[Path], str], granted: Iterable[Path]
+    access: Literal["read", "write"],
+    paths: Iterable[Path],
+    explain: Callable[[Path], str],
+    granted: Iterable[Path],
 ) -> Iterator[TouchedPath]:
-    """Yield each path with its accessibility. `granted`: paths that the sandbox opens after the line is permitted."""
+    """Yield each path with its accessibility. `granted`: paths that the sandbox opens
+    after the line is permitted.
+    """
     for path in dict.fromkeys(paths):
         why = explain(path)
         accessibility: Accessibility = "free"

@@ -27,9 +27,11 @@ _ANY_HOOK = Path(".git", "hooks", "*")
 class TouchedFiles(Struct, frozen=True):
     """The files and folders that a line touches, as resolved paths.
 
-    `paths`: all that the line names. `reads`: those whose content is read, and `files_below` the files of such folders.
-    `writes`: those that are changed; `filled_folders`: folders in which any file may be changed. `git_files`: tracked
-    files that git prints. `unpacked`: protected files that may be among what the line unpacks or copies.
+    `paths`: all that the line names. `reads`: those whose content is read,
+    and `files_below` the files of such folders.
+    `writes`: those that are changed; `filled_folders`: folders in which any file may be changed.
+    `git_files`: tracked files that git prints. `unpacked`: protected files that may be among what
+    the line unpacks or copies.
     """
 
     paths: tuple[Path, ...]
@@ -42,37 +44,56 @@ class TouchedFiles(Struct, frozen=True):
     is_uncertain: bool
     """Whether some paths are computed when the line runs."""
     may_read: bool
-    """Whether the line may read any file, by such a path or by a glob that matches too many files."""
+    """Whether the line may read any file, by such a path or by a glob that
+    matches too many files.
+    """
     may_write: bool
     """Whether the line may write any file, in the same way."""
 
     def map_paths(self, resolve: Callable[[Path], Path | None]) -> "TouchedFiles":
-        """Return a copy whose paths, except `git_files`, `resolve` has replaced: a sandbox may show others there.
+        """Return a copy whose paths, except `git_files`,
+        `resolve` has replaced: a sandbox may show others there.
 
         None drops a path.
         """
         fields = ("paths", "reads", "files_below", "writes", "filled_folders", "unpacked")
         mapped = {name: filter(None, map(resolve, getattr(self, name))) for name in fields}
-        return replace(self, **{name: tuple(dict.fromkeys(paths)) for name, paths in mapped.items()})
+        return replace(
+            self, **{name: tuple(dict.fromkeys(paths)) for name, paths in mapped.items()}
+        )
 
 
 def find_touched_files(touches: Touches, directory: Path, workspace: Workspace) -> TouchedFiles:
     """Return the files that a line touches when it runs in a directory. Reads the disk."""
     resolver = _PathResolver(directory, workspace)
     reads = resolver.find_paths(touches.reads)
-    possible_reads = [path for text in touches.possible_reads for path in resolver.find_likely_paths(text)]
-    read_trees, visible_trees = resolver.find_paths(touches.read_trees), resolver.find_paths(touches.visible_trees)
+    possible_reads = [
+        path for text in touches.possible_reads for path in resolver.find_likely_paths(text)
+    ]
+    read_trees, visible_trees = (
+        resolver.find_paths(touches.read_trees),
+        resolver.find_paths(touches.visible_trees),
+    )
     writes = resolver.find_paths(touches.writes, for_writing=True)
     folders = resolver.find_paths(touches.filled_folders, for_writing=True)
     # In a guarded folder, such as `.git/hooks`, every file counts as changed.
     writes += [path for path in folders if _is_guarded(workspace.format_for_user(path))]
     filled_folders = _drop_parents(folders)
-    unpacked = [folder / _ANY_HOOK for folder in resolver.find_paths(touches.unpack_folders, for_writing=True)]
+    unpacked = [
+        folder / _ANY_HOOK
+        for folder in resolver.find_paths(touches.unpack_folders, for_writing=True)
+    ]
     if filled_folders:
         # A tree that is copied there may have protected files.
-        copied_names = [path.relative_to(tree) for tree in read_trees for path in _find_protected(tree)]
+        copied_names = [
+            path.relative_to(tree) for tree in read_trees for path in _find_protected(tree)
+        ]
         unpacked += [folder / name for folder in filled_folders for name in copied_names]
-    changed_trees = [path for folder in resolver.find_paths(touches.changed_trees) for path in _find_protected(folder)]
+    changed_trees = [
+        path
+        for folder in resolver.find_paths(touches.changed_trees)
+        for path in _find_protected(folder)
+    ]
     below = [*_list_below(read_trees, hidden=True), *_list_below(visible_trees, hidden=False)]
     names = resolver.find_paths(touches.lookups)
     is_uncertain = ANYWHERE in (
@@ -87,15 +108,29 @@ def find_touched_files(touches: Touches, directory: Path, workspace: Workspace) 
     return TouchedFiles(
         paths=tuple(
             dict.fromkeys(
-                [directory, *names, *reads, *possible_reads, *read_trees, *visible_trees, *writes, *filled_folders]
+                [
+                    directory,
+                    *names,
+                    *reads,
+                    *possible_reads,
+                    *read_trees,
+                    *visible_trees,
+                    *writes,
+                    *filled_folders,
+                ]
             )
         ),
         reads=tuple(dict.fromkeys([*reads, *possible_reads, *read_trees, *visible_trees])),
         files_below=tuple(dict.fromkeys(below[: BASH_FILES.value])),
-        writes=tuple(dict.fromkeys([*(path for path in writes if _is_changed(path)), *changed_trees])),
+        writes=tuple(
+            dict.fromkeys([*(path for path in writes if _is_changed(path)), *changed_trees])
+        ),
         filled_folders=tuple(
             dict.fromkeys(
-                [*filled_folders, *(path for path in resolver.find_paths(touches.changed_trees) if path.is_dir())]
+                [
+                    *filled_folders,
+                    *(path for path in resolver.find_paths(touches.changed_trees) if path.is_dir()),
+                ]
             )
         ),
         git_files=tuple(git_files),
@@ -111,8 +146,8 @@ def find_touched_files(touches: Touches, directory: Path, workspace: Workspace) 
 class _PathResolver:
     """Resolves the paths of a line, for the directory that the line runs in.
 
-    `has_too_many`: a glob matched more files than BASH_FILES. `has_option`: a glob matched a name that begins with a
-    dash, which a program takes for an option.
+    `has_too_many`: a glob matched more files than BASH_FILES. `has_option`: a glob matched a name
+    that begins with a dash, which a program takes for an option.
     """
 
     def __init__(self, directory: Path, workspace: Workspace) -> None:
@@ -122,7 +157,9 @@ class _PathResolver:
         self.has_option = False
 
     def find_paths(self, texts: Iterable[str], *, for_writing: bool = False) -> list[Path]:
-        """Return the paths that texts stand for, with globs expanded, without those computed at run time."""
+        """Return the paths that texts stand for, with globs expanded,
+        without those computed at run time.
+        """
         paths: dict[Path, None] = {}
         for text in texts:
             if text == ANYWHERE:
@@ -145,11 +182,15 @@ class _PathResolver:
         return [
             path
             for path in self.find_paths([text])
-            if is_written_outside(text) or is_secret(text) or (os.path.lexists(path) and not path.is_dir())
+            if is_written_outside(text)
+            or is_secret(text)
+            or (os.path.lexists(path) and not path.is_dir())
         ]
 
     def resolve(self, text: str) -> Path:
-        """Return the real path, as the system finds it: links are followed before `..` is applied."""
+        """Return the real path, as the system finds it: links are followed
+        before `..` is applied.
+        """
         if text.startswith(GIT_TOP):
             return Path(os.path.realpath(self.top / text.removeprefix(GIT_TOP).lstrip("/")))
         return Path(os.path.realpath(self.directory / expand_user_path(text)))
@@ -163,9 +204,16 @@ class _PathResolver:
         for part in parts[first:]:
             if ANY_TEXT in part:
                 pattern = part.replace(ANY_TEXT, "*")
-                names = [(folder, name) for folder in folders for name in _match_names(folder, pattern)]
-                self.has_option = self.has_option or (not start and any(name.startswith("-") for _, name in names))
-                folders = [Path(os.path.realpath(folder / name)) for folder, name in names[: BASH_FILES.value]]
+                names = [
+                    (folder, name) for folder in folders for name in _match_names(folder, pattern)
+                ]
+                self.has_option = self.has_option or (
+                    not start and any(name.startswith("-") for _, name in names)
+                )
+                folders = [
+                    Path(os.path.realpath(folder / name))
+                    for folder, name in names[: BASH_FILES.value]
+                ]
                 self.has_too_many = self.has_too_many or len(names) > BASH_FILES.value
             else:
                 folders = [Path(os.path.realpath(folder / part)) for folder in folders]
@@ -173,16 +221,23 @@ class _PathResolver:
 
 
 def _match_names(folder: Path, pattern: str) -> list[str]:
-    """Return the names in a folder that a shell's glob matches: those with a leading dot only if it has one, too."""
+    """Return the names in a folder that a shell's glob matches: those with a leading
+    dot only if it has one, too.
+    """
     try:
         names = [entry.name for entry in folder.iterdir()]
     except OSError:
         return []
-    return [name for name in names if matches(name, pattern) and (pattern.startswith(".") or not name.startswith("."))]
+    return [
+        name
+        for name in names
+        if matches(name, pattern) and (pattern.startswith(".") or not name.startswith("."))
+    ]
 
 
 def _list_printed_by_git(touches: Touches, resolver: _PathResolver) -> list[Path]:
-    """Return the tracked files whose text git prints, those that may hold keys first, at most BASH_FILES and one.
+    """Return the tracked files whose text git prints, those that may hold keys first,
+    at most BASH_FILES and one.
 
     A command like `git diff` without a revision prints changed files only.
     """
@@ -218,7 +273,9 @@ def _differs(path: str, entry: IndexEntry) -> bool:
 
 
 def _is_guarded(name: str) -> bool:
-    """Return whether files of that name, such as git hooks and CI workflows, decide what runs later."""
+    """Return whether files of that name, such as git hooks and CI workflows,
+    decide what runs later.
+    """
     return is_protected(name) or needs_confirmation(name)
 
 
@@ -234,7 +291,9 @@ def _drop_parents(folders: list[Path]) -> list[Path]:
 
 
 def _list_below(folders: list[Path], *, hidden: bool) -> list[Path]:
-    """Return the files below folders, at most BASH_FILES and one. `hidden`: those whose names begin with a dot, too."""
+    """Return the files below folders, at most BASH_FILES and one.
+    `hidden`: those whose names begin with a dot, too.
+    """
     paths: list[Path] = []
     for folder in folders:
         for path in _walk(folder, hidden=hidden):
@@ -246,14 +305,18 @@ def _list_below(folders: list[Path], *, hidden: bool) -> list[Path]:
 
 def _walk(folder: Path, *, hidden: bool) -> Iterator[Path]:
     for top, folders, files in os.walk(folder):
-        folders[:] = [name for name in folders if name != ".git" and (hidden or not name.startswith("."))]
+        folders[:] = [
+            name for name in folders if name != ".git" and (hidden or not name.startswith("."))
+        ]
         for name in files:
             if hidden or not name.startswith("."):
                 yield Path(top, name)
 
 
 def _find_protected(folder: Path) -> Iterator[Path]:
-    """Yield the protected files and folders below a folder; the search ends after BASH_FILES entries."""
+    """Yield the protected files and folders below a folder;
+    the search ends after BASH_FILES entries.
+    """
     if not folder.is_dir():
         return
     count = 0

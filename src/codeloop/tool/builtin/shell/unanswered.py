@@ -44,7 +44,8 @@ _LAST_CHARS = 4_000
 def describe_unanswered(command: str, output: str, *, is_failed: bool) -> str:
     """Return a note on a question of a command that got no answer; "": its output shows none.
 
-    `is_failed`: it ended with another code than 0; most of what it says about terminals only counts then.
+    `is_failed`: it ended with another code than 0;
+    most of what it says about terminals only counts then.
     """
     end = output[-_LAST_CHARS:]
     for number, (pattern, advice) in enumerate(_ADVICE.items()):
@@ -52,8 +53,12 @@ def describe_unanswered(command: str, output: str, *, is_failed: bool) -> str:
             return advice
     line = end.rstrip().rpartition("\n")[2].strip()
     has_line_end = end.endswith("\n")
-    if line and re.fullmatch(_QUESTION if has_line_end else f"{_QUESTION}|{_LIKELY_QUESTION}", line):
-        return f"Its question `{line[-100:]}` got no answer: stdin is empty. If it is one, {_PIPED}."
+    if line and re.fullmatch(
+        _QUESTION if has_line_end else f"{_QUESTION}|{_LIKELY_QUESTION}", line
+    ):
+        return (
+            f"Its question `{line[-100:]}` got no answer: stdin is empty. If it is one, {_PIPED}."
+        )
     if re.search(_READ_COMMAND, command):
         return "`read` got no answer: stdin is empty, and nobody can type here. Set the variable instead."
     return ""

@@ -1,7 +1,8 @@
 """Checks a line that a permission rule allows to run without the sandbox.
 
-It must not start a program that sandboxed commands could have written. Besides what starts no program at all, such as
-`echo`, a few git commands pass, and only if the hooks, settings and remotes of the repository start no other program.
+It must not start a program that sandboxed commands could have written. Besides what starts no
+program at all, such as `echo`, a few git commands pass, and only if the hooks, settings and remotes
+of the repository start no other program.
 """
 
 import os
@@ -34,33 +35,48 @@ _HOOKS_BY_COMMAND = {
     "pull": None,
     "ls-remote": (),
 }
-"""The git commands that a rule may allow unsandboxed, with the hooks that each runs; None: it may run any."""
+"""The git commands that a rule may allow unsandboxed, with the hooks that each runs;
+None: it may run any.
+"""
 _PROGRAM_SETTINGS = (
     r"credential\..*|core\.(sshcommand|askpass|fsmonitor|gitproxy|editor|alternaterefscommand)|sequence\.editor"
-    r"|filter\..*|merge\..*\.driver|gpg\..*|remote\..*\.(receivepack|uploadpack|vcs)|push\.recursesubmodules|gc\.recentobjectshook"
+    r"|filter\..*|merge\..*\.driver|gpg\..*|remote\..*\.(receivepack|uploadpack|vcs)"
+    r"|push\.recursesubmodules|gc\.recentobjectshook"
 )
 """Settings by which these commands run programs."""
 _CODE_RUNNERS = (
-    r"npm|npx|pnpm|yarn|bunx?|deno|node|python[\d.]*|uvx?|poetry|pipx?|ruby|bundle|perl|php|make|just|task|gradle|mvn|cargo"
+    r"npm|npx|pnpm|yarn|bunx?|deno|node|python[\d.]*|uvx?|poetry|pipx?|ruby|bundle|perl|php|make"
+    r"|just|task|gradle|mvn|cargo"
     r"|go|sh|bash|zsh|env|eval|source|\."
 )
 """Matches programs that may load code from the project."""
 # The hooks that `git lfs install` writes consist of such lines.
 _LFS_HOOK_LINE = r"\s*(#.*|command -v git-lfs\b.*|git lfs [a-z-]+ \"\$@\"\s*|)\s*"
 _LFS_SETTINGS = ".lfsconfig"
-"""The file of a project in which Git LFS reads settings, such as the address that it sends files to."""
+"""The file of a project in which Git LFS reads settings,
+such as the address that it sends files to.
+"""
 # `remote.origin.url`, of which a remote may have several: git pushes to all of them
 _REMOTE_ADDRESS = r"remote\.(.*)\.(?:url|pushurl)"
 # Where a command without a remote goes: the value is the name of one, or itself an address.
 _DEFAULT_REMOTE = r"branch\..*\.(?:remote|pushremote)|remote\.pushdefault"
-# `url.git@example.com:.insteadof`: addresses that begin with the value begin with `git@example.com:` instead
+# `url.git@example.com:.insteadof`: addresses that begin with the value begin with
+# `git@example.com:` instead
 _ADDRESS_START = r"url\.(.*)\.(?:insteadof|pushinsteadof)"
 # Files in which old versions of git kept remotes, and which git still reads.
 _OLD_REMOTE_FOLDERS = ("remotes", "branches")
-# Matches URLs of the network, also in the form of scp: `host:path`. `::` would name a remote helper, a program.
+# Matches URLs of the network, also in the form of scp: `host:path`.
+# `::` would name a remote helper, a program.
 _URL = r"(https?|ssh|git)://.*|[\w.-]+@[\w.-]+:.*|[\w.-]+:(?!:|//).*"
 _PROGRAM_VARIABLES = (
-    *("GIT_SSH", "GIT_SSH_COMMAND", "GIT_ASKPASS", "SSH_ASKPASS", "GIT_EXEC_PATH", "GIT_PROXY_COMMAND"),
+    *(
+        "GIT_SSH",
+        "GIT_SSH_COMMAND",
+        "GIT_ASKPASS",
+        "SSH_ASKPASS",
+        "GIT_EXEC_PATH",
+        "GIT_PROXY_COMMAND",
+    ),
     # An interactive rebase of `git pull` starts one of these, even without a terminal.
     *("GIT_SEQUENCE_EDITOR", "GIT_EDITOR", "VISUAL", "EDITOR"),
 )
@@ -70,24 +86,32 @@ _REPOSITORY_VARIABLES = ("GIT_DIR", "GIT_COMMON_DIR", "GIT_WORK_TREE", "GIT_CONF
 _HELPER_PROGRAMS = r"ssh|ssh-askpass|gpg2?|git-.*"
 """Programs that git finds on the PATH and runs."""
 _SETTING_VARIABLE = "GIT_CONFIG_KEY_"
-"""The start of the variables with names of settings; their values are in `GIT_CONFIG_VALUE_0` and so on."""
+"""The start of the variables with names of settings;
+their values are in `GIT_CONFIG_VALUE_0` and so on.
+"""
 # Of a hook, or of ssh's configuration.
 _MAX_FILE_BYTES = 64 * 1024
 
 
 class UnsandboxedLineCheck:
-    """Checks lines in one project. `root`: its work tree. `writable`: the paths that sandboxed commands may write."""
+    """Checks lines in one project. `root`: its work tree.
+    `writable`: the paths that sandboxed commands may write.
+    """
 
-    def __init__(self, root: Path, environment: Mapping[str, str], writable: Iterable[Path]) -> None:
+    def __init__(
+        self, root: Path, environment: Mapping[str, str], writable: Iterable[Path]
+    ) -> None:
         self._root = root
         self._environment = environment
         self._writable = tuple(writable)
         self._home = Path(environment.get("HOME") or "/nonexistent")
 
     def find_doubt(self, commands: Sequence[str]) -> str:
-        """Return why a rule can't allow a line with these simple commands to run unsandboxed; "": it can.
+        """Return why a rule can't allow a line with these simple commands to run unsandboxed;
+        "": it can.
 
-        The line is proved already (`shell/proof.py`), which means that git finds the project's repository.
+        The line is proved already (`shell/proof.py`),
+        which means that git finds the project's repository.
         """
         for command in commands:
             words = _split_words(command)
@@ -102,7 +126,9 @@ class UnsandboxedLineCheck:
         return ""
 
     def _find_other_repository_doubt(self) -> str:
-        """Return why git may use another repository if a command breaks that of the project; "": there is no other."""
+        """Return why git may use another repository if a command breaks that of the project;
+        "": there is no other.
+        """
         # git then takes the top of the work tree for one, or goes on to the folders above.
         for folder in (self._root, *self._root.parents):
             if self._is_writable(".", folder):
@@ -112,7 +138,9 @@ class UnsandboxedLineCheck:
         return ""
 
     def _find_git_doubt(self, subcommand: str, words: Sequence[str]) -> str:
-        """Return why a git command, given by its name and arguments, may run other programs; "": it does not."""
+        """Return why a git command, given by its name and arguments, may run other programs;
+        "": it does not.
+        """
         known_options = find_row("git").subcommands[subcommand].known_options
         options, operands = _split_options(words, known_options)
         unknown = [word for word in options if word.partition("=")[0] not in known_options]
@@ -124,13 +152,19 @@ class UnsandboxedLineCheck:
         common = find_common_folder(folder)
         own_files = [common / "config", folder / "config.worktree"]
         files = [*list_user_config_files(self._home, self._environment, self._root), *own_files]
-        settings_with_includes = [*self._list_environment_settings(), *read_settings_with_includes(files, self._home)]
+        settings_with_includes = [
+            *self._list_environment_settings(),
+            *read_settings_with_includes(files, self._home),
+        ]
         settings = [setting for setting, _ in settings_with_includes]
         runs_hooks = subcommand != "push" or "--no-verify" not in options
         doubts = [
             self._find_hook_doubt(subcommand, common, settings) if runs_hooks else "",
             self._find_file_doubt(files, own_files),
-            *(self._find_setting_doubt(setting, included) for setting, included in settings_with_includes),
+            *(
+                self._find_setting_doubt(setting, included)
+                for setting, included in settings_with_includes
+            ),
             self._find_remote_doubt(operands[0], settings)
             if operands
             else self._find_default_remote_doubt(subcommand, common, settings),
@@ -151,7 +185,8 @@ class UnsandboxedLineCheck:
                 yield GitSetting(0, full_name, value), None
 
     def _find_file_doubt(self, files: Iterable[Path], own_files: Iterable[Path]) -> str:
-        """Return why one of git's configuration files may be written by sandboxed commands; "": none may.
+        """Return why one of git's configuration files may be written by sandboxed commands;
+        "": none may.
 
         `own_files`: those of the repository, which are protected from them where they are.
         """
@@ -162,17 +197,27 @@ class UnsandboxedLineCheck:
         return ""
 
     def _find_setting_doubt(self, setting: GitSetting, included_file: Path | None) -> str:
-        """Return why a setting may start a planted program, or include settings that were planted; "": it does not."""
+        """Return why a setting may start a planted program, or include settings that were planted;
+        "": it does not.
+        """
         if not setting.name:
             return "a setting of git can't be understood"
         if setting.name.startswith(("include.", "includeif.")):
             if included_file is None:
                 return f"{setting.name} can't be followed"
             is_writable = self._is_writable(str(included_file), self._root)
-            return f"{setting.name} leads to {setting.value}, where sandboxed commands may write" if is_writable else ""
+            return (
+                f"{setting.name} leads to {setting.value}, where sandboxed commands may write"
+                if is_writable
+                else ""
+            )
         if not re.fullmatch(_PROGRAM_SETTINGS, setting.name) or setting.is_harmless:
             return ""
-        if setting.name == "push.recursesubmodules" and setting.value not in {"check", "no", "false"}:
+        if setting.name == "push.recursesubmodules" and setting.value not in {
+            "check",
+            "no",
+            "false",
+        }:
             return "it pushes submodules, too, with their own hooks"
         words = _split_words(setting.value.lstrip("!"))
         if words is None:
@@ -180,10 +225,14 @@ class UnsandboxedLineCheck:
         programs = [word for word in words if re.fullmatch(_CODE_RUNNERS, word.rpartition("/")[2])]
         if programs:
             return f"{setting.name} runs `{programs[0]}`, which may load what lies in the project"
-        path = next((word for word in words if "/" in word and self._is_writable(word, self._root)), None)
+        path = next(
+            (word for word in words if "/" in word and self._is_writable(word, self._root)), None
+        )
         return f"{setting.name} leads to {path}, where sandboxed commands may write" if path else ""
 
-    def _find_hook_doubt(self, subcommand: str, common: Path, settings: Sequence[GitSetting]) -> str:
+    def _find_hook_doubt(
+        self, subcommand: str, common: Path, settings: Sequence[GitSetting]
+    ) -> str:
         """Return why a hook of a git command may run what lies in the project; "": none does."""
         set_paths = [setting.value for setting in settings if setting.name == "core.hookspath"]
         # Which of them counts depends on the order of includes and on their conditions.
@@ -201,12 +250,16 @@ class UnsandboxedLineCheck:
             lines = _read_text(path).splitlines()
             if not all(re.fullmatch(_LFS_HOOK_LINE, line) for line in lines):
                 return f"its {path.name} hook may run what lies in the project"
-            if any("git lfs" in line for line in lines) and (reason := self._find_lfs_doubt(common)):
+            if any("git lfs" in line for line in lines) and (
+                reason := self._find_lfs_doubt(common)
+            ):
                 return reason
         return ""
 
     def _find_lfs_doubt(self, common: Path) -> str:
-        """Return why Git LFS may send files, and the user's keys, where the project says; "": it does not."""
+        """Return why Git LFS may send files, and the user's keys, where the project says;
+        "": it does not.
+        """
         file = self._root / _LFS_SETTINGS
         if os.path.lexists(file):
             leads_away = "url" in _read_text(file).casefold() or not file.is_file()
@@ -218,23 +271,36 @@ class UnsandboxedLineCheck:
         entries = GitObjects(common).read_tree(tree) if tree else None
         is_committed = commit != b"" and (entries is None or _LFS_SETTINGS in entries)
         if is_committed or _LFS_SETTINGS in read_tracked_files(self._root).get("", {}):
-            return f"a {_LFS_SETTINGS} that is committed or staged may say where Git LFS sends files"
+            return (
+                f"a {_LFS_SETTINGS} that is committed or staged may say where Git LFS sends files"
+            )
         return ""
 
     def _find_remote_doubt(self, remote: str, settings: Sequence[GitSetting]) -> str:
-        """Return why a remote that a command names may be a folder on this machine, whose hooks run; "": it is not."""
+        """Return why a remote that a command names may be a folder on this machine,
+        whose hooks run; "": it is not.
+        """
         addresses = _list_remote_addresses(settings)
         if remote not in addresses and not re.fullmatch(_URL, remote):
             return f"{remote} is not a remote of the repository, so it may be a folder whose hooks would run"
         return self._find_address_doubt(addresses, settings)
 
-    def _find_default_remote_doubt(self, subcommand: str, common: Path, settings: Sequence[GitSetting]) -> str:
-        """Return why the remote of a command that names none may be a folder on this machine; "": it is not."""
+    def _find_default_remote_doubt(
+        self, subcommand: str, common: Path, settings: Sequence[GitSetting]
+    ) -> str:
+        """Return why the remote of a command that names none may be a folder on this machine;
+        "": it is not.
+        """
         addresses = _list_remote_addresses(settings)
         for setting in settings:
-            # Fetching from this repository itself, as for branches that follow a local one, runs nothing.
+            # Fetching from this repository itself, as for branches that follow a local one,
+            # runs nothing.
             is_here = setting.value == "." and subcommand != "push"
-            if not re.fullmatch(_DEFAULT_REMOTE, setting.name) or setting.value in addresses or is_here:
+            if (
+                not re.fullmatch(_DEFAULT_REMOTE, setting.name)
+                or setting.value in addresses
+                or is_here
+            ):
                 continue
             if not re.fullmatch(_URL, setting.value):
                 return f"{setting.name} is {setting.value}, which may be a folder whose hooks would run"
@@ -244,9 +310,17 @@ class UnsandboxedLineCheck:
                     return f".git/{folder}/{file.name} may name a folder whose hooks would run"
         return self._find_address_doubt(addresses, settings)
 
-    def _find_address_doubt(self, addresses: Mapping[str, Sequence[str]], settings: Sequence[GitSetting]) -> str:
-        """Return why one of the remotes, given by their names, may run a program of this machine; "": none does."""
-        starts = [match[1] for setting in settings if (match := re.fullmatch(_ADDRESS_START, setting.name))]
+    def _find_address_doubt(
+        self, addresses: Mapping[str, Sequence[str]], settings: Sequence[GitSetting]
+    ) -> str:
+        """Return why one of the remotes, given by their names, may run a program of this machine;
+        "": none does.
+        """
+        starts = [
+            match[1]
+            for setting in settings
+            if (match := re.fullmatch(_ADDRESS_START, setting.name))
+        ]
         for address in (*chain(*addresses.values()), *starts):
             if re.fullmatch(_URL, address):
                 continue
@@ -257,13 +331,21 @@ class UnsandboxedLineCheck:
         return ""
 
     def _find_submodule_doubt(self, subcommand: str, options: Sequence[str], folder: Path) -> str:
-        """Return why a command reaches submodules, each of which has settings of its own; "": it does not."""
+        """Return why a command reaches submodules, each of which has settings of its own;
+        "": it does not.
+        """
         if subcommand not in {"fetch", "pull"} or "--no-recurse-submodules" in options:
             return ""
-        return "it fetches submodules, too, with their own settings" if list_submodule_paths(folder / "index") else ""
+        return (
+            "it fetches submodules, too, with their own settings"
+            if list_submodule_paths(folder / "index")
+            else ""
+        )
 
     def _find_environment_doubt(self) -> str:
-        """Return why git's variables, the PATH or ssh's configuration may start a planted program; "": they do not."""
+        """Return why git's variables, the PATH or ssh's configuration may start a planted program;
+        "": they do not.
+        """
         if name := next(filter(self._environment.get, _REPOSITORY_VARIABLES), None):
             return f"{name} leads git to other settings than those of the project"
         for name in _PROGRAM_VARIABLES:
@@ -274,7 +356,9 @@ class UnsandboxedLineCheck:
             if self._is_writable(folder or ".", self._root):
                 try:
                     names = [
-                        path.name for path in Path(folder or ".").iterdir() if re.fullmatch(_HELPER_PROGRAMS, path.name)
+                        path.name
+                        for path in Path(folder or ".").iterdir()
+                        if re.fullmatch(_HELPER_PROGRAMS, path.name)
                     ]
                 except OSError:
                     continue
@@ -298,18 +382,25 @@ class UnsandboxedLineCheck:
 def _starts_nothing(name: str) -> bool:
     """Return whether a program of a proved line is the shell's own, or uses no files."""
     row = find_row(name)
-    return (row.builtin is not None and row.builtin.only_reads) or (row.reads is not None and row.operands == "-")
+    return (row.builtin is not None and row.builtin.only_reads) or (
+        row.reads is not None and row.operands == "-"
+    )
 
 
-def _split_options(words: Iterable[str], known_options: Mapping[str, Option]) -> tuple[list[str], list[str]]:
-    """Return the options and the operands among the arguments of a git command, without the values of options."""
+def _split_options(
+    words: Iterable[str], known_options: Mapping[str, Option]
+) -> tuple[list[str], list[str]]:
+    """Return the options and the operands among the arguments of a git command,
+    without the values of options.
+    """
     options, operands = list[str](), list[str]()
     remaining = iter(words)
     for word in remaining:
         if word.startswith("-"):
             options.append(word)
             if word in known_options and known_options[word].takes_next_word:
-                # Whatever the value looks like, git reads it neither as an option nor as the remote.
+                # Whatever the value looks like, git reads it neither as an option
+                # nor as the remote.
                 next(remaining, None)
         else:
             operands.append(word)

@@ -11,6 +11,7 @@ from codeloop.schema.ids import new_id
 from codeloop.schema.limits import WEB_ERROR, WEB_TIMEOUT, WEB_TIMEOUT_MAX
 from codeloop.schema.part import FilePart
 from codeloop.schema.wire import JSON, Wire
+from codeloop.tool.json_schema import UNSENT
 from codeloop.tool.tool import CONCURRENT_TRAITS, ToolContext, ToolFailure, ToolResult, tool
 from codeloop.tool.web.fetch import FetchRequest, FetchResponse, Network, fetch_url
 from codeloop.tool.web.page import Page, PageFormat, PageSource, convert_page, extract_error_text
@@ -34,8 +35,19 @@ class WebfetchParams(Wire):
     """Arguments of the tool `webfetch`."""
 
     url: Annotated[str, Meta(min_length=1)]
-    format: PageFormat = "markdown"
-    timeout: Annotated[float, Meta(gt=0, le=WEB_TIMEOUT_MAX.seconds, description="seconds, default 30")] | None = None
+    format: Annotated[PageFormat, Meta(extra_json_schema=UNSENT)] = "markdown"
+    timeout: (
+        Annotated[
+            float,
+            Meta(
+                gt=0,
+                le=WEB_TIMEOUT_MAX.seconds,
+                description="seconds, default 30",
+                extra_json_schema=UNSENT,
+            ),
+        ]
+        | None
+    ) = None
 
 
 @tool("webfetch", params=WebfetchParams, traits=CONCURRENT_TRAITS)
@@ -64,7 +76,9 @@ async def webfetch(params: WebfetchParams, ctx: ToolContext) -> ToolResult:
         text = await extract_error_text(source, ctx.workspace.environment, response.seconds_left)
         raise ToolFailure(_describe_failure(response, text), metadata)
     try:
-        page = await convert_page(source, params.format, ctx.workspace.environment, response.seconds_left)
+        page = await convert_page(
+            source, params.format, ctx.workspace.environment, response.seconds_left
+        )
     except ToolFailure as error:
         raise ToolFailure(str(error), metadata, advice=error.advice) from None
     notes = [*response.notes, *([page.note] if page.note else [])]
@@ -75,7 +89,9 @@ async def webfetch(params: WebfetchParams, ctx: ToolContext) -> ToolResult:
 
 
 def _complete_url(url: str, ctx: ToolContext) -> str:
-    """Return a URL, with a scheme if it begins with a host. Raises ToolFailure if it is a path in the project."""
+    """Return a URL, with a scheme if it begins with a host.
+    Raises ToolFailure if it is a path in the project.
+    """
     name = url.strip()
     if "://" in name or "\0" in name:
         return url
@@ -84,7 +100,9 @@ def _complete_url(url: str, ctx: ToolContext) -> str:
         kind = "folder" if (ctx.workspace.directory / name).is_dir() else "file"
         raise ToolFailure(f"{name} is a {kind} here.", advice="Use the read tool for it.")
     host = re.match(_BARE_HOST, name)
-    return f"{'http' if host[1] in {'localhost', '127.0.0.1'} else 'https'}://{name}" if host else url
+    return (
+        f"{'http' if host[1] in {'localhost', '127.0.0.1'} else 'https'}://{name}" if host else url
+    )
 
 
 def _describe_failure(response: FetchResponse, body_text: str) -> str:
@@ -92,8 +110,12 @@ def _describe_failure(response: FetchResponse, body_text: str) -> str:
     from http import HTTPStatus
 
     # Servers may leave out the reason.
-    reason = response.reason or next((s.phrase for s in HTTPStatus if s.value == response.status), "")
-    excerpt = body_text if len(body_text) <= WEB_ERROR.value else body_text[: WEB_ERROR.value] + "..."
+    reason = response.reason or next(
+        (s.phrase for s in HTTPStatus if s.value == response.status), ""
+    )
+    excerpt = (
+        body_text if len(body_text) <= WEB_ERROR.value else body_text[: WEB_ERROR.value] + "..."
+    )
     retry_after = response.headers.get("retry-after", "")
     parts = [
         f"{response.url} answered with the status {response.status} {reason}".strip() + ".",

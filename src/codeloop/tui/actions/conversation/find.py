@@ -1,4 +1,6 @@
-"""`/find`: searches the shown conversation for a text, including messages that are not loaded yet."""
+"""`/find`: searches the shown conversation for a text,
+including messages that are not loaded yet.
+"""
 
 import asyncio
 from collections.abc import Coroutine
@@ -28,7 +30,9 @@ async def find_in_conversation(ui: Ui, words: str) -> None:
 
 
 class ScrollPosition(NamedTuple):
-    """Where a conversation is scrolled to, relative to an item, so that it stays right when older items are loaded."""
+    """Where a conversation is scrolled to, relative to an item,
+    so that it stays right when older items are loaded.
+    """
 
     key: str
     """The key of the item at the top of the screen; "": there is none."""
@@ -38,7 +42,9 @@ class ScrollPosition(NamedTuple):
 
 
 class ConversationSearch:
-    """The search in a tab: its matches and the current one. A new step cancels the one that still runs."""
+    """The search in a tab: its matches and the current one.
+    A new step cancels the one that still runs.
+    """
 
     def __init__(self, ui: Ui, tab: SessionTab) -> None:
         self._ui = ui
@@ -48,12 +54,16 @@ class ConversationSearch:
         self._is_complete = True
         self._current = 0
         self._open_items: dict[str, str] = {}
-        """The item that was opened to show the current match, with its message; none if it was open already."""
+        """The item that was opened to show the current match, with its message;
+        none if it was open already.
+        """
         self._start_position = _get_scroll_position(tab)
         self._task: asyncio.Task[Any] | None = None
 
     def search(self, text: str) -> None:
-        """Find a text, and show the last match in the message where the search began, else the last of all."""
+        """Find a text, and show the last match in the message where the search began,
+        else the last of all.
+        """
         if text != self._query:
             self._restart(self._search_text(text))
 
@@ -81,7 +91,8 @@ class ConversationSearch:
         self._task = self._ui.start_task(work)
 
     async def _search_text(self, text: str) -> None:
-        # The next key cancels this task during the pause, so that only the last text is searched for.
+        # The next key cancels this task during the pause,
+        # so that only the last text is searched for.
         # The first text, such as the words after `/find`, is searched for at once.
         await asyncio.sleep(TYPING_PAUSE if self._query else 0)
         self._query, self._matches = text, []
@@ -107,16 +118,21 @@ class ConversationSearch:
         await self._show_match()
 
     def _choose_initial_match(self) -> int:
-        """Return the index of the last match in the message that was at the top of the screen when the search began.
+        """Return the index of the last match in the message that was at the top of the
+        screen when the search began.
 
         If there is none, or the view followed the end: of the last match.
         """
         top_key = self._start_position.key
-        ids = (each.message_id for each in self._matches if top_key in {each.message_id, each.part_id})
+        ids = (
+            each.message_id for each in self._matches if top_key in {each.message_id, each.part_id}
+        )
         top_message_id = next(ids, "")
         if self._start_position.follows_end or not top_message_id:
             return len(self._matches) - 1
-        return max(index for index, each in enumerate(self._matches) if each.message_id == top_message_id)
+        return max(
+            index for index, each in enumerate(self._matches) if each.message_id == top_message_id
+        )
 
     async def _show_match(self) -> None:
         """Scroll to the current match: load its message, open its item, highlight it."""
@@ -127,21 +143,24 @@ class ConversationSearch:
         await load_messages_until(self._ui, match.message_id)
         self._open_item(match)
         transcript = tab.transcript
-        found = transcript.blocks.find_drawn_block(match.part_id) or transcript.blocks.find_drawn_block(
-            match.message_id
-        )
+        found = transcript.blocks.find_drawn_block(
+            match.part_id
+        ) or transcript.blocks.find_drawn_block(match.message_id)
         if found is None:
             transcript.highlights.show(self._query)
             transcript.refresh()
             return
         block, rows, top = found
         transcript.highlights.show(self._query, block.item.key, match.ordinal)
-        # The rows may show fewer matches than the text has, such as in a shortened output: then the last one is shown.
+        # The rows may show fewer matches than the text has,
+        # such as in a shortened output: then the last one is shown.
         row, shown_ordinal = transcript.highlights.find_match_row(block, rows, match.ordinal)
         transcript.highlights.show(self._query, block.item.key, shown_ordinal)
         first_row, height = round(transcript.scroll_y), transcript.size.height
         if not first_row <= top + row < first_row + height - 1:
-            transcript.scroll_rows(top + row - int(height * SHARE_ABOVE_MATCH) - transcript.scroll_y)
+            transcript.scroll_rows(
+                top + row - int(height * SHARE_ABOVE_MATCH) - transcript.scroll_y
+            )
         transcript.refresh()
 
     def _open_item(self, match: TextMatch) -> None:

@@ -1,4 +1,6 @@
-"""`EventHandler`: reacts to the events of the project: redraws, reloads data, shows toasts, notifies the user."""
+"""`EventHandler`: reacts to the events of the project: redraws, reloads data, shows toasts,
+notifies the user.
+"""
 
 import asyncio
 import time
@@ -6,7 +8,13 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 from codeloop.kit.text.terminal_text import escape_controls
-from codeloop.schema.event import Event, MessageUpdated, PermissionAsked, QuestionAsked, SessionDeleted
+from codeloop.schema.event import (
+    Event,
+    MessageUpdated,
+    PermissionAsked,
+    QuestionAsked,
+    SessionDeleted,
+)
 from codeloop.schema.live_events import (
     BranchUpdated,
     FileEdited,
@@ -34,7 +42,9 @@ SCROLL_INTERVAL = 1 / 15
 
 
 class FrameScheduler:
-    """Draws a frame soon after a request, at a limited rate. `draw` returns whether every row has moved."""
+    """Draws a frame soon after a request, at a limited rate.
+    `draw` returns whether every row has moved.
+    """
 
     def __init__(self, draw: Callable[[], bool]) -> None:
         self._draw = draw
@@ -44,7 +54,8 @@ class FrameScheduler:
 
     def request(self) -> None:
         """Draw with the next frame."""
-        # After a pause, the frame is drawn in the next round of the event loop: the effect of a key shows at once.
+        # After a pause, the frame is drawn in the next round of the event loop: the effect
+        # of a key shows at once.
         if self._timer is None:
             delay = max(self._next_frame_at - time.monotonic(), 0.0)
             self._timer = asyncio.get_running_loop().call_later(delay, self._draw_frame)
@@ -55,7 +66,9 @@ class FrameScheduler:
 
 
 class Throttle:
-    """Starts a task once for many requests, `delay` seconds after the first, and never while the previous one runs."""
+    """Starts a task once for many requests, `delay` seconds after the first,
+    and never while the previous one runs.
+    """
 
     def __init__(self, start_task: Callable[[], asyncio.Task[Any]], delay: float) -> None:
         self._start_task = start_task
@@ -78,7 +91,9 @@ class Throttle:
 
 
 RELOAD_DELAY_SECONDS = 0.3
-"""Seconds after an event, such as a file change, until the sidebar or the choices are reloaded, once for many."""
+"""Seconds after an event, such as a file change, until the sidebar or the choices are reloaded,
+once for many.
+"""
 LONG_TURN_SECONDS = 10.0
 """A turn longer than this, in seconds, notifies the user when it ends."""
 QUEUE_DELAY_SECONDS = 0.05
@@ -94,7 +109,9 @@ _SEVERITY_BY_VARIANT: dict[str, Literal["information", "warning", "error"]] = {
 
 
 class EventHandler:
-    """Handles every event of the project. There may be hundreds a second, so slow work is done once for many."""
+    """Handles every event of the project. There may be hundreds a second,
+    so slow work is done once for many.
+    """
 
     def __init__(self, ui: Ui) -> None:
         self._ui = ui
@@ -112,12 +129,17 @@ class EventHandler:
             case StatusChanged(properties=p) if not isinstance(p.status, Idle):
                 self._turn_starts.setdefault(p.session_id, time.monotonic())
             case PermissionAsked(properties=p):
-                self._notify_user(p.session_id, "A permission is asked for", includes_subagents=True)
+                self._notify_user(
+                    p.session_id, "A permission is asked for", includes_subagents=True
+                )
             case QuestionAsked(properties=p):
                 self._notify_user(p.session_id, "A question is asked", includes_subagents=True)
             case SessionIdle(properties=p):
                 # A turn that began before this UI has no start here, and counts as short.
-                if time.monotonic() - self._turn_starts.pop(p.session_id, time.monotonic()) >= LONG_TURN_SECONDS:
+                if (
+                    time.monotonic() - self._turn_starts.pop(p.session_id, time.monotonic())
+                    >= LONG_TURN_SECONDS
+                ):
                     # The end of a subagent's turn is not news.
                     self._notify_user(p.session_id, "The turn is over", includes_subagents=False)
                 self._sidebar.request()
@@ -153,7 +175,9 @@ class EventHandler:
         self._sidebar.request()
 
     def _notify_user(self, session_id: str, message: str, *, includes_subagents: bool) -> None:
-        """Notify the user, if the terminal has no focus, that a session of an open tab needs attention."""
+        """Notify the user, if the terminal has no focus,
+        that a session of an open tab needs attention.
+        """
         views = (tab.view for tab in self._ui.tabs)
         view = next((view for view in views if view is not None and view.owns(session_id)), None)
         if view is None or self._ui.app_focus:
@@ -161,7 +185,9 @@ class EventHandler:
         if includes_subagents or view.session.id == session_id:
             settings = self._ui.choices.settings
             title = f"codeloop: {view.session.title}"
-            self._ui.window.alert(title, message, has_bell=settings.bell, has_notification=settings.notifications)
+            self._ui.window.alert(
+                title, message, has_bell=settings.bell, has_notification=settings.notifications
+            )
 
 
 async def _reload_choices(ui: Ui) -> None:

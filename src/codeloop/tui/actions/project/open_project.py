@@ -1,4 +1,6 @@
-"""Opens the project while the first screen is already shown, keeps it open, and closes it when the user quits."""
+"""Opens the project while the first screen is already shown, keeps it open,
+and closes it when the user quits.
+"""
 
 import os
 from collections.abc import Callable
@@ -68,7 +70,9 @@ async def _ask_user(ui: Ui, question: str) -> bool:
     from codeloop.tui.actions.show_dialog import show_dialog
     from codeloop.tui.dialogs.parts.confirm import Confirm
 
-    confirm = Confirm("Sessions of a folder that is gone", question, "yes", lambda: ui.appearance.styles)
+    confirm = Confirm(
+        "Sessions of a folder that is gone", question, "yes", lambda: ui.appearance.styles
+    )
     return bool(await show_dialog(ui, confirm))
 
 
@@ -86,13 +90,18 @@ _TMUX_HINT = """tmux passes shift+enter on as enter: it would send a prompt inst
 Add this line to ~/.tmux.conf, and start tmux anew:  set -s extended-keys on
 Until then alt+enter and ctrl+j begin a new line. This notice is shown once."""
 _LOCAL_SERVER_NOTE = (
-    "{server} answers on this machine, so {model} is used. /models chooses another one, /connect another service."
+    "{server} answers on this machine, so {model} is used. /models chooses "
+    "another one, /connect another service."
 )
-_NO_MODEL_NOTE = "No model can be used yet. /connect sets one up; a prompt that you send before asks for it."
+_NO_MODEL_NOTE = (
+    "No model can be used yet. /connect sets one up; a prompt that you send before asks for it."
+)
 
 
 async def _offer_provider(ui: Ui) -> None:
-    """Ask for a provider at a start without a usable model; a user who is typing gets a notice instead."""
+    """Ask for a provider at a start without a usable model;
+    a user who is typing gets a notice instead.
+    """
     # A dialog now would take the keys of a user who is typing.
     if ui.tab.prompt.entry.text or len(ui.screen_stack) > 1:
         ui.say(_NO_MODEL_NOTE, "warning")
@@ -116,12 +125,18 @@ async def _offer_tour(ui: Ui) -> None:
 async def _check_tmux(ui: Ui) -> None:
     """Warn a user once that tmux does not distinguish Shift+Enter from Enter."""
     marker = ui.launch.state_folder / "tmux-keys"
-    if not marker.exists() and (await query_tmux("#{extended-keys}")).strip() == "off" and _record_first_time(marker):
+    if (
+        not marker.exists()
+        and (await query_tmux("#{extended-keys}")).strip() == "off"
+        and _record_first_time(marker)
+    ):
         ui.say(_TMUX_HINT)
 
 
 def _record_first_time(marker: Path) -> bool:
-    """Record in a marker file that a notice is shown now; return whether this user has not seen it before."""
+    """Record in a marker file that a notice is shown now;
+    return whether this user has not seen it before.
+    """
     if marker.exists():
         return False
     # Where nothing can be stored, it is shown each time.
@@ -135,7 +150,10 @@ async def show_tour(ui: Ui, _words: str) -> None:
     """Show five keys to begin with, until something is sent or escape is pressed."""
     key_text, stop_key = ui.keymap.format_key, ui.keymap.format_key("session_interrupt")
     hints = [
-        (key_text("command_list"), f"every command, with its keys; {key_text('help') or '/help'} is the help"),
+        (
+            key_text("command_list"),
+            f"every command, with its keys; {key_text('help') or '/help'} is the help",
+        ),
         ("@  /  !", "mention a file · run a command · run a shell command"),
         (key_text("agent_cycle"), "next agent: plan only reads and thinks, build changes files"),
         (f"{stop_key} twice" if stop_key else "", "stop the turn"),

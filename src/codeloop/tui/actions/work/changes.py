@@ -16,14 +16,19 @@ from codeloop.tui.ui import Ui
 
 
 async def show_changes(ui: Ui, words: str) -> None:
-    """List the changed files; Enter shows the diff of one over the whole screen. `words`: the file to show at once."""
+    """List the changed files; Enter shows the diff of one over the whole screen.
+    `words`: the file to show at once.
+    """
     client, session_id = ui.client, ui.session.id
     diffs_by_name: dict[str, SnapshotFileDiff] = {}
 
     async def list_files() -> Sequence[Pick[str]]:
         diffs = await client.call(SESSION_DIFF, SessionDiffQuery(session_id=session_id, whole=True))
         diffs_by_name.update({diff.file or "": diff for diff in diffs})
-        return [Pick(name, name, hint=f"+{diff.additions} -{diff.deletions}") for name, diff in diffs_by_name.items()]
+        return [
+            Pick(name, name, hint=f"+{diff.additions} -{diff.deletions}")
+            for name, diff in diffs_by_name.items()
+        ]
 
     def draw_diff(name: str, width: int) -> Sequence[Row]:
         styles, patch = ui.appearance.styles, diffs_by_name[name].patch or ""
@@ -45,7 +50,16 @@ async def show_changes(ui: Ui, words: str) -> None:
     # Without the dialog, nothing else loads the diffs.
     if words:
         await list_files()
-    file = words if words in diffs_by_name else await show_dialog(ui, Picker(source, lambda: ui.appearance.styles))
+    file = (
+        words
+        if words in diffs_by_name
+        else await show_dialog(ui, Picker(source, lambda: ui.appearance.styles))
+    )
     if file is not None:
         title = one_line(file, 200)
-        await show_dialog(ui, ReadingScreen(title, lambda width: draw_diff(file, width), lambda: ui.appearance.styles))
+        await show_dialog(
+            ui,
+            ReadingScreen(
+                title, lambda width: draw_diff(file, width), lambda: ui.appearance.styles
+            ),
+        )

@@ -1,4 +1,6 @@
-"""`/plan`: shows the model's plan line by line, and sends the user's comments on lines to the model."""
+"""`/plan`: shows the model's plan line by line,
+and sends the user's comments on lines to the model.
+"""
 
 from collections.abc import Sequence
 
@@ -26,17 +28,27 @@ _SEND_CHOICE = 0
 
 
 class PlanPicker(Picker[int]):
-    """The lines of a plan with their comments; closes with the line to comment on, or `_SEND_CHOICE`."""
+    """The lines of a plan with their comments; closes with the line to comment on,
+    or `_SEND_CHOICE`.
+    """
 
     def __init__(
-        self, name: str, lines: Sequence[str], comments: dict[int, str], start: int, get_styles: GetStyles
+        self,
+        name: str,
+        lines: Sequence[str],
+        comments: dict[int, str],
+        start: int,
+        get_styles: GetStyles,
     ) -> None:
         self._lines, self._comments = lines, comments
         source = PickSource(
             title=f"{name}: comments for the model",
             load=self._load_lines,
             start=start,
-            actions=(PickAction("ctrl+s", "send", self._send), PickAction("ctrl+d", "remove", self._remove)),
+            actions=(
+                PickAction("ctrl+s", "send", self._send),
+                PickAction("ctrl+d", "remove", self._remove),
+            ),
             empty_message="The plan is empty.",
             choose_label="comment",
         )
@@ -68,19 +80,29 @@ class PlanPicker(Picker[int]):
 
 
 async def comment_on_plan(ui: Ui, _words: str) -> None:
-    """Show the latest plan of the session line by line, and send the comments that the user makes on lines."""
+    """Show the latest plan of the session line by line,
+    and send the comments that the user makes on lines.
+    """
     client, view = ui.client, ui.tab.view
     question = _find_question(view) if view is not None else None
     name = ""
     if view is not None:
-        name = question.questions[0].document.path if question and question.questions[0].document else _find_plan(view)
+        name = (
+            question.questions[0].document.path
+            if question and question.questions[0].document
+            else _find_plan(view)
+        )
     if view is None or not name:
-        raise UsageProblem("There is no plan in this session yet. Switch to the agent `plan` and ask for one.")
+        raise UsageProblem(
+            "There is no plan in this session yet. Switch to the agent `plan` and ask for one."
+        )
     lines = (await client.call(FILE_READ, FileQuery(path=name))).content.split("\n")
     comments, line = dict[int, str](), 1
     # The picker closes for each comment, and opens again on the same line.
     while (
-        choice := await show_dialog(ui, PlanPicker(name, lines, comments, line, lambda: ui.appearance.styles))
+        choice := await show_dialog(
+            ui, PlanPicker(name, lines, comments, line, lambda: ui.appearance.styles)
+        )
     ) != _SEND_CHOICE:
         if choice is None:
             text = f"{len(comments)} not sent yet."
@@ -91,7 +113,10 @@ async def comment_on_plan(ui: Ui, _words: str) -> None:
             continue
         line = choice
         line_input = TextInput(
-            f"Comment on line {line}", lambda: ui.appearance.styles, comments.get(line, ""), about=lines[line - 1]
+            f"Comment on line {line}",
+            lambda: ui.appearance.styles,
+            comments.get(line, ""),
+            about=lines[line - 1],
         )
         if text := (await show_dialog(ui, line_input) or "").strip():
             comments[line] = text
@@ -100,7 +125,10 @@ async def comment_on_plan(ui: Ui, _words: str) -> None:
             ui,
             client,
             view,
-            "\n\n".join(_format_comment(name, lines, number, comments[number]) for number in sorted(comments)),
+            "\n\n".join(
+                _format_comment(name, lines, number, comments[number])
+                for number in sorted(comments)
+            ),
         )
 
 
@@ -114,13 +142,19 @@ async def _send_comments(ui: Ui, client: Client, view: SessionView, text: str) -
 
 
 def _find_question(view: SessionView) -> QuestionRequest | None:
-    """Return the question whether the plan may be carried out, if it waits: one with this header."""
+    """Return the question whether the plan may be carried out,
+    if it waits: one with this header.
+    """
     waiting = (each for each in view.requests.values() if isinstance(each, QuestionRequest))
-    return next((each for each in waiting if [one.header for one in each.questions] == ["Plan"]), None)
+    return next(
+        (each for each in waiting if [one.header for one in each.questions] == ["Plan"]), None
+    )
 
 
 def _wrap_plan_line(line: str, room: int) -> list[tuple[bool, str]]:
-    """Return the rows of a line of the plan, each with whether it is the first. Its indentation is kept in all rows."""
+    """Return the rows of a line of the plan, each with whether it is the first.
+    Its indentation is kept in all rows.
+    """
     line = line.expandtabs(4)
     indent = line[: len(line) - len(line.lstrip())][: room // 2]
     first, *rest = wrap_line(line, room) or [""]
@@ -133,7 +167,9 @@ def _format_comment(name: str, lines: Sequence[str], number: int, comment: str) 
 
 
 def _find_plan(view: SessionView) -> str:
-    """Return the path of the plan that a call named last, from the project's folder; "": there is none."""
+    """Return the path of the plan that a call named last, from the project's folder;
+    "": there is none.
+    """
     plan = ""
     for message_id in view.log.ids:
         for part in view.log.messages[message_id].parts.values():

@@ -27,14 +27,19 @@ from codeloop.tui.render.diff.quoted_diff import draw_quoted_diff
 from codeloop.tui.ui import Ui
 from codeloop.tui.widgets.prompt.prompt_entry import PromptEntry
 
-# A value in quotes may hold blanks. Not `shlex`: the prompt after the options stays as it was typed.
+# A value in quotes may hold blanks. Not `shlex`: the prompt after the options
+# stays as it was typed.
 _OPTION = r"""(-m|--model|--check)[ =]+("[^"]*"|'[^']*'|\S+)\s*"""
 _MAX_NOTICE_LINES = 6
-"""Lines of an answer that is shown below the conversation; a longer one gets a screen of its own."""
+"""Lines of an answer that is shown below the conversation;
+a longer one gets a screen of its own.
+"""
 
 
 async def open_worktree(ui: Ui, words: str) -> None:
-    """Open a session in a work tree, or carry out a verb such as `list`. Words after a name are the first prompt."""
+    """Open a session in a work tree, or carry out a verb such as `list`.
+    Words after a name are the first prompt.
+    """
     if ui.sessions is None:
         raise UsageProblem("The project is still being opened.")
     if is_worktree_verb(words):
@@ -42,7 +47,9 @@ async def open_worktree(ui: Ui, words: str) -> None:
         await _show_result(ui, words or "list", lines)
         return
     tree, is_new, prompt = await open_named_worktree(ui.client, words)
-    session = await ui.launch.create_session(ui.sessions.target.get_directory_client(tree.directory))
+    session = await ui.launch.create_session(
+        ui.sessions.target.get_directory_client(tree.directory)
+    )
     tab = await ui.open_tab(session)
     ui.say(escape_controls("\n".join(describe_opened_worktree(tree, is_new=is_new))))
     if prompt:
@@ -50,7 +57,9 @@ async def open_worktree(ui: Ui, words: str) -> None:
 
 
 async def compare_models(ui: Ui, words: str) -> None:
-    """Send a prompt to several models, each in a tab and a work tree of its own; then show what each did."""
+    """Send a prompt to several models, each in a tab and a work tree of its own;
+    then show what each did.
+    """
     if ui.sessions is None:
         raise UsageProblem("The project is still being opened.")
     comparison = _parse_comparison(words)
@@ -62,7 +71,9 @@ async def compare_models(ui: Ui, words: str) -> None:
         return session
 
     rows = await run_comparison(ui.sessions.target, comparison, begin)
-    await _show_result(ui, "compared", format_comparison(rows, is_checked=comparison.check is not None))
+    await _show_result(
+        ui, "compared", format_comparison(rows, is_checked=comparison.check is not None)
+    )
 
 
 def _parse_comparison(words: str) -> Comparison:
@@ -94,6 +105,10 @@ async def _show_result(ui: Ui, words: str, lines: Sequence[str]) -> None:
         if words.startswith("diff"):
             canvas = Canvas(width, styles, diff=ui.appearance.diff)
             return draw_quoted_diff(text, canvas, names_one=True) or draw_text(text, styles, width)
-        return [row for line in text.split("\n") for row in wrap_line([Segment(line, styles.of("text"))], width)]
+        return [
+            row
+            for line in text.split("\n")
+            for row in wrap_line([Segment(line, styles.of("text"))], width)
+        ]
 
     await show_dialog(ui, ReadingScreen(f"Work trees: {words}", draw, lambda: ui.appearance.styles))

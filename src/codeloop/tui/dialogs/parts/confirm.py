@@ -10,7 +10,9 @@ from codeloop.tui.widgets.rows_view import RowsView
 
 
 class Confirm(Dialog[bool]):
-    """Asks before an action; closes with True if the user pressed y, whose label is `confirm_label`."""
+    """Asks before an action; closes with True if the user pressed y,
+    whose label is `confirm_label`.
+    """
 
     def __init__(self, title: str, text: str, confirm_label: str, get_styles: GetStyles) -> None:
         super().__init__(get_styles)
@@ -29,7 +31,13 @@ class Confirm(Dialog[bool]):
         width = outer - 4
         self.query_one("#dialog-box").styles.width = outer
         keys = draw_keys([("y", self._confirm_label), ("n", "cancel")], styles, width)
-        rows = [draw_title(self._title, styles, width), [], *draw_text(self._text, styles, width), [], *keys]
+        rows = [
+            draw_title(self._title, styles, width),
+            [],
+            *draw_text(self._text, styles, width),
+            [],
+            *keys,
+        ]
         self.query_one(RowsView).show(rows, min(len(rows), max(self.size.height - 4, 5)))
 
     def on_key(self, event: events.Key) -> None:

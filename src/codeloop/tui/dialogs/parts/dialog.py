@@ -1,4 +1,6 @@
-"""`Dialog`: the base of all dialogs, a box above the conversation; `DialogContext`: what the app provides to them."""
+"""`Dialog`: the base of all dialogs, a box above the conversation;
+`DialogContext`: what the app provides to them.
+"""
 
 import time
 from collections.abc import Awaitable, Callable
@@ -31,7 +33,9 @@ BOX_CSS = """
     &.-small #dialog-box Input { margin-bottom: 0; }
 """
 SMALL_SCREEN_ROWS = 20
-"""Rows below which a screen is small: the box then has no margin, so that more of the list is shown."""
+"""Rows below which a screen is small: the box then has no margin,
+so that more of the list is shown.
+"""
 
 
 class Dialog(ModalScreen[Result]):
@@ -43,20 +47,28 @@ class Dialog(ModalScreen[Result]):
         super().__init__()
         self.get_styles = get_styles
         self.is_over = False
-        """Whether the dialog is closing: messages that arrive later are dropped, since its children may be gone."""
+        """Whether the dialog is closing: messages that arrive later are dropped,
+        since its children may be gone.
+        """
         self._acts_since: float | None = None
         """When an action that may open another dialog started (monotonic seconds)."""
 
     @property
     def takes_keys(self) -> bool:
-        """Whether typed keys are for this dialog: it is mounted, not closing, and not about to open another dialog."""
-        is_acting = self._acts_since is not None and time.monotonic() - self._acts_since < MAX_HOLD_SECONDS
+        """Whether typed keys are for this dialog: it is mounted, not closing,
+        and not about to open another dialog.
+        """
+        is_acting = (
+            self._acts_since is not None and time.monotonic() - self._acts_since < MAX_HOLD_SECONDS
+        )
         return self.is_mounted and not self.is_over and not is_acting
 
     def perform(self, work: Callable[[], Awaitable[object]]) -> None:
-        """Run an action that may open another dialog; keys typed meanwhile are held back for that one.
+        """Run an action that may open another dialog;
+        keys typed meanwhile are held back for that one.
 
-        A CodeloopError of it is shown, its start if it is long: of a text that fills the screen, the end alone is seen.
+        A CodeloopError of it is shown, its start if it is long: of a text that fills the screen,
+        the end alone is seen.
         """
 
         async def run_work() -> None:
@@ -87,15 +99,19 @@ class Dialog(ModalScreen[Result]):
     def _fit_background(self) -> None:
         """Dim the conversation behind the box, or cover it.
 
-        It is covered if another dialog is there, or if the theme has the terminal's own colours, which are unknown and
-        so can't be dimmed.
+        It is covered if another dialog is there, or if the theme has the terminal's own colours,
+        which are unknown and so can't be dimmed.
         """
         # The main screen and this dialog are two.
         is_above_another = len(get_app(self).screen_stack) > 2
-        self.set_class(is_above_another or not self.get_styles().theme.background.startswith("#"), "-opaque")
+        self.set_class(
+            is_above_another or not self.get_styles().theme.background.startswith("#"), "-opaque"
+        )
 
     def draw(self) -> None:
-        """Redraw the dialog; called after a change of the size or the theme. Subclasses override it."""
+        """Redraw the dialog; called after a change of the size or the theme.
+        Subclasses override it.
+        """
 
     def on_resize(self, _event: events.Resize) -> None:
         """Fit the box into the screen."""
@@ -109,7 +125,9 @@ class Dialog(ModalScreen[Result]):
         return self.size.height < SMALL_SCREEN_ROWS
 
     def dismiss(self, result: Result | None = None) -> AwaitComplete:
-        """Close the dialog, and cancel its workers. If it is closed twice, the first result counts."""
+        """Close the dialog, and cancel its workers.
+        If it is closed twice, the first result counts.
+        """
         if self.is_over:
             return AwaitComplete()
         self.is_over = True
@@ -119,7 +137,9 @@ class Dialog(ModalScreen[Result]):
         return super().dismiss(result)
 
     def compute_box_width(self, max_width: int) -> int:
-        """Return the width of the box, in cells: at most `max_width`, with a margin on wide screens."""
+        """Return the width of the box, in cells: at most `max_width`,
+        with a margin on wide screens.
+        """
         return min(self.size.width - (6 if self.size.width > 60 else 0), max_width)
 
 
@@ -132,7 +152,9 @@ class AskScreen(Protocol):
 
 
 class DialogContext(Struct, frozen=True):
-    """What the app provides to dialogs: `client` reaches the project, `ask` shows another dialog above the first."""
+    """What the app provides to dialogs: `client` reaches the project,
+    `ask` shows another dialog above the first.
+    """
 
     client: Client
     get_styles: GetStyles

@@ -11,13 +11,16 @@ T = TypeVar("T")
 
 
 class Pick(Struct, Generic[T], frozen=True):
-    """One row of a picker; `value`: the result of choosing it. The texts may be untrusted: the picker escapes them.
+    """One row of a picker; `value`: the result of choosing it.
+    The texts may be untrusted: the picker escapes them.
 
-    A row shows `mark` (one cell), `title`, `detail`, and at its right end `hint`. `group`: the heading above it.
+    A row shows `mark` (one cell), `title`, `detail`, and at its right end `hint`.
+    `group`: the heading above it.
     `search_text`: the filter searches it, but it is not shown. `detail_colour`: of the theme.
-    `problem`: why the row can't be chosen, "" if it can; shown up to its first colon, instead of the hint.
-    `note`: a text shown below the list while the cursor is on the row. `keeps_blanks`: the title is a line of a file,
-    whose indentation is shown.
+    `problem`: why the row can't be chosen, "" if it can;
+    shown up to its first colon, instead of the hint.
+    `note`: a text shown below the list while the cursor is on the row. `keeps_blanks`: the title is
+    a line of a file, whose indentation is shown.
     """
 
     value: T
@@ -36,7 +39,8 @@ class Pick(Struct, Generic[T], frozen=True):
 class PickAction(Struct, Generic[T], frozen=True):
     """An action on a row, besides choosing it. `key` runs it; `title` is its label.
 
-    `run` is called with the value of the row, or None when there is no row, and returns whether to reload the rows.
+    `run` is called with the value of the row, or None when there is no row,
+    and returns whether to reload the rows.
     """
 
     key: str
@@ -45,10 +49,13 @@ class PickAction(Struct, Generic[T], frozen=True):
 
 
 class PickSource(Struct, Generic[T], frozen=True):
-    """The source of a picker's rows, and its texts. `load` may raise CodeloopError, whose text is shown.
+    """The source of a picker's rows, and its texts.
+    `load` may raise CodeloopError, whose text is shown.
 
-    `search`: finds more rows for the typed text. `preview`: draws the details of a value for a width in cells.
-    `on_move`: called with the value under the cursor. `start`: the value that the cursor is on at first.
+    `search`: finds more rows for the typed text. `preview`: draws the details of a
+    value for a width in cells.
+    `on_move`: called with the value under the cursor.
+    `start`: the value that the cursor is on at first.
     `empty_message`: shown when there are no rows.
     """
 

@@ -1,4 +1,6 @@
-"""`PickPreview`: shows details of the row under the cursor beside a picker's list, after a pause in typing."""
+"""`PickPreview`: shows details of the row under the cursor beside a picker's list,
+after a pause in typing.
+"""
 
 from asyncio import sleep
 from collections.abc import Sequence
@@ -20,7 +22,9 @@ TYPING_PAUSE = 0.12
 
 
 class PickPreview(Generic[T]):
-    """Draws the preview of a value into `#picker-preview` of a dialog, as high as its `#picker-list`."""
+    """Draws the preview of a value into `#picker-preview` of a dialog,
+    as high as its `#picker-list`.
+    """
 
     def __init__(self, dialog: Dialog[T | None], source: PickSource[T]) -> None:
         self._dialog = dialog
@@ -30,7 +34,9 @@ class PickPreview(Generic[T]):
         self._styles: Styles | None = None
 
     def fit(self, styles: Styles, *, is_visible: bool) -> bool:
-        """Show or hide the preview; return whether it must be drawn anew: it was hidden, or the theme has changed."""
+        """Show or hide the preview; return whether it must be drawn anew: it was hidden,
+        or the theme has changed.
+        """
         view = self._dialog.query_one("#picker-preview", RowsView)
         is_new = is_visible and (not view.display or self._styles is not styles)
         if is_new:

@@ -20,12 +20,16 @@ _PAGES_BY_KEY = {"pageup": -1, "pagedown": 1, "space": 1}
 
 
 class ReadingScreen(Dialog[None]):
-    """Shows rows until a key closes it, without a result. `draw_rows` returns the rows for a width in cells."""
+    """Shows rows until a key closes it, without a result.
+    `draw_rows` returns the rows for a width in cells.
+    """
 
     closing_keys: ClassVar[Sequence[tuple[str, str]]] = ()
     """Keys besides Escape, Enter and q that close the screen, with their labels."""
 
-    def __init__(self, title: str, draw_rows: Callable[[int], Sequence[Row]], get_styles: GetStyles) -> None:
+    def __init__(
+        self, title: str, draw_rows: Callable[[int], Sequence[Row]], get_styles: GetStyles
+    ) -> None:
         super().__init__(get_styles)
         self._title = title
         self._draw_rows = draw_rows
@@ -42,10 +46,14 @@ class ReadingScreen(Dialog[None]):
         styles, outer = self.get_styles(), self.compute_box_width(self.size.width)
         width = outer - 4
         self.query_one("#dialog-box").styles.width = outer
-        self.query_one("#reading-title", RowsView).show([draw_title(self._title, styles, width), []], 2)
+        self.query_one("#reading-title", RowsView).show(
+            [draw_title(self._title, styles, width), []], 2
+        )
         # One cell less, for the scroll bar.
         rows = self._draw_rows(width - 1)
-        self.query_one("#reading-rows", RowsView).show(rows, min(len(rows), max(self.size.height - _FRAME_ROWS, 3)))
+        self.query_one("#reading-rows", RowsView).show(
+            rows, min(len(rows), max(self.size.height - _FRAME_ROWS, 3))
+        )
         keys = draw_keys([("↑↓ pgup pgdn", "scroll"), *self.closing_keys], styles, width)
         self.query_one("#reading-keys", RowsView).show([[], *keys], len(keys) + 1)
 

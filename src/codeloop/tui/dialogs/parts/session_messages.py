@@ -30,7 +30,9 @@ def join_text(message: MessageWithParts) -> str:
 
 
 def draw_messages(messages: Sequence[MessageWithParts], styles: Styles, width: int) -> list[Row]:
-    """Return messages as rows: prompts with a bar, answers, and the number of tool calls between them."""
+    """Return messages as rows: prompts with a bar, answers,
+    and the number of tool calls between them.
+    """
     rows: list[Row] = []
     prose, bar = ProseStyles(styles), Segment("▎ ", styles.of("primary"))
     calls = 0
@@ -40,9 +42,14 @@ def draw_messages(messages: Sequence[MessageWithParts], styles: Styles, width: i
         if text:
             rows += [*_count_row(calls, styles), *([[]] if rows or calls else [])]
             if is_prompt:
-                rows += [[bar, Segment(line, styles.of("text", "bold"))] for line in wrap_text(text, width - 2)]
+                rows += [
+                    [bar, Segment(line, styles.of("text", "bold"))]
+                    for line in wrap_text(text, width - 2)
+                ]
             else:
-                rows += MarkdownDocument(prose, max(width - 2, 2), Segment("  ")).render_complete(text)
+                rows += MarkdownDocument(prose, max(width - 2, 2), Segment("  ")).render_complete(
+                    text
+                )
             calls = 0
         calls += sum(isinstance(part, ToolPart) for part in message.parts)
     return rows + _count_row(calls, styles)
@@ -55,11 +62,15 @@ def _count_row(count: int, styles: Styles) -> list[Row]:
 
 
 async def read_messages(client: Client, session_id: str) -> list[MessageWithParts]:
-    """Return all messages of a session, the oldest first; read in pages, so that the screen is drawn in between."""
+    """Return all messages of a session, the oldest first;
+    read in pages, so that the screen is drawn in between.
+    """
     messages: list[MessageWithParts] = []
     cursor: str | None = None
     while True:
-        page = await client.call(SESSION_MESSAGES, ListMessages(session_id=session_id, limit=_PAGE_SIZE, before=cursor))
+        page = await client.call(
+            SESSION_MESSAGES, ListMessages(session_id=session_id, limit=_PAGE_SIZE, before=cursor)
+        )
         messages[:0] = page
         if len(page) < _PAGE_SIZE:
             return messages

@@ -1,4 +1,6 @@
-"""`SignInScreen`: the dialog that shows the address of a sign-in page, and asks for the code that the page shows."""
+"""`SignInScreen`: the dialog that shows the address of a sign-in page,
+and asks for the code that the page shows.
+"""
 
 from textual import events
 

@@ -20,7 +20,13 @@ class TextInput(Dialog[str | None]):
     """
 
     def __init__(
-        self, title: str, get_styles: GetStyles, text: str = "", *, about: str = "", is_secret: bool = False
+        self,
+        title: str,
+        get_styles: GetStyles,
+        text: str = "",
+        *,
+        about: str = "",
+        is_secret: bool = False,
     ) -> None:
         super().__init__(get_styles)
         self.keys: tuple[tuple[str, str], ...] = (("enter", "confirm"), ("esc", "cancel"))
@@ -33,7 +39,9 @@ class TextInput(Dialog[str | None]):
         """Yield the title, the line, and the keys."""
         with Vertical(id="dialog-box"):
             yield RowsView("text-title")
-            yield LineInput(self._text, password=self._is_secret, select_on_focus=False, id="text-line")
+            yield LineInput(
+                self._text, password=self._is_secret, select_on_focus=False, id="text-line"
+            )
             yield RowsView("text-keys")
 
     def on_mount(self) -> None:

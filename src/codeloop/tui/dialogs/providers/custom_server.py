@@ -1,4 +1,6 @@
-"""Dialogs that add the user's own model server: ask for its address, its key, its first model and a name."""
+"""Dialogs that add the user's own model server: ask for its address, its key,
+its first model and a name.
+"""
 
 import re
 from collections.abc import Collection, Sequence
@@ -6,7 +8,13 @@ from itertools import count
 from urllib.parse import urlsplit
 
 from codeloop.kit.text.terminal_text import one_line
-from codeloop.schema.api.providers import PROVIDER_ADD, PROVIDER_MODELS, AddProvider, ServerAddress, ServerModels
+from codeloop.schema.api.providers import (
+    PROVIDER_ADD,
+    PROVIDER_MODELS,
+    AddProvider,
+    ServerAddress,
+    ServerModels,
+)
 from codeloop.schema.errors import CodeloopError, OperationError
 from codeloop.schema.message import ModelRef
 from codeloop.tui.choices import LOCAL_HOSTS
@@ -21,11 +29,15 @@ llama.cpp, vLLM, LM Studio and most gateways do."""
 _UNSUPPORTED_HINT = """This server can't add another one. Write it into its configuration, then start it again:
 {"provider": {"mine": {"options": {"baseURL": "http://127.0.0.1:8080/v1"}, "models": {"NAME": {}}}}}"""
 _MAX_CONFIGURED_MODELS = 50
-"""Models of a server up to which all are written to the configuration; of more (a gateway), only the chosen one."""
+"""Models of a server up to which all are written to the configuration;
+of more (a gateway), only the chosen one.
+"""
 
 
 class CustomServerSetup:
-    """Asks for the data of a server step by step. `taken_ids`: the ids of all providers that exist already."""
+    """Asks for the data of a server step by step. `taken_ids`: the ids of all
+    providers that exist already.
+    """
 
     def __init__(self, context: DialogContext, taken_ids: Collection[str]) -> None:
         self._context = context
@@ -48,7 +60,11 @@ class CustomServerSetup:
             # An id such as `my-gateway`, for `My Gateway!`.
             provider_id = re.sub(r"[^a-z0-9.]+", "-", name.lower()).strip("-.")
             request = AddProvider(
-                provider_id=provider_id, name=name, base_url=server_models.base_url, models=models, key=self._key
+                provider_id=provider_id,
+                name=name,
+                base_url=server_models.base_url,
+                models=models,
+                key=self._key,
             )
             # The operation checks the name; its error is shown above the next try.
             try:
@@ -60,22 +76,29 @@ class CustomServerSetup:
         return None
 
     async def _ask_for_server(self) -> ServerModels | None:
-        """Ask for an address until a server answers there; return the models that the server lists. None: cancelled."""
+        """Ask for an address until a server answers there; return the models that the server lists.
+        None: cancelled.
+        """
         address, about = "", _ADDRESS_HINT
         while address := await self._ask(CUSTOM_SERVER_TITLE, address, about):
             try:
                 return await self._list_models(address)
             except OperationError as error:
-                # The UI may be attached to another program with the same API, which may not have this operation.
+                # The UI may be attached to another program with the same API,
+                # which may not have this operation.
                 about = _UNSUPPORTED_HINT if error.kind == "NotFoundError" else str(error)
         return None
 
     async def _list_models(self, address: str) -> ServerModels | None:
-        """Ask a server for its models, and the user for a key while the server demands one. None: cancelled."""
+        """Ask a server for its models, and the user for a key while the server demands one.
+        None: cancelled.
+        """
         client, about = self._context.client, "The server answers with a key only."
         server_models = await client.call(PROVIDER_MODELS, ServerAddress(base_url=address))
         while server_models.needs_key:
-            self._key = await self._ask(f"Key for {_find_host(server_models.base_url)}", "", about, is_secret=True)
+            self._key = await self._ask(
+                f"Key for {_find_host(server_models.base_url)}", "", about, is_secret=True
+            )
             if not self._key:
                 return None
             about = "The server refused that key."
@@ -116,4 +139,8 @@ def _suggest_name(url: str) -> str:
 def _make_unique(name: str, taken_names: Collection[str]) -> str:
     """Return a name that is not taken: the name itself, or with a number, from `NAME-2` on."""
     candidates = (f"{name}-{number}" for number in count(2))
-    return name if name not in taken_names else next(each for each in candidates if each not in taken_names)
+    return (
+        name
+        if name not in taken_names
+        else next(each for each in candidates if each not in taken_names)
+    )

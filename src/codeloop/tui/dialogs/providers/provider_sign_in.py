@@ -34,10 +34,15 @@ class SignInOutcome(Enum):
 
 
 class ProviderSignIn:
-    """Signs in at a provider step by step. `methods`: all that the server offers, its own or those of plugins."""
+    """Signs in at a provider step by step. `methods`: all that the server offers,
+    its own or those of plugins.
+    """
 
     def __init__(
-        self, context: DialogContext, provider: ProviderDetails, methods: Sequence[ProviderAuthMethod]
+        self,
+        context: DialogContext,
+        provider: ProviderDetails,
+        methods: Sequence[ProviderAuthMethod],
     ) -> None:
         self._context = context
         self._provider = provider
@@ -48,7 +53,9 @@ class ProviderSignIn:
         """The server's message about a sign-in that needed no page."""
 
     async def sign_in(self) -> SignInOutcome:
-        """Ask for the method and its inputs, and wait until the sign-in ends. Raises CodeloopError if it fails."""
+        """Ask for the method and its inputs, and wait until the sign-in ends.
+        Raises CodeloopError if it fails.
+        """
         number = await self._choose_method()
         if number is None:
             return SignInOutcome.CANCELLED
@@ -96,7 +103,9 @@ class ProviderSignIn:
                 async def list_picks(picks: Sequence[Pick[str]] = picks) -> Sequence[Pick[str]]:
                     return picks
 
-                answer = await self._context.ask(Picker(PickSource(message, list_picks), self._context.get_styles))
+                answer = await self._context.ask(
+                    Picker(PickSource(message, list_picks), self._context.get_styles)
+                )
             else:
                 about = str(prompt.get("placeholder", ""))
                 answer = await self._context.ask(
@@ -109,16 +118,21 @@ class ProviderSignIn:
         return answers
 
     async def _finish(self, number: int, start: StartedSignIn) -> SignInOutcome:
-        """Show the address of the sign-in page until the server reports the end, or a code is pasted."""
+        """Show the address of the sign-in page until the server reports the end,
+        or a code is pasted.
+        """
         client, by_code = self._context.client, start.method == "code"
-        next_step = "\n".join(filter(None, (start.instructions, _PASTE_CODE_HINT if by_code else "")))
+        next_step = "\n".join(
+            filter(None, (start.instructions, _PASTE_CODE_HINT if by_code else ""))
+        )
         screen = SignInScreen(self._provider.name, start.url, next_step, self._context.get_styles)
         if by_code:
             code = await self._context.ask(screen)
             if not code:
                 return SignInOutcome.CANCELLED
             await client.call(
-                PROVIDER_CALLBACK, FinishSignIn(provider_id=self._provider.id, method=number, code=code.strip())
+                PROVIDER_CALLBACK,
+                FinishSignIn(provider_id=self._provider.id, method=number, code=code.strip()),
             )
             return SignInOutcome.COMPLETE
         finish = FinishSignIn(provider_id=self._provider.id, method=number)

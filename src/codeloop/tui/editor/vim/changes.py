@@ -1,4 +1,6 @@
-"""The changes that vi's commands make to a buffer, as functions; `vim.py` and `vim_operators.py` call them."""
+"""The changes that vi's commands make to a buffer, as functions;
+`vim.py` and `vim_operators.py` call them.
+"""
 
 from codeloop.tui.editor.buffer import Buffer
 from codeloop.tui.editor.grapheme_bounds import find_next_edge, find_previous_edge
@@ -11,7 +13,9 @@ INDENT = "    "
 
 
 def replace_characters(buffer: Buffer, char: str, times: int) -> None:
-    """Replace each of the next `times` characters by `char`; nothing is changed if the line has fewer."""
+    """Replace each of the next `times` characters by `char`;
+    nothing is changed if the line has fewer.
+    """
     offset = end = buffer.cursor
     for _ in range(times):
         if end >= find_line_end(buffer.text, offset):
@@ -36,7 +40,9 @@ def put_register(buffer: Buffer, register: Register, times: int, *, after: bool)
         buffer.move(find_previous_edge(buffer.text, index + len(register.text) * times))
 
 
-def replace_selection(buffer: Buffer, register: Register, low: int, high: int, *, is_lines: bool) -> None:
+def replace_selection(
+    buffer: Buffer, register: Register, low: int, high: int, *, is_lines: bool
+) -> None:
     """Replace a selection by the content of a register. `is_lines`: whole lines are selected."""
     # Lines that replace a part of a line stand on lines of their own.
     text, is_whole = register.text, register.is_lines and not is_lines
@@ -48,7 +54,9 @@ def replace_selection(buffer: Buffer, register: Register, low: int, high: int, *
 
 
 def join_lines(buffer: Buffer, times: int, *, keeps_blanks: bool = False) -> None:
-    """Join the next `times` lines to this one, with a blank between them; `keeps_blanks`: with the blanks they have."""
+    """Join the next `times` lines to this one, with a blank between them;
+    `keeps_blanks`: with the blanks they have.
+    """
     buffer.begin_group()
     for _ in range(times):
         end = find_line_end(buffer.text, buffer.cursor)
@@ -61,7 +69,8 @@ def join_lines(buffer: Buffer, times: int, *, keeps_blanks: bool = False) -> Non
             continue
         while after < len(buffer.text) and buffer.text[after] in " \t":
             after += 1
-        # As in vi: no blank behind another one, before a closing parenthesis, or next to an empty line.
+        # As in vi: no blank behind another one, before a closing parenthesis,
+        # or next to an empty line.
         follows_blank = end == 0 or buffer.text[end - 1].isspace()
         needs_no_blank = follows_blank or buffer.text[after : after + 1] in {")", "\n", ""}
         buffer.replace(end, after, "" if needs_no_blank else " ")
@@ -82,7 +91,12 @@ CASE_OPERATORS = {"gu": str.lower, "gU": str.upper, "g~": str.swapcase}
 
 
 def apply_operator(
-    buffer: Buffer, registers: Registers, operator: str, span: OperatorSpan, register: str, times: int
+    buffer: Buffer,
+    registers: Registers,
+    operator: str,
+    span: OperatorSpan,
+    register: str,
+    times: int,
 ) -> None:
     """Apply an operator to a span; for `c`, the caller has started insert mode before."""
     low, high = span.low, span.high
@@ -96,7 +110,9 @@ def apply_operator(
     elif low == high and not span.is_lines:
         buffer.move(low)
     else:
-        registers.store(buffer, register, low, high, is_lines=span.is_lines, is_yank=operator == "y")
+        registers.store(
+            buffer, register, low, high, is_lines=span.is_lines, is_yank=operator == "y"
+        )
         if operator == "y":
             buffer.move(span.low)
         elif operator == "d" and span.is_lines:
@@ -106,7 +122,9 @@ def apply_operator(
 
 
 def shift_lines(buffer: Buffer, low: int, high: int, times: int) -> None:
-    """Indent whole lines `times` times; if that is negative, remove indentation. Empty lines stay as they are."""
+    """Indent whole lines `times` times; if that is negative, remove indentation.
+    Empty lines stay as they are.
+    """
     lines = buffer.text[low:high].split("\n")
     if times > 0:
         lines = [f"{INDENT * times}{line}" if line else line for line in lines]
@@ -125,4 +143,6 @@ def _outdent(line: str) -> str:
 def overwrite_character(buffer: Buffer, char: str) -> None:
     """Replace the character under the cursor; at the end of a line, insert."""
     offset = buffer.cursor
-    buffer.replace(offset, min(find_next_edge(buffer.text, offset), find_line_end(buffer.text, offset)), char)
+    buffer.replace(
+        offset, min(find_next_edge(buffer.text, offset), find_line_end(buffer.text, offset)), char
+    )

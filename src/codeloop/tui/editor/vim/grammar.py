@@ -1,6 +1,7 @@
 """The grammar of vi's commands outside insert mode: patterns that match the keys of a command.
 
-`vim.py` collects keys as long as they are the start of a command, and executes what matches one of the patterns.
+`vim.py` collects keys as long as they are the start of a command,
+and executes what matches one of the patterns.
 """
 
 import re
@@ -16,14 +17,17 @@ _OBJECT = rf"[ia][{re.escape(''.join(TEXT_OBJECT_KINDS))}]"
 _OPERATOR = r"[dcy<>]|g[uU~]"
 _PREFIX = rf'(?:"(?P<register>.))?(?P<count>{_NUMBER})?(?:"(?P<late_register>.))?'
 """The prefix of a command: a register and a count, in any order."""
-# Without this, the last key of an unsupported command would be taken for another command: in `qa`, for append.
+# Without this, the last key of an unsupported command would be taken for another command: in `qa`,
+# for append.
 _UNSUPPORTED = r"(?P<unsupported>(?:[dcy<>]|g[uU~])?['`].|[mq@zZ\[\]].|g[^gGeE_uU~Jiv])"
 """Commands of vi that do nothing here."""
 _COLON = r"(?P<colon>:[^\n]*\n)"
 """A colon command; only a line number after the colon does something here."""
-# Such as `3dw`, `d2w`, `"ayy` or `ci(` (an operator), `5j` (a motion), `rx` or `p` (a command), `qa` (unsupported).
+# Such as `3dw`, `d2w`, `"ayy` or `ci(` (an operator), `5j` (a motion), `rx` or `p` (a command),
+# `qa` (unsupported).
 NORMAL_COMMAND = (
-    rf"{_PREFIX}(?:(?P<operator>{_OPERATOR})(?P<second_count>{_NUMBER})?(?:(?P<target>{_MOTION}|{_OBJECT})|(?P<repeated>g?[dcy<>uU~]))"
+    rf"{_PREFIX}(?:(?P<operator>{_OPERATOR})(?P<second_count>{_NUMBER})?(?:(?P<target>{_MOTION}"
+    rf"|{_OBJECT})|(?P<repeated>g?[dcy<>uU~]))"
     rf"|(?P<motion>{_MOTION})|(?P<command>r{_ANY}|g[Jiv]|[iaIAoOxXDCYsSpPuJ~vVR.])|{_COLON}|{_UNSUPPORTED})\Z"
 )
 """A complete command in normal mode."""

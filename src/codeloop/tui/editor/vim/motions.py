@@ -6,14 +6,21 @@ from msgspec import Struct
 
 from codeloop.kit.text.patterns import compile_once
 from codeloop.tui.editor.grapheme_bounds import find_next_edge, find_previous_edge, snap_to_edge
-from codeloop.tui.editor.words import classify_character, find_next_word, find_previous_word, find_word_end
+from codeloop.tui.editor.words import (
+    classify_character,
+    find_next_word,
+    find_previous_word,
+    find_word_end,
+)
 
 _LAST_LINE = 1 << 30
 """A line number that no text has, and which therefore means the last line."""
 _SENTENCE_END = r"[.!?][\])\"']*\s+"
 _BLANK_LINES = r"\n\n+"
 OperatorReach = Literal["exclusive", "inclusive", "lines"]
-"""The text that an operator covers: up to the motion's end, including the character there, or whole lines."""
+"""The text that an operator covers: up to the motion's end, including the character there,
+or whole lines.
+"""
 
 
 class MotionEnd(Struct, frozen=True):
@@ -49,7 +56,9 @@ def find_first_nonblank(text: str, offset: int) -> int:
 
 
 def find_character(text: str, offset: int, kind: str, char: str, count: int) -> int | None:
-    """Return the offset to which `f`, `F`, `t` or `T` goes in the line; None: the line has no such character."""
+    """Return the offset to which `f`, `F`, `t` or `T` goes in the line;
+    None: the line has no such character.
+    """
     low, high = find_line_start(text, offset), find_line_end(text, offset)
     index = offset
     for _ in range(count):
@@ -62,7 +71,9 @@ def find_character(text: str, offset: int, kind: str, char: str, count: int) -> 
 
 
 def find_vertical_offset(text: str, offset: int, lines: int, column: int) -> int | None:
-    """Return the offset in a column (characters) of a line below, or above if `lines` is negative; None: none there."""
+    """Return the offset in a column (characters) of a line below, or above if `lines` is negative;
+    None: none there.
+    """
     start = find_line_start(text, offset)
     for _ in range(abs(lines)):
         if lines > 0:
@@ -75,11 +86,17 @@ def find_vertical_offset(text: str, offset: int, lines: int, column: int) -> int
                 return None
             start = find_line_start(text, start - 1)
     end = find_line_end(text, start)
-    return snap_to_edge(text, min(start + column, find_last_character(text, start))) if end > start else start
+    return (
+        snap_to_edge(text, min(start + column, find_last_character(text, start)))
+        if end > start
+        else start
+    )
 
 
 def find_numbered_line(text: str, number: int) -> int:
-    """Return the start of a line by its number, from 1; if there are fewer lines, of the last one."""
+    """Return the start of a line by its number, from 1;
+    if there are fewer lines, of the last one.
+    """
     start = 0
     for _ in range(number - 1):
         end = text.find("\n", start)
@@ -117,7 +134,9 @@ def _move_left(text: str, offset: int, count: int) -> int:
 
 
 def find_motion_end(text: str, offset: int, keys: str, count: int | None) -> MotionEnd | None:
-    """Return the end of a motion that depends on the text alone; None: it is another motion, or impossible."""
+    """Return the end of a motion that depends on the text alone;
+    None: it is another motion, or impossible.
+    """
     times = count or 1
     match keys:
         case "h":
@@ -130,7 +149,9 @@ def find_motion_end(text: str, offset: int, keys: str, count: int | None) -> Mot
             return MotionEnd(find_first_nonblank(text, offset))
         case "$":
             below = find_vertical_offset(text, offset, times - 1, 0) if times > 1 else offset
-            return MotionEnd(find_last_character(text, offset if below is None else below), "inclusive")
+            return MotionEnd(
+                find_last_character(text, offset if below is None else below), "inclusive"
+            )
         case "(" | ")":
             for _ in range(times):
                 offset = _find_sentence(text, offset, 1 if keys == ")" else -1)
@@ -151,7 +172,9 @@ def find_motion_end(text: str, offset: int, keys: str, count: int | None) -> Mot
 
 
 def _move_lines(text: str, offset: int, keys: str, times: int) -> MotionEnd | None:
-    """Return the end of a motion within a line, or to one below or above; None: it is another motion, or impossible."""
+    """Return the end of a motion within a line, or to one below or above;
+    None: it is another motion, or impossible.
+    """
     match keys:
         case "_" | "+" | "-":
             lines = {"_": times - 1, "+": times, "-": -times}[keys]
@@ -159,7 +182,9 @@ def _move_lines(text: str, offset: int, keys: str, times: int) -> MotionEnd | No
             return None if start is None else MotionEnd(find_first_nonblank(text, start), "lines")
         case "|":
             start = find_line_start(text, offset)
-            return MotionEnd(snap_to_edge(text, min(start + times - 1, find_last_character(text, offset))))
+            return MotionEnd(
+                snap_to_edge(text, min(start + times - 1, find_last_character(text, offset)))
+            )
         case "g_":
             start = find_vertical_offset(text, offset, times - 1, 0)
             if start is None:
@@ -171,7 +196,9 @@ def _move_lines(text: str, offset: int, keys: str, times: int) -> MotionEnd | No
 
 
 def _move_words(text: str, offset: int, keys: str, times: int) -> MotionEnd | None:
-    """Return the end of `w`, `b`, `e`, `ge` or one of their upper-case forms; None: it is another motion."""
+    """Return the end of `w`, `b`, `e`, `ge` or one of their upper-case forms;
+    None: it is another motion.
+    """
     step = _WORD_MOTIONS.get(keys.lower())
     if step is None:
         return None
@@ -182,7 +209,10 @@ def _move_words(text: str, offset: int, keys: str, times: int) -> MotionEnd | No
 
 def _find_previous_end(text: str, offset: int, *, big: bool = False) -> int:
     """Return the offset of the last character of the previous word."""
-    index, kind = offset, classify_character(text[offset], big=big) if offset < len(text) else "blank"
+    index, kind = (
+        offset,
+        classify_character(text[offset], big=big) if offset < len(text) else "blank",
+    )
     while kind != "blank" and index > 0 and classify_character(text[index], big=big) == kind:
         index -= 1
     if kind == "blank" or index == offset:
@@ -192,25 +222,40 @@ def _find_previous_end(text: str, offset: int, *, big: bool = False) -> int:
     return index
 
 
-_WORD_MOTIONS = {"w": find_next_word, "b": find_previous_word, "e": find_word_end, "ge": _find_previous_end}
+_WORD_MOTIONS = {
+    "w": find_next_word,
+    "b": find_previous_word,
+    "e": find_word_end,
+    "ge": _find_previous_end,
+}
 
 
 def list_sentence_starts(text: str) -> list[int]:
-    """Return the offsets at which sentences begin; blank lines between paragraphs count as a sentence."""
+    """Return the offsets at which sentences begin;
+    blank lines between paragraphs count as a sentence.
+    """
     starts = {0, *(end.end() for end in compile_once(_SENTENCE_END).finditer(text))}
     starts -= {index for index in starts if text[index : index + 1] == "\n"}
-    starts |= {index for gap in compile_once(_BLANK_LINES).finditer(text) for index in (gap.start() + 1, gap.end())}
+    starts |= {
+        index
+        for gap in compile_once(_BLANK_LINES).finditer(text)
+        for index in (gap.start() + 1, gap.end())
+    }
     return sorted(index for index in starts if index < len(text))
 
 
 def _find_sentence(text: str, offset: int, step: int) -> int:
     if step > 0:
-        return min((index for index in list_sentence_starts(text) if index > offset), default=len(text))
+        return min(
+            (index for index in list_sentence_starts(text) if index > offset), default=len(text)
+        )
     return max((index for index in list_sentence_starts(text) if index < offset), default=0)
 
 
 def find_text(text: str, offset: int, needle: str, step: int) -> int | None:
-    """Return the offset of the next (`step` 1) or previous (-1) occurrence of a text, wrapping around; None: none."""
+    """Return the offset of the next (`step` 1) or previous (-1) occurrence of a text,
+    wrapping around; None: none.
+    """
     if step > 0:
         index = text.find(needle, offset + 1)
         index = text.find(needle) if index < 0 else index
@@ -234,7 +279,9 @@ def find_word_at(text: str, offset: int) -> str:
 
 
 def _find_pair(text: str, offset: int) -> MotionEnd | None:
-    """Return the offset of the bracket that matches the next bracket in the line; None: there is none."""
+    """Return the offset of the bracket that matches the next bracket in the line;
+    None: there is none.
+    """
     end = find_line_end(text, offset)
     start = next((index for index in range(offset, end) if text[index] in "()[]{}"), None)
     if start is None:

@@ -16,14 +16,18 @@ class OperatorSpan(Struct, frozen=True):
 
 
 def find_change_word_span(text: str, offset: int, count: int, *, big: bool) -> OperatorSpan:
-    """Return the span of `cw` on a word: up to the word's end, without the blank behind it that `dw` includes."""
+    """Return the span of `cw` on a word: up to the word's end,
+    without the blank behind it that `dw` includes.
+    """
     index = offset - 1
     for _ in range(count):
         index = find_word_end(text, index, big=big)
     return OperatorSpan(offset, min(find_next_edge(text, index), len(text)))
 
 
-def find_motion_span(text: str, offset: int, target: MotionEnd, keys: str, operator: str) -> OperatorSpan:
+def find_motion_span(
+    text: str, offset: int, target: MotionEnd, keys: str, operator: str
+) -> OperatorSpan:
     """Return the span of an operator from an offset to the end of a motion."""
     low, high = sorted((offset, target.offset))
     if target.reach == "lines":
@@ -32,7 +36,8 @@ def find_motion_span(text: str, offset: int, target: MotionEnd, keys: str, opera
         high = find_next_edge(text, high) if high < find_line_end(text, high) else high
     elif keys in {"w", "W"}:
         low, high = _exclude_line_feed(text, low, high)
-    # As in vi, the line feed before the motion's end is left out; from a line's first letter on, whole lines are meant.
+    # As in vi, the line feed before the motion's end is left out;
+    # from a line's first letter on, whole lines are meant.
     elif low < high and text[high - 1] == "\n":
         if not text[find_line_start(text, low) : low].strip():
             return OperatorSpan(low, high - 1, is_lines=True)
@@ -49,6 +54,11 @@ def _exclude_line_feed(text: str, low: int, high: int) -> tuple[int, int]:
 
 
 def _extend_to_lines(text: str, low: int, high: int) -> OperatorSpan:
-    """Return the span of a deletion: whole lines, if it leaves only blanks of the first and of the last line."""
-    is_whole = not text[find_line_start(text, low) : low].strip() and not text[high : find_line_end(text, high)].strip()
+    """Return the span of a deletion: whole lines, if it leaves only blanks of the
+    first and of the last line.
+    """
+    is_whole = (
+        not text[find_line_start(text, low) : low].strip()
+        and not text[high : find_line_end(text, high)].strip()
+    )
     return OperatorSpan(low, high, is_lines="\n" in text[low:high] and is_whole)

@@ -18,17 +18,20 @@ class Register(Struct, frozen=True):
 
 
 class Registers:
-    """The registers by name. As in vi, "" has what was stored last, and `0` what was yanked last without a name.
+    """The registers by name. As in vi, "" has what was stored last,
+    and `0` what was yanked last without a name.
 
-    `clipboard`: a text that was yanked or deleted into the clipboard's register. The caller has to copy that text, and
-    to reset `clipboard`.
+    `clipboard`: a text that was yanked or deleted into the clipboard's register. The caller has to
+    copy that text, and to reset `clipboard`.
     """
 
     def __init__(self) -> None:
         self.clipboard: str | None = None
         self._registers: dict[str, Register] = {}
 
-    def store(self, buffer: Buffer, name: str, low: int, high: int, *, is_lines: bool, is_yank: bool) -> None:
+    def store(
+        self, buffer: Buffer, name: str, low: int, high: int, *, is_lines: bool, is_yank: bool
+    ) -> None:
         """Store a piece of the text in a register, and as the text that ctrl+y inserts."""
         if name == _BLACK_HOLE_NAME:
             return

@@ -1,4 +1,6 @@
-"""The text objects of vi, such as `iw`, `a"` and `i(`: functions that find an object around an offset."""
+"""The text objects of vi, such as `iw`, `a"` and `i(`: functions that find
+an object around an offset.
+"""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -37,7 +39,8 @@ class Line(NamedTuple):
 def find_text_object(text: str, offset: int, kind: str, *, around: bool) -> tuple[int, int] | None:
     """Return the start and end of an object; None: there is none at this offset.
 
-    `kind`: the key after `i` or `a`. `around`: it was `a`, which includes blanks, brackets or quotes around the object.
+    `kind`: the key after `i` or `a`. `around`: it was `a`, which includes blanks, brackets or
+    quotes around the object.
     """
     if kind in {"w", "W"}:
         return _find_word(text, offset, around=around, big=kind == "W")
@@ -66,7 +69,9 @@ def _find_word(text: str, offset: int, *, around: bool, big: bool) -> tuple[int,
 
 
 def _include_blanks_before(text: str, start: int, low: int) -> int:
-    """Return the start of the blanks before an offset; the offset itself if these are the indentation of the line."""
+    """Return the start of the blanks before an offset;
+    the offset itself if these are the indentation of the line.
+    """
     index = start
     while index > low and text[index - 1].isspace():
         index -= 1
@@ -74,7 +79,9 @@ def _include_blanks_before(text: str, start: int, low: int) -> int:
 
 
 def _find_run(text: str, offset: int, low: int, high: int, *, big: bool) -> tuple[int, int]:
-    """Return the bounds of the characters of one class around an offset, between `low` and `high`."""
+    """Return the bounds of the characters of one class around an offset,
+    between `low` and `high`.
+    """
     kind = classify_character(text[offset], big=big)
     if kind == "chip":
         return offset, offset + 1
@@ -111,7 +118,9 @@ def _split_lines(text: str) -> list[Line]:
 
 
 def _find_similar_lines(lines: Sequence[Line], index: int) -> tuple[int, int]:
-    """Return the first and the last of the adjacent lines that are blank like this one, or not blank like it."""
+    """Return the first and the last of the adjacent lines that are blank like this one,
+    or not blank like it.
+    """
     is_blank, first, last = lines[index].is_blank, index, index
     while first > 0 and lines[first - 1].is_blank == is_blank:
         first -= 1
@@ -121,23 +130,32 @@ def _find_similar_lines(lines: Sequence[Line], index: int) -> tuple[int, int]:
 
 
 def _find_sentence(text: str, offset: int, *, around: bool) -> tuple[int, int]:
-    """Return the sentence at an offset. `around`: with the blanks behind it; without any, with those before it."""
+    """Return the sentence at an offset. `around`: with the blanks behind it;
+    without any, with those before it.
+    """
     starts = list_sentence_starts(text)
     start = max((index for index in starts if index <= offset), default=0)
     next_start = min((index for index in starts if index > offset), default=len(text))
     end = start + len(text[start:next_start].rstrip())
-    # In the blanks behind a sentence: these are the object, around with the sentence that follows them.
+    # In the blanks behind a sentence: these are the object,
+    # around with the sentence that follows them.
     if offset >= end > start:
         if around:
             next_start = min((index for index in starts if index > next_start), default=len(text))
         return end, next_start
     if not around:
         return start, end
-    return (start, next_start) if next_start > end else (_include_blanks_before(text, start, 0), next_start)
+    return (
+        (start, next_start)
+        if next_start > end
+        else (_include_blanks_before(text, start, 0), next_start)
+    )
 
 
 def _find_brackets(text: str, offset: int, pair: str, *, around: bool) -> tuple[int, int] | None:
-    """Return the text within the innermost brackets around an offset; None: there are none, or they are not closed."""
+    """Return the text within the innermost brackets around an offset;
+    None: there are none, or they are not closed.
+    """
     opening, closing = pair
     depth, start = 0, -1
     for index in range(min(offset, len(text) - 1), -1, -1):
@@ -162,10 +180,17 @@ def _find_brackets(text: str, offset: int, pair: str, *, around: bool) -> tuple[
 
 
 def _find_quotes(text: str, offset: int, quote: str, *, around: bool) -> tuple[int, int] | None:
-    """Return the text between two quotes of a line, the first pair that ends at or behind the offset."""
-    # As in vi, quotes are paired from the start of the line; a quotation never goes on in the next line.
+    """Return the text between two quotes of a line,
+    the first pair that ends at or behind the offset.
+    """
+    # As in vi, quotes are paired from the start of the line;
+    # a quotation never goes on in the next line.
     low, high = find_line_start(text, offset), find_line_end(text, offset)
-    quotes = [index for index in range(low, high) if text[index] == quote and (index == low or text[index - 1] != "\\")]
+    quotes = [
+        index
+        for index in range(low, high)
+        if text[index] == quote and (index == low or text[index - 1] != "\\")
+    ]
     for first, last in zip(quotes[::2], quotes[1::2], strict=False):
         if last >= offset:
             if not around:

@@ -39,13 +39,17 @@ _END_COLUMN = 1 << 30
 
 
 class Vim(VimOperators):
-    """Handles the keys of vi for a buffer. `run` runs an action of the prompt, such as the history for `k`.
+    """Handles the keys of vi for a buffer. `run` runs an action of the prompt,
+    such as the history for `k`.
 
     `copy` is called with texts that are yanked into the clipboard.
     """
 
     def __init__(
-        self, buffer: Buffer, run: Callable[[str], bool], copy: Callable[[str], object] = lambda text: text
+        self,
+        buffer: Buffer,
+        run: Callable[[str], bool],
+        copy: Callable[[str], object] = lambda text: text,
     ) -> None:
         super().__init__(buffer, run)
         self.mode: VimMode = "insert"
@@ -82,7 +86,9 @@ class Vim(VimOperators):
         if compile_once(LINE_COMMAND_START).match(self._keys):
             return self._press_line(key, character)
         # Within a command, a key that has a character is meant as that.
-        letter = character if self._keys and character is not None else KEY_COMMANDS.get(key, character)
+        letter = (
+            character if self._keys and character is not None else KEY_COMMANDS.get(key, character)
+        )
         if letter is None:
             return False
         self._add_key(letter)
@@ -122,11 +128,13 @@ class Vim(VimOperators):
         return True
 
     def _add_key(self, character: str) -> None:
-        """Add a key to the command, and execute it once it is complete; keys that begin no command are dropped."""
+        """Add a key to the command, and execute it once it is complete;
+        keys that begin no command are dropped.
+        """
         self._keys += character
-        command = (compile_once(NORMAL_COMMAND) if self.mode == "normal" else compile_once(VISUAL_COMMAND)).match(
-            self._keys
-        )
+        command = (
+            compile_once(NORMAL_COMMAND) if self.mode == "normal" else compile_once(VISUAL_COMMAND)
+        ).match(self._keys)
         if command is not None:
             self._keys = ""
             self._execute(command)
@@ -134,7 +142,9 @@ class Vim(VimOperators):
             self._keys = ""
 
     def find_selection(self) -> tuple[int, int]:
-        """Return the start and end of the selection; in visual mode it includes the character under the cursor."""
+        """Return the start and end of the selection; in visual mode it includes the
+        character under the cursor.
+        """
         if self.mode not in {"visual", "lines"}:
             return self.buffer.selection
         text = self.buffer.text
@@ -155,7 +165,9 @@ class Vim(VimOperators):
     def _leave_visual(self) -> None:
         """Go back to normal mode, and drop the keys of an incomplete command."""
         if self.mode != "normal":
-            self.memory.last_selection = LastSelection(self.mode, self._visual_anchor, self.buffer.cursor)
+            self.memory.last_selection = LastSelection(
+                self.mode, self._visual_anchor, self.buffer.cursor
+            )
         self.mode, self._keys = "normal", ""
 
     def _execute(self, command: re.Match[str]) -> None:
@@ -176,7 +188,9 @@ class Vim(VimOperators):
             # As in vi, `2d3w` deletes six words.
             second_count = int(groups["second_count"]) if groups["second_count"] else None
             times = (count or 1) * (second_count or 1) if count or second_count else None
-            self.apply_command(groups["operator"], groups["target"], groups["repeated"], times, register)
+            self.apply_command(
+                groups["operator"], groups["target"], groups["repeated"], times, register
+            )
             # Yanking changes nothing that `.` could repeat.
             if groups["operator"] != "y":
                 self.memory.last_change = LastChange(command[0])
@@ -192,14 +206,22 @@ class Vim(VimOperators):
         self._finish_command()
 
     def _go_to_line(self, keys: str) -> None:
-        """Go to the line whose number follows a colon; other commands are not supported, and do nothing."""
+        """Go to the line whose number follows a colon;
+        other commands are not supported, and do nothing.
+        """
         number = keys.strip("\n")[1:]
         if number.isdecimal():
             self._execute_motion("G", int(number))
 
     def _execute_motion(self, keys: str, count: int | None) -> None:
-        """Move the cursor; `k` in the first line and `j` in the last one go through the history of prompts."""
-        if keys in {"j", "k"} and self.mode == "normal" and self.find_line_offset(keys, count) is None:
+        """Move the cursor; `k` in the first line and `j` in the last one go through
+        the history of prompts.
+        """
+        if (
+            keys in {"j", "k"}
+            and self.mode == "normal"
+            and self.find_line_offset(keys, count) is None
+        ):
             self.run_action("history_previous" if keys == "k" else "history_next")
             return
         target = self.find_motion_end(keys, count)
@@ -228,7 +250,9 @@ class Vim(VimOperators):
                 self.start_insert(times)
             case "o" | "O":
                 self.start_insert(times)
-                index = find_line_end(text, offset) if keys == "o" else find_line_start(text, offset)
+                index = (
+                    find_line_end(text, offset) if keys == "o" else find_line_start(text, offset)
+                )
                 buffer.replace(index, index, "\n")
                 buffer.move(index + (keys == "o"))
             case "R":
@@ -261,8 +285,12 @@ class Vim(VimOperators):
             self.mode, self._visual_anchor, cursor = self.memory.last_selection
             self.buffer.move(min(cursor, len(self.buffer.text)))
 
-    def _execute_visual(self, groups: dict[str, str | None], register: str, count: int | None) -> None:
-        """Execute a command of visual mode: select a text object, change the selection, or operate on it."""
+    def _execute_visual(
+        self, groups: dict[str, str | None], register: str, count: int | None
+    ) -> None:
+        """Execute a command of visual mode: select a text object, change the selection,
+        or operate on it.
+        """
         buffer = self.buffer
         if groups["object"]:
             prefix, kind = groups["object"]
@@ -293,7 +321,12 @@ class Vim(VimOperators):
         low, high = self.find_selection()
         is_lines = self.mode == "lines" or keys in {"X", "D", "C", "S", "R", "Y", "<", ">"}
         # The line feed of the last line is selected, but is not part of the lines' text.
-        if is_lines and buffer.text[high - 1 : high] == "\n" and high > low and self.mode == "lines":
+        if (
+            is_lines
+            and buffer.text[high - 1 : high] == "\n"
+            and high > low
+            and self.mode == "lines"
+        ):
             high -= 1
         self._leave_visual()
         selected_text = buffer.text[low:high]
@@ -304,24 +337,32 @@ class Vim(VimOperators):
                     self.registers.store(buffer, "", low, high, is_lines=is_lines, is_yank=False)
                 replace_selection(buffer, before, low, high, is_lines=is_lines)
             case "r":
-                buffer.replace(low, high, "".join(char if char == "\n" else keys[1] for char in selected_text))
+                buffer.replace(
+                    low, high, "".join(char if char == "\n" else keys[1] for char in selected_text)
+                )
                 buffer.move(low)
             case _ if keys in {"J", "gJ"}:
                 buffer.move(low)
                 join_lines(buffer, max(selected_text.count("\n"), 1), keeps_blanks=keys == "gJ")
             case _:
                 operator = VISUAL_OPERATOR_NAMES.get(keys, keys)
-                self.apply_to_span(operator, OperatorSpan(low, high, is_lines=is_lines), register, times)
+                self.apply_to_span(
+                    operator, OperatorSpan(low, high, is_lines=is_lines), register, times
+                )
                 if operator in CASE_OPERATORS:
                     buffer.move(low)
 
     def start_insert(self, times: int = 1) -> None:
-        """Start insert mode; when it is left, the inserted text is repeated so that it is there `times` times."""
+        """Start insert mode; when it is left, the inserted text is repeated so that
+        it is there `times` times.
+        """
         self.mode, self._insert_start, self._insert_count = "insert", self.buffer.cursor, times
         self.buffer.begin_group()
 
     def _leave_insert(self) -> None:
-        """Go back to normal mode: repeat the inserted text as the count says, and note it for `.`."""
+        """Go back to normal mode: repeat the inserted text as the count says,
+        and note it for `.`.
+        """
         buffer, memory = self.buffer, self.memory
         if self._insert_start is not None:
             end = buffer.cursor
@@ -340,7 +381,9 @@ class Vim(VimOperators):
         self._finish_command()
 
     def _repeat(self, count: int | None) -> None:
-        """Repeat the last change, with the text that was inserted after it; a count replaces that of the change."""
+        """Repeat the last change, with the text that was inserted after it;
+        a count replaces that of the change.
+        """
         keys, insertion = self.memory.last_change
         if not keys:
             return
@@ -359,12 +402,16 @@ class Vim(VimOperators):
         self.memory.last_change = LastChange(keys, insertion)
 
     def _finish_command(self) -> None:
-        """After a command: in insert mode, note where the insertion starts; else put the cursor on a character."""
+        """After a command: in insert mode, note where the insertion starts;
+        else put the cursor on a character.
+        """
         if self.mode in {"insert", "replace"}:
             self._insert_start = self.buffer.cursor
             return
         buffer = self.buffer
-        index = snap_to_edge(buffer.text, min(buffer.cursor, find_last_character(buffer.text, buffer.cursor)))
+        index = snap_to_edge(
+            buffer.text, min(buffer.cursor, find_last_character(buffer.text, buffer.cursor))
+        )
         if index != buffer.cursor or buffer.anchor is not None:
             column = self.column
             buffer.move(index)

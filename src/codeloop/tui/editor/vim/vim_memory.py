@@ -1,4 +1,6 @@
-"""The memory of vi's commands: the last search, change, insertion and selection, which later commands repeat."""
+"""The memory of vi's commands: the last search, change, insertion and selection,
+which later commands repeat.
+"""
 
 from typing import Literal, NamedTuple
 
@@ -11,7 +13,9 @@ VimMode = Literal["insert", "replace", "normal", "visual", "lines"]
 
 
 class LastSearch:
-    """The last search for a character of the line, and the last search for a text, with their directions."""
+    """The last search for a character of the line, and the last search for a text,
+    with their directions.
+    """
 
     def __init__(self) -> None:
         self._motion = ""

@@ -1,4 +1,6 @@
-"""`draw_call` draws a tool call: which function renders the calls of which tool, and what all calls have in common."""
+"""`draw_call` draws a tool call: which function renders the calls of which tool,
+and what all calls have in common.
+"""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -92,14 +94,20 @@ def _draw_output_with_notes(call: ToolCall) -> list[Row]:
 
 
 def _draw_command_output(call: ToolCall, output: str) -> list[Row]:
-    """Return the rows of an output's end, in its own colours; an open call shows all of the output."""
+    """Return the rows of an output's end, in its own colours;
+    an open call shows all of the output.
+    """
     text = output.strip("\n").removesuffix("\r")
     if not text.strip():
         return []
     lines = text.split("\n")
     # The result holds only the end of a long output, but the number of all its lines.
     total = call.metadata.get("lines")
-    missing_count = max(total - len(lines), 0) if isinstance(total, int) and call.metadata.get("truncated") else 0
+    missing_count = (
+        max(total - len(lines), 0)
+        if isinstance(total, int) and call.metadata.get("truncated")
+        else 0
+    )
     visible_lines = lines[-call.get_max_rows() - 1 :]
     ansi_text = AnsiText(call.canvas.styles, "text_muted")
     drawn_lines = [fold_line(ansi_text.draw_line(line), call.room) for line in visible_lines]
@@ -123,11 +131,15 @@ def _draw_command(call: ToolCall) -> list[Row]:
         return []
     style = call.style("markdown_code")
     lines = escape_controls(command).split("\n")
-    return [row for line in lines for row in fold_line([Segment(expand_tabs(line), style)], call.room)]
+    return [
+        row for line in lines for row in fold_line([Segment(expand_tabs(line), style)], call.room)
+    ]
 
 
 def _render_grep(call: ToolCall) -> CallBody:
-    """Render a search in files: how many lines match, in how many files; an open call shows the lines by file."""
+    """Render a search in files: how many lines match, in how many files;
+    an open call shows the lines by file.
+    """
     where = call.get_path("path") or call.get_input("include")
     subject = call.get_input("pattern") + (f"  in {where}" if where else "")
     matches, files = call.metadata.get("matches"), call.metadata.get("files")
@@ -172,7 +184,9 @@ def _flatten(text: str) -> str:
 
 
 def _render_files(call: ToolCall) -> CallBody:
-    """Render a search for files, or the list of a folder: how many were found; an open call shows their names."""
+    """Render a search for files, or the list of a folder: how many were found;
+    an open call shows their names.
+    """
     pattern, where = call.get_input("pattern"), call.get_path("path")
     subject = f"{pattern}  in {where}" if pattern and where else pattern or where or "."
     count = call.metadata.get("count")
@@ -187,14 +201,18 @@ def _render_web_page(call: ToolCall) -> CallBody:
     size, status = call.metadata.get("bytes"), call.metadata.get("status")
     notes = [f"status {status}"] if isinstance(status, int) and status != 200 else []
     notes += [format_size(size)] if isinstance(size, int) else []
-    return CallBody(call.get_input("url"), [*notes, *call.list_duration_notes()], call.draw_output_if_open())
+    return CallBody(
+        call.get_input("url"), [*notes, *call.list_duration_notes()], call.draw_output_if_open()
+    )
 
 
 def _render_web_search(call: ToolCall) -> CallBody:
     """Render a web search: its query and the number of results; an open call shows the results."""
     count = call.metadata.get("results")
     notes = [f"{count} result{'' if count == 1 else 's'}"] if isinstance(count, int) else []
-    return CallBody(call.get_input("query"), [*notes, *call.list_duration_notes()], call.draw_output_if_open())
+    return CallBody(
+        call.get_input("query"), [*notes, *call.list_duration_notes()], call.draw_output_if_open()
+    )
 
 
 _RENDERERS: dict[str, Callable[[ToolCall], CallBody]] = {
@@ -238,13 +256,17 @@ def draw_call(item: ToolItem, canvas: Canvas, now: int) -> list[Row]:
 
 
 def _draw_attachments(call: ToolCall) -> list[Row]:
-    """Return the rows of a result's attachments: for each a row that describes it, and below that a picture's rows."""
+    """Return the rows of a result's attachments: for each a row that describes it,
+    and below that a picture's rows.
+    """
     state = call.part.state
     files = state.attachments if isinstance(state, ToolStateCompleted) else None
     margin = Segment(" " * CALL_MARGIN)
     rows: list[Row] = []
     for file in files or ():
-        caption = Segment(describe_attachment(file), call.style("text_muted") + Style(meta={"image": file.id}))
+        caption = Segment(
+            describe_attachment(file), call.style("text_muted") + Style(meta={"image": file.id})
+        )
         row = [margin, *cut_line([caption], call.room)]
         rows.append(PictureRow(row) if is_picture(file) else row)
         rows += reserve_rows(file, call.canvas.pictures, call.room + CALL_MARGIN, [margin], Style())

@@ -1,4 +1,6 @@
-"""Renders calls of tools that read or change files, and of `lsp`; below a change, the new diagnostics."""
+"""Renders calls of tools that read or change files, and of `lsp`;
+below a change, the new diagnostics.
+"""
 
 from collections.abc import Iterator
 from itertools import islice
@@ -21,11 +23,12 @@ _FOLDED_DIFF_ROWS = 24
 # Where nothing is deleted, such as in a new file, there is less to check.
 _FOLDED_ADDITION_ROWS = 5
 """Rows of a diff without deletions that are shown while the call is folded."""
-# More than is ever drawn; without a bound, a long diff would be parsed with each drawing of the call.
+# More than is ever drawn; without a bound, a long diff would be parsed with
+# each drawing of the call.
 _MAX_DIFF_LENGTH = 150_000
 """Characters of a diff that are parsed."""
-# The arguments of a call that the model is still writing are incomplete JSON, which no parser reads. Matches
-# `"filePath": "src/a.py"` in them.
+# The arguments of a call that the model is still writing are incomplete JSON, which no parser
+# reads. Matches `"filePath": "src/a.py"` in them.
 _JSON_PATH = r'"(?:filePath|path)"\s*:\s*"((?:[^"\\]|\\.)*)"'
 # Matches `*** Update File: src/a.py`, up to the end of the line, which may be written as in JSON.
 _PATCH_FILE_HEADER = r"\*\*\* (?:Update|Add|Delete) File: (.+?)(?:\\n|\n|$)"
@@ -47,7 +50,11 @@ def render_read(call: ToolCall) -> CallBody:
             note = f"{count} {'entry' if count == 1 else 'entries'}"
             return CallBody(path, [note], _draw_read_lines(call))
         case "file":
-            first, last, total = display.get("lineStart"), display.get("lineEnd"), display.get("totalLines")
+            first, last, total = (
+                display.get("lineStart"),
+                display.get("lineEnd"),
+                display.get("totalLines"),
+            )
             note = f"{total} {'line' if total == 1 else 'lines'}"
             if first == 1 and last == total:
                 return CallBody(path, [note], _draw_read_lines(call))
@@ -59,7 +66,9 @@ def render_read(call: ToolCall) -> CallBody:
 
 
 def _draw_read_lines(call: ToolCall) -> list[Row]:
-    """Return the rows of what was read, if the call is open: lines with numbers, in the colours of the language."""
+    """Return the rows of what was read, if the call is open: lines with numbers,
+    in the colours of the language.
+    """
     display = as_mapping(call.metadata.get("display"))
     if not call.is_open:
         return []
@@ -86,16 +95,25 @@ def render_change(call: ToolCall) -> CallBody:
     """Render a change of files as diffs, with the new diagnostics below."""
     diff = call.metadata.get("diff")
     # While the user is asked, the request panel shows the diff.
-    patches = list(parse_patches(diff[:_MAX_DIFF_LENGTH])) if isinstance(diff, str) and call.status != "asking" else []
+    patches = (
+        list(parse_patches(diff[:_MAX_DIFF_LENGTH]))
+        if isinstance(diff, str) and call.status != "asking"
+        else []
+    )
     additions, deletions = _count_changes(call, patches)
     folded_rows = _FOLDED_DIFF_ROWS if deletions else _FOLDED_ADDITION_ROWS
     max_rows = MAX_ROWS if call.is_open else folded_rows
-    # Rows are drawn lazily: of a long diff, no more than are shown, and two that decide whether a note is needed.
-    drawn_rows = draw_diffs(patches, call.canvas, call.room, lambda path: escape_controls(call.make_relative(path)))
+    # Rows are drawn lazily: of a long diff, no more than are shown,
+    # and two that decide whether a note is needed.
+    drawn_rows = draw_diffs(
+        patches, call.canvas, call.room, lambda path: escape_controls(call.make_relative(path))
+    )
     rows = list(islice(drawn_rows, max_rows + 2))
     if len(rows) > max_rows + 1:
         # The undrawn rows are not known, so lines are counted in their place.
-        line_count = max(sum(len(hunk) for patch in patches for hunk in patch.hunks), additions + deletions)
+        line_count = max(
+            sum(len(hunk) for patch in patches for hunk in patch.hunks), additions + deletions
+        )
         rows = call.fold_rows(rows[:max_rows], max_rows, hidden_lines=max(line_count - max_rows, 1))
     notes = [f"+{additions} -{deletions}"] if patches else []
     return CallBody(
@@ -111,7 +129,9 @@ def render_language_server(call: ToolCall) -> CallBody:
 
 
 def _count_changes(call: ToolCall, patches: list[PatchedFile]) -> ChangeCounts:
-    """Return how many lines were added and deleted, as the tool counted them, else counted in the patches."""
+    """Return how many lines were added and deleted, as the tool counted them,
+    else counted in the patches.
+    """
     diffs = call.read_objects("files") or [as_mapping(call.metadata.get("filediff"))]
     counts: list[ChangeCounts] = []
     for diff in diffs:
@@ -140,7 +160,9 @@ def _find_paths(call: ToolCall) -> list[str]:
 
 
 def _describe_progress(call: ToolCall) -> list[str]:
-    """Return a note with how many lines the model has written of a text that it is still writing."""
+    """Return a note with how many lines the model has written of a text
+    that it is still writing.
+    """
     if call.status != "pending":
         return []
     # In JSON, a line end within a text is the two characters backslash and n.
@@ -158,7 +180,9 @@ class _FileProblem(Struct, frozen=True):
 
 
 def _draw_problems(call: ToolCall) -> list[Row]:
-    """Return a row for each error, then for each warning; while the call is folded, at most a few, and a note."""
+    """Return a row for each error, then for each warning;
+    while the call is folded, at most a few, and a note.
+    """
     problems = sorted(_read_problems(call), key=lambda problem: problem.severity)
     max_rows = MAX_ROWS if call.is_open else _FOLDED_PROBLEM_ROWS
     # One row more is shown rather than a note, which would take as much room.
@@ -171,7 +195,9 @@ def _draw_problems(call: ToolCall) -> list[Row]:
 def _draw_problem(call: ToolCall, problem: _FileProblem) -> Row:
     mark, colour = _MARKS_BY_SEVERITY[problem.severity]
     line = f":{problem.line}"
-    location = cut_path(escape_controls(call.make_relative(problem.path)), max(call.room // 2 - len(line), 4))
+    location = cut_path(
+        escape_controls(call.make_relative(problem.path)), max(call.room // 2 - len(line), 4)
+    )
     style = call.style(colour)
     where = Segment(f"{location}{line}  ", call.style("text_muted"))
     return cut_line([Segment(f"{mark} ", style), where, Segment(problem.message, style)], call.room)

@@ -26,11 +26,16 @@ def draw_fold(item: FoldItem, canvas: Canvas) -> list[Row]:
     counts = [f"read {count_things(len(paths) or len(reads), 'file')}"] if reads else []
     if searches := [call for call in item.calls if call.tool != "read"]:
         counts.append(f"searched {count_things(len(searches), 'time')}")
-    subjects = ", ".join(one_line(each, _MAX_SUBJECT_LENGTH) for each in [*paths, *_list_patterns(searches)])
+    subjects = ", ".join(
+        one_line(each, _MAX_SUBJECT_LENGTH) for each in [*paths, *_list_patterns(searches)]
+    )
     row = [
         Segment(f"{mark} ", canvas.styles.of(colour) + click),
         Segment(", ".join(counts), canvas.styles.of("text_muted", "bold") + click),
-        Segment(f"  {subjects}" if subjects and not item.is_open else "", canvas.styles.of("text_muted") + click),
+        Segment(
+            f"  {subjects}" if subjects and not item.is_open else "",
+            canvas.styles.of("text_muted") + click,
+        ),
     ]
     return [cut_line(row, canvas.width)]
 

@@ -1,4 +1,6 @@
-"""Renders calls of tools without a renderer of their own, such as those of MCP servers: their arguments and output."""
+"""Renders calls of tools without a renderer of their own,
+such as those of MCP servers: their arguments and output.
+"""
 
 from codeloop.kit.text.readable_json import format_arguments, format_json
 from codeloop.kit.text.terminal_text import one_line

@@ -1,4 +1,6 @@
-"""Renders calls of tools for the session: todos, questions, plans, skills, subagents, batches, invalid calls."""
+"""Renders calls of tools for the session: todos, questions, plans, skills, subagents, batches,
+invalid calls.
+"""
 
 from typing import Any
 
@@ -31,23 +33,32 @@ _SUBJECT_INPUTS = ("command", "filePath", "pattern", "path", "url", "query", "de
 
 
 def render_todos(call: ToolCall) -> CallBody:
-    """Render the todo list, with a box for each todo; if it is shown elsewhere, only how far it is."""
+    """Render the todo list, with a box for each todo;
+    if it is shown elsewhere, only how far it is.
+    """
     rows: list[Row] = []
     todos = call.read_objects("todos")
     for todo in todos:
         box, colour, attributes = _TODO_BOXES.get(str(todo.get("status")), _TODO_BOXES["pending"])
         text = [
-            Segment(escape_controls(" ".join(str(todo.get("content", "")).split())), call.style(colour, attributes))
+            Segment(
+                escape_controls(" ".join(str(todo.get("content", "")).split())),
+                call.style(colour, attributes),
+            )
         ]
         rows += prefix_rows(
-            wrap_line(text, max(call.room - 4, 4)), Segment(f"{box} ", call.style(colour)), Segment("    ")
+            wrap_line(text, max(call.room - 4, 4)),
+            Segment(f"{box} ", call.style(colour)),
+            Segment("    "),
         )
     done_count = sum(todo.get("status") == "completed" for todo in todos)
     subject = f"{done_count} of {len(todos)} done" if todos else ""
     is_elsewhere = call.item.is_outdated or call.canvas.has_tasks_beside
     if not is_elsewhere or call.is_open or not call.canvas.details:
         return CallBody(subject, rows=call.fold_rows(rows, 30), name="todos")
-    current = next((str(todo.get("content", "")) for todo in todos if todo.get("status") == "in_progress"), "")
+    current = next(
+        (str(todo.get("content", "")) for todo in todos if todo.get("status") == "in_progress"), ""
+    )
     return CallBody(f"{subject}, now: {current}" if current else subject, name="todos")
 
 
@@ -58,7 +69,9 @@ def render_task(call: ToolCall) -> CallBody:
     rows: list[Row] = []
     if child is not None and call.status in {"running", "asking"}:
         rows = [
-            _draw_inner_call(call, part.tool, _describe_subject(part.state.input), _choose_mark(part))
+            _draw_inner_call(
+                call, part.tool, _describe_subject(part.state.input), _choose_mark(part)
+            )
             for part in child.calls[-_MAX_SUBAGENT_CALLS:]
         ]
     rows += _draw_report(call)
@@ -69,7 +82,9 @@ def render_task(call: ToolCall) -> CallBody:
 
 
 def _list_task_notes(call: ToolCall) -> list[str]:
-    """Return the subagent's name, its state if that is worth a note, its number of steps, and the duration."""
+    """Return the subagent's name, its state if that is worth a note, its number of steps,
+    and the duration.
+    """
     child = call.item.child
     agent = call.get_input("subagent_type") or (child.agent if child is not None else "")
     notes = [agent] if agent else []
@@ -90,11 +105,15 @@ def _read_session_id(call: ToolCall) -> str:
 
 
 def _draw_session_link(call: ToolCall, session_id: str) -> Row:
-    """Return the row that opens a subagent's session when it is clicked; with the key for it, if there is room."""
+    """Return the row that opens a subagent's session when it is clicked;
+    with the key for it, if there is room.
+    """
     link_style = call.style("text_muted", "underline") + Style(meta={"open": session_id})
     link = Segment("open the subagent's session", link_style)
     key = Segment(f"  {call.canvas.child_key}".rstrip(), call.style("text_muted"))
-    return [link, key] if cell_len(link.text + key.text) <= call.room else cut_line([link], call.room)
+    return (
+        [link, key] if cell_len(link.text + key.text) <= call.room else cut_line([link], call.room)
+    )
 
 
 def render_task_output(call: ToolCall) -> CallBody:
@@ -106,7 +125,9 @@ def render_task_output(call: ToolCall) -> CallBody:
 
 
 def _draw_report(call: ToolCall) -> list[Row]:
-    """Return the rows of a subagent's report; none in sessions stored by versions that did not store reports."""
+    """Return the rows of a subagent's report; none in sessions stored by versions
+    that did not store reports.
+    """
     report = call.metadata.get("report")
     if not isinstance(report, str) or not report.strip():
         return []
@@ -125,7 +146,8 @@ def render_question(call: ToolCall) -> CallBody:
         if number < len(answers):
             labels = ", ".join(str(label) for label in answers[number]) or "no answer"
             answer = wrap_line(
-                [Segment(escape_controls(" ".join(labels.split())), call.style("text"))], max(call.room - 2, 4)
+                [Segment(escape_controls(" ".join(labels.split())), call.style("text"))],
+                max(call.room - 2, 4),
             )
             rows += prefix_rows(answer, Segment("→ ", call.style("primary")), Segment("  "))
     count = f"{len(questions)} question{'' if len(questions) == 1 else 's'}" if questions else ""
@@ -138,22 +160,32 @@ def render_skill(call: ToolCall) -> CallBody:
 
 
 def render_plan_exit(call: ToolCall) -> CallBody:
-    """Render the question whether a plan is carried out, and the user's comments on it with the model's answers."""
+    """Render the question whether a plan is carried out,
+    and the user's comments on it with the model's answers.
+    """
     rows: list[Row] = []
     threads = [as_mapping(each) for each in as_list(call.metadata.get("threads"))]
     for thread in threads:
         answer, line = str(thread.get("answer") or ""), thread.get("line")
         where = f"line {line}: " if line else ""
-        mark = Segment("✓ ", call.style("success")) if answer else Segment("○ ", call.style("warning"))
+        mark = (
+            Segment("✓ ", call.style("success")) if answer else Segment("○ ", call.style("warning"))
+        )
         text = [Segment(escape_controls(f"{where}{thread.get('text')}"), call.style("text"))]
         rows += prefix_rows(wrap_line(text, max(call.room - 2, 4)), mark, Segment("  "))
         answer_text = [Segment(escape_controls(answer or "open"), call.style("text_muted"))]
-        rows += prefix_rows(wrap_line(answer_text, max(call.room - 4, 4)), Segment("  → "), Segment("    "))
+        rows += prefix_rows(
+            wrap_line(answer_text, max(call.room - 4, 4)), Segment("  → "), Segment("    ")
+        )
     notes: list[str] = []
     if threads:
         # Open: the model has not answered it yet.
         open_count = sum(not thread.get("answer") for thread in threads)
-        notes = [f"{open_count} of {len(threads)} comments open" if open_count else f"{len(threads)} comments answered"]
+        notes = [
+            f"{open_count} of {len(threads)} comments open"
+            if open_count
+            else f"{len(threads)} comments answered"
+        ]
     title = "the plan is approved" if call.status == "done" else "carry out the plan?"
     return CallBody(title, notes, call.fold_rows(rows, 30), name="plan")
 
@@ -167,7 +199,9 @@ def render_batch(call: ToolCall) -> CallBody:
         mark = ""
         if result:
             mark = "✓" if result.get("ok") else "✗"
-        subject = str(result.get("title") or "") or _describe_subject(as_mapping(inner_call.get("parameters")))
+        subject = str(result.get("title") or "") or _describe_subject(
+            as_mapping(inner_call.get("parameters"))
+        )
         rows.append(_draw_inner_call(call, str(inner_call.get("tool", "")), subject, mark))
     return CallBody(
         subject=call.title or f"{len(rows)} calls",
@@ -178,14 +212,22 @@ def render_batch(call: ToolCall) -> CallBody:
 
 def render_invalid(call: ToolCall) -> CallBody:
     """Render a call of an unknown tool, or with invalid arguments."""
-    return CallBody(call.get_input("tool"), rows=call.draw_output("error", max_rows=4), is_failed=True)
+    return CallBody(
+        call.get_input("tool"), rows=call.draw_output("error", max_rows=4), is_failed=True
+    )
 
 
 def _draw_inner_call(call: ToolCall, tool: str, subject: str, mark: str) -> Row:
-    """Return the row of a call within another call; `mark`: shows its state, or "" if that is unknown."""
-    mark_segments = [Segment(f"{mark} ", call.style("error" if mark == "✗" else "text_muted"))] if mark else []
+    """Return the row of a call within another call;
+    `mark`: shows its state, or "" if that is unknown.
+    """
+    mark_segments = (
+        [Segment(f"{mark} ", call.style("error" if mark == "✗" else "text_muted"))] if mark else []
+    )
     name = Segment(f"{one_line(tool, 30)} ", call.style("text_muted", "bold"))
-    return cut_line([*mark_segments, name, Segment(one_line(subject, 300), call.style("text_muted"))], call.room)
+    return cut_line(
+        [*mark_segments, name, Segment(one_line(subject, 300), call.style("text_muted"))], call.room
+    )
 
 
 def _choose_mark(part: ToolPart) -> str:
@@ -202,4 +244,6 @@ def _choose_mark(part: ToolPart) -> str:
 
 def _describe_subject(inputs: dict[str, Any]) -> str:
     """Return the input that best describes a call, or all of its inputs."""
-    return next((str(inputs[key]) for key in _SUBJECT_INPUTS if inputs.get(key)), "") or format_arguments(inputs)
+    return next(
+        (str(inputs[key]) for key in _SUBJECT_INPUTS if inputs.get(key)), ""
+    ) or format_arguments(inputs)

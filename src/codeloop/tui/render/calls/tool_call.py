@@ -1,4 +1,5 @@
-"""`ToolCall`: the data of a tool call, whatever its state, and the rows that the calls of all tools have.
+"""`ToolCall`: the data of a tool call, whatever its state,
+and the rows that the calls of all tools have.
 
 The other files of this folder use it to draw the calls of their tools.
 """
@@ -25,11 +26,15 @@ from codeloop.tui.render.canvas import Canvas, Row
 from codeloop.tui.render.cells import cut_line, expand_tabs, fold_line, measure_row
 from codeloop.tui.state.conversation_items import ToolItem
 
-CallStatus = Literal["pending", "running", "asking", "done", "failed", "denied", "declined", "interrupted"]
+CallStatus = Literal[
+    "pending", "running", "asking", "done", "failed", "denied", "declined", "interrupted"
+]
 CALL_MARGIN = 2
 """Cells before a call's output, and before its heading's text."""
 _FOLDED_ROWS, _FOLDED_FAILURE_ROWS, _FOLDED_OWN_ROWS = 4, 8, 20
-"""Rows of an output that are shown while the call is folded: usually, of a call that failed, of the user's command."""
+"""Rows of an output that are shown while the call is folded: usually, of a call that failed,
+of the user's command.
+"""
 _MAX_NAME_LENGTH = 80
 """Characters of a tool's name, and of a note in the heading."""
 # The heading shows only the beginning, so that the rest of a long script need not be processed.
@@ -59,10 +64,12 @@ _STATUS_NOTES: dict[CallStatus, str] = {
 
 
 class CallBody(Struct, frozen=True):
-    """The parts of a drawn call: its subject and notes, for the heading, and the rows below the heading.
+    """The parts of a drawn call: its subject and notes, for the heading,
+    and the rows below the heading.
 
-    `is_failed`: the heading has the mark of a failure although the call is done, as when a command fails. `name`: shown
-    instead of the tool's name. `link`: the id of the session that a click on the heading opens.
+    `is_failed`: the heading has the mark of a failure although the call is done, as when a command
+    fails. `name`: shown instead of the tool's name. `link`: the id of the session that
+    a click on the heading opens.
     """
 
     subject: str = ""
@@ -74,7 +81,9 @@ class CallBody(Struct, frozen=True):
 
 
 class ToolCall:
-    """The data of a call, whatever its state, and functions to draw it. `now` in ms since the epoch."""
+    """The data of a call, whatever its state, and functions to draw it.
+    `now` in ms since the epoch.
+    """
 
     def __init__(self, item: ToolItem, canvas: Canvas, now: int) -> None:
         self.item = item
@@ -126,7 +135,11 @@ class ToolCall:
                 if data.get("interrupted"):
                     return "interrupted"
                 # A hook that ends the turn counts as a rejection, too, and says why.
-                if data.get("said") or data.get("declined") or (data.get("rejected") and not data.get("turnEnded")):
+                if (
+                    data.get("said")
+                    or data.get("declined")
+                    or (data.get("rejected") and not data.get("turnEnded"))
+                ):
                     return "declined"
                 return "denied" if data.get("denied") or data.get("rejected") else "failed"
 
@@ -143,10 +156,14 @@ class ToolCall:
     def get_input(self, *keys: str) -> str:
         """Return the first of these inputs that the call has, as text; "": it has none of them."""
         values = (self.input.get(key) for key in keys)
-        return next((str(value) for value in values if value and isinstance(value, str | int | float)), "")
+        return next(
+            (str(value) for value in values if value and isinstance(value, str | int | float)), ""
+        )
 
     def get_path(self, *keys: str) -> str:
-        """Return the first of these inputs that the call has, as a path relative to the working directory."""
+        """Return the first of these inputs that the call has,
+        as a path relative to the working directory.
+        """
         return self.make_relative(self.get_input(*keys))
 
     def make_relative(self, path: str) -> str:
@@ -165,9 +182,16 @@ class ToolCall:
     def draw_text(self, text: str, colour: str = "text_muted") -> list[Row]:
         """Return the rows of a plain text, broken at the width of the output."""
         style = self.style(colour)
-        # In a text that is not ASCII, each line would be measured for its tab stops, which is slow: a tab is one space.
-        lines = escape_controls(text.expandtabs(1) if "\t" in text and not text.isascii() else text).split("\n")
-        return [row for line in lines for row in fold_line([Segment(expand_tabs(line), style)], self.room)]
+        # In a text that is not ASCII, each line would be measured for its tab stops,
+        # which is slow: a tab is one space.
+        lines = escape_controls(
+            text.expandtabs(1) if "\t" in text and not text.isascii() else text
+        ).split("\n")
+        return [
+            row
+            for line in lines
+            for row in fold_line([Segment(expand_tabs(line), style)], self.room)
+        ]
 
     @property
     def folded_rows(self) -> int:
@@ -178,7 +202,9 @@ class ToolCall:
         return _FOLDED_FAILURE_ROWS if is_failed else _FOLDED_ROWS
 
     def draw_output(self, colour: str = "text_muted", max_rows: int | None = None) -> list[Row]:
-        """Return the rows of the call's output, folded to `max_rows` unless the call is open; none if it is blank."""
+        """Return the rows of the call's output, folded to `max_rows` unless the call is open;
+        none if it is blank.
+        """
         if not self.output.strip():
             return []
         return self.fold_rows(self.draw_text(self.output.strip("\n"), colour), max_rows)
@@ -187,24 +213,34 @@ class ToolCall:
         """Return the rows of the call's output; none while the call is folded."""
         return self.draw_output() if self.is_open else []
 
-    def fold_rows(self, rows: Sequence[Row], max_rows: int | None = None, *, hidden_lines: int = 0) -> list[Row]:
-        """Return at most `max_rows` rows, or of an open call `MAX_ROWS`, and a note with the number of hidden ones.
+    def fold_rows(
+        self, rows: Sequence[Row], max_rows: int | None = None, *, hidden_lines: int = 0
+    ) -> list[Row]:
+        """Return at most `max_rows` rows, or of an open call `MAX_ROWS`,
+        and a note with the number of hidden ones.
 
-        `max_rows`: None is `folded_rows`. `hidden_lines`: how many lines the caller has left out already; the note
-        counts these.
+        `max_rows`: None is `folded_rows`. `hidden_lines`: how many lines the caller has left out
+        already; the note counts these.
         """
         max_rows = self.get_max_rows(max_rows)
         hidden_count = max(len(rows) - max_rows, 0)
         if hidden_lines:
-            return [*rows[:max_rows], self.draw_hidden_note(f"… {count_things(hidden_lines, 'more line')}")]
+            return [
+                *rows[:max_rows],
+                self.draw_hidden_note(f"… {count_things(hidden_lines, 'more line')}"),
+            ]
         # The note would take as much room as the one row that it stands for.
         if hidden_count <= 1:
             return list(rows)
         return [*rows[:max_rows], self.draw_hidden_note(f"… {hidden_count:,} more rows")]
 
     def get_max_rows(self, folded_rows: int | None = None) -> int:
-        """Return how many rows are shown; `folded_rows`: while the call is folded, if not the usual number."""
-        return MAX_ROWS if self.is_open else self.folded_rows if folded_rows is None else folded_rows
+        """Return how many rows are shown; `folded_rows`: while the call is folded,
+        if not the usual number.
+        """
+        return (
+            MAX_ROWS if self.is_open else self.folded_rows if folded_rows is None else folded_rows
+        )
 
     def fold_lines(self, lines: Sequence[Sequence[Row]], missing_lines: int = 0) -> list[Row]:
         """Return the last rows of lines, below a note with the number of the hidden lines.
@@ -224,13 +260,18 @@ class ToolCall:
             # A single line has more rows than there is room for.
             rows = rows[-max_rows:]
             words = f"… the start of this line, and {count_things(hidden_count, 'more line')} above"
-            return [self.draw_hidden_note(words if hidden_count else "… the start of this line"), *rows]
+            return [
+                self.draw_hidden_note(words if hidden_count else "… the start of this line"),
+                *rows,
+            ]
         if not hidden_count:
             return rows
         return [self.draw_hidden_note(f"… {count_things(hidden_count, 'more line')} above"), *rows]
 
     def draw_hidden_note(self, words: str) -> Row:
-        """Return the row that stands for hidden rows; while the call is folded, with a hint on how to show them."""
+        """Return the row that stands for hidden rows; while the call is folded,
+        with a hint on how to show them.
+        """
         style = self.style("text_muted", "italic")
         if self.is_open:
             return cut_line([Segment(words, style)], self.room)
@@ -247,15 +288,26 @@ class ToolCall:
 
     def list_duration_notes(self) -> list[str]:
         """Return a note with the duration of the call; none if that is less than half a second."""
-        return [format_duration(self.elapsed_ms)] if self.elapsed_ms is not None and self.elapsed_ms >= 500 else []
+        return (
+            [format_duration(self.elapsed_ms)]
+            if self.elapsed_ms is not None and self.elapsed_ms >= 500
+            else []
+        )
 
     def read_objects(self, *keys: str) -> list[dict[str, Any]]:
-        """Return the list of objects under the first of these keys in the metadata, else in the input.
+        """Return the list of objects under the first of these keys in the metadata,
+        else in the input.
 
         Items that are not objects are left out.
         """
-        sources: list[object] = [source[key] for source in (self.metadata, self.input) for key in keys if key in source]
-        return [fields for each in as_list(sources[0] if sources else None) if (fields := as_mapping(each))]
+        sources: list[object] = [
+            source[key] for source in (self.metadata, self.input) for key in keys if key in source
+        ]
+        return [
+            fields
+            for each in as_list(sources[0] if sources else None)
+            if (fields := as_mapping(each))
+        ]
 
 
 def count_things(number: int, name: str) -> str:
@@ -272,7 +324,9 @@ def make_relative_path(path: str, directory: str) -> str:
 
 
 def as_mapping(value: object) -> dict[str, Any]:
-    """Return a value as an object, or an empty one if it is not an object: models and servers may write anything."""
+    """Return a value as an object, or an empty one if it is not an object: models and
+    servers may write anything.
+    """
     return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 
 
@@ -286,7 +340,9 @@ def draw_heading(call: ToolCall, body: CallBody) -> Row:
     status = "failed" if body.is_failed and call.status == "done" else call.status
     mark, colour = _STATUS_MARKS[status]
     click = Style(meta={"open": body.link}) if body.link else call.toggle_style
-    name = Segment(one_line(body.name or call.tool, _MAX_NAME_LENGTH), call.style("text_muted", "bold") + click)
+    name = Segment(
+        one_line(body.name or call.tool, _MAX_NAME_LENGTH), call.style("text_muted", "bold") + click
+    )
     notes = [_STATUS_NOTES[status]] if status in _STATUS_NOTES else []
     notes += [one_line(note, _MAX_NAME_LENGTH) for note in body.notes]
     note_style = call.style("warning" if status in {"asking", "denied"} else "text_muted") + click
@@ -304,7 +360,10 @@ def draw_heading(call: ToolCall, body: CallBody) -> Row:
 
 def _join_lines(text: str) -> str:
     """Return a subject on one line, with a mark for each line end."""
-    lines = (" ".join(line.split()) for line in escape_controls(text[:_MAX_SUBJECT_LENGTH]).strip().split("\n"))
+    lines = (
+        " ".join(line.split())
+        for line in escape_controls(text[:_MAX_SUBJECT_LENGTH]).strip().split("\n")
+    )
     return " ⏎ ".join(line for line in lines if line)
 
 

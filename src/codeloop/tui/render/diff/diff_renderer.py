@@ -1,4 +1,6 @@
-"""Draws diffs: the lines of a file below each other, or if there is room, the old and the new ones side by side."""
+"""Draws diffs: the lines of a file below each other, or if there is room,
+the old and the new ones side by side.
+"""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
@@ -36,14 +38,18 @@ def draw_diffs(
     *,
     names_one: bool = False,
 ) -> Iterator[Row]:
-    """Yield the rows of the diffs of files, `room` cells wide; if there are several, each below its path and counts.
+    """Yield the rows of the diffs of files, `room` cells wide;
+    if there are several, each below its path and counts.
 
-    `format_path` returns a path as it is shown, without control characters. `names_one`: a single file has a path, too.
+    `format_path` returns a path as it is shown, without control characters.
+    `names_one`: a single file has a path, too.
     """
     for patch in patches:
         if names_one or len(patches) > 1:
             counts = patch.counts
-            note = Segment(f"  +{counts.additions} -{counts.deletions}", canvas.styles.of("text_muted"))
+            note = Segment(
+                f"  +{counts.additions} -{counts.deletions}", canvas.styles.of("text_muted")
+            )
             path = cut_path(format_path(patch.path), room - note.cell_length)
             yield [Segment(path, canvas.styles.of("text", "bold")), note]
         yield from DiffRenderer(patch, canvas, room).draw()
@@ -56,11 +62,18 @@ class DiffRenderer:
         self._patch = patch
         self._canvas = canvas
         self._room = room
-        self._has_backgrounds = bool(canvas.styles.theme.diff_added_bg and canvas.styles.theme.diff_removed_bg)
-        # Where added and removed lines have no background, their text has the colour of the side, not of the syntax.
+        self._has_backgrounds = bool(
+            canvas.styles.theme.diff_added_bg and canvas.styles.theme.diff_removed_bg
+        )
+        # Where added and removed lines have no background, their text has the colour of the side,
+        # not of the syntax.
         language = find_language(patch.path) if self._has_backgrounds else ""
-        self._highlighters = {sign: CodeHighlighter(language, canvas.styles, base="text") for sign in ("-", "+")}
-        largest_number = max((max(line.old, line.new) for hunk in patch.hunks for line in hunk), default=1)
+        self._highlighters = {
+            sign: CodeHighlighter(language, canvas.styles, base="text") for sign in ("-", "+")
+        }
+        largest_number = max(
+            (max(line.old, line.new) for hunk in patch.hunks for line in hunk), default=1
+        )
         self._digits = len(str(largest_number)) if room >= _NUMBERS_MIN_WIDTH else 0
         """Cells of a line number; 0: lines have none."""
 
@@ -69,7 +82,9 @@ class DiffRenderer:
         """Whether both sides are shown next to each other."""
         diff = self._canvas.diff
         # Where lines are only added or only removed, one side would show nothing new.
-        return diff == "split" or (diff == "auto" and self._room >= SPLIT_MIN_WIDTH and all(self._patch.counts))
+        return diff == "split" or (
+            diff == "auto" and self._room >= SPLIT_MIN_WIDTH and all(self._patch.counts)
+        )
 
     def draw(self) -> Iterator[Row]:
         """Yield the rows lazily, so that hidden ones are not drawn."""
@@ -103,14 +118,18 @@ class DiffRenderer:
                         *(right[number] if number < len(right) else []),
                     ]
 
-    def _draw_half(self, line: DiffLine | None, words: dict[int, WordSpans], room: int, *, is_new: bool) -> list[Row]:
+    def _draw_half(
+        self, line: DiffLine | None, words: dict[int, WordSpans], room: int, *, is_new: bool
+    ) -> list[Row]:
         if line is None:
             return []
         number = line.new if is_new else line.old
         return list(self._draw_line(line, words.get(id(line), []), room, number))
 
     def _copy_to_right(self, rows: Iterable[Row], line: DiffLine | None) -> Iterator[Row]:
-        """Yield the rows of an unchanged line's left side for the right side, where it may have another number."""
+        """Yield the rows of an unchanged line's left side for the right side,
+        where it may have another number.
+        """
         for index, row in enumerate(rows):
             number = line.new if line is not None and index == 0 else 0
             yield [Segment(self._format_number(number), row[0].style), *row[1:]]
@@ -119,12 +138,18 @@ class DiffRenderer:
         """Return a line number right-aligned; for 0 blanks."""
         return str(number or "").rjust(self._digits) if self._digits else ""
 
-    def _draw_line(self, line: DiffLine, spans: WordSpans, room: int, number: int = 0) -> Iterator[Row]:
-        """Yield the rows of a line; `number`: the one shown; 0: that in the new file, of a removed line the old."""
+    def _draw_line(
+        self, line: DiffLine, spans: WordSpans, room: int, number: int = 0
+    ) -> Iterator[Row]:
+        """Yield the rows of a line; `number`: the one shown;
+        0: that in the new file, of a removed line the old.
+        """
         styles, side = self._canvas.styles, _COLOURS_BY_SIGN[line.sign]
         background = f"diff_{side}_bg"
         number_background = background if side == "context" else f"diff_{side}_line_number_bg"
-        plain = styles.of("text" if self._has_backgrounds and line.sign != " " else f"diff_{side}", "", background)
+        plain = styles.of(
+            "text" if self._has_backgrounds and line.sign != " " else f"diff_{side}", "", background
+        )
         number_style = styles.of("diff_line_number", "", number_background) + GUTTER
         mark = Segment(f" {line.sign} ", styles.of(f"diff_{side}", "", background) + GUTTER)
         prefix = [Segment(self._format_number(number or line.new or line.old), number_style), mark]
@@ -140,7 +165,8 @@ class DiffRenderer:
         if not self._has_backgrounds:
             return [Segment(text, plain)]
         code = self._highlighters["-" if sign == "-" else "+"].highlight(text)
-        # An unchanged line is drawn plain, but lexed for both sides, so that a string or a comment continues on both.
+        # An unchanged line is drawn plain, but lexed for both sides,
+        # so that a string or a comment continues on both.
         if sign == " ":
             self._highlighters["-"].highlight(text)
             return [Segment(text, plain)]
@@ -180,15 +206,21 @@ def _group_runs(hunk: Iterable[DiffLine]) -> Iterator[tuple[list[DiffLine], list
 
 
 def _compare_lines(old_lines: list[DiffLine], new_lines: list[DiffLine]) -> dict[int, WordSpans]:
-    """Return the differing words of paired lines, by the line's identity: equal lines may occur more than once."""
+    """Return the differing words of paired lines, by the line's identity: equal lines
+    may occur more than once.
+    """
     spans: dict[int, WordSpans] = {}
-    for old, new in zip(old_lines[:_MAX_COMPARED_LINES], new_lines[:_MAX_COMPARED_LINES], strict=False):
+    for old, new in zip(
+        old_lines[:_MAX_COMPARED_LINES], new_lines[:_MAX_COMPARED_LINES], strict=False
+    ):
         spans[id(old)], spans[id(new)] = compare_words(old.text, new.text)
     return spans
 
 
 def _pair_lines(old_lines: list[DiffLine], new_lines: list[DiffLine]) -> Iterator[LinePair]:
-    """Yield the pairs of lines that are shown next to each other; an unchanged line is on both sides."""
+    """Yield the pairs of lines that are shown next to each other;
+    an unchanged line is on both sides.
+    """
     if not new_lines and len(old_lines) == 1 and old_lines[0].sign == " ":
         yield old_lines[0], old_lines[0]
         return
@@ -207,7 +239,9 @@ def _overlay_style(row: Row, spans: WordSpans, style: Style) -> Row:
                 continue
             start, end = max(span_start, done), min(span_end, segment_end)
             if start > done:
-                overlaid.append(Segment(text[done - segment_start : start - segment_start], segment_style))
+                overlaid.append(
+                    Segment(text[done - segment_start : start - segment_start], segment_style)
+                )
             inside = text[start - segment_start : end - segment_start]
             overlaid.append(Segment(inside, (segment_style or Style()) + style))
             done = end
@@ -229,7 +263,9 @@ _MIN_SIMILARITY = 0.4
 
 
 def compare_words(old: str, new: str) -> tuple[WordSpans, WordSpans]:
-    """Return the spans of the words that differ in two lines; none if they are too long or too different."""
+    """Return the spans of the words that differ in two lines;
+    none if they are too long or too different.
+    """
     if len(old) > _MAX_COMPARED_LENGTH or len(new) > _MAX_COMPARED_LENGTH or old == new:
         return [], []
     old_words, new_words = compile_once(_WORD).findall(old), compile_once(_WORD).findall(new)
@@ -240,7 +276,9 @@ def compare_words(old: str, new: str) -> tuple[WordSpans, WordSpans]:
     old_ranges = [(block.a, block.a + block.size) for block in blocks]
     new_ranges = [(block.b, block.b + block.size) for block in blocks]
     # Blanks do not count: lines that have only those in common are not alike.
-    equal_length = sum(len(word.strip()) for start, end in old_ranges for word in old_words[start:end])
+    equal_length = sum(
+        len(word.strip()) for start, end in old_ranges for word in old_words[start:end]
+    )
     length = max(len("".join(old.split())), len("".join(new.split())), 1)
     if equal_length / length < _MIN_SIMILARITY:
         return [], []
@@ -248,13 +286,16 @@ def compare_words(old: str, new: str) -> tuple[WordSpans, WordSpans]:
 
 
 def _find_spans_outside(words: list[str], equal_ranges: list[tuple[int, int]]) -> WordSpans:
-    """Return the spans of the words outside the ranges; spans with only blanks between them are joined."""
+    """Return the spans of the words outside the ranges;
+    spans with only blanks between them are joined.
+    """
     offsets = [0]
     for word in words:
         offsets.append(offsets[-1] + len(word))
     spans: WordSpans = []
     previous_end = 0
-    # `SequenceMatcher` ends its blocks with an empty one at the end, so the words after the last equal ones are seen.
+    # `SequenceMatcher` ends its blocks with an empty one at the end,
+    # so the words after the last equal ones are seen.
     for range_start, range_end in equal_ranges:
         if range_start > previous_end:
             start, end = offsets[previous_end], offsets[range_start]

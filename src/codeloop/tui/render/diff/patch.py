@@ -16,7 +16,8 @@ _HUNK_HEADER = r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@"
 
 
 class DiffLine(Struct, frozen=True):
-    """A line of a diff: its sign, its number in the old and the new file (0: not in that file), and its text.
+    """A line of a diff: its sign, its number in the old and the new file (0: not in that file),
+    and its text.
 
     Control characters of the text are escaped.
     """
@@ -44,7 +45,9 @@ def sum_counts(counts: Iterable[ChangeCounts]) -> ChangeCounts:
 
 
 class PatchedFile(Struct, frozen=True):
-    """The changes of one file, as hunks of lines. `path`: as the patch names it, without `a/` or `b/`."""
+    """The changes of one file, as hunks of lines.
+    `path`: as the patch names it, without `a/` or `b/`.
+    """
 
     path: str
     hunks: tuple[tuple[DiffLine, ...], ...]
@@ -71,9 +74,12 @@ def parse_patches(text: str) -> Iterator[PatchedFile]:
             yield PatchedFile(path, tuple(hunks))
             path, hunks = "", []
         if line.startswith("Index: "):
-            # Codeloop's own diffs name files in this line; the names in the lines below it are ignored then.
+            # Codeloop's own diffs name files in this line;
+            # the names in the lines below it are ignored then.
             path = line[len("Index: ") :]
-        elif line.startswith(("--- ", "+++ ")) and not path and not line[4:].startswith("/dev/null"):
+        elif (
+            line.startswith(("--- ", "+++ ")) and not path and not line[4:].startswith("/dev/null")
+        ):
             name = line[4:].partition("\t")[0]
             path = re.sub("^[ab]/", "", name)
         at += 1
@@ -88,7 +94,8 @@ def _parse_hunk(lines: list[str], at: int, ranges: list[int]) -> tuple[tuple[Dif
     """
     old_line, old_count, new_line, new_count = ranges
     diff_lines: list[DiffLine] = []
-    # The counts of the header end a hunk: a removed line such as `-- x` looks like the header of a file.
+    # The counts of the header end a hunk: a removed line such as `-- x` looks
+    # like the header of a file.
     while at < len(lines) and (old_count > 0 or new_count > 0 or lines[at].startswith("\\")):
         sign, text = lines[at][:1], expand_tabs(escape_controls(lines[at][1:].rstrip("\r")))
         at += 1
@@ -102,7 +109,12 @@ def _parse_hunk(lines: list[str], at: int, ranges: list[int]) -> tuple[tuple[Dif
             # Programs that strip blanks at the ends of lines also strip the space of an empty line.
             case " " | "":
                 diff_lines.append(DiffLine(" ", old_line, new_line, text))
-                old_line, new_line, old_count, new_count = old_line + 1, new_line + 1, old_count - 1, new_count - 1
+                old_line, new_line, old_count, new_count = (
+                    old_line + 1,
+                    new_line + 1,
+                    old_count - 1,
+                    new_count - 1,
+                )
             # Such as `\ No newline at end of file`.
             case "\\":
                 pass

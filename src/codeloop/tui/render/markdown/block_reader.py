@@ -1,7 +1,9 @@
-"""`BlockReader` parses Markdown blocks incrementally, line by line. Blocks that it yields are final.
+"""`BlockReader` parses Markdown blocks incrementally, line by line.
+Blocks that it yields are final.
 
-It parses CommonMark's blocks, tables and task lists, and is more lenient than CommonMark where models are careless: a
-list below a numbered item may be indented by two cells only, and the blank lines between items are kept as written.
+It parses CommonMark's blocks, tables and task lists, and is more lenient than CommonMark where
+models are careless: a list below a numbered item may be indented by two cells only, and the blank
+lines between items are kept as written.
 """
 
 import re
@@ -19,7 +21,8 @@ BlockKind = Literal["paragraph", "heading", "rule", "table", "rows", "code", "li
 class Frame(Struct, frozen=True):
     """A container around a block: a quotation (no marker), or a list item.
 
-    `marker`: such as `•`, `3.` or `[x]`. `is_first`: the block is the first in the item, so the marker is shown.
+    `marker`: such as `•`, `3.` or `[x]`. `is_first`: the block is the first in the item,
+    so the marker is shown.
     """
 
     marker: str = ""
@@ -31,7 +34,8 @@ class Leaf(Struct, frozen=True):
 
     `kind`: `rows` continue the table before them, a `line` the code before it.
 
-    `frames`: the containers around it, outermost first. `level`: of a heading; `info`: the language of a code block.
+    `frames`: the containers around it, outermost first. `level`: of a heading;
+    `info`: the language of a code block.
     `has_blank_before`: a blank row precedes it.
     """
 
@@ -55,16 +59,20 @@ class _Container(Struct):
 
 
 class _ItemNumber(NamedTuple):
-    """The number of a list item, and the character at its marker's end, or the bullet: `.`, `)`, `-`, `*`, `+`."""
+    """The number of a list item, and the character at its marker's end, or the bullet: `.`, `)`,
+    `-`, `*`, `+`.
+    """
 
     kind: str
     number: int
 
 
 class _OpenBlock(Struct):
-    """The open block: the lines of a paragraph or a table so far, or a code block with its fence ("": an indented one).
+    """The open block: the lines of a paragraph or a table so far,
+    or a code block with its fence ("": an indented one).
 
-    `size`: characters of the lines; `indent`: of the fence; `blanks`: blank lines that may belong to an indented block.
+    `size`: characters of the lines; `indent`: of the fence;
+    `blanks`: blank lines that may belong to an indented block.
     """
 
     kind: Literal["paragraph", "table", "fence", "indented"]
@@ -101,9 +109,12 @@ MAX_OPEN_LENGTH = 2_000
 # Each level takes cells of the width, and time for each line; deeper levels are taken as text.
 MAX_NESTING = 16
 """The depth of nested lists and quotations."""
-# The rows before could not be drawn before the last one is known, so later rows keep the widths of the columns.
+# The rows before could not be drawn before the last one is known,
+# so later rows keep the widths of the columns.
 MEASURED_TABLE_ROWS = 60
-"""Lines of a table, with its header and delimiter, after which the widths of its columns are decided."""
+"""Lines of a table, with its header and delimiter,
+after which the widths of its columns are decided.
+"""
 
 
 class BlockReader:
@@ -125,7 +136,9 @@ class BlockReader:
         reader = BlockReader()
         reader._containers = [msgspec.structs.replace(each) for each in self._containers]
         if self._open_block is not None:
-            reader._open_block = msgspec.structs.replace(self._open_block, lines=list(self._open_block.lines))
+            reader._open_block = msgspec.structs.replace(
+                self._open_block, lines=list(self._open_block.lines)
+            )
         reader._is_after_blank, reader._has_yielded = self._is_after_blank, self._has_yielded
         reader._last_items = dict(self._last_items)
         return reader
@@ -147,18 +160,26 @@ class BlockReader:
         yield from self._close_block()
 
     def read(self, line: str) -> Iterator[Leaf]:
-        """Parse a line, without its line feed, or the first piece of a long line; yield the blocks that it finishes."""
+        """Parse a line, without its line feed, or the first piece of a long line;
+        yield the blocks that it finishes.
+        """
         matched_count, content = self._match_containers(line)
         continues_all = matched_count == len(self._containers)
         block = self._open_block
         if block is not None and block.kind == "fence" and not self._has_quote(matched_count):
-            # Also if the line is not indented as the list item requires: models forget that within code.
+            # Also if the line is not indented as the list item requires: models
+            # forget that within code.
             yield from self._parse_code_line(block, content)
             return
         if not content.strip():
             yield from self._parse_blank_line(matched_count)
             return
-        if block is not None and block.kind == "indented" and continues_all and content.startswith("    "):
+        if (
+            block is not None
+            and block.kind == "indented"
+            and continues_all
+            and content.startswith("    ")
+        ):
             for _ in range(block.blanks):
                 yield self._make_leaf("line", "")
             block.blanks = 0
@@ -202,7 +223,9 @@ class BlockReader:
         return any(not container.marker for container in self._containers[start:])
 
     def _parse_blank_line(self, matched_count: int) -> Iterator[Leaf]:
-        """Parse a blank line, which ends paragraphs, tables, and the quotations that it does not continue."""
+        """Parse a blank line, which ends paragraphs, tables,
+        and the quotations that it does not continue.
+        """
         block = self._open_block
         if block is not None and block.kind == "indented":
             block.blanks += 1
@@ -214,9 +237,16 @@ class BlockReader:
         self._is_after_blank = True
 
     def _parse_beginning(self, depth: int, content: str) -> Iterator[Leaf]:
-        """Parse a line that may begin containers or a block. `depth`: how many of the open containers it continues."""
-        # CommonMark's lazy continuation: a paragraph goes on in a line without the marks of its containers.
-        is_lazy = self._open_block is not None and self._open_block.kind == "paragraph" and not self._is_after_blank
+        """Parse a line that may begin containers or a block.
+        `depth`: how many of the open containers it continues.
+        """
+        # CommonMark's lazy continuation: a paragraph goes on in a line without the
+        # marks of its containers.
+        is_lazy = (
+            self._open_block is not None
+            and self._open_block.kind == "paragraph"
+            and not self._is_after_blank
+        )
         while depth < MAX_NESTING:
             if (match := compile_once(_QUOTE).match(content)) is not None:
                 yield from self._close_containers(depth)
@@ -252,16 +282,24 @@ class BlockReader:
 
     def _forget_items(self, depth: int) -> None:
         """Forget the numbers of the list items from a depth on."""
-        self._last_items = {level: item for level, item in self._last_items.items() if level < depth}
+        self._last_items = {
+            level: item for level, item in self._last_items.items() if level < depth
+        }
 
-    def _parse_item(self, content: str, depth: int, *, interrupts_paragraph: bool) -> tuple[_Container, str] | None:
+    def _parse_item(
+        self, content: str, depth: int, *, interrupts_paragraph: bool
+    ) -> tuple[_Container, str] | None:
         """Return the list item that a line begins, and its content; None: it begins none.
 
         `interrupts_paragraph`: the item would interrupt a paragraph, which only some items may.
         """
         match = compile_once(_LIST_ITEM).match(content)
         # Outside of lists and quotations, four blanks begin an indented code block.
-        if match is None or compile_once(_RULE).fullmatch(content) or (len(match[1]) > 3 and depth == 0):
+        if (
+            match is None
+            or compile_once(_RULE).fullmatch(content)
+            or (len(match[1]) > 3 and depth == 0)
+        ):
             return None
         text, number = content[match.end() :], match[3]
         if interrupts_paragraph and (not text.strip() or (number and number not in {"0", "1"})):
@@ -294,17 +332,24 @@ class BlockReader:
                 compile_once(_HEADING),
                 compile_once(_FENCE),
             )
-        ) or (content.count("|") > 0 and compile_once(_TABLE_DELIMITER).fullmatch(content) is not None)
+        ) or (
+            content.count("|") > 0 and compile_once(_TABLE_DELIMITER).fullmatch(content) is not None
+        )
 
     def _parse_block(self, content: str) -> Iterator[Leaf]:
         """Parse a line, without its containers, that may begin a block."""
         block = self._open_block
         if block is not None and block.kind == "paragraph" and block.lines:
-            if (match := compile_once(_SETEXT_UNDERLINE).fullmatch(content)) and not block.is_partly_yielded:
+            if (
+                match := compile_once(_SETEXT_UNDERLINE).fullmatch(content)
+            ) and not block.is_partly_yielded:
                 self._open_block = None
                 text = "\n".join(block.lines)
                 yield self._make_leaf(
-                    "heading", text, level=1 if match[1][0] == "=" else 2, has_blank_before=block.has_blank_before
+                    "heading",
+                    text,
+                    level=1 if match[1][0] == "=" else 2,
+                    has_blank_before=block.has_blank_before,
                 )
                 return
             if (
@@ -315,7 +360,9 @@ class BlockReader:
                 header = block.lines.pop()
                 yield from self._close_block()
                 self._open_block = _OpenBlock(
-                    "table", [header, content], has_blank_before=block.has_blank_before and not block.lines
+                    "table",
+                    [header, content],
+                    has_blank_before=block.has_blank_before and not block.lines,
                 )
                 return
         if block is not None and block.kind == "table" and "|" in content:
@@ -344,33 +391,52 @@ class BlockReader:
     def _parse_code_line(self, block: _OpenBlock, content: str) -> Iterator[Leaf]:
         """Parse a line of a fenced code block, or its end."""
         mark = content.strip()
-        if mark.startswith(block.fence) and not mark.strip(block.fence[0]) and len(content) - len(content.lstrip()) < 4:
+        if (
+            mark.startswith(block.fence)
+            and not mark.strip(block.fence[0])
+            and len(content) - len(content.lstrip()) < 4
+        ):
             self._open_block = None
             return
         indent = min(len(content) - len(content.lstrip(" ")), block.indent)
         yield self._make_leaf("line", content[indent:])
 
     def _add_paragraph_line(self, line: str) -> Iterator[Leaf]:
-        """Add a line to the open paragraph, or begin one; a paragraph that gets too long is yielded and continued."""
+        """Add a line to the open paragraph, or begin one;
+        a paragraph that gets too long is yielded and continued.
+        """
         block = self._open_block
         if block is None or block.kind != "paragraph":
             yield from self._close_block()
-            block = self._open_block = _OpenBlock("paragraph", [], has_blank_before=self._is_after_blank)
+            block = self._open_block = _OpenBlock(
+                "paragraph", [], has_blank_before=self._is_after_blank
+            )
         if block.size + len(line) > MAX_OPEN_LENGTH and block.lines:
-            yield self._make_leaf("paragraph", "\n".join(block.lines), has_blank_before=block.has_blank_before)
-            block.lines, block.size, block.has_blank_before, block.is_partly_yielded = [], 0, False, True
+            yield self._make_leaf(
+                "paragraph", "\n".join(block.lines), has_blank_before=block.has_blank_before
+            )
+            block.lines, block.size, block.has_blank_before, block.is_partly_yielded = (
+                [],
+                0,
+                False,
+                True,
+            )
         block.lines.append(line.lstrip(" "))
         block.size += len(line) + 1
         self._is_after_blank = False
 
     def _add_row(self, block: _OpenBlock, row: str) -> Iterator[Leaf]:
-        """Add a row to a table. Once there are enough rows, the table is yielded, and each later row on its own."""
+        """Add a row to a table. Once there are enough rows, the table is yielded,
+        and each later row on its own.
+        """
         if block.is_partly_yielded:
             yield self._make_leaf("rows", row)
             return
         block.lines.append(row)
         if len(block.lines) > MEASURED_TABLE_ROWS:
-            yield self._make_leaf("table", "\n".join(block.lines), has_blank_before=block.has_blank_before)
+            yield self._make_leaf(
+                "table", "\n".join(block.lines), has_blank_before=block.has_blank_before
+            )
             block.lines, block.is_partly_yielded = [], True
 
     def _close_block(self) -> Iterator[Leaf]:
@@ -382,11 +448,20 @@ class BlockReader:
             yield self._make_leaf(kind, text, has_blank_before=block.has_blank_before)
 
     def _make_leaf(
-        self, kind: BlockKind, text: str, *, has_blank_before: bool = False, level: int = 0, info: str = ""
+        self,
+        kind: BlockKind,
+        text: str,
+        *,
+        has_blank_before: bool = False,
+        level: int = 0,
+        info: str = "",
     ) -> Leaf:
         """Return a leaf in the open containers, and note that these are not empty any more."""
-        # A list is faster here than a generator, in a function that is called for every line of code.
-        frames = tuple([Frame(each.marker, bool(each.marker) and each.is_empty) for each in self._containers])
+        # A list is faster here than a generator, in a function that is called
+        # for every line of code.
+        frames = tuple(
+            [Frame(each.marker, bool(each.marker) and each.is_empty) for each in self._containers]
+        )
         # The leaf `code` has no rows of its own, so that the marker is drawn with the first line.
         if kind != "code":
             for container in self._containers:
@@ -399,13 +474,16 @@ class BlockReader:
 
 
 def split_cells(row: str) -> list[str]:
-    """Return the cells of a table's row. A bar after a backslash, or within code, does not end a cell."""
+    """Return the cells of a table's row. A bar after a backslash, or within code,
+    does not end a cell.
+    """
     row = row.strip()
     row = row.removeprefix("|")
     if row.endswith("|") and not row.endswith("\\|"):
         row = row[:-1]
     if "\\|" not in row and "`" not in row:
         return [cell.strip() for cell in row.split("|")]
-    # A bar without a backslash before it, and with an even number of backticks behind it: it is not within code.
+    # A bar without a backslash before it, and with an even number of backticks behind
+    # it: it is not within code.
     cells = re.split(r"(?<!\\)\|(?=(?:[^`]*`[^`]*`)*[^`]*$)", row)
     return [cell.replace("\\|", "|").strip() for cell in cells]

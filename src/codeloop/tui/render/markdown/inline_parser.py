@@ -1,4 +1,6 @@
-"""Parses the Markdown within a paragraph into pieces of text with their markup: emphasis, code, links, line breaks."""
+"""Parses the Markdown within a paragraph into pieces of text with their markup: emphasis, code,
+links, line breaks.
+"""
 
 import re
 from collections.abc import Iterator
@@ -12,7 +14,9 @@ PLAIN, EMPHASIS, STRONG, STRIKE, CODE, LINK, ADDRESS, IMAGE = 0, 1, 2, 4, 8, 16,
 
 
 class Piece(Struct):
-    """A text with the same markup; `link`: the address that it leads to. A line break is a piece of one line feed."""
+    """A text with the same markup; `link`: the address that it leads to.
+    A line break is a piece of one line feed.
+    """
 
     text: str
     markup: int = PLAIN
@@ -22,8 +26,8 @@ class Piece(Struct):
 class _Delimiter(Struct):
     """A run of `*`, `_` or `~` that may begin or end emphasis.
 
-    `piece_index`: that of its piece; `length`: how many characters are still unused; `original_length`: how many there
-    were.
+    `piece_index`: that of its piece; `length`: how many characters are still unused;
+    `original_length`: how many there were.
     """
 
     char: str
@@ -37,7 +41,8 @@ class _Delimiter(Struct):
 class _Bracket(Struct):
     """A `[` or `![`.
 
-    `piece_index`: that of its piece; `text_end`: where it ends in the text; `delimiter_count`: how many are before it.
+    `piece_index`: that of its piece; `text_end`: where it ends in the text;
+    `delimiter_count`: how many are before it.
     """
 
     piece_index: int
@@ -47,8 +52,8 @@ class _Bracket(Struct):
 
 
 _SPECIAL_CHARACTER = r"[\\`*_~\[\]!<&\n]|(?<![A-Za-z0-9])(?:https?://|www\.)[^\s<>`]+"
-# In order: `\*`, the line ends, "`", `<https://example.org>` and `<me@example.org>`, `&amp;`, `**`, `[` and `![`, `]`,
-# and `https://example.org`.
+# In order: `\*`, the line ends, "`", `<https://example.org>` and `<me@example.org>`, `&amp;`, `**`,
+# `[` and `![`, `]`, and `https://example.org`.
 _MARK_START = (
     r"\\(?P<escaped>[!-/:-@\[-`{-~])"
     r"|(?P<hard>(?: {2,}|\\)\n *)|(?P<soft> ?\n *)"
@@ -68,14 +73,18 @@ _BEFORE_STAR = "([{\"'>-*_~\u201c\u2014"
 """Characters other than a space that may precede a single star that begins emphasis."""
 _LINE_BREAK = r" *\n *"
 _WRAPPED_LENGTH = 60
-"""Characters of a line from which its end counts as a wrap; the end of a shorter line is taken as a line break."""
+"""Characters of a line from which its end counts as a wrap;
+the end of a shorter line is taken as a line break.
+"""
 # A text with more is not prose, and pairing takes the square of their number.
 _MAX_DELIMITERS = 400
 """Delimiters and brackets that are parsed in a paragraph."""
 
 
 def parse_pieces(text: str, *, is_open: bool = False) -> list[Piece]:
-    """Return a paragraph in pieces. `is_open`: it still grows, so open emphasis, code and links are taken as closed."""
+    """Return a paragraph in pieces. `is_open`: it still grows, so open emphasis,
+    code and links are taken as closed.
+    """
     if compile_once(_SPECIAL_CHARACTER).search(text) is None:
         return [Piece(text)]
     return _InlineParser(text, is_open=is_open).parse()
@@ -91,7 +100,9 @@ class _InlineParser:
         self._delimiters: list[_Delimiter] = []
         self._brackets: list[_Bracket] = []
         self._unmatched_runs: set[int] = set()
-        """Lengths of runs of backticks for which there is no closing run, so that it is searched for only once."""
+        """Lengths of runs of backticks for which there is no closing run,
+        so that it is searched for only once.
+        """
 
     def parse(self) -> list[Piece]:
         """Return the paragraph in pieces."""
@@ -117,7 +128,9 @@ class _InlineParser:
                 self._pieces.append(Piece("\n"))
             case "soft":
                 begin = self._text.rfind("\n", 0, match.start()) + 1
-                self._pieces.append(Piece(" " if match.start() - begin >= _WRAPPED_LENGTH else "\n"))
+                self._pieces.append(
+                    Piece(" " if match.start() - begin >= _WRAPPED_LENGTH else "\n")
+                )
             case "entity":
                 self._pieces.append(Piece(_decode_entity(value)))
             case "ticks":
@@ -159,17 +172,23 @@ class _InlineParser:
         return start
 
     def _add_bare_link(self, url: str) -> int:
-        """Add an address without brackets, and return its length; the punctuation of the sentence is left out."""
-        # A bracket that was opened within the address belongs to it, as in `/wiki/Python_(language)`.
+        """Add an address without brackets, and return its length;
+        the punctuation of the sentence is left out.
+        """
+        # A bracket that was opened within the address belongs to it, as in
+        # `/wiki/Python_(language)`.
         while url[-1] in "?!.,:*_~'\";]" or (url[-1] == ")" and url.count(")") > url.count("(")):
             url = url[:-1]
         self._pieces.append(Piece(url, LINK, url if url.startswith("http") else f"https://{url}"))
         return len(url)
 
     def _add_delimiter(self, match: re.Match[str]) -> None:
-        """Add a run of delimiters, with whether it can open or close emphasis by the characters around it."""
+        """Add a run of delimiters, with whether it can open or close emphasis by
+        the characters around it.
+        """
         run, text = match.group(), self._text
-        # The ends of the text count as blanks; but while it still grows, a word is likely to follow.
+        # The ends of the text count as blanks; but while it still grows,
+        # a word is likely to follow.
         before = text[match.start() - 1] if match.start() else " "
         end = "a" if self._is_open else " "
         after = text[match.end()] if match.end() < len(text) else end
@@ -183,13 +202,18 @@ class _InlineParser:
             not _is_punctuation(before) or after.isspace() or _is_punctuation(after)
         )
         if run[0] == "_":
-            can_open_emphasis = is_left_flanking and (not is_right_flanking or _is_punctuation(before))
-            can_close_emphasis = is_right_flanking and (not is_left_flanking or _is_punctuation(after))
+            can_open_emphasis = is_left_flanking and (
+                not is_right_flanking or _is_punctuation(before)
+            )
+            can_close_emphasis = is_right_flanking and (
+                not is_left_flanking or _is_punctuation(after)
+            )
         # Patterns such as src/*.py are text.
         elif run == "*":
             can_open_emphasis = is_left_flanking and (before.isspace() or before in _BEFORE_STAR)
             can_close_emphasis = is_right_flanking
-        # More lenient than CommonMark, which closes no emphasis next to Chinese or Japanese punctuation.
+        # More lenient than CommonMark, which closes no emphasis next to Chinese
+        # or Japanese punctuation.
         else:
             can_open_emphasis, can_close_emphasis = not after.isspace(), not before.isspace()
         self._delimiters.append(
@@ -215,7 +239,9 @@ class _InlineParser:
             # A backslash before a punctuation mark is dropped.
             link = re.sub(r"\\([!-/:-@\[-`{-~])", r"\1", target[1] or target[2] or "")
             link_end = target.end()
-        elif self._is_open and (end == len(self._text) or compile_once(_OPEN_LINK_TARGET).match(self._text, end)):
+        elif self._is_open and (
+            end == len(self._text) or compile_once(_OPEN_LINK_TARGET).match(self._text, end)
+        ):
             link, link_end = "", len(self._text)
         else:
             self._pieces.append(Piece("]"))
@@ -246,7 +272,9 @@ class _InlineParser:
                 piece.markup |= LINK
 
     def _pair_delimiters(self, bottom: int) -> None:
-        """Pair the delimiters from index `bottom` on, by the rules of CommonMark, and apply their markup."""
+        """Pair the delimiters from index `bottom` on, by the rules of CommonMark,
+        and apply their markup.
+        """
         stack = self._delimiters
         index = bottom
         while index < len(stack):
@@ -274,7 +302,9 @@ class _InlineParser:
             self._close_open_emphasis()
 
     def _find_opener(self, bottom: int, closer_index: int) -> int | None:
-        """Return the index of the delimiter that another one closes; None: there is none from `bottom` on."""
+        """Return the index of the delimiter that another one closes;
+        None: there is none from `bottom` on.
+        """
         closer = self._delimiters[closer_index]
         for index in range(closer_index - 1, bottom - 1, -1):
             opener = self._delimiters[index]
@@ -284,7 +314,10 @@ class _InlineParser:
                 continue
             # CommonMark's rule of three, for runs that can both open and close emphasis.
             is_ambiguous = opener.can_close_emphasis or closer.can_open_emphasis
-            opener_remainder, closer_remainder = opener.original_length % 3, closer.original_length % 3
+            opener_remainder, closer_remainder = (
+                opener.original_length % 3,
+                closer.original_length % 3,
+            )
             if is_ambiguous and opener_remainder and opener_remainder + closer_remainder == 3:
                 continue
             return index
@@ -292,7 +325,8 @@ class _InlineParser:
 
     def _close_open_emphasis(self) -> None:
         """Apply emphasis that is not closed yet, up to the end of the text."""
-        # Not that of `_`, which is more often part of a name; nor of a long run of stars, which is not emphasis.
+        # Not that of `_`, which is more often part of a name;
+        # nor of a long run of stars, which is not emphasis.
         for opener in self._delimiters:
             if opener.can_open_emphasis and 0 < opener.length <= 3 and opener.char != "_":
                 if opener.piece_index == len(self._pieces) - 1:
@@ -301,7 +335,9 @@ class _InlineParser:
                     self._apply_markup(opener, len(self._pieces), opener.length)
 
     def _apply_markup(self, opener: _Delimiter, end: int, count: int) -> None:
-        """Apply emphasis to the pieces between a delimiter and index `end`; it uses `count` of its characters."""
+        """Apply emphasis to the pieces between a delimiter and index `end`;
+        it uses `count` of its characters.
+        """
         markup = STRIKE if opener.char == "~" else (EMPHASIS, STRONG, STRONG | EMPHASIS)[count - 1]
         for piece in self._pieces[opener.piece_index + 1 : end]:
             piece.markup |= markup
@@ -332,7 +368,9 @@ def _is_punctuation(char: str) -> bool:
 
 
 def _trim_code(text: str) -> str:
-    """Return the text of a code span: without the blank on each side that separates it from the backticks."""
+    """Return the text of a code span: without the blank on each side that separates
+    it from the backticks.
+    """
     text = compile_once(_LINE_BREAK).sub(" ", text)
     return text[1:-1] if len(text) > 2 and text[0] == text[-1] == " " and text.strip() else text
 

@@ -1,4 +1,6 @@
-"""`MarkdownDocument` renders a growing Markdown text: finished rows are kept, and only the end is rendered again."""
+"""`MarkdownDocument` renders a growing Markdown text: finished rows are kept,
+and only the end is rendered again.
+"""
 
 from collections.abc import Iterable
 from itertools import zip_longest
@@ -8,7 +10,14 @@ from rich.segment import Segment
 from codeloop.kit.text.patterns import compile_once
 from codeloop.kit.text.terminal_text import escape_answer_controls
 from codeloop.tui.render.canvas import Row
-from codeloop.tui.render.cells import cut_line, expand_tabs, fold_line, measure_row, pad_row, wrap_line
+from codeloop.tui.render.cells import (
+    cut_line,
+    expand_tabs,
+    fold_line,
+    measure_row,
+    pad_row,
+    wrap_line,
+)
 from codeloop.tui.render.code_highlighter import CodeHighlighter
 from codeloop.tui.render.markdown.block_reader import MAX_OPEN_LENGTH, BlockReader, Frame, Leaf
 from codeloop.tui.render.markdown.inline_parser import parse_pieces, split_lines
@@ -17,10 +26,11 @@ from codeloop.tui.render.markdown.table_layout import TableLayout
 
 CODE_BACKGROUND = "background_panel"
 """The theme's colour behind code."""
-# A line that is too short to decide which block it begins is not drawn yet, such as `##`, `- [` or `1.`: its rows might
-# jump with the next letter.
+# A line that is too short to decide which block it begins is not drawn yet, such as `##`, `- [` or
+# `1.`: its rows might jump with the next letter.
 _UNDECIDED_LINE = (
-    r"[ >]*(?:#{1,6} *|[-*+] ?(?:\[[ xX]?\]? ?)?|\d{1,9}[.)]? ?|[`~]{1,2}|(?:`{3,}|~{3,})\S*|[-*_ =]+|\*{1,3})?"
+    r"[ >]*(?:#{1,6} *|[-*+] ?(?:\[[ xX]?\]? ?)?|\d{1,9}[.)]? ?|[`~]{1,2}|(?:`{3,}"
+    r"|~{3,})\S*|[-*_ =]+|\*{1,3})?"
 )
 # The beginning of a table's second line: `|--`.
 _DELIMITER_START = r"\|[-:| ]*"
@@ -39,7 +49,9 @@ class MarkdownDocument:
         """Whether a first piece of the last line was parsed already, because the line is long."""
         self._rows: list[Row] = []
         self._open_rows: list[Row] = []
-        """The rows of the open block that were returned last: an unchanged row is the same object next time."""
+        """The rows of the open block that were returned last: an unchanged row is
+        the same object next time.
+        """
 
     def is_continued_by(self, text: str) -> bool:
         """Return whether a text begins with the text that was parsed so far."""
@@ -49,7 +61,9 @@ class MarkdownDocument:
         """Return the rows of a longer version of the text, which may still grow."""
         self._parse(text)
         pairs = zip_longest(self._draw_open_block(), self._open_rows)
-        self._open_rows = [before if row == before else row for row, before in pairs if row is not None]
+        self._open_rows = [
+            before if row == before else row for row, before in pairs if row is not None
+        ]
         return [*self._rows, *self._open_rows]
 
     def render_complete(self, text: str) -> list[Row]:
@@ -73,28 +87,40 @@ class MarkdownDocument:
         self._parse_long_line()
 
     def _parse_long_line(self) -> None:
-        """Parse the first pieces of a long line as final, so that they are not parsed again with each delta."""
+        """Parse the first pieces of a long line as final,
+        so that they are not parsed again with each delta.
+        """
         while len(self._line) > MAX_OPEN_LENGTH:
-            end = self._line.rfind(" ", MAX_OPEN_LENGTH // 2, MAX_OPEN_LENGTH) + 1 or MAX_OPEN_LENGTH
+            end = (
+                self._line.rfind(" ", MAX_OPEN_LENGTH // 2, MAX_OPEN_LENGTH) + 1 or MAX_OPEN_LENGTH
+            )
             self._parse_line(self._line[:end])
             self._line, self._is_line_begun = self._line[end:], True
 
     def _parse_line(self, line: str, *, is_end: bool = False) -> None:
         if line or (is_end and not self._is_line_begun):
-            self._add_leaves(_parse_line_piece(self._reader, line, is_line_begun=self._is_line_begun))
+            self._add_leaves(
+                _parse_line_piece(self._reader, line, is_line_begun=self._is_line_begun)
+            )
 
     def _add_leaves(self, leaves: Iterable[Leaf]) -> None:
         for leaf in leaves:
             self._rows += self._leaf_renderer.render(leaf)
 
     def _draw_open_block(self) -> list[Row]:
-        """Return the rows of the open block, without a last line that may still become another block."""
+        """Return the rows of the open block, without a last line that may still
+        become another block.
+        """
         # A copy reads the open end, so that the reader is where it was when the text goes on.
         reader = self._reader.copy()
         line = self._line.rstrip("\r")
         fence = reader.open_fence
         # Within code, a line may still become the fence that closes it.
-        is_undecided = fence.startswith(line.strip()[:3]) if fence else compile_once(_UNDECIDED_LINE).fullmatch(line)
+        is_undecided = (
+            fence.startswith(line.strip()[:3])
+            if fence
+            else compile_once(_UNDECIDED_LINE).fullmatch(line)
+        )
         leaves: list[Leaf] = []
         if line and (self._is_line_begun or not is_undecided):
             leaves += _parse_line_piece(reader, line, is_line_begun=self._is_line_begun)
@@ -103,7 +129,9 @@ class MarkdownDocument:
 
 
 def _parse_line_piece(reader: BlockReader, line: str, *, is_line_begun: bool) -> Iterable[Leaf]:
-    """Return the blocks that a line finishes; `is_line_begun`: its first piece was parsed before."""
+    """Return the blocks that a line finishes;
+    `is_line_begun`: its first piece was parsed before.
+    """
     text = expand_tabs(escape_answer_controls(line))
     return reader.read_further_piece(text) if is_line_begun else reader.read(text)
 
@@ -126,7 +154,8 @@ class _LeafRenderer:
 
     def render_open(self, leaves: list[Leaf]) -> list[Row]:
         """Return the rows of blocks that may still change."""
-        # Drawing changes the state, which must be that after the last finished block when the text goes on.
+        # Drawing changes the state, which must be that after the last finished block
+        # when the text goes on.
         state = self._code, self._table, self._last_frames
         rows: list[Row] = []
         for number, leaf in enumerate(leaves, 1):
@@ -150,7 +179,9 @@ class _LeafRenderer:
         return rows
 
     def _draw_blank_row(self, frames: tuple[Frame, ...]) -> Row:
-        """Return the blank row before a block; it has the bar of a quotation that both blocks are in."""
+        """Return the blank row before a block; it has the bar of a quotation
+        that both blocks are in.
+        """
         common_frames: list[Frame] = []
         for frame, last_frame in zip(frames, self._last_frames, strict=False):
             if frame.marker or last_frame.marker:
@@ -170,7 +201,9 @@ class _LeafRenderer:
                 others.append(bar)
                 continue
             is_number = frame.marker[0].isdigit()
-            style = self._prose.of("markdown_list_enumeration" if is_number else "markdown_list_item")
+            style = self._prose.of(
+                "markdown_list_enumeration" if is_number else "markdown_list_item"
+            )
             space = Segment(" " * (len(frame.marker) + 1))
             first.append(Segment(f"{frame.marker} ", style) if frame.is_first else space)
             others.append(space)
@@ -182,7 +215,9 @@ class _LeafRenderer:
     def _draw_body(self, leaf: Leaf, room: int, *, is_open: bool) -> list[Row]:
         match leaf.kind:
             case "paragraph":
-                colour = "markdown_block_quote" if any(not frame.marker for frame in leaf.frames) else ""
+                colour = (
+                    "markdown_block_quote" if any(not frame.marker for frame in leaf.frames) else ""
+                )
                 return self._draw_text(leaf.text, room, colour, is_open=is_open)
             case "heading":
                 return self._draw_text(leaf.text, room, "markdown_heading", "bold", is_open=is_open)
@@ -199,7 +234,9 @@ class _LeafRenderer:
             case "line":
                 return self._draw_code_line(leaf.text, room, is_open=is_open)
 
-    def _draw_text(self, text: str, room: int, colour: str, attributes: str = "", *, is_open: bool) -> list[Row]:
+    def _draw_text(
+        self, text: str, room: int, colour: str, attributes: str = "", *, is_open: bool
+    ) -> list[Row]:
         line_pieces = parse_pieces(text, is_open=is_open)
         # Most paragraphs are plain text.
         if len(line_pieces) == 1:
@@ -215,7 +252,9 @@ class _LeafRenderer:
         style = self._prose.styles.of("markdown_code_block", "", CODE_BACKGROUND)
         edge = Segment(" ", style)
         inner = max(room - 2, 1)
-        return [cut_line(pad_row([edge, *row], room, style), room) for row in fold_line(segments, inner)]
+        return [
+            cut_line(pad_row([edge, *row], room, style), room) for row in fold_line(segments, inner)
+        ]
 
 
 def _split_off_table(leaf: Leaf) -> list[Leaf]:
@@ -232,7 +271,9 @@ def _split_off_table(leaf: Leaf) -> list[Leaf]:
     if not header.startswith("|"):
         return [leaf]
     columns = max(header.rstrip().removesuffix("|").count("|"), 1)
-    table = Leaf("table", f"{header}\n{'|---' * columns}|", leaf.frames, leaf.has_blank_before and not before)
+    table = Leaf(
+        "table", f"{header}\n{'|---' * columns}|", leaf.frames, leaf.has_blank_before and not before
+    )
     if not before:
         return [table]
     return [Leaf("paragraph", "\n".join(before), leaf.frames, leaf.has_blank_before), table]

@@ -3,19 +3,33 @@
 from rich.segment import Segment
 from rich.style import Style
 
-from codeloop.tui.render.markdown.inline_parser import ADDRESS, CODE, EMPHASIS, IMAGE, LINK, STRIKE, STRONG, Piece
+from codeloop.tui.render.markdown.inline_parser import (
+    ADDRESS,
+    CODE,
+    EMPHASIS,
+    IMAGE,
+    LINK,
+    STRIKE,
+    STRONG,
+    Piece,
+)
 from codeloop.tui.themes.styles import Styles
 
 
 class ProseStyles:
     """The styles of one kind of text, such as answers, or the model's thinking.
 
-    `base`: the colour of plain text. `attributes`: those of all of the text, such as `italic`. `is_quiet`: links,
-    code and emphasis have the colour of plain text, too.
+    `base`: the colour of plain text. `attributes`: those of all of the text, such as `italic`.
+    `is_quiet`: links, code and emphasis have the colour of plain text, too.
     """
 
     def __init__(
-        self, styles: Styles, base: str = "markdown_text", attributes: str = "", *, is_quiet: bool = False
+        self,
+        styles: Styles,
+        base: str = "markdown_text",
+        attributes: str = "",
+        *,
+        is_quiet: bool = False,
     ) -> None:
         self.styles = styles
         self.base = base
@@ -23,8 +37,12 @@ class ProseStyles:
         self._is_quiet = is_quiet
         self._cache: dict[tuple[str, int, str], Style] = {}
 
-    def make_segments(self, pieces: list[Piece], colour: str = "", attributes: str = "") -> list[Segment]:
-        """Return pieces as segments; `colour`: of plain text, instead of `base`; `attributes`: further ones."""
+    def make_segments(
+        self, pieces: list[Piece], colour: str = "", attributes: str = ""
+    ) -> list[Segment]:
+        """Return pieces as segments; `colour`: of plain text, instead of `base`;
+        `attributes`: further ones.
+        """
         base = colour or self.base
         all_attributes = f"{self._attributes} {attributes}".strip()
         segments: list[Segment] = []
@@ -35,7 +53,9 @@ class ProseStyles:
 
     def of(self, colour: str, attributes: str = "", on: str = "") -> Style:
         """Return a style of the theme; in quiet text, always in the colour of plain text."""
-        return self.styles.of(self.base if self._is_quiet else colour, attributes or self._attributes, on)
+        return self.styles.of(
+            self.base if self._is_quiet else colour, attributes or self._attributes, on
+        )
 
     def _find_style(self, base: str, markup: int, attributes: str) -> Style:
         key = (base, markup, attributes)

@@ -15,7 +15,9 @@ from codeloop.tui.render.markdown.prose_styles import ProseStyles
 # The only way to have several lines in a cell; GitHub shows it so.
 _BREAK_TAG = r"<br */?>"
 _MIN_COLUMN_WIDTH = 6
-"""Cells for each column, below which there is no room for columns: each row becomes a list of its cells."""
+"""Cells for each column, below which there is no room for columns: each row
+becomes a list of its cells.
+"""
 _SEPARATOR = " │ "
 Alignment = Literal["left", "centre", "right"]
 CellLines = list[list[Segment]]
@@ -31,7 +33,9 @@ class TableLayout:
     def __init__(self, source: str, prose: ProseStyles, room: int) -> None:
         header, delimiter, *rows = source.split("\n")
         self._prose = prose
-        self._alignments: list[Alignment] = [_read_alignment(cell) for cell in split_cells(delimiter)]
+        self._alignments: list[Alignment] = [
+            _read_alignment(cell) for cell in split_cells(delimiter)
+        ]
         self._names = self._read_cells(header, attributes="bold")
         body = [self._read_cells(row) for row in rows]
         self._room = room
@@ -64,7 +68,8 @@ class TableLayout:
         count = len(self._alignments)
         # The widths with which no cell would be wrapped.
         natural_widths = [
-            max(1, *(measure_row(line) for row in rows for line in row[column])) for column in range(count)
+            max(1, *(measure_row(line) for row in rows for line in row[column]))
+            for column in range(count)
         ]
         room = self._room - len(_SEPARATOR) * (count - 1)
         if sum(natural_widths) <= room:
@@ -73,8 +78,8 @@ class TableLayout:
             return []
         widths = [0] * count
         order = sorted(range(count), key=lambda column: natural_widths[column])
-        # Each column gets its natural width, or an equal share of the room. The narrowest come first, so that the wide
-        # ones share the room that they leave.
+        # Each column gets its natural width, or an equal share of the room. The narrowest come
+        # first, so that the wide ones share the room that they leave.
         while order:
             share = room // len(order)
             column = order.pop(0)
@@ -86,7 +91,9 @@ class TableLayout:
         return self._draw_columns(cells) if self._widths else self._draw_stacked(cells)
 
     def _draw_columns(self, cells: list[CellLines]) -> list[Row]:
-        """Return a table row with its cells side by side, each wrapped in the width of its column."""
+        """Return a table row with its cells side by side,
+        each wrapped in the width of its column.
+        """
         columns = [
             [row for line in cell for row in wrap_line(line, width)]
             for cell, width in zip(cells, self._widths, strict=True)
@@ -98,7 +105,9 @@ class TableLayout:
             for index, (column, width) in enumerate(zip(columns, self._widths, strict=True)):
                 if index:
                     row.append(separator)
-                row += _align(column[number] if number < len(column) else [], width, self._alignments[index])
+                row += _align(
+                    column[number] if number < len(column) else [], width, self._alignments[index]
+                )
             rows.append(row)
         return rows
 
@@ -107,7 +116,9 @@ class TableLayout:
         rows: list[Row] = []
         for name, cell in zip(self._names, cells, strict=True):
             first, *others = cell
-            rows += wrap_line([*name[0], Segment(": ", self._prose.of("text_muted")), *first], self._room)
+            rows += wrap_line(
+                [*name[0], Segment(": ", self._prose.of("text_muted")), *first], self._room
+            )
             rows += [row for line in others for row in wrap_line(line, self._room)]
         return [*rows, []]
 

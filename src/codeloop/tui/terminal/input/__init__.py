@@ -1,1 +1,3 @@
-"""Input from the terminal: split, parsed into keys, pastes detected, and given out a few keys at a time."""
+"""Input from the terminal: split, parsed into keys, pastes detected,
+and given out a few keys at a time.
+"""

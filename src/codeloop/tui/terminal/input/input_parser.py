@@ -27,18 +27,22 @@ _INCOMPLETE = (
 )
 # Within a paste, tmux writes line ends and control characters as keys if `extended-keys` is on.
 _PASTED_KEY = r"\x1b\[(?:27;(?P<modifiers>\d+);(?P<code>\d+)~|(?P<kitty>\d+)(?:;(?P<kitty_modifiers>\d+)(?::\d+)?)?u)"
-"""Matches a key in xterm's format, or in that of kitty and `csi-u`: the code point, and modifiers + 1."""
+"""Matches a key in xterm's format, or in that of kitty and `csi-u`: the code point,
+and modifiers + 1.
+"""
 _CTRL_BIT = 4
-# What looks like an unfinished answer may be a key, such as Alt+], and the text that is typed after it.
+# What looks like an unfinished answer may be a key, such as Alt+],
+# and the text that is typed after it.
 _MAX_ANSWER_LENGTH = 4096
 """Characters of an answer; a longer sequence is taken as keys."""
 
 
 class TerminalInput(Struct, frozen=True):
-    """Input of one kind: `keys` as the terminal sends them, the text of a `paste`, or an `answer` of the terminal.
+    """Input of one kind: `keys` as the terminal sends them, the text of a `paste`,
+    or an `answer` of the terminal.
 
-    `query`: the answered query: its number, or `version`, `colours` (how many a sixel may have), `cell` (its height and
-    width in pixels) or `attributes`.
+    `query`: the answered query: its number, or `version`, `colours` (how many a sixel may have),
+    `cell` (its height and width in pixels) or `attributes`.
     """
 
     kind: Literal["keys", "paste", "answer"]
@@ -47,7 +51,9 @@ class TerminalInput(Struct, frozen=True):
 
 
 class InputParser:
-    """Parses input incrementally. An incomplete sequence is held until it continues, or `flush` is called."""
+    """Parses input incrementally. An incomplete sequence is held until it continues,
+    or `flush` is called.
+    """
 
     def __init__(self) -> None:
         self._partial = ""
@@ -56,7 +62,9 @@ class InputParser:
 
     @property
     def is_idle(self) -> bool:
-        """Whether `flush` would yield nothing; what is held of a paste is not flushed, it waits for the paste's end."""
+        """Whether `flush` would yield nothing; what is held of a paste is not flushed,
+        it waits for the paste's end.
+        """
         return not self._partial or self._paste_pieces is not None
 
     def parse(self, data: str) -> Iterator[TerminalInput]:
@@ -77,8 +85,8 @@ class InputParser:
                 self._paste_pieces = []
                 data = data[len(PASTE_START) :]
             elif (match := compile_once(_ANSWER).match(data)) is not None:
-                # The last group that matched holds the answer's text. Its name is that of the query, unless this has a
-                # number, which is then in the group `query`.
+                # The last group that matched holds the answer's text. Its name is that of the
+                # query, unless this has a number, which is then in the group `query`.
                 name = match.lastgroup or ""
                 yield TerminalInput("answer", match[name] if name else "", match["query"] or name)
                 data = data[match.end() :]
@@ -101,7 +109,14 @@ class InputParser:
         end = data.find(PASTE_END)
         if end < 0:
             # The end mark may be cut off at the end of a read.
-            overlap = next((size for size in range(len(PASTE_END) - 1, 0, -1) if data.endswith(PASTE_END[:size])), 0)
+            overlap = next(
+                (
+                    size
+                    for size in range(len(PASTE_END) - 1, 0, -1)
+                    if data.endswith(PASTE_END[:size])
+                ),
+                0,
+            )
             pieces.append(data[: len(data) - overlap])
             self._partial = data[len(data) - overlap :]
             return ""
@@ -115,7 +130,10 @@ class InputParser:
 
 def _read_pasted_key(match: re.Match[str]) -> str:
     """Return the character that a key in a paste stands for; "": it stands for none."""
-    code, modifiers = int(match["code"] or match["kitty"]), int(match["modifiers"] or match["kitty_modifiers"] or 1)
+    code, modifiers = (
+        int(match["code"] or match["kitty"]),
+        int(match["modifiers"] or match["kitty_modifiers"] or 1),
+    )
     if code > sys.maxunicode:
         return ""
     is_control = bool((modifiers - 1) & _CTRL_BIT) and "@" <= chr(code).upper() <= "_"

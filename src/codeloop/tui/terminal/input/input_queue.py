@@ -1,4 +1,6 @@
-"""The queue of input for the app. Escape and Ctrl-C drop a flood of keys and pastes that waits before them."""
+"""The queue of input for the app. Escape and Ctrl-C drop a flood of keys and
+pastes that waits before them.
+"""
 
 import asyncio
 import time
@@ -16,10 +18,14 @@ from codeloop.tui.terminal.input.paste_detector import STOP_KEYS
 from codeloop.tui.terminal.terminal_app import TerminalApp
 
 MAX_IN_FLIGHT = 16
-"""Characters of keys that the app gets at a time (a paste counts as one); it has to handle them before it gets more."""
+"""Characters of keys that the app gets at a time (a paste counts as one);
+it has to handle them before it gets more.
+"""
 # So many keys that have waited so long can't have been typed one by one.
 FLOOD_KEYS, FLOOD_SECONDS = 64, 0.25
-"""The keys that wait (see `count_flood_keys`), and the seconds, above which Escape and Ctrl-C drop them."""
+"""The keys that wait (see `count_flood_keys`), and the seconds,
+above which Escape and Ctrl-C drop them.
+"""
 # A key may be handled only after a dialog has opened, or not at all if its widget is gone.
 HANDLING_TIMEOUT = 1.0
 """Seconds after which the app gets more keys even if it has not handled those before."""
@@ -41,7 +47,9 @@ class _WaitingInput(NamedTuple):
 
 
 def count_flood_keys(item: TerminalInput) -> int:
-    """Return how many keys of a flood an input is: each character of a text or paste is one; 0: it is never dropped."""
+    """Return how many keys of a flood an input is: each character of a text or paste is one;
+    0: it is never dropped.
+    """
     if item.kind == "keys" and item.text.startswith("\x1b"):
         # Moves of the mouse and arrow keys stay; Alt with a key, or Escape, is one key.
         return 0 if item.text.startswith("\x1b[") else 1
@@ -54,7 +62,9 @@ class InputQueue:
     `send` is called for each key, paste and move of the mouse.
     """
 
-    def __init__(self, app: TerminalApp, loop: asyncio.AbstractEventLoop, send: Callable[[Message], object]) -> None:
+    def __init__(
+        self, app: TerminalApp, loop: asyncio.AbstractEventLoop, send: Callable[[Message], object]
+    ) -> None:
         self._app = app
         self._loop = loop
         self._send = send
@@ -70,11 +80,15 @@ class InputQueue:
         self._loop.call_soon_threadsafe(self._enqueue, item)
 
     def flush(self) -> None:
-        """Treat an incomplete sequence as a key, since it did not continue; called from any thread."""
+        """Treat an incomplete sequence as a key, since it did not continue;
+        called from any thread.
+        """
         self._loop.call_soon_threadsafe(self._flush_parser)
 
     def _enqueue(self, item: TerminalInput) -> None:
-        """Queue input; in the app's thread. Escape and Ctrl-C drop a flood that waits before them."""
+        """Queue input; in the app's thread. Escape and Ctrl-C drop a flood
+        that waits before them.
+        """
         now = time.monotonic()
         if item.kind == "keys" and item.text in STOP_KEYS:
             self._drop_flood(now)
@@ -82,12 +96,16 @@ class InputQueue:
         self._send_next()
 
     def _drop_flood(self, now: float) -> None:
-        """Drop the keys and pastes that wait if they are too many and wait too long to have been typed one by one."""
+        """Drop the keys and pastes that wait if they are too many and wait too long to
+        have been typed one by one.
+        """
         if not self._waiting or now - self._waiting[0].arrived_at <= FLOOD_SECONDS:
             return
         count = sum(count_flood_keys(each.input) for each in self._waiting)
         if count > FLOOD_KEYS:
-            self._waiting = deque(each for each in self._waiting if not count_flood_keys(each.input))
+            self._waiting = deque(
+                each for each in self._waiting if not count_flood_keys(each.input)
+            )
             self._app.post_message(InputDropped(count))
 
     def _send_next(self) -> None:
@@ -104,7 +122,9 @@ class InputQueue:
                 self._send(events.Paste(text))
                 continue
             if len(text) > room and not text.startswith("\x1b"):
-                self._waiting.appendleft(_WaitingInput(arrived_at, TerminalInput("keys", text[room:])))
+                self._waiting.appendleft(
+                    _WaitingInput(arrived_at, TerminalInput("keys", text[room:]))
+                )
                 text = text[:room]
             self._in_flight += len(text)
             # The parser would wait for the rest of a sequence; here it is known that none follows.

@@ -1,4 +1,6 @@
-"""`Gallery` encodes the pictures of a conversation in the background, and returns what draws their rows."""
+"""`Gallery` encodes the pictures of a conversation in the background,
+and returns what draws their rows.
+"""
 
 import asyncio
 import secrets
@@ -41,12 +43,15 @@ class PictureScreen(Protocol):
         ...
 
     def show_picture(self, commands: Sequence[str], *, as_text: bool) -> None:
-        """Write commands to the terminal, then show a finished picture; `as_text`: its rows are text, as for kitty."""
+        """Write commands to the terminal, then show a finished picture;
+        `as_text`: its rows are text, as for kitty.
+        """
         ...
 
 
 class EncodedPicture(Struct, frozen=True):
-    """An encoded picture: the output of each row, or for kitty the `number` under which it was uploaded.
+    """An encoded picture: the output of each row,
+    or for kitty the `number` under which it was uploaded.
 
     `problem`: why it can't be drawn.
     """
@@ -62,7 +67,9 @@ class Gallery:
     `room`: the largest size of a picture. `colours`: how many the terminal has for one.
     """
 
-    def __init__(self, protocol: PictureProtocol, room: PictureBox, colours: int, screen: PictureScreen) -> None:
+    def __init__(
+        self, protocol: PictureProtocol, room: PictureBox, colours: int, screen: PictureScreen
+    ) -> None:
         self.protocol: PictureProtocol = protocol
         self.room = room
         self._colours = max(min(colours, DEFAULT_COLOURS), 2)
@@ -72,8 +79,8 @@ class Gallery:
         """The pictures that are being encoded, or wait for that."""
         # One picture at a time, since encoding takes a core.
         self._encoding_lock = asyncio.Lock()
-        # Other programs may have pictures in the terminal too, so the numbers begin anywhere. They have 24 bits, since
-        # kitty's placeholders carry them as a colour.
+        # Other programs may have pictures in the terminal too, so the numbers begin anywhere. They
+        # have 24 bits, since kitty's placeholders carry them as a colour.
         self._number = 0x100000 + secrets.randbelow(0xE00000)
 
     def request(self, space: PictureSpace) -> None:
@@ -83,7 +90,9 @@ class Gallery:
             self._screen.start_task(self._load(space))
 
     def draw_row(self, row: PictureRow) -> list[Segment]:
-        """Return the segments of a row: kitty's placeholders, or blanks to draw on, or why there is no picture."""
+        """Return the segments of a row: kitty's placeholders, or blanks to draw on,
+        or why there is no picture.
+        """
         space = row.space
         picture = self._pictures.get(space.key) if space is not None else None
         if space is None or picture is None or not (picture.number or picture.problem):
@@ -94,20 +103,28 @@ class Gallery:
         return row.cache[1]
 
     def find_slice(self, space: PictureSpace) -> PictureSlice | None:
-        """Return the slice of a picture that a row shows; None: it is not encoded yet, or not drawn in slices."""
+        """Return the slice of a picture that a row shows;
+        None: it is not encoded yet, or not drawn in slices.
+        """
         picture = self._pictures.get(space.key)
         if picture is None or not picture.rows:
             return None
         return PictureSlice((*space.key, space.line), picture.rows[space.line], space.columns)
 
     def clear(self) -> None:
-        """Drop all encoded pictures, since the terminal has lost them, or must draw them in another size."""
+        """Drop all encoded pictures, since the terminal has lost them,
+        or must draw them in another size.
+        """
         self._pictures.clear()
 
     @property
     def exit_sequence(self) -> str:
         """The commands that free the pictures in the terminal."""
-        return "".join(kitty.make_delete_command(each.number) for each in self._pictures.values() if each.number)
+        return "".join(
+            kitty.make_delete_command(each.number)
+            for each in self._pictures.values()
+            if each.number
+        )
 
     async def _load(self, space: PictureSpace) -> None:
         """Encode the picture of a space in a thread, and show it."""
@@ -122,7 +139,9 @@ class Gallery:
                     return
                 self._number += 1
                 box = PictureBox(space.columns, space.rows, room.cell)
-                work = partial(_encode_attachment, file, self.protocol, box, self._colours, self._number)
+                work = partial(
+                    _encode_attachment, file, self.protocol, box, self._colours, self._number
+                )
                 picture, commands = await asyncio.to_thread(work)
             finally:
                 self._requested_keys.discard(space.key)
@@ -133,7 +152,9 @@ class Gallery:
         self._screen.show_picture([*commands, *self._evict()], as_text=not picture.rows)
 
     def _evict(self) -> list[str]:
-        """Drop the oldest invisible pictures; return the commands that free them in the terminal."""
+        """Drop the oldest invisible pictures; return the commands that free
+        them in the terminal.
+        """
         visible_keys = {each.key for each in self._screen.list_visible_spaces()}
         excess = max(len(self._pictures) - PICTURES_KEPT.value, 0)
         invisible_keys = [key for key in self._pictures if key not in visible_keys]
@@ -154,7 +175,9 @@ def _encode_attachment(
 
 
 def _fill_segment(segment: Segment, space: PictureSpace, picture: EncodedPicture) -> Segment:
-    """Return the segment that shows a row of a picture, if this one is reserved for it; else the segment itself."""
+    """Return the segment that shows a row of a picture, if this one is reserved for it;
+    else the segment itself.
+    """
     if segment.style is None or "image" not in segment.style.meta:
         return segment
     if picture.number:

@@ -49,7 +49,9 @@ class InlinePictures:
         resume_signal(ui).subscribe(ui, self._resume)
 
     async def take_answer(self, query: str, answer: str) -> None:
-        """Handle an answer of the terminal; the answer to the last query decides whether pictures are drawn."""
+        """Handle an answer of the terminal; the answer to the last query decides
+        whether pictures are drawn.
+        """
         previous_answer = self._answers.get(query)
         self._answers[query] = answer
         if query == CELL and self._gallery is not None and answer != previous_answer:
@@ -62,7 +64,11 @@ class InlinePictures:
         protocol = find_protocol(self._answers)
         cell = self._choose_cell(is_needed=protocol == "sixel")
         # Kitty identifies a picture by an RGB colour.
-        if not protocol or cell is None or (protocol == "kitty" and not self._ui.appearance.has_all_colours):
+        if (
+            not protocol
+            or cell is None
+            or (protocol == "kitty" and not self._ui.appearance.has_all_colours)
+        ):
             return
         colours = int(self._answers.get(COLOURS) or DEFAULT_COLOURS)
         self._gallery = Gallery(protocol, self._choose_room(cell), colours, screen=self)
@@ -85,8 +91,8 @@ class InlinePictures:
         room = self._choose_room(cell)
         if room == self._gallery.room:
             return
-        # Pictures are encoded for a size of the cells. In a smaller room they have other columns and rows, thus other
-        # keys (`PictureKey`), so that the old ones are not used anyway.
+        # Pictures are encoded for a size of the cells. In a smaller room they have other columns
+        # and rows, thus other keys (`PictureKey`), so that the old ones are not used anyway.
         if cell != self._gallery.room.cell:
             self._clear()
         self._gallery.room = room
@@ -107,7 +113,9 @@ class InlinePictures:
         return self._ui.start_task(work)
 
     def show_picture(self, commands: Sequence[str], *, as_text: bool) -> None:
-        """Write commands to the terminal, then show a finished picture; `as_text`: its rows are text, as for kitty."""
+        """Write commands to the terminal, then show a finished picture;
+        `as_text`: its rows are text, as for kitty.
+        """
         self._ui.write_sequence("".join(pass_through(command, os.environ) for command in commands))
         self._set_exit_sequence()
         if as_text:
@@ -118,7 +126,11 @@ class InlinePictures:
     def _list_slices(self) -> Mapping[ScreenCell, PictureSlice]:
         """Return the visible rows of pictures that no dialog covers, by their first cell."""
         transcript, gallery = self._ui.tab.transcript, self._gallery
-        if gallery is None or not transcript.is_attached or self._ui.screen is not transcript.screen:
+        if (
+            gallery is None
+            or not transcript.is_attached
+            or self._ui.screen is not transcript.screen
+        ):
             return {}
         region, layers = transcript.region, visible_layers(transcript.screen)
         slices: dict[ScreenCell, PictureSlice] = {}

@@ -1,7 +1,8 @@
-"""Kitty's protocol for pictures: the commands that upload and delete one, and the placeholders that show it.
+"""Kitty's protocol for pictures: the commands that upload and delete one,
+and the placeholders that show it.
 
-A placeholder is a character that shows one cell of a picture, and moves with the text. Its combining marks select the
-row and the column of the picture, its colour selects the picture:
+A placeholder is a character that shows one cell of a picture, and moves with the text. Its
+combining marks select the row and the column of the picture, its colour selects the picture:
 https://sw.kovidgoyal.net/kitty/graphics-protocol/#unicode-placeholders
 """
 
@@ -43,18 +44,27 @@ _CHUNK_LENGTH = 4096
 
 def make_placeholders(number: int, line: int, columns: int, style: Style) -> Segment:
     """Return the placeholders for one row of a picture, on the background of a style."""
-    text = "".join(f"{PLACEHOLDER}{POSITION_MARKS[line]}{mark}" for mark in POSITION_MARKS[:columns])
+    text = "".join(
+        f"{PLACEHOLDER}{POSITION_MARKS[line]}{mark}" for mark in POSITION_MARKS[:columns]
+    )
     # The colour is the picture's number, byte by byte.
-    return Segment(text, style + Style(color=Color.from_rgb(number >> 16, number >> 8 & 0xFF, number & 0xFF)))
+    return Segment(
+        text, style + Style(color=Color.from_rgb(number >> 16, number >> 8 & 0xFF, number & 0xFF))
+    )
 
 
 def make_upload_commands(options: str, data: bytes) -> tuple[str, ...]:
-    """Return the commands that transfer data; `options`: those of the transfer, such as `a=T,f=100`."""
+    """Return the commands that transfer data; `options`: those of the transfer,
+    such as `a=T,f=100`.
+    """
     text = base64.b64encode(data).decode("ascii")
-    chunks = [text[start : start + _CHUNK_LENGTH] for start in range(0, len(text), _CHUNK_LENGTH)] or [""]
+    chunks = [
+        text[start : start + _CHUNK_LENGTH] for start in range(0, len(text), _CHUNK_LENGTH)
+    ] or [""]
     commands: list[str] = []
     for index, chunk in enumerate(chunks):
-        # Only the first command has the options. `m=1`: more chunks follow; `q=2`: kitty must not answer.
+        # Only the first command has the options. `m=1`: more chunks follow;
+        # `q=2`: kitty must not answer.
         first_options = f"{options}," if index == 0 else ""
         commands.append(f"\x1b_Gq=2,{first_options}m={int(index < len(chunks) - 1)};{chunk}\x1b\\")
     return tuple(commands)

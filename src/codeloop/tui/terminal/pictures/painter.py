@@ -1,4 +1,6 @@
-"""Draws pictures over the cells of the screen: after the text of their rows, and again when that text is rewritten."""
+"""Draws pictures over the cells of the screen: after the text of their rows,
+and again when that text is rewritten.
+"""
 
 import time
 from collections.abc import Callable, Mapping
@@ -14,11 +16,15 @@ ScreenCell = tuple[int, int]
 MAX_OUTPUT_RATE = 1_000_000
 """Characters of pictures that are written per second."""
 SETTLE_SECONDS = 0.2
-"""How long a picture must not move before it is drawn again, if it is too large to be drawn while it scrolls."""
+"""How long a picture must not move before it is drawn again,
+if it is too large to be drawn while it scrolls.
+"""
 
 
 class PictureSlice(Struct, frozen=True):
-    """One row of a picture. `drawing`: the output that draws it; `key`: equal for slices with the same pixels."""
+    """One row of a picture. `drawing`: the output that draws it;
+    `key`: equal for slices with the same pixels.
+    """
 
     key: object
     drawing: str
@@ -28,12 +34,14 @@ class PictureSlice(Struct, frozen=True):
 class Painter:
     """Tracks which slices of pictures are on the screen, and draws missing ones.
 
-    `list_slices` returns the slices that should be on the screen, by their first cell; `paint_later` has
-    `TerminalApp.paint` called after a number of seconds.
+    `list_slices` returns the slices that should be on the screen, by their first cell;
+    `paint_later` has `TerminalApp.paint` called after a number of seconds.
     """
 
     def __init__(
-        self, list_slices: Callable[[], Mapping[ScreenCell, PictureSlice]], paint_later: Callable[[float], None]
+        self,
+        list_slices: Callable[[], Mapping[ScreenCell, PictureSlice]],
+        paint_later: Callable[[float], None],
     ) -> None:
         self._list_slices = list_slices
         self._paint_later = paint_later
@@ -58,7 +66,9 @@ class Painter:
                 del self._slices[line, column]
 
     def draw_missing(self) -> str:
-        """Return the output that draws the slices which are missing on the screen; "": none is, or it is too early."""
+        """Return the output that draws the slices which are missing on the screen;
+        "": none is, or it is too early.
+        """
         missing_slices = {
             cell: picture_slice
             for cell, picture_slice in self._list_slices().items()

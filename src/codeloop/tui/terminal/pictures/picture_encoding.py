@@ -1,7 +1,7 @@
 """Encodes pictures as sequences that a terminal draws.
 
-A file is decoded and encoded again, so that none of its bytes reach the terminal unchanged. That is slow, so the UI
-calls these functions in a thread.
+A file is decoded and encoded again, so that none of its bytes reach the terminal unchanged. That is
+slow, so the UI calls these functions in a thread.
 """
 
 import base64
@@ -18,7 +18,8 @@ from codeloop.tui.terminal.pictures.sixel import DEFAULT_COLOURS, TRANSPARENT, e
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-# Pillow has decoders of many rare formats, which would only be more code for a hostile file to attack.
+# Pillow has decoders of many rare formats, which would only be more code for
+# a hostile file to attack.
 _FORMATS = ("PNG", "JPEG", "GIF", "WEBP")
 # A sixel is either drawn or not.
 _OPACITY_TABLE = bytes([255] * 128 + [0] * 128)
@@ -38,7 +39,9 @@ _DECODING_ERRORS = (
 
 
 def encode_picture(data: bytes, protocol: PictureProtocol, box: PictureBox) -> str:
-    """Return the output that draws a picture at the cursor, fitted to a box. Raises ValueError for invalid data."""
+    """Return the output that draws a picture at the cursor, fitted to a box.
+    Raises ValueError for invalid data.
+    """
     image = _scale_down(data, box)
     if protocol == "sixel":
         indexed_image, palette = _quantise(image, DEFAULT_COLOURS)
@@ -54,23 +57,32 @@ def encode_picture(data: bytes, protocol: PictureProtocol, box: PictureBox) -> s
 def encode_rows(
     data: bytes, protocol: PictureProtocol, box: PictureBox, colours: int = DEFAULT_COLOURS
 ) -> tuple[str, ...]:
-    """Return the output that draws each row of a picture that fills a box. Raises ValueError for invalid data."""
+    """Return the output that draws each row of a picture that fills a box.
+    Raises ValueError for invalid data.
+    """
     image = _fill_box(data, box)
     height = box.cell.height
     if protocol == "iterm":
-        rows = (image.crop((0, line * height, image.width, (line + 1) * height)) for line in range(box.rows))
+        rows = (
+            image.crop((0, line * height, image.width, (line + 1) * height))
+            for line in range(box.rows)
+        )
         return tuple(_encode_file(row, columns=box.columns, rows=1) for row in rows)
     indexed_image, palette = _quantise(image, colours)
     # A byte for each pixel.
     pixels, row_size = indexed_image.tobytes(), image.width * height
     return tuple(
-        encode_sixels(pixels[line * row_size : (line + 1) * row_size], palette, image.width) for line in range(box.rows)
+        encode_sixels(pixels[line * row_size : (line + 1) * row_size], palette, image.width)
+        for line in range(box.rows)
     )
 
 
 def encode_upload(data: bytes, box: PictureBox, number: int) -> tuple[str, ...]:
-    """Return the commands that upload a picture that fills a box to kitty. Raises ValueError for invalid data."""
-    # As in `encode_picture`, with the picture's number (`i`), to be displayed only where its placeholders are (`U`).
+    """Return the commands that upload a picture that fills a box to kitty.
+    Raises ValueError for invalid data.
+    """
+    # As in `encode_picture`, with the picture's number (`i`),
+    # to be displayed only where its placeholders are (`U`).
     options = f"a=T,U=1,f=100,i={number},c={box.columns},r={box.rows}"
     return make_upload_commands(options, _encode_png(_fill_box(data, box)))
 
@@ -83,7 +95,8 @@ def _scale_down(data: bytes, box: PictureBox) -> "Image":
     try:
         source = Image.open(io.BytesIO(data), formats=_FORMATS)
         width, height = source.size
-        # The size comes from the header, before the pixels are decoded, which would fill the memory.
+        # The size comes from the header, before the pixels are decoded,
+        # which would fill the memory.
         if width * height <= PICTURE_PIXELS.value:
             # A JPEG is decoded at half, a quarter or an eighth of its size if that is enough.
             source.draft(None, room)
@@ -106,15 +119,20 @@ def _fill_box(data: bytes, box: PictureBox) -> "Image":
 
 
 def _quantise(image: "Image", colours: int) -> tuple["Image", list[int]]:
-    """Return a picture as indices of a palette, and the palette; transparent pixels have the index TRANSPARENT."""
+    """Return a picture as indices of a palette, and the palette;
+    transparent pixels have the index TRANSPARENT.
+    """
     from PIL import Image
 
     opaque_image = image.convert("RGB")
-    # First without dithering, for the palette: Pillow dithers only with a palette that is passed to it.
+    # First without dithering, for the palette: Pillow dithers only with a palette
+    # that is passed to it.
     palette_image = opaque_image.quantize(colours)
     indexed_image = opaque_image.quantize(palette=palette_image, dither=Image.Dither.FLOYDSTEINBERG)
     palette = indexed_image.getpalette() or []
-    mask = Image.frombytes("L", image.size, image.getchannel("A").tobytes().translate(_OPACITY_TABLE))
+    mask = Image.frombytes(
+        "L", image.size, image.getchannel("A").tobytes().translate(_OPACITY_TABLE)
+    )
     indexed_image.paste(TRANSPARENT, mask=mask)
     return indexed_image, palette
 

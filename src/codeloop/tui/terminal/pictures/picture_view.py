@@ -1,4 +1,6 @@
-"""Shows a picture on the whole screen while the UI is suspended, or else in the desktop's viewer."""
+"""Shows a picture on the whole screen while the UI is suspended,
+or else in the desktop's viewer.
+"""
 
 import asyncio
 import os
@@ -31,7 +33,8 @@ _SUFFIXES = {"image/png": ".png", "image/jpeg": ".jpg", "image/gif": ".gif", "im
 
 
 async def show_picture(app: App[Any], part: FilePart) -> str:
-    """Show a picture until a key is pressed, or in the desktop's viewer if the terminal can't draw it.
+    """Show a picture until a key is pressed, or in the desktop's viewer if the
+    terminal can't draw it.
 
     Return a message for the user that says why it was not shown; "": it was.
     """
@@ -56,7 +59,9 @@ async def show_picture(app: App[Any], part: FilePart) -> str:
 
 
 def _show_until_key(part: FilePart, data: bytes, protocol: PictureProtocol) -> None:
-    """Draw a picture on the alternate screen until a key is pressed. Raises ValueError if it can't be decoded."""
+    """Draw a picture on the alternate screen until a key is pressed.
+    Raises ValueError if it can't be decoded.
+    """
     with Path("/dev/tty").open("r+b", buffering=0) as terminal:
         screen = make_picture_screen(part, data, protocol, measure_screen(terminal.fileno()))
         attributes = termios.tcgetattr(terminal.fileno())
@@ -68,22 +73,32 @@ def _show_until_key(part: FilePart, data: bytes, protocol: PictureProtocol) -> N
         terminal.write(f"{_CLEAR_SCREEN}{_MAIN_SCREEN}".encode())
 
 
-def make_picture_screen(part: FilePart, data: bytes, protocol: PictureProtocol, box: PictureBox) -> str:
-    """Return the output that clears the screen and draws a picture on it. Raises ValueError if it can't be decoded."""
+def make_picture_screen(
+    part: FilePart, data: bytes, protocol: PictureProtocol, box: PictureBox
+) -> str:
+    """Return the output that clears the screen and draws a picture on it.
+    Raises ValueError if it can't be decoded.
+    """
     room = PictureBox(box.columns, max(box.rows - _TEXT_ROWS, 1), box.cell)
     picture = encode_picture(data, protocol, room)
     return (
-        f"{_CLEAR_SCREEN}{escape_controls(describe_attachment(part))}  Press any key to go back.\r\n\r\n{picture}\r\n"
+        f"{_CLEAR_SCREEN}{escape_controls(describe_attachment(part))}  Press any key to go "
+        f"back.\r\n\r\n{picture}\r\n"
     )
 
 
 async def _open_in_viewer(part: FilePart, data: bytes) -> str:
-    """Open a copy of the picture in the desktop's viewer; return a message if that is impossible, else "".
+    """Open a copy of the picture in the desktop's viewer;
+    return a message if that is impossible, else "".
 
     The copy stays in the temporary folder, since it is unknown how long the viewer needs it.
     """
-    opener = find_program("open" if sys.platform == "darwin" else "xdg-open", os.environ.get("PATH"))
-    has_desktop = sys.platform == "darwin" or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
+    opener = find_program(
+        "open" if sys.platform == "darwin" else "xdg-open", os.environ.get("PATH")
+    )
+    has_desktop = (
+        sys.platform == "darwin" or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
+    )
     try:
         descriptor, name = tempfile.mkstemp(prefix="picture-", suffix=_SUFFIXES.get(part.mime, ""))
         with os.fdopen(descriptor, "wb") as file:

@@ -27,13 +27,16 @@ _IMAGE_PATH = (
 
 
 def read_image(name: str, show_note: Callable[[str], None]) -> Chip | None:
-    """Return the image at an absolute path or `file:` URL; None: there is none, or it is too large, with a note."""
+    """Return the image at an absolute path or `file:` URL;
+    None: there is none, or it is too large, with a note.
+    """
     path = expand_user_path(unquote(urlsplit(name).path) if name.startswith("file://") else name)
     mime = IMAGE_MIME_TYPES.get(path.suffix.lower())
     if mime is None or not path.is_absolute() or not is_file(path):
         return None
     try:
-        # One byte more than is allowed tells that there is more; the rest of a huge file is not read.
+        # One byte more than is allowed tells that there is more;
+        # the rest of a huge file is not read.
         data = read_start(path, CLIENT_FILE.value + 1)
     except OSError:
         return None
@@ -45,10 +48,14 @@ def read_image(name: str, show_note: Callable[[str], None]) -> Chip | None:
 
 def make_image_chip(data: bytes, mime: str, name: str) -> Chip:
     """Return an image as a chip."""
-    return Chip("[Image]", url=f"data:{mime};base64,{base64.b64encode(data).decode()}", mime=mime, name=name)
+    return Chip(
+        "[Image]", url=f"data:{mime};base64,{base64.b64encode(data).decode()}", mime=mime, name=name
+    )
 
 
-def find_image_paths(text: str, show_note: Callable[[str], None]) -> Iterator[tuple[int, int, Chip]]:
+def find_image_paths(
+    text: str, show_note: Callable[[str], None]
+) -> Iterator[tuple[int, int, Chip]]:
     """Yield the range of each image's path in a text, and the image."""
     for match in compile_once(_IMAGE_PATH).finditer(text):
         group = "plain" if match["plain"] else "quoted"
@@ -59,7 +66,8 @@ def find_image_paths(text: str, show_note: Callable[[str], None]) -> Iterator[tu
 
 def is_file(path: Path) -> bool:
     """Return whether a path is a file; False for invalid names."""
-    # Any pasted text may be tried: one with a NUL, one that is too long, or the home of an unknown user.
+    # Any pasted text may be tried: one with a NUL, one that is too long,
+    # or the home of an unknown user.
     try:
         return path.is_file()
     except (OSError, ValueError, RuntimeError):

@@ -6,19 +6,31 @@ from contextlib import suppress
 from pathlib import Path
 
 from codeloop.tui.editor.chips import Chip
-from codeloop.tui.terminal.clipboard import can_read_clipboard, read_clipboard_image, read_clipboard_text
-from codeloop.tui.widgets.prompt.image_paths import IMAGE_MIME_TYPES, is_file, make_image_chip, read_image
+from codeloop.tui.terminal.clipboard import (
+    can_read_clipboard,
+    read_clipboard_image,
+    read_clipboard_text,
+)
+from codeloop.tui.widgets.prompt.image_paths import (
+    IMAGE_MIME_TYPES,
+    is_file,
+    make_image_chip,
+    read_image,
+)
 from codeloop.tui.widgets.prompt.prompt_editor import PromptEditor
 from codeloop.tui.widgets.prompt.prompt_settings import PromptSettings
 
 _MAX_PATHS_LENGTH = 8_000
-"""Characters of a paste that is searched for the paths of dropped files; a longer one is taken as text."""
+"""Characters of a paste that is searched for the paths of dropped files;
+a longer one is taken as text.
+"""
 
 
 class Paster:
     """Inserts pasted texts and images into an editor.
 
-    `get_last_copy` returns the text last copied in this program, for machines whose clipboard can't be read.
+    `get_last_copy` returns the text last copied in this program,
+    for machines whose clipboard can't be read.
     """
 
     def __init__(
@@ -64,7 +76,9 @@ class Paster:
         if text:
             self.paste(text)
         elif not can_read_clipboard():
-            self._show_note("No program reads the clipboard here (wl-paste, xclip). Paste with the terminal's own key.")
+            self._show_note(
+                "No program reads the clipboard here (wl-paste, xclip). Paste with the terminal's own key."
+            )
         else:
             self._show_note("The clipboard is empty.")
 

@@ -42,28 +42,41 @@ from codeloop.tui.widgets.prompt.prompt_messages import (
     PromptSlashCommand,
     PromptSubmitted,
 )
-from codeloop.tui.widgets.prompt.prompt_preparer import PromptPreparer, SlashCall, UnknownCommand, to_stored_prompt
+from codeloop.tui.widgets.prompt.prompt_preparer import (
+    PromptPreparer,
+    SlashCall,
+    UnknownCommand,
+    to_stored_prompt,
+)
 from codeloop.tui.widgets.prompt.prompt_settings import PromptSettings
 from codeloop.tui.widgets.prompt.queued_prompts import QueuedPrompts
 
 
 class EditorFailed(Exception):
-    """The external editor could not be used; the message says why, and what to do. The prompt is as it was."""
+    """The external editor could not be used; the message says why, and what to do.
+    The prompt is as it was.
+    """
 
 
 def _find_editor(environment: Mapping[str, str]) -> list[str]:
     """Return the editor with its arguments. Raises EditorFailed."""
     line = environment.get("VISUAL") or environment.get("EDITOR") or ""
     if not line.strip():
-        raise EditorFailed("No editor is set. Set VISUAL or EDITOR, for example: export EDITOR=nano.")
+        raise EditorFailed(
+            "No editor is set. Set VISUAL or EDITOR, for example: export EDITOR=nano."
+        )
     try:
         return shlex.split(line)
     except ValueError as error:
         raise EditorFailed(f"VISUAL or EDITOR can't be read as a command: {error}.") from error
 
 
-async def _edit_externally(editor: PromptEditor, app: App[None], show_note: Callable[[str], None]) -> None:
-    """Edit the prompt in the external editor; the app is suspended meanwhile, the session's turn goes on."""
+async def _edit_externally(
+    editor: PromptEditor, app: App[None], show_note: Callable[[str], None]
+) -> None:
+    """Edit the prompt in the external editor; the app is suspended meanwhile,
+    the session's turn goes on.
+    """
     prompt = editor.stored_prompt
     text: str | None = None
     with ExitStack() as stack:
@@ -75,12 +88,14 @@ async def _edit_externally(editor: PromptEditor, app: App[None], show_note: Call
             # The turn goes on meanwhile: what it changes must not be drawn over the editor.
             stack.enter_context(app.batch_update())
             text = await run_editor(expand_chips(prompt.chips, prompt.text), command)
-        # Caught within the stack: Textual's `suspend` does not restore the terminal when an error passes through it.
+        # Caught within the stack: Textual's `suspend` does not restore the terminal when
+        # an error passes through it.
         except EditorFailed as error:
             show_note(str(error))
     app.refresh(layout=True)
     if text is not None:
-        # Chips were written out for the editor: where their texts are unchanged, they become chips again.
+        # Chips were written out for the editor: where their texts are unchanged,
+        # they become chips again.
         collapsed_text = collapse_chips(prompt.chips, escape_chips(prompt.chips, text))
         editor.load(StoredPrompt(collapsed_text, prompt.mode, prompt.chips))
 
@@ -101,17 +116,24 @@ async def run_editor(text: str, command: list[str]) -> str:
     try:
         path.write_text(text, encoding="utf-8", errors="replace", newline="\n")
         try:
-            # Some editors take their configuration, which starts programs, from the folder that they start in.
+            # Some editors take their configuration, which starts programs,
+            # from the folder that they start in.
             launch = make_desktop_launch((*command, str(path)), str(folder))
             process = ChildProcess(replace(launch, descriptors=TERMINAL))
         except OSError as error:
-            raise EditorFailed(f"{one_line(command[0], 60)} can't be started: {error.strerror}.") from error
+            raise EditorFailed(
+                f"{one_line(command[0], 60)} can't be started: {error.strerror}."
+            ) from error
         code = await asyncio.shield(process.exited)
         if code != 0:
-            raise EditorFailed(f"{one_line(command[0], 60)} ended with code {code}: the prompt is as it was.")
+            raise EditorFailed(
+                f"{one_line(command[0], 60)} ended with code {code}: the prompt is as it was."
+            )
         return path.read_text(encoding="utf-8", errors="replace").removesuffix("\n")
     except OSError as error:
-        raise EditorFailed(f"The edited text can't be read: {error.strerror}. The prompt is as it was.") from error
+        raise EditorFailed(
+            f"The edited text can't be read: {error.strerror}. The prompt is as it was."
+        ) from error
     finally:
         remove_tree(folder)
 
@@ -123,7 +145,9 @@ class PromptInput(EmptyWidget):
     """When a command was submitted that has not started yet (monotonic seconds)."""
     DEFAULT_CSS = "PromptInput { height: auto; width: 1fr; layout: vertical; }"
 
-    def __init__(self, completer: Completer, store: PromptStore, settings: PromptSettings | None = None) -> None:
+    def __init__(
+        self, completer: Completer, store: PromptStore, settings: PromptSettings | None = None
+    ) -> None:
         super().__init__()
         self.settings = settings or PromptSettings()
         self.store = store
@@ -142,17 +166,26 @@ class PromptInput(EmptyWidget):
         )
         self._history = HistoryBrowser(self.editor, self._popup, store)
         self.draft_keeper = DraftKeeper(
-            self.editor, store, lambda call: self.set_timer(PROMPT_DRAFT.seconds, call), self._show_note
+            self.editor,
+            store,
+            lambda call: self.set_timer(PROMPT_DRAFT.seconds, call),
+            self._show_note,
         )
         self._preparer = PromptPreparer(completer, self._show_note)
         self._paster = Paster(
-            self.editor, self.settings, self._run_in_background, self._show_note, lambda: get_app(self).clipboard
+            self.editor,
+            self.settings,
+            self._run_in_background,
+            self._show_note,
+            lambda: get_app(self).clipboard,
         )
         self.editor.insert_paste = self._paster.paste
         self._actions = self._list_actions()
 
     def _list_actions(self) -> dict[str, Callable[[], bool]]:
-        """Return the actions that are not edits, by id of `keys/prompt_bindings.py`; each returns whether it acted."""
+        """Return the actions that are not edits, by id of `keys/prompt_bindings.py`;
+        each returns whether it acted.
+        """
         completing = self._completions.list_actions()
         searching: dict[str, Callable[[], bool]] = {
             "completion_enter": lambda: self._history.accept(self._popup.cursor),
@@ -160,10 +193,15 @@ class PromptInput(EmptyWidget):
             "completion_close": self._history.cancel,
         }
 
-        # The history search shows its matches in the list of completions, and so takes over the keys of that list.
+        # The history search shows its matches in the list of completions,
+        # and so takes over the keys of that list.
         def choose_action(name: str) -> Callable[[], bool]:
-            """Return an action that acts on the history search while that is open, else on the completions."""
-            return lambda: (searching if self._history.is_searching and name in searching else completing)[name]()
+            """Return an action that acts on the history search while that is open,
+            else on the completions.
+            """
+            return lambda: (
+                searching if self._history.is_searching and name in searching else completing
+            )[name]()
 
         def request_help() -> bool:
             self.command_submitted_at = monotonic()
@@ -174,14 +212,19 @@ class PromptInput(EmptyWidget):
             **self._history.list_actions(),
             **self.draft_keeper.list_actions(),
             "input_submit": lambda: self.submit(self.settings.delivery),
-            "input_queue": lambda: self.submit("queue" if self.settings.delivery == "steer" else "steer"),
+            "input_queue": lambda: self.submit(
+                "queue" if self.settings.delivery == "steer" else "steer"
+            ),
             "input_clear": self._clear_or_copy,
             "editor_open": lambda: self._run_in_background(
                 _edit_externally(self.editor, get_app(self), self._show_note)
             ),
             "input_paste": self._paster.paste_clipboard,
             "queue_edit": lambda: not self.editor.buffer.text and self.queue.take_back(),
-            **{name: lambda name=name: self.post_message(CommandPressed(name)) for name in SCROLL_COMMANDS.values()},
+            **{
+                name: lambda name=name: self.post_message(CommandPressed(name))
+                for name in SCROLL_COMMANDS.values()
+            },
             "help": request_help,
             "shell_leave": self._leave_shell,
             "shell_erase": lambda: self._leave_shell(at_start=True),
@@ -225,8 +268,8 @@ class PromptInput(EmptyWidget):
     def set_entry(self, entry: PromptEntry, *, is_undone: bool = False) -> None:
         """Put a sent or queued prompt into the editor; the draft is stashed.
 
-        `is_undone`: the prompt replaces the content, and a `/` typed next replaces the prompt: the user may go on with
-        another `/undo`.
+        `is_undone`: the prompt replaces the content, and a `/` typed next replaces the prompt: the
+        user may go on with another `/undo`.
         """
         if is_undone:
             self.editor.load(to_stored_prompt(entry))
@@ -243,13 +286,21 @@ class PromptInput(EmptyWidget):
         self.editor.load(StoredPrompt(""))
 
     def run(self, action: str) -> bool:
-        """Run an action of `keys/prompt_bindings.py`, as its key does; return whether it had an effect."""
+        """Run an action of `keys/prompt_bindings.py`, as its key does;
+        return whether it had an effect.
+        """
         return self.editor.run_key_action(action)
 
     def submit(self, delivery: Delivery) -> bool:
-        """Submit the content; after a final backslash, begin a new line instead. Return True: the key is used up."""
+        """Submit the content; after a final backslash, begin a new line instead.
+        Return True: the key is used up.
+        """
         buffer, prompt = self.editor.buffer, self.editor.stored_prompt
-        if prompt.text.endswith("\\") and buffer.cursor == len(prompt.text) and prompt.mode == "prompt":
+        if (
+            prompt.text.endswith("\\")
+            and buffer.cursor == len(prompt.text)
+            and prompt.mode == "prompt"
+        ):
             buffer.replace(buffer.cursor - 1, buffer.cursor, "\n")
             self.editor.update()
             return True
@@ -260,11 +311,14 @@ class PromptInput(EmptyWidget):
         try:
             self.store.add_to_history(StoredPrompt(prompt.text, prompt.mode, prompt.chips))
         except OSError as error:
-            self._show_note(f"The history can't be written in {self.store.folder}: {error.strerror or error}.")
+            self._show_note(
+                f"The history can't be written in {self.store.folder}: {error.strerror or error}."
+            )
         self._history.reset()
         if self.editor.vim is not None:
             self.editor.vim.reset()
-        # Emptied, in the file too, before the prompt is prepared: keys typed meanwhile begin the next one.
+        # Emptied, in the file too, before the prompt is prepared: keys typed
+        # meanwhile begin the next one.
         self.clear()
         self.draft_keeper.write()
         self.command_submitted_at = monotonic() if prompt.text.startswith("/") else None

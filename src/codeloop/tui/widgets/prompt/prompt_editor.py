@@ -1,4 +1,6 @@
-"""The text field of the prompt: draws the visible rows, and passes keys and the mouse to the buffer of `tui/editor`."""
+"""The text field of the prompt: draws the visible rows,
+and passes keys and the mouse to the buffer of `tui/editor`.
+"""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Literal
@@ -27,7 +29,9 @@ _ClickUnit = Literal["character", "word", "line"]
 
 
 class _MouseTextWidget(CachedWidget):
-    """Calls `move_cursor_to` for clicks and drags, `scroll_rows` for the wheel; subclasses define both."""
+    """Calls `move_cursor_to` for clicks and drags, `scroll_rows` for the wheel;
+    subclasses define both.
+    """
 
     # Textual's own selection would be drawn over the editor's.
     ALLOW_SELECT = False
@@ -83,9 +87,9 @@ SHELL_HINT = "A shell command; esc leaves"
 class PromptEditor(_MouseTextWidget, can_focus=True):
     """Edits `buffer`.
 
-    `actions_by_key`: the ids of actions; the first one that has an effect is used. `run_other_action` runs an action
-    that is not an edit, and returns whether it had an effect. `on_change` is called after each change of the text or
-    the cursor.
+    `actions_by_key`: the ids of actions; the first one that has an effect is used.
+    `run_other_action` runs an action that is not an edit, and returns whether it had an effect.
+    `on_change` is called after each change of the text or the cursor.
     """
 
     status = ""
@@ -139,7 +143,9 @@ class PromptEditor(_MouseTextWidget, can_focus=True):
             event.prevent_default()
 
     def press(self, key: str, character: str | None) -> bool:
-        """Handle a key; return whether it had an effect. `character`: the one that it types, if any."""
+        """Handle a key; return whether it had an effect.
+        `character`: the one that it types, if any.
+        """
         if self.vim is not None and self.vim.press(key, character):
             self.update()
             return True
@@ -152,7 +158,12 @@ class PromptEditor(_MouseTextWidget, can_focus=True):
             self.switch_mode("shell")
             return True
         # In an empty prompt, as in many terminal programs, ? is help.
-        if character == "?" and not self.buffer.text and self.mode == "prompt" and self._run_other_action("help"):
+        if (
+            character == "?"
+            and not self.buffer.text
+            and self.mode == "prompt"
+            and self._run_other_action("help")
+        ):
             return True
         self.buffer.type_text(character)
         self.update()
@@ -162,7 +173,8 @@ class PromptEditor(_MouseTextWidget, can_focus=True):
         """Run an action by its id; return whether it had an effect."""
         if (edit := EDIT_ACTIONS.get(action)) is None:
             return self._run_other_action(action)
-        # In an empty prompt their keys have other meanings: Ctrl+D leaves the program, Ctrl+F searches.
+        # In an empty prompt their keys have other meanings: Ctrl+D leaves the program,
+        # Ctrl+F searches.
         if action in {"input_delete", "input_move_right"} and not self.buffer.text:
             return False
         edit(self.buffer, self.text_layout)
@@ -188,7 +200,9 @@ class PromptEditor(_MouseTextWidget, can_focus=True):
     def stored_prompt(self) -> StoredPrompt:
         """The content in its stored form."""
         text = self.buffer.text
-        return StoredPrompt(text, self.mode, find_chips(self.buffer.chips, text), cursor=self.buffer.cursor)
+        return StoredPrompt(
+            text, self.mode, find_chips(self.buffer.chips, text), cursor=self.buffer.cursor
+        )
 
     def load(self, prompt: StoredPrompt) -> None:
         """Replace the content; undo restores the text."""
@@ -211,7 +225,9 @@ class PromptEditor(_MouseTextWidget, can_focus=True):
         self.text_layout.update(self.buffer.text, self._width)
         height = self._fit_height()
         row, _ = self.text_layout.locate(self.buffer.cursor)
-        self._first_row = max(min(self._first_row, row, self.text_layout.row_count - height), row - height + 1, 0)
+        self._first_row = max(
+            min(self._first_row, row, self.text_layout.row_count - height), row - height + 1, 0
+        )
         # Only another height needs a layout of the whole screen.
         if height != self._visible_rows:
             self._visible_rows = height
@@ -268,7 +284,9 @@ class PromptEditor(_MouseTextWidget, can_focus=True):
         """Scroll the text; return whether there is more of it than is shown."""
         if self.text_layout.row_count <= self._visible_rows:
             return False
-        self._first_row = max(0, min(self._first_row + step, self.text_layout.row_count - self._visible_rows))
+        self._first_row = max(
+            0, min(self._first_row + step, self.text_layout.row_count - self._visible_rows)
+        )
         self.refresh()
         return True
 
@@ -281,7 +299,9 @@ class PromptEditor(_MouseTextWidget, can_focus=True):
         if not self.buffer.text:
             hint = SHELL_HINT if self.mode == "shell" else self.placeholder
             is_first = y == 0
-            hint_segments = _draw_hint(hint if is_first else "", faint, has_focus=self.has_focus and is_first)
+            hint_segments = _draw_hint(
+                hint if is_first else "", faint, has_focus=self.has_focus and is_first
+            )
             return _draw_row(hint_segments, cells, base, Segment(mode, faint))
         if row >= self.text_layout.row_count:
             return Strip.blank(cells, base)
@@ -298,16 +318,21 @@ class PromptEditor(_MouseTextWidget, can_focus=True):
             if glyph.start <= cursor < glyph.end:
                 style += _CURSOR_STYLE
             segments.append(Segment(glyph.label, style))
-        # At the end of the text the cursor is on a blank; at the end of a wrapped row it is on the next one.
+        # At the end of the text the cursor is on a blank;
+        # at the end of a wrapped row it is on the next one.
         if cursor == len(text) and self.text_layout.locate(self.buffer.cursor)[0] == row:
             segments.append(Segment(" ", base + _CURSOR_STYLE))
         return _draw_row(Segment.simplify(segments), cells, base, Segment(mode, faint))
 
 
 def _format_mode(editor: PromptEditor) -> str:
-    """Return the text at the end of the first row: the status, else the shell mode and vi's mode."""
+    """Return the text at the end of the first row: the status,
+    else the shell mode and vi's mode.
+    """
     shell = "shell" if editor.mode == "shell" and editor.buffer.text else ""
-    return editor.status or " ".join(filter(None, (shell, editor.vim.status if editor.vim is not None else "")))
+    return editor.status or " ".join(
+        filter(None, (shell, editor.vim.status if editor.vim is not None else ""))
+    )
 
 
 def _draw_row(segments: Iterable[Segment], cells: int, base: Style, end: Segment) -> Strip:
@@ -328,10 +353,12 @@ def get_typed_character(event: events.Key) -> str | None:
     """Return the character that a key types; None: it types none."""
     char = event.character
     if char is None or any(
-        event.key.startswith(f"{modifier}+") for modifier in ("alt", "ctrl", "super", "hyper", "meta")
+        event.key.startswith(f"{modifier}+")
+        for modifier in ("alt", "ctrl", "super", "hyper", "meta")
     ):
         return None
-    # Format characters (Cf) are not printable, but joiners among them are needed by some scripts, and by emoji.
+    # Format characters (Cf) are not printable, but joiners among them are needed by some scripts,
+    # and by emoji.
     return char if char.isprintable() or category(char) == "Cf" else None
 
 
@@ -339,11 +366,15 @@ def set_vim_mode(editor: PromptEditor, *, is_wanted: bool) -> None:
     """Switch vi mode on or off."""
     if is_wanted != (editor.vim is not None):
         editor.vim = (
-            Vim(editor.buffer, editor.run_key_action, lambda text: copy_text(editor, text)) if is_wanted else None
+            Vim(editor.buffer, editor.run_key_action, lambda text: copy_text(editor, text))
+            if is_wanted
+            else None
         )
 
 
 def copy_text(editor: PromptEditor, text: str) -> bool:
-    """Copy a piece of the editor's text to the clipboard, with expanded chips. Return True: the key is used up."""
+    """Copy a piece of the editor's text to the clipboard, with expanded chips.
+    Return True: the key is used up.
+    """
     get_app(editor).copy_to_clipboard(expand_chips(editor.buffer.chips, text))
     return True

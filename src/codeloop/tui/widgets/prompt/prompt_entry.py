@@ -1,4 +1,6 @@
-"""A prompt that is ready to be sent; one that is being edited: `tui/widgets/prompt/history/stored_prompt.py`."""
+"""A prompt that is ready to be sent; one that is being edited:
+`tui/widgets/prompt/history/stored_prompt.py`.
+"""
 
 from typing import Literal
 
@@ -8,7 +10,9 @@ from codeloop.schema.api.session_inputs import AgentPartInput, FilePartInput
 
 Mode = Literal["prompt", "shell"]
 Delivery = Literal["steer", "queue"]
-"""When a prompt that is sent during a turn takes effect: `steer` at the turn's next step, `queue` after the turn."""
+"""When a prompt that is sent during a turn takes effect: `steer` at the turn's next step,
+`queue` after the turn.
+"""
 
 
 class PromptEntry(Struct, frozen=True):

@@ -1,4 +1,6 @@
-"""The messages that the prompt posts to the main screen and the tab: what was submitted, and commands of its keys."""
+"""The messages that the prompt posts to the main screen and the tab: what was submitted,
+and commands of its keys.
+"""
 
 from textual.message import Message
 
@@ -16,7 +18,9 @@ class PromptSubmitted(Message):
 
 
 class PromptSlashCommand(Message):
-    """A command was submitted; `words`: what was typed after its name; `files`: images among them."""
+    """A command was submitted; `words`: what was typed after its name;
+    `files`: images among them.
+    """
 
     def __init__(self, name: str, words: str, files: tuple[FilePartInput, ...] = ()) -> None:
         super().__init__()

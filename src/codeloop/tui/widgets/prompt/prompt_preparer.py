@@ -1,4 +1,6 @@
-"""Turns the editor's content into a prompt to send: expands chips, finds mentions and images, recognises commands."""
+"""Turns the editor's content into a prompt to send: expands chips, finds mentions and images,
+recognises commands.
+"""
 
 import asyncio
 import os
@@ -35,7 +37,9 @@ class UnknownCommand(Exception):
 
 
 class PromptPreparer:
-    """Prepares prompts one at a time, so that they are sent in the order in which they were submitted."""
+    """Prepares prompts one at a time, so that they are sent in the order in
+    which they were submitted.
+    """
 
     def __init__(self, completer: Completer, note: Callable[[str], None]) -> None:
         self._completer = completer
@@ -43,7 +47,9 @@ class PromptPreparer:
         self._lock = asyncio.Lock()
 
     async def prepare(self, prompt: StoredPrompt) -> PromptEntry | SlashCall:
-        """Prepare a prompt for sending: its chips expanded, its command parsed. Raises UnknownCommand."""
+        """Prepare a prompt for sending: its chips expanded, its command parsed.
+        Raises UnknownCommand.
+        """
         async with self._lock:
             text = expand_chips(prompt.chips, prompt.text)
             if prompt.mode == "shell":
@@ -59,7 +65,9 @@ class PromptPreparer:
                 # A path such as /etc begins a prompt.
                 if not os.path.lexists(f"/{match[1]}"):
                     aliases = [alias for command in commands for alias in command.aliases]
-                    suggestion = format_suggestion(f"/{each}" for each in suggest_commands(match[1], names, aliases))
+                    suggestion = format_suggestion(
+                        f"/{each}" for each in suggest_commands(match[1], names, aliases)
+                    )
                     raise UnknownCommand(
                         f"Unknown command: /{match[1]}.{suggestion} To send it as a prompt, put a space first."
                     )
@@ -70,13 +78,20 @@ class PromptPreparer:
                 files, agents = await self._completer.find_mentions(prompt.text, self._note)
             if "/" in prompt.text:
                 files += await self._find_images(prompt.text)
-            attachments = [replace(file, source=_shift_source(prompt, file.source)) for file in files]
-            mentions = [replace(agent, source=_shift_span(prompt, agent.source)) for agent in agents]
-            return PromptEntry(text, "prompt", (*attachments, *_list_chip_images(prompt)), tuple(mentions))
+            attachments = [
+                replace(file, source=_shift_source(prompt, file.source)) for file in files
+            ]
+            mentions = [
+                replace(agent, source=_shift_span(prompt, agent.source)) for agent in agents
+            ]
+            return PromptEntry(
+                text, "prompt", (*attachments, *_list_chip_images(prompt)), tuple(mentions)
+            )
 
     async def _find_images(self, text: str) -> list[FilePartInput]:
         """Return the images whose paths were typed, each with its path's range."""
-        # In a thread, since reading images may take long; notes are shown by the thread of the screen.
+        # In a thread, since reading images may take long;
+        # notes are shown by the thread of the screen.
         notes = list[str]()
         images = await asyncio.to_thread(lambda: list(find_image_paths(text, notes.append)))
         for note in notes:
@@ -93,13 +108,18 @@ def _find_alias(name: str, commands: Iterable[PromptCommand]) -> str | None:
 
 
 def _list_chip_images(prompt: StoredPrompt) -> tuple[FilePartInput, ...]:
-    """Return the images among the chips of a prompt, each with its label's range in the sent text."""
+    """Return the images among the chips of a prompt,
+    each with its label's range in the sent text.
+    """
     files: list[FilePartInput] = []
     for char, chip in prompt.chips.items():
         if chip.url:
             start = len(expand_chips(prompt.chips, prompt.text[: prompt.text.index(char)]))
             files.append(
-                _make_attachment(chip, FilePartSourceText(value=chip.label, start=start, end=start + len(chip.label)))
+                _make_attachment(
+                    chip,
+                    FilePartSourceText(value=chip.label, start=start, end=start + len(chip.label)),
+                )
             )
     return tuple(files)
 
@@ -125,7 +145,9 @@ def _shift_span(prompt: StoredPrompt, span: FilePartSourceText | None) -> FilePa
 
 
 def _find_label(text: str, span: FilePartSourceText) -> int:
-    """Return the offset of a label in a text: that of `span`, else of its first occurrence; -1 if there is none."""
+    """Return the offset of a label in a text: that of `span`, else of its first occurrence;
+    -1 if there is none.
+    """
     return span.start if text[span.start : span.end] == span.value else text.find(span.value)
 
 
@@ -138,7 +160,11 @@ def to_stored_prompt(entry: PromptEntry) -> StoredPrompt:
             continue
         span = file.source.text if file.source is not None else None
         label = span.value if span is not None else "[Image]"
-        char = add_chip(chips, Chip(label, url=file.url, mime=file.mime, name=file.filename or "image"), "".join(chips))
+        char = add_chip(
+            chips,
+            Chip(label, url=file.url, mime=file.mime, name=file.filename or "image"),
+            "".join(chips),
+        )
         if span is not None and (start := _find_label(text, span)) >= 0:
             spans.append((start, start + len(span.value), char))
         else:

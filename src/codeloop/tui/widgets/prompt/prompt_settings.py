@@ -1,4 +1,6 @@
-"""The settings of the prompt; `tui/choices.py` takes `keys` and `vim` from `tui.json`, the others have no key there."""
+"""The settings of the prompt; `tui/choices.py` takes `keys` and `vim` from `tui.json`,
+the others have no key there.
+"""
 
 from collections.abc import Mapping
 
@@ -8,7 +10,8 @@ from codeloop.tui.widgets.prompt.prompt_entry import Delivery
 
 
 class PromptSettings(Struct, frozen=True):
-    """The settings of the prompt: `keys` by action (see `keys/prompt_bindings.py`); `vim`: whether vi's keys are on.
+    """The settings of the prompt: `keys` by action (see `keys/prompt_bindings.py`);
+    `vim`: whether vi's keys are on.
 
     `delivery`: when a prompt that is sent with Enter during a turn takes effect.
 

@@ -1,4 +1,6 @@
-"""The widget of the queued prompts, above the editor: shown while the model works, and taken back by the user."""
+"""The widget of the queued prompts, above the editor: shown while the model works,
+and taken back by the user.
+"""
 
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
@@ -29,10 +31,11 @@ _NEXT_STEP, _AFTER_TURN = "at the next step", "after this turn"
 
 
 class QueuedPrompts(CachedWidget):
-    """The prompts that wait: `server_prompts` for the running turn's next step, then `local_prompts` for its end.
+    """The prompts that wait: `server_prompts` for the running turn's next step, then
+    `local_prompts` for its end.
 
-    Those of `local_prompts` are kept here and in a file until the app sends them, see `pop_next`. `edit` is called with
-    a prompt that the user takes back into the editor.
+    Those of `local_prompts` are kept here and in a file until the app sends them, see `pop_next`.
+    `edit` is called with a prompt that the user takes back into the editor.
     """
 
     ALLOW_SELECT = False
@@ -66,7 +69,9 @@ class QueuedPrompts(CachedWidget):
         self._drawn_rows: list[tuple[str, str]] = []
 
     def open_session(self, client: Client, session_id: str) -> None:
-        """Show a session's queue: this process's prompts, or those left by an ended process, and the server's."""
+        """Show a session's queue: this process's prompts, or those left by an ended process,
+        and the server's.
+        """
         self._client, self._session_id = client, session_id
         self.server_prompts = []
         self.local_prompts = self._store.drafts.load_queue(session_id)
@@ -78,7 +83,8 @@ class QueuedPrompts(CachedWidget):
         if self._client is None:
             return
         session_id = self._session_id
-        # Without an answer nothing is shown: a list that may be out of date would offer prompts that were read.
+        # Without an answer nothing is shown: a list that may be out of date would offer
+        # prompts that were read.
         try:
             messages = await self._client.call(SESSION_QUEUED, SessionId(session_id=session_id))
         except CodeloopError:
@@ -106,7 +112,9 @@ class QueuedPrompts(CachedWidget):
         return entry
 
     def take_back(self, index: int = -1) -> bool:
-        """Move a queued prompt (by default the last) back to the editor; return whether there was one."""
+        """Move a queued prompt (by default the last) back to the editor;
+        return whether there was one.
+        """
         count = len(self.server_prompts) + len(self.local_prompts)
         if not count:
             return False
@@ -120,11 +128,13 @@ class QueuedPrompts(CachedWidget):
             self._run_in_background(self._withdraw_to_editor(self.server_prompts[position]))
         return True
 
-    async def withdraw_unread(self, messages: Sequence[MessageWithParts], *, to_editor: bool) -> None:
+    async def withdraw_unread(
+        self, messages: Sequence[MessageWithParts], *, to_editor: bool
+    ) -> None:
         """Withdraw the prompts that waited for a stopped turn, which will not answer them.
 
-        They are put into the editor, or unless `to_editor` into the queue of this process. If another session is shown
-        by then, they are put into the queue of their own session.
+        They are put into the editor, or unless `to_editor` into the queue of this process. If
+        another session is shown by then, they are put into the queue of their own session.
         """
         client = self._client
         if client is None or not messages:
@@ -134,7 +144,9 @@ class QueuedPrompts(CachedWidget):
         for message in messages:
             # A prompt that can't be withdrawn stays in the conversation.
             with suppress(CodeloopError):
-                await client.call(MESSAGE_DELETE, MessageId(session_id=session_id, message_id=message.info.id))
+                await client.call(
+                    MESSAGE_DELETE, MessageId(session_id=session_id, message_id=message.info.id)
+                )
                 entries.append(restore_entry(message))
         if entries and session_id != self._session_id:
             self._save(session_id, [*entries, *self._store.drafts.load_queue(session_id)])
@@ -168,12 +180,17 @@ class QueuedPrompts(CachedWidget):
         try:
             self._store.drafts.save_queue(session_id, entries)
         except OSError as error:
-            self._show_note(f"The waiting prompts can't be stored in {self._store.folder}: {error.strerror or error}.")
+            self._show_note(
+                f"The waiting prompts can't be stored in {self._store.folder}: {error.strerror or error}."
+            )
 
     def _list_rows(self) -> list[tuple[str, str]]:
         return [
             *((_NEXT_STEP, restore_entry(message).text) for message in self.server_prompts),
-            *((_AFTER_TURN, ("! " if entry.mode == "shell" else "") + entry.text) for entry in self.local_prompts),
+            *(
+                (_AFTER_TURN, ("! " if entry.mode == "shell" else "") + entry.text)
+                for entry in self.local_prompts
+            ),
         ]
 
     def _show(self) -> None:
@@ -201,18 +218,26 @@ class QueuedPrompts(CachedWidget):
         if y >= len(rows):
             return Strip.blank(cells, base)
         if y == _MAX_ROWS - 1 and len(rows) > _MAX_ROWS:
-            return Strip([Segment(f"and {len(rows) - y} more", faint)]).adjust_cell_length(cells, base)
+            return Strip([Segment(f"and {len(rows) - y} more", faint)]).adjust_cell_length(
+                cells, base
+            )
         when, text = rows[y]
         hint = "  ↑ edits" if y == len(rows) - 1 and cells >= 60 else ""
         label = f"{when}  " if cells >= 40 else ""
         room = cells - cell_len(label) - cell_len(hint)
         words = Strip([Segment(one_line(text, room), base)]).adjust_cell_length(room, base)
-        return Strip([Segment(label, faint), *words, Segment(hint, faint)]).adjust_cell_length(cells, base)
+        return Strip([Segment(label, faint), *words, Segment(hint, faint)]).adjust_cell_length(
+            cells, base
+        )
 
 
 def restore_entry(message: MessageWithParts) -> PromptEntry:
-    """Return the own text and files of a prompt of the conversation, to be edited and sent again."""
-    text = "\n".join(part.text for part in message.parts if isinstance(part, TextPart) and not part.synthetic)
+    """Return the own text and files of a prompt of the conversation,
+    to be edited and sent again.
+    """
+    text = "\n".join(
+        part.text for part in message.parts if isinstance(part, TextPart) and not part.synthetic
+    )
     files = tuple(
         FilePartInput(mime=part.mime, url=part.url, filename=part.filename, source=part.source)
         for part in message.parts

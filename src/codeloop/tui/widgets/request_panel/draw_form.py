@@ -1,4 +1,6 @@
-"""Draws a form as rows of styled text for the request panel: the title, the content, the choices, the hints of keys."""
+"""Draws a form as rows of styled text for the request panel: the title, the content, the choices,
+the hints of keys.
+"""
 
 from rich.segment import Segment
 
@@ -40,15 +42,23 @@ _LABEL_INDENT = 4
 
 
 def draw_head(form: Form, title: str, waiting_count: int, styles: Styles, width: int) -> list[Row]:
-    """Return the rows of the title, and of the names of several questions; `waiting_count`: how many requests wait."""
+    """Return the rows of the title, and of the names of several questions;
+    `waiting_count`: how many requests wait.
+    """
     count = f"  1 of {waiting_count}" if waiting_count > 1 else ""
     title_style = styles.of("warning", "bold")
-    rows: list[Row] = [[Segment(line, title_style)] for line in wrap_text(title, width - len(count))]
+    rows: list[Row] = [
+        [Segment(line, title_style)] for line in wrap_text(title, width - len(count))
+    ]
     rows[0] = justify_row(rows[0], [Segment(count, styles.of("text_muted"))], width)
     if form.tabs:
         tabs: Row = []
         for number, tab in enumerate(form.tabs):
-            style = styles.of("primary", "bold underline") if number == form.tab else styles.of("text_muted")
+            style = (
+                styles.of("primary", "bold underline")
+                if number == form.tab
+                else styles.of("text_muted")
+            )
             tabs += [Segment(f"{'✓ ' if tab.is_answered else ''}{tab.name}", style), Segment("   ")]
         rows.append(tabs)
     return rows
@@ -64,24 +74,36 @@ def draw_content(content: FormContent, canvas: Canvas) -> list[Row]:
     if content.document:
         # The mark in each row shows that it is not part of the question.
         mark = Segment(QUOTE_MARK, canvas.styles.of("text_muted"))
-        document = MarkdownDocument(ProseStyles(canvas.styles), max(canvas.width - len(QUOTE_MARK), 2), mark)
+        document = MarkdownDocument(
+            ProseStyles(canvas.styles), max(canvas.width - len(QUOTE_MARK), 2), mark
+        )
         rows += document.render_complete(content.document)
     return rows
 
 
-def draw_choices(form: Form, styles: Styles, width: int, *, is_ready: bool) -> tuple[list[Row], list[int]]:
-    """Return the rows of the choices, muted unless `is_ready`, and for each row the index of its choice."""
+def draw_choices(
+    form: Form, styles: Styles, width: int, *, is_ready: bool
+) -> tuple[list[Row], list[int]]:
+    """Return the rows of the choices, muted unless `is_ready`,
+    and for each row the index of its choice.
+    """
     rows: list[Row] = []
     choice_of_row: list[int] = []
     for number, choice in enumerate(form.list_choices()):
         is_here = number == form.cursor and is_ready
         for row in _draw_choice(choice, styles, width, is_here=is_here, is_ready=is_ready):
-            rows.append(fill_background(row, styles.of("", on="background_element"), width) if is_here else row)
+            rows.append(
+                fill_background(row, styles.of("", on="background_element"), width)
+                if is_here
+                else row
+            )
             choice_of_row.append(number)
     return rows, choice_of_row
 
 
-def _draw_choice(choice: FormChoice, styles: Styles, width: int, *, is_here: bool, is_ready: bool) -> list[Row]:
+def _draw_choice(
+    choice: FormChoice, styles: Styles, width: int, *, is_here: bool, is_ready: bool
+) -> list[Row]:
     box = ""
     if choice.is_checked is not None:
         box = "[x] " if choice.is_checked else "[ ] "
@@ -100,23 +122,34 @@ def _draw_choice(choice: FormChoice, styles: Styles, width: int, *, is_here: boo
         if measure_row(row_with_detail) <= width:
             rows[-1] = row_with_detail
         else:
-            rows += [[margin, Segment(line, muted_style)] for line in wrap_text(choice.detail, room)]
+            rows += [
+                [margin, Segment(line, muted_style)] for line in wrap_text(choice.detail, room)
+            ]
     return rows
 
 
 def draw_hints(
-    form: Form, styles: Styles, width: int, *, is_ready: bool, cuts: bool = False, has_document: bool = False
+    form: Form,
+    styles: Styles,
+    width: int,
+    *,
+    is_ready: bool,
+    cuts: bool = False,
+    has_document: bool = False,
 ) -> list[Row]:
-    """Return the rows of key hints, or in their place the label of the open text entry, or the form's notice.
+    """Return the rows of key hints, or in their place the label of the open text entry,
+    or the form's notice.
 
-    `cuts`: not all choices fit, so the hints begin with the number of the choice under the cursor. `has_document`: the
-    request is about a text whose lines can be commented on.
+    `cuts`: not all choices fit, so the hints begin with the number of the choice under the cursor.
+    `has_document`: the request is about a text whose lines can be commented on.
     """
     if form.entry is not None:
         label = f"{form.entry.label}  (enter {form.entry.enter_verb} it, esc goes back)"
         return [[Segment(line, styles.of("primary"))] for line in wrap_text(label, width)]
     if form.notice:
-        return [[Segment(line, styles.of("warning", "bold"))] for line in wrap_text(form.notice, width)]
+        return [
+            [Segment(line, styles.of("warning", "bold"))] for line in wrap_text(form.notice, width)
+        ]
     if not is_ready:
         return [[]]
     keys = [
@@ -130,7 +163,9 @@ def draw_hints(
     # The first list that fits into one row is shown; how to reject is always said.
     rows = draw_keys(keys, styles, room)
     if len(rows) > 1 and has_document:
-        rows = draw_keys([_CHOOSING_HINTS[0], _WHOLE_SCREEN_HINT, _COMMENT_HINT, _REJECT_HINT], styles, room)
+        rows = draw_keys(
+            [_CHOOSING_HINTS[0], _WHOLE_SCREEN_HINT, _COMMENT_HINT, _REJECT_HINT], styles, room
+        )
     if len(rows) > 1:
         rows = draw_keys([_CHOOSING_HINTS[0], _REJECT_HINT], styles, room)
     if len(rows) > 1:

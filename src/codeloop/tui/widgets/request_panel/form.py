@@ -1,6 +1,8 @@
-"""What the forms of the request panel have in common: their protocol, and the records that they show and return.
+"""What the forms of the request panel have in common: their protocol,
+and the records that they show and return.
 
-A form holds the content and the state of one request, without widgets: `permission_form.py`, `question_form.py`.
+A form holds the content and the state of one request, without widgets: `permission_form.py`,
+`question_form.py`.
 """
 
 from typing import NamedTuple, Protocol
@@ -12,7 +14,9 @@ from codeloop.schema.permission import AlwaysScope, Reply
 
 
 class FormTab(NamedTuple):
-    """One of several questions, or the last tab, which sends the answers: its name, and whether it is answered."""
+    """One of several questions, or the last tab, which sends the answers: its name,
+    and whether it is answered.
+    """
 
     name: str
     is_answered: bool
@@ -31,7 +35,9 @@ class FormChoice(Struct, frozen=True):
 
 
 class FormEntry(Struct, frozen=True):
-    """A text entry: its label, its initial text, and the verb of the hint "enter ... it" (`enter_verb`)."""
+    """A text entry: its label, its initial text, and the verb of the hint "enter ...
+    it" (`enter_verb`).
+    """
 
     label: str
     text: str = ""
@@ -40,9 +46,11 @@ class FormEntry(Struct, frozen=True):
 
 
 class FormContent(Struct, frozen=True):
-    """The content of a request. `title`: the requested action, or who asks; `rows`: the details, each with its style.
+    """The content of a request. `title`: the requested action, or who asks;
+    `rows`: the details, each with its style.
 
-    `diff`: the change of a file as a patch; where that is drawn, `rows_without_diff` are shown instead of `rows`.
+    `diff`: the change of a file as a patch; where that is drawn,
+    `rows_without_diff` are shown instead of `rows`.
     `document`: a text in Markdown that the request is about, drawn below them.
     """
 
@@ -56,10 +64,11 @@ class FormContent(Struct, frozen=True):
 class FormAnswer(Struct, frozen=True):
     """The user's answer.
 
-    To a permission request: `reply`; `message`: the reason of a rejection, for the model; `always`: the patterns that
-    the user edited; `wider`: the user was shown that these allow more than was offered; `scope`: where they hold.
-    To questions: `answers`, for each question the chosen labels or the user's own words; `reply` is `reject` if the
-    user answers none.
+    To a permission request: `reply`; `message`: the reason of a rejection, for the model; `always`:
+    the patterns that the user edited; `wider`: the user was shown that these allow more than was
+    offered; `scope`: where they hold.
+    To questions: `answers`, for each question the chosen labels or the user's own words; `reply` is
+    `reject` if the user answers none.
     """
 
     reply: Reply = "once"
@@ -71,7 +80,9 @@ class FormAnswer(Struct, frozen=True):
 
 
 class RepeatedChoice:
-    """Detects that a choice is made twice in a row, which risky choices require: a single key may be a mistake."""
+    """Detects that a choice is made twice in a row, which risky choices require: a
+    single key may be a mistake.
+    """
 
     def __init__(self) -> None:
         self._previous_choice = ""
@@ -90,8 +101,8 @@ class RepeatedChoice:
 class Form(Protocol):
     """A request as choices under a cursor.
 
-    `answer`: set once the user has answered. `entry`: the text entry that is open. `notice`: what the last key would do
-    if it were pressed again, or why it did nothing.
+    `answer`: set once the user has answered. `entry`: the text entry that is open. `notice`: what
+    the last key would do if it were pressed again, or why it did nothing.
     """
 
     cursor: int
@@ -101,7 +112,9 @@ class Form(Protocol):
 
     @property
     def tabs(self) -> tuple[FormTab, ...]:
-        """The questions, and a last tab that sends the answers; empty if there is only one question."""
+        """The questions, and a last tab that sends the answers;
+        empty if there is only one question.
+        """
         ...
 
     @property
@@ -139,9 +152,18 @@ class Form(Protocol):
         ...
 
     def begin_text(self, text: str) -> bool:
-        """Open the text entry with a typed text that is not a key of the form; return whether there is an entry."""
+        """Open the text entry with a typed text that is not a key of the form;
+        return whether there is an entry.
+        """
         ...
 
 
-CURSOR_STEPS_BY_KEY: dict[str, int] = {"up": -1, "k": -1, "ctrl+p": -1, "down": 1, "j": 1, "ctrl+n": 1}
+CURSOR_STEPS_BY_KEY: dict[str, int] = {
+    "up": -1,
+    "k": -1,
+    "ctrl+p": -1,
+    "down": 1,
+    "j": 1,
+    "ctrl+n": 1,
+}
 """The keys that move the cursor, and by how many choices."""

@@ -1,4 +1,5 @@
-"""The form of a permission request: allow it once, for the session or always, reject it, or say what to do instead.
+"""The form of a permission request: allow it once, for the session or always, reject it,
+or say what to do instead.
 
 The patterns that are allowed from now on, always or for the session, can be edited.
 """
@@ -24,12 +25,16 @@ from codeloop.tui.widgets.request_panel.form import (
 
 WIDER_NOTICE = "That is wider than what was offered: it allows more than this request is about."
 _WIDER_KEY = "w"
-"""The key that widens "always": from the file to its folder, to everything, and back to the file."""
+"""The key that widens "always": from the file to its folder, to everything,
+and back to the file.
+"""
 BROAD_NOTICE = "That is broad: {}. Press {} again to allow it {}{}."
 CONFIRM_REJECT_NOTICE = "Press esc or enter again to reject it and stop the {}."
 SESSION_NOTICE = "Press s again to allow it for this session."
 _SESSION_KEY = "s"
-"""Must be pressed twice, as "stop" and "skip that" begin with it: another letter after it makes it a word."""
+"""Must be pressed twice, as "stop" and "skip that" begin with it: another letter
+after it makes it a word.
+"""
 _CHOICES_BY_KEY = {"y": "once", "a": "always", "n": "reject", "r": "reason"}
 
 
@@ -70,9 +75,12 @@ class PermissionForm:
             return FormContent(words.title, list(words.rows))
         # The panel chooses: where the diff is drawn, the rows need not repeat it.
         without_diff = replace(
-            request, metadata={key: value for key, value in request.metadata.items() if key != "diff"}
+            request,
+            metadata={key: value for key, value in request.metadata.items() if key != "diff"},
         )
-        rows_without_diff = describe_request(without_diff, self._requester, width, MAX_FULL_ROWS).rows
+        rows_without_diff = describe_request(
+            without_diff, self._requester, width, MAX_FULL_ROWS
+        ).rows
         return FormContent(words.title, list(words.rows), diff, tuple(rows_without_diff))
 
     def list_choices(self) -> list[FormChoice]:
@@ -81,8 +89,12 @@ class PermissionForm:
         always = describe_always(self._request)
         choices_by_name = {
             "once": FormChoice("y", "Allow once"),
-            "session": FormChoice("s", f"Allow for this session: {describe_always(self._request, for_session=True)}"),
-            "always": FormChoice("a", f"Allow always: {always}", ", ".join(self._list_always_keys())),
+            "session": FormChoice(
+                "s", f"Allow for this session: {describe_always(self._request, for_session=True)}"
+            ),
+            "always": FormChoice(
+                "a", f"Allow always: {always}", ", ".join(self._list_always_keys())
+            ),
             "reject": FormChoice("n", f"Reject, and stop the {stopped}"),
             "reason": FormChoice("r", "Reject, and say what to do instead"),
         }
@@ -91,7 +103,10 @@ class PermissionForm:
     def _list_always_keys(self) -> list[str]:
         """Return the hints on further keys for "always"."""
         can_widen = len(self._scopes) > 1
-        return [*([f"{_WIDER_KEY} widens it"] if can_widen else []), *(["e edits it"] if self._can_edit else [])]
+        return [
+            *([f"{_WIDER_KEY} widens it"] if can_widen else []),
+            *(["e edits it"] if self._can_edit else []),
+        ]
 
     def _take_scope(self, index: int) -> None:
         """Let "always" allow what the scope of an index allows."""
@@ -102,7 +117,12 @@ class PermissionForm:
     @property
     def _choices(self) -> list[str]:
         """The names of the choices, in the order in which they are shown."""
-        return ["once", *(["session", "always"] if self._offered_patterns else []), "reject", "reason"]
+        return [
+            "once",
+            *(["session", "always"] if self._offered_patterns else []),
+            "reject",
+            "reason",
+        ]
 
     @property
     def _can_edit(self) -> bool:
@@ -112,7 +132,9 @@ class PermissionForm:
         )
 
     def press(self, key: str) -> bool:
-        """Handle a key; return whether it has a meaning here. Escape only rejects when it is pressed twice."""
+        """Handle a key; return whether it has a meaning here.
+        Escape only rejects when it is pressed twice.
+        """
         begun_word, self._begun_word = self._begun_word, ""
         self._begin_choice()
         choices = self._choices
@@ -134,7 +156,8 @@ class PermissionForm:
             self._take_scope((self._scope_index + 1) % len(self._scopes))
         elif key == "e" and self._can_edit:
             self._point_at_patterns()
-            # After one was left out, the rest can't be matched with what was offered: begin again with that.
+            # After one was left out, the rest can't be matched with what was offered:
+            # begin again with that.
             scope, patterns = self._scopes[self._scope_index], tuple(self._request.always)
             self._edited_patterns = patterns if len(patterns) == len(scope) else scope
             self._typed_patterns = []
@@ -143,7 +166,9 @@ class PermissionForm:
             self._answer_with("reject")
         elif key == "escape":
             self.cursor = choices.index("reject")
-            self.notice = CONFIRM_REJECT_NOTICE.format("subagent" if self._requester.subagent else "turn")
+            self.notice = CONFIRM_REJECT_NOTICE.format(
+                "subagent" if self._requester.subagent else "turn"
+            )
         else:
             return False
         return True
@@ -189,10 +214,14 @@ class PermissionForm:
         is_for_session = choice == "session"
         effect = describe_always(self._request, for_session=is_for_session)
         scope = "for this session" if is_for_session else "from now on"
-        return BROAD_NOTICE.format(effect, choice[0], scope, ", or e to edit it" if self._can_edit else "")
+        return BROAD_NOTICE.format(
+            effect, choice[0], scope, ", or e to edit it" if self._can_edit else ""
+        )
 
     def begin_text(self, text: str) -> bool:
-        """Open the entry of the reason with a typed text that is not a key of the form. Return True: there is one."""
+        """Open the entry of the reason with a typed text that is not a key of the form.
+        Return True: there is one.
+        """
         self._begin_choice()
         self.cursor = self._choices.index("reason")
         self._ask_reason(self._reason + self._begun_word + text)
@@ -200,7 +229,9 @@ class PermissionForm:
         return True
 
     def _ask_reason(self, text: str) -> None:
-        self.entry = FormEntry(label="What to do instead:", text=text, placeholder="the model reads this, and goes on")
+        self.entry = FormEntry(
+            label="What to do instead:", text=text, placeholder="the model reads this, and goes on"
+        )
 
     def accept_text(self, text: str) -> None:
         """Accept the typed reason, or an edited pattern."""
@@ -223,7 +254,9 @@ class PermissionForm:
 
     def _ask_pattern(self) -> None:
         patterns, count = self._edited_patterns, len(self._typed_patterns or [])
-        position = f" ({count + 1} of {len(patterns)}; empty leaves it out)" if len(patterns) > 1 else ""
+        position = (
+            f" ({count + 1} of {len(patterns)}; empty leaves it out)" if len(patterns) > 1 else ""
+        )
         self.entry = FormEntry(
             label=f"Allow always{position}:",
             text=patterns[count],
@@ -247,10 +280,14 @@ class PermissionForm:
     @property
     def _is_wider(self) -> bool:
         """Whether the edited patterns allow more than the offered ones."""
-        return not all(is_within(pattern, self._offered_patterns) for pattern in self._request.always)
+        return not all(
+            is_within(pattern, self._offered_patterns) for pattern in self._request.always
+        )
 
     def _answer_with(self, reply: Reply, scope: AlwaysScope = "directory") -> None:
         patterns = tuple(self._request.always)
         is_edited = reply == "always" and patterns != self._offered_patterns
         always = patterns if is_edited else None
-        self.answer = FormAnswer(reply, always=always, wider=is_edited and self._is_wider, scope=scope)
+        self.answer = FormAnswer(
+            reply, always=always, wider=is_edited and self._is_wider, scope=scope
+        )

@@ -1,4 +1,5 @@
-"""The form of the model's questions: options of which one or several can be chosen, or the user's own words.
+"""The form of the model's questions: options of which one or several can be chosen,
+or the user's own words.
 
 Several questions are shown as tabs, with a last tab that sends the answers.
 """
@@ -43,7 +44,9 @@ class QuestionForm:
         self._own_words = [""] * len(request.questions)
         """The user's own words for each question."""
         self._partial_answers: dict[int, str] = {}
-        """The unfinished words that the user left to go back to the options, by the question's index."""
+        """The unfinished words that the user left to go back to the options,
+        by the question's index.
+        """
         self._repeated_choice = RepeatedChoice()
 
     @property
@@ -53,7 +56,10 @@ class QuestionForm:
         if len(questions) < 2:
             return ()
         tabs = (
-            FormTab(one_line(question.header or f"Question {index + 1}", 20), bool(self._list_answers(index)))
+            FormTab(
+                one_line(question.header or f"Question {index + 1}", 20),
+                bool(self._list_answers(index)),
+            )
             for index, question in enumerate(questions)
         )
         return (*tabs, FormTab("Send", is_answered=False))
@@ -66,7 +72,9 @@ class QuestionForm:
     @property
     def _question(self) -> QuestionInfo | None:
         """The question that is shown; None: the tab that sends the answers is."""
-        return self._request.questions[self.tab] if self.tab < len(self._request.questions) else None
+        return (
+            self._request.questions[self.tab] if self.tab < len(self._request.questions) else None
+        )
 
     def get_content(self, width: int) -> FormContent:
         """Return the question, or in the last tab all answers."""
@@ -74,7 +82,9 @@ class QuestionForm:
         who = f"The {self._requester.subagent or 'model'} asks"
         if self._question is not None:
             rows = _apply_style("bold", quote_text(self._question.question, width, MAX_FULL_ROWS))
-            return FormContent(who, rows, document=self._question.document.text if self._question.document else "")
+            return FormContent(
+                who, rows, document=self._question.document.text if self._question.document else ""
+            )
         for number, question in enumerate(self._request.questions):
             rows += _apply_style(None, quote_text(question.question, width, 3))
             answer = ", ".join(self._list_answers(number)) or "(no answer)"
@@ -105,13 +115,17 @@ class QuestionForm:
             if own_words:
                 text = f"{OWN_WORDS_LABEL}: {one_line(own_words, _MAX_LABEL_LENGTH)}"
             has_box = is_multiple or bool(own_words)
-            choices.append(FormChoice(_OWN_KEY, text, is_checked=bool(own_words) if has_box else None))
+            choices.append(
+                FormChoice(_OWN_KEY, text, is_checked=bool(own_words) if has_box else None)
+            )
         if is_multiple:
             choices.append(FormChoice("", "Go on" if self.tabs else SEND_LABEL))
         return choices
 
     def press(self, key: str) -> bool:
-        """Handle a key; return whether it has a meaning here. Escape only refuses when it is pressed twice."""
+        """Handle a key; return whether it has a meaning here.
+        Escape only refuses when it is pressed twice.
+        """
         choices = self.list_choices()
         self._repeated_choice.begin()
         self.notice = ""
@@ -129,7 +143,9 @@ class QuestionForm:
         elif key == "escape" and self._repeated_choice.record("reject"):
             self.answer = FormAnswer("reject")
         elif key == "escape":
-            self.notice = CONFIRM_REJECT_NOTICE.format("subagent" if self._requester.subagent else "turn")
+            self.notice = CONFIRM_REJECT_NOTICE.format(
+                "subagent" if self._requester.subagent else "turn"
+            )
         else:
             return False
         return True
@@ -144,12 +160,16 @@ class QuestionForm:
         if index < len(question.options):
             self._take_choice(question, question.options[index].label)
         elif self.list_choices()[index].key == _OWN_KEY:
-            self.entry = FormEntry("Your answer:", self._partial_answers.get(self.tab) or self._own_words[self.tab])
+            self.entry = FormEntry(
+                "Your answer:", self._partial_answers.get(self.tab) or self._own_words[self.tab]
+            )
         else:
             self._show_next_question()
 
     def begin_text(self, text: str) -> bool:
-        """Open the entry of the user's own words with a typed text that is not a key; return whether there is one."""
+        """Open the entry of the user's own words with a typed text that is not a key;
+        return whether there is one.
+        """
         index = self._find_choice(_OWN_KEY)
         if index is None:
             return False
@@ -163,7 +183,8 @@ class QuestionForm:
         self._partial_answers.pop(self.tab, None)
         question = self._question
         self._own_words[self.tab] = text.strip()
-        # Of several that can be chosen, the words are one more; else they replace the chosen option.
+        # Of several that can be chosen, the words are one more;
+        # else they replace the chosen option.
         if question is not None and not question.multiple and text.strip():
             self._selections[self.tab] = []
             self._show_next_question()
@@ -174,12 +195,16 @@ class QuestionForm:
         self._partial_answers[self.tab] = text
 
     def _would_undo(self, choice: FormChoice) -> bool:
-        """Return whether Enter would undo a choice made among several: then it continues instead."""
+        """Return whether Enter would undo a choice made among several: then
+        it continues instead.
+        """
         return bool(choice.is_checked and self.is_multiple)
 
     def _find_choice(self, key: str) -> int | None:
         """Return the index of the choice with this key; None: there is none."""
-        return next((index for index, choice in enumerate(self.list_choices()) if choice.key == key), None)
+        return next(
+            (index for index, choice in enumerate(self.list_choices()) if choice.key == key), None
+        )
 
     def _take_choice(self, question: QuestionInfo, label: str) -> None:
         labels = self._selections[self.tab]
@@ -198,14 +223,18 @@ class QuestionForm:
         return [*selected_labels, *([self._own_words[number]] if self._own_words[number] else [])]
 
     def _show_next_question(self) -> None:
-        """Show the next question without an answer, or the last tab; if there is only one question, send the answer."""
+        """Show the next question without an answer, or the last tab;
+        if there is only one question, send the answer.
+        """
         if not self.tabs:
             self._send()
             return
         # From here on, and then from the first question: an earlier one may have been skipped.
         question_count = len(self._selections)
         order = [*range(self.tab + 1, question_count), *range(self.tab)]
-        self._show_question(next((number for number in order if not self._list_answers(number)), question_count))
+        self._show_question(
+            next((number for number in order if not self._list_answers(number)), question_count)
+        )
 
     def _send(self) -> None:
         for number, question in enumerate(self._request.questions):
@@ -215,7 +244,9 @@ class QuestionForm:
                 self.notice = f"Choose at least one{own_words}."
                 return
         self.answer = FormAnswer(
-            answers=tuple(tuple(self._list_answers(number)) for number in range(len(self._selections)))
+            answers=tuple(
+                tuple(self._list_answers(number)) for number in range(len(self._selections))
+            )
         )
 
     def _show_question(self, tab: int) -> None:

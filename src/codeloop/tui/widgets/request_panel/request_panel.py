@@ -1,7 +1,9 @@
-"""The panel that shows a session's requests: permissions and questions. Its choices always stay visible.
+"""The panel that shows a session's requests: permissions and questions.
+Its choices always stay visible.
 
-A key typed before the question could be read must not answer it. Until the user has paused typing after the panel was
-drawn, keys are posted as `RequestPanel.InputForPrompt`. `keys/early_keys.py` says how long a pause.
+A key typed before the question could be read must not answer it. Until the user has paused typing
+after the panel was drawn, keys are posted as `RequestPanel.InputForPrompt`.
+`keys/early_keys.py` says how long a pause.
 """
 
 from collections.abc import Callable
@@ -40,14 +42,20 @@ from codeloop.tui.widgets.rows_view import RowsView
 _TITLE_WIDTH = 200
 """Cells of a title, more than any screen has: the screen cuts it where it is drawn."""
 WITHDRAWN_NOTICE = "A question was answered elsewhere, or withdrawn."
-DRAFT_NOTICE = "Text stands in the prompt, so enter may be meant for that. Press enter again{} to choose."
+DRAFT_NOTICE = (
+    "Text stands in the prompt, so enter may be meant for that. Press enter again{} to choose."
+)
 COMMAND_NOTICE = "That is a command, not an answer: it stands in the prompt."
 RESERVED_ROWS, SMALL_RESERVED_ROWS = 5, 4
 """Rows of the screen that the panel leaves to other widgets, and on a small screen."""
 MIN_ROWS = 3
-"""Rows that the choices have even on the smallest screen, and that they leave to the content on a larger one."""
+"""Rows that the choices have even on the smallest screen,
+and that they leave to the content on a larger one.
+"""
 _SERIES_SECONDS = 5.0
-"""Seconds after an answer in which a key that would answer is meant for the next question, not for the prompt."""
+"""Seconds after an answer in which a key that would answer is meant for the next question,
+not for the prompt.
+"""
 _POLL_SECONDS = 0.02
 """Between two checks whether the choices are drawn: Textual does not tell when a widget was."""
 # The longest that fits is shown. {}: the rows that are shown, and all rows.
@@ -70,7 +78,9 @@ _SCROLL_SHARES = {
 
 
 class FullRequestScreen(ReadingScreen):
-    """The whole request on a screen of its own, for reading: it is answered in the panel once this is closed."""
+    """The whole request on a screen of its own, for reading: it is answered in the
+    panel once this is closed.
+    """
 
     closing_keys = ((WHOLE_SCREEN_KEY, "back to the question"),)
 
@@ -81,7 +91,8 @@ class FullRequestScreen(ReadingScreen):
         super().__init__(form.get_content(_TITLE_WIDTH).title, draw_request, get_styles)
 
 
-# The namespace names the handlers of these messages as if the classes were defined within `RequestPanel`.
+# The namespace names the handlers of these messages as if the classes were defined
+# within `RequestPanel`.
 class Answered(Message, namespace="request_panel"):
     """The user answered; `actions/send.py` delivers it."""
 
@@ -92,11 +103,14 @@ class Answered(Message, namespace="request_panel"):
 
 
 class CommentWanted(Message, namespace="request_panel"):
-    """The user wants to comment on lines of the plan that a question is about; `actions/work/plan.py` shows them."""
+    """The user wants to comment on lines of the plan that a question is about;
+    `actions/work/plan.py` shows them.
+    """
 
 
 class InputForPrompt(Message, namespace="request_panel"):
-    """Input that is meant for the prompt: keys from before the question could be read, pastes, commands, or own words.
+    """Input that is meant for the prompt: keys from before the question could be read, pastes,
+    commands, or own words.
 
     `is_command`: it starts a command, so the keys after it are meant for the prompt, too.
     """
@@ -110,8 +124,8 @@ class InputForPrompt(Message, namespace="request_panel"):
 class RequestPanel(Widget, can_focus=True):
     """Shows one request at a time; hidden without one.
 
-    `compute_pause` returns how many seconds must pass without a key, after the panel was first drawn, until keys count
-    as an answer.
+    `compute_pause` returns how many seconds must pass without a key, after the panel was first
+    drawn, until keys count as an answer.
     """
 
     DEFAULT_CSS = """
@@ -121,7 +135,9 @@ class RequestPanel(Widget, can_focus=True):
     """
 
     answered_id = ""
-    """The request last answered in this program, here or in another tab, for which no notice is shown."""
+    """The request last answered in this program, here or in another tab,
+    for which no notice is shown.
+    """
 
     # For the decorators of handlers, such as @on(RequestPanel.Answered).
     Answered = Answered
@@ -142,7 +158,9 @@ class RequestPanel(Widget, can_focus=True):
         self._answered_at = -_SERIES_SECONDS
         """When the last question was answered here (monotonic seconds)."""
         self._held_keys: list[events.Key] | None = None
-        """Keys that came too early for a question of a series, dropped unless words follow; None: not a series."""
+        """Keys that came too early for a question of a series, dropped unless words follow;
+        None: not a series.
+        """
         self._is_command = False
         """Whether a command was begun with `/` or `!`: the keys after it go to the prompt."""
         self._shown_entry: FormEntry | None = None
@@ -161,17 +179,29 @@ class RequestPanel(Widget, can_focus=True):
         """Whether keys count as an answer."""
         return monotonic() >= self._early_keys.ready_at
 
-    def show(self, request: Request, requester: Requester, waiting_count: int = 1, *, has_draft: bool = False) -> None:
+    def show(
+        self,
+        request: Request,
+        requester: Requester,
+        waiting_count: int = 1,
+        *,
+        has_draft: bool = False,
+    ) -> None:
         """Show a request; for the request that is shown already, only update `waiting_count`.
 
-        `requester`: the tool and the subagent that ask. `waiting_count`: how many requests wait, including this one.
+        `requester`: the tool and the subagent that ask. `waiting_count`: how many requests wait,
+        including this one.
         `has_draft`: the prompt holds text.
         """
         self._waiting_count = waiting_count
         if self.request is None or self.request.id != request.id:
             self.request = request
             is_permission = isinstance(request, PermissionRequest)
-            self._form = PermissionForm(request, requester) if is_permission else QuestionForm(request, requester)
+            self._form = (
+                PermissionForm(request, requester)
+                if is_permission
+                else QuestionForm(request, requester)
+            )
             self._early_keys.begin_question(has_draft=has_draft)
             is_series = not has_draft and monotonic() - self._answered_at < _SERIES_SECONDS
             self._held_keys = [] if is_series else None
@@ -182,10 +212,15 @@ class RequestPanel(Widget, can_focus=True):
         self.draw()
 
     def withdraw(self, request_id: str) -> None:
-        """Hide the panel if it shows this request; an answer to a question that is being typed goes to the prompt."""
+        """Hide the panel if it shows this request; an answer to a question that is being
+        typed goes to the prompt.
+        """
         if self.request is not None and self.request.id == request_id:
-            # An answer in the user's own words is not lost; a reason to reject would mean nothing in the prompt.
-            text = self._entry.value if self._form is not None and self._form.entry is not None else ""
+            # An answer in the user's own words is not lost;
+            # a reason to reject would mean nothing in the prompt.
+            text = (
+                self._entry.value if self._form is not None and self._form.entry is not None else ""
+            )
             if text and isinstance(self._form, QuestionForm):
                 self.post_message(self.InputForPrompt(events.Paste(text)))
             self.hide()
@@ -213,12 +248,18 @@ class RequestPanel(Widget, can_focus=True):
         has_document = bool(content.document)
         keys = draw_hints(form, styles, width, is_ready=self.is_ready, has_document=has_document)
         about = draw_content(content, Canvas(width, styles, diff=self.diff_view))
-        other_rows = RESERVED_ROWS if self.screen.size.height >= SMALL_SCREEN_ROWS else SMALL_RESERVED_ROWS
-        free_rows = self.screen.size.height - other_rows - len(head) - len(keys) - (form.entry is not None)
+        other_rows = (
+            RESERVED_ROWS if self.screen.size.height >= SMALL_SCREEN_ROWS else SMALL_RESERVED_ROWS
+        )
+        free_rows = (
+            self.screen.size.height - other_rows - len(head) - len(keys) - (form.entry is not None)
+        )
         # The choices come first, but for MIN_ROWS: the content can be scrolled.
         choices_height = min(len(choices), max(free_rows - min(len(about), MIN_ROWS), MIN_ROWS))
         if choices_height < len(choices):
-            keys = draw_hints(form, styles, width, is_ready=self.is_ready, cuts=True, has_document=has_document)
+            keys = draw_hints(
+                form, styles, width, is_ready=self.is_ready, cuts=True, has_document=has_document
+            )
         about_height = min(len(about), max(free_rows - choices_height, 1))
         # A request must not be answered because its end, below blanks, was not noticed.
         if about_height < len(about):
@@ -233,7 +274,9 @@ class RequestPanel(Widget, can_focus=True):
         choices_view.show(choices, choices_height)
         self.query_one("#request-keys", RowsView).show(keys, len(keys))
         choices_view.is_choice = lambda row: self.is_ready and row < len(self._choice_of_row)
-        cursor_rows = [row for row, choice in enumerate(self._choice_of_row) if choice == form.cursor]
+        cursor_rows = [
+            row for row, choice in enumerate(self._choice_of_row) if choice == form.cursor
+        ]
         choices_view.scroll_to_row(cursor_rows[0], cursor_rows[-1])
         self._show_entry(form)
 
@@ -255,7 +298,9 @@ class RequestPanel(Widget, can_focus=True):
         if self._is_command:
             event.stop()
             event.prevent_default()
-            self.post_message(self.InputForPrompt(events.Key(event.key, event.character), is_command=True))
+            self.post_message(
+                self.InputForPrompt(events.Key(event.key, event.character), is_command=True)
+            )
         elif form.entry is not None:
             self._handle_entry_key(event, form)
         elif self._early_keys.reject_early_key(event.time):
@@ -286,9 +331,13 @@ class RequestPanel(Widget, can_focus=True):
             self._apply_form(form)
 
     def _post_early_key(self, event: events.Key, form: Form) -> None:
-        """Pass a key that came too early to the prompt; in a series of questions, hold one that would be an answer."""
+        """Pass a key that came too early to the prompt; in a series of questions,
+        hold one that would be an answer.
+        """
         key = events.Key(event.key, event.character)
-        if self._held_keys is not None and event.key in {choice.key for choice in form.list_choices()} | {"enter"}:
+        if self._held_keys is not None and event.key in {
+            choice.key for choice in form.list_choices()
+        } | {"enter"}:
             self._held_keys.append(key)
             return
         for each in [*(self._held_keys or ()), key]:
@@ -296,14 +345,18 @@ class RequestPanel(Widget, can_focus=True):
         self._held_keys = None
 
     def on_focus(self) -> None:
-        """Accept keys as answers again; only after a pause if a command was begun here, which may still be typed."""
+        """Accept keys as answers again; only after a pause if a command was begun here,
+        which may still be typed.
+        """
         if self._is_command:
             self._is_command = False
             self._start_pause()
             self.draw()
 
     def _handle_entry_key(self, event: events.Key, form: Form) -> None:
-        """Handle a key during text entry; keys that come before the entry has the focus are typed into it."""
+        """Handle a key during text entry; keys that come before the entry has the
+        focus are typed into it.
+        """
         if event.key == "escape":
             event.stop()
             form.close_entry(self._entry.value)
@@ -333,7 +386,9 @@ class RequestPanel(Widget, can_focus=True):
 
     @on(Input.Submitted)
     def _accept_line(self, event: Input.Submitted) -> None:
-        """Handle a typed line. A command is not an answer to a permission request: it goes to the prompt."""
+        """Handle a typed line. A command is not an answer to a permission request:
+        it goes to the prompt.
+        """
         event.stop()
         form, line = self._form, event.value
         if isinstance(form, PermissionForm) and is_command(line):
@@ -357,7 +412,9 @@ class RequestPanel(Widget, can_focus=True):
             self.set_timer(_POLL_SECONDS, self._wait_for_drawing)
 
     def _start_pause(self) -> None:
-        """Start the pause after which keys count as an answer: the question is drawn, and must have been read."""
+        """Start the pause after which keys count as an answer: the question is drawn,
+        and must have been read.
+        """
         self.set_timer(self._early_keys.start_pause(monotonic()), self.draw)
 
     def _scroll_by_key(self, key: str) -> bool:
@@ -387,7 +444,8 @@ class RequestPanel(Widget, can_focus=True):
                 self.focus()
             return
         entry.placeholder = form.entry.placeholder
-        # Only for another entry: with each redraw the typed text would be replaced by the initial one.
+        # Only for another entry: with each redraw the typed text would be replaced
+        # by the initial one.
         if self._shown_entry != form.entry:
             self._shown_entry = form.entry
             entry.value = form.entry.text

@@ -1,6 +1,7 @@
 """A conversation as one long page of rows: each item is drawn once, and again when it changes.
 
-The transcript shows a part of the page; the search in the conversation and the selection count rows of the page.
+The transcript shows a part of the page; the search in the conversation and the
+selection count rows of the page.
 """
 
 from bisect import bisect_right
@@ -23,9 +24,11 @@ EMPTY_ROW: Row = []
 
 # Compared by identity: two messages may hold equal items.
 class Block(Struct, eq=False):
-    """An item and its rows, below `gap` empty rows. `rows` is None after they were dropped to save memory.
+    """An item and its rows, below `gap` empty rows.
+    `rows` is None after they were dropped to save memory.
 
-    `height`: rows without the gap. `unchanged_rows`: how many rows at its top the last drawing left as they were.
+    `height`: rows without the gap. `unchanged_rows`: how many rows at its top the last
+    drawing left as they were.
     """
 
     message_id: str
@@ -74,17 +77,26 @@ class Blocks:
             self._draw_block(block)
         self._position_blocks(0)
 
-    def sync(self, order: Sequence[str], changed_ids: Iterable[str], list_items: Callable[[str], list[Item]]) -> int:
-        """Update from the messages: `order` lists the ids of all, `changed_ids` those whose items may differ.
+    def sync(
+        self,
+        order: Sequence[str],
+        changed_ids: Iterable[str],
+        list_items: Callable[[str], list[Item]],
+    ) -> int:
+        """Update from the messages: `order` lists the ids of all,
+        `changed_ids` those whose items may differ.
 
         Return the first row that may differ.
         """
-        # While a model writes, the last block changes with each frame: then only its end is positioned and drawn again.
+        # While a model writes, the last block changes with each frame: then only its end is
+        # positioned and drawn again.
         first = len(self._blocks)
         is_same_order = list(self._blocks_by_message) == list(order)
         for message_id in changed_ids:
             before = self._blocks_by_message.get(message_id, [])
-            after, unchanged_count = self._update_message(message_id, before, list_items(message_id))
+            after, unchanged_count = self._update_message(
+                message_id, before, list_items(message_id)
+            )
             self._blocks_by_message[message_id] = after
             is_same_order = is_same_order and len(before) == len(after)
             if before and is_same_order:
@@ -113,7 +125,9 @@ class Blocks:
         return self._blocks[index] if 0 <= index < len(self._blocks) and row < self.height else None
 
     def locate(self, row: int) -> BlockRow | None:
-        """Return the block that a row belongs to, and the row's index in it; None for a row of a gap."""
+        """Return the block that a row belongs to, and the row's index in it;
+        None for a row of a gap.
+        """
         block_index = bisect_right(self._starts, row) - 1
         if not 0 <= block_index < len(self._blocks):
             return None
@@ -122,7 +136,9 @@ class Blocks:
         return BlockRow(block, row_index) if 0 <= row_index < block.height else None
 
     def find_drawn_block(self, key: str) -> DrawnBlock | None:
-        """Return an item's block by its key, drawn if its rows were dropped; None: there is no such item."""
+        """Return an item's block by its key, drawn if its rows were dropped;
+        None: there is no such item.
+        """
         for block, start in zip(self._blocks, self._starts, strict=True):
             if block.item.key == key:
                 block.rows = block.rows if block.rows is not None else self._draw_item(block.item)
@@ -130,7 +146,9 @@ class Blocks:
         return None
 
     def get_row(self, row: int) -> Row:
-        """Return one row of the page, an empty one outside of it; without messages, a row of `empty_page`."""
+        """Return one row of the page, an empty one outside of it;
+        without messages, a row of `empty_page`.
+        """
         if not self.height:
             return self.empty_page[row] if row < len(self.empty_page) else EMPTY_ROW
         block_index = bisect_right(self._starts, row) - 1
@@ -150,7 +168,9 @@ class Blocks:
         return None
 
     def drop_far_rows(self, top: int, bottom: int) -> None:
-        """Drop the rows of blocks that are far from those from `top` to `bottom`; they are drawn again when needed."""
+        """Drop the rows of blocks that are far from those from `top` to `bottom`;
+        they are drawn again when needed.
+        """
         if len(self._blocks) <= MAX_DRAWN_BLOCKS:
             return
         first = bisect_right(self._starts, top) - MAX_DRAWN_BLOCKS // 2
@@ -159,7 +179,9 @@ class Blocks:
             if not first <= index <= last:
                 block.rows = None
 
-    def _update_message(self, message_id: str, before: list[Block], items: list[Item]) -> tuple[list[Block], int]:
+    def _update_message(
+        self, message_id: str, before: list[Block], items: list[Item]
+    ) -> tuple[list[Block], int]:
         """Return a message's current blocks, and how many at its top are unchanged."""
         blocks_by_key = {block.item.key: block for block in before}
         blocks: list[Block] = []
@@ -177,7 +199,8 @@ class Blocks:
         return blocks, unchanged_count
 
     def _draw_block(self, block: Block) -> None:
-        # A renderer returns the same objects for the rows that have not changed, so comparing identities is enough.
+        # A renderer returns the same objects for the rows that have not changed,
+        # so comparing identities is enough.
         old_rows = block.rows or ()
         block.rows = self._draw_item(block.item)
         block.height = len(block.rows)
@@ -212,10 +235,14 @@ class Blocks:
                 block.gap = 0
         self.height = row
         if is_grown:
-            return self._starts[first] + self._blocks[first].gap + self._blocks[first].unchanged_rows
+            return (
+                self._starts[first] + self._blocks[first].gap + self._blocks[first].unchanged_rows
+            )
         return self._starts[first] if first < len(self._starts) else row
 
 
 def _is_dense(before: Block, block: Block) -> bool:
     """Return whether two blocks have no empty row between them: both are tool calls of one row."""
-    return all(isinstance(each.item, ToolItem | FoldItem) and each.height == 1 for each in (before, block))
+    return all(
+        isinstance(each.item, ToolItem | FoldItem) and each.height == 1 for each in (before, block)
+    )

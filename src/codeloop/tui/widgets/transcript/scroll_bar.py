@@ -1,4 +1,6 @@
-"""A cheap scroll bar for the conversation: it moves with nearly every frame while a model writes."""
+"""A cheap scroll bar for the conversation: it moves with nearly every
+frame while a model writes.
+"""
 
 from math import ceil
 from operator import methodcaller
@@ -24,7 +26,9 @@ class ScrollBarGeometry(NamedTuple):
 
 
 class PlainScrollBar(ScrollBar):
-    """Draws each kind of row once; Textual's own bar draws every row, at more cost than the text."""
+    """Draws each kind of row once; Textual's own bar draws every row,
+    at more cost than the text.
+    """
 
     _cached_rows: tuple[tuple[object, ...], list[Strip]] | None = None
     """The rows drawn last, with everything that they depend on."""
@@ -68,12 +72,15 @@ def create_scroll_bar(view: ScrollView) -> ScrollBar:
     """Create and start a bar for a view, hidden at first."""
     bar = PlainScrollBar(name="vertical", thickness=view.scrollbar_size_vertical)
     bar.display = False
-    # A private method, with which Textual starts its own bars: a scroll bar is not a child that could be mounted.
+    # A private method, with which Textual starts its own bars: a scroll bar is not a
+    # child that could be mounted.
     methodcaller("_start_widget", view, bar)(get_app(view))
     return bar
 
 
-def update_scroll_bar(view: ScrollView, total: int, position: float, before: ScrollBarGeometry) -> ScrollBarGeometry:
+def update_scroll_bar(
+    view: ScrollView, total: int, position: float, before: ScrollBarGeometry
+) -> ScrollBarGeometry:
     """Move a view's bar, but only if that shows: drawing the bar costs as much as drawing the text.
 
     `total`: rows of the page. `before`: what the last call returned.

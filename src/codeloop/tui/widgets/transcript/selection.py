@@ -1,4 +1,5 @@
-"""Selection of text with the mouse: of characters, by double click of words, by triple click of rows.
+"""Selection of text with the mouse: of characters, by double click of words,
+by triple click of rows.
 
 Dragging beyond the top or the bottom of the view scrolls it.
 """
@@ -36,11 +37,13 @@ _WORD_PUNCTUATION = frozenset("_-./~:@%+#?&=$\\·")
 class Selection:
     """The selection of a view's rows. It stays visible after the button is released.
 
-    `get_row_text` returns the text of a row of the page as it is copied, in its cells; `scroll` scrolls by some rows,
-    up is negative.
+    `get_row_text` returns the text of a row of the page as it is copied, in its cells; `scroll`
+    scrolls by some rows, up is negative.
     """
 
-    def __init__(self, view: ScrollView, get_row_text: Callable[[int], str], scroll: Callable[[float], None]) -> None:
+    def __init__(
+        self, view: ScrollView, get_row_text: Callable[[int], str], scroll: Callable[[float], None]
+    ) -> None:
         self._view = view
         self._get_row_text = get_row_text
         self._scroll_by = scroll
@@ -68,13 +71,17 @@ class Selection:
             self._view.refresh()
 
     def shift(self, rows: int) -> None:
-        """Move the selection by some rows, after rows were added or removed above it; down is positive."""
+        """Move the selection by some rows, after rows were added or removed above it;
+        down is positive.
+        """
         if self.range is not None:
             self.range = _shift_range(self.range, rows)
         self._first_unit = _shift_range(self._first_unit, rows)
 
     def get_row_span(self, row: int) -> tuple[int, int] | None:
-        """Return the first selected cell of a row and the one behind the last (-1: up to its end); None: none is."""
+        """Return the first selected cell of a row and the one behind the last (-1: up to its end);
+        None: none is.
+        """
         if self.range is None or not self.range[0][0] <= row <= self.range[1][0]:
             return None
         (top, start_column), (bottom, end_column) = self.range
@@ -104,17 +111,26 @@ class Selection:
         return self.get_text()
 
     def get_text(self) -> str:
-        """Return the selected text, without the common start of its rows: blanks, and the bar left of a prompt."""
+        """Return the selected text, without the common start of its rows: blanks,
+        and the bar left of a prompt.
+        """
         if self.range is None:
             return ""
         (top, start_column), (bottom, end_column) = self.range
-        rows = [self._get_row_text(row).replace(PROMPT_BAR, " ", 1).rstrip() for row in range(top, bottom + 1)]
+        rows = [
+            self._get_row_text(row).replace(PROMPT_BAR, " ", 1).rstrip()
+            for row in range(top, bottom + 1)
+        ]
         indent = min((len(row) - len(row.lstrip()) for row in rows if row), default=0)
         strips = [Strip([Segment(row)]) for row in rows]
         starts = [max(start_column, indent), *[indent] * (bottom - top)]
-        ends = [*(strip.cell_length for strip in strips[:-1]), min(end_column, strips[-1].cell_length)]
+        ends = [
+            *(strip.cell_length for strip in strips[:-1]),
+            min(end_column, strips[-1].cell_length),
+        ]
         parts = (
-            strip.crop(start, max(end, start)).text for strip, start, end in zip(strips, starts, ends, strict=True)
+            strip.crop(start, max(end, start)).text
+            for strip, start, end in zip(strips, starts, ends, strict=True)
         )
         return "\n".join(parts).strip("\n")
 
@@ -126,11 +142,13 @@ class Selection:
     def _rows_beyond_edge(self) -> int:
         """Rows that the mouse is beyond an edge, negative above the top.
 
-        The view's first row counts as above the top, since it may be the screen's first, above which there is nothing.
+        The view's first row counts as above the top, since it may be the screen's first,
+        above which there is nothing.
         """
         y = self._pointer[1]
         (first_row, _), _ = self._first_unit
-        # A selection that began in the view's first row would scroll as soon as the button is pressed.
+        # A selection that began in the view's first row would scroll as soon as
+        # the button is pressed.
         if y <= 0 < first_row - round(self._view.scroll_y):
             return min(y, 0) - 1
         return max(y - self._view.size.height + 1, 0)

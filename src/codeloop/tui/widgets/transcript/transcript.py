@@ -1,4 +1,6 @@
-"""The conversation widget: shows a part of the page of `blocks.py`, scrolls it, and handles clicks and selections."""
+"""The conversation widget: shows a part of the page of `blocks.py`, scrolls it,
+and handles clicks and selections.
+"""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import cast
@@ -20,11 +22,21 @@ from codeloop.schema.wire import replace
 from codeloop.tui.render.canvas import Canvas, Row
 from codeloop.tui.render.picture_rows import PictureRow, PictureStore
 from codeloop.tui.render.renderer import Renderer
-from codeloop.tui.state.conversation_items import FoldItem, Item, ReasoningItem, SummaryItem, ToolItem
+from codeloop.tui.state.conversation_items import (
+    FoldItem,
+    Item,
+    ReasoningItem,
+    SummaryItem,
+    ToolItem,
+)
 from codeloop.tui.themes.styles import Styles
 from codeloop.tui.widgets.transcript.blocks import Blocks
 from codeloop.tui.widgets.transcript.highlights import Highlights, highlight_cells
-from codeloop.tui.widgets.transcript.scroll_bar import ScrollBarGeometry, create_scroll_bar, update_scroll_bar
+from codeloop.tui.widgets.transcript.scroll_bar import (
+    ScrollBarGeometry,
+    create_scroll_bar,
+    update_scroll_bar,
+)
 from codeloop.tui.widgets.transcript.selection import Selection
 
 
@@ -34,7 +46,9 @@ class PictureSeen(Message, namespace="transcript"):
 
 
 class _VisiblePictures:
-    """The rows of pictures, and of their captions, that are visible in a view. `rows`: by the row of the view."""
+    """The rows of pictures, and of their captions, that are visible in a view.
+    `rows`: by the row of the view.
+    """
 
     def __init__(self, view: Widget) -> None:
         self.rows: dict[int, PictureRow] = {}
@@ -43,7 +57,8 @@ class _VisiblePictures:
     def record_row(self, y: int, row: Row, store: PictureStore | None) -> Row:
         """Note which page row is shown on row `y` of the view, and return it as it is drawn.
 
-        Without a store, `PictureSeen` is posted for the first picture; its handler creates the store.
+        Without a store, `PictureSeen` is posted for the first picture;
+        its handler creates the store.
         """
         if not isinstance(row, PictureRow):
             if self.rows:
@@ -93,7 +108,8 @@ class _StripCache:
     def make_strip(self, row: Row, width: int) -> Strip:
         """Return a row as a strip of `width` cells."""
         cached = self._cache.get(id(row))
-        # The row is kept with its strip and compared: an `id` is used again after its object is gone.
+        # The row is kept with its strip and compared: an `id` is used again
+        # after its object is gone.
         if cached is not None and cached[0] is row and cached[1].cell_length == width:
             return cached[1]
         segments = [*Segment.apply_style([self._margin, *row], self._base)]
@@ -111,7 +127,9 @@ class _StripCache:
 
 
 Greeting = Callable[[Canvas, int], list[Row]]
-"""Returns the rows of an empty conversation: the greeting, in the middle of the given number of rows."""
+"""Returns the rows of an empty conversation: the greeting,
+in the middle of the given number of rows.
+"""
 ListItems = Callable[[str], list[Item]]
 """Returns the items of a message, by its id."""
 SIDE_MARGIN = 2
@@ -124,7 +142,8 @@ MAX_CACHED_SCREENS = 4
 """Screens of rows whose strips are kept."""
 
 
-# The namespace names the handlers of these messages as if the classes were defined within `Transcript`.
+# The namespace names the handlers of these messages as if the classes were
+# defined within `Transcript`.
 class Selected(Message, namespace="transcript"):
     """A text was selected."""
 
@@ -151,7 +170,9 @@ class Toggled(Message, namespace="transcript"):
 
 
 class Clicked(Message, namespace="transcript"):
-    """Something was clicked: `kind` is `open` (a session's id), `link` (an address) or `image` (a part's id)."""
+    """Something was clicked: `kind` is `open` (a session's id),
+    `link` (an address) or `image` (a part's id).
+    """
 
     def __init__(self, kind: str, value: str) -> None:
         super().__init__()
@@ -160,7 +181,9 @@ class Clicked(Message, namespace="transcript"):
 
 
 class Transcript(ScrollView, can_focus=False):
-    """Shows the messages of a session; follows the end while it grows, unless the user has scrolled up."""
+    """Shows the messages of a session; follows the end while it grows,
+    unless the user has scrolled up.
+    """
 
     DEFAULT_CSS = """
     Transcript { height: 1fr; margin-bottom: 1; overflow-x: hidden; overflow-y: scroll; scrollbar-size-vertical: 1; }
@@ -206,7 +229,8 @@ class Transcript(ScrollView, can_focus=False):
         """Start a selection."""
         if event.button == 1:
             self.selection.press(event)
-            # Without the capture, moves and the release outside of the view would go to other widgets.
+            # Without the capture, moves and the release outside of the view would
+            # go to other widgets.
             self.capture_mouse()
 
     def on_mouse_move(self, event: events.MouseMove) -> None:
@@ -238,9 +262,12 @@ class Transcript(ScrollView, can_focus=False):
             self.scroll_to(y=share * self.max_scroll_y, animate=False)
 
     def sync(self, order: Sequence[str], changed_ids: Iterable[str], list_items: ListItems) -> bool:
-        """Update the messages, keeping the visible rows in place. Return whether it has scrolled."""
+        """Update the messages, keeping the visible rows in place.
+        Return whether it has scrolled.
+        """
         old_scroll_row = round(self.scroll_y)
-        # The block at the top of the view stays where it is on the screen when rows are added or removed above it.
+        # The block at the top of the view stays where it is on the screen when rows are
+        # added or removed above it.
         anchor = self.blocks.find_block(old_scroll_row) if not self.follows else None
         old_anchor_row = self.blocks.find_top_row(anchor.item.key) if anchor is not None else None
         first_changed_row = self.blocks.sync(order, changed_ids, list_items)
@@ -251,7 +278,8 @@ class Transcript(ScrollView, can_focus=False):
             self.selection.shift(shift)
             self.scroll_to(y=old_scroll_row + shift, animate=False)
         first_y = max(first_changed_row - round(self.scroll_y), 0)
-        # Only from the first changed row on; where the view has scrolled, all of it is redrawn anyway.
+        # Only from the first changed row on; where the view has scrolled,
+        # all of it is redrawn anyway.
         if first_y < self.size.height:
             self.refresh(Region(0, first_y, self.size.width, self.size.height - first_y))
         return round(self.scroll_y) != old_scroll_row
@@ -294,14 +322,20 @@ class Transcript(ScrollView, can_focus=False):
                 strip = highlight_cells(strip, span, _make_selection_style(self.canvas.styles))
             if self.highlights.is_active:
                 position = self.blocks.locate(number)
-                strip = self.highlights.highlight_row(strip, position, SIDE_MARGIN, self.canvas.styles)
+                strip = self.highlights.highlight_row(
+                    strip, position, SIDE_MARGIN, self.canvas.styles
+                )
             strips.append(strip if is_whole else strip.crop(crop.x, crop.right))
         return strips
 
     def _get_row_text(self, row: int) -> str:
-        """Return the text of a row as it is copied: with blanks for numbers of lines and signs of a diff."""
+        """Return the text of a row as it is copied: with blanks for numbers of
+        lines and signs of a diff.
+        """
         pieces = (
-            " " * cell_len(segment.text) if segment.style and segment.style.meta.get("gutter") else segment.text
+            " " * cell_len(segment.text)
+            if segment.style and segment.style.meta.get("gutter")
+            else segment.text
             for segment in self.blocks.get_row(row)
         )
         return " " * SIDE_MARGIN + "".join(pieces)
@@ -310,7 +344,9 @@ class Transcript(ScrollView, can_focus=False):
         """Follow the end once the user has scrolled there; request older messages near the top."""
         if round(old_value) != round(new_value):
             self.refresh(self.size.region)
-        self._scroll_bar_geometry = update_scroll_bar(self, self.blocks.height, new_value, self._scroll_bar_geometry)
+        self._scroll_bar_geometry = update_scroll_bar(
+            self, self.blocks.height, new_value, self._scroll_bar_geometry
+        )
         # A growing page also moves the view down; that must not stop following, so only up does.
         if new_value < old_value:
             self.follows = new_value >= self.max_scroll_y
@@ -344,7 +380,8 @@ class Transcript(ScrollView, can_focus=False):
         self.toggle_first([event.y], is_marked="toggle" in meta)
 
     def toggle_first(self, rows: Iterable[int], *, is_marked: bool = False) -> bool:
-        """Open or close the first item on these rows of the view that can be; return whether there is one.
+        """Open or close the first item on these rows of the view that can be;
+        return whether there is one.
 
         `is_marked`: the rows are marked as opening an item, of whatever kind.
         """
@@ -363,7 +400,8 @@ class Transcript(ScrollView, can_focus=False):
             self.blocks.empty_page = self._greeting(self.canvas, self.size.height)
         size = Size(self.size.width, self.blocks.height)
         if size != self.virtual_size:
-            # Set without its watcher, which would lay the whole screen out again: nothing but the bar moves.
+            # Set without its watcher, which would lay the whole screen out again:
+            # nothing but the bar moves.
             self.set_reactive(cast("Reactive[Size]", Widget.virtual_size), size)
             self._scroll_bar_geometry = update_scroll_bar(
                 self, self.blocks.height, self.scroll_y, self._scroll_bar_geometry
@@ -374,4 +412,8 @@ class Transcript(ScrollView, can_focus=False):
 
 def _make_selection_style(styles: Styles) -> Style:
     """Return the selection's style; reversed with the terminal's own colours, which are unknown."""
-    return styles.of("background", on="primary") if styles.theme.background.startswith("#") else REVERSED_STYLE
+    return (
+        styles.of("background", on="primary")
+        if styles.theme.background.startswith("#")
+        else REVERSED_STYLE
+    )

@@ -1,6 +1,8 @@
-"""Recognises files that commands may have made: compares the change times of git's files with when commands ran.
+"""Recognises files that commands may have made: compares the change times of git's
+files with when commands ran.
 
-A *stamp* holds the change times (ctime) of the files in a repository that decide what git runs and follows.
+A *stamp* holds the change times (ctime) of the files in a repository that decide
+what git runs and follows.
 """
 
 import sys
@@ -18,18 +20,20 @@ from codeloop.workspace.git.planted.layout import (
 )
 
 _MAX_PERIODS = 1_000
-# Python's `time` has no name for this clock, which is some ms behind the exact one. Linux takes the times of files
-# from either.
+# Python's `time` has no name for this clock, which is some ms behind the exact one. Linux takes the
+# times of files from either.
 _CLOCK_REALTIME_COARSE = 5
 
 
 class CommandRuns:
-    """The times at which commands ran, which show whether they may have made a file that is found later.
+    """The times at which commands ran, which show whether they may have made a
+    file that is found later.
 
     `running`: the number of commands that run now.
     """
 
-    # Compared with change times: a command can set the modification time of a file, but not its change time.
+    # Compared with change times: a command can set the modification time of a file,
+    # but not its change time.
 
     def __init__(self) -> None:
         self.running = 0
@@ -43,7 +47,8 @@ class CommandRuns:
             self._periods[-1] = (self._periods[-1][0], now)
         elif difference:
             self._periods.append((_read_coarse_clock(), now))
-        # The oldest two become one: it is safer to take a file of the user's for a command's than the other way round.
+        # The oldest two become one: it is safer to take a file of the user's for a command's
+        # than the other way round.
         if len(self._periods) > _MAX_PERIODS:
             self._periods[:2] = [(self._periods[0][0], self._periods[1][1])]
         self.running += difference
@@ -59,15 +64,17 @@ class CommandRuns:
         return self._periods[-1][0] if self.running else 0
 
     def may_have_made(self, entry: Path) -> bool:
-        """Return whether a command may have made a repository, or changed or moved what decides what git runs there."""
+        """Return whether a command may have made a repository,
+        or changed or moved what decides what git runs there.
+        """
 
         def is_changed_in_run(path: Path) -> bool:
             return self._covers(read_change_time(path))
 
         if any(map(self._covers, read_program_stamp(entry))):
             return True
-        # Each use of git changes its folder; making or moving a repository also changes the folder around it, or the
-        # entries of a bare one.
+        # Each use of git changes its folder; making or moving a repository also changes the folder
+        # around it, or the entries of a bare one.
         if fold_path(entry.name) == ".git":
             also_changed = [entry.parent]
         else:
@@ -82,11 +89,15 @@ class CommandRuns:
 
 
 def _read_coarse_clock() -> int:
-    return time.clock_gettime_ns(_CLOCK_REALTIME_COARSE) if sys.platform == "linux" else time.time_ns()
+    return (
+        time.clock_gettime_ns(_CLOCK_REALTIME_COARSE) if sys.platform == "linux" else time.time_ns()
+    )
 
 
 def read_program_stamp(entry: Path) -> tuple[int, ...]:
-    """Return the change times of what decides which programs git runs in a repository of the user's."""
+    """Return the change times of what decides which programs git runs in a
+    repository of the user's.
+    """
     folder = resolve_git_folder(entry)
     if folder is None:
         return (read_change_time(entry),)
@@ -96,10 +107,14 @@ def read_program_stamp(entry: Path) -> tuple[int, ...]:
 
 
 def read_full_stamp(entry: Path) -> tuple[int, ...]:
-    """Return the change times of the files of a `.git` or bare repository that decide what git runs and follows."""
+    """Return the change times of the files of a `.git` or bare repository that decide
+    what git runs and follows.
+    """
     paths = [entry]
     for folder in list_all_git_folders(entry):
-        paths += [folder / name for name in (*GIT_FOLDER_ENTRIES, *WORK_TREE_ENTRIES, *EXECUTED_LINES)]
+        paths += [
+            folder / name for name in (*GIT_FOLDER_ENTRIES, *WORK_TREE_ENTRIES, *EXECUTED_LINES)
+        ]
         paths += [folder, folder / "info", folder / "objects", *list_entries(folder / "hooks")]
     return tuple(read_change_time(path) for path in paths)
 

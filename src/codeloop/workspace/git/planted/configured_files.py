@@ -1,4 +1,6 @@
-"""Files of a project that git runs or reads because of the user's or a repository's configuration."""
+"""Files of a project that git runs or reads because of the user's or a
+repository's configuration.
+"""
 
 import os
 import re
@@ -20,7 +22,9 @@ _SCRIPT_NAME = r"(?i)[\w.-]+\.(?:[cm]?[jt]s|bash|lua|php|pl|ps1|py|r|rb|sh|zsh)"
 
 
 def list_user_config_files(home: Path, environment: Mapping[str, str], tree: Path) -> list[Path]:
-    """Return the configuration files that git reads in every repository. `tree`: the work tree in which git runs."""
+    """Return the configuration files that git reads in every repository.
+    `tree`: the work tree in which git runs.
+    """
     # git changes to the top of the work tree before it reads these files.
     system_file = tree / (environment.get("GIT_CONFIG_SYSTEM") or "/etc/gitconfig")
     if global_file := environment.get("GIT_CONFIG_GLOBAL", ""):
@@ -30,10 +34,14 @@ def list_user_config_files(home: Path, environment: Mapping[str, str], tree: Pat
     return [system_file, base / "git/config", home / ".gitconfig"]
 
 
-def read_settings_with_includes(files: Iterable[Path], home: Path) -> Iterator[tuple[GitSetting, Path | None]]:
-    """Yield each setting, including those of included files, with the file that it includes, if any.
+def read_settings_with_includes(
+    files: Iterable[Path], home: Path
+) -> Iterator[tuple[GitSetting, Path | None]]:
+    """Yield each setting, including those of included files, with the file that it includes,
+    if any.
 
-    Conditions of includes (`includeIf`) count as true: a command can make them so, by the name of a branch for example.
+    Conditions of includes (`includeIf`) count as true: a command can make them so,
+    by the name of a branch for example.
     """
     # It grows while it is read: each include is read after the files that are known already.
     waiting = list(dict.fromkeys(files))
@@ -54,11 +62,13 @@ def find_configured_files(
     environment: Mapping[str, str],
     survey: PathSurvey | None = None,
 ) -> Iterator[Path]:
-    """Yield the files and folders of a project that git runs, or reads more settings from, because of its settings.
+    """Yield the files and folders of a project that git runs, or reads more settings from,
+    because of its settings.
 
-    `folders`: the git directory, and where its settings are, if that is another; `tree`: the work tree in which git
-    runs. A missing path counts where only a program, included settings or a folder such as that of hooks can be meant:
-    whoever creates it decides what git runs. `survey` looks at each path first that the result depends on.
+    `folders`: the git directory, and where its settings are, if that is another; `tree`: the work
+    tree in which git runs. A missing path counts where only a program, included settings or a
+    folder such as that of hooks can be meant: whoever creates it decides what git runs. `survey`
+    looks at each path first that the result depends on.
     """
     survey = survey or PathSurvey()
     home = Path(environment.get("HOME") or "/nonexistent")
@@ -66,7 +76,8 @@ def find_configured_files(
     files, roots = [*list_user_config_files(home, environment, tree), *own_files], tuple(roots)
     for file in files:
         survey.look_at(file)
-        # A configuration file may be a link to a file of the project, as with a repository of dotfiles.
+        # A configuration file may be a link to a file of the project,
+        # as with a repository of dotfiles.
         real = Path(os.path.realpath(file))
         if real != file and _is_inside(real, roots):
             yield real
@@ -79,7 +90,8 @@ def find_configured_files(
         if is_path:
             words = [setting.value]
         else:
-            # Of a command line, such as `!python3 tools/clean.py %f`, only words that may name a file.
+            # Of a command line, such as `!python3 tools/clean.py %f`,
+            # only words that may name a file.
             line_words = re.split(_WORD_BREAKS, setting.value.lstrip(" !"))
             scripts = [word for word in line_words[1:] if re.fullmatch(_SCRIPT_NAME, word)]
             words = [word for word in line_words if "/" in word or word in scripts]
@@ -87,19 +99,26 @@ def find_configured_files(
             named_path = included_file or tree / expand_config_path(word, home)
             survey.look_at(named_path)
             path = Path(os.path.realpath(named_path))
-            # Paths are of included settings, hook folders and the like. The first word of a command line is its
-            # program, unless it is a URL.
-            counts_if_missing = is_path or word.startswith(("./", "../")) or (position == 0 and "://" not in word)
+            # Paths are of included settings, hook folders and the like. The first word of a command
+            # line is its program, unless it is a URL.
+            counts_if_missing = (
+                is_path or word.startswith(("./", "../")) or (position == 0 and "://" not in word)
+            )
             if not word or not _is_inside(path, roots) or (not is_path and path.is_dir()):
                 continue
             if counts_if_missing or path.is_file():
-                # husky sets core.hooksPath to `.husky/_`, whose wrappers run the hooks in `.husky`: so the folder above
-                # counts.
-                yield path.parent if is_path and path.name == "_" and path.parent not in roots else path
+                # husky sets core.hooksPath to `.husky/_`, whose wrappers run the hooks in `.husky`:
+                # so the folder above counts.
+                yield (
+                    path.parent
+                    if is_path and path.name == "_" and path.parent not in roots
+                    else path
+                )
 
 
 class ConfiguredFiles:
-    """The configured files of a project's repositories, found again only where something has changed.
+    """The configured files of a project's repositories,
+    found again only where something has changed.
 
     `roots`, `environment`: as in `find_configured_files`.
     """
@@ -115,7 +134,9 @@ class ConfiguredFiles:
         known = self._known.get(key)
         if known is None or not known[0].is_unchanged():
             survey = PathSurvey()
-            found = list(find_configured_files(key[1:], tree, self._roots, self._environment, survey))
+            found = list(
+                find_configured_files(key[1:], tree, self._roots, self._environment, survey)
+            )
             survey.end()
             known = self._known[key] = survey, found
         return known[1]
@@ -135,4 +156,6 @@ def is_copy(path: Path, tree: Path, root: Path) -> bool:
     if not path.is_relative_to(tree) or not path.resolve().is_relative_to(tree):
         return False
     data = read_start_or_empty(path, MAX_CONFIG_BYTES)
-    return len(data) < MAX_CONFIG_BYTES and data == read_start_or_empty(root / path.relative_to(tree), MAX_CONFIG_BYTES)
+    return len(data) < MAX_CONFIG_BYTES and data == read_start_or_empty(
+        root / path.relative_to(tree), MAX_CONFIG_BYTES
+    )

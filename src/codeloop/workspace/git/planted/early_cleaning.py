@@ -1,4 +1,6 @@
-"""Has the repositories that commands make looked through as soon as they change, while these commands run."""
+"""Has the repositories that commands make looked through as soon as they change,
+while these commands run.
+"""
 
 import asyncio
 import time
@@ -7,14 +9,16 @@ from contextlib import suppress
 from codeloop.workspace.git.planted.recovery import RunningMark
 from codeloop.workspace.git.planted.repositories import ProjectRepositories
 
-# After a look that finds nothing there is a rest, of this many times what it took: a command that makes folders all
-# the time, as a build does, does not keep a processor busy with it.
+# After a look that finds nothing there is a rest, of this many times what it took: a command that
+# makes folders all the time, as a build does, does not keep a processor busy with it.
 _REST_FACTOR = 3
 _MIN_REST_SECONDS = 0.002
 
 
 class EarlyCleaning:
-    """Watches one project, from `start` on until no command runs. `mark`: says that one runs, for a later process."""
+    """Watches one project, from `start` on until no command runs.
+    `mark`: says that one runs, for a later process.
+    """
 
     def __init__(self, repositories: ProjectRepositories, mark: RunningMark) -> None:
         self._repositories = repositories

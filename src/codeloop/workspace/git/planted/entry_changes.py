@@ -1,4 +1,6 @@
-"""What files and folders of a project appear, change and go while commands run, by events of its watched folders."""
+"""What files and folders of a project appear, change and go while commands run,
+by events of its watched folders.
+"""
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,15 +16,52 @@ _MAX_ENTRIES = 20_000
 _NAMED = 5
 # What tools make again from what is there.
 _MADE_AGAIN_NAMES = frozenset(
-    ("__pycache__", "build", "dist", "out", "target", "coverage", "htmlcov", ".coverage", ".next", ".nuxt", ".turbo")
+    (
+        "__pycache__",
+        "build",
+        "dist",
+        "out",
+        "target",
+        "coverage",
+        "htmlcov",
+        ".coverage",
+        ".next",
+        ".nuxt",
+        ".turbo",
+    )
 )
 _MADE_AGAIN_ENDS = (
-    *(".pyc", ".pyo", ".o", ".a", ".so", ".obj", ".class", ".log", ".tmp", ".swp", ".lock", ".pid", "~"),
+    *(
+        ".pyc",
+        ".pyo",
+        ".o",
+        ".a",
+        ".so",
+        ".obj",
+        ".class",
+        ".log",
+        ".tmp",
+        ".swp",
+        ".lock",
+        ".pid",
+        "~",
+    ),
     *("_cache", ".cache", ".egg-info"),
 )
 # What tools write again and again, besides.
-_WRITTEN_AGAIN_NAMES = frozenset(("log", "logs", "tmp", "temp", "test-results", "playwright-report", "nohup.out"))
-_WRITTEN_AGAIN_ENDS = ("-journal", "-wal", "-shm", ".tsbuildinfo", ".out", ".gcda", ".profraw", "cache")
+_WRITTEN_AGAIN_NAMES = frozenset(
+    ("log", "logs", "tmp", "temp", "test-results", "playwright-report", "nohup.out")
+)
+_WRITTEN_AGAIN_ENDS = (
+    "-journal",
+    "-wal",
+    "-shm",
+    ".tsbuildinfo",
+    ".out",
+    ".gcda",
+    ".profraw",
+    "cache",
+)
 
 
 class EntryChanges:
@@ -45,7 +84,9 @@ class EntryChanges:
         self._written.clear()
 
     def remember_made(self) -> None:
-        """Remember what a command that ends has made: it is not the user's that a later one changes."""
+        """Remember what a command that ends has made: it is not the user's
+        that a later one changes.
+        """
         if len(self._known) < _MAX_ENTRIES:
             self._known |= self._made
 
@@ -73,7 +114,9 @@ class EntryChanges:
         return bool(self._removed or self._written)
 
     def take_written(self) -> set[str]:
-        """Return the files that were there before and were written, each once as long as the process lives."""
+        """Return the files that were there before and were written,
+        each once as long as the process lives.
+        """
         is_complete = len(self._made) < _MAX_ENTRIES
         written = self._written - self._known if is_complete else set[str]()
         self._written = set()
@@ -82,15 +125,24 @@ class EntryChanges:
         return {path for path in written if os.path.lexists(path)}
 
     def take_removed(self) -> dict[str, bool]:
-        """Return the removed paths that are not there again and were not made meanwhile; whether each was a folder."""
+        """Return the removed paths that are not there again and were not made meanwhile;
+        whether each was a folder.
+        """
         is_complete = len(self._removed) < _MAX_ENTRIES and len(self._made) < _MAX_ENTRIES
         removed, self._removed = self._removed, {}
         self._made.clear()
-        return {path: removed[path] for path in removed if not os.path.lexists(path)} if is_complete else {}
+        return (
+            {path: removed[path] for path in removed if not os.path.lexists(path)}
+            if is_complete
+            else {}
+        )
 
 
 def describe_lost(
-    removed: Mapping[str, bool], written: Iterable[str], roots: Sequence[Path], environment: Mapping[str, str]
+    removed: Mapping[str, bool],
+    written: Iterable[str],
+    roots: Sequence[Path],
+    environment: Mapping[str, str],
 ) -> str:
     """Describe the files and folders among removed and written ones that git ignores; "".
 
@@ -99,22 +151,36 @@ def describe_lost(
     gone = _list_ignored(removed, roots, environment)
     kept = dict.fromkeys(written, False)
     texts: list[str] = []
-    changed = [name for name in _list_ignored(kept, roots, environment) if not is_made_again(name, is_written=True)]
+    changed = [
+        name
+        for name in _list_ignored(kept, roots, environment)
+        if not is_made_again(name, is_written=True)
+    ]
     for names, deed in ((gone, "removed"), (changed, "changed")):
         if names:
             shown = ", ".join(sorted(names)[:_NAMED]) + (" ..." if len(names) > _NAMED else "")
             count = (
-                "1 ignored file or folder was" if len(names) == 1 else f"{len(names)} ignored files and folders were"
+                "1 ignored file or folder was"
+                if len(names) == 1
+                else f"{len(names)} ignored files and folders were"
             )
             texts.append(f"{count} {deed} and can't be brought back by undo: {shown}.")
     return " ".join(texts)
 
 
-def _list_ignored(removed: Mapping[str, bool], roots: Iterable[Path], environment: Mapping[str, str]) -> list[str]:
-    """Return the names of the files and folders (True) that git ignores, and that tools don't make again."""
+def _list_ignored(
+    removed: Mapping[str, bool], roots: Iterable[Path], environment: Mapping[str, str]
+) -> list[str]:
+    """Return the names of the files and folders (True) that git ignores,
+    and that tools don't make again.
+    """
     lost: list[str] = []
     for root in roots:
-        below = {Path(path).relative_to(root): removed[path] for path in removed if path.startswith(f"{root}/")}
+        below = {
+            Path(path).relative_to(root): removed[path]
+            for path in removed
+            if path.startswith(f"{root}/")
+        }
         kept = sorted(path for path in below if not is_made_again(str(path)))
         git = find_git_folder(root) if kept else None
         if git is None:
@@ -127,25 +193,33 @@ def _list_ignored(removed: Mapping[str, bool], roots: Iterable[Path], environmen
             # Of a folder that is named already, nothing more is named.
             if path.parent in tops:
                 tops.add(path)
-            elif path.name not in tracked.get("" if path.parent == Path() else str(path.parent), {}):
+            elif path.name not in tracked.get(
+                "" if path.parent == Path() else str(path.parent), {}
+            ):
                 tops.add(path)
                 lost.append(f"{path}/" if below[path] else str(path))
     return lost
 
 
 def is_made_again(name: str, *, is_written: bool = False) -> bool:
-    """Return whether tools make a file or folder (a relative path) from what is there, or, if asked, write it often."""
+    """Return whether tools make a file or folder (a relative path) from what is there, or,
+    if asked, write it often.
+    """
     parts = name.strip("/").split("/")
     if any(part in _MADE_AGAIN_NAMES or part.endswith(_MADE_AGAIN_ENDS) for part in parts):
         return True
-    return is_written and (not _WRITTEN_AGAIN_NAMES.isdisjoint(parts) or parts[-1].endswith(_WRITTEN_AGAIN_ENDS))
+    return is_written and (
+        not _WRITTEN_AGAIN_NAMES.isdisjoint(parts) or parts[-1].endswith(_WRITTEN_AGAIN_ENDS)
+    )
 
 
 def _is_ignored(ignored: IgnoredFiles, root: Path, path: Path, *, is_folder: bool) -> bool:
     """Return whether git ignores a path, or a folder above it."""
     folder = ""
     for part in path.parts:
-        ignored.read_folder(folder, [".gitignore"] if (root / folder / ".gitignore").is_file() else [])
+        ignored.read_folder(
+            folder, [".gitignore"] if (root / folder / ".gitignore").is_file() else []
+        )
         below = f"{folder}/{part}" if folder else part
         if ignored.is_ignored_entry(folder, part, is_folder=is_folder or below != str(path)):
             return True

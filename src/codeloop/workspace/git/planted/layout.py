@@ -1,4 +1,6 @@
-"""The layout of git directories: where they are, and which of their files decide what git runs and follows."""
+"""The layout of git directories: where they are,
+and which of their files decide what git runs and follows.
+"""
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
@@ -10,7 +12,14 @@ from codeloop.schema.bounds.sandbox import GIT_LINK_SEARCH_FOLDERS
 from codeloop.workspace.git.index import list_submodule_paths
 
 # Entries of a git directory that decide which programs git runs and which paths it follows.
-GIT_FOLDER_ENTRIES = ("hooks", "config", "config.worktree", "info/attributes", "commondir", "objects/info/alternates")
+GIT_FOLDER_ENTRIES = (
+    "hooks",
+    "config",
+    "config.worktree",
+    "info/attributes",
+    "commondir",
+    "objects/info/alternates",
+)
 # The same for the folder that a linked work tree has in a git directory.
 WORK_TREE_ENTRIES = ("commondir", "gitdir", "config.worktree")
 # The folders of a git directory in which those entries are, but for itself.
@@ -20,14 +29,18 @@ _ENTRY_FOLDERS = (
 )
 # Files of a git directory that git must be able to read, and that git in any work tree may replace.
 REPLACEABLE_FILES = ("packed-refs", "shallow")
-# The most bytes read of a file in `EXECUTED_LINES`; a rebase of ten thousand commits takes a quarter of it.
+# The most bytes read of a file in `EXECUTED_LINES`;
+# a rebase of ten thousand commits takes a quarter of it.
 MAX_LINES_BYTES = 4 * 1024 * 1024
 # `x make test` or `exec make test` in the list of steps of a rebase.
 _EXEC_LINE = rb"(?m)^[ \t]*(?:x|exec)[ \t].*\n?"
-# Merge strategies of git itself. For any other, `x/y`, git runs a program `git-merge-x/y` of the project.
+# Merge strategies of git itself. For any other, `x/y`,
+# git runs a program `git-merge-x/y` of the project.
 _OWN_STRATEGIES = rb"(?:ort|recursive|resolve|octopus|ours|subtree)"
 _FOREIGN_STRATEGY = rb"(?m)^(?!" + _OWN_STRATEGIES + rb"$).+\n?"
-_STRATEGY_OPTION = rb"(?im)^(?!\tstrategy = " + _OWN_STRATEGIES + rb"$|\tstrategy-option = ).*strategy.*\n?"
+_STRATEGY_OPTION = (
+    rb"(?im)^(?!\tstrategy = " + _OWN_STRATEGIES + rb"$|\tstrategy-option = ).*strategy.*\n?"
+)
 # Files of a git directory -> the lines that run a program when the operation is continued.
 EXECUTED_LINES = {
     "rebase-merge/git-rebase-todo": _EXEC_LINE,
@@ -46,7 +59,8 @@ def find_git_folders(root: Path) -> Iterator[Path]:
 
     The work tree's own comes first; of a linked one, the shared one is next.
     """
-    # What leads elsewhere is left out: a command may have written it, to make a folder outside the project writable.
+    # What leads elsewhere is left out: a command may have written it,
+    # to make a folder outside the project writable.
     top = find_git_folder(root)
     if top is None:
         return
@@ -72,7 +86,9 @@ def list_project_git_folders(roots: Iterable[Path]) -> list[Path]:
 
 
 def resolve_git_folder(entry: Path) -> Path | None:
-    """Return the git directory that a `.git` or a bare repository is, or leads to; None: it leads nowhere."""
+    """Return the git directory that a `.git` or a bare repository is, or leads to;
+    None: it leads nowhere.
+    """
     return read_pointer(entry, "gitdir:") if entry.is_file() else Path(os.path.realpath(entry))
 
 
@@ -88,14 +104,25 @@ def list_submodule_folders(folder: Path) -> list[Path]:
 
 
 def list_entry_folders(entry: Path) -> list[Path]:
-    """Return the folders in a `.git` or bare repository where something can decide what git runs, or soon may."""
+    """Return the folders in a `.git` or bare repository where something can decide what git runs,
+    or soon may.
+    """
     tops = list_all_git_folders(entry)
     found = [*tops, *(top / name for top in tops for name in _ENTRY_FOLDERS)]
-    return [*found, *(each for top in tops[:1] for each in (*_list_module_folders(top), *list_work_tree_folders(top)))]
+    return [
+        *found,
+        *(
+            each
+            for top in tops[:1]
+            for each in (*_list_module_folders(top), *list_work_tree_folders(top))
+        ),
+    ]
 
 
 def _list_module_folders(folder: Path) -> list[Path]:
-    """Return the git directories of submodules in a git directory, and the folders in which they are."""
+    """Return the git directories of submodules in a git directory,
+    and the folders in which they are.
+    """
     waiting = list_subfolders(folder / "modules")
     for each in waiting:
         if not (each / "HEAD").is_file() and len(waiting) < GIT_LINK_SEARCH_FOLDERS.value:
@@ -126,7 +153,9 @@ def list_work_tree_folders(folder: Path) -> list[Path]:
 
 
 def read_pointer(file: Path, prefix: str = "") -> Path | None:
-    """Return the path that a file of git (`.git`, `commondir`) holds after `prefix`, with links followed, or None."""
+    """Return the path that a file of git (`.git`, `commondir`) holds after `prefix`,
+    with links followed, or None.
+    """
     try:
         text = read_start(file, _POINTER_BYTES).decode("utf-8", "surrogateescape")
     except OSError:
@@ -147,14 +176,17 @@ def list_subfolders(folder: Path) -> list[Path]:
 
 
 def list_line_files(folders: Iterable[Path], roots: Iterable[Path]) -> list[tuple[Path, bytes]]:
-    """Return the files that may hold lines that git would run, each with the pattern of such a line."""
+    """Return the files that may hold lines that git would run,
+    each with the pattern of such a line.
+    """
     lists = [(folder / name, lines) for folder in folders for name, lines in EXECUTED_LINES.items()]
     lists += [(root / ".gitmodules", UPDATE_LINE) for root in roots]
     return lists
 
 
 def list_named_submodules(folder: Path, private_folders: Mapping[Path, Path]) -> set[str]:
-    """Return the paths that the index of a git directory names as other repositories, or a command's index does.
+    """Return the paths that the index of a git directory names as other repositories,
+    or a command's index does.
 
     `private_folders`: as of `ProjectRepositories.cover`.
     """

@@ -1,4 +1,6 @@
-"""Finds the links in a git directory through which git would write, read or remove files elsewhere."""
+"""Finds the links in a git directory through which git would write,
+read or remove files elsewhere.
+"""
 
 import os
 from collections.abc import Collection
@@ -30,19 +32,23 @@ class LinkScan(NamedTuple):
 def find_outward_links(git_directory: Path, known_folders: Collection[str] = ()) -> LinkScan:
     """Find the links in a git directory that lead out of it.
 
-    Each folder is read completely, so that a link can't be hidden among many files. `known_folders`, those that were
-    read before a command, are read before any other: only folders that the command added are then left unread where
-    there are too many, and the caller moves those away.
+    Each folder is read completely, so that a link can't be hidden among many files.
+    `known_folders`, those that were read before a command, are read before any other: only folders
+    that the command added are then left unread where there are too many,
+    and the caller moves those away.
     """
     links: list[Path] = []
     top = str(git_directory)
     read_folders: list[str] = []
-    # `others` first in, first out: where there are too many folders, those nearest to the top are read.
+    # `others` first in, first out: where there are too many folders,
+    # those nearest to the top are read.
     known, others = [top], list[str]()
     while known or others:
         folder = known.pop() if known else others.pop(0)
         if len(read_folders) >= GIT_LINK_SEARCH_FOLDERS.value:
-            return LinkScan(tuple(links), tuple(read_folders), tuple(map(Path, (folder, *known, *others))))
+            return LinkScan(
+                tuple(links), tuple(read_folders), tuple(map(Path, (folder, *known, *others)))
+            )
         read_folders.append(folder)
         try:
             with os.scandir(folder) as entries:
@@ -50,7 +56,9 @@ def find_outward_links(git_directory: Path, known_folders: Collection[str] = ())
                     if entry.is_symlink():
                         if not _is_below(entry.path, git_directory):
                             links.append(Path(entry.path))
-                    elif entry.is_dir(follow_symlinks=False) and _is_read(entry.path[len(top) + 1 :]):
+                    elif entry.is_dir(follow_symlinks=False) and _is_read(
+                        entry.path[len(top) + 1 :]
+                    ):
                         (known if entry.path in known_folders else others).append(entry.path)
         except OSError:
             continue

@@ -1,4 +1,6 @@
-"""Moves files away while commands may still run, without following a link that is planted meanwhile."""
+"""Moves files away while commands may still run,
+without following a link that is planted meanwhile.
+"""
 
 import os
 import time
@@ -13,9 +15,11 @@ def locate_quarantine(scratch: Path) -> Path:
 
 
 def move_away(path: Path, folder: Path, remainder: bytes | None = None) -> Path | None:
-    """Move a file, link or folder into `folder`; return its new path, or None when that can't be done.
+    """Move a file, link or folder into `folder`;
+    return its new path, or None when that can't be done.
 
-    `remainder`: the text left in its place. Where `folder` is on another disk, the file is renamed beside its old path.
+    `remainder`: the text left in its place. Where `folder` is on another disk,
+    the file is renamed beside its old path.
     """
     name = f"{time.time_ns()}-{path.name}"
     try:
@@ -29,7 +33,12 @@ def move_away(path: Path, folder: Path, remainder: bytes | None = None) -> Path 
                 os.rename(path.name, target.name, src_dir_fd=parent, dst_dir_fd=parent)
             if remainder is not None:
                 # O_EXCL: a command may have put a file or a link there since.
-                fd = os.open(path.name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644, dir_fd=parent)
+                fd = os.open(
+                    path.name,
+                    os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC,
+                    0o644,
+                    dir_fd=parent,
+                )
                 with os.fdopen(fd, "wb") as file:
                     file.write(remainder)
     except OSError:

@@ -1,7 +1,8 @@
 """Looks through a project after a codeloop that was killed while its commands ran.
 
-`RunningMark` says in a file that commands run, and since when. The launcher, which outlives codeloop until it has ended
-the commands, calls `recover_killed` if it says so still; where the launcher was killed, too, the next codeloop does.
+`RunningMark` says in a file that commands run, and since when. The launcher, which outlives
+codeloop until it has ended the commands, calls `recover_killed` if it says so still; where the
+launcher was killed, too, the next codeloop does.
 """
 
 import fcntl
@@ -32,10 +33,16 @@ def locate_marks(scratch: Path) -> Path:
 
 
 class RunningMark:
-    """A file that says since when commands of this process run in a project, locked as long as this process lives."""
+    """A file that says since when commands of this process run in a project,
+    locked as long as this process lives.
+    """
 
     def __init__(
-        self, place: Path, repositories: ProjectRepositories, roots: Sequence[Path], environment: Mapping[str, str]
+        self,
+        place: Path,
+        repositories: ProjectRepositories,
+        roots: Sequence[Path],
+        environment: Mapping[str, str],
     ) -> None:
         """`place`: the folder for it; the others as of ProjectRepositories."""
         self._file = place / f"{os.getpid()}-{os.urandom(4).hex()}"
@@ -48,7 +55,8 @@ class RunningMark:
         repositories.on_running = self._set
 
     def _set(self, since: int) -> None:
-        # Without it, which a full disk can be the reason for, only what is left by a killed codeloop is not found.
+        # Without it, which a full disk can be the reason for,
+        # only what is left by a killed codeloop is not found.
         with suppress(OSError):
             if since:
                 self._write_paths()
@@ -81,7 +89,9 @@ class RunningMark:
 
 
 def recover_killed(place: Path) -> None:
-    """Look through the projects of marks whose process has ended. What was found is kept for `take_recovered`."""
+    """Look through the projects of marks whose process has ended.
+    What was found is kept for `take_recovered`.
+    """
     with suppress(FileNotFoundError):
         for file in place.iterdir():
             if file.suffix == _NOTE_SUFFIX:
@@ -89,13 +99,17 @@ def recover_killed(place: Path) -> None:
             with suppress(OSError), file.open("rb") as held:
                 fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 with suppress(ValueError):
-                    if text := _look_through(read_bounded(file, _MAX_BYTES), locate_quarantine(place)):
+                    if text := _look_through(
+                        read_bounded(file, _MAX_BYTES), locate_quarantine(place)
+                    ):
                         file.with_suffix(_NOTE_SUFFIX).write_text(text)
                 file.unlink()
 
 
 def take_recovered(place: Path) -> list[str]:
-    """Do what `recover_killed` does, and return the texts on all that was found, for user and model."""
+    """Do what `recover_killed` does, and return the texts on all that was found,
+    for user and model.
+    """
     if not place.is_dir():
         return []
     recover_killed(place)
@@ -108,7 +122,9 @@ def take_recovered(place: Path) -> list[str]:
 
 
 def _look_through(data: bytes, quarantine: Path) -> str:
-    """Look through one project. Returns a text on what was moved away; "": nothing. Raises ValueError and OSError."""
+    """Look through one project. Returns a text on what was moved away; "": nothing.
+    Raises ValueError and OSError.
+    """
     since = int(data[:_TIME_DIGITS] or b"0")
     if not since:
         return ""
@@ -116,7 +132,11 @@ def _look_through(data: bytes, quarantine: Path) -> str:
     repositories = ProjectRepositories(tuple(map(Path, roots)), quarantine, environment)
     text = repositories.end_interrupted(since, set(map(Path, known)))
     repositories.close()
-    moved = [path for path in map(Path, absent) if os.path.lexists(path) and read_change_time(path) >= since]
+    moved = [
+        path
+        for path in map(Path, absent)
+        if os.path.lexists(path) and read_change_time(path) >= since
+    ]
     kept = [path for path in moved if move_away(path, quarantine) is not None]
     if kept:
         text += f" Moved to {quarantine}, since it decides what runs later: {', '.join(map(str, kept))}."

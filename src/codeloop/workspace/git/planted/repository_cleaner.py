@@ -27,14 +27,17 @@ from codeloop.workspace.git.planted.quarantine import move_away
 
 _MAX_REWRITES = 5
 _SECTION_HEAD = r'\s*\[(?:[^\]"]|"(?:[^"\\]|\\.)*")*\]'
-# The least that git accepts as a configuration; replaces one that has more settings hidden than can be removed.
+# The least that git accepts as a configuration; replaces one that has more settings
+# hidden than can be removed.
 _MINIMAL_CONFIG = b"[core]\n\trepositoryformatversion = 0\n"
 
 
 class RepositoryCleaner:
-    """Looks through the git directories of new repositories, once for all that are found after a command.
+    """Looks through the git directories of new repositories,
+    once for all that are found after a command.
 
-    `quarantine`: the folder that files are moved to; `user_repositories`: those that no command made;
+    `quarantine`: the folder that files are moved to;
+    `user_repositories`: those that no command made;
     `earlier_lines`: lines that git runs, by file, which were there before the command.
     """
 
@@ -55,8 +58,11 @@ class RepositoryCleaner:
 
     def move(self, paths: Iterable[Path]) -> None:
         """Move files, links or folders to the quarantine; missing ones are left out."""
-        # `paths` may be computed from folders that the moves change, so it is read to its end first.
-        self.moves |= {path: move_away(path, self._quarantine) for path in list(paths) if os.path.lexists(path)}
+        # `paths` may be computed from folders that the moves change,
+        # so it is read to its end first.
+        self.moves |= {
+            path: move_away(path, self._quarantine) for path in list(paths) if os.path.lexists(path)
+        }
 
     def clean_repository(self, entry: Path) -> None:
         """Look through a new `.git` or bare repository."""
@@ -73,7 +79,9 @@ class RepositoryCleaner:
             self.clean_folder(real)
 
     def clean_folder(self, folder: Path) -> None:
-        """Move away what git would run or follow in a new git directory, and in those of its submodules."""
+        """Move away what git would run or follow in a new git directory,
+        and in those of its submodules.
+        """
         if folder in self._visited or not folder.is_dir():
             return
         self._visited.add(folder)
@@ -82,7 +90,11 @@ class RepositoryCleaner:
         self._clean_commondir(folder)
         # A linked work tree's folder names the `.git` file of that work tree.
         tree_entry = read_pointer(folder / "gitdir")
-        if tree_entry is not None and tree_entry.exists() and not is_inside(tree_entry, self._roots):
+        if (
+            tree_entry is not None
+            and tree_entry.exists()
+            and not is_inside(tree_entry, self._roots)
+        ):
             self.move([folder / "gitdir"])
         for name in ("config", "config.worktree"):
             self._clean_settings(folder / name)
@@ -95,7 +107,9 @@ class RepositoryCleaner:
             self.clean_folder(below)
 
     def clean_lines(self, path: Path, pattern: bytes) -> None:
-        """Remove the lines of a file that match the pattern and were not there before the command."""
+        """Remove the lines of a file that match the pattern and were not
+        there before the command.
+        """
         text = read_start_or_empty(path, MAX_LINES_BYTES)
         # The rest of a longer file is not checked, so it is dropped.
         is_cut = len(text) >= MAX_LINES_BYTES
@@ -107,11 +121,15 @@ class RepositoryCleaner:
             self.moves[path] = move_away(path, self._quarantine, rest)
 
     def _clean_commondir(self, folder: Path) -> None:
-        """Check the file by which a git directory takes objects and settings from another one, and that one."""
+        """Check the file by which a git directory takes objects and settings from another one,
+        and that one.
+        """
         shared = read_pointer(folder / "commondir")
         if shared is None:
             return
-        is_linked_tree = folder.parent.name == "worktrees" and (folder.parent.parent / "HEAD").is_file()
+        is_linked_tree = (
+            folder.parent.name == "worktrees" and (folder.parent.parent / "HEAD").is_file()
+        )
         is_of_user = shared in self._user_repositories
         is_its_own = shared == folder.parent.parent if is_linked_tree else not is_of_user
         is_harmless = is_inside(shared, self._roots) and is_its_own
@@ -121,9 +139,15 @@ class RepositoryCleaner:
             self.clean_folder(shared)
 
     def _clean_alternates(self, folder: Path) -> None:
-        """Move away the list of other folders with objects if one of them is outside of the project."""
+        """Move away the list of other folders with objects if one of them is
+        outside of the project.
+        """
         alternates = folder / "objects/info/alternates"
-        names = read_start_or_empty(alternates, MAX_CONFIG_BYTES).decode("utf-8", "surrogateescape").splitlines()
+        names = (
+            read_start_or_empty(alternates, MAX_CONFIG_BYTES)
+            .decode("utf-8", "surrogateescape")
+            .splitlines()
+        )
         targets = [Path(os.path.realpath(folder / "objects" / name)) for name in names]
         if not all(is_inside(target, self._roots) for target in targets):
             self.move([alternates])
@@ -137,14 +161,19 @@ class RepositoryCleaner:
                 return
             moved_to = move_away(file, self._quarantine, rest)
             self.moves[file] = self.moves.get(file) or moved_to
-            # A git that runs may have written a setting since the file was read: what was moved is what was there.
-            moved = read_start_or_empty(moved_to, MAX_CONFIG_BYTES) if moved_to is not None else data
+            # A git that runs may have written a setting since the file was read: what was
+            # moved is what was there.
+            moved = (
+                read_start_or_empty(moved_to, MAX_CONFIG_BYTES) if moved_to is not None else data
+            )
             if moved == data:
                 return
             data = moved
 
     def _list_harmless(self, file: Path, data: bytes) -> bytes:
-        """Return the text of a configuration file with the settings alone that are known to be harmless."""
+        """Return the text of a configuration file with the settings alone that
+        are known to be harmless.
+        """
 
         def is_harmless(setting: GitSetting) -> bool:
             if setting.name == "core.worktree":
@@ -152,14 +181,21 @@ class RepositoryCleaner:
             return setting.is_harmless
 
         # A file that is too long to be checked is emptied: `?` is a line that can't be parsed.
-        original = text = data.decode("utf-8", "surrogateescape") if len(data) < MAX_CONFIG_BYTES else "?"
-        # Several times, since a removed line may have hidden another setting, for example by a continuation.
+        original = text = (
+            data.decode("utf-8", "surrogateescape") if len(data) < MAX_CONFIG_BYTES else "?"
+        )
+        # Several times, since a removed line may have hidden another setting,
+        # for example by a continuation.
         for _ in range(_MAX_REWRITES):
-            bad_lines = {setting.line for setting in read_settings(text) if not is_harmless(setting)}
+            bad_lines = {
+                setting.line for setting in read_settings(text) if not is_harmless(setting)
+            }
             if not bad_lines:
                 break
             rows = enumerate(text.split("\n"))
-            text = "\n".join(_strip_setting(row) if number in bad_lines else row for number, row in rows)
+            text = "\n".join(
+                _strip_setting(row) if number in bad_lines else row for number, row in rows
+            )
         else:
             # Settings were still found after the last rewrite.
             text = _MINIMAL_CONFIG.decode()
@@ -167,30 +203,48 @@ class RepositoryCleaner:
 
 
 def is_inside(path: Path, roots: Sequence[Path]) -> bool:
-    """Return whether a path leads to the project, or to the git directories that it has elsewhere."""
+    """Return whether a path leads to the project,
+    or to the git directories that it has elsewhere.
+    """
     return any(map(path.is_relative_to, (*roots, *list_project_git_folders(roots))))
 
 
 def _came_with_programs(folder: Path, roots: Iterable[Path]) -> bool:
-    """Return whether a git directory that lies among the project's files, as if it came with them, names programs."""
-    if any(fold_path(part) == ".git" for part in folder.parts) or folder in list_project_git_folders(roots):
+    """Return whether a git directory that lies among the project's files, as if it came with them,
+    names programs.
+    """
+    if any(
+        fold_path(part) == ".git" for part in folder.parts
+    ) or folder in list_project_git_folders(roots):
         return False
-    settings = (setting for name in ("config", "config.worktree") for setting in read_file_settings(folder / name))
+    settings = (
+        setting
+        for name in ("config", "config.worktree")
+        for setting in read_file_settings(folder / name)
+    )
     hooks = [hook for hook in list_entries(folder / "hooks") if hook.suffix != ".sample"]
     return bool(hooks) or not all(setting.is_harmless for setting in settings)
 
 
 def _is_work_tree(tree: Path, folder: Path) -> bool:
-    """Return whether a git directory says that this is its work tree: a further one, or a submodule."""
+    """Return whether a git directory says that this is its work tree: a further one,
+    or a submodule.
+    """
     tree_entry = read_pointer(folder / "gitdir")
     if tree_entry is not None:
         return tree_entry.parent == tree
-    trees = [setting.value for setting in read_file_settings(folder / "config") if setting.name == "core.worktree"]
+    trees = [
+        setting.value
+        for setting in read_file_settings(folder / "config")
+        if setting.name == "core.worktree"
+    ]
     # git takes the last of several settings.
     return bool(trees) and Path(os.path.realpath(folder / trees[-1])) == tree
 
 
 def _strip_setting(row: str) -> str:
-    """Return a line of a configuration file without its setting: git allows one after the head of a section."""
+    """Return a line of a configuration file without its setting: git allows one
+    after the head of a section.
+    """
     match = re.match(_SECTION_HEAD, row)
     return match[0] if match else ""

@@ -1,1 +1,3 @@
-"""Private git folders: sandboxes write into these, and what git made there is carried over to the real ones as data."""
+"""Private git folders: sandboxes write into these, and what git made there is carried
+over to the real ones as data.
+"""

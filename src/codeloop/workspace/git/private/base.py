@@ -1,4 +1,6 @@
-"""What a real git folder and its private one had in common when they were last made equal, kept across processes."""
+"""What a real git folder and its private one had in common when they were last made equal,
+kept across processes.
+"""
 
 import json
 from pathlib import Path
@@ -14,9 +16,11 @@ _NOTHING: Stamps = (None, None)
 
 
 class Base:
-    """`files`: by path below the git folder; `refs`: the references of each git folder in it, by its path.
+    """`files`: by path below the git folder; `refs`: the references of each git folder in it,
+    by its path.
 
-    `real`: the real folder; `roots`: the folders that commands write. Commands can't reach the file it is stored in.
+    `real`: the real folder; `roots`: the folders that commands write.
+    Commands can't reach the file it is stored in.
     """
 
     def __init__(self, file: Path, real: Path, roots: tuple[Path, ...]) -> None:
@@ -40,7 +44,9 @@ class Base:
 
     def forget(self, unit: str) -> None:
         """Forget everything of a git folder in the top one; "" for all."""
-        self.files = {path: stamps for path, stamps in self.files.items() if not path.startswith(unit)}
+        self.files = {
+            path: stamps for path, stamps in self.files.items() if not path.startswith(unit)
+        }
         self.refs = {path: refs for path, refs in self.refs.items() if not path.startswith(unit)}
 
     def save(self) -> None:

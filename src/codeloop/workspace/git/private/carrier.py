@@ -12,14 +12,19 @@ _SUBMODULE_MODE = b"\0\0\xe0\0"
 
 
 class Carrier:
-    """The two folders, opened, and what they had in common. `notes`: what user and model should know.
+    """The two folders, opened, and what they had in common.
+    `notes`: what user and model should know.
 
-    `has_written`: something was written in one of them; `has_waiting`: something can be carried only when no command
-    runs.
+    `has_written`: something was written in one of them; `has_waiting`: something can be carried
+    only when no command runs.
     """
 
-    def __init__(self, real: OpenFolder, private: OpenFolder, base: Base, *, is_idle: bool, is_checked: bool) -> None:
-        """`is_idle`: no command runs; `is_checked`: the repositories that commands made were looked through."""
+    def __init__(
+        self, real: OpenFolder, private: OpenFolder, base: Base, *, is_idle: bool, is_checked: bool
+    ) -> None:
+        """`is_idle`: no command runs; `is_checked`: the repositories that commands
+        made were looked through.
+        """
         self.is_idle = is_idle
         self._is_checked = is_checked
         self.real = real
@@ -30,7 +35,9 @@ class Carrier:
         self.has_waiting = False
 
     def carry(self, path: str, how: CarriedFile) -> None:
-        """Make a file the same in both: what only a command has changed is carried out, else the real one counts."""
+        """Make a file the same in both: what only a command has changed is carried out,
+        else the real one counts.
+        """
         real, private = self.real.read_stamp(path), self.private.read_stamp(path)
         base_real, base_private = self.base.get(path)
         if (real, private) == (base_real, base_private):
@@ -45,8 +52,15 @@ class Carrier:
                     return
                 if is_carried:
                     return
-        elif private != base_private and private is not None and how.is_kept and not self._are_equal(path):
-            self.notes.append(f"{self.real.path / path} was changed outside of the sandbox meanwhile: that counts")
+        elif (
+            private != base_private
+            and private is not None
+            and how.is_kept
+            and not self._are_equal(path)
+        ):
+            self.notes.append(
+                f"{self.real.path / path} was changed outside of the sandbox meanwhile: that counts"
+            )
         self.take_over(path)
 
     def take_over(self, path: str) -> None:
@@ -67,7 +81,8 @@ class Carrier:
             self.base.put(path, stamp, None)
             return
         with suppress(FileExistsError, FileChangedError):
-            # Under git's own lock: a command that runs may have read the earlier one, and be about to replace it.
+            # Under git's own lock: a command that runs may have read the earlier one,
+            # and be about to replace it.
             new = self.private.write(path, data, like=status, expected=private, is_locked=True)
             self.base.put(path, make_stamp(status), new)
 
@@ -91,25 +106,40 @@ class Carrier:
         if expected is not None:
             with suppress(OSError):
                 before = self.real.read(path, how.max_bytes)[0]
-        if how.is_timed and not self._is_checked and data.count(_SUBMODULE_MODE) > before.count(_SUBMODULE_MODE):
-            # The user's git would look into a repository that a command has made, and may change any time.
+        if (
+            how.is_timed
+            and not self._is_checked
+            and data.count(_SUBMODULE_MODE) > before.count(_SUBMODULE_MODE)
+        ):
+            # The user's git would look into a repository that a command has made,
+            # and may change any time.
             self.has_waiting = True
             raise FileExistsError(path)
         carried = how.check(data, before)
         if carried is None:
-            self.notes.append(f"{self.real.path / path} was not changed: what the command left is not of git")
+            self.notes.append(
+                f"{self.real.path / path} was not changed: what the command left is not of git"
+            )
             return False
         if carried != data:
-            self.notes.append(f"lines of {self.real.path / path} that git would run were left out of it")
+            self.notes.append(
+                f"lines of {self.real.path / path} that git would run were left out of it"
+            )
         if carried != before or expected is None:
             stamp = self.real.write(path, carried, like=status, expected=expected, is_locked=True)
         else:
             stamp = expected
         self.base.put(path, stamp, make_stamp(status))
-        if path.rpartition("/")[2] == "index" and carried != before and (text := describe_hiding(carried, before)):
+        if (
+            path.rpartition("/")[2] == "index"
+            and carried != before
+            and (text := describe_hiding(carried, before))
+        ):
             self.notes.append(text)
         if path.endswith("info/exclude") and carried != before:
-            self.notes.append(f"{self.real.path / path} was changed: git status does not show what it names")
+            self.notes.append(
+                f"{self.real.path / path} was changed: git status does not show what it names"
+            )
         if how.is_kept and path.endswith("HEAD") and before not in {b"", carried}:
             self.notes.append(f"HEAD went from {_name_head(before)} to {_name_head(carried)}")
         return True
@@ -124,4 +154,8 @@ class Carrier:
 def _name_head(data: bytes) -> str:
     """Return the branch or the commit of a HEAD."""
     text = data.decode("utf-8", "backslashreplace").strip()
-    return text.removeprefix("ref: ").removeprefix("refs/heads/") if text.startswith("ref:") else text[:10]
+    return (
+        text.removeprefix("ref: ").removeprefix("refs/heads/")
+        if text.startswith("ref:")
+        else text[:10]
+    )

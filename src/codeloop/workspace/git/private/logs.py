@@ -1,4 +1,6 @@
-"""Carries the logs of references: what commands appended is appended, and the log of the stash is rewritten."""
+"""Carries the logs of references: what commands appended is appended,
+and the log of the stash is rewritten.
+"""
 
 import re
 from collections.abc import Sequence
@@ -18,12 +20,15 @@ class LogCarrier:
     def __init__(self, carrier: Carrier, refs: RefCarrier) -> None:
         self._carrier = carrier
         self._refs = refs
-        # The references that are there by now, None for the folder of a work tree, and the length of the logs' folder.
+        # The references that are there by now, None for the folder of a work tree,
+        # and the length of the logs' folder.
         self._real: Refs | None = None
         self._start = 0
 
     def carry(self, unit: str, changes: Sequence[RefChange], *, has_tree: bool) -> None:
-        """Carry all logs of a git folder. `changes`: those of its references that were made; `has_tree`: as of Unit."""
+        """Carry all logs of a git folder. `changes`: those of its references that were made;
+        `has_tree`: as of Unit.
+        """
         carrier = self._carrier
         self._real = carrier.base.refs.get(unit)
         self._start = len(f"{unit}logs/")
@@ -31,13 +36,17 @@ class LogCarrier:
         paths = {path for path in carrier.base.files if path.startswith(f"{unit}logs/")}
         for side in (carrier.real, carrier.private):
             paths |= set(side.walk(f"{unit}logs", _MAX_LOGS))
-        closed = {f"{unit}logs/{name}" for name in (*self._refs.closed, *(() if has_tree else ("HEAD",)))}
+        closed = {
+            f"{unit}logs/{name}" for name in (*self._refs.closed, *(() if has_tree else ("HEAD",)))
+        }
         for path in sorted(path for path in paths if not path.endswith(".lock")):
             with suppress(OSError):
                 if path in closed:
                     carrier.take_over(path)
                 else:
-                    self._carry_log(path, is_stash=path == f"{unit}logs/{STASH}", is_deleted=path in deleted)
+                    self._carry_log(
+                        path, is_stash=path == f"{unit}logs/{STASH}", is_deleted=path in deleted
+                    )
 
     def _carry_log(self, path: str, *, is_stash: bool, is_deleted: bool) -> None:
         carrier = self._carrier
@@ -74,7 +83,9 @@ class LogCarrier:
         carrier.take_over(path)
 
     def _is_true(self, path: str, lines: bytes) -> bool:
-        """Return whether new lines of a log lead to what is there: their last commit is that of the reference."""
+        """Return whether new lines of a log lead to what is there: their last commit
+        is that of the reference.
+        """
         name, last = path[self._start :], "".join(_list_commits(lines)[-1:])
         if name != "HEAD":
             return self._real is not None and self._real.get(name) == last
@@ -95,7 +106,9 @@ class LogCarrier:
         remaining = set(_list_commits(after))
         dropped = [commit for commit in _list_commits(before) if commit not in remaining]
         kept = self._refs.keep(STASH, dropped)
-        self._carrier.notes += [f"an entry of the stash was dropped: it is kept as {name}" for name in kept]
+        self._carrier.notes += [
+            f"an entry of the stash was dropped: it is kept as {name}" for name in kept
+        ]
 
 
 def _list_commits(log: bytes) -> list[str]:

@@ -1,4 +1,6 @@
-"""Lists what sandboxes see in place of a git folder: a private one, and the real objects, hooks and settings in it."""
+"""Lists what sandboxes see in place of a git folder: a private one, and the real objects,
+hooks and settings in it.
+"""
 
 import os
 from collections.abc import Sequence
@@ -6,7 +8,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from codeloop.kit.remove_tree import remove_tree
-from codeloop.workspace.git.private.names import POINTER_FILES, SHARED_INDEX_PREFIX, STATE_FOLDERS, TREE_FILES
+from codeloop.workspace.git.private.names import (
+    POINTER_FILES,
+    SHARED_INDEX_PREFIX,
+    STATE_FOLDERS,
+    TREE_FILES,
+)
 from codeloop.workspace.git.private.open_folder import OpenFolder
 from codeloop.workspace.git.private.units import is_below, list_foreign_modules, list_units
 
@@ -18,7 +25,9 @@ _OWN_ENTRIES = frozenset({
     *(name.partition("/")[0] for name in TREE_FILES), *STATE_FOLDERS, *POINTER_FILES, SHOWN_FOLDER,
     *("rr-cache", "branches", "description", "gc.log", "gc.pid", "gitk.cache"),
 })  # fmt: skip
-"""Entries that a private folder has of its own; any other one of the real folder is shown, read-only."""
+"""Entries that a private folder has of its own;
+any other one of the real folder is shown, read-only.
+"""
 
 
 class Mount(NamedTuple):
@@ -29,11 +38,14 @@ class Mount(NamedTuple):
     is_writable: bool
 
 
-def list_mounts(real: Path, private: OpenFolder, roots: Sequence[Path], granted: Sequence[str]) -> list[Mount]:
-    """Return the mounts for a real git folder, the outer ones first, and make their points in the private one.
+def list_mounts(
+    real: Path, private: OpenFolder, roots: Sequence[Path], granted: Sequence[str]
+) -> list[Mount]:
+    """Return the mounts for a real git folder, the outer ones first,
+    and make their points in the private one.
 
-    `roots`: the folders that commands write; `granted`: the paths below `real` that they may change although others
-    may not. Raises OSError.
+    `roots`: the folders that commands write; `granted`: the paths below `real` that they may change
+    although others may not. Raises OSError.
     """
     mounts = [Mount(str(private.path), str(real), is_writable=True)]
     granted_files = list_granted_files(real, granted)
@@ -65,21 +77,29 @@ def list_mounts(real: Path, private: OpenFolder, roots: Sequence[Path], granted:
 
 
 def list_granted_files(real: Path, granted: Sequence[str]) -> list[str]:
-    """Return the granted paths that are carried as files; others are mounted: folders, and files in shown ones."""
+    """Return the granted paths that are carried as files;
+    others are mounted: folders, and files in shown ones.
+    """
     tops = {path: path.partition("/")[0] for path in granted}
     is_in_shown = {path: _is_shown(top) and (real / top).is_dir() for path, top in tops.items()}
     return [path for path in granted if not is_in_shown[path] and not (real / path).is_dir()]
 
 
 def _find_source(real: Path, path: str, roots: Sequence[Path]) -> Path | None:
-    """Return the file or folder to be shown for a path of the real folder; None: there is none that may be."""
+    """Return the file or folder to be shown for a path of the real folder;
+    None: there is none that may be.
+    """
     source = Path(os.path.realpath(real / path))
     is_inside = is_below(source, (real, *roots))
     return source if is_inside and (source.is_file() or source.is_dir()) else None
 
 
 def _is_shown(name: str) -> bool:
-    return name not in _OWN_ENTRIES and not name.startswith((SHARED_INDEX_PREFIX, "tmp_")) and ".lock" not in name
+    return (
+        name not in _OWN_ENTRIES
+        and not name.startswith((SHARED_INDEX_PREFIX, "tmp_"))
+        and ".lock" not in name
+    )
 
 
 def _make_point(private: OpenFolder, path: str, *, is_folder: bool) -> None:

@@ -1,7 +1,8 @@
-"""What is carried between a real git folder and its private one: names, and the form that each content must have.
+"""What is carried between a real git folder and its private one: names,
+and the form that each content must have.
 
-A check gets the content that a command left and the content that the real folder has, and returns what may be carried:
-the content itself, a part of it, or None for nothing.
+A check gets the content that a command left and the content that the real folder has, and returns
+what may be carried: the content itself, a part of it, or None for nothing.
 """
 
 import re
@@ -14,7 +15,9 @@ _HASH = rb"(?:[0-9a-f]{40}|[0-9a-f]{64})"
 HASH = _HASH
 REF_NAME = rb"refs/[^\0-\x20\x7f~^:?*\[\\]+"
 """The coarse form of the name of a reference; git itself checks the rest of its rules."""
-LOG_LINES = rb"(?:" + _HASH + rb" " + _HASH + rb" [^\0\n]*<[^\0\n<>]*> \d+ [+-]\d{4}(?:\t[^\0\n]*)?\n)*"
+LOG_LINES = (
+    rb"(?:" + _HASH + rb" " + _HASH + rb" [^\0\n]*<[^\0\n<>]*> \d+ [+-]\d{4}(?:\t[^\0\n]*)?\n)*"
+)
 _HEAD = rb"(?:ref: refs/[^\0-\x20\x7f~^:?*\[\\]+|" + _HASH + rb")\n?"
 _HASHES = rb"(?:" + _HASH + rb"\n)+"
 _STATE_BYTES = MAX_LINES_BYTES
@@ -23,7 +26,8 @@ LOG_BYTES = 64 * 1024 * 1024
 # An entry of an index before its hash; after that come two bytes of flags and the path.
 _STAT_BYTES = 40
 _EXTENDED_FLAG, _LENGTH_BITS = 0x4000, 0xFFF
-# Files that git does not look at: in the first two bytes of flags, and in the first of two further ones.
+# Files that git does not look at: in the first two bytes of flags,
+# and in the first of two further ones.
 _ASSUMED_FLAG, _SKIPPED_FLAG = 0x8000, 0x40
 _PATHS_SHOWN = 5
 
@@ -31,7 +35,8 @@ Check = Callable[[bytes, bytes], bytes | None]
 
 
 class CarriedFile(NamedTuple):
-    """A file that is carried. `is_kept`: it is never removed in the real folder, and has a lock file there as in git.
+    """A file that is carried. `is_kept`: it is never removed in the real folder,
+    and has a lock file there as in git.
 
     `is_timed`: it keeps its time of modification, which git compares with those of the files in it.
     """
@@ -51,7 +56,9 @@ def _check_text(data: bytes, _real: bytes) -> bytes | None:
 
 
 def _check_index(data: bytes, _real: bytes) -> bytes | None:
-    """Refuse an index from which git would write outside of the work tree, or that it can't read."""
+    """Refuse an index from which git would write outside of the work tree,
+    or that it can't read.
+    """
     try:
         is_harmless = all(map(_is_harmless_path, read_index(data).paths))
     except (ValueError, IndexError):
@@ -60,7 +67,9 @@ def _check_index(data: bytes, _real: bytes) -> bytes | None:
 
 
 def _drop_lines(pattern: bytes) -> Check:
-    """Make the check that drops the lines which git would run, except those that the real file has already."""
+    """Make the check that drops the lines which git would run,
+    except those that the real file has already.
+    """
 
     def check(data: bytes, real: bytes) -> bytes | None:
         known = set(re.findall(pattern, real))
@@ -74,11 +83,20 @@ INDEX_FILE = CarriedFile(_check_index, _INDEX_BYTES, is_kept=True, is_timed=True
 SHARED_INDEX_PREFIX = "sharedindex."
 TREE_FILES: dict[str, CarriedFile] = {
     "HEAD": CarriedFile(_match(_HEAD), is_kept=True),
-    **dict.fromkeys(("ORIG_HEAD", "MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "REBASE_HEAD"), _HASHES_FILE),
+    **dict.fromkeys(
+        ("ORIG_HEAD", "MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "REBASE_HEAD"), _HASHES_FILE
+    ),
     **dict.fromkeys(("AUTO_MERGE", "MERGE_AUTOSTASH", "BISECT_EXPECTED_REV"), _HASHES_FILE),
-    **dict.fromkeys(("FETCH_HEAD", "MERGE_MSG", "MERGE_MODE", "MERGE_RR", "SQUASH_MSG", "COMMIT_EDITMSG"), _TEXT_FILE),
-    **dict.fromkeys(("TAG_EDITMSG", "BISECT_LOG", "BISECT_START", "BISECT_NAMES", "BISECT_TERMS"), _TEXT_FILE),
-    **dict.fromkeys(("BISECT_ANCESTORS_OK", "BISECT_FIRST_PARENT", "info/sparse-checkout"), _TEXT_FILE),
+    **dict.fromkeys(
+        ("FETCH_HEAD", "MERGE_MSG", "MERGE_MODE", "MERGE_RR", "SQUASH_MSG", "COMMIT_EDITMSG"),
+        _TEXT_FILE,
+    ),
+    **dict.fromkeys(
+        ("TAG_EDITMSG", "BISECT_LOG", "BISECT_START", "BISECT_NAMES", "BISECT_TERMS"), _TEXT_FILE
+    ),
+    **dict.fromkeys(
+        ("BISECT_ANCESTORS_OK", "BISECT_FIRST_PARENT", "info/sparse-checkout"), _TEXT_FILE
+    ),
 }
 """Files that each work tree has; the index is carried last."""
 STATE_FOLDERS = ("rebase-merge", "rebase-apply", "sequencer")
@@ -102,7 +120,8 @@ def find_carried_file(name: str) -> CarriedFile:
 class IndexContent(NamedTuple):
     """What is read of an index.
 
-    `hidden`: the paths whose files git does not compare with it; `is_split`: a part of it is in another file.
+    `hidden`: the paths whose files git does not compare with it;
+    `is_split`: a part of it is in another file.
     """
 
     paths: list[bytes]
@@ -111,7 +130,9 @@ class IndexContent(NamedTuple):
 
 
 def read_index(data: bytes) -> IndexContent:
-    """Read an index of version 2 to 4. Raises ValueError and IndexError for what is not an index."""
+    """Read an index of version 2 to 4. Raises ValueError and IndexError
+    for what is not an index.
+    """
     version, count = int.from_bytes(data[4:8], "big"), int.from_bytes(data[8:12], "big")
     if data[:4] != b"DIRC" or version not in {2, 3, 4}:
         raise ValueError("not an index")
@@ -166,10 +187,16 @@ def _read_index(data: bytes, version: int, count: int, hash_bytes: int) -> Index
 
 
 def describe_hiding(data: bytes, before: bytes) -> str:
-    """Describe the files that a new index hides from `git status` and `git diff`, unlike the one before; ""."""
+    """Describe the files that a new index hides from `git status` and `git diff`,
+    unlike the one before; "".
+    """
     new = read_index(data)
     try:
-        old = read_index(before) if new.hidden or new.is_split else IndexContent([], [], is_split=False)
+        old = (
+            read_index(before)
+            if new.hidden or new.is_split
+            else IndexContent([], [], is_split=False)
+        )
     except (ValueError, IndexError):
         old = IndexContent([], [], is_split=False)
     if new.is_split and not old.is_split:
@@ -177,7 +204,9 @@ def describe_hiding(data: bytes, before: bytes) -> str:
     # Those of a split index that replace others have no name.
     hidden = sorted(set(new.hidden).difference(old.hidden, (b"",)))
     if hidden:
-        names = ", ".join(path.decode("utf-8", "backslashreplace") for path in hidden[:_PATHS_SHOWN])
+        names = ", ".join(
+            path.decode("utf-8", "backslashreplace") for path in hidden[:_PATHS_SHOWN]
+        )
         rest = f" and {len(hidden) - _PATHS_SHOWN} more" if len(hidden) > _PATHS_SHOWN else ""
         return (
             f"changes of {names}{rest} are hidden from git status and git diff now (assume-unchanged or skip-worktree);"
@@ -187,7 +216,9 @@ def describe_hiding(data: bytes, before: bytes) -> str:
 
 
 def _is_harmless_path(path: bytes) -> bool:
-    """Return whether git would take a path for one below the work tree, and not into a git folder."""
+    """Return whether git would take a path for one below the work tree,
+    and not into a git folder.
+    """
     if b"." not in path and b"~" not in path and path[:1] != b"/":
         return True
     parts = path.lower().split(b"/")

@@ -1,4 +1,6 @@
-"""Carries new objects from a private git folder to the real one: each is read, checked against its name, and copied."""
+"""Carries new objects from a private git folder to the real one: each is read,
+checked against its name, and copied.
+"""
 
 import errno
 import hashlib
@@ -49,11 +51,12 @@ class BadObject(ValueError):
 def carry_objects(
     real: OpenFolder, private: OpenFolder, unit: str, git: OwnGit, *, is_idle: bool
 ) -> dict[bytes, tuple[bytes, ...]]:
-    """Carry the new objects of a git folder below two tops. Returns the parents of each new commit, by its hash.
+    """Carry the new objects of a git folder below two tops.
+    Returns the parents of each new commit, by its hash.
 
-    `unit`: the git folder's path below both, with a slash at its end; "" for the tops themselves; `is_idle`: no command
-    that sees the private folder runs. What is not what its name says is dropped: no reference that needs it is carried
-    then.
+    `unit`: the git folder's path below both, with a slash at its end; "" for the tops themselves;
+    `is_idle`: no command that sees the private folder runs. What is not what its name says is
+    dropped: no reference that needs it is carried then.
     """
     folder = f"{unit}objects"
     parents: dict[bytes, tuple[bytes, ...]] = {}
@@ -87,8 +90,12 @@ def carry_objects(
     return parents
 
 
-def _carry_loose(real: OpenFolder, private: OpenFolder, path: str, name: str) -> dict[bytes, tuple[bytes, ...]]:
-    """Copy a loose object. Returns its parents if it is a commit. Raises OSError, BadObject and zlib.error."""
+def _carry_loose(
+    real: OpenFolder, private: OpenFolder, path: str, name: str
+) -> dict[bytes, tuple[bytes, ...]]:
+    """Copy a loose object. Returns its parents if it is a commit.
+    Raises OSError, BadObject and zlib.error.
+    """
     if real.read_stamp(path) is not None:
         return {}
     folder = path.rpartition("/")[0]
@@ -100,15 +107,21 @@ def _carry_loose(real: OpenFolder, private: OpenFolder, path: str, name: str) ->
     start = _copy_file(real, private, path, partial(_copy_checked, name))
     if not start.startswith(b"commit "):
         return {}
-    return {name.encode(): tuple(re.findall(_PARENT, start.partition(b"\0")[2].partition(b"\n\n")[0]))}
+    return {
+        name.encode(): tuple(re.findall(_PARENT, start.partition(b"\0")[2].partition(b"\n\n")[0]))
+    }
 
 
 def carry_large_files(real: OpenFolder, private: OpenFolder, unit: str) -> None:
-    """Carry the new files that Git LFS keeps in a git folder by the hash of their content. Else as `carry_objects`."""
+    """Carry the new files that Git LFS keeps in a git folder by the hash of their content.
+    Else as `carry_objects`.
+    """
     folder = f"{unit}lfs/objects"
     for path in [*private.walk(folder, _MAX_LARGE_FILES)]:
         name = path.rpartition("/")[2]
-        is_named = re.fullmatch(_LARGE_FILE, name) and path == f"{folder}/{name[:2]}/{name[2:4]}/{name}"
+        is_named = (
+            re.fullmatch(_LARGE_FILE, name) and path == f"{folder}/{name[:2]}/{name[2:4]}/{name}"
+        )
         with keep_when_full(), suppress(BadObject):
             if is_named and real.read_stamp(path) is None:
                 real.make_folder(path.rpartition("/")[0])
@@ -116,11 +129,17 @@ def carry_large_files(real: OpenFolder, private: OpenFolder, unit: str) -> None:
             private.remove(path)
 
 
-def _copy_file(real: OpenFolder, private: OpenFolder, path: str, copy: Callable[[int, int], bytes]) -> bytes:
-    """Make a file of a private folder in the real one, if `copy` from one descriptor to another succeeds."""
+def _copy_file(
+    real: OpenFolder, private: OpenFolder, path: str, copy: Callable[[int, int], bytes]
+) -> bytes:
+    """Make a file of a private folder in the real one,
+    if `copy` from one descriptor to another succeeds.
+    """
     with real.open_parent(path) as (parent, name), private.open_file(path) as source:
         draft = f"{_DRAFT_PREFIX}_{os.urandom(6).hex()}"
-        target = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o444, dir_fd=parent)
+        target = os.open(
+            draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o444, dir_fd=parent
+        )
         with ExitStack() as on_failure:
             on_failure.callback(os.unlink, draft, dir_fd=parent)
             try:
@@ -144,9 +163,11 @@ def _copy_large(name: str, source: int, target: int) -> bytes:
 
 
 def _copy_checked(name: str, source: int, target: int) -> bytes:
-    """Copy a compressed object while its hash is computed. Returns its start. Raises as `_carry_loose`.
+    """Copy a compressed object while its hash is computed. Returns its start.
+    Raises as `_carry_loose`.
 
-    The bytes that are checked are those that are written: a command may change its own file at the same time.
+    The bytes that are checked are those that are written: a command may change its
+    own file at the same time.
     """
     digest = hashlib.new("sha1" if len(name) == 40 else "sha256", usedforsecurity=False)
     inflate = zlib.decompressobj()

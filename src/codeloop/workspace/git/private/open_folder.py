@@ -1,4 +1,6 @@
-"""Reads and writes files below a folder that sandboxed commands write to, without following any link in it."""
+"""Reads and writes files below a folder that sandboxed commands write to,
+without following any link in it.
+"""
 
 import os
 import stat
@@ -9,7 +11,9 @@ from pathlib import Path
 from codeloop.kit.small_files import write_all
 
 Stamp = tuple[int, int, int, int]
-"""Shows whether a file has changed: its inode, size in bytes, and times of modification and change in ns."""
+"""Shows whether a file has changed: its inode, size in bytes,
+and times of modification and change in ns.
+"""
 _FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # Without O_NONBLOCK, opening a pipe waits for a writer.
 _READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -22,7 +26,8 @@ class FileChangedError(OSError):
 
 
 class OpenFolder:
-    """A folder that stays the same one, whatever a command puts at its path. Paths are relative to it.
+    """A folder that stays the same one, whatever a command puts at its path.
+    Paths are relative to it.
 
     Every method raises OSError; where a link stands in the way, NotADirectoryError or another one.
     """
@@ -36,7 +41,9 @@ class OpenFolder:
         os.close(self.fd)
 
     def read_stamp(self, path: str) -> Stamp | None:
-        """Return the stamp of what is at a path, which may be a link or a folder; None: there is nothing."""
+        """Return the stamp of what is at a path, which may be a link or a folder;
+        None: there is nothing.
+        """
         try:
             return make_stamp(os.stat(path, dir_fd=self.fd, follow_symlinks=False))
         except OSError:
@@ -55,7 +62,9 @@ class OpenFolder:
             os.close(fd)
 
     def read(self, path: str, max_bytes: int) -> tuple[bytes, os.stat_result]:
-        """Return a regular file and its status from before it was read; an error if it has more bytes."""
+        """Return a regular file and its status from before it was read;
+        an error if it has more bytes.
+        """
         with self.open_file(path) as fd:
             status = os.fstat(fd)
             pieces: list[bytes] = []
@@ -78,9 +87,10 @@ class OpenFolder:
     ) -> Stamp:
         """Replace a file at once, and make its missing folders. Returns its new stamp.
 
-        `like`: the status of another file, whose mode and times it gets. `is_locked`: its lock file is held meanwhile,
-        as by git, and FileExistsError is raised while git holds that; then the present file must have the stamp
-        `expected` (None: it must be missing), otherwise FileChangedError is raised.
+        `like`: the status of another file, whose mode and times it gets. `is_locked`: its lock file
+        is held meanwhile, as by git, and FileExistsError is raised while git holds that; then the
+        present file must have the stamp `expected` (None: it must be missing), otherwise
+        FileChangedError is raised.
         """
         with self.open_parent(path, make=True) as (parent, name):
             draft = f"{name}.lock" if is_locked else f"{name}.codeloop-{os.urandom(4).hex()}"
@@ -111,7 +121,14 @@ class OpenFolder:
     def append(self, path: str, data: bytes) -> None:
         """Append to a file, which is made with its folders if it is missing."""
         with self.open_parent(path, make=True) as (parent, name):
-            flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+            flags = (
+                os.O_WRONLY
+                | os.O_APPEND
+                | os.O_CREAT
+                | os.O_NOFOLLOW
+                | os.O_NONBLOCK
+                | os.O_CLOEXEC
+            )
             fd = os.open(name, flags, 0o644, dir_fd=parent)
         try:
             if not stat.S_ISREG(os.fstat(fd).st_mode):
@@ -136,9 +153,14 @@ class OpenFolder:
             pass
 
     def list_entries(self, path: str = "") -> list[tuple[str, bool]]:
-        """Return the name of each entry of a folder, and whether it is a folder itself; [] for a missing one."""
+        """Return the name of each entry of a folder, and whether it is a folder itself;
+        [] for a missing one.
+        """
         try:
-            with self.open_parent(f"{path}/x" if path else "x") as (parent, _), os.scandir(parent) as entries:
+            with (
+                self.open_parent(f"{path}/x" if path else "x") as (parent, _),
+                os.scandir(parent) as entries,
+            ):
                 return [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
         except OSError:
             return []

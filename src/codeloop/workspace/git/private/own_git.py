@@ -1,4 +1,6 @@
-"""Runs git on the real objects and references of a git folder, but with a configuration, logs and a HEAD of ours."""
+"""Runs git on the real objects and references of a git folder, but with a configuration,
+logs and a HEAD of ours.
+"""
 
 import os
 import subprocess
@@ -17,8 +19,8 @@ _PACK_SECONDS = 1_800
 class OwnGit:
     """Git for one real git folder. `place`: a folder of ours, which is filled at the first use.
 
-    Nothing of the real folder decides what git runs, and it writes no log there. Its methods raise OSError when git
-    can't be started; a deadline that passes is a failure of git.
+    Nothing of the real folder decides what git runs, and it writes no log there. Its methods raise
+    OSError when git can't be started; a deadline that passes is a failure of git.
     """
 
     def __init__(self, real: Path, place: Path) -> None:
@@ -33,9 +35,13 @@ class OwnGit:
         return _finish(call, data=data, seconds=VCS_TIME.seconds)
 
     def store_pack(self, pack: int, options: Sequence[str]) -> bool:
-        """Check a pack, an open file, and add it to the real objects. Returns whether it is there."""
+        """Check a pack, an open file, and add it to the real objects.
+        Returns whether it is there.
+        """
         self._make_folder()
-        call = make_git_call(self._place, "index-pack", "--stdin", "--fix-thin", *options, environment=os.environ)
+        call = make_git_call(
+            self._place, "index-pack", "--stdin", "--fix-thin", *options, environment=os.environ
+        )
         return _finish(call, file=pack, seconds=_PACK_SECONDS)
 
     def _make_folder(self) -> None:
@@ -44,7 +50,9 @@ class OwnGit:
         self._is_made = True
         create_private_folder(self._place)
         config = read_start_or_empty(self._real / "config", _CONFIG_BYTES).lower()
-        version, extension = (1, "[extensions]\n\tobjectformat = sha256\n") if b"sha256" in config else (0, "")
+        version, extension = (
+            (1, "[extensions]\n\tobjectformat = sha256\n") if b"sha256" in config else (0, "")
+        )
         # Of a bare repository git writes no logs.
         text = f"[core]\n\trepositoryformatversion = {version}\n\tbare = true\n{extension}"
         (self._place / "config").write_text(text)
@@ -55,8 +63,12 @@ class OwnGit:
             link.symlink_to(self._real / name)
 
 
-def _finish(call: GitCall, *, seconds: float, data: bytes | None = None, file: int | None = None) -> bool:
-    """Run git to its end, with `data` or an open file as its input. Returns whether its exit code is 0."""
+def _finish(
+    call: GitCall, *, seconds: float, data: bytes | None = None, file: int | None = None
+) -> bool:
+    """Run git to its end, with `data` or an open file as its input.
+    Returns whether its exit code is 0.
+    """
     try:
         ended = subprocess.run(
             call.command,

@@ -1,7 +1,9 @@
-"""One git folder as sandboxes see it: a private one with small files of its own, and the real objects beside it.
+"""One git folder as sandboxes see it: a private one with small files of its own,
+and the real objects beside it.
 
-`synchronise` makes the two equal before and after each command. What changed in the real folder is taken over; what a
-command changed is carried over as data (`names.py` lists what, and checks it); the rest is dropped.
+`synchronise` makes the two equal before and after each command. What changed in the real folder is
+taken over; what a command changed is carried over as data (`names.py` lists what, and checks it);
+the rest is dropped.
 """
 
 import os
@@ -19,7 +21,12 @@ from codeloop.workspace.git.planted.layout import read_pointer
 from codeloop.workspace.git.private.base import Base, load_base
 from codeloop.workspace.git.private.carrier import Carrier
 from codeloop.workspace.git.private.logs import LogCarrier
-from codeloop.workspace.git.private.mounts import SHOWN_FOLDER, Mount, list_granted_files, list_mounts
+from codeloop.workspace.git.private.mounts import (
+    SHOWN_FOLDER,
+    Mount,
+    list_granted_files,
+    list_mounts,
+)
 from codeloop.workspace.git.private.names import (
     HASH,
     INDEX_FILE,
@@ -52,7 +59,8 @@ BASE_NAME = "base.json"
 _CONFIG_BYTES = 256 * 1024
 _POINTER_BYTES = 4096
 _MAX_STATE_FILES = 10_000
-# Files that git never makes in a main folder, or makes again: what a command left in them would mislead later ones.
+# Files that git never makes in a main folder, or makes again: what a command left in
+# them would mislead later ones.
 _MISLEADING_FILES = ("commondir", "info/grafts", "objects/info/commit-graph")
 
 
@@ -68,7 +76,9 @@ class PrivateGitFolder:
         self._place = place
         base_file = place / BASE_NAME
         base = load_base(base_file)
-        self._base = base if base is not None and base.real == real else Base(base_file, real, roots)
+        self._base = (
+            base if base is not None and base.real == real else Base(base_file, real, roots)
+        )
         self._base.roots = roots
         self._lock = threading.Lock()
         self._states: PathStates | None = None
@@ -81,14 +91,16 @@ class PrivateGitFolder:
 
     @property
     def is_unchanged(self) -> bool:
-        """Whether neither of the two has changed since they were made equal; False if that can't be known."""
+        """Whether neither of the two has changed since they were made equal;
+        False if that can't be known.
+        """
         return self._states is not None and self._states.are_unchanged()
 
     def synchronise(self, *, is_idle: bool, is_checked: bool = False) -> list[str]:
         """Make the two equal. Returns notes on what the user and the model should know.
 
-        `is_idle`: no command that sees the private folder runs; `is_checked`: the repositories that commands made in
-        the project were looked through since.
+        `is_idle`: no command that sees the private folder runs; `is_checked`: the repositories that
+        commands made in the project were looked through since.
         """
         with self._lock:
             try:
@@ -97,10 +109,14 @@ class PrivateGitFolder:
                 if error.errno in FULL_ERRORS:
                     # It stays where it is until there is room.
                     raise
-                # A command has left what can't be read, say: then nothing of it is carried, and it is made anew.
+                # A command has left what can't be read, say: then nothing of it is carried,
+                # and it is made anew.
                 self._base.forget("")
                 notes = self._synchronise(is_idle=is_idle, is_checked=is_checked)
-                return [*notes, f"what the command left in {self.real} can't be read: that is as it was"]
+                return [
+                    *notes,
+                    f"what the command left in {self.real} can't be read: that is as it was",
+                ]
 
     def _synchronise(self, *, is_idle: bool, is_checked: bool) -> list[str]:
         create_private_folder(self.private)
@@ -126,12 +142,17 @@ class PrivateGitFolder:
             for unit in units:
                 self._prepare_unit(carrier, unit)
             carrier.notes += self._describe_new_modules(private)
-            # References before objects: what they need is there by then, though a command goes on meanwhile.
-            private_refs = {unit.path: read_refs(private, unit.path) for unit in units if unit.is_main}
+            # References before objects: what they need is there by then,
+            # though a command goes on meanwhile.
+            private_refs = {
+                unit.path: read_refs(private, unit.path) for unit in units if unit.is_main
+            }
             for path in private_refs:
                 carry_large_files(real, private, path)
             parents = {
-                unit.path: carry_objects(real, private, unit.path, self._bind_git(unit), is_idle=is_idle)
+                unit.path: carry_objects(
+                    real, private, unit.path, self._bind_git(unit), is_idle=is_idle
+                )
                 for unit in units
                 if unit.is_main
             }
@@ -139,7 +160,9 @@ class PrivateGitFolder:
                 closed = list_closed_refs(self.real, unit, units)
                 refs = RefCarrier(self._bind_git(unit), parents.get(unit.path, {}), closed)
                 current = private_refs.get(unit.path)
-                changes = self._carry_refs(carrier, refs, unit, current) if current is not None else []
+                changes = (
+                    self._carry_refs(carrier, refs, unit, current) if current is not None else []
+                )
                 LogCarrier(carrier, refs).carry(unit.path, changes, has_tree=unit.has_tree)
                 self._carry_files(carrier, unit)
                 carrier.notes += refs.notes
@@ -153,7 +176,9 @@ class PrivateGitFolder:
         return carrier.notes
 
     def _match_work_trees(self, real: OpenFolder, private: OpenFolder, units: list[Unit]) -> None:
-        """Forget the linked work trees that the real folder has no more, and take on those that a command made."""
+        """Forget the linked work trees that the real folder has no more,
+        and take on those that a command made.
+        """
         known = {unit.path for unit in units}
         for unit in [unit for unit in units if unit.is_main]:
             for name, is_folder in private.list_entries(f"{unit.path}worktrees"):
@@ -167,42 +192,60 @@ class PrivateGitFolder:
                     units.append(Unit(path, is_main=False, has_tree=True))
 
     def _describe_new_modules(self, private: OpenFolder) -> list[str]:
-        """Return a note on each submodule whose repository a command has made here, where it stays."""
+        """Return a note on each submodule whose repository a command has made here,
+        where it stays.
+        """
         new = {
             name
             for name, is_folder in private.list_entries("modules")
-            if is_folder and name not in self._named_modules and not (self.real / "modules" / name).exists()
+            if is_folder
+            and name not in self._named_modules
+            and not (self.real / "modules" / name).exists()
         }
         self._named_modules |= new
         text = "the repository of submodule {} was not kept: run `git submodule add` by itself, which asks for it"
         return [text.format(name) for name in sorted(new)]
 
     def _drop_work_tree(self, carrier: Carrier, unit: Unit) -> bool:
-        """Drop the folder of a linked work tree that a command has removed, folder and files. Returns whether it has.
+        """Drop the folder of a linked work tree that a command has removed, folder and files.
+        Returns whether it has.
 
         The commit that was checked out there is kept, unless a branch has it.
         """
         tree = read_pointer(self.real / unit.path / "gitdir")
-        if unit.is_main or not unit.has_tree or carrier.private.read_stamp(unit.path.rstrip("/")) is not None:
+        if (
+            unit.is_main
+            or not unit.has_tree
+            or carrier.private.read_stamp(unit.path.rstrip("/")) is not None
+        ):
             return False
         if tree is None or os.path.lexists(tree):
             return False
-        head = read_start_or_empty(self.real / unit.path / "HEAD", _POINTER_BYTES).decode(errors="replace").strip()
+        head = (
+            read_start_or_empty(self.real / unit.path / "HEAD", _POINTER_BYTES)
+            .decode(errors="replace")
+            .strip()
+        )
         if re.fullmatch(HASH, head.encode()):
             main = Unit(unit.path.rpartition("worktrees/")[0], is_main=True, has_tree=False)
-            RefCarrier(self._bind_git(main), {}, frozenset()).keep(f"refs/{unit.path.rstrip('/')}", [head])
+            RefCarrier(self._bind_git(main), {}, frozenset()).keep(
+                f"refs/{unit.path.rstrip('/')}", [head]
+            )
         self._base.forget(unit.path)
         remove_tree(self.real / unit.path)
         carrier.has_written = True
         return True
 
     def _make_work_tree(self, real: OpenFolder, private: OpenFolder, path: str) -> bool:
-        """Make the folder of a linked work tree that a command made, if it lies in the project. Returns whether it is.
+        """Make the folder of a linked work tree that a command made, if it lies in the project.
+        Returns whether it is.
 
         Its pointers are written by us: only the place of the work tree is the command's.
         """
         try:
-            entry = Path(os.fsdecode(private.read(f"{path}gitdir", _POINTER_BYTES)[0].removesuffix(b"\n")))
+            entry = Path(
+                os.fsdecode(private.read(f"{path}gitdir", _POINTER_BYTES)[0].removesuffix(b"\n"))
+            )
             tree = entry.parent
             is_inside = entry.name == ".git" and is_below(tree, self._base.roots)
             if not is_inside or str(tree) != os.path.realpath(tree):
@@ -220,11 +263,15 @@ class PrivateGitFolder:
         return True
 
     def _prepare_unit(self, carrier: Carrier, unit: Unit) -> None:
-        """Make the folders of a git folder, from nothing if a command has left no git folder there."""
+        """Make the folders of a git folder, from nothing if a command has
+        left no git folder there.
+        """
         private, base = carrier.private, self._base
         is_known = base.get(f"{unit.path}{'HEAD' if unit.is_main else 'gitdir'}") != (None, None)
         if is_known and not self._is_git_folder(private, unit):
-            carrier.notes.append(f"the command tried to delete {self.real / unit.path}: it is as it was")
+            carrier.notes.append(
+                f"the command tried to delete {self.real / unit.path}: it is as it was"
+            )
             base.forget(unit.path)
             is_known = False
         if not is_known:
@@ -239,7 +286,10 @@ class PrivateGitFolder:
         lines = [f"../{SHOWN_FOLDER}/objects", *_list_alternates(self.real / unit.path / "objects")]
         text = os.fsencode("".join(f"{line}\n" for line in lines))
         with suppress(OSError):
-            if private.read_stamp(alternates) is not None and private.read(alternates, _CONFIG_BYTES)[0] == text:
+            if (
+                private.read_stamp(alternates) is not None
+                and private.read(alternates, _CONFIG_BYTES)[0] == text
+            ):
                 return
         private.write(alternates, text)
 
@@ -250,11 +300,16 @@ class PrivateGitFolder:
         else:
             for name, _ in private.list_entries():
                 remove_tree(private.path / name)
-        for name in ("info", *(("objects/info", "objects/pack", "refs/heads", "refs/tags") if unit.is_main else ())):
+        for name in (
+            "info",
+            *(("objects/info", "objects/pack", "refs/heads", "refs/tags") if unit.is_main else ()),
+        ):
             private.make_folder(f"{unit.path}{name}")
 
     def _is_git_folder(self, private: OpenFolder, unit: Unit) -> bool:
-        """Return whether a private git folder is one still. Git itself never removes what is looked for."""
+        """Return whether a private git folder is one still.
+        Git itself never removes what is looked for.
+        """
         folders = ["objects", "refs"] if unit.is_main else []
         if not all((private.path / unit.path / name).is_dir() for name in folders):
             return False
@@ -266,7 +321,9 @@ class PrivateGitFolder:
         except OSError:
             return False
 
-    def _carry_refs(self, carrier: Carrier, refs: RefCarrier, unit: Unit, current: ReadRefs) -> list[RefChange]:
+    def _carry_refs(
+        self, carrier: Carrier, refs: RefCarrier, unit: Unit, current: ReadRefs
+    ) -> list[RefChange]:
         """Carry the references of a git folder. `current`: those of the private one."""
         base = self._base.refs.get(unit.path)
         real = read_refs(carrier.real, unit.path)
@@ -277,7 +334,9 @@ class PrivateGitFolder:
                 refs.drop(outdated, real.refs)
             carrier.has_written = True
             real = read_refs(carrier.real, unit.path)
-        is_equal = current.refs == real.refs and not current.loose and current.symbolic == real.symbolic
+        is_equal = (
+            current.refs == real.refs and not current.loose and current.symbolic == real.symbolic
+        )
         if not is_equal or base is None:
             carrier.has_written = True
             is_equal = write_private_refs(carrier.private, unit.path, current, real)
@@ -288,7 +347,10 @@ class PrivateGitFolder:
     def _carry_files(self, carrier: Carrier, unit: Unit) -> None:
         """Carry the files of a git folder, the index last: what it names is there by then."""
         top, names = unit.path, dict[str, CarriedFile]()
-        one_way = [*(() if unit.is_main else POINTER_FILES), *(() if unit.has_tree else ("HEAD", "ORIG_HEAD"))]
+        one_way = [
+            *(() if unit.is_main else POINTER_FILES),
+            *(() if unit.has_tree else ("HEAD", "ORIG_HEAD")),
+        ]
         one_way += SHARED_FILES if unit.is_main and not unit.has_tree else ()
         for name in one_way:
             carrier.take_over(f"{top}{name}")
@@ -298,7 +360,8 @@ class PrivateGitFolder:
             correct_shallow(carrier, f"{top}{SHALLOW_NAME}", self._bind_git(unit))
             names |= SHARED_FILES
             names |= dict.fromkeys(
-                () if top else list_granted_files(self.real, self.granted), find_carried_file("granted")
+                () if top else list_granted_files(self.real, self.granted),
+                find_carried_file("granted"),
             )
         names |= TREE_FILES
         folders = STATE_FOLDERS if unit.is_main else (*STATE_FOLDERS, *TREE_REFS)
@@ -306,17 +369,23 @@ class PrivateGitFolder:
         for folder in folders:
             paths = {name for name in known if name.startswith(f"{folder}/")}
             for side in (carrier.real, carrier.private):
-                paths |= {path.removeprefix(top) for path in side.walk(f"{top}{folder}", _MAX_STATE_FILES)}
+                paths |= {
+                    path.removeprefix(top) for path in side.walk(f"{top}{folder}", _MAX_STATE_FILES)
+                }
             names |= {name: find_carried_file(name) for name in sorted(paths)}
         for side in (carrier.real, carrier.private):
-            entries = [name for name, is_folder in side.list_entries(top.rstrip("/")) if not is_folder]
-            names |= dict.fromkeys((name for name in entries if name.startswith(SHARED_INDEX_PREFIX)), INDEX_FILE)
+            entries = [
+                name for name, is_folder in side.list_entries(top.rstrip("/")) if not is_folder
+            ]
+            names |= dict.fromkeys(
+                (name for name in entries if name.startswith(SHARED_INDEX_PREFIX)), INDEX_FILE
+            )
         names["HEAD"] = TREE_FILES["HEAD"]._replace(check=partial(self._check_head, carrier, unit))
         for name, how in names.items():
             carrier.carry(f"{top}{name}", how)
         for folder in folders:
-            # Git takes the folder itself as the sign that a rebase is under way. One that held nothing before may have
-            # just been made by a git that runs.
+            # Git takes the folder itself as the sign that a rebase is under way. One that held
+            # nothing before may have just been made by a git that runs.
             had_files = any(name.startswith(f"{folder}/") for name in known)
             if had_files:
                 carrier.real.remove_folder(f"{top}{folder}")
@@ -325,7 +394,9 @@ class PrivateGitFolder:
         carrier.carry(f"{top}index", INDEX_FILE)
 
     def _check_head(self, carrier: Carrier, unit: Unit, data: bytes, _real: bytes) -> bytes | None:
-        """Check a HEAD: it names a branch, or a commit that is there. Raises FileExistsError if it may come yet."""
+        """Check a HEAD: it names a branch, or a commit that is there.
+        Raises FileExistsError if it may come yet.
+        """
         head = TREE_FILES["HEAD"].check(data, b"")
         commit = data.strip().decode("utf-8", "replace")
         if (
@@ -334,7 +405,11 @@ class PrivateGitFolder:
             or any(commit in refs.values() for refs in self._base.refs.values())
         ):
             return head
-        main = unit if unit.is_main else Unit(unit.path.rpartition("worktrees/")[0], is_main=True, has_tree=False)
+        main = (
+            unit
+            if unit.is_main
+            else Unit(unit.path.rpartition("worktrees/")[0], is_main=True, has_tree=False)
+        )
         if RefCarrier(self._bind_git(main), {}, frozenset()).has_all([commit]):
             return head
         if not carrier.is_idle:
@@ -346,7 +421,9 @@ class PrivateGitFolder:
         remove_private_folder(self._place)
 
     def list_mounts(self) -> list[Mount]:
-        """Return what a sandbox sees in place of the real folder; see `list_mounts`. Call it after `synchronise`."""
+        """Return what a sandbox sees in place of the real folder; see `list_mounts`.
+        Call it after `synchronise`.
+        """
         private = OpenFolder(self.private)
         try:
             return list_mounts(self.real, private, self._base.roots, self.granted)
@@ -359,7 +436,8 @@ class PrivateGitFolder:
 
 def remove_private_folder(place: Path) -> None:
     """Remove the folder of a private git folder. Raises OSError."""
-    # First what says how it was: else a process that is ended here would look like a command that deleted all.
+    # First what says how it was: else a process that is ended here would look like
+    # a command that deleted all.
     (place / BASE_NAME).unlink(missing_ok=True)
     remove_tree(place)
 
@@ -367,7 +445,8 @@ def remove_private_folder(place: Path) -> None:
 def _list_watched(top: OpenFolder, unit: Unit, *, is_private: bool) -> Iterator[str]:
     """Yield the paths whose times show that something in a git folder has changed.
 
-    In the real one, git itself replaces files, which shows in their folder; a command may write into a private one.
+    In the real one, git itself replaces files, which shows in their folder;
+    a command may write into a private one.
     """
     names = [".", *(("index", "logs/HEAD", *STATE_FOLDERS) if unit.has_tree else ())]
     names += ["HEAD"] if is_private else []
@@ -391,5 +470,7 @@ def _remove_locks(private: OpenFolder, units: Sequence[Unit]) -> None:
 
 def _list_alternates(objects: Path) -> list[str]:
     """Return the further folders from which a real one takes objects, as absolute paths."""
-    lines = os.fsdecode(read_start_or_empty(objects / "info/alternates", _CONFIG_BYTES)).splitlines()
+    lines = os.fsdecode(
+        read_start_or_empty(objects / "info/alternates", _CONFIG_BYTES)
+    ).splitlines()
     return [os.path.normpath(objects / line) for line in lines if line and not line.startswith("#")]

@@ -1,7 +1,8 @@
-"""Carries references from a private git folder to the real one, by compare and swap, and takes over the real ones.
+"""Carries references from a private git folder to the real one, by compare and swap,
+and takes over the real ones.
 
-The private folder begins with all of them in `packed-refs`, written by us: what stands in files of their own there is
-what commands have changed.
+The private folder begins with all of them in `packed-refs`, written by us: what stands in files of
+their own there is what commands have changed.
 """
 
 import re
@@ -11,7 +12,12 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from codeloop.workspace.git.private.names import HASH, REF_NAME
-from codeloop.workspace.git.private.open_folder import FileChangedError, OpenFolder, Stamp, make_stamp
+from codeloop.workspace.git.private.open_folder import (
+    FileChangedError,
+    OpenFolder,
+    Stamp,
+    make_stamp,
+)
 from codeloop.workspace.git.private.own_git import OwnGit
 
 KEPT_PREFIX = "refs/codeloop/kept/"
@@ -32,7 +38,8 @@ Refs = dict[str, str]
 
 
 class ReadRefs(NamedTuple):
-    """References as they are. `symbolic`: the files that name another reference, with their content.
+    """References as they are. `symbolic`: the files that name another reference,
+    with their content.
 
     `loose`: those with a file of their own; `packed`: the stamp of the file with the others.
     """
@@ -52,7 +59,9 @@ class RefChange(NamedTuple):
 
 
 def read_refs(top: OpenFolder, unit: str) -> ReadRefs:
-    """Read the references of a git folder below `top`. Raises OSError when its `packed-refs` can't be read."""
+    """Read the references of a git folder below `top`.
+    Raises OSError when its `packed-refs` can't be read.
+    """
     refs: Refs = {}
     packed = None
     if top.read_stamp(f"{unit}packed-refs") is not None:
@@ -67,7 +76,9 @@ def read_refs(top: OpenFolder, unit: str) -> ReadRefs:
     symbolic: dict[str, bytes] = {}
     for path in top.walk(f"{unit}refs", _MAX_LOOSE):
         name = path.removeprefix(unit)
-        if name.endswith(".lock") or not re.fullmatch(REF_NAME, name.encode("utf-8", "surrogateescape")):
+        if name.endswith(".lock") or not re.fullmatch(
+            REF_NAME, name.encode("utf-8", "surrogateescape")
+        ):
             continue
         with suppress(OSError):
             data, _ = top.read(path, _REF_BYTES)
@@ -79,7 +90,9 @@ def read_refs(top: OpenFolder, unit: str) -> ReadRefs:
 
 
 def list_ref_folders(top: OpenFolder, unit: str) -> list[str]:
-    """Return the folders in which references have files: their times show that one was added, replaced or removed."""
+    """Return the folders in which references have files: their times show that one was added,
+    replaced or removed.
+    """
     found = [f"{unit}refs"]
     for folder in found:
         found += [f"{folder}/{name}" for name, is_folder in top.list_entries(folder) if is_folder]
@@ -89,10 +102,15 @@ def list_ref_folders(top: OpenFolder, unit: str) -> list[str]:
 
 
 class RefCarrier:
-    """Carries the changes of one git folder's references. `notes`: what user and model should know of them."""
+    """Carries the changes of one git folder's references.
+    `notes`: what user and model should know of them.
+    """
 
-    def __init__(self, git: OwnGit, parents: Mapping[bytes, tuple[bytes, ...]], closed: frozenset[str]) -> None:
-        """`parents`: those of the commits that were just carried, by hash; `closed`: references that stay as they are.
+    def __init__(
+        self, git: OwnGit, parents: Mapping[bytes, tuple[bytes, ...]], closed: frozenset[str]
+    ) -> None:
+        """`parents`: those of the commits that were just carried, by hash;
+        `closed`: references that stay as they are.
 
         With one of these, what is below it stays, too.
         """
@@ -102,7 +120,9 @@ class RefCarrier:
         self.notes: list[str] = []
 
     def carry(self, base: Refs, private: Refs, real: Refs) -> list[RefChange]:
-        """Make the changes from `base` to `private` in the real folder. Returns those that were made."""
+        """Make the changes from `base` to `private` in the real folder.
+        Returns those that were made.
+        """
         changes: list[RefChange] = []
         kept: dict[str, str] = {}
         for name in sorted(base.keys() | private.keys()):
@@ -110,7 +130,9 @@ class RefCarrier:
             if new in {old, now} or name.startswith(KEPT_PREFIX):
                 continue
             if name in self.closed or any(name.startswith(f"{each}/") for each in self.closed):
-                self.notes.append(f"{_describe(name)} belongs to another work tree: it is as it was")
+                self.notes.append(
+                    f"{_describe(name)} belongs to another work tree: it is as it was"
+                )
                 continue
             if now != old:
                 if new:
@@ -124,22 +146,38 @@ class RefCarrier:
         made = self._apply(changes)
         for change in made:
             if change.name.startswith("refs/replace/"):
-                shown = "is shown as it is again" if not change.new else f"is shown as {change.new[:_SHORT]} by git now"
+                shown = (
+                    "is shown as it is again"
+                    if not change.new
+                    else f"is shown as {change.new[:_SHORT]} by git now"
+                )
                 commit = change.name.removeprefix("refs/replace/")[:_SHORT]
-                self.notes.append(f"{commit} {shown} ({change.name}); `git --no-replace-objects` shows what is there")
+                self.notes.append(
+                    f"{commit} {shown} ({change.name}); `git --no-replace-objects` shows what is there"
+                )
                 continue
             # The log of the stash says what it lost; what a remote has is there.
-            if not change.old or change.name.startswith((STASH, "refs/remotes/")) or self._is_forward(change):
+            if (
+                not change.old
+                or change.name.startswith((STASH, "refs/remotes/"))
+                or self._is_forward(change)
+            ):
                 continue
             if not change.new or not change.name.startswith("refs/heads/"):
                 kept[change.name] = change.old
             self.notes.append(_describe_change(change))
-        self._apply([RefChange(_name_kept(name, commit), "", commit) for name, commit in kept.items()])
+        self._apply(
+            [RefChange(_name_kept(name, commit), "", commit) for name, commit in kept.items()]
+        )
         return made
 
     def keep(self, name: str, commits: Iterable[str]) -> list[str]:
-        """Keep commits that a command took away from the log of a reference. Returns the references that keep them."""
-        changes = self._apply([RefChange(_name_kept(name, commit), "", commit) for commit in commits])
+        """Keep commits that a command took away from the log of a reference.
+        Returns the references that keep them.
+        """
+        changes = self._apply(
+            [RefChange(_name_kept(name, commit), "", commit) for commit in commits]
+        )
         return [change.name for change in changes]
 
     def drop(self, names: Iterable[str], real: Refs) -> None:
@@ -147,7 +185,9 @@ class RefCarrier:
         self._apply([RefChange(name, real[name], "") for name in names])
 
     def _apply(self, changes: list[RefChange]) -> list[RefChange]:
-        """Change references by compare and swap: all, or else each that can be. Returns the changes that were made."""
+        """Change references by compare and swap: all, or else each that can be.
+        Returns the changes that were made.
+        """
         if not changes:
             return []
         new = dict.fromkeys(change.new for change in changes if change.new)
@@ -157,7 +197,8 @@ class RefCarrier:
         made = [
             change
             for change in changes
-            if (is_complete or not change.new or self.has_all([change.new])) and self._update([change])
+            if (is_complete or not change.new or self.has_all([change.new]))
+            and self._update([change])
         ]
         self.notes += [
             f"{_describe(change.name)} was not changed outside of the sandbox: git refused it, or objects are missing"
@@ -169,7 +210,9 @@ class RefCarrier:
     def has_all(self, commits: Iterable[str]) -> bool:
         """Return whether the real folder has everything that these commits need."""
         rows = "".join(f"{commit}\n" for commit in commits).encode()
-        return self._git.succeeds(("rev-list", "--objects", "--quiet", "--stdin", "--not", "--all"), rows)
+        return self._git.succeeds(
+            ("rev-list", "--objects", "--quiet", "--stdin", "--not", "--all"), rows
+        )
 
     def _update(self, changes: list[RefChange]) -> bool:
         rows: list[str] = []
@@ -206,13 +249,16 @@ class RefCarrier:
 
 
 def write_private_refs(top: OpenFolder, unit: str, current: ReadRefs, real: ReadRefs) -> bool:
-    """Make a private git folder have the real references. `current`: what was read of it. Raises OSError.
+    """Make a private git folder have the real references. `current`: what was read of it.
+    Raises OSError.
 
-    What a command has changed since `current` was read stays. Returns whether the real ones are there, which is not so
-    while git works on them.
+    What a command has changed since `current` was read stays. Returns whether the real ones are
+    there, which is not so while git works on them.
     """
     if current.loose or current.refs != real.refs or current.packed is None:
-        rows = "".join(f"{commit} {name}\n" for name, commit in sorted(real.refs.items(), key=_sort_by_bytes))
+        rows = "".join(
+            f"{commit} {name}\n" for name, commit in sorted(real.refs.items(), key=_sort_by_bytes)
+        )
         data = (_PACKED_HEADER + rows).encode("utf-8", "surrogateescape")
         try:
             top.write(f"{unit}packed-refs", data, expected=current.packed, is_locked=True)
@@ -244,7 +290,11 @@ def write_private_refs(top: OpenFolder, unit: str, current: ReadRefs, real: Read
 def list_outdated(refs: Iterable[str]) -> list[str]:
     """Return the references of `KEPT_PREFIX` that are older than a month."""
     limit = time.strftime("%Y%m%d", time.gmtime(time.time() - _KEPT_SECONDS))
-    return [name for name in refs if name.startswith(KEPT_PREFIX) and name.removeprefix(KEPT_PREFIX)[:8] < limit]
+    return [
+        name
+        for name in refs
+        if name.startswith(KEPT_PREFIX) and name.removeprefix(KEPT_PREFIX)[:8] < limit
+    ]
 
 
 def _sort_by_bytes(row: tuple[str, str]) -> bytes:
@@ -252,7 +302,9 @@ def _sort_by_bytes(row: tuple[str, str]) -> bytes:
 
 
 def _name_kept(name: str, commit: str) -> str:
-    """Return the reference under which a commit is kept. Its day comes first, so that old ones are found."""
+    """Return the reference under which a commit is kept.
+    Its day comes first, so that old ones are found.
+    """
     return f"{KEPT_PREFIX}{time.strftime('%Y%m%d', time.gmtime())}/{name.removeprefix('refs/')}-{commit[:_SHORT]}"
 
 

@@ -1,6 +1,8 @@
-"""Keeps a command from cutting a history: `shallow` names the commits whose parents git is not to look for.
+"""Keeps a command from cutting a history: `shallow` names the commits whose parents
+git is not to look for.
 
-A command may change it as far as git needs it: a commit is cut whose parents are missing, and no other.
+A command may change it as far as git needs it: a commit is cut whose parents are missing,
+and no other.
 """
 
 import re
@@ -18,7 +20,8 @@ _MAX_CHANGES = 200
 
 
 def correct_shallow(carrier: Carrier, path: str, git: OwnGit) -> None:
-    """Change what a command left in a private `shallow` to what git needs. Call it once objects were carried.
+    """Change what a command left in a private `shallow` to what git needs.
+    Call it once objects were carried.
 
     `path`: of the file in both folders; `git`: that of the real folder.
     """
@@ -33,7 +36,9 @@ def correct_shallow(carrier: Carrier, path: str, git: OwnGit) -> None:
     if wanted == left:
         return
     carrier.has_written = True
-    carrier.notes.append("the command tried to change where the history ends (shallow): it is as git needs it")
+    carrier.notes.append(
+        "the command tried to change where the history ends (shallow): it is as git needs it"
+    )
     if wanted:
         carrier.private.write(path, b"".join(line + b"\n" for line in sorted(wanted)))
     else:
@@ -48,6 +53,8 @@ def _read_lines(folder: OpenFolder, path: str) -> set[bytes]:
 
 
 def _has_parent(git: OwnGit, commit: bytes) -> bool:
-    """Return whether the real folder has the first parent of a commit, wherever its history is cut now."""
+    """Return whether the real folder has the first parent of a commit,
+    wherever its history is cut now.
+    """
     name = f"{commit.decode()}^1^{{commit}}"
     return git.succeeds(("--shallow-file", "", "rev-parse", "--quiet", "--verify", name))

@@ -1,4 +1,6 @@
-"""Which git folders lie in a real one, of work trees and of submodules, and which of them commands may change."""
+"""Which git folders lie in a real one, of work trees and of submodules,
+and which of them commands may change.
+"""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -15,10 +17,12 @@ _MAX_UNITS = 2_000
 
 
 class Unit(NamedTuple):
-    """A git folder in the top one. `path`: below it, with a slash at its end; "" for the top one itself.
+    """A git folder in the top one. `path`: below it, with a slash at its end;
+    "" for the top one itself.
 
-    `is_main`: it has objects and references; else it is the folder of a linked work tree. `has_tree`: its work tree is
-    one in which commands work here; what is checked out in another one stays as it is.
+    `is_main`: it has objects and references; else it is the folder of a linked work tree.
+    `has_tree`: its work tree is one in which commands work here;
+    what is checked out in another one stays as it is.
     """
 
     path: str
@@ -38,7 +42,9 @@ def list_units(real: Path, roots: Sequence[Path]) -> list[Unit]:
         for folder in list_subfolders(real / unit.path / "worktrees"):
             tree = read_pointer(folder / "gitdir")
             path = f"{unit.path}worktrees/{folder.name}/"
-            units.append(Unit(path, is_main=False, has_tree=tree is not None and is_below(tree, roots)))
+            units.append(
+                Unit(path, is_main=False, has_tree=tree is not None and is_below(tree, roots))
+            )
         units += [
             Unit(path, is_main=True, has_tree=_leads_to(real / path, roots))
             for path in _list_modules(real, unit)
@@ -55,10 +61,16 @@ def list_foreign_modules(real: Path, units: Sequence[Unit]) -> list[str]:
 
 
 def list_closed_refs(real: Path, unit: Unit, units: Sequence[Unit]) -> frozenset[str]:
-    """Return the references that commands here may not change: what is checked out in other work trees."""
+    """Return the references that commands here may not change: what is checked
+    out in other work trees.
+    """
     if not unit.is_main:
         return frozenset()
-    trees = [each for each in units if each.path == unit.path or each.path.startswith(f"{unit.path}worktrees/")]
+    trees = [
+        each
+        for each in units
+        if each.path == unit.path or each.path.startswith(f"{unit.path}worktrees/")
+    ]
     own, others = (
         {read_reference(real / each.path / "HEAD") for each in trees if each.has_tree == has_tree}
         for has_tree in (True, False)
@@ -67,13 +79,17 @@ def list_closed_refs(real: Path, unit: Unit, units: Sequence[Unit]) -> frozenset
 
 
 def is_supported(real: Path) -> bool:
-    """Return whether a git folder can have a private one: references as files, and no links to another repository."""
+    """Return whether a git folder can have a private one: references as files,
+    and no links to another repository.
+    """
     config = read_start_or_empty(real / "config", _CONFIG_BYTES).lower()
     if b"reftable" in config:
         return False
     if (real / "packed-refs").is_symlink() or not (real / "HEAD").is_file():
         return False
-    return all((real / name).is_dir() and not (real / name).is_symlink() for name in ("objects", "refs"))
+    return all(
+        (real / name).is_dir() and not (real / name).is_symlink() for name in ("objects", "refs")
+    )
 
 
 def is_below(path: Path, folders: Sequence[Path]) -> bool:
@@ -92,15 +108,23 @@ def _list_modules(real: Path, unit: Unit) -> Iterator[str]:
 
 
 def _is_needed(folder: Path, roots: Sequence[Path]) -> bool:
-    """Return whether a submodule is checked out where commands work, and its git folder can have a private one."""
+    """Return whether a submodule is checked out where commands work,
+    and its git folder can have a private one.
+    """
     pointers = (read_pointer(each / "gitdir") for each in list_subfolders(folder / "worktrees"))
     has_linked = any(tree is not None and is_below(tree, roots) for tree in pointers)
     return (has_linked or _leads_to(folder, roots)) and is_supported(folder)
 
 
 def _leads_to(folder: Path, roots: Sequence[Path]) -> bool:
-    """Return whether the work tree that a git folder names is one of commands, or a `.git` file there names it."""
-    trees = [setting.value for setting in read_file_settings(folder / "config") if setting.name == "core.worktree"]
+    """Return whether the work tree that a git folder names is one of commands,
+    or a `.git` file there names it.
+    """
+    trees = [
+        setting.value
+        for setting in read_file_settings(folder / "config")
+        if setting.name == "core.worktree"
+    ]
     if trees:
         return is_below(Path(os.path.realpath(folder / trees[-1])), roots)
     return any(read_pointer(root / ".git", "gitdir:") == folder for root in roots)

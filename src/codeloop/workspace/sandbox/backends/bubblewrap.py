@@ -1,4 +1,5 @@
-"""Translates a policy into options of bubblewrap, for machines where only bubblewrap may create namespaces.
+"""Translates a policy into options of bubblewrap,
+for machines where only bubblewrap may create namespaces.
 
 `sandboxes.py` imports it when namespaces of our own are refused (docs/decisions/0019).
 """
@@ -23,9 +24,22 @@ from codeloop.workspace.sandbox.launcher.mounts import (
 from codeloop.workspace.sandbox.policy import SandboxPolicy
 from codeloop.workspace.sandbox.private_folders import make_cache_folder
 
-_PROGRAM_PATHS = ("/usr/bin/bwrap", "/usr/local/bin/bwrap", "/bin/bwrap", "/run/current-system/sw/bin/bwrap")
-"""Paths that are tried. PATH is not searched: it may lead into a project, and the program may have more rights."""
-_ISOLATION_OPTIONS = ("--die-with-parent", "--unshare-pid", "--as-pid-1", "--unshare-ipc", "--unshare-uts")
+_PROGRAM_PATHS = (
+    "/usr/bin/bwrap",
+    "/usr/local/bin/bwrap",
+    "/bin/bwrap",
+    "/run/current-system/sw/bin/bwrap",
+)
+"""Paths that are tried. PATH is not searched: it may lead into a project,
+and the program may have more rights.
+"""
+_ISOLATION_OPTIONS = (
+    "--die-with-parent",
+    "--unshare-pid",
+    "--as-pid-1",
+    "--unshare-ipc",
+    "--unshare-uts",
+)
 
 
 def find_bubblewrap() -> str:
@@ -39,8 +53,8 @@ def find_bubblewrap() -> str:
 class MountedFolders(Struct, frozen=True):
     """Folders of ours that are mounted for the command, which writes to them.
 
-    `temporary` is mounted as `/tmp`; `private` holds the private home and caches, if any; `git`: what is mounted in
-    place of git folders, with the points of the mounts made.
+    `temporary` is mounted as `/tmp`; `private` holds the private home and caches, if any; `git`:
+    what is mounted in place of git folders, with the points of the mounts made.
     """
 
     temporary: Path
@@ -48,10 +62,14 @@ class MountedFolders(Struct, frozen=True):
     git: tuple[Mount, ...] = ()
 
 
-def wrap_command(program: Sequence[str], policy: SandboxPolicy, mounted_folders: MountedFolders) -> list[str]:
-    """Return the command that runs a program under a policy. Raises FileNotFoundError without bubblewrap.
+def wrap_command(
+    program: Sequence[str], policy: SandboxPolicy, mounted_folders: MountedFolders
+) -> list[str]:
+    """Return the command that runs a program under a policy.
+    Raises FileNotFoundError without bubblewrap.
 
-    `policy.replica`, if any, is mounted at the project's root; what is visible below the root is read-only in it.
+    `policy.replica`, if any, is mounted at the project's root;
+    what is visible below the root is read-only in it.
     """
     writable, protected, hidden = (
         list(map(str, paths)) for paths in (policy.writable, policy.protected, policy.hidden)
@@ -61,13 +79,28 @@ def wrap_command(program: Sequence[str], policy: SandboxPolicy, mounted_folders:
     command = [find_bubblewrap(), *_ISOLATION_OPTIONS]
     if policy.network != "on":
         command.append("--unshare-net")
-    # Options are carried out in order: a later one covers an earlier one, so what is hidden comes last.
-    command += ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", *_list_proc_options(), *_list_run_options()]
+    # Options are carried out in order: a later one covers an earlier one,
+    # so what is hidden comes last.
+    command += [
+        "--ro-bind",
+        "/",
+        "/",
+        "--dev",
+        "/dev",
+        "--proc",
+        "/proc",
+        *_list_proc_options(),
+        *_list_run_options(),
+    ]
     for point in TEMPORARY_FOLDERS:
         if os.path.realpath(point) == point and Path(point).is_dir():
             command += ["--bind", str(mounted_folders.temporary), point]
-    emptied_folders = [path for path in sorted(replaced) if path != str(policy.home) and Path(path).is_dir()]
-    emptied_folders = [path for path in emptied_folders if not is_below(str(Path(path).parent), emptied_folders)]
+    emptied_folders = [
+        path for path in sorted(replaced) if path != str(policy.home) and Path(path).is_dir()
+    ]
+    emptied_folders = [
+        path for path in emptied_folders if not is_below(str(Path(path).parent), emptied_folders)
+    ]
     homes = [str(policy.home)] if policy.home is not None else []
     for path in sorted((*emptied_folders, *homes)):
         if path in emptied_folders:
@@ -93,12 +126,16 @@ def wrap_command(program: Sequence[str], policy: SandboxPolicy, mounted_folders:
         command += _bind_guarded("--ro-bind", path, policy, binds)
     for path in sorted(path for path in binds if is_below(path, protected)):
         command += _bind_to_itself(binds[path], path)
-    command += [word for path in filter(os.path.lexists, hidden) for word in _hide(path, policy, binds)]
+    command += [
+        word for path in filter(os.path.lexists, hidden) for word in _hide(path, policy, binds)
+    ]
     return [*command, "--chdir", "/", "--", *program]
 
 
 def _replace_cache(path: str, private: Path | None) -> Iterable[str]:
-    """Return the option that shows an empty folder in place of a cache: two sandboxes can't mount the same layer."""
+    """Return the option that shows an empty folder in place of a cache: two sandboxes
+    can't mount the same layer.
+    """
     # The cache itself must never be writable.
     return () if private is None else ("--bind", str(make_cache_folder(private, path)), path)
 
@@ -107,8 +144,12 @@ def _bind_mount(mount: Mount) -> tuple[str, str, str]:
     return "--bind" if mount.is_writable else "--ro-bind", mount.source, mount.point
 
 
-def _add_link(path: Path, target: str, policy: SandboxPolicy, mounted_folders: MountedFolders) -> Iterable[str]:
-    """Return the option that makes a link. In a folder of ours the link is made here, and no option is returned."""
+def _add_link(
+    path: Path, target: str, policy: SandboxPolicy, mounted_folders: MountedFolders
+) -> Iterable[str]:
+    """Return the option that makes a link. In a folder of ours the link is made here,
+    and no option is returned.
+    """
     point = _find_own_path(path, policy, mounted_folders)
     if point is None:
         return ("--symlink", target, str(path))
@@ -116,18 +157,29 @@ def _add_link(path: Path, target: str, policy: SandboxPolicy, mounted_folders: M
     return ()
 
 
-def _prepare_mount_point(path: Path, policy: SandboxPolicy, mounted_folders: MountedFolders) -> None:
-    """Make a mount point in a folder of ours, since bubblewrap would follow a link that a command left there."""
+def _prepare_mount_point(
+    path: Path, policy: SandboxPolicy, mounted_folders: MountedFolders
+) -> None:
+    """Make a mount point in a folder of ours, since bubblewrap would follow a link
+    that a command left there.
+    """
     point = _find_own_path(path, policy, mounted_folders)
     if point is not None:
         os.close(open_point(str(point), is_folder=path.is_dir(), is_ours=True))
 
 
-def _find_own_path(path: Path, policy: SandboxPolicy, mounted_folders: MountedFolders) -> Path | None:
-    """Return the path in a folder of ours that a path of the home or `/tmp` leads to in the sandbox; None elsewhere."""
+def _find_own_path(
+    path: Path, policy: SandboxPolicy, mounted_folders: MountedFolders
+) -> Path | None:
+    """Return the path in a folder of ours that a path of the home or `/tmp` leads to in
+    the sandbox; None elsewhere.
+    """
     folder_by_point = {Path(point): mounted_folders.temporary for point in TEMPORARY_FOLDERS}
     if policy.home is not None and mounted_folders.private is not None:
-        folder_by_point = {policy.home: mounted_folders.private / policy.home_name, **folder_by_point}
+        folder_by_point = {
+            policy.home: mounted_folders.private / policy.home_name,
+            **folder_by_point,
+        }
     for point, folder in folder_by_point.items():
         if path.is_relative_to(point) and path != point:
             return folder / path.relative_to(point)
@@ -135,7 +187,9 @@ def _find_own_path(path: Path, policy: SandboxPolicy, mounted_folders: MountedFo
 
 
 def _list_proc_options() -> Iterable[str]:
-    """Yield the options that make settings in /proc read-only, which bubblewrap leaves writable to root."""
+    """Yield the options that make settings in /proc read-only,
+    which bubblewrap leaves writable to root.
+    """
     for path in filter(os.path.lexists, (f"/proc/{name}" for name in PROC_READ_ONLY)):
         yield from _bind_to_itself("--ro-bind", path)
     for path in filter(os.path.lexists, (f"/proc/{name}" for name in PROC_HIDDEN)):
@@ -159,7 +213,8 @@ def _hide(path: str, policy: SandboxPolicy, binds: dict[str, str]) -> Iterable[s
     # A replica lacks the hidden files of the project.
     if _find_in_replica(path, policy, binds) is not None:
         return
-    # Bubblewrap binds with `nodev`, so the device can't be opened: reading fails with "Permission denied".
+    # Bubblewrap binds with `nodev`, so the device can't be opened: reading fails
+    # with "Permission denied".
     yield from ("--tmpfs", path) if Path(path).is_dir() else ("--ro-bind", "/dev/null", path)
     for each in sorted(each for each in binds if is_below(each, (path,))):
         yield from _bind_to_itself(binds[each], each)
@@ -167,22 +222,34 @@ def _hide(path: str, policy: SandboxPolicy, binds: dict[str, str]) -> Iterable[s
         yield from ("--remount-ro", path)
 
 
-def _bind_guarded(option: str, path: str, policy: SandboxPolicy, binds: Iterable[str]) -> tuple[str, ...]:
-    """Return the options that bind a path to itself; in a replica, the replica's own file, if it has one."""
+def _bind_guarded(
+    option: str, path: str, policy: SandboxPolicy, binds: Iterable[str]
+) -> tuple[str, ...]:
+    """Return the options that bind a path to itself;
+    in a replica, the replica's own file, if it has one.
+    """
     source = _find_in_replica(path, policy, binds)
     if source is not None:
-        return (option, source, path) if os.path.lexists(source) and os.path.realpath(source) == source else ()
+        return (
+            (option, source, path)
+            if os.path.lexists(source) and os.path.realpath(source) == source
+            else ()
+        )
     # What is shown in a replica is only read.
     is_in_replica = policy.replica is not None and is_below(path, (str(policy.writable[0]),))
     return _bind_to_itself("--ro-bind" if is_in_replica else option, path)
 
 
 def _find_in_replica(path: str, policy: SandboxPolicy, binds: Iterable[str]) -> str | None:
-    """Return the replica's path for a path; None if there is no replica, or it shows the project's own file."""
+    """Return the replica's path for a path; None if there is no replica,
+    or it shows the project's own file.
+    """
     if policy.replica is None:
         return None
     root = str(policy.writable[0])
-    if not is_below(path, (root,)) or is_below(path, (each for each in binds if each.startswith(f"{root}/"))):
+    if not is_below(path, (root,)) or is_below(
+        path, (each for each in binds if each.startswith(f"{root}/"))
+    ):
         return None
     return f"{policy.replica}{path.removeprefix(root)}"
 

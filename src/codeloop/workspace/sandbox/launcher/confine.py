@@ -1,6 +1,8 @@
-"""Confines the current process, and all that it forks later, to a sandbox: namespaces, capabilities, filters.
+"""Confines the current process, and all that it forks later, to a sandbox: namespaces,
+capabilities, filters.
 
-The launcher's `main.py` calls `confine` in a freshly forked process; no process can leave its sandbox again.
+The launcher's `main.py` calls `confine` in a freshly forked process;
+no process can leave its sandbox again.
 """
 
 import errno
@@ -11,7 +13,11 @@ import struct
 from _socket import AF_INET, SOCK_DGRAM, socket
 
 from codeloop.workspace.sandbox.launcher.cache_overlays import overlay_caches
-from codeloop.workspace.sandbox.launcher.landlock import read_landlock_version, restrict_by_landlock, restrict_ipc_scope
+from codeloop.workspace.sandbox.launcher.landlock import (
+    read_landlock_version,
+    restrict_by_landlock,
+    restrict_ipc_scope,
+)
 from codeloop.workspace.sandbox.launcher.libc import become_subreaper, call_libc, make_undumpable
 from codeloop.workspace.sandbox.launcher.mounts import mount_all
 from codeloop.workspace.sandbox.launcher.plan import Plan
@@ -25,17 +31,21 @@ _IFF_UP, _SIOCGIFFLAGS, _SIOCSIFFLAGS = 0x1, 0x8913, 0x8914
 _ID_MAPS = ("uid_map", "gid_map")
 _CHOWN, _DAC_OVERRIDE, _FOWNER, _FSETID, _NET_BIND = 0, 1, 3, 4, 10  # linux/capability.h
 _ROOT_CAPABILITIES = (_CHOWN, _DAC_OVERRIDE, _FOWNER, _FSETID, _NET_BIND)
-"""Capabilities that root keeps in the project, whose files often belong to others; none leads out of the sandbox."""
+"""Capabilities that root keeps in the project, whose files often belong to others;
+none leads out of the sandbox.
+"""
 # The kernel keeps capabilities in sets of this size, and has some forty of them.
 _CAPABILITY_BITS = 64
-# Added to the score by which the kernel chooses a process to kill when memory is short: commands go before codeloop.
+# Added to the score by which the kernel chooses a process to kill when memory is short:
+# commands go before codeloop.
 _OOM_SCORE = "500"
 
 
 class Confinement:
     """What a sandbox turned out to be on this machine.
 
-    `lacks`: what it does without, of "layers" (over caches) and "scope" (Landlock's, of signals and abstract sockets);
+    `lacks`: what it does without, of "layers" (over caches) and "scope" (Landlock's,
+    of signals and abstract sockets);
     `refuses_internet`: each supervisor has to refuse internet sockets to its commands.
     """
 
@@ -62,7 +72,8 @@ def confine(plan: Plan) -> Confinement:
             return Confinement()
         case "namespaces":
             with Step("nothing can be mounted in a namespace"):
-                # Before the sandbox gets its own mount namespace, so that all sandboxes share one mount of each layer.
+                # Before the sandbox gets its own mount namespace,
+                # so that all sandboxes share one mount of each layer.
                 lacks += () if overlay_caches(plan) else ("layers",)
                 _enter_process_namespace()
                 mount_all(plan)
@@ -82,8 +93,8 @@ def confine(plan: Plan) -> Confinement:
     is_landlock = plan.kind == "landlock"
     with Step("system calls can't be filtered"):
         refuses_internet = is_landlock and not plan.network and can_watch_internet()
-        # Namespaces hide the sockets and files of others. Landlock hides no socket by its kind, and its first two
-        # versions let any file be truncated, so seccomp refuses both.
+        # Namespaces hide the sockets and files of others. Landlock hides no socket by its kind, and
+        # its first two versions let any file be truncated, so seccomp refuses both.
         filter_calls(
             unix=not is_landlock,
             internet=plan.network or not is_landlock or refuses_internet,
@@ -95,9 +106,12 @@ def confine(plan: Plan) -> Confinement:
 
 
 def _demote_process() -> None:
-    """Drop all capabilities but root's few, and raise the score by which the kernel chooses what to kill."""
+    """Drop all capabilities but root's few, and raise the score by which the
+    kernel chooses what to kill.
+    """
     capabilities = _ROOT_CAPABILITIES if not os.getuid() else ()
-    # It protects codeloop, not the machine, so a container in which it can't be written has a sandbox all the same.
+    # It protects codeloop, not the machine, so a container in which it can't be written
+    # has a sandbox all the same.
     with Suppress(OSError):
         write_text("/proc/self/oom_score_adj", _OOM_SCORE)
     for number in range(_CAPABILITY_BITS):
@@ -105,17 +119,22 @@ def _demote_process() -> None:
             try:
                 call_libc("prctl", 24, number, 0, 0, 0)  # PR_CAPBSET_DROP
             except OSError:
-                # The number is beyond the kernel's last capability, or this process has none to drop.
+                # The number is beyond the kernel's last capability,
+                # or this process has none to drop.
                 break
-    # 0x20080522 is version 3 of the interface: effective, permitted and inheritable sets, the lower words first.
+    # 0x20080522 is version 3 of the interface: effective, permitted and inheritable sets,
+    # the lower words first.
     bits = sum(1 << number for number in capabilities)
-    call_libc("capset", struct.pack("=II", 0x20080522, 0), struct.pack("=6I", bits, bits, 0, 0, 0, 0))
+    call_libc(
+        "capset", struct.pack("=II", 0x20080522, 0), struct.pack("=6I", bits, bits, 0, 0, 0, 0)
+    )
 
 
 def limit_resources(processes: int) -> None:
     """Limit the number of processes, and turn core dumps off. 0: no limit.
 
-    The kernel counts the processes of the user; since Linux 5.14 only those in the same user namespace.
+    The kernel counts the processes of the user; since Linux 5.14 only those in
+    the same user namespace.
     """
     if processes:
         _, hard_limit = resource.getrlimit(resource.RLIMIT_NPROC)
@@ -127,7 +146,8 @@ def limit_resources(processes: int) -> None:
 def _enter_network_namespace() -> None:
     """Enter a new network namespace, whose only interface is `lo`, and set that up."""
     call_libc("unshare", _NEWNET)
-    # `lo` is down in a new namespace, so servers and clients on localhost would not reach each other.
+    # `lo` is down in a new namespace, so servers and clients on localhost would
+    # not reach each other.
     lo = socket(AF_INET, SOCK_DGRAM)
     request = bytearray(struct.pack("16sH22x", b"lo", 0))
     fcntl.ioctl(lo.fileno(), _SIOCGIFFLAGS, request)
@@ -139,7 +159,8 @@ def _enter_network_namespace() -> None:
 def _enter_process_namespace() -> None:
     """Enter new mount, IPC and PID namespaces.
 
-    Returns in the first process of the PID namespace; the calling process waits for its end, and exits with its code.
+    Returns in the first process of the PID namespace; the calling process waits for its end,
+    and exits with its code.
     """
     call_libc("unshare", _NEWNS | _NEWIPC | _NEWPID)
     # A PID namespace begins with the next child of the process that made it.
@@ -157,11 +178,15 @@ def _enter_user_namespace(further_namespaces: int) -> None:
     if uid:
         call_libc("unshare", _NEWUSER | further_namespaces)
         # The kernel accepts a gid_map from other users only after `setgroups` is denied.
-        for name, text in (("setgroups", "deny"), ("uid_map", f"{uid} {uid} 1"), ("gid_map", f"{gid} {gid} 1")):
+        for name, text in (
+            ("setgroups", "deny"),
+            ("uid_map", f"{uid} {uid} 1"),
+            ("gid_map", f"{gid} {gid} 1"),
+        ):
             write_text(f"/proc/self/{name}", text)
         return
-    # Only a process outside of the new namespace may map all users, so a helper does that. The pipe's end tells it
-    # that this process has entered.
+    # Only a process outside of the new namespace may map all users, so a helper does that. The
+    # pipe's end tells it that this process has entered.
     own_pid = os.getpid()
     entered_reader, entered_writer = os.pipe()
     helper = os.fork()
@@ -182,7 +207,10 @@ def _map_all_users(pid: int, entered_reader: int) -> None:
         os.read(entered_reader, 1)
         for name in _ID_MAPS:
             rows = (row.split() for row in read_text(f"/proc/self/{name}").splitlines())
-            write_text(f"/proc/{pid}/{name}", "\n".join(f"{first} {first} {count}" for first, _, count in rows))
+            write_text(
+                f"/proc/{pid}/{name}",
+                "\n".join(f"{first} {first} {count}" for first, _, count in rows),
+            )
         code = 0
     finally:
         os._exit(code)

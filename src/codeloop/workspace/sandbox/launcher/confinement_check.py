@@ -1,7 +1,7 @@
 """Checks a new sandbox before its first command: attempts what it must refuse, as a command would.
 
-The launcher calls it after `confine`. A sandbox that fails is not used, since a kernel, container or file system may
-accept a rule and not enforce it.
+The launcher calls it after `confine`. A sandbox that fails is not used, since a kernel, container
+or file system may accept a rule and not enforce it.
 """
 
 import errno
@@ -22,7 +22,9 @@ _DISCARD_PORT = 9
 
 
 def check_confinement(plan: Plan) -> None:
-    """Attempt what the plan does not allow, and what each command needs. Raises OSError for the first surprise."""
+    """Attempt what the plan does not allow, and what each command needs.
+    Raises OSError for the first surprise.
+    """
     # These are only the namespaces that sandboxes share.
     if plan.kind == "base":
         return
@@ -36,7 +38,8 @@ def check_confinement(plan: Plan) -> None:
     if plan.kind == "sandbox-exec":
         _check_seatbelt(plan)
         return
-    # Landlock can make no exception below a writable folder. `Sandbox.weakness` reports that to the caller.
+    # Landlock can make no exception below a writable folder.
+    # `Sandbox.weakness` reports that to the caller.
     unguarded = plan.writable if plan.kind == "landlock" else ()
     for path in plan.hidden:
         if any(path.startswith(f"{folder}/") for folder in unguarded):
@@ -58,7 +61,9 @@ def check_confinement(plan: Plan) -> None:
 
 
 def _check_seatbelt(plan: Plan) -> None:
-    """Attempt what a profile of macOS refuses by path: it mounts nothing, and has no network of its own."""
+    """Attempt what a profile of macOS refuses by path: it mounts nothing,
+    and has no network of its own.
+    """
     probe = f"{plan.temporary}/{_PROBE_NAME}"
     for path in plan.hidden:
         # A rule for a path would not apply to a hard link, another name of the same file.
@@ -74,7 +79,8 @@ def _check_seatbelt(plan: Plan) -> None:
     _check_temporary_folder(plan.temporary)
     if (
         not plan.network
-        and socket(AF_INET, SOCK_STREAM).connect_ex(("127.0.0.1", _DISCARD_PORT)) not in _REFUSAL_ERRORS
+        and socket(AF_INET, SOCK_STREAM).connect_ex(("127.0.0.1", _DISCARD_PORT))
+        not in _REFUSAL_ERRORS
     ):
         raise PermissionError(errno.EPERM, "it lets ports of this machine be reached")
 
@@ -91,7 +97,9 @@ def _check_localhost() -> None:
 
 
 def _check_start() -> None:
-    """Check that a program can be started as commands are: a security module may refuse it here. Raises OSError."""
+    """Check that a program can be started as commands are: a security module may refuse it here.
+    Raises OSError.
+    """
     if not os.access(_SHELL, os.X_OK):
         return
     with Step("no program can be started in it"):
@@ -107,7 +115,9 @@ def _check_processes() -> None:
     except OSError:
         shown_id = ""
     if shown_id != str(os.getpid()):
-        raise FileNotFoundError(errno.ENOENT, "what a command starts can't be found and ended", "/proc")
+        raise FileNotFoundError(
+            errno.ENOENT, "what a command starts can't be found and ended", "/proc"
+        )
 
 
 def _check_temporary_folder(folder: str) -> None:
@@ -120,7 +130,9 @@ def _check_temporary_folder(folder: str) -> None:
 
 
 def _list_forbidden_files(plan: Plan) -> list[str]:
-    """Return a path for a new file in each folder that must be read-only: the visible folders and `/`."""
+    """Return a path for a new file in each folder that must be read-only: the
+    visible folders and `/`.
+    """
     folders = [path for path in (*plan.visible, "/") if os.path.isdir(path)]
     writable = (*plan.writable, plan.temporary)
     read_only = [
@@ -129,7 +141,9 @@ def _list_forbidden_files(plan: Plan) -> list[str]:
         if folder not in TEMPORARY_FOLDERS
         and not any(folder == each or folder.startswith(f"{each}/") for each in writable)
     ]
-    read_only += [point for _, point, is_writable in plan.binds if not is_writable and os.path.isdir(point)]
+    read_only += [
+        point for _, point, is_writable in plan.binds if not is_writable and os.path.isdir(point)
+    ]
     return [os.path.join(folder, f"{_PROBE_NAME}-{os.getpid()}") for folder in read_only]
 
 
@@ -139,7 +153,9 @@ def _remove(path: str) -> None:
 
 
 def _can_open(path: str, flags: int) -> bool:
-    """Return whether a file can be opened with the given flags. Raises OSError for an error that is not a refusal."""
+    """Return whether a file can be opened with the given flags.
+    Raises OSError for an error that is not a refusal.
+    """
     try:
         os.close(os.open(path, flags | os.O_CLOEXEC, 0o600))
     except OSError as error:

@@ -1,6 +1,7 @@
 """Finds, interrupts and kills the descendants of this process.
 
-Used by the launcher and its supervisors, and by `process_launcher.py` when the launcher no longer answers.
+Used by the launcher and its supervisors, and by `process_launcher.py` when the
+launcher no longer answers.
 """
 
 from __future__ import annotations
@@ -22,10 +23,12 @@ TERM, KILL, STOP, CONT = (15, 9, 19, 18) if sys.platform == "linux" else (15, 9,
 MARK_VARIABLE = "CODELOOP_CHILD"
 """The variable that marks a command's processes where orphans are not reparented to us (macOS).
 
-A `mark` is its value for one command, or the beginning that the values of all commands of a launcher share: processes
-whose value begins with it are found.
+A `mark` is its value for one command, or the beginning that the values of all commands of a
+launcher share: processes whose value begins with it are found.
 """
-_FILTER_PROGRAMS = frozenset(b"tail head grep tee cat sed awk gawk mawk sort uniq wc cut tr less more ts".split())
+_FILTER_PROGRAMS = frozenset(
+    b"tail head grep tee cat sed awk gawk mawk sort uniq wc cut tr less more ts".split()
+)
 """Filters that print their result when their input ends, and nothing when they are interrupted."""
 # Processes that live longer can't be killed by this user.
 _KILL_TIMEOUT_SECONDS = 1.0
@@ -33,11 +36,13 @@ _KILL_ROUND_SECONDS = 0.005
 _POLL_SECONDS = 0.05
 
 
-def list_descendants(mark: str = "", spared_pids: AbstractSet[int] = frozenset(), top_pid: int = 0) -> set[int]:
+def list_descendants(
+    mark: str = "", spared_pids: AbstractSet[int] = frozenset(), top_pid: int = 0
+) -> set[int]:
     """Return the ids of all living processes below this one, or below `top_pid`.
 
-    Where orphans do not stay below their subreaper (macOS), processes with the mark in their environment are added.
-    `spared_pids` and the processes below these are left out.
+    Where orphans do not stay below their subreaper (macOS), processes with the mark in their
+    environment are added. `spared_pids` and the processes below these are left out.
     """
     parents = _list_parents() if sys.platform == "linux" else {}
     pids = set[int]() if sys.platform == "linux" else _list_marked_processes(mark, parents)
@@ -56,8 +61,8 @@ def list_descendants(mark: str = "", spared_pids: AbstractSet[int] = frozenset()
 def end_descendants(signal_fd: int, grace: float, mark: str = "") -> int:
     """Send TERM to every process below this one, and after `grace` seconds KILL until none is left.
 
-    Returns the number of processes. `signal_fd`: the descriptor of `open_child_signals`. Processes that can't be killed
-    are given up after a second.
+    Returns the number of processes. `signal_fd`: the descriptor of `open_child_signals`. Processes
+    that can't be killed are given up after a second.
     """
     pids_seen = list_descendants(mark)
     send_signal(pids_seen, TERM)
@@ -76,7 +81,8 @@ def end_descendants(signal_fd: int, grace: float, mark: str = "") -> int:
         send_signal(living, STOP)
         send_signal(living | list_descendants(mark), KILL)
         for group in _find_groups(living):
-            # The kernel kills a group at once: none of its processes can fork and end before it is found.
+            # The kernel kills a group at once: none of its processes can fork and
+            # end before it is found.
             with Suppress(ProcessLookupError, PermissionError):
                 os.killpg(group, KILL)
         pids_seen |= living
@@ -87,9 +93,11 @@ def end_descendants(signal_fd: int, grace: float, mark: str = "") -> int:
 
 
 def interrupt_group(shell: int, signal_fd: int, seconds: float, mark: str = "") -> None:
-    """Interrupt the programs in a shell's process group, as Ctrl-C does, and wait at most `seconds` for their end."""
-    # The shell itself is stopped meanwhile: it would go on with its next command. Filters are not interrupted: they
-    # end, and print their result, when the program that they read from ends.
+    """Interrupt the programs in a shell's process group, as Ctrl-C does,
+    and wait at most `seconds` for their end.
+    """
+    # The shell itself is stopped meanwhile: it would go on with its next command. Filters are not
+    # interrupted: they end, and print their result, when the program that they read from ends.
     group = {pid for pid in list_descendants(mark) if _find_groups({pid}) == {shell}}
     children = group - {shell} or group
     send_signal(group - children, STOP)
@@ -141,7 +149,9 @@ def wait_for_child(signal_fd: int, seconds: float) -> None:
 
 
 def forget_signals(signal_fd: int) -> None:
-    """Drain the descriptor of `open_child_signals`, so that it is readable only after the next end of a child."""
+    """Drain the descriptor of `open_child_signals`,
+    so that it is readable only after the next end of a child.
+    """
     try:
         while os.read(signal_fd, 4096):
             pass
@@ -151,7 +161,8 @@ def forget_signals(signal_fd: int) -> None:
 
 def send_signal(pids: AbstractSet[int], number: int) -> None:
     """Send a signal to each process that still lives and belongs to this user."""
-    # Older processes first: a shell that has ended can't print messages about the programs that it started.
+    # Older processes first: a shell that has ended can't print messages about the
+    # programs that it started.
     for pid in sorted(pids):
         try:
             os.kill(pid, number)
@@ -169,8 +180,8 @@ def _list_parents() -> dict[int, int]:
         try:
             fd = os.open(f"/proc/{name}/stat", os.O_RDONLY | os.O_CLOEXEC)
             try:
-                # The name in parentheses is chosen by the process and may contain more of them, so the fields start
-                # after the last one.
+                # The name in parentheses is chosen by the process and may contain more of them, so
+                # the fields start after the last one.
                 state, parent = os.read(fd, 4096).rpartition(b")")[2].split()[:2]
             finally:
                 os.close(fd)
@@ -182,13 +193,17 @@ def _list_parents() -> dict[int, int]:
 
 
 def _list_marked_processes(mark: str, parents: dict[int, int]) -> set[int]:
-    """Fill `parents` with all living processes, from `ps`. Returns the processes with the mark in their environment."""
+    """Fill `parents` with all living processes, from `ps`.
+    Returns the processes with the mark in their environment.
+    """
     # Imported here: it takes 6 ms, and Linux does not need it.
     import subprocess
 
     # `-E` shows the environment of the user's own processes.
     command = ["ps", "-axwwE", "-o", "pid=,ppid=,state=,command="]
-    stdout = subprocess.run(command, capture_output=True, check=False, env={"PATH": "/bin:/usr/bin"}).stdout
+    stdout = subprocess.run(
+        command, capture_output=True, check=False, env={"PATH": "/bin:/usr/bin"}
+    ).stdout
     marked: set[int] = set()
     for line in stdout.decode(errors="replace").splitlines():
         pid, parent, state, words = (*line.split(None, 3), "")[:4]

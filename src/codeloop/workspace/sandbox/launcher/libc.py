@@ -26,8 +26,11 @@ _MOUNT_ID = ctypes.byref(ctypes.c_int())
 
 def call_libc(name: str, *arguments: int | bytes | ctypes.Array[ctypes.c_char] | None) -> int:
     """Call a function of the C library by name. Raises OSError when it fails."""
-    # As `long`: through `syscall` and `prctl` the kernel reads whole registers, and ctypes passes 32 bits of an int.
-    result = getattr(_libc, name)(*(ctypes.c_long(each) if isinstance(each, int) else each for each in arguments))
+    # As `long`: through `syscall` and `prctl` the kernel reads whole registers,
+    # and ctypes passes 32 bits of an int.
+    result = getattr(_libc, name)(
+        *(ctypes.c_long(each) if isinstance(each, int) else each for each in arguments)
+    )
     if result < 0:
         code = ctypes.get_errno()
         raise OSError(code, f"{name}: {os.strerror(code)}")
@@ -47,7 +50,8 @@ def make_undumpable() -> None:
 
 
 def open_child_signals() -> int:
-    """Return a descriptor that becomes readable when a child of the reading process ends. Forks inherit it.
+    """Return a descriptor that becomes readable when a child of the reading process ends.
+    Forks inherit it.
 
     Raises OSError, for example when too many files are open.
     """
@@ -78,14 +82,23 @@ def _make_signal_pipe() -> int:
 
 
 def identify_file(path: str | os.PathLike[str]) -> bytes:
-    """Return bytes that identify a file, even if its inode number is used again later; b"" for a missing file."""
-    handle = ctypes.create_string_buffer(_FILE_HANDLE.pack(_MAX_HANDLE_BYTES, 0), _FILE_HANDLE.size + _MAX_HANDLE_BYTES)
+    """Return bytes that identify a file, even if its inode number is used again later;
+    b"" for a missing file.
+    """
+    handle = ctypes.create_string_buffer(
+        _FILE_HANDLE.pack(_MAX_HANDLE_BYTES, 0), _FILE_HANDLE.size + _MAX_HANDLE_BYTES
+    )
     # A handle contains the inode's generation as well as its number.
-    if sys.platform == "linux" and not _libc.name_to_handle_at(_AT_FDCWD, os.fsencode(path), handle, _MOUNT_ID, 0):
+    if sys.platform == "linux" and not _libc.name_to_handle_at(
+        _AT_FDCWD, os.fsencode(path), handle, _MOUNT_ID, 0
+    ):
         return handle.raw
     try:
         status = os.lstat(path)
     except OSError:
         return b""
-    # The file system has no handles. A folder's time changes with its entries, so there the inode has to do.
-    return _FILE_STATUS.pack(status.st_dev, status.st_ino, 0 if stat.S_ISDIR(status.st_mode) else status.st_ctime_ns)
+    # The file system has no handles. A folder's time changes with its entries,
+    # so there the inode has to do.
+    return _FILE_STATUS.pack(
+        status.st_dev, status.st_ino, 0 if stat.S_ISDIR(status.st_mode) else status.st_ctime_ns
+    )

@@ -1,8 +1,10 @@
-"""The launcher's main loop: serves requests until its client exits, then ends every process below it.
+"""The launcher's main loop: serves requests until its client exits,
+then ends every process below it.
 
-A request is one byte, its kind, with a socket. A forked supervisor takes it, and exchanges everything else over that
-socket. One supervisor always waits for the next request. A supervisor whose command has ended with all that it started
-waits again, since a fork costs more than a short command.
+A request is one byte, its kind, with a socket. A forked supervisor takes it, and exchanges
+everything else over that socket. One supervisor always waits for the next request. A supervisor
+whose command has ended with all that it started waits again,
+since a fork costs more than a short command.
 """
 
 from __future__ import annotations
@@ -48,13 +50,17 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _BACKLOG = 128
-# The process id that a supervisor writes when it takes a request, and again when it waits for the next one.
+# The process id that a supervisor writes when it takes a request,
+# and again when it waits for the next one.
 _SUPERVISOR_ID = Struct("i")
 # A fork fails when the limit of processes is reached, which lasts until a command ends.
 _FORK_RETRY_MS = 50
 _NO_BOUNDS = Bounds()
-_RESOURCE_LIMITS = tuple(sorted({number for name, number in vars(resource).items() if name.startswith("RLIMIT_")}))
-# The time that supervisors have to end their commands after the client has gone; then everything is killed.
+_RESOURCE_LIMITS = tuple(
+    sorted({number for name, number in vars(resource).items() if name.startswith("RLIMIT_")})
+)
+# The time that supervisors have to end their commands after the client has gone;
+# then everything is killed.
 _SHUTDOWN_SECONDS = 1.0
 
 
@@ -64,7 +70,8 @@ def main(fd: int, mark: str, marks: str, *recovery: str) -> None:
     `recovery`: a command that is started at the end if there is a file that begins with `marks`.
     """
     become_subreaper()
-    # A command must not inherit the socket from its supervisor: it could start programs outside of its sandbox.
+    # A command must not inherit the socket from its supervisor: it could start programs
+    # outside of its sandbox.
     fcntl.fcntl(fd, fcntl.F_SETFD, fcntl.FD_CLOEXEC)
     serve(socket(fileno=fd), open_child_signals(), mark)
     folder, _, start = marks.rpartition("/")
@@ -80,29 +87,44 @@ def _list_names(folder: str) -> list[str]:
 
 
 def serve_inside(fd: int, _mark: str) -> None:
-    """Serve requests in a sandbox that another program has made. The plan arrives on the descriptor, with the mark."""
+    """Serve requests in a sandbox that another program has made. The plan arrives on the
+    descriptor, with the mark.
+    """
     _handle_enter(socket(fileno=fd), open_child_signals(), _NO_BOUNDS, NO_LISTENER)
 
 
 def serve(
-    control: socket, signal_fd: int, mark: str, bounds: Bounds = _NO_BOUNDS, *, refuses_internet: bool = False
+    control: socket,
+    signal_fd: int,
+    mark: str,
+    bounds: Bounds = _NO_BOUNDS,
+    *,
+    refuses_internet: bool = False,
 ) -> None:
     """Serve requests until the other end is closed, then end the remaining processes.
 
-    `signal_fd`: from `open_child_signals`; `mark`: see MARK_VARIABLE; `bounds`: those of each command;
+    `signal_fd`: from `open_child_signals`; `mark`: see MARK_VARIABLE;
+    `bounds`: those of each command;
     `refuses_internet`: supervisors refuse internet sockets to commands.
     """
     state_reader, state_writer = os.pipe()
     events = select.poll()
-    # Mask 0 reports only the hang-up of the control socket: its requests are read by the waiting supervisor.
-    for fd, mask in ((control.fileno(), 0), (signal_fd, select.POLLIN), (state_reader, select.POLLIN)):
+    # Mask 0 reports only the hang-up of the control socket: its requests are read
+    # by the waiting supervisor.
+    for fd, mask in (
+        (control.fileno(), 0),
+        (signal_fd, select.POLLIN),
+        (state_reader, select.POLLIN),
+    ):
         events.register(fd, mask)
     supervisors: set[int] = set()
     idle_supervisors: set[int] = set()
     has_strays = False
     while True:
         if not idle_supervisors and (
-            pid := _fork_supervisor(control, signal_fd, state_writer, bounds, refuses_internet=refuses_internet)
+            pid := _fork_supervisor(
+                control, signal_fd, state_writer, bounds, refuses_internet=refuses_internet
+            )
         ):
             supervisors.add(pid)
             idle_supervisors.add(pid)
@@ -110,7 +132,9 @@ def serve(
         if control.fileno() in ready:
             break
         if state_reader in ready:
-            for (supervisor_id,) in _SUPERVISOR_ID.iter_unpack(os.read(state_reader, _SUPERVISOR_ID.size * _BACKLOG)):
+            for (supervisor_id,) in _SUPERVISOR_ID.iter_unpack(
+                os.read(state_reader, _SUPERVISOR_ID.size * _BACKLOG)
+            ):
                 # Each id toggles: an idle supervisor takes a request, a busy one is idle again.
                 idle_supervisors ^= {supervisor_id}
         if signal_fd in ready:
@@ -128,7 +152,8 @@ def serve(
 def _fork_supervisor(
     control: socket, signal_fd: int, state_writer: int, bounds: Bounds, *, refuses_internet: bool
 ) -> int:
-    """Fork a supervisor that waits for requests and serves them, so that no request waits for a fork.
+    """Fork a supervisor that waits for requests and serves them,
+    so that no request waits for a fork.
 
     Returns its process id; 0 when the limit of processes is reached.
     """
@@ -143,24 +168,34 @@ def _fork_supervisor(
     try:
         listener = refuse_internet() if refuses_internet else NO_LISTENER
         limits = _read_limits()
-        # A command can limit its supervisor (`prlimit`), which would pass the limits on to the next command.
-        while _serve_one(control, signal_fd, state_writer, bounds, listener, parent) and _read_limits() == limits:
+        # A command can limit its supervisor (`prlimit`),
+        # which would pass the limits on to the next command.
+        while (
+            _serve_one(control, signal_fd, state_writer, bounds, listener, parent)
+            and _read_limits() == limits
+        ):
             os.write(state_writer, _SUPERVISOR_ID.pack(os.getpid()))
         code = 0
     finally:
-        # Whatever the error (a command may have limited its supervisor), a fork must not return into our loop.
+        # Whatever the error (a command may have limited its supervisor),
+        # a fork must not return into our loop.
         os._exit(code)
 
 
 def _read_limits() -> tuple[object, ...]:
     """Return the resource limits, the priority and the processors of this process."""
-    limits: list[object] = [*map(resource.getrlimit, _RESOURCE_LIMITS), os.getpriority(os.PRIO_PROCESS, 0)]
+    limits: list[object] = [
+        *map(resource.getrlimit, _RESOURCE_LIMITS),
+        os.getpriority(os.PRIO_PROCESS, 0),
+    ]
     if sys.platform == "linux":
         limits += [os.sched_getaffinity(0), os.sched_getscheduler(0)]
     return tuple(limits)
 
 
-def _serve_one(control: socket, signal_fd: int, state_writer: int, bounds: Bounds, listener: int, parent: int) -> bool:
+def _serve_one(
+    control: socket, signal_fd: int, state_writer: int, bounds: Bounds, listener: int, parent: int
+) -> bool:
     """Wait for a request and serve it. Returns whether this supervisor may serve another one."""
     kind, ancillary, _, _ = control.recvmsg(1, CMSG_SPACE(4))
     fds = read_descriptors(ancillary)
@@ -169,7 +204,8 @@ def _serve_one(control: socket, signal_fd: int, state_writer: int, bounds: Bound
     os.write(state_writer, _SUPERVISOR_ID.pack(os.getpid()))
     is_last = kind != COMMAND_KIND or os.getppid() != parent
     if is_last:
-        # Neither a new sandbox nor an orphaned supervisor may keep these open: others wait for their end.
+        # Neither a new sandbox nor an orphaned supervisor may keep these open:
+        # others wait for their end.
         os.close(state_writer)
         control.close()
     channel = socket(fileno=fds[0])
@@ -179,9 +215,11 @@ def _serve_one(control: socket, signal_fd: int, state_writer: int, bounds: Bound
 
 
 def _reap(supervisors: set[int]) -> bool:
-    """Reap ended children. Returns whether a supervisor failed or was killed, whose processes may be left.
+    """Reap ended children. Returns whether a supervisor failed or was killed,
+    whose processes may be left.
 
-    A supervisor that a command has stopped (SIGSTOP) is killed: its command would run without deadline and bounds.
+    A supervisor that a command has stopped (SIGSTOP) is killed: its command would run
+    without deadline and bounds.
     """
     has_failed = False
     while True:
@@ -199,7 +237,8 @@ def _reap(supervisors: set[int]) -> bool:
 
 
 def _end_strays(supervisors: set[int]) -> bool:
-    """Kill the processes of an ended supervisor, which are now our children. Returns whether there were any.
+    """Kill the processes of an ended supervisor, which are now our children.
+    Returns whether there were any.
 
     If so, it has to be called again: their own children become ours when they end.
     """
@@ -209,27 +248,35 @@ def _end_strays(supervisors: set[int]) -> bool:
 
 
 def _handle_listen(channel: socket, _signals: int, _bounds: Bounds, _listener: int) -> bool:
-    """Listen on a port of this network namespace, and send the socket to the client, which is in another one."""
+    """Listen on a port of this network namespace, and send the socket to the client,
+    which is in another one.
+    """
     (port,), _ = receive(channel)
     listener = socket(AF_INET, SOCK_STREAM)
     listener.setsockopt(SOL_SOCKET, SO_REUSEADDR, 1)
     listener.bind(("127.0.0.1", int(port)))
     listener.listen(_BACKLOG)
-    channel.sendmsg([b"l"], [(SOL_SOCKET, SCM_RIGHTS, listener.fileno().to_bytes(4, sys.byteorder))])
+    channel.sendmsg(
+        [b"l"], [(SOL_SOCKET, SCM_RIGHTS, listener.fileno().to_bytes(4, sys.byteorder))]
+    )
     return False
 
 
 def _handle_reach(channel: socket, _signals: int, _bounds: Bounds, _listener: int) -> bool:
-    """List and reach the ports of this network namespace for a client in another one, until the client is gone."""
+    """List and reach the ports of this network namespace for a client in another one,
+    until the client is gone.
+    """
     receive(channel)
     serve_ports(channel)
     return False
 
 
 def _handle_enter(channel: socket, signal_fd: int, _bounds: Bounds, _listener: int) -> bool:
-    """Enter a sandbox, say what it lacks or why it can't be made, and serve requests there until the client is gone."""
-    # The further descriptors hold the lock on the sandbox's layers. They stay open as long as this process and its
-    # forks live, so that no other process mounts these layers.
+    """Enter a sandbox, say what it lacks or why it can't be made,
+    and serve requests there until the client is gone.
+    """
+    # The further descriptors hold the lock on the sandbox's layers. They stay open as long as this
+    # process and its forks live, so that no other process mounts these layers.
     (mark, *rows), (fd, *_held) = receive(channel)
     plan = read_plan(rows)
     try:

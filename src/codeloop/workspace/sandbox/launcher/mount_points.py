@@ -1,7 +1,8 @@
 """Makes mount points and links below folders of ours, without following any link.
 
-Commands have written into these folders: a link that one of them left there must not lead the next sandbox's mounts
-out of the folder. So each step of a path is opened by itself, relative to the descriptor of the one before.
+Commands have written into these folders: a link that one of them left there must not lead the next
+sandbox's mounts out of the folder. So each step of a path is opened by itself, relative to the
+descriptor of the one before.
 """
 
 import os
@@ -17,8 +18,8 @@ _ANY_FILE_FLAGS = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
 def open_point(path: str, *, is_folder: bool, is_ours: bool) -> int:
     """Open a folder or a file at an absolute path, and make it if it is absent. Raises OSError.
 
-    Returns a descriptor. `is_ours`: the path lies in a folder of ours, where a link or another wrong kind of entry is
-    moved out of the way.
+    Returns a descriptor. `is_ours`: the path lies in a folder of ours, where a link or another
+    wrong kind of entry is moved out of the way.
     """
     *above, name = path.strip("/").split("/")
     parent_fd = _open_parent(above, is_ours=is_ours)
@@ -28,18 +29,30 @@ def open_point(path: str, *, is_folder: bool, is_ours: bool) -> int:
         if is_ours and _read_kind(parent_fd, name) in {stat.S_IFLNK, stat.S_IFDIR}:
             _move_out_of_the_way(parent_fd, name)
         with Suppress(FileExistsError):
-            os.close(os.open(name, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600, dir_fd=parent_fd))
+            os.close(
+                os.open(
+                    name,
+                    os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC,
+                    0o600,
+                    dir_fd=parent_fd,
+                )
+            )
         return os.open(name, _ANY_FILE_FLAGS, dir_fd=parent_fd)
     finally:
         os.close(parent_fd)
 
 
 def make_link(path: str, target: str) -> None:
-    """Make a link at an absolute path in our folder, replacing whatever else is there. Raises OSError."""
+    """Make a link at an absolute path in our folder, replacing whatever else is there.
+    Raises OSError.
+    """
     *above, name = path.strip("/").split("/")
     parent_fd = _open_parent(above, is_ours=True)
     try:
-        if _read_kind(parent_fd, name) == stat.S_IFLNK and os.readlink(name, dir_fd=parent_fd) == target:
+        if (
+            _read_kind(parent_fd, name) == stat.S_IFLNK
+            and os.readlink(name, dir_fd=parent_fd) == target
+        ):
             return
         if _read_kind(parent_fd, name):
             _move_out_of_the_way(parent_fd, name)
@@ -49,7 +62,9 @@ def make_link(path: str, target: str) -> None:
 
 
 def _open_parent(names: list[str], *, is_ours: bool) -> int:
-    """Open the folder that the names lead to from `/`, and make what is absent. Returns a descriptor."""
+    """Open the folder that the names lead to from `/`, and make what is absent.
+    Returns a descriptor.
+    """
     parent_fd = os.open("/", _FOLDER_FLAGS)
     for name in names:
         try:

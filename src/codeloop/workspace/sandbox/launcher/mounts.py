@@ -1,6 +1,8 @@
-"""Makes the mounts of a sandbox: everything is read-only except the plan's writable paths; hidden paths are covered.
+"""Makes the mounts of a sandbox: everything is read-only except the plan's writable paths;
+hidden paths are covered.
 
-`confine.py` calls `mount_all` in the sandbox's own mount namespace. `bubblewrap.py` uses the same lists of folders.
+`confine.py` calls `mount_all` in the sandbox's own mount namespace.
+`bubblewrap.py` uses the same lists of folders.
 """
 
 from __future__ import annotations
@@ -13,7 +15,11 @@ from codeloop.workspace.sandbox.launcher.cache_overlays import mount_overlay
 from codeloop.workspace.sandbox.launcher.libc import call_libc
 from codeloop.workspace.sandbox.launcher.mount_points import make_link, open_point
 from codeloop.workspace.sandbox.launcher.plan import Plan
-from codeloop.workspace.sandbox.launcher.proc_files import read_text, unescape_mount_path, write_text
+from codeloop.workspace.sandbox.launcher.proc_files import (
+    read_text,
+    unescape_mount_path,
+    write_text,
+)
 from codeloop.workspace.sandbox.launcher.suppress import Suppress
 
 TYPE_CHECKING = False
@@ -21,7 +27,16 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
 # Values of linux/mount.h, which Python does not have.
-_RDONLY, _NOSUID, _NODEV, _NOEXEC, _REMOUNT, _BIND, _RECURSIVE, _PRIVATE = 1, 2, 4, 8, 32, 4096, 16384, 1 << 18
+_RDONLY, _NOSUID, _NODEV, _NOEXEC, _REMOUNT, _BIND, _RECURSIVE, _PRIVATE = (
+    1,
+    2,
+    4,
+    8,
+    32,
+    4096,
+    16384,
+    1 << 18,
+)
 _NOATIME, _NODIRATIME, _RELATIME = 1024, 2048, 1 << 21
 # By their names in mountinfo.
 _FLAGS_BY_OPTION = {
@@ -46,7 +61,13 @@ _STATVFS_BITS = {
 # Folders of /dev that the sandbox gets new and empty.
 _OWN_DEV_FOLDERS = ("pts", "shm")
 _DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
-_DEV_LINKS = {"fd": "/proc/self/fd", "stdin": "fd/0", "stdout": "fd/1", "stderr": "fd/2", "ptmx": "pts/ptmx"}
+_DEV_LINKS = {
+    "fd": "/proc/self/fd",
+    "stdin": "fd/0",
+    "stdout": "fd/1",
+    "stderr": "fd/2",
+    "ptmx": "pts/ptmx",
+}
 RUN_ENTRIES = (
     "systemd/resolve",
     "resolvconf",
@@ -64,7 +85,8 @@ TEMPORARY_FOLDERS = tuple(f"/{name}" for name in ("tmp", "var/tmp"))
 LAYERS_SUFFIX = ".layers"
 """The suffix of the folder next to a replica that holds the changes to the folders shown in it."""
 REPLACED_FOLDERS = (*TEMPORARY_FOLDERS, "/dev", "/run", "/proc")
-# Since this version each PID namespace has its own `pid_max`; older kernels have one for the whole machine.
+# Since this version each PID namespace has its own `pid_max`;
+# older kernels have one for the whole machine.
 _LINUX_WITH_PID_MAX = (6, 14)
 # The kernel refuses a smaller one.
 _MIN_PID_MAX = 301
@@ -80,7 +102,9 @@ class _Mount:
 
 
 def mount_all(plan: Plan) -> None:
-    """Make all mounts of the plan. The process must be in new mount and PID namespaces. Raises OSError."""
+    """Make all mounts of the plan. The process must be in new mount and PID namespaces.
+    Raises OSError.
+    """
     # From here on mounts pass in neither direction between the machine and the sandbox.
     _mount("", "/", "", _RECURSIVE | _PRIVATE)
     caches = [path for _, path in plan.layered]
@@ -95,12 +119,15 @@ def mount_all(plan: Plan) -> None:
     descriptors = {path: _open_path(source) for path, source in sources.items()}
     layer_folders = [_open_path(f"{plan.replica}{LAYERS_SUFFIX}") for _ in replica_points]
     temporary = _open_path(plan.temporary)
-    home_descriptors = {plan.home: _open_path(f"{plan.private}/{plan.home_name}")} if plan.home else {}
+    home_descriptors = (
+        {plan.home: _open_path(f"{plan.private}/{plan.home_name}")} if plan.home else {}
+    )
     empty_covers = _make_empty_covers()
     _mount_dev()
     _mount_run()
     _mount_proc(plan.bounds.kernel_process_limit)
-    # Programs write to their own entries in /proc; settings of the machine there are turned read-only below.
+    # Programs write to their own entries in /proc; settings of the machine there
+    # are turned read-only below.
     writable = {*plan.writable, *caches, *(f"/dev/{name}" for name in _OWN_DEV_FOLDERS), "/proc"}
     for point in TEMPORARY_FOLDERS:
         if os.path.realpath(point) == point and os.path.isdir(point):
@@ -109,7 +136,9 @@ def mount_all(plan: Plan) -> None:
     writable |= {*home_descriptors, *(point for point, is_writable in bound.items() if is_writable)}
     for point in sorted(plan.replaced):
         _cover_replaced(point, home_descriptors.get(point))
-    _bind_descriptors(descriptors, {*writable, *bound}, (*REPLACED_FOLDERS, *plan.replaced, *replica_points))
+    _bind_descriptors(
+        descriptors, {*writable, *bound}, (*REPLACED_FOLDERS, *plan.replaced, *replica_points)
+    )
     for path, target in plan.links:
         make_link(path, target)
     for fd in layer_folders:
@@ -121,18 +150,32 @@ def mount_all(plan: Plan) -> None:
         writable |= _overlay_folders(folders, fd)
     _turn_read_only(writable, {*plan.visible, *plan.protected, *plan.replaced, *bound} - writable)
     _guard_paths(plan, descriptors, empty_covers)
-    for fd in (*descriptors.values(), *empty_covers, *home_descriptors.values(), *layer_folders, temporary):
+    for fd in (
+        *descriptors.values(),
+        *empty_covers,
+        *home_descriptors.values(),
+        *layer_folders,
+        temporary,
+    ):
         os.close(fd)
     os.chdir("/")
 
 
 def _guard_paths(plan: Plan, mounted_paths: Iterable[str], empty_covers: tuple[int, int]) -> None:
-    """Make the protected paths read-only, and cover the hidden ones, except for mounted paths inside them."""
-    for path in list_pinned_folders(plan.writable, (*plan.protected, *filter(os.path.lexists, plan.hidden))):
+    """Make the protected paths read-only, and cover the hidden ones,
+    except for mounted paths inside them.
+    """
+    for path in list_pinned_folders(
+        plan.writable, (*plan.protected, *filter(os.path.lexists, plan.hidden))
+    ):
         # A mount point can't be renamed.
         _bind(path, path)
     # Opened before the folders around them are covered.
-    shown_inside = {path: _open_path(path) for path in mounted_paths if is_below(path, (*plan.protected, *plan.hidden))}
+    shown_inside = {
+        path: _open_path(path)
+        for path in mounted_paths
+        if is_below(path, (*plan.protected, *plan.hidden))
+    }
     for path in (*plan.protected, *(f"/proc/{name}" for name in PROC_READ_ONLY)):
         if os.path.lexists(path):
             _bind(path, path)
@@ -142,13 +185,18 @@ def _guard_paths(plan: Plan, mounted_paths: Iterable[str], empty_covers: tuple[i
             _bind(fd, path)
     for path in (*plan.hidden, *(f"/proc/{name}" for name in PROC_HIDDEN)):
         if os.path.lexists(path):
-            _cover(path, empty_covers, {each: fd for each, fd in shown_inside.items() if is_below(each, (path,))})
+            _cover(
+                path,
+                empty_covers,
+                {each: fd for each, fd in shown_inside.items() if is_below(each, (path,))},
+            )
     for fd in shown_inside.values():
         os.close(fd)
 
 
 def _overlay_folders(folders: dict[str, int], layer_folders: int) -> set[str]:
-    """Mount a writable layer over each folder that is shown in a replica. Returns those that now have one.
+    """Mount a writable layer over each folder that is shown in a replica.
+    Returns those that now have one.
 
     `layer_folders`: a descriptor of the folder that holds the layers.
     """
@@ -156,7 +204,9 @@ def _overlay_folders(folders: dict[str, int], layer_folders: int) -> set[str]:
     for number, (path, fd) in enumerate(folders.items()):
         if not stat.S_ISDIR(os.fstat(fd).st_mode):
             continue
-        upper, work = (f"/proc/self/fd/{layer_folders}/{number}.{name}" for name in ("upper", "work"))
+        upper, work = (
+            f"/proc/self/fd/{layer_folders}/{number}.{name}" for name in ("upper", "work")
+        )
         # Where the kernel or the file system has no overlays, the folder stays read-only.
         with Suppress(OSError):
             os.mkdir(upper, 0o755)
@@ -166,8 +216,12 @@ def _overlay_folders(folders: dict[str, int], layer_folders: int) -> set[str]:
     return layered
 
 
-def _bind_descriptors(descriptors: dict[str, int], writable: Collection[str], replaced: Collection[str]) -> None:
-    """Bind the writable paths, and those in replaced folders. All others are in the sandbox already."""
+def _bind_descriptors(
+    descriptors: dict[str, int], writable: Collection[str], replaced: Collection[str]
+) -> None:
+    """Bind the writable paths, and those in replaced folders.
+    All others are in the sandbox already.
+    """
     for path, fd in descriptors.items():
         is_ours = is_below(path, replaced)
         if is_ours or path in writable:
@@ -175,12 +229,13 @@ def _bind_descriptors(descriptors: dict[str, int], writable: Collection[str], re
 
 
 def list_pinned_folders(writable: Collection[str], guarded: Iterable[str]) -> list[str]:
-    """Return the folders between a writable path and each guarded (protected or hidden) path below it, sorted.
+    """Return the folders between a writable path and each guarded (protected or
+    hidden) path below it, sorted.
 
     They must not be renamed: the next sandbox would not guard the path under its new name.
     """
-    # A path in a guarded folder is left out. It can't be renamed anyway, and a mount of its own would stay writable
-    # when the folder's mount turns read-only.
+    # A path in a guarded folder is left out. It can't be renamed anyway, and a mount of its own
+    # would stay writable when the folder's mount turns read-only.
     guarded, pinned = set(guarded), set[str]()
     for path in guarded:
         between: list[str] = []
@@ -194,7 +249,9 @@ def list_pinned_folders(writable: Collection[str], guarded: Iterable[str]) -> li
 
 
 def _cover(path: str, empty_covers: tuple[int, int], shown_inside: dict[str, int]) -> None:
-    """Cover a path with an empty file or folder, in which only the paths of `shown_inside` are visible."""
+    """Cover a path with an empty file or folder,
+    in which only the paths of `shown_inside` are visible.
+    """
     if not shown_inside:
         _bind(empty_covers[os.path.isdir(path)], path)
         return
@@ -205,7 +262,9 @@ def _cover(path: str, empty_covers: tuple[int, int], shown_inside: dict[str, int
 
 
 def _cover_replaced(point: str, home: int | None) -> None:
-    """Cover a folder with the private home or an empty folder, unless a covered parent hides it already."""
+    """Cover a folder with the private home or an empty folder,
+    unless a covered parent hides it already.
+    """
     if home is not None:
         _bind_at(point, home)
     elif os.path.isdir(point):
@@ -247,9 +306,13 @@ def _mount_run() -> None:
 
 
 def _mount_proc(process_limit: int) -> None:
-    """Mount the /proc of the new PID namespace, and limit its processes where the kernel can. 0: no limit."""
+    """Mount the /proc of the new PID namespace, and limit its processes where the kernel can.
+    0: no limit.
+    """
     _mount("proc", "/proc", "proc", _NOSUID | _NODEV | _NOEXEC)
-    release = tuple(int(part) for part in os.uname().release.split("-")[0].split(".")[:2] if part.isdigit())
+    release = tuple(
+        int(part) for part in os.uname().release.split("-")[0].split(".")[:2] if part.isdigit()
+    )
     if process_limit and release >= _LINUX_WITH_PID_MAX:
         # Only root may write it. Root is also the only user for whom RLIMIT_NPROC does not count.
         with Suppress(OSError):
@@ -259,20 +322,25 @@ def _mount_proc(process_limit: int) -> None:
 def _turn_read_only(writable: set[str], read_only: set[str]) -> None:
     """Make every mount read-only except those at or below a writable path.
 
-    The nearest named folder above a mount decides: a visible path in the writable temporary folder is read-only.
-    Raises PermissionError when a mount that must be read-only is still writable and reachable.
+    The nearest named folder above a mount decides: a visible path in the writable temporary folder
+    is read-only. Raises PermissionError when a mount that must be read-only is
+    still writable and reachable.
     """
     for mount in _list_mounts():
         if not mount.flags & _RDONLY and not _is_writable(mount.point, writable, read_only):
             try:
                 _mount("", mount.point, "", _BIND | _REMOUNT | _RDONLY | mount.flags)
             except OSError as error:
-                # The mount is covered by another one, or lies in a folder that this user may not enter. Whether it can
-                # be reached is checked below.
+                # The mount is covered by another one, or lies in a folder that this user may not
+                # enter. Whether it can be reached is checked below.
                 if error.errno not in {errno.EINVAL, errno.ENOENT, errno.EACCES, errno.ENOTDIR}:
                     raise
     for mount in _list_mounts():
-        if not mount.flags & _RDONLY and not _is_writable(mount.point, writable, read_only) and _is_reachable(mount):
+        if (
+            not mount.flags & _RDONLY
+            and not _is_writable(mount.point, writable, read_only)
+            and _is_reachable(mount)
+        ):
             raise PermissionError(errno.EPERM, "it can't be turned read-only", mount.point)
 
 
@@ -307,12 +375,17 @@ def _list_mounts() -> list[_Mount]:
 def _read_flags(path: str) -> int:
     """Return the flags that a mount has to keep: the kernel lets no user namespace remove them."""
     flags = os.statvfs(path).f_flag
-    return sum(mount_flag for mount_flag, statvfs_bit in _STATVFS_BITS.items() if flags & statvfs_bit)
+    return sum(
+        mount_flag for mount_flag, statvfs_bit in _STATVFS_BITS.items() if flags & statvfs_bit
+    )
 
 
 def _make_empty_covers() -> tuple[int, int]:
-    """Return descriptors of an empty file and an empty folder that nobody may open, on a file system of their own."""
-    # Made at the temporary folder, where another mount covers them afterwards: only the descriptors lead there.
+    """Return descriptors of an empty file and an empty folder that nobody may open,
+    on a file system of their own.
+    """
+    # Made at the temporary folder, where another mount covers them afterwards: only
+    # the descriptors lead there.
     point = TEMPORARY_FOLDERS[0]
     _mount("tmpfs", point, "tmpfs", _NOSUID | _NODEV | _NOEXEC, "mode=755,size=64k")
     os.close(os.open(f"{point}/file", os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o000))
@@ -334,13 +407,21 @@ def _bind_at(path: str, fd: int, *, is_ours: bool = True) -> None:
 
 
 def _bind(source: int | str, point: str) -> None:
-    _mount(f"/proc/self/fd/{source}" if isinstance(source, int) else source, point, "", _BIND | _RECURSIVE)
+    _mount(
+        f"/proc/self/fd/{source}" if isinstance(source, int) else source,
+        point,
+        "",
+        _BIND | _RECURSIVE,
+    )
 
 
 def _mount(source: str, point: str, kind: str, flags: int, options: str = "") -> None:
     try:
         call_libc(
-            "mount", *(os.fsencode(each) or None for each in (source, point, kind)), flags, options.encode() or None
+            "mount",
+            *(os.fsencode(each) or None for each in (source, point, kind)),
+            flags,
+            options.encode() or None,
         )
     except OSError as error:
         # With the mount point, which says which rule of the policy could not be carried out.

@@ -4,7 +4,9 @@ import os
 
 
 def read_text(path: str) -> str:
-    """Return the text of a file in /proc, whose size is unknown before it is read. Raises OSError."""
+    """Return the text of a file in /proc, whose size is unknown before it is read.
+    Raises OSError.
+    """
     fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         data = bytearray()
@@ -25,7 +27,9 @@ def unescape_mount_path(text: str) -> str:
 
 
 def write_text(path: str, text: str) -> None:
-    """Write to a file of /proc in one system call, as the kernel requires for some. Raises OSError."""
+    """Write to a file of /proc in one system call, as the kernel requires for some.
+    Raises OSError.
+    """
     fd = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
     try:
         os.write(fd, text.encode())

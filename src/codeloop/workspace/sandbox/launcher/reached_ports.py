@@ -1,6 +1,8 @@
-"""Tells a client outside of a network namespace which ports are listened on inside, and connects it to them.
+"""Tells a client outside of a network namespace which ports are listened on inside,
+and connects it to them.
 
-A socket stays in the namespace in which it was made, so the client gets connected sockets, and nothing more.
+A socket stays in the namespace in which it was made, so the client gets connected sockets,
+and nothing more.
 """
 
 import sys
@@ -9,7 +11,8 @@ from _socket import AF_INET, AF_INET6, SCM_RIGHTS, SOCK_STREAM, SOL_SOCKET, sock
 from codeloop.workspace.sandbox.launcher.messages import LIST_PORTS, PORT_BYTES
 from codeloop.workspace.sandbox.launcher.suppress import Suppress
 
-# The state of a listening socket in /proc/net/tcp, and the addresses that loopback reaches, as they are written there.
+# The state of a listening socket in /proc/net/tcp, and the addresses that loopback reaches,
+# as they are written there.
 _LISTENING = "0A"
 _TABLES = {
     "/proc/self/net/tcp": ("0100007F", "00000000"),
@@ -22,7 +25,9 @@ _MAX_PORTS = 128
 
 
 def serve_ports(channel: socket) -> None:
-    """Answer requests until the client is gone: `LIST_PORTS` by the ports, a port by a socket connected to it."""
+    """Answer requests until the client is gone: `LIST_PORTS` by the ports,
+    a port by a socket connected to it.
+    """
     while request := channel.recv(PORT_BYTES):
         if request == LIST_PORTS:
             channel.sendall((" ".join(map(str, list_ports())) + "\n").encode())
@@ -37,7 +42,9 @@ def serve_ports(channel: socket) -> None:
 
 
 def list_ports() -> list[int]:
-    """Return the ports on which something listens that loopback reaches, in the namespace of this process."""
+    """Return the ports on which something listens that loopback reaches,
+    in the namespace of this process.
+    """
     ports: set[int] = set()
     for table, addresses in _TABLES.items():
         with Suppress(OSError), open(table, "rb") as file:
@@ -50,7 +57,9 @@ def list_ports() -> list[int]:
 
 
 def _connect(port: int) -> socket | None:
-    """Return a socket that is connected to a port on loopback; None: nothing takes the connection."""
+    """Return a socket that is connected to a port on loopback;
+    None: nothing takes the connection.
+    """
     for family, address in _LOOPBACK:
         connection = socket(family, SOCK_STREAM)
         connection.settimeout(_CONNECT_SECONDS)

@@ -1,10 +1,13 @@
-"""Refuses system calls that no command needs and that could lead out of a sandbox, by seccomp filters (BPF).
+"""Refuses system calls that no command needs and that could lead out of a sandbox,
+by seccomp filters (BPF).
 
-`confine.py` installs a filter in every sandbox on Linux. Each part of a filter is a list of BPF instructions.
+`confine.py` installs a filter in every sandbox on Linux.
+Each part of a filter is a list of BPF instructions.
 
-Where Landlock alone confines, commands have no internet sockets. Nothing that a command prints shows for certain that
-it failed for lack of them: its output may be cut, and its code that of another program. So a supervisor has a filter of
-its own there (`refuse_internet`), and answers each attempt itself.
+Where Landlock alone confines, commands have no internet sockets. Nothing that a command prints
+shows for certain that it failed for lack of them: its output may be cut, and its code that of
+another program. So a supervisor has a filter of its own there (`refuse_internet`),
+and answers each attempt itself.
 """
 
 import ctypes
@@ -17,20 +20,23 @@ from struct import Struct, pack
 
 from codeloop.workspace.sandbox.launcher.libc import call_libc
 
-# Values of the kernel's headers (errno, linux/seccomp.h, linux/filter.h), which Python has only in part.
+# Values of the kernel's headers (errno, linux/seccomp.h, linux/filter.h),
+# which Python has only in part.
 _EPERM, _EACCES, _ENOSYS, _EAFNOSUPPORT = 1, 13, 38, 97
 _ALLOW, _ERRNO, _NOTIFY = 0x7FFF0000, 0x00050000, 0x7FC00000
 _LOAD, _AND, _EQUAL, _AT_LEAST, _RETURN = 0x20, 0x54, 0x15, 0x35, 0x06
 _CALL_NUMBER_OFFSET, _ARCHITECTURE_OFFSET, _ARGUMENTS_OFFSET = 0, 4, 16
-# Two ioctls that can type into the terminal that a program runs in, and so into the shell behind a sandbox.
+# Two ioctls that can type into the terminal that a program runs in,
+# and so into the shell behind a sandbox.
 _TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
-# All CLONE_NEW* flags: a command with namespaces of its own could mount what it likes. The time namespace's flag is
-# among the bits of a signal in `clone`, and so only valid in `unshare`.
+# All CLONE_NEW* flags: a command with namespaces of its own could mount what it likes. The time
+# namespace's flag is among the bits of a signal in `clone`, and so only valid in `unshare`.
 _CLONE_NEW_FLAGS = 0x7E020000
 _CLONE_NEWTIME = 0x80
 _AF_UNIX, _AF_INET, _AF_NETLINK, _AF_INET6 = 1, 2, 16, 10
 _O_TRUNC, _O_ACCMODE = 0o1000, 0o3
-# Calls of the x32 ABI have this bit: other numbers for the same calls, which would pass the comparisons below.
+# Calls of the x32 ABI have this bit: other numbers for the same calls,
+# which would pass the comparisons below.
 _X32_BIT = 0x40000000
 
 # The architecture's number in seccomp, and the column of its call numbers in the tables below.
@@ -72,8 +78,8 @@ _REFUSED_CALLS = {
     "sethostname": (170, 161),
     "setdomainname": (171, 162),
 }
-# A filter sees no memory, where these calls have their arguments. They fail as unknown calls (ENOSYS), so that programs
-# fall back to older calls, which can be checked.
+# A filter sees no memory, where these calls have their arguments. They fail as unknown calls
+# (ENOSYS), so that programs fall back to older calls, which can be checked.
 _HIDDEN_CALLS = {
     "clone3": (435, 435),
     "io_uring_setup": (425, 425),
@@ -91,25 +97,33 @@ NO_LISTENER = -1
 """In place of the descriptor of a listener."""
 # The ioctls of linux/seccomp.h that take an attempt from a listener, and answer it.
 _RECEIVE, _ANSWER = 0xC0502100, 0xC0182101
-# `struct seccomp_notif`: the attempt's id, what is not used here, and the first two arguments; `seccomp_notif_resp`.
+# `struct seccomp_notif`: the attempt's id, what is not used here, and the first two arguments;
+# `seccomp_notif_resp`.
 _ATTEMPT, _REFUSAL = Struct("=Q24xQQ32x"), Struct("=QqiI")
 # The kind of a socket, without its flags.
 _SOCKET_KIND_MASK = 0xF
 _TRIAL_SECONDS = 5.0
 
 _Instructions = list[tuple[int, int, int, int]]
-"""Each as the kernel has it: the operation, the jumps if a comparison is true and if it is false, the operand."""
+"""Each as the kernel has it: the operation, the jumps if a comparison is true and if it is false,
+the operand.
+"""
 
 
 def filter_calls(*, unix: bool, internet: bool, truncate: bool) -> None:
     """Install the filter for this process and all that it starts.
 
-    `unix`, `internet`: whether such sockets may be made; `truncate`: whether files may be truncated by name. Raises
-    OSError, also on an architecture whose call numbers are not known.
+    `unix`, `internet`: whether such sockets may be made; `truncate`: whether files may be truncated
+    by name. Raises OSError, also on an architecture whose call numbers are not known.
     """
     architecture, column = _find_architecture()
-    # A process could make calls of another architecture (32-bit x86), whose numbers mean other calls.
-    code: _Instructions = [(_LOAD, 0, 0, _ARCHITECTURE_OFFSET), (_EQUAL, 1, 0, architecture), _refuse(_ENOSYS)]
+    # A process could make calls of another architecture (32-bit x86),
+    # whose numbers mean other calls.
+    code: _Instructions = [
+        (_LOAD, 0, 0, _ARCHITECTURE_OFFSET),
+        (_EQUAL, 1, 0, architecture),
+        _refuse(_ENOSYS),
+    ]
     code += [(_LOAD, 0, 0, _CALL_NUMBER_OFFSET)]
     if not column:
         code += [(_AT_LEAST, 0, 1, _X32_BIT), _refuse(_ENOSYS)]
@@ -117,13 +131,18 @@ def filter_calls(*, unix: bool, internet: bool, truncate: bool) -> None:
         for numbers in rows.values():
             code += _jump_if(numbers[column], [_refuse(refusal)])
     code += _jump_if(
-        _IOCTL[column], [*_load_argument(1), *_refuse_value(_TIOCSTI, _EPERM), *_refuse_value(_TIOCLINUX, _EPERM)]
+        _IOCTL[column],
+        [*_load_argument(1), *_refuse_value(_TIOCSTI, _EPERM), *_refuse_value(_TIOCLINUX, _EPERM)],
     )
     code += _jump_if(_CLONE[column], [*_load_argument(0), *_refuse_bits(_CLONE_NEW_FLAGS)])
-    code += _jump_if(_UNSHARE[column], [*_load_argument(0), *_refuse_bits(_CLONE_NEW_FLAGS | _CLONE_NEWTIME)])
+    code += _jump_if(
+        _UNSHARE[column], [*_load_argument(0), *_refuse_bits(_CLONE_NEW_FLAGS | _CLONE_NEWTIME)]
+    )
     code += _jump_if(_SOCKET[column], _allow_socket_families(unix=unix, internet=internet))
     if not truncate:
-        code += _jump_if(_TRUNCATE[column], [_refuse(_EPERM)]) + _jump_if(_OPENAT2[column], [_refuse(_ENOSYS)])
+        code += _jump_if(_TRUNCATE[column], [_refuse(_EPERM)]) + _jump_if(
+            _OPENAT2[column], [_refuse(_ENOSYS)]
+        )
         # Opening for reading, which also truncates: Landlock does not see that this writes.
         for numbers, flags_index in ((_OPEN, 1), (_OPENAT, 2)):
             check_flags = [
@@ -140,8 +159,8 @@ def filter_calls(*, unix: bool, internet: bool, truncate: bool) -> None:
 def refuse_internet() -> int:
     """Refuse internet sockets to this process and all that it starts. Raises OSError.
 
-    Returns the listener, a descriptor that is readable when an attempt waits for `answer_attempt`; NO_LISTENER where
-    nobody can be told of attempts.
+    Returns the listener, a descriptor that is readable when an attempt waits for `answer_attempt`;
+    NO_LISTENER where nobody can be told of attempts.
     """
     try:
         return _watch_internet_sockets()
@@ -151,7 +170,9 @@ def refuse_internet() -> int:
 
 
 def answer_attempt(listener: int) -> bool:
-    """Refuse an attempt to make a socket. Returns whether it shows that a program wants to use the network."""
+    """Refuse an attempt to make a socket. Returns whether it shows that a program
+    wants to use the network.
+    """
     attempt = bytearray(_ATTEMPT.size)
     try:
         fcntl.ioctl(listener, _RECEIVE, attempt)
@@ -160,12 +181,15 @@ def answer_attempt(listener: int) -> bool:
     except OSError:
         # The program has ended meanwhile.
         return False
-    # Libraries such as urllib3 try, when they are imported, whether there is IPv6; names are looked up by datagrams.
+    # Libraries such as urllib3 try, when they are imported, whether there is IPv6;
+    # names are looked up by datagrams.
     return family == AF_INET or kind & _SOCKET_KIND_MASK == SOCK_DGRAM
 
 
 def can_watch_internet() -> bool:
-    """Return whether attempts can be refused and noticed here, which is tried in processes of its own."""
+    """Return whether attempts can be refused and noticed here,
+    which is tried in processes of its own.
+    """
     pid = os.fork()
     if not pid:
         code = 1
@@ -187,7 +211,9 @@ def _try_watch() -> bool:
             code = 0
         finally:
             os._exit(code)
-    is_noticed = bool(select.select([listener], [], [], _TRIAL_SECONDS)[0]) and answer_attempt(listener)
+    is_noticed = bool(select.select([listener], [], [], _TRIAL_SECONDS)[0]) and answer_attempt(
+        listener
+    )
     if not is_noticed:
         os.kill(program, 9)
     return not os.waitpid(program, 0)[1] and is_noticed
@@ -196,13 +222,24 @@ def _try_watch() -> bool:
 def _watch_internet_sockets() -> int:
     """Have a listener decide on each internet socket that this process or one that it starts makes.
 
-    Returns the listener, a descriptor. Raises OSError, also where a filter outside of this sandbox has one already.
+    Returns the listener, a descriptor. Raises OSError,
+    also where a filter outside of this sandbox has one already.
     """
     architecture, column = _find_architecture()
     decide = [(_RETURN, 0, 0, _NOTIFY)]
-    code: _Instructions = [(_LOAD, 0, 0, _ARCHITECTURE_OFFSET), (_EQUAL, 1, 0, architecture), _refuse(_ENOSYS)]
+    code: _Instructions = [
+        (_LOAD, 0, 0, _ARCHITECTURE_OFFSET),
+        (_EQUAL, 1, 0, architecture),
+        _refuse(_ENOSYS),
+    ]
     code += [(_LOAD, 0, 0, _CALL_NUMBER_OFFSET)]
-    families = [*_load_argument(0), (_EQUAL, 0, 1, _AF_INET), *decide, (_EQUAL, 0, 1, _AF_INET6), *decide]
+    families = [
+        *_load_argument(0),
+        (_EQUAL, 0, 1, _AF_INET),
+        *decide,
+        (_EQUAL, 0, 1, _AF_INET6),
+        *decide,
+    ]
     code += _jump_if(_SOCKET[column], families)
     head, _program = _make_program(code)
     return call_libc("syscall", _SECCOMP[column], _SET_FILTER, _NEW_LISTENER, head)
@@ -212,35 +249,50 @@ def _find_architecture() -> tuple[int, int]:
     """Return the row of this machine in _ARCHITECTURES. Raises OSError where it has none."""
     machine = os.uname().machine
     if machine not in _ARCHITECTURES:
-        raise OSError(errno.ENOTSUP, f"the system calls of this processor ({machine}) are not known")
+        raise OSError(
+            errno.ENOTSUP, f"the system calls of this processor ({machine}) are not known"
+        )
     return _ARCHITECTURES[machine]
 
 
 def _make_program(code: _Instructions) -> tuple[bytes, ctypes.Array[ctypes.c_char]]:
-    """Return a filter that allows the rest as the kernel reads it, and the memory with its instructions."""
+    """Return a filter that allows the rest as the kernel reads it,
+    and the memory with its instructions.
+    """
     code = [*code, (_RETURN, 0, 0, _ALLOW)]
-    # `struct sock_filter` for each instruction, then `struct sock_fprog`, which holds their number and address.
+    # `struct sock_filter` for each instruction, then `struct sock_fprog`,
+    # which holds their number and address.
     program = ctypes.create_string_buffer(b"".join(pack("=HBBI", *each) for each in code))
     call_libc("prctl", 38, 1, 0, 0, 0)  # PR_SET_NO_NEW_PRIVS
     return pack("@HP", len(code), ctypes.addressof(program)), program
 
 
 def _allow_socket_families(*, unix: bool, internet: bool) -> _Instructions:
-    """Return the instructions that refuse all families of sockets but these; netlink is needed to list interfaces."""
+    """Return the instructions that refuse all families of sockets but these;
+    netlink is needed to list interfaces.
+    """
     code = _load_argument(0)
-    for family, is_on in ((_AF_UNIX, unix), (_AF_INET, internet), (_AF_INET6, internet), (_AF_NETLINK, True)):
+    for family, is_on in (
+        (_AF_UNIX, unix),
+        (_AF_INET, internet),
+        (_AF_INET6, internet),
+        (_AF_NETLINK, True),
+    ):
         code += [(_EQUAL, 0, 1, family), (_RETURN, 0, 0, _ALLOW) if is_on else _refuse(_EACCES)]
     return [*code, _refuse(_EAFNOSUPPORT)]
 
 
 def _jump_if(number: int, then: _Instructions) -> _Instructions:
     """Return instructions that are carried out for one system call only."""
-    # At the end the call's number is loaded again for the next comparison: `then` may have loaded something else.
+    # At the end the call's number is loaded again for the next comparison: `then` may
+    # have loaded something else.
     return [(_EQUAL, 0, len(then) + 1, number), *then, (_LOAD, 0, 0, _CALL_NUMBER_OFFSET)]
 
 
 def _load_argument(index: int) -> _Instructions:
-    """Return the instruction that loads the lower 32 bits of an argument, all that the kernel uses of these."""
+    """Return the instruction that loads the lower 32 bits of an argument,
+    all that the kernel uses of these.
+    """
     return [(_LOAD, 0, 0, _ARGUMENTS_OFFSET + 8 * index)]
 
 

@@ -1,7 +1,8 @@
-"""Supervises one command: starts it, reports its end, and ends all its processes on request or without a client.
+"""Supervises one command: starts it, reports its end,
+and ends all its processes on request or without a client.
 
-Each command has its own supervisor process, forked by the launcher's `main.py`. It is a subreaper, so whatever a
-command starts stays below it, even a daemon that has left its session.
+Each command has its own supervisor process, forked by the launcher's `main.py`. It is a subreaper,
+so whatever a command starts stays below it, even a daemon that has left its session.
 """
 
 import os
@@ -32,8 +33,9 @@ _END_MESSAGE_BYTES = 64
 class ReceivedCommand:
     """A command to start, as it is received from the client.
 
-    `targets`: the numbers that the received descriptors get in the program. `mark`: a value of its environment by which
-    its processes are found where orphans are not reparented to the supervisor (macOS).
+    `targets`: the numbers that the received descriptors get in the program. `mark`: a value of its
+    environment by which its processes are found where orphans are not reparented
+    to the supervisor (macOS).
     """
 
     def __init__(self, fields: list[str]) -> None:
@@ -44,10 +46,12 @@ class ReceivedCommand:
 
 
 def supervise(channel: socket, signal_fd: int, bounds: Bounds, listener: int) -> bool:
-    """Run the command that is received from the channel until all its processes have ended or are ended.
+    """Run the command that is received from the channel until all its processes
+    have ended or are ended.
 
-    They are ended when the client asks for it, when the client is gone, or when they exceed the bounds. `listener`: of
-    attempts to make internet sockets, which are refused, see `seccomp.py`. Returns whether they ended by
+    They are ended when the client asks for it, when the client is gone, or when they exceed the
+    bounds. `listener`: of attempts to make internet sockets, which are refused, see `seccomp.py`.
+    Returns whether they ended by
     themselves: then this supervisor can serve another request.
     """
     fields, fds = receive(channel)
@@ -96,15 +100,17 @@ def supervise(channel: socket, signal_fd: int, bounds: Bounds, listener: int) ->
 def _end_command(signal_fd: int, grace: float, mark: str, bounds: Bounds) -> int:
     """End everything below this process. Returns the number of processes."""
     count = end_descendants(signal_fd, grace, mark)
-    # Processes that fork and end faster than they can be found are killed together with all other commands of the
-    # sandbox, since only the kernel can kill them all at once.
+    # Processes that fork and end faster than they can be found are killed together with all other
+    # commands of the sandbox, since only the kernel can kill them all at once.
     if bounds.has_namespace and reap_children():
         kill_namespace()
     return count
 
 
 def _reap(channel: socket, command_pid: int) -> bool:
-    """Reap ended children, and report the end of the command itself. Returns whether any process of it is left."""
+    """Reap ended children, and report the end of the command itself.
+    Returns whether any process of it is left.
+    """
     report = ""
     pid = -1
     while pid:

@@ -24,7 +24,11 @@ class Step:
     def __enter__(self) -> None:
         """Enter the block."""
 
-    def __exit__(self, _kind: type[BaseException] | None, error: BaseException | None, _trace: object) -> None:
+    def __exit__(
+        self, _kind: type[BaseException] | None, error: BaseException | None, _trace: object
+    ) -> None:
         """Raise the error again with the name."""
         if isinstance(error, OSError):
-            raise OSError(error.errno, f"{self._name}: {error.strerror or error}", error.filename) from error
+            raise OSError(
+                error.errno, f"{self._name}: {error.strerror or error}", error.filename
+            ) from error

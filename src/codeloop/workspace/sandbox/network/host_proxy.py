@@ -1,6 +1,7 @@
 """The HTTP proxy of sandboxed commands, which connects only to the hosts of a list.
 
-`sandboxes.py` has one `SessionProxy` for each network of commands; `shells.py` asks it for refused connections.
+`sandboxes.py` has one `SessionProxy` for each network of commands;
+`shells.py` asks it for refused connections.
 """
 
 import asyncio
@@ -22,8 +23,17 @@ from codeloop.schema.limits import (
     PROXY_LINGER,
     PROXY_REFUSALS,
 )
-from codeloop.workspace.sandbox.network.host_list import WEB_PORTS, ConnectionBlocked, HostList, HostPort
-from codeloop.workspace.sandbox.network.outgoing_connections import OutgoingConnections, Stream, TargetUnreachable
+from codeloop.workspace.sandbox.network.host_list import (
+    WEB_PORTS,
+    ConnectionBlocked,
+    HostList,
+    HostPort,
+)
+from codeloop.workspace.sandbox.network.outgoing_connections import (
+    OutgoingConnections,
+    Stream,
+    TargetUnreachable,
+)
 from codeloop.workspace.sandbox.network.proxy_request import check_client_hello, parse_request
 from codeloop.workspace.sandbox.network.proxy_variables import make_proxy_environment
 
@@ -37,7 +47,9 @@ A command that needs more than that can ask to run outside the sandbox.
 
 
 class Refusal(Struct, frozen=True):
-    """One refused connection. `number`: its number since the start; `port`: the proxy's port that received it."""
+    """One refused connection. `number`: its number since the start;
+    `port`: the proxy's port that received it.
+    """
 
     number: int
     port: int
@@ -57,14 +69,20 @@ class HostProxy:
         self._refusals: deque[Refusal] = deque(maxlen=PROXY_REFUSALS.value)
 
     async def serve(self, listener: socket.socket) -> None:
-        """Serve the connections of a listening socket, which may belong to another network namespace."""
+        """Serve the connections of a listening socket,
+        which may belong to another network namespace.
+        """
         self._servers.append(
-            await asyncio.start_server(self._make_handler(service_port=None), sock=listener, limit=PROXY_HEAD.value)
+            await asyncio.start_server(
+                self._make_handler(service_port=None), sock=listener, limit=PROXY_HEAD.value
+            )
         )
 
     async def forward(self, listener: socket.socket, port: int) -> None:
         """Forward connections of a listening socket to a port of the user's machine."""
-        self._servers.append(await asyncio.start_server(self._make_handler(service_port=port), sock=listener))
+        self._servers.append(
+            await asyncio.start_server(self._make_handler(service_port=port), sock=listener)
+        )
 
     async def close(self) -> None:
         """Stop listening, and cut every connection."""
@@ -73,12 +91,20 @@ class HostProxy:
         await cancel_all(self._tasks)
 
     def list_refused(self, after: int, port: int) -> list[str]:
-        """Return a line for each connection refused at a port since `refused_count` was `after`, each line once."""
-        refusals = (refusal for refusal in self._refusals if refusal.number > after and refusal.port == port)
+        """Return a line for each connection refused at a port since `refused_count` was `after`,
+        each line once.
+        """
+        refusals = (
+            refusal for refusal in self._refusals if refusal.number > after and refusal.port == port
+        )
         return list(dict.fromkeys(refusal.text for refusal in refusals))
 
-    def _make_handler(self, service_port: int | None) -> Callable[[asyncio.StreamReader, asyncio.StreamWriter], None]:
-        """Return a handler of new connections. `service_port`: where to forward; None: the client names a host."""
+    def _make_handler(
+        self, service_port: int | None
+    ) -> Callable[[asyncio.StreamReader, asyncio.StreamWriter], None]:
+        """Return a handler of new connections. `service_port`: where to forward;
+        None: the client names a host.
+        """
 
         def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             if len(self._tasks) >= PROXY_CONNECTIONS.value:
@@ -115,7 +141,11 @@ class HostProxy:
             _send_answer(client, f"403 {text}", f"{text}.\n{_HINT_TO_ALLOW}")
             return
         except asyncio.LimitOverrunError:
-            _send_answer(client, "431 Too long", f"The head of the request exceeds {PROXY_HEAD.value} bytes.\n")
+            _send_answer(
+                client,
+                "431 Too long",
+                f"The head of the request exceeds {PROXY_HEAD.value} bytes.\n",
+            )
             return
         except TargetUnreachable as error:
             _send_answer(client, f"502 {error}", f"{error}\n")
@@ -124,16 +154,21 @@ class HostProxy:
             if not request.is_tunnel:
                 await relay(client, server, _read_body(client, request.length))
             # On other ports, which an entry has to name, something else than TLS may be spoken.
-            elif await self._open_tunnel(client, server, request.target, inspect=rule.port in WEB_PORTS | {None}):
+            elif await self._open_tunnel(
+                client, server, request.target, inspect=rule.port in WEB_PORTS | {None}
+            ):
                 await relay(client, server, read_tunnel(client, server))
         finally:
             server.writer.transport.abort()
 
-    async def _open_tunnel(self, client: Stream, server: Stream, target: HostPort, *, inspect: bool) -> bool:
+    async def _open_tunnel(
+        self, client: Stream, server: Stream, target: HostPort, *, inspect: bool
+    ) -> bool:
         """Confirm the tunnel to the client. Returns whether it may be used.
 
-        `inspect`: the client's first message must be a TLS ClientHello that names the target. Otherwise a command could
-        reach any site of a shared server through a listed name (domain fronting).
+        `inspect`: the client's first message must be a TLS ClientHello that names the target.
+        Otherwise a command could reach any site of a shared server through a listed
+        name (domain fronting).
         """
         client.writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
         hello = b""
@@ -155,7 +190,9 @@ class HostProxy:
         """Record a refused connection, and return the text about it."""
         self.refused_count += 1
         text = f"blocked: connection to {blocked.authority}, {blocked}"
-        self._refusals.append(Refusal(self.refused_count, client.writer.get_extra_info("sockname")[1], text))
+        self._refusals.append(
+            Refusal(self.refused_count, client.writer.get_extra_info("sockname")[1], text)
+        )
         return text
 
 
@@ -166,7 +203,9 @@ ListenFunction = Callable[[int], Awaitable[socket.socket]]
 class SessionProxy:
     """A proxy with a port for each session. It starts with the first command that needs it."""
 
-    def __init__(self, hosts: HostList, environment: Mapping[str, str], listen: ListenFunction) -> None:
+    def __init__(
+        self, hosts: HostList, environment: Mapping[str, str], listen: ListenFunction
+    ) -> None:
         """`environment`: the user's variables, which may name their own proxies."""
         self._hosts = hosts
         self._environment = environment
@@ -178,12 +217,15 @@ class SessionProxy:
         self._starting = asyncio.Lock()
 
     async def make_environment(self, session: str) -> dict[str, str]:
-        """Return the variables that lead a session's commands to the proxy. Raises OSError when it can't listen."""
+        """Return the variables that lead a session's commands to the proxy.
+        Raises OSError when it can't listen.
+        """
         async with self._starting:
             if self._proxy is None:
                 self._proxy = HostProxy(self._hosts, OutgoingConnections(self._environment))
                 for port in self._hosts.service_ports:
-                    # The port is in use where a sandboxed command listens on it itself, and then that one is meant.
+                    # The port is in use where a sandboxed command listens on it itself,
+                    # and then that one is meant.
                     with suppress(OSError):
                         await self._proxy.forward(await self._listen(port), port)
             if session not in self._variables:
@@ -201,8 +243,14 @@ class SessionProxy:
         return self._proxy.refused_count if self._proxy is not None else 0
 
     def list_refused(self, session: str, after: int) -> list[str]:
-        """Return a line for each refused connection of a session since `refused_count` was `after`."""
-        return self._proxy.list_refused(after, self._ports.get(session, 0)) if self._proxy is not None else []
+        """Return a line for each refused connection of a session since
+        `refused_count` was `after`.
+        """
+        return (
+            self._proxy.list_refused(after, self._ports.get(session, 0))
+            if self._proxy is not None
+            else []
+        )
 
     async def close(self) -> None:
         """Stop listening, and cut every connection."""
@@ -217,13 +265,16 @@ def _send_answer(client: Stream, status: str, text: str) -> None:
 
 
 async def relay(client: Stream, server: Stream, client_chunks: AsyncIterator[bytes]) -> None:
-    """Send `client_chunks` to the server and its answer to the client, until the answer ends or both sides are idle."""
+    """Send `client_chunks` to the server and its answer to the client,
+    until the answer ends or both sides are idle.
+    """
     clock = asyncio.get_running_loop().time
     last_active = clock()
 
     async def pump(chunks: AsyncIterator[bytes], target: Stream) -> None:
         nonlocal last_active
-        # With a limit of 0, `drain` returns only when the kernel has all bytes, so the abort at the end loses none.
+        # With a limit of 0, `drain` returns only when the kernel has all bytes,
+        # so the abort at the end loses none.
         target.writer.transport.set_write_buffer_limits(0)
         async for chunk in chunks:
             target.writer.write(chunk)
@@ -234,7 +285,10 @@ async def relay(client: Stream, server: Stream, client_chunks: AsyncIterator[byt
     to_server = asyncio.create_task(pump(client_chunks, server))
     to_client = asyncio.create_task(pump(_read_all(server), client))
     try:
-        while not to_client.done() and (idle_seconds := last_active + PROXY_IDLE.seconds - clock()) > 0:
+        while (
+            not to_client.done()
+            and (idle_seconds := last_active + PROXY_IDLE.seconds - clock()) > 0
+        ):
             pumps = {to_client} if to_server.done() else {to_client, to_server}
             await asyncio.wait(pumps, timeout=idle_seconds, return_when=asyncio.FIRST_COMPLETED)
             if to_server.done() and to_server.exception() is not None:
@@ -257,11 +311,15 @@ async def read_tunnel(client: Stream, server: Stream) -> AsyncIterator[bytes]:
 
 
 async def _read_body(client: Stream, length: int | None) -> AsyncIterator[bytes]:
-    """Yield the body of one request. `length`: in bytes; None: it comes in chunks, which are framed anew."""
+    """Yield the body of one request. `length`: in bytes;
+    None: it comes in chunks, which are framed anew.
+    """
     # Nothing after the body is sent on: it could be a second request, which nobody has checked.
     chunks = ChunkedBody()
     while length or (length is None and not chunks.is_done):
-        data = await client.reader.read(_CHUNK_BYTES if length is None else min(length, _CHUNK_BYTES))
+        data = await client.reader.read(
+            _CHUNK_BYTES if length is None else min(length, _CHUNK_BYTES)
+        )
         if not data:
             raise EOFError
         if length is not None:
@@ -274,8 +332,11 @@ async def _read_body(client: Stream, length: int | None) -> AsyncIterator[bytes]
 
 
 async def _finish_answer(client: Stream) -> None:
-    """End our side of the connection, then read and drop what the client still sends, for a limited time."""
-    # Closing with unread data would reset the connection, and the client could lose the end of our answer.
+    """End our side of the connection, then read and drop what the client still sends,
+    for a limited time.
+    """
+    # Closing with unread data would reset the connection,
+    # and the client could lose the end of our answer.
     client.writer.write_eof()
     try:
         async with asyncio.timeout(PROXY_LINGER.seconds):

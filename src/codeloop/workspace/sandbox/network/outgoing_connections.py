@@ -1,4 +1,6 @@
-"""Opens the outgoing connections of the sandbox's proxy: to checked addresses, or through the user's own proxy."""
+"""Opens the outgoing connections of the sandbox's proxy: to checked addresses,
+or through the user's own proxy.
+"""
 
 import asyncio
 import ssl
@@ -33,7 +35,8 @@ class Stream(Struct, frozen=True):
 class OutgoingConnections(Struct, frozen=True):
     """Connects to targets. `environment` names the user's own proxies.
 
-    `resolve` and `dial` are replaced in tests only: they find a name's addresses, and the address to connect to.
+    `resolve` and `dial` are replaced in tests only: they find a name's addresses,
+    and the address to connect to.
     """
 
     environment: Mapping[str, str] = struct_field(default_factory=dict[str, str])
@@ -61,11 +64,14 @@ class OutgoingConnections(Struct, frozen=True):
                 return server
         raise TargetUnreachable(f"{target.authority} can't be reached: {reason}.")
 
-    async def _resolve_target(self, target: HostPort, rule: HostRule, *, is_indirect: bool) -> Sequence[str]:
+    async def _resolve_target(
+        self, target: HostPort, rule: HostRule, *, is_indirect: bool
+    ) -> Sequence[str]:
         """Return the addresses of a target.
 
-        `is_indirect`: the user's proxy connects; it may know names that this machine can't resolve. Raises
-        ConnectionBlocked when one of the addresses is not public, TargetUnreachable when there is none.
+        `is_indirect`: the user's proxy connects; it may know names that this machine can't resolve.
+        Raises ConnectionBlocked when one of the addresses is not public,
+        TargetUnreachable when there is none.
         """
         addresses: Sequence[str] = (target.host,)
         if not target.is_literal:
@@ -75,10 +81,14 @@ class OutgoingConnections(Struct, frozen=True):
             except (OSError, UnicodeError) as error:
                 addresses = ()
                 if not is_indirect:
-                    raise TargetUnreachable(f"{target.host} can't be resolved: {_describe_error(error)}.") from None
+                    raise TargetUnreachable(
+                        f"{target.host} can't be resolved: {_describe_error(error)}."
+                    ) from None
         for address in addresses:
             if reason := rule.explain_refusal(address):
-                raise ConnectionBlocked(target.authority, f"whose address {address} is not public ({reason})")
+                raise ConnectionBlocked(
+                    target.authority, f"whose address {address} is not public ({reason})"
+                )
         return addresses
 
     async def _connect_by_proxy(self, proxy: SplitResult, request: ProxyRequest) -> Stream:
@@ -87,8 +97,11 @@ class OutgoingConnections(Struct, frozen=True):
             if proxy.scheme not in _DEFAULT_PORTS:
                 raise ValueError(f"the scheme {proxy.scheme} is not known")
             tls = load_tls_context() if proxy.scheme == "https" else None
-            server = await _connect(proxy.hostname or "", proxy.port or _DEFAULT_PORTS[proxy.scheme], tls)
-            # The flag instead of `except`: the connection has to be closed when the task is cancelled, too.
+            server = await _connect(
+                proxy.hostname or "", proxy.port or _DEFAULT_PORTS[proxy.scheme], tls
+            )
+            # The flag instead of `except`: the connection has to be closed when the
+            # task is cancelled, too.
             has_agreed = False
             try:
                 async with asyncio.timeout(PROXY_CONNECT.seconds):
@@ -99,7 +112,9 @@ class OutgoingConnections(Struct, frozen=True):
                     server.writer.transport.abort()
         except (OSError, EOFError, ValueError, asyncio.LimitOverrunError) as error:
             reason = f"the proxy {proxy.hostname} of your environment did not connect: {_describe_error(error)}"
-            raise TargetUnreachable(f"{request.target.authority} can't be reached: {reason}.") from None
+            raise TargetUnreachable(
+                f"{request.target.authority} can't be reached: {reason}."
+            ) from None
         return server
 
 
@@ -120,16 +135,27 @@ async def _request_by_proxy(server: Stream, proxy: SplitResult, request: ProxyRe
         return
     credential_header = b""
     if user or password:
-        credential_header = b"Proxy-Authorization: Basic " + b64encode(user + b":" + password) + b"\r\n"
+        credential_header = (
+            b"Proxy-Authorization: Basic " + b64encode(user + b":" + password) + b"\r\n"
+        )
     authority = request.target.authority.encode()
     if not request.is_tunnel:
-        # Plain HTTP is requested by its whole URL, since some proxies accept CONNECT for port 443 only.
+        # Plain HTTP is requested by its whole URL, since some proxies accept
+        # CONNECT for port 443 only.
         method, _, rest = request.head.partition(b" ")
         line, _, headers = rest.partition(b"\r\n")
-        server.writer.write(method + b" http://" + authority + line + b"\r\n" + credential_header + headers)
+        server.writer.write(
+            method + b" http://" + authority + line + b"\r\n" + credential_header + headers
+        )
         return
     server.writer.write(
-        b"CONNECT " + authority + b" HTTP/1.1\r\nHost: " + authority + b"\r\n" + credential_header + b"\r\n"
+        b"CONNECT "
+        + authority
+        + b" HTTP/1.1\r\nHost: "
+        + authority
+        + b"\r\n"
+        + credential_header
+        + b"\r\n"
     )
     answer = await server.reader.readuntil(b"\r\n\r\n")
     version, _, status = answer.partition(b"\r\n")[0].partition(b" ")
@@ -140,7 +166,8 @@ async def _request_by_proxy(server: Stream, proxy: SplitResult, request: ProxyRe
 async def _request_by_socks(server: Stream, target: HostPort, user: bytes, password: bytes) -> None:
     """Ask a SOCKS 5 proxy to connect to the target. Raises ValueError when it refuses."""
     reader, writer = server.reader, server.writer
-    # RFC 1928: version 5, the number of methods, then 0 (no authentication) and 2 (RFC 1929, user and password).
+    # RFC 1928: version 5, the number of methods, then 0 (no authentication) and 2 (RFC 1929,
+    # user and password).
     writer.write(b"\5\2\0\2" if user else b"\5\1\0")
     method = await reader.readexactly(2)
     if method == b"\5\2":
@@ -148,7 +175,8 @@ async def _request_by_socks(server: Stream, target: HostPort, user: bytes, passw
         method = b"\5" + (await reader.readexactly(2))[1:]
     name = target.host.encode()
     if method == b"\5\0":
-        # CONNECT (1) to a domain name (3). The answer ends with an address (1: IPv4, 4: IPv6, 3: a name) and a port.
+        # CONNECT (1) to a domain name (3). The answer ends with an address (1: IPv4, 4: IPv6,
+        # 3: a name) and a port.
         writer.write(b"\5\1\0\3" + bytes((len(name),)) + name + target.port.to_bytes(2, "big"))
         _, status, _, kind = await reader.readexactly(4)
         if status == 0:
@@ -161,4 +189,8 @@ async def _request_by_socks(server: Stream, target: HostPort, user: bytes, passw
 def _describe_error(error: Exception) -> str:
     if isinstance(error, TimeoutError):
         return "it took too long"
-    return (error.strerror if isinstance(error, OSError) else None) or str(error) or type(error).__name__
+    return (
+        (error.strerror if isinstance(error, OSError) else None)
+        or str(error)
+        or type(error).__name__
+    )

@@ -1,6 +1,8 @@
-"""Strict parsers of a proxy client's input: the head of an HTTP request, and the first message of TLS. Pure.
+"""Strict parsers of a proxy client's input: the head of an HTTP request,
+and the first message of TLS. Pure.
 
-Whatever another server could read in a different way is refused, so that a check here holds there, too.
+Whatever another server could read in a different way is refused, so that a check here holds there,
+too.
 """
 
 import re
@@ -10,15 +12,30 @@ from msgspec import Struct
 
 from codeloop.net.hosts import add_brackets
 from codeloop.schema.limits import PROXY_HEADERS, PROXY_HELLO
-from codeloop.workspace.sandbox.network.host_list import ConnectionBlocked, HostPort, escape_text, parse_host_port
+from codeloop.workspace.sandbox.network.host_list import (
+    ConnectionBlocked,
+    HostPort,
+    escape_text,
+    parse_host_port,
+)
 
 _REQUEST_LINE = r"([!#$%&'*+.^_`|~0-9A-Za-z-]{1,32}) ([\x21-\x7e]+) HTTP/1\.([01])"
 _HEADER_LINE = r"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([\t\x20-\x7e\x80-\xff]*)"
 _ABSOLUTE_URL = r"(?i)http://([^/?#]*)(/[^#]*|\?[^#]*)?"
 _BODY_LENGTH = r"[0-9]{1,18}"
-# Headers that concern one connection only, or would keep it open for further requests, which nobody has checked.
+# Headers that concern one connection only, or would keep it open for further requests,
+# which nobody has checked.
 _HOP_BY_HOP_HEADERS = frozenset(
-    {"connection", "host", "keep-alive", "proxy-connection", "proxy-authorization", "te", "trailer", "upgrade"}
+    {
+        "connection",
+        "host",
+        "keep-alive",
+        "proxy-connection",
+        "proxy-authorization",
+        "te",
+        "trailer",
+        "upgrade",
+    }
 )
 # Never dropped, even if `Connection` lists them: the body would be read as a second request.
 _FRAMING_HEADERS = frozenset({"content-length", "transfer-encoding"})
@@ -31,7 +48,9 @@ _CLIENT_HELLO, _SERVER_NAME, _ENCRYPTED_HELLO = 1, 0, 0xFE0D
 
 
 class ProxyRequest(Struct, frozen=True):
-    """One request. `head`: as it is sent to the server, b"" for CONNECT; `length`: of the body, None for chunks."""
+    """One request. `head`: as it is sent to the server, b"" for CONNECT;
+    `length`: of the body, None for chunks.
+    """
 
     target: HostPort
     head: bytes = b""
@@ -44,7 +63,9 @@ class ProxyRequest(Struct, frozen=True):
 
 
 def parse_request(data: bytes) -> ProxyRequest:
-    """Parse the head of a request with its empty line. Raises ConnectionBlocked for an ambiguous one or two targets."""
+    """Parse the head of a request with its empty line.
+    Raises ConnectionBlocked for an ambiguous one or two targets.
+    """
     first, *lines = data.decode("latin-1").removesuffix("\r\n\r\n").split("\r\n")
     parts = re.fullmatch(_REQUEST_LINE, first)
     if parts is None:
@@ -69,9 +90,16 @@ def parse_request(data: bytes) -> ProxyRequest:
     if not path:
         return ProxyRequest(target)
     host = add_brackets(target.host) if target.port == 80 else target.authority
-    sent = [f"{method} {'/' if path.startswith('?') else ''}{path} HTTP/1.1", f"Host: {host}", "Connection: close"]
+    sent = [
+        f"{method} {'/' if path.startswith('?') else ''}{path} HTTP/1.1",
+        f"Host: {host}",
+        "Connection: close",
+    ]
     connection_headers = {
-        each.strip().lower() for name, value in headers if name.lower() == "connection" for each in value.split(",")
+        each.strip().lower()
+        for name, value in headers
+        if name.lower() == "connection"
+        for each in value.split(",")
     }
     sent += [
         f"{name}: {value}"
@@ -84,23 +112,34 @@ def parse_request(data: bytes) -> ProxyRequest:
 def _read_headers(lines: list[str], target: HostPort) -> list[tuple[str, str]]:
     matches = [re.fullmatch(_HEADER_LINE, line) for line in lines]
     if len(lines) > PROXY_HEADERS.value:
-        raise ConnectionBlocked(target.authority, f"the request has more than {PROXY_HEADERS.value} headers")
+        raise ConnectionBlocked(
+            target.authority, f"the request has more than {PROXY_HEADERS.value} headers"
+        )
     if None in matches:
         raise ConnectionBlocked(target.authority, "a header of the request is malformed")
     return [(header[1], header[2].strip()) for header in matches if header is not None]
 
 
-def _read_body_length(headers: list[tuple[str, str]], target: HostPort, minor_version: str) -> int | None:
-    """Return the length of the body in bytes; None for chunks. `minor_version`: "0" for HTTP/1.0, or "1"."""
+def _read_body_length(
+    headers: list[tuple[str, str]], target: HostPort, minor_version: str
+) -> int | None:
+    """Return the length of the body in bytes; None for chunks.
+    `minor_version`: "0" for HTTP/1.0, or "1".
+    """
     lengths = [value for name, value in headers if name.lower() == "content-length"]
     codings = [value for name, value in headers if name.lower() == "transfer-encoding"]
-    # Two lengths could be read differently by the server: a second request would pass unchecked within the body.
+    # Two lengths could be read differently by the server: a second request would pass
+    # unchecked within the body.
     if len(lengths) + len(codings) > 1:
         raise ConnectionBlocked(target.authority, "the request gives the length of its body twice")
     if codings and (codings[0].lower() != "chunked" or minor_version == "0"):
-        raise ConnectionBlocked(target.authority, "the request's body has an encoding other than chunked")
+        raise ConnectionBlocked(
+            target.authority, "the request's body has an encoding other than chunked"
+        )
     if lengths and not re.fullmatch(_BODY_LENGTH, lengths[0]):
-        raise ConnectionBlocked(target.authority, "the length of the request's body is not a number")
+        raise ConnectionBlocked(
+            target.authority, "the length of the request's body is not a number"
+        )
     if codings:
         return None
     return int(lengths[0]) if lengths else 0
@@ -115,11 +154,12 @@ def _names_target(host: str, target: HostPort) -> bool:
 
 
 def check_client_hello(data: bytes, target: HostPort) -> bool:
-    """Check that the first message of a TLS client names the target only; return False while it is incomplete.
+    """Check that the first message of a TLS client names the target only;
+    return False while it is incomplete.
 
-    It prevents domain fronting: that a client reaches another site of the target's server. Raises ConnectionBlocked
-    when the message is not TLS, names another server, none or several, or hides the name (Encrypted Client Hello).
-    For an address it may name none.
+    It prevents domain fronting: that a client reaches another site of the target's server. Raises
+    ConnectionBlocked when the message is not TLS, names another server, none or several, or hides
+    the name (Encrypted Client Hello). For an address it may name none.
     """
     hello = _read_client_hello(data, target)
     if hello is None:
@@ -129,17 +169,22 @@ def check_client_hello(data: bytes, target: HostPort) -> bool:
     except ValueError:
         raise ConnectionBlocked(target.authority, "its first TLS message is malformed") from None
     if any(kind == _ENCRYPTED_HELLO for kind, _ in extensions):
-        raise ConnectionBlocked(target.authority, "TLS hides which server it asks for (Encrypted Client Hello)")
+        raise ConnectionBlocked(
+            target.authority, "TLS hides which server it asks for (Encrypted Client Hello)"
+        )
     names = [body for kind, body in extensions if kind == _SERVER_NAME]
     if target.is_literal and not names:
         # TLS has no server name for an address.
         return True
-    # The list's length, a zero for "host name", the name's length, the name: one name, and nothing after it.
+    # The list's length, a zero for "host name", the name's length, the name: one name,
+    # and nothing after it.
     if len(names) != 1 or names[0][:5] != _make_prefix(len(names[0])):
         raise ConnectionBlocked(target.authority, "TLS does not name one server")
     name = names[0][5:].decode("latin-1")
     if name.lower() != target.host:
-        raise ConnectionBlocked(target.authority, f"TLS asks for another server: {escape_text(name)}")
+        raise ConnectionBlocked(
+            target.authority, f"TLS asks for another server: {escape_text(name)}"
+        )
     return True
 
 
@@ -149,12 +194,16 @@ def _make_prefix(size: int) -> bytes:
 
 
 def _read_client_hello(data: bytes, target: HostPort) -> bytes | None:
-    """Return the body of the ClientHello, from one record or a few; None while it is not complete."""
+    """Return the body of the ClientHello, from one record or a few;
+    None while it is not complete.
+    """
     message, offset = b"", 0
     for _ in range(_MAX_RECORDS):
         head = data[offset : offset + 5]
         size = int.from_bytes(head[3:5], "big")
-        if not _HANDSHAKE_RECORD.startswith(head[:2]) or (len(head) == 5 and not 0 < size <= 1 << 14):
+        if not _HANDSHAKE_RECORD.startswith(head[:2]) or (
+            len(head) == 5 and not 0 < size <= 1 << 14
+        ):
             raise ConnectionBlocked(target.authority, "what is sent through it is not TLS")
         if len(head) < 5 or len(data) < offset + 5 + size:
             break
@@ -165,14 +214,20 @@ def _read_client_hello(data: bytes, target: HostPort) -> bytes | None:
         if len(message) >= max(length, 4):
             return message[4:]
     else:
-        raise ConnectionBlocked(target.authority, f"its first TLS message comes in more than {_MAX_RECORDS} records")
+        raise ConnectionBlocked(
+            target.authority, f"its first TLS message comes in more than {_MAX_RECORDS} records"
+        )
     if len(data) > PROXY_HELLO.value:
-        raise ConnectionBlocked(target.authority, f"its first TLS message is longer than {PROXY_HELLO.value} bytes")
+        raise ConnectionBlocked(
+            target.authority, f"its first TLS message is longer than {PROXY_HELLO.value} bytes"
+        )
     return None
 
 
 def _list_extensions(hello: bytes) -> Iterator[tuple[int, bytes]]:
-    """Yield the type and body of each extension. Raises ValueError where the lengths do not add up."""
+    """Yield the type and body of each extension.
+    Raises ValueError where the lengths do not add up.
+    """
     # The version (2 bytes) and random bytes (32).
     offset = 2 + 32
     # The widths of the lengths of the session id, the cipher suites and the compression methods.

@@ -1,4 +1,5 @@
-"""`PublishedPorts` lets the user's browser reach the ports that background commands listen on in their sandbox.
+"""`PublishedPorts` lets the user's browser reach the ports that background commands
+listen on in their sandbox.
 
 Connections lead from this machine's loopback into the sandbox, never out of it.
 """
@@ -24,7 +25,9 @@ _LOOPBACK = "127.0.0.1"
 
 
 class PublishedPort(Struct, frozen=True):
-    """A port of a sandbox, and the one of this machine's loopback that leads to it: the same, if that was free."""
+    """A port of a sandbox, and the one of this machine's loopback that leads to it: the same,
+    if that was free.
+    """
 
     port: int
     host_port: int
@@ -36,7 +39,8 @@ class PublishedPort(Struct, frozen=True):
 
 
 class PublishedPorts:
-    """The published ports of one network of sandboxes. It looks for new ones as long as `is_used` returns True.
+    """The published ports of one network of sandboxes.
+    It looks for new ones as long as `is_used` returns True.
 
     `on_change`: called with the ports that are new, and with those that are gone.
     """

@@ -1,7 +1,7 @@
 """Finds the registries that the user has configured for pip, npm, cargo, go and other tools.
 
-They are added to the hosts that sandboxed commands may reach. Settings in the project do not count: whoever wrote the
-project could name a host of their own.
+They are added to the hosts that sandboxed commands may reach. Settings in the project do not count:
+whoever wrote the project could name a host of their own.
 """
 
 import os
@@ -35,7 +35,9 @@ _SETTINGS_FILES = (
     (".nuget/NuGet/NuGet.Config", '<add key="(?!https?_proxy)[^"]*"'),
     (".config/composer/config.json", "url"),
 )
-"""Pairs of a settings file (below the home, or absolute) and a pattern of its keys that hold download URLs."""
+"""Pairs of a settings file (below the home, or absolute) and a pattern of its
+keys that hold download URLs.
+"""
 
 _FILE_VARIABLES = {
     "PIP_CONFIG_FILE": ".config/pip/pip.conf",
@@ -63,13 +65,20 @@ def find_user_hosts(home: Path, environment: Mapping[str, str], project: Path) -
     """
     texts = [text for name, text in environment.items() if re.fullmatch(_URL_VARIABLES, name)]
     inside = Path(os.path.realpath(project))
-    moved_files = {path: environment[name] for name, path in _FILE_VARIABLES.items() if environment.get(name)}
+    moved_files = {
+        path: environment[name] for name, path in _FILE_VARIABLES.items() if environment.get(name)
+    }
     for name, keys in _SETTINGS_FILES:
         path = Path(os.path.realpath(home / moved_files.get(name, name)))
         if inside not in path.parents and (text := _read_text(path)):
             texts += re.findall(_SETTING_PATTERN.format(keys), text, re.MULTILINE)
     return list(
-        dict.fromkeys(entry for text in texts for url in re.findall(_URL, text) for entry in _make_entries(url))
+        dict.fromkeys(
+            entry
+            for text in texts
+            for url in re.findall(_URL, text)
+            for entry in _make_entries(url)
+        )
     )
 
 

@@ -1,1 +1,3 @@
-"""Which paths sandboxed commands see, may not read or may not write: tables, and what is found by them on the disk."""
+"""Which paths sandboxed commands see, may not read or may not write: tables,
+and what is found by them on the disk.
+"""

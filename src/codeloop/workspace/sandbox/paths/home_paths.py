@@ -1,7 +1,8 @@
-"""Tables of paths below the home that sandboxed commands see: tools, settings without tokens, and caches.
+"""Tables of paths below the home that sandboxed commands see: tools, settings without tokens,
+and caches.
 
-No code: `surroundings.py` looks the paths up on the disk. Any other file in the home is invisible, unless the project,
-the PATH or the configuration leads to it.
+No code: `surroundings.py` looks the paths up on the disk. Any other file in the home is invisible,
+unless the project, the PATH or the configuration leads to it.
 """
 
 import sys
@@ -9,9 +10,11 @@ from typing import NamedTuple
 
 
 class Cache(NamedTuple):
-    """A tool's cache. `folder`: its usual path below the home; `variable`: the one that names another path.
+    """A tool's cache. `folder`: its usual path below the home;
+    `variable`: the one that names another path.
 
-    `parent_variable`: the variable that names another parent folder; `name_in_parent`: the cache's path below that.
+    `parent_variable`: the variable that names another parent folder;
+    `name_in_parent`: the cache's path below that.
     """
 
     folder: str
@@ -75,7 +78,9 @@ CACHES = (
     *map(Cache, _PLAIN_CACHES.split()),
     *(_MACOS_CACHES if sys.platform == "darwin" else ()),
 )
-"""Caches that commands read, while their writes go to a layer of the project. A missing one is in the private home."""
+"""Caches that commands read, while their writes go to a layer of the project.
+A missing one is in the private home.
+"""
 
 _TOOLS = """
 .local/bin .local/lib .local/libexec .local/share/uv/python .local/share/uv/tools .local/share/pipx .local/pipx
@@ -113,29 +118,133 @@ _SETTINGS = """
 SETTINGS_FILES = tuple(_SETTINGS.split())
 """Settings files below the home that are visible unless they hold a token."""
 NPM_SETTINGS_FILES = (
-    *(".nvm/versions/node/*/etc/npmrc", ".local/share/mise/installs/node/*/etc/npmrc", ".n/etc/npmrc"),
-    *(".asdf/installs/nodejs/*/etc/npmrc", ".volta/tools/image/node/*/etc/npmrc", ".nodenv/versions/*/etc/npmrc"),
-    *(".local/share/fnm/node-versions/*/installation/etc/npmrc", ".fnm/node-versions/*/installation/etc/npmrc"),
+    *(
+        ".nvm/versions/node/*/etc/npmrc",
+        ".local/share/mise/installs/node/*/etc/npmrc",
+        ".n/etc/npmrc",
+    ),
+    *(
+        ".asdf/installs/nodejs/*/etc/npmrc",
+        ".volta/tools/image/node/*/etc/npmrc",
+        ".nodenv/versions/*/etc/npmrc",
+    ),
+    *(
+        ".local/share/fnm/node-versions/*/installation/etc/npmrc",
+        ".fnm/node-versions/*/installation/etc/npmrc",
+    ),
 )
 """Global npm settings of each version of Node; unreadable if they hold a token."""
-COPYING_VARIABLES = {"UV_LINK_MODE": "copy", "pnpm_config_store_dir": "{home}/.local/share/pnpm/store"}
+COPYING_VARIABLES = {
+    "UV_LINK_MODE": "copy",
+    "pnpm_config_store_dir": "{home}/.local/share/pnpm/store",
+}
 """Variables for tools that hard-link files from a cache; `{home}`: the home that commands see.
 
 A hard link out of a layer fails, so uv has to copy; pnpm would make a store in the project instead.
 """
 
 FOLDER_VARIABLES = (
-    *("VIRTUAL_ENV", "CONDA_PREFIX", "CONDA_ROOT", "MAMBA_ROOT_PREFIX", "PYENV_ROOT", "PIPX_HOME", "PIPX_BIN_DIR"),
-    *("UV_PYTHON_INSTALL_DIR", "UV_TOOL_DIR", "UV_TOOL_BIN_DIR", "WORKON_HOME", "POETRY_HOME", "NVM_DIR", "NVM_BIN"),
-    *("FNM_DIR", "FNM_MULTISHELL_PATH", "VOLTA_HOME", "N_PREFIX", "NODE_PATH", "PNPM_HOME", "RUSTUP_HOME", "GOROOT"),
-    *("GOBIN", "JAVA_HOME", "JDK_HOME", "SDKMAN_CANDIDATES_DIR", "ASDF_DIR", "ASDF_DATA_DIR", "MISE_INSTALLS_DIR"),
-    *("MISE_DATA_DIR", "JENV_ROOT", "PLENV_ROOT", "TFENV_ROOT", "UV_PROJECT_ENVIRONMENT", "MAMBA_EXE", "CONDA_EXE"),
-    *("RBENV_ROOT", "NODENV_ROOT", "GOENV_ROOT", "GEM_HOME", "GEM_PATH", "BUNDLE_PATH", "DOTNET_ROOT", "OPAMROOT"),
-    *("OPAM_SWITCH_PREFIX", "ANDROID_HOME", "ANDROID_SDK_ROOT", "ANDROID_NDK_HOME", "FLUTTER_ROOT", "M2_HOME"),
-    *("MAVEN_HOME", "GRADLE_HOME", "KOTLIN_HOME", "SCALA_HOME", "SPARK_HOME", "HADOOP_HOME", "VCPKG_ROOT", "EMSDK"),
-    *("CUDA_HOME", "LD_LIBRARY_PATH", "PKG_CONFIG_PATH", "PYTHONPATH", "PERL5LIB", "RUBYLIB", "CPATH", "LIBRARY_PATH"),
-    *("R_LIBS_USER", "JULIA_BINDIR", "ERL_LIBS", "HOMEBREW_PREFIX", "NIX_PROFILES", "MANPATH", "NIX_SSL_CERT_FILE"),
-    *("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "NODE_EXTRA_CA_CERTS", "PIP_CERT"),
+    *(
+        "VIRTUAL_ENV",
+        "CONDA_PREFIX",
+        "CONDA_ROOT",
+        "MAMBA_ROOT_PREFIX",
+        "PYENV_ROOT",
+        "PIPX_HOME",
+        "PIPX_BIN_DIR",
+    ),
+    *(
+        "UV_PYTHON_INSTALL_DIR",
+        "UV_TOOL_DIR",
+        "UV_TOOL_BIN_DIR",
+        "WORKON_HOME",
+        "POETRY_HOME",
+        "NVM_DIR",
+        "NVM_BIN",
+    ),
+    *(
+        "FNM_DIR",
+        "FNM_MULTISHELL_PATH",
+        "VOLTA_HOME",
+        "N_PREFIX",
+        "NODE_PATH",
+        "PNPM_HOME",
+        "RUSTUP_HOME",
+        "GOROOT",
+    ),
+    *(
+        "GOBIN",
+        "JAVA_HOME",
+        "JDK_HOME",
+        "SDKMAN_CANDIDATES_DIR",
+        "ASDF_DIR",
+        "ASDF_DATA_DIR",
+        "MISE_INSTALLS_DIR",
+    ),
+    *(
+        "MISE_DATA_DIR",
+        "JENV_ROOT",
+        "PLENV_ROOT",
+        "TFENV_ROOT",
+        "UV_PROJECT_ENVIRONMENT",
+        "MAMBA_EXE",
+        "CONDA_EXE",
+    ),
+    *(
+        "RBENV_ROOT",
+        "NODENV_ROOT",
+        "GOENV_ROOT",
+        "GEM_HOME",
+        "GEM_PATH",
+        "BUNDLE_PATH",
+        "DOTNET_ROOT",
+        "OPAMROOT",
+    ),
+    *(
+        "OPAM_SWITCH_PREFIX",
+        "ANDROID_HOME",
+        "ANDROID_SDK_ROOT",
+        "ANDROID_NDK_HOME",
+        "FLUTTER_ROOT",
+        "M2_HOME",
+    ),
+    *(
+        "MAVEN_HOME",
+        "GRADLE_HOME",
+        "KOTLIN_HOME",
+        "SCALA_HOME",
+        "SPARK_HOME",
+        "HADOOP_HOME",
+        "VCPKG_ROOT",
+        "EMSDK",
+    ),
+    *(
+        "CUDA_HOME",
+        "LD_LIBRARY_PATH",
+        "PKG_CONFIG_PATH",
+        "PYTHONPATH",
+        "PERL5LIB",
+        "RUBYLIB",
+        "CPATH",
+        "LIBRARY_PATH",
+    ),
+    *(
+        "R_LIBS_USER",
+        "JULIA_BINDIR",
+        "ERL_LIBS",
+        "HOMEBREW_PREFIX",
+        "NIX_PROFILES",
+        "MANPATH",
+        "NIX_SSL_CERT_FILE",
+    ),
+    *(
+        "SSL_CERT_FILE",
+        "SSL_CERT_DIR",
+        "REQUESTS_CA_BUNDLE",
+        "CURL_CA_BUNDLE",
+        "NODE_EXTRA_CA_CERTS",
+        "PIP_CERT",
+    ),
 )
 """Variables that name folders and files of tools, separated by colons."""
 BASE_FOLDER_VARIABLES = {
@@ -145,7 +254,17 @@ BASE_FOLDER_VARIABLES = {
 }
 """A variable that names a folder -> the entries of that folder which belong to the tool."""
 INSTALL_MARKERS = (
-    *("pyvenv.cfg", "conda-meta", "release", "VERSION", "go.env", "lib", "lib64", "libexec", "lib/node_modules"),
+    *(
+        "pyvenv.cfg",
+        "conda-meta",
+        "release",
+        "VERSION",
+        "go.env",
+        "lib",
+        "lib64",
+        "libexec",
+        "lib/node_modules",
+    ),
     *("versions", "installs", "specifications", "autoload.php"),
 )
 """Entries that show that the parent of a `bin` folder was installed together with the programs."""
@@ -156,7 +275,8 @@ CLONED_TOOLS = (
     ("bin/internal/engine.version", "packages version engine"),
     ("Cellar", "Cellar Caskroom opt etc share Library Homebrew"),
 )
-"""Tools that are installed as clones of their repositories: a file that identifies the tool, and entries that it needs.
+"""Tools that are installed as clones of their repositories: a file that identifies the tool,
+and entries that it needs.
 
 Its entries that INSTALL_MARKERS names are visible as well.
 """

@@ -25,23 +25,27 @@ def keep_outermost(paths: Iterable[Path]) -> list[Path]:
 def is_below_any(path: Path, folders: Iterable[Path]) -> bool:
     """Return whether an absolute path is one of the folders or lies below one.
 
-    It compares texts: that is a tenth of the cost of `is_relative_to`, and each command compares some dozens.
+    It compares texts: that is a tenth of the cost of `is_relative_to`,
+    and each command compares some dozens.
     """
     text = f"{path}/"
     return any(text.startswith(f"{folder}/" if folder.name else "/") for folder in folders)
 
 
 def list_outside(paths: Iterable[Path], folders: Iterable[Path]) -> list[Path]:
-    """Return the absolute paths that are none of the folders and lie below none of them; compares texts."""
+    """Return the absolute paths that are none of the folders and lie below none of them;
+    compares texts.
+    """
     starts = tuple(f"{folder}/" if folder.name else "/" for folder in folders)
     return [path for path in paths if not f"{path}/".startswith(starts)]
 
 
 class LinkTracer:
-    """Resolves paths, and records in `links` each link in a replaced folder, which the sandbox has to recreate there.
+    """Resolves paths, and records in `links` each link in a replaced folder,
+    which the sandbox has to recreate there.
 
-    A replaced folder looks empty in the sandbox, as the home does. `roots`: the project's folders, in which commands
-    can make links to anywhere.
+    A replaced folder looks empty in the sandbox, as the home does. `roots`: the project's folders,
+    in which commands can make links to anywhere.
     """
 
     def __init__(self, replaced_folders: Iterable[Path], roots: Sequence[Path]) -> None:

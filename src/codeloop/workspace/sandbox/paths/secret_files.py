@@ -1,4 +1,5 @@
-"""Finds files that hold secrets, by name, location and content: in a project, in the home, and in installed tools.
+"""Finds files that hold secrets, by name, location and content: in a project, in the home,
+and in installed tools.
 
 The sandbox hides them from commands. `policy.py` and `surroundings.py` use it.
 """
@@ -26,8 +27,9 @@ from codeloop.workspace.sandbox.paths.restricted_paths import (
     TOOL_SETTINGS_NAMES,
 )
 
-# In this order: an assignment to a name like "token"; a URL with a password or a token; a git header; a private key; an
-# HTTP authorization; Composer's form of it; an option with a secret; Bundler's keys; prefixes of services.
+# In this order: an assignment to a name like "token"; a URL with a password or a token; a git
+# header; a private key; an HTTP authorization; Composer's form of it; an option with a secret;
+# Bundler's keys; prefixes of services.
 _TOKEN_PATTERN = (
     rb"(?im)(?:token|_auth|api[-_]?key|_key|_pat|secret|passw(?:or)?d|smtppass|passphrase|bearer)[\w\"'\])-]*"
     rb"(?:\s*(?:\|\|)?[=:>]\s*[\"']?|[ \t]+[\"'])(?!\$[{(]|%\(|\s)[^\s\"'<>{}$=:]"
@@ -36,7 +38,9 @@ _TOKEN_PATTERN = (
     rb"|BUNDLE_(?!BUILD__|MIRROR__|LOCAL__)[A-Z0-9_]+__[A-Z0-9_]+:"
     rb"|gh[pousr]_[A-Z0-9]{20}|github_pat_|glpat-[\w-]{16}|npm_[A-Z0-9]{30}|pypi-[\w-]{40}|\bsk-[\w-]{20}"
 )
-"""A token or password, which makes a settings file unreadable; the name of a variable that holds one does not match."""
+"""A token or password, which makes a settings file unreadable;
+the name of a variable that holds one does not match.
+"""
 _KEY_SUFFIXES, _KEY_STORE_SUFFIXES = (".pem", ".key"), (".jks", ".keystore")
 _PATTERNS_BY_NAME = {name.rpartition("/")[2].lower(): token for name, token in TOKEN_FILES.items()}
 _TOOL_PATTERNS_BY_NAME = _PATTERNS_BY_NAME | dict.fromkeys(TOOL_SETTINGS_NAMES, _TOKEN_PATTERN)
@@ -46,7 +50,9 @@ _SECRET_FILES = NameSet((*SECRET_NAMES, *_PATTERNS_BY_NAME))
 _TOOL_SECRET_FILES = NameSet((*SECRET_NAMES, *_TOOL_PATTERNS_BY_NAME))
 _HARMLESS_FILES = NameSet(HARMLESS_NAMES)
 _KEY_PATTERN = rb"PRIVATE KEY|AGE-SECRET-KEY-|\A[0-9a-fA-F]{32,128}\s*\Z"
-"""Contents of key files that certificates lack; the last alternative is the key of Rails credentials."""
+"""Contents of key files that certificates lack;
+the last alternative is the key of Rails credentials.
+"""
 # The first names of secret folders: `.config` of `.config/gh`.
 _SECRET_FOLDER_FIRST_NAMES = frozenset(name.partition("/")[0] for name in SECRET_FOLDERS)
 _SETTINGS_BYTES = 64 * 1024
@@ -58,7 +64,9 @@ _FIXTURE_BYTES = 64 * 1024
 
 
 class _Folder(NamedTuple):
-    """The secrets and subfolders of one folder. `states`: of the folder, and of files that are secret by content."""
+    """The secrets and subfolders of one folder. `states`: of the folder,
+    and of files that are secret by content.
+    """
 
     states: tuple[PathStates, ...]
     secrets: tuple[Path, ...]
@@ -76,9 +84,12 @@ class ProjectSecrets:
         self._folders: dict[str, _Folder] = {}
 
     def find_secrets(self) -> frozenset[Path]:
-        """Return the secret files. The first call reads the whole project, which may take a second."""
+        """Return the secret files. The first call reads the whole project,
+        which may take a second.
+        """
         before, self._folders = self._folders, {}
-        # Folders with secrets come first: a command that makes many folders near the top must not push them out.
+        # Folders with secrets come first: a command that makes many folders near the
+        # top must not push them out.
         waiting = [self._root, *(folder for folder, entry in before.items() if entry.secrets)]
         for folder in waiting:
             if folder in self._folders:
@@ -89,11 +100,15 @@ class ProjectSecrets:
             self._folders[folder] = entry
             waiting += entry.folders[: max(SANDBOX_FOLDERS.value - len(waiting), 0)]
         secrets = (secret for entry in self._folders.values() for secret in entry.secrets)
-        return frozenset(secret for secret in secrets if not _is_tracked_fixture(secret, self._root))
+        return frozenset(
+            secret for secret in secrets if not _is_tracked_fixture(secret, self._root)
+        )
 
 
 def _is_tracked_fixture(path: Path, root: str) -> bool:
-    """Return whether a file in a folder of tests has the content that git tracks: `.git/objects` shows it anyway."""
+    """Return whether a file in a folder of tests has the content that git tracks:
+    `.git/objects` shows it anyway.
+    """
     # The content is compared, not the times in the index, because commands can write to the index.
     if not path.is_relative_to(root):
         return False
@@ -107,12 +122,17 @@ def _is_tracked_fixture(path: Path, root: str) -> bool:
         return False
     if tracked is None or info.st_size > _FIXTURE_BYTES:
         return False
-    return _hash_blob(path, info.st_mtime_ns, info.st_ctime_ns, info.st_size, info.st_ino) == tracked.blob
+    return (
+        _hash_blob(path, info.st_mtime_ns, info.st_ctime_ns, info.st_size, info.st_ino)
+        == tracked.blob
+    )
 
 
 @lru_cache(maxsize=64)
 def _hash_blob(path: Path, *_stamp: int) -> bytes:
-    """Return the id of the blob that git makes of a file; b"" if it can't be read. `_stamp`: for the cache key."""
+    """Return the id of the blob that git makes of a file; b"" if it can't be read.
+    `_stamp`: for the cache key.
+    """
     try:
         data = read_start(path, _FIXTURE_BYTES)
     except OSError:
@@ -128,29 +148,42 @@ def _read_folder(folder: str) -> _Folder:
             names = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
     except OSError:
         return _Folder(tuple(states), (), ())
-    folders = [f"{folder}/{name}" for name, is_folder in names if is_folder and name not in FOLDERS_NOT_SEARCHED]
+    folders = [
+        f"{folder}/{name}"
+        for name, is_folder in names
+        if is_folder and name not in FOLDERS_NOT_SEARCHED
+    ]
     secret_names = [name for name, is_folder in names if not is_folder and name in _SECRET_FILES]
-    # Whether these are secret depends on their content, so they are looked at again when it changes.
+    # Whether these are secret depends on their content,
+    # so they are looked at again when it changes.
     files_by_content = [
-        f"{folder}/{name}" for name in secret_names if name.lower() in _PATTERNS_BY_NAME or name.endswith(_KEY_SUFFIXES)
+        f"{folder}/{name}"
+        for name in secret_names
+        if name.lower() in _PATTERNS_BY_NAME or name.endswith(_KEY_SUFFIXES)
     ]
     if files_by_content:
         states.append(PathStates(files_by_content))
     secrets = [Path(folder, name) for name in secret_names if _is_secret(name, Path(folder, name))]
     first_names = {name for name, _ in names if name in _SECRET_FOLDER_FIRST_NAMES}
     if first_names:
-        secret_folders = [f"{folder}/{each}" for each in SECRET_FOLDERS if each.partition("/")[0] in first_names]
+        secret_folders = [
+            f"{folder}/{each}" for each in SECRET_FOLDERS if each.partition("/")[0] in first_names
+        ]
         states.append(PathStates(secret_folders))
         secrets += [path for path in map(Path, secret_folders) if path.exists()]
     return _Folder(tuple(states), tuple(map(resolve_links, secrets)), tuple(folders))
 
 
 def find_shallow_secrets(folder: Path | str, depth: int) -> Iterator[Path]:
-    """Yield the secret files of an installed tool or of the system, in a folder and `depth` levels below it."""
+    """Yield the secret files of an installed tool or of the system,
+    in a folder and `depth` levels below it.
+    """
     try:
         with os.scandir(folder) as entries:
             relevant = [
-                entry for entry in entries if entry.name in _TOOL_SECRET_FILES or entry.is_dir(follow_symlinks=False)
+                entry
+                for entry in entries
+                if entry.name in _TOOL_SECRET_FILES or entry.is_dir(follow_symlinks=False)
             ]
     except OSError:
         return
@@ -167,26 +200,38 @@ def find_home_secrets(home: Path) -> Iterator[Path]:
     yield from (home / name for name, token in TOKEN_FILES.items() if _contains(home / name, token))
     try:
         with os.scandir(home) as entries:
-            names = [entry.name for entry in entries if entry.name in _SECRET_FILES and entry.is_file()]
+            names = [
+                entry.name for entry in entries if entry.name in _SECRET_FILES and entry.is_file()
+            ]
     except OSError:
         return
     yield from (home / name for name in names if _is_secret(name, home / name))
 
 
 def holds_token(path: Path, further_pattern: bytes | None = None) -> bool:
-    """Return whether a settings file, or a file at any depth of a folder of settings, holds a token or a password.
+    """Return whether a settings file, or a file at any depth of a folder of settings,
+    holds a token or a password.
 
-    A folder with very many files counts as if one did. `further_pattern`: a pattern of tokens for this file alone.
+    A folder with very many files counts as if one did.
+    `further_pattern`: a pattern of tokens for this file alone.
     """
     if path.is_dir():
-        names = islice((Path(top, name) for top, _, names in os.walk(path) for name in names), _MAX_SETTINGS_FILES + 1)
+        names = islice(
+            (Path(top, name) for top, _, names in os.walk(path) for name in names),
+            _MAX_SETTINGS_FILES + 1,
+        )
         files = list(names)
-        return len(files) > _MAX_SETTINGS_FILES or any(_contains(each, _TOKEN_PATTERN) for each in files)
-    return _contains(path, _TOKEN_PATTERN) or (further_pattern is not None and _contains(path, further_pattern))
+        return len(files) > _MAX_SETTINGS_FILES or any(
+            _contains(each, _TOKEN_PATTERN) for each in files
+        )
+    return _contains(path, _TOKEN_PATTERN) or (
+        further_pattern is not None and _contains(path, further_pattern)
+    )
 
 
 def _is_secret(name: str, path: Path, tokens: Mapping[str, bytes] = _PATTERNS_BY_NAME) -> bool:
-    """Return whether a file is secret by its name, or for files that tools need, by name and content.
+    """Return whether a file is secret by its name, or for files that tools need,
+    by name and content.
 
     `tokens`: the name of such a file -> the pattern of a token in it.
     """

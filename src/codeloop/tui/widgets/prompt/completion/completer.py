@@ -1,4 +1,6 @@
-"""The source of completions for the prompt: files, symbols, agents, resources, commands and arguments of a project."""
+"""The source of completions for the prompt: files, symbols, agents, resources,
+commands and arguments of a project.
+"""
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -12,7 +14,12 @@ from codeloop.client.mentions import find_mentions
 from codeloop.client.slash.commands import format_hints
 from codeloop.schema.api.agents import AGENT_LIST, COMMAND_LIST
 from codeloop.schema.api.files import FIND_FILES, FIND_SYMBOLS, FindFiles, FindSymbols
-from codeloop.schema.api.mcp import MCP_COMPLETE, RESOURCE_LIST, CompleteMcpPrompt, McpPromptCompletion
+from codeloop.schema.api.mcp import (
+    MCP_COMPLETE,
+    RESOURCE_LIST,
+    CompleteMcpPrompt,
+    McpPromptCompletion,
+)
 from codeloop.schema.api.session_inputs import AgentPartInput, FilePartInput
 from codeloop.schema.bounds.tui import PROMPT_FOUND
 from codeloop.schema.errors import CodeloopError
@@ -20,7 +27,9 @@ from codeloop.schema.limits import FILES_QUERY
 from codeloop.schema.operation import NoArguments
 from codeloop.tui.widgets.prompt.completion.trigger import format_mention
 
-CompletionKind = Literal["file", "folder", "agent", "symbol", "resource", "command", "argument", "prompt"]
+CompletionKind = Literal[
+    "file", "folder", "agent", "symbol", "resource", "command", "argument", "prompt"
+]
 
 
 class CompletionRow(Struct, frozen=True):
@@ -35,7 +44,8 @@ class CompletionRow(Struct, frozen=True):
 class PromptCommand(Struct, frozen=True):
     """A slash command: its name, its arguments as shown in the help, and its description.
 
-    `completes_arguments`: its source can complete them. `aliases`: other names, which count if no command is called so.
+    `completes_arguments`: its source can complete them.
+    `aliases`: other names, which count if no command is called so.
     """
 
     name: str
@@ -68,8 +78,12 @@ class Completer(Protocol):
         """Return the commands, those of the program first."""
         ...
 
-    async def complete_argument(self, command: str, text: str, *, may_start_server: bool) -> McpPromptCompletion:
-        """Complete the argument typed after a command; `may_start_server`: a server is started for it."""
+    async def complete_argument(
+        self, command: str, text: str, *, may_start_server: bool
+    ) -> McpPromptCompletion:
+        """Complete the argument typed after a command;
+        `may_start_server`: a server is started for it.
+        """
         ...
 
     async def find_mentions(
@@ -80,12 +94,15 @@ class Completer(Protocol):
 
 
 class ClientCompleter:
-    """Completes through a client. `commands`: the program's, which replace the server's of the same name.
+    """Completes through a client. `commands`: the program's,
+    which replace the server's of the same name.
 
     `directory`: the folder that paths are relative to.
     """
 
-    def __init__(self, client: Client, commands: Sequence[PromptCommand] = (), directory: str = "") -> None:
+    def __init__(
+        self, client: Client, commands: Sequence[PromptCommand] = (), directory: str = ""
+    ) -> None:
         self._client = client
         self._program_commands = tuple(commands)
         self._directory = directory
@@ -98,10 +115,15 @@ class ClientCompleter:
         return []
 
     async def find_symbols(self, query: str) -> list[CompletionRow]:
-        """Return the symbols that fit, each as a mention of the lines of its file that define it."""
+        """Return the symbols that fit, each as a mention of the lines of
+        its file that define it.
+        """
         with suppress(CodeloopError):
             symbols = await self._client.call(FIND_SYMBOLS, FindSymbols(query=query))
-            rows = (_make_symbol_row(symbol.name, symbol.location, self._directory) for symbol in symbols)
+            rows = (
+                _make_symbol_row(symbol.name, symbol.location, self._directory)
+                for symbol in symbols
+            )
             return [row for row in rows if row is not None]
         return []
 
@@ -144,9 +166,14 @@ class ClientCompleter:
             return [*self._program_commands, *server_commands]
         return list(self._program_commands)
 
-    async def complete_argument(self, command: str, text: str, *, may_start_server: bool) -> McpPromptCompletion:
-        """Complete the argument typed after a command; `may_start_server`: a server is started for it."""
-        # Only the arguments of MCP prompts can be completed: the server of the prompt knows their values.
+    async def complete_argument(
+        self, command: str, text: str, *, may_start_server: bool
+    ) -> McpPromptCompletion:
+        """Complete the argument typed after a command;
+        `may_start_server`: a server is started for it.
+        """
+        # Only the arguments of MCP prompts can be completed: the server of the
+        # prompt knows their values.
         with suppress(CodeloopError):
             request = CompleteMcpPrompt(command=command, typed=text, connect=may_start_server)
             return await self._client.call(MCP_COMPLETE, request)
@@ -168,11 +195,17 @@ class ClientCompleter:
 def _make_symbol_row(name: str, location: object, directory: str) -> CompletionRow | None:
     """Return a symbol as a mention of its lines, from its location."""
     match location:
-        case {"uri": str(uri), "range": {"start": {"line": int(first)}, "end": {"line": int(last)}}}:
+        case {
+            "uri": str(uri),
+            "range": {"start": {"line": int(first)}, "end": {"line": int(last)}},
+        }:
             # Language servers count lines from 0, mentions from 1.
             path = unquote(uri.removeprefix("file://")).removeprefix(f"{directory.rstrip('/')}/")
             return CompletionRow(
-                format_mention(path, f"#{first + 1}-{last + 1}"), "symbol", name, f"{path}:{first + 1}"
+                format_mention(path, f"#{first + 1}-{last + 1}"),
+                "symbol",
+                name,
+                f"{path}:{first + 1}",
             )
         case _:
             return None

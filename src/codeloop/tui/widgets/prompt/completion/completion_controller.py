@@ -14,7 +14,9 @@ from codeloop.tui.widgets.prompt.prompt_editor import PromptEditor
 
 
 class CompletionController:
-    """Completes the word at the cursor. `run_in_background` starts slow work, so that typing never waits."""
+    """Completes the word at the cursor. `run_in_background` starts slow work,
+    so that typing never waits.
+    """
 
     def __init__(
         self,
@@ -32,7 +34,8 @@ class CompletionController:
         self._trigger: Trigger | None = None
         """The text at the cursor that can be completed; None: there is none."""
         self._requested_trigger: Trigger | None = None
-        """The trigger of the last search for a mention or load of an argument's values; None: none for this word yet.
+        """The trigger of the last search for a mention or load of an argument's values;
+        None: none for this word yet.
 
         An answer for any other trigger is out of date.
         """
@@ -56,10 +59,17 @@ class CompletionController:
         }
 
     def update(self) -> None:
-        """Find the trigger at the cursor, request its candidates, and show those that are known already."""
+        """Find the trigger at the cursor, request its candidates,
+        and show those that are known already.
+        """
         buffer = self._editor.buffer
         trigger = None
-        if self._editor.mode == "prompt" and self._editor.is_writing and buffer.anchor is None and buffer.text:
+        if (
+            self._editor.mode == "prompt"
+            and self._editor.is_writing
+            and buffer.anchor is None
+            and buffer.text
+        ):
             trigger = find_trigger(buffer.text, buffer.cursor)
         before, self._trigger = self._trigger, trigger
         if trigger is not None:
@@ -114,13 +124,21 @@ class CompletionController:
     async def _load_values(self, trigger: Trigger, *, may_start_server: bool = False) -> None:
         """Load the values of the typed argument."""
         await asyncio.sleep(PROMPT_DEBOUNCE.seconds)
-        if self._requested_trigger is trigger and self._candidates.has_completable_argument(trigger):
+        if self._requested_trigger is trigger and self._candidates.has_completable_argument(
+            trigger
+        ):
             await self._candidates.load_values(trigger, may_start_server=may_start_server)
-            if self._requested_trigger is trigger and self._trigger is not None and self._trigger.kind == "arguments":
+            if (
+                self._requested_trigger is trigger
+                and self._trigger is not None
+                and self._trigger.kind == "arguments"
+            ):
                 self._show_rows()
 
     def _move_cursor(self, step: int) -> bool:
-        if not self._popup.rows or (self._popup.cursor < 0 and self._popup.rows[0].kind != "argument"):
+        if not self._popup.rows or (
+            self._popup.cursor < 0 and self._popup.rows[0].kind != "argument"
+        ):
             return False
         self._has_moved_cursor = True
         self._popup.move(step)
@@ -136,7 +154,8 @@ class CompletionController:
     def _accept_with_tab(self) -> bool:
         """Insert the row under the cursor.
 
-        Without one, load an argument's values, or have the first candidate of a running search inserted.
+        Without one, load an argument's values, or have the first candidate of a
+        running search inserted.
         """
         if self._popup.rows and self._popup.cursor >= 0:
             return self.accept_row(self._popup.cursor)
@@ -146,14 +165,20 @@ class CompletionController:
             self._requested_trigger = self._trigger
             self._run_in_background(self._load_values(self._trigger, may_start_server=True))
             return True
-        if self._is_searching and self._trigger is not None and self._trigger.kind == "mention" and not self._is_closed:
+        if (
+            self._is_searching
+            and self._trigger is not None
+            and self._trigger.kind == "mention"
+            and not self._is_closed
+        ):
             self._inserts_first = True
             return True
         # While arguments are typed, Tab has no other meaning, such as to switch the agent.
         return self._trigger is not None and self._trigger.kind == "arguments"
 
     def _accept_with_enter(self) -> bool:
-        """Insert the row under the cursor; return whether the key is used up, so that the prompt is not sent.
+        """Insert the row under the cursor; return whether the key is used up,
+        so that the prompt is not sent.
 
         It is sent if the row was already typed in full, or is a command without required arguments.
         """
@@ -161,10 +186,15 @@ class CompletionController:
         if trigger is None or not self._popup.rows or index < 0:
             return False
         row = self._popup.rows[index]
-        if not self._has_moved_cursor and self._editor.buffer.text[trigger.start : trigger.end] == row.text:
+        if (
+            not self._has_moved_cursor
+            and self._editor.buffer.text[trigger.start : trigger.end] == row.text
+        ):
             return False
         # Arguments in brackets are optional.
-        command = next((each for each in self._candidates.commands if f"/{each.name}" == row.text), None)
+        command = next(
+            (each for each in self._candidates.commands if f"/{each.name}" == row.text), None
+        )
         self.accept_row(index)
         return command is None or bool(command.arguments and not command.arguments.startswith("["))
 

@@ -23,7 +23,9 @@ _MAX_MEASURED_CHARACTERS = 2_000
 
 
 class CompletionPopup(Widget):
-    """Shows at most `MAX_VISIBLE_ROWS` rows at once. `cursor`: the index of the highlighted row; -1: none is."""
+    """Shows at most `MAX_VISIBLE_ROWS` rows at once. `cursor`: the index of the highlighted row;
+    -1: none is.
+    """
 
     ALLOW_SELECT = False
     COMPONENT_CLASSES = {"popup--cursor", "popup--muted"}
@@ -61,7 +63,8 @@ class CompletionPopup(Widget):
         """Show rows; none closes the list."""
         if tuple(rows) == self.rows and index == self.cursor:
             return
-        # A new layout of the screen costs more than the list; it is needed only when the height changes.
+        # A new layout of the screen costs more than the list;
+        # it is needed only when the height changes.
         is_as_high = min(len(rows), MAX_VISIBLE_ROWS) == min(len(self.rows), MAX_VISIBLE_ROWS)
         self.rows, self.cursor = tuple(rows), min(index, len(rows) - 1)
         self._top = 0

@@ -1,4 +1,6 @@
-"""Finds the word at the cursor that can be completed: a command, its arguments, or a mention. Without side effects."""
+"""Finds the word at the cursor that can be completed: a command, its arguments, or a mention.
+Without side effects.
+"""
 
 from typing import Literal
 
@@ -6,9 +8,12 @@ from msgspec import Struct
 
 from codeloop.kit.text.patterns import compile_once
 
-# An `@` within a word (an address), after a slash or a backtick begins no mention. A path may be quoted; unquoted it
-# ends at punctuation, but for a colon within it (`docs:note://today`, the name of an MCP resource).
-_MENTION = r"""(?<![\w`@/.])@(?:"([^"\n]*)|((?:[^\s`"',;:!?()<>\[\]{}]+:)*[^\s`"',;:!?()<>\[\]{}]*))\Z"""
+# An `@` within a word (an address), after a slash or a backtick begins no mention. A path may be
+# quoted; unquoted it ends at punctuation, but for a colon within it (`docs:note://today`,
+# the name of an MCP resource).
+_MENTION = (
+    r"""(?<![\w`@/.])@(?:"([^"\n]*)|((?:[^\s`"',;:!?()<>\[\]{}]+:)*[^\s`"',;:!?()<>\[\]{}]*))\Z"""
+)
 _UNQUOTED = r"""[^\s`"',;:!?()<>\[\]{}]+(?::[^\s`"',;:!?()<>\[\]{}]+)*"""
 # While a range is being typed its numbers may still be missing: `#`, `#10`, `#10-`.
 _RANGE = r"#\d*(-\d*)?\Z"
@@ -40,7 +45,11 @@ def find_trigger(text: str, cursor: int) -> Trigger | None:
         head = text[:cursor] if cursor < _MAX_LOOKBACK else text[:_MAX_LOOKBACK]
         if (match := compile_once(_COMMAND).match(head)) is not None:
             return Trigger("command", 0, cursor, match[1])
-        if (match := compile_once(_ARGUMENTS).match(head)) is not None and "\n" not in head and "@" not in head:
+        if (
+            (match := compile_once(_ARGUMENTS).match(head)) is not None
+            and "\n" not in head
+            and "@" not in head
+        ):
             return Trigger("arguments", 0, cursor, match[1], arguments=text[match.end() : cursor])
     start = max(cursor - _MAX_LOOKBACK, 0)
     if (match := compile_once(_MENTION).search(text[start:cursor])) is None:

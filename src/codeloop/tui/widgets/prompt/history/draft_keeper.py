@@ -1,4 +1,6 @@
-"""Keeps what is in the editor: saves the draft while it is typed, for after a crash, and moves prompts to the stash."""
+"""Keeps what is in the editor: saves the draft while it is typed, for after a crash,
+and moves prompts to the stash.
+"""
 
 from collections.abc import Callable
 
@@ -62,7 +64,9 @@ class DraftKeeper:
             self._written_draft = prompt
         except OSError as error:
             if not self._has_failed:
-                self._show_note(f"Your draft can't be stored in {self._store.folder}: {error.strerror or error}.")
+                self._show_note(
+                    f"Your draft can't be stored in {self._store.folder}: {error.strerror or error}."
+                )
             self._has_failed = True
 
     def switch_session(self, session: str) -> None:
@@ -71,7 +75,10 @@ class DraftKeeper:
         Text typed before a session existed (while one is opened at the start) is carried over.
         """
         prompt = self._editor.stored_prompt
-        is_edited = (prompt.text, prompt.mode) != (self._initial_draft.text, self._initial_draft.mode)
+        is_edited = (prompt.text, prompt.mode) != (
+            self._initial_draft.text,
+            self._initial_draft.mode,
+        )
         is_carried = is_edited and session != self.session == NEW_SESSION
         if is_carried:
             # The text moves on to the other session, so the draft of the new session is as it was.
@@ -110,11 +117,15 @@ class DraftKeeper:
         return True
 
     def pop_stash(self, index: int = -1) -> bool:
-        """Pop a prompt from the stash; the current draft is stashed instead. Return True: the key is used up."""
+        """Pop a prompt from the stash; the current draft is stashed instead.
+        Return True: the key is used up.
+        """
         try:
             prompt = self._store.pop_stash(index)
         except OSError as error:
-            self._show_note(f"The stashed prompt can't be taken from {self._store.folder}: {error.strerror or error}.")
+            self._show_note(
+                f"The stashed prompt can't be taken from {self._store.folder}: {error.strerror or error}."
+            )
             return True
         if prompt is None:
             self._show_note("No prompt is stashed.")
@@ -123,7 +134,9 @@ class DraftKeeper:
         return True
 
     def put_prompt(self, prompt: StoredPrompt) -> None:
-        """Put a prompt into the editor. The draft is stashed, or if that fails, follows the prompt."""
+        """Put a prompt into the editor. The draft is stashed, or if that fails,
+        follows the prompt.
+        """
         self.push_stash()
         if self._editor.buffer.text.strip():
             self._insert_before(prompt)
@@ -131,7 +144,9 @@ class DraftKeeper:
             self._editor.load(prompt)
 
     def restore_unsent(self, prompt: StoredPrompt) -> None:
-        """Put a prompt that could not be sent back into the editor; if there is a draft, the prompt is stashed."""
+        """Put a prompt that could not be sent back into the editor;
+        if there is a draft, the prompt is stashed.
+        """
         if not self._editor.buffer.text.strip():
             self._editor.load(prompt)
         elif not self._stash(prompt):
@@ -148,7 +163,9 @@ class DraftKeeper:
         try:
             self._store.push_stash(prompt)
         except OSError as error:
-            self._show_note(f"The prompt can't be stashed in {self._store.folder}: {error.strerror or error}.")
+            self._show_note(
+                f"The prompt can't be stashed in {self._store.folder}: {error.strerror or error}."
+            )
             return False
         self._show_note(f"Stashed: {one_line(prompt.text, 40)}")
         return True

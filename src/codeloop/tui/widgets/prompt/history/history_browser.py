@@ -1,4 +1,6 @@
-"""Puts earlier prompts into the editor: one after the other with the arrow keys, or by search (ctrl+r)."""
+"""Puts earlier prompts into the editor: one after the other with the arrow keys,
+or by search (ctrl+r).
+"""
 
 from collections.abc import Callable
 
@@ -16,7 +18,9 @@ _MAX_MATCHES = 50
 
 
 class HistoryBrowser:
-    """Puts earlier prompts into the editor. Edits of them are kept, like the draft, until a prompt is sent."""
+    """Puts earlier prompts into the editor. Edits of them are kept, like the draft,
+    until a prompt is sent.
+    """
 
     def __init__(self, editor: PromptEditor, popup: CompletionPopup, store: PromptStore) -> None:
         self.is_searching = False
@@ -41,7 +45,9 @@ class HistoryBrowser:
         }
 
     def reset(self) -> None:
-        """Begin with the draft again, and forget edits of earlier prompts, after a prompt was sent."""
+        """Begin with the draft again, and forget edits of earlier prompts,
+        after a prompt was sent.
+        """
         self._steps_back = 0
         self._edits.clear()
         self.end_search()
@@ -56,17 +62,22 @@ class HistoryBrowser:
         return layout.locate(self._editor.buffer.cursor)[0] == layout.row_count - 1
 
     def _step(self, step: int) -> bool:
-        """Go `step` prompts further back (1), or towards the draft (-1); return whether there is one."""
+        """Go `step` prompts further back (1), or towards the draft (-1);
+        return whether there is one.
+        """
         if self.is_searching:
             return False
-        # Read when browsing begins: prompts that other processes add meanwhile must not shift the positions.
+        # Read when browsing begins: prompts that other processes add meanwhile must
+        # not shift the positions.
         if self._steps_back == 0:
             self._history = self._store.list_history()
         if not 0 <= self._steps_back + step <= len(self._history):
             return False
         self._edits[self._steps_back] = self._editor.stored_prompt
         self._steps_back += step
-        prompt = self._edits.get(self._steps_back) or self._store.chip_contents.unpack(self._history[-self._steps_back])
+        prompt = self._edits.get(self._steps_back) or self._store.chip_contents.unpack(
+            self._history[-self._steps_back]
+        )
         self._editor.load(StoredPrompt(prompt.text, prompt.mode, prompt.chips))
         return True
 
@@ -103,8 +114,14 @@ class HistoryBrowser:
         self._editor.refresh()
 
     def accept(self, index: int) -> bool:
-        """Put a match into the editor, without sending it; without one, the typed text stays. Return True: done."""
-        prompt = self._store.chip_contents.unpack(self._matches[max(index, 0)]) if self._matches else None
+        """Put a match into the editor, without sending it; without one, the typed text stays.
+        Return True: done.
+        """
+        prompt = (
+            self._store.chip_contents.unpack(self._matches[max(index, 0)])
+            if self._matches
+            else None
+        )
         self.end_search()
         if prompt is not None:
             self._editor.load(StoredPrompt(prompt.text, prompt.mode, prompt.chips))

@@ -31,7 +31,9 @@ from codeloop.tui.widgets.prompt.prompt_entry import PromptEntry
 
 
 class _DraftFiles:
-    """The files in `folder`, named by key and process. A process owns its files, and holds a lock while it lives."""
+    """The files in `folder`, named by key and process.
+    A process owns its files, and holds a lock while it lives.
+    """
 
     def __init__(self, folder: Path, contents: ChipContents) -> None:
         self._folder = folder
@@ -42,14 +44,23 @@ class _DraftFiles:
         self._has_lock = False
 
     def save(self, key: str, draft: StoredPrompt | None) -> None:
-        """Store the draft of a session (by its id, or a name for a new one); None removes it. Raises OSError."""
+        """Store the draft of a session (by its id, or a name for a new one); None removes it.
+        Raises OSError.
+        """
         has_content = draft is not None and (draft.text or draft.mode == "shell")
-        self._write(key, msgspec.json.encode(self._contents.pack(draft)) if draft is not None and has_content else b"")
+        self._write(
+            key,
+            msgspec.json.encode(self._contents.pack(draft))
+            if draft is not None and has_content
+            else b"",
+        )
 
     def load(self, key: str) -> StoredPrompt | None:
         """Return the draft of a session in this process; None: there is none."""
         try:
-            prompt = msgspec.json.decode(read_start(self._find_path(key), PROMPT_BLOB.value), type=StoredPrompt)
+            prompt = msgspec.json.decode(
+                read_start(self._find_path(key), PROMPT_BLOB.value), type=StoredPrompt
+            )
         except (OSError, *DECODE_ERRORS):
             return None
         return self._contents.unpack(prompt)
@@ -59,7 +70,9 @@ class _DraftFiles:
         self._write(f"{key}-queue", msgspec.json.encode(prompts) if prompts else b"")
 
     def load_queue(self, key: str) -> list[PromptEntry]:
-        """Return the queued prompts of a session: this process's, or without any, those left behind by an ended one."""
+        """Return the queued prompts of a session: this process's, or without any,
+        those left behind by an ended one.
+        """
         self.adopt(f"{key}-queue")
         try:
             data = read_start(self._find_path(f"{key}-queue"), PROMPT_BLOB.value)
@@ -68,14 +81,17 @@ class _DraftFiles:
             return []
 
     def adopt(self, key: str) -> bool:
-        """Take over the latest draft of a session from an ended process; only one process can rename it.
+        """Take over the latest draft of a session from an ended process;
+        only one process can rename it.
 
         Return whether there was one.
         """
         own_path = self._find_path(key)
         if own_path.exists() or not self._folder.is_dir():
             return False
-        abandoned_paths = [path for path in self._folder.glob(f"{key}.*.json") if _remove_dead_lock(path)]
+        abandoned_paths = [
+            path for path in self._folder.glob(f"{key}.*.json") if _remove_dead_lock(path)
+        ]
         for path in sorted(abandoned_paths, key=_get_modification_time, reverse=True):
             with suppress(OSError):
                 # Locked first: a renamed file of a process without a lock would look abandoned.
@@ -155,7 +171,8 @@ class PromptStore:
         self.folder = folder
         self.chip_contents = ChipContents(folder / "contents")
         self.drafts = _DraftFiles(folder / "drafts", self.chip_contents)
-        # Each with the state of the file that it was read from: the file is read again once that has changed.
+        # Each with the state of the file that it was read from: the file is read again
+        # once that has changed.
         self._history: tuple[FileState, list[StoredPrompt]] = (None, [])
         self._mentions: tuple[FileState, dict[str, Mention]] = (None, {})
 
@@ -177,7 +194,8 @@ class PromptStore:
         with self._hold_lock():
             _append(path, msgspec.json.encode(self.chip_contents.pack(_add_time(prompt))))
             prompts = _read_prompts(path)
-            # Cut only once it is a quarter too long, so that not every prompt rewrites the whole file.
+            # Cut only once it is a quarter too long, so that not every prompt
+            # rewrites the whole file.
             if len(prompts) > PROMPT_HISTORY.value * 5 // 4:
                 _write_lines(path, prompts[-PROMPT_HISTORY.value :])
 
@@ -189,7 +207,9 @@ class PromptStore:
         """Push a prompt onto the stash. Raises OSError."""
         create_private_folder(self.folder)
         with self._hold_lock():
-            prompts = [*self.list_stash(), self.chip_contents.pack(_add_time(prompt))][-PROMPT_STASH.value :]
+            prompts = [*self.list_stash(), self.chip_contents.pack(_add_time(prompt))][
+                -PROMPT_STASH.value :
+            ]
             _write_lines(self.folder / "stash.jsonl", prompts)
 
     def pop_stash(self, index: int = -1) -> StoredPrompt | None:
@@ -214,14 +234,17 @@ class PromptStore:
             mentions[name] = Mention(self.compute_mention_weight(name) + 1.0, now_ms())
             if len(mentions) > PROMPT_MENTIONS.value:
                 lightest = min(mentions, key=self.compute_mention_weight)
-                # Not the new one: with one mention it is often the lightest, and would never get in.
+                # Not the new one: with one mention it is often the lightest,
+                # and would never get in.
                 mentions.pop(lightest if lightest != name else "", None)
             write_atomically(path, msgspec.json.encode(mentions))
         # Read again with the next use.
         self._mentions = (None, {})
 
     def compute_mention_weight(self, name: str) -> float:
-        """Return how often a name was mentioned; a mention counts half after a week, a quarter after two."""
+        """Return how often a name was mentioned; a mention counts half after a week,
+        a quarter after two.
+        """
         mention = self.read_mentions().get(name)
         if mention is None:
             return 0.0
@@ -230,7 +253,9 @@ class PromptStore:
         return mention.weight * 0.5 ** (age / _HALF_LIFE_MS)
 
     def read_mentions(self) -> dict[str, Mention]:
-        """Return the mentions of this project by their names, read from the file only if it has changed."""
+        """Return the mentions of this project by their names,
+        read from the file only if it has changed.
+        """
         path = self.folder / "mentions.json"
         state = read_file_state(path)
         if state != self._mentions[0]:
@@ -242,7 +267,9 @@ class PromptStore:
         self.drafts.close()
 
     def _hold_lock(self) -> ExitStack:
-        """Return the held lock on the folder, or after a timeout none: a process that hangs must not block typing."""
+        """Return the held lock on the folder, or after a timeout none: a process that
+        hangs must not block typing.
+        """
         stack = ExitStack()
         with suppress(TimeoutError):
             stack.enter_context(lock(self.folder, PROMPT_LOCK.seconds))
@@ -255,11 +282,17 @@ def _add_time(prompt: StoredPrompt) -> StoredPrompt:
 
 def _is_same_prompt(first: StoredPrompt, second: StoredPrompt) -> bool:
     # Prompts with chips never count as the same: their contents are not compared.
-    return (first.text, first.mode) == (second.text, second.mode) and not first.chips and not second.chips
+    return (
+        (first.text, first.mode) == (second.text, second.mode)
+        and not first.chips
+        and not second.chips
+    )
 
 
 def _read_prompts(path: Path) -> list[StoredPrompt]:
-    """Return the prompts of a file, skipping incomplete lines; of a file that is too large, the latest ones."""
+    """Return the prompts of a file, skipping incomplete lines;
+    of a file that is too large, the latest ones.
+    """
     try:
         lines = read_end(path, PROMPT_BLOB.value).split(b"\n")
     except OSError:

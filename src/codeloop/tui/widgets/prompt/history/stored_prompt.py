@@ -20,9 +20,11 @@ _MAX_INLINE_CHARACTERS = 8 * 1024
 
 
 class StoredPrompt(Struct, frozen=True, omit_defaults=True):
-    """The editor's content: text, chips and cursor; `at`: when it was sent or stashed, in ms since the epoch.
+    """The editor's content: text, chips and cursor;
+    `at`: when it was sent or stashed, in ms since the epoch.
 
-    In a file, `ChipContents.pack` has replaced the content of each large chip by the name of a file of its own.
+    In a file, `ChipContents.pack` has replaced the content of each large chip by the
+    name of a file of its own.
     """
 
     text: str
@@ -33,18 +35,24 @@ class StoredPrompt(Struct, frozen=True, omit_defaults=True):
 
 
 class ChipContents:
-    """The files in `folder`: contents of chips, each named by its hash, so that equal ones are stored once."""
+    """The files in `folder`: contents of chips, each named by its hash,
+    so that equal ones are stored once.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def pack(self, prompt: StoredPrompt) -> StoredPrompt:
-        """Return a prompt whose large chips name the files that hold their contents. Raises OSError."""
+        """Return a prompt whose large chips name the files that hold their contents.
+        Raises OSError.
+        """
         chips = {char: self._save(chip) for char, chip in prompt.chips.items()}
         return msgspec.structs.replace(prompt, chips=chips)
 
     def unpack(self, prompt: StoredPrompt) -> StoredPrompt:
-        """Return a prompt with the contents of its chips; a chip whose file is gone becomes its label as text."""
+        """Return a prompt with the contents of its chips;
+        a chip whose file is gone becomes its label as text.
+        """
         chips = {char: self._load(chip) for char, chip in prompt.chips.items()}
         return msgspec.structs.replace(prompt, chips=chips)
 
@@ -67,7 +75,9 @@ class ChipContents:
         if not chip.file:
             return chip
         try:
-            return msgspec.json.decode(read_start(self._folder / chip.file, PROMPT_BLOB.value), type=Chip)
+            return msgspec.json.decode(
+                read_start(self._folder / chip.file, PROMPT_BLOB.value), type=Chip
+            )
         except (OSError, *DECODE_ERRORS):
             return Chip(label=chip.label, text=chip.label)
 
