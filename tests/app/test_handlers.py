@@ -13,7 +13,12 @@ from codeloop.app.app import App
 from codeloop.app.dispatch import load_handler
 from codeloop.client.local import LocalClient
 from codeloop.model.testing.script import ScriptedAnswer, TokenCount
-from codeloop.schema.api.answers import PERMISSION_LIST, PERMISSION_REPLY, AnswerPermission
+from codeloop.schema.api.answers import (
+    PERMISSION_LIST,
+    PERMISSION_REPLY,
+    PERMISSION_RULES,
+    AnswerPermission,
+)
 from codeloop.schema.api.session_inputs import (
     ABORT,
     PROMPT,
@@ -27,9 +32,11 @@ from codeloop.schema.api.session_messages import SESSION_MESSAGES, ListMessages
 from codeloop.schema.api.session_requests import (
     SESSION_CREATE,
     SESSION_DELETE,
+    SESSION_FORK,
     SESSION_GET,
     SESSION_LIST,
     CreateSession,
+    ForkSession,
     ListSessions,
     SessionId,
 )
@@ -39,6 +46,7 @@ from codeloop.schema.message import AssistantMessage, ModelRef, UserMessage
 from codeloop.schema.operation import AnyOperation, Constant, NoArguments, Unsupported
 from codeloop.schema.operation_table import OPERATIONS, SERVER_OPERATIONS
 from codeloop.schema.part import AgentPart, FilePart, TextPart
+from codeloop.schema.permission import PermissionQuery
 from tests.support.scripted_project import (
     LOCAL_CLIENT_ONLY,
     both_clients,
@@ -308,6 +316,29 @@ async def test_an_edited_always_is_never_wider_than_what_was_offered_without_it_
         ]
         await wait_until(lambda: not it.project.runs.is_running(it.session_id))
         assert (it.work / "c").exists(), "what was remembered answers the other question too"
+
+
+async def test_an_answer_for_the_session_is_listed_and_a_fork_does_not_inherit_it(
+    tmp_path: Path,
+) -> None:
+    script = [make_answer(make_call("bash", command="touch a")), DONE]
+    async with open_scripted_project(tmp_path, script, permission={"bash": "ask"}) as it:
+        await it.client.call(
+            PROMPT_ASYNC, Prompt(session_id=it.session_id, parts=[TextPartInput(text="go")])
+        )
+        request = await it.question()
+        for_session = AnswerPermission(
+            request_id=request.id, reply="always", scope="session", always=["touch a*"]
+        )
+        assert await it.client.call(PERMISSION_REPLY, for_session)
+        await wait_until(lambda: not it.project.runs.is_running(it.session_id))
+        copy = await it.client.call(SESSION_FORK, ForkSession(session_id=it.session_id))
+        found = await it.client.call(PERMISSION_RULES, PermissionQuery(session_id=copy.id))
+        assert [(each.session_id, each.directory, each.patterns) for each in found.grants] == [
+            (it.session_id, "", ["touch a*"])
+        ]
+        for session_id, counts in ((it.session_id, 1), (copy.id, 0)):
+            assert len(it.project.store.permissions.list_session_grants(session_id)) == counts
 
 
 async def test_a_project_that_can_not_store_says_so(tmp_path: Path) -> None:

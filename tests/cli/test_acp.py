@@ -484,6 +484,35 @@ def test_an_editor_that_can_not_say_what_it_holds_costs_nothing(tmp_path: Path) 
 
 
 @pytest.mark.slow
+def test_what_is_allowed_for_the_session_is_asked_once_there_and_again_in_the_next(
+    tmp_path: Path,
+) -> None:
+    desk = Desk(tmp_path)
+    turn = [bash("echo one"), bash("echo two"), Answer(text="Done.")]
+    with serving(steps(*turn, *turn)) as model:
+        desk.use(model, permission={"bash": "ask"})
+        with editing(desk, choose("session")) as editor:
+            for count in (1, 2):
+                opened = (
+                    editor.begin(desk)
+                    if count == 1
+                    else editor.ask("session/new", cwd=str(desk.work), mcpServers=[])
+                )
+                editor.ask("session/prompt", sessionId=opened["sessionId"], prompt=text("Run"))
+                assert len(editor.asked) == 2 * count, "what is broad is asked about again"
+            kinds = [(each["optionId"], each["kind"]) for each in editor.asked[0][1]["options"]]
+            assert kinds == [
+                ("once", "allow_once"),
+                ("session", "allow_always"),
+                ("always", "allow_always"),
+                ("reject", "reject_once"),
+            ]
+            assert (
+                editor.asked[0][1]["options"][1]["name"] == "Allow for this session: every `echo *`"
+            )
+
+
+@pytest.mark.slow
 def test_output_is_a_terminal_where_the_editor_shows_those(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     with serving(
@@ -706,11 +735,12 @@ def test_always_begins_with_the_file_and_what_is_broad_is_asked_about_again(tmp_
             session_id = editor.begin(desk)["sessionId"]
             editor.ask("session/prompt", sessionId=session_id, prompt=text("Write"))
     first, second, sure = offers
-    assert first[1:3] == [
+    assert first[1:4] == [
+        "Allow for this session: changing `a.py`",
         "Allow always: changing `a.py` in this project",
         "Allow always: every file change in this project",
     ]
-    assert second[1] == "Allow always: changing `b.py` in this project", (
+    assert second[2] == "Allow always: changing `b.py` in this project", (
         "the first one was for its file"
     )
     assert sure[1:] == ["Yes, that broad: always every file change in this project", "Reject"]

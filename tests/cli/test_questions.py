@@ -1,5 +1,6 @@
 """Questions in a terminal: what they say, what answers them, and that nothing can pass for one."""
 
+import json
 import os
 import re
 from collections.abc import Callable, Sequence
@@ -209,6 +210,29 @@ def test_a_subagents_question_says_which_one_asks(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_an_answer_for_the_session_is_not_asked_for_again_in_it_and_is_listed_and_revoked(
+    tmp_path: Path,
+) -> None:
+    desk = Desk(tmp_path)
+    with serving(
+        steps(bash("echo one", call_id="1"), bash("echo two", call_id="2"), DONE)
+    ) as server:
+        desk.use(server, permission={"bash": "ask"})
+        terminal = Terminal(desk, "run", "--title", "T", "work")
+        shown = terminal.wait_for("y, s, a, n, or what to do instead: ")
+        terminal.type("s")
+        assert "Answer s again to allow it for this session." in terminal.wait_for(END)
+        terminal.type("s")
+        terminal.end()
+    assert "  s  allow for this session: every `echo *`\n" in shown
+    listed = desk.run("permission", "list").stdout
+    assert "bash echo *" in listed
+    assert "its session only" in listed
+    (grant,) = json.loads(desk.run("permission", "list", "--json").stdout)
+    assert "Revoked: 1" in desk.run("permission", "revoke", grant["id"]).stdout
+
+
+@pytest.mark.slow
 def test_always_begins_with_the_file_and_what_is_broad_must_be_said_twice(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     (desk.work / "calc.py").write_text("a = 1\n")
@@ -240,7 +264,7 @@ def test_always_begins_with_the_file_and_what_is_broad_must_be_said_twice(tmp_pa
 @pytest.mark.parametrize("columns", [40, 60, 80])
 def test_what_always_allows_fits_the_terminal(columns: int) -> None:
     effect = "every `npm run build --with-many-options *`, `npm run test --and-some-more *` in this project"
-    first, *others = format_always(effect, columns).rstrip("\n").split("\n")
+    first, *others = format_always("  a  allow always: ", effect, columns).rstrip("\n").split("\n")
     assert first.startswith("  a  allow always: every ")
     assert all(row.startswith("     ┆ ") for row in others)
     assert all(len(row) <= columns for row in (first, *others))

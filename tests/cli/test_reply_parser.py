@@ -45,8 +45,12 @@ from codeloop.cli.questions.terminal_questions import (
             )
         ),
         *(
+            (each, "session")
+            for each in ("s", "S", "2", "session", "for this session", "yes, for this session")
+        ),
+        *(
             (each, "always")
-            for each in ("a", "always", "2", "yes always", "always please", "Always.")
+            for each in ("a", "always", "3", "yes always", "always please", "Always.")
         ),
         *(
             (each, "no")
@@ -56,7 +60,8 @@ from codeloop.cli.questions.terminal_questions import (
                 "No!",
                 "nope",
                 "no thanks",
-                "3",
+                "4",
+                "stop",
                 "don't",
                 "do not",
                 "no, stop",
@@ -69,7 +74,7 @@ from codeloop.cli.questions.terminal_questions import (
         ),
         *(
             (each, "unclear")
-            for each in ("", "  ", "?", "4", "0", "x", "hmm", "asdf", "12", "yn", "yes but not now")
+            for each in ("", "  ", "?", "5", "0", "x", "hmm", "asdf", "12", "yn", "yes but not now")
         ),
         *(
             (each, "unclear")
@@ -84,6 +89,7 @@ def test_an_answer_to_a_permission(line: str, means: ReplyMeaning) -> None:
 def test_without_an_always_it_can_not_be_chosen() -> None:
     assert parse_reply("a", always=False) == "unclear"
     assert parse_reply("always", always=False) == "unclear"
+    assert parse_reply("s", always=False) == "unclear"
     assert parse_reply("2", always=False) == "no"
     assert parse_reply("3", always=False) == "unclear"
 

@@ -51,9 +51,12 @@ async def test_a_callback_denies_with_words_and_the_turn_goes_on(opened: Open) -
     assert "Not today." in output
 
 
-async def test_allowed_always_is_asked_once(opened: Open) -> None:
+@pytest.mark.parametrize("answer", [codeloop.Allow(always=True), codeloop.Allow(session=True)])
+async def test_allowed_always_or_for_the_session_is_asked_once(
+    opened: Open, answer: codeloop.Allow
+) -> None:
     more = make_answer(make_call("write", filePath="notes.txt", content="two\n"))
-    seen, _ = await asked_with(opened, codeloop.Allow(always=True), more, SAYS)
+    seen, _ = await asked_with(opened, answer, more, SAYS)
     assert len(seen) == 1
 
 

@@ -99,6 +99,14 @@ def reply(
     return gate.reply(given)
 
 
+def reply_for_session(gate: Gate, request: PermissionRequest) -> bool:
+    return gate.reply(
+        PermissionAnswer(
+            session_id=request.session_id, request_id=request.id, reply="always", scope="session"
+        )
+    )
+
+
 async def test_what_the_rules_allow_passes_without_a_trace(store: Store) -> None:
     before = store.read_last_seq()
     await Gate(store).authorize([need("ls")], "ses_a", TOOL, rules(rule("*", "allow")))
@@ -142,6 +150,45 @@ async def test_always_holds_for_the_directory_it_was_given_in_and_no_other(store
         await gate.authorize(
             [need("ls -la", always=LS)], "ses_a", TOOL, rules(rule("ls *", "deny"))
         )
+
+
+@pytest.mark.parametrize("asker", ["ses_a", "ses_child"])
+async def test_an_answer_for_the_session_holds_in_it_and_its_subagents_alone_until_it_is_deleted(
+    store: Store, asker: str
+) -> None:
+    gate = Gate(store)
+    first = ask(gate, need("npm test", always=("npm test *",)), asker)
+    (request,) = await waiting(store, 1)
+    other = ask(
+        gate,
+        need("npm test b", always=("npm test *",)),
+        "ses_a" if asker == "ses_child" else "ses_child",
+    )
+    elsewhere = ask(gate, need("npm test c", always=("npm test *",)), "ses_b")
+    await waiting(store, 3)
+    assert reply_for_session(gate, request)
+    # What waits in the session and its subagents is answered too,
+    # and the answer says how far it holds.
+    assert await first
+    assert await other
+    assert [each.session_id for each in store.list_pending_permissions()] == ["ses_b"]
+    elsewhere.cancel()
+    await asyncio.wait([elsewhere])
+    for session_id in ("ses_a", "ses_child"):
+        assert not await gate.authorize(
+            [need("npm test x", always=("npm test *",))], session_id, TOOL, ASK
+        )
+    (grant,) = store.permissions.list_all_grants()
+    assert (grant.session_id, grant.directory, grant.patterns) == ("ses_a", "", ["npm test *"])
+    assert store.permissions.list_decisions(asker)[0].by == "person, session"
+    # Revoked as any other.
+    store.permissions.revoke([grant.id])
+    again = ask(gate, need("npm test", always=("npm test *",)))
+    (request,) = await waiting(store, 1)
+    assert reply_for_session(gate, request)
+    assert await again
+    store.append(make_session_deleted(session("ses_a")))
+    assert not store.permissions.list_all_grants()
 
 
 async def test_always_for_a_host_holds_while_its_name_leads_to_the_same_addresses(

@@ -238,6 +238,26 @@ async def test_always_settles_what_else_it_covers(tmp_path: Path) -> None:
         assert lines.count("bash completed") == 4
 
 
+async def test_an_answer_for_the_session_is_an_always_with_a_scope_and_is_revoked(
+    tmp_path: Path,
+) -> None:
+    first, again = (make_answer(make_call("bash", command=f"echo {n}")) for n in range(2))
+    async with (
+        served(tmp_path, [first, again, ScriptedAnswer(text="Ran.")]) as it,
+        hearing(it) as heard,
+    ):
+        session = await titled(it, permission=ASK)
+        await send(it, session)
+        (asked,) = await heard.asked()
+        await it.post(f"/permission/{asked['id']}/reply", {"reply": "always", "scope": "session"})
+        lines = await heard.idle(session)
+        assert lines.count("permission.asked") == lines.count("permission.replied always") == 1
+        (grant,) = (await it.get("/permission/rules"))["grants"]
+        assert (grant["id"], grant["sessionID"], grant["directory"]) == (asked["id"], session, "")
+        assert (await it.http.delete(f"/permission/grant/{grant['id']}")).status_code == 200
+        assert (await it.get("/permission/rules"))["grants"] == []
+
+
 async def test_a_rejection_ends_the_turn_after_the_step(tmp_path: Path) -> None:
     refused = make_answer(make_call("bash", command="touch x"))
     async with (

@@ -19,7 +19,9 @@ await inBrowser(async (open, { browser, allow }) => {
   await picture(page, "permission");
   await page.waitForSelector(".ask.seen");
   await page.focus(".ask");
-  await page.keyboard.press("y");
+  const replied = page.waitForRequest(/\/permission\/[^/]+\/reply/);
+  await page.keyboard.press("s");
+  assert.deepEqual((await replied).postDataJSON(), { reply: "always", scope: "session" });
   await page.waitForSelector(".closing");
   assert.equal(await page.textContent(".answer strong"), "one count");
   assert.match(await cart(), /zip\(prices, counts\)/);

@@ -27,7 +27,7 @@ from codeloop.schema.api.answers import (
     RejectQuestion,
 )
 from codeloop.schema.errors import OperationError
-from codeloop.schema.permission import NOBODY_MESSAGE, PermissionRequest, Reply
+from codeloop.schema.permission import NOBODY_MESSAGE, AlwaysScope, PermissionRequest, Reply
 from codeloop.schema.question import QuestionInfo, QuestionRequest
 from codeloop.schema.wire import JSON, replace
 
@@ -38,6 +38,7 @@ _NO_FORM_MESSAGE = (
 )
 _SKIP_OPTION = "skip"
 _ONCE, _ALWAYS = "once", "always"
+_SESSION = "session"
 """Ids of options; those of wider kinds of "always" have a number behind it."""
 
 
@@ -140,9 +141,9 @@ class QuestionForwarder:
 
     async def _choose_permission(
         self, request: PermissionRequest, fields: JSON
-    ) -> tuple[Reply, list[str] | None]:
+    ) -> tuple[Reply, list[str] | None, AlwaysScope]:
         """Have the user answer a request; return the reply,
-        and what "always" allows if it is less than was offered.
+        what "always" allows if it is less than offered, and where.
 
         Editors answer by one key. A broad "always" needs a second one, so it is asked about again.
         """
@@ -154,15 +155,27 @@ class QuestionForwarder:
             option_id: f"Allow always: {_describe_scope(request, scope)}"
             for option_id, scope in scopes.items()
         }
+        # The protocol has no kind for the session. Editors that take the first option
+        # of a kind take this one.
+        if scopes:
+            scopes = {_SESSION: scopes[_ALWAYS], **scopes}
+            effect = _describe_scope(request, scopes[_SESSION], for_session=True)
+            names = {_SESSION: f"Allow for this session: {effect}", **names}
         option_id = await self._choose(fields, _make_permission_options(names))
         if option_id in scopes and is_broad(request.permission, scopes[option_id]):
+            for_session = option_id == _SESSION
+            effect = _describe_scope(request, scopes[option_id], for_session=for_session)
             sure = {
-                option_id: f"Yes, that broad: always {_describe_scope(request, scopes[option_id])}"
+                option_id: f"Yes, that broad: {'for this session' if for_session else 'always'} {effect}"
             }
             option_id = await self._choose(fields, _make_permission_options(sure))
         if (always := scopes.get(option_id)) is None:
-            return "once" if option_id == _ONCE else "reject", None
-        return "always", None if always == request.always else always
+            return "once" if option_id == _ONCE else "reject", None, "directory"
+        return (
+            "always",
+            None if always == request.always else always,
+            "session" if option_id == _SESSION else "directory",
+        )
 
     async def _ask_questions(self, request: QuestionRequest) -> None:
         """Ask the questions of the model or of an MCP server: by a web page, a form,
@@ -285,19 +298,21 @@ class QuestionForwarder:
         return option_id if option_id in {option["optionId"] for option in options} else ""
 
     async def _reply(
-        self, request: PermissionRequest, reply: Reply, always: list[str] | None = None
+        self, request: PermissionRequest, reply: Reply, always: list[str] | None, scope: AlwaysScope
     ) -> None:
         # The request may have been answered elsewhere, or withdrawn.
         with suppress(OperationError):
             await self._client.call(
                 PERMISSION_REPLY,
-                AnswerPermission(request_id=request.id, reply=reply, always=always),
+                AnswerPermission(request_id=request.id, reply=reply, always=always, scope=scope),
             )
 
 
-def _describe_scope(request: PermissionRequest, scope: list[str]) -> str:
-    """Return what is allowed from now on, in a line."""
-    return escape_controls(describe_always(replace(request, always=scope)))
+def _describe_scope(
+    request: PermissionRequest, scope: list[str], *, for_session: bool = False
+) -> str:
+    """Return what is allowed from now on, or for the session, in a line."""
+    return escape_controls(describe_always(replace(request, always=scope), for_session=for_session))
 
 
 def _make_permission_options(always_names: dict[str, str]) -> list[dict[str, str]]:

@@ -174,6 +174,7 @@ class Services(ToolServices):
             startup.save_buffer, startup.run_in_editor, FanOutLimit(config.ask, find_model)
         )
         self.takes_long = _takes_long
+        self.expand_prompt = self._expand_prompt
         self.offered_tools = OfferedTools()
         self.warnings = HeldWarnings()
         self.extensions = ExtensionState()
@@ -186,6 +187,14 @@ class Services(ToolServices):
         self._workspace = workspace
         self._closables: list[RunningService] = []
         workspace.follow_jobs = self._follow_jobs
+
+    def _expand_prompt(self, prompt: str) -> str:
+        if not prompt.lstrip().startswith("/"):
+            return prompt
+        # Imported late: few prompts of subagents call a command.
+        from codeloop.app.subagent_prompts import expand_subagent_prompt
+
+        return expand_subagent_prompt(self._project.settings, prompt)
 
     def _follow_jobs(self, jobs: "Jobs") -> None:
         """Have what happens to background commands shown, stored, and told to the model."""

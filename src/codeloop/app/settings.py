@@ -267,6 +267,7 @@ def _read_settings(startup: Startup, extra_layers: tuple[Layer, ...]) -> Project
         *skills.warnings,
         *package_warnings,
         *found_extensions.warnings,
+        *_find_misplaced_files(project_root.root),
     )
     return ProjectSettings(
         startup=startup,
@@ -343,6 +344,19 @@ def _find_extensions(
             extended_homes, loaded, project_root, paths, installed_plugins, trusted=trusted
         )
     )
+
+
+def _find_misplaced_files(root: Path) -> tuple[str, ...]:
+    """Return warnings about tools and plugins in places from which none is loaded."""
+    if not any(
+        (root / name).exists()
+        for name in ("tool", "tools", "plugin", "plugins", "opencode.config.ts")
+    ):
+        return ()
+    # Imported late, since most projects have no such folder.
+    from codeloop.extend.misplaced_files import warn_misplaced_files
+
+    return tuple(warn_misplaced_files(root))
 
 
 def digest_surroundings(settings: ProjectSettings) -> str:

@@ -105,17 +105,26 @@ def make_toolbox(
 def find_search_tools(
     config: SearchConfig | None, environment: Mapping[str, str], own_entry: OwnEntry | None = None
 ) -> tuple[Tool, ...]:
-    """Return the tools of the configured search service; none if no service is configured.
+    """Return the tools of the configured search services; none if no service is configured.
 
     `own_entry`: the user's part of `search`, where a project names the address
     and the key is the user's.
     """
     provider = choose_provider(config, environment)
-    if provider is None:
+    has_public_code = config is not None and config.code is not None
+    if provider is None and not has_public_code:
         return ()
-    from codeloop.tool.builtin.web.websearch import make_search_tools
+    from codeloop.tool.builtin.web.websearch import make_public_code_search, make_search_tools
 
-    return make_search_tools(provider, config, environment, own_entry)
+    tools: tuple[Tool, ...] = ()
+    if provider is not None:
+        # Without a provider in the configuration, its address and key are of none.
+        own_config = config if config is not None and config.provider is not None else None
+        tools = make_search_tools(provider, own_config, environment, own_entry)
+    if config is None or config.code is None:
+        return tools
+    public_code = make_public_code_search(config.code_url, environment)
+    return (*(each for each in tools if each.name != public_code.name), public_code)
 
 
 def list_unusable_tools(settings: ProjectSettings) -> frozenset[str]:

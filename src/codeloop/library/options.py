@@ -62,9 +62,12 @@ class PermissionQuestion(Struct, frozen=True, kw_only=True):
 class Allow(Struct, frozen=True):
     """Allows the call. `always`: also allow, from now on in this directory,
     the patterns in the question's `always`.
+
+    `session`: allow them until the session is deleted, in it and its subagents, and not beyond.
     """
 
     always: bool = False
+    session: bool = False
 
 
 class Deny(Struct, frozen=True):

@@ -183,6 +183,8 @@ def _convert_permission_reply(request: PermissionRequest, reply: object) -> Answ
     match reply:
         case Allow(always=True) if request.always:
             return AnswerPermission(request_id=request.id, reply="always")
+        case Allow(session=True) if request.always:
+            return AnswerPermission(request_id=request.id, reply="always", scope="session")
         case True | Allow():
             return AnswerPermission(request_id=request.id, reply="once")
         case False:

@@ -277,7 +277,7 @@ class Gate(Struct, frozen=True):
                     permission=each.need.permission,
                     patterns=list(each.verdict.patterns),
                 )
-                self.store.permissions.store_session_grant(grant)
+                self.store.permissions.add_grants([grant])
 
     def _judge(
         self, need: Need, session_id: str, tool: QuestionTool | None, rules: CallRules
@@ -312,8 +312,9 @@ class Gate(Struct, frozen=True):
         return whether it still waited.
 
         "always" also allows every other question of the session and of its children that is covered
-        by the patterns of `always`, or else by those of the question. "reject" without a message
-        ends the turn, so it also rejects all other questions of the session.
+        by the patterns of `always`, or else by those of the question; for the scope "session" the
+        session is the outermost one, which the user sees. "reject" without a message ends the turn,
+        so it also rejects all other questions of the session.
         """
         pending = self.store.list_pending_permissions()
         answered_request = next(
@@ -324,17 +325,16 @@ class Gate(Struct, frozen=True):
         answered_request = (
             replace(answered_request, always=list(always)) if always else answered_request
         )
-        answer = PermissionAnswer(
-            session_id=answered_request.session_id,
-            request_id=answered_request.id,
-            reply=answer.reply,
-            message=answer.message,
-        )
+        answer = replace(answer, session_id=answered_request.session_id)
+        # A subagent's question is one of the session that the user works in.
+        is_for_session = answer.reply == "always" and answer.scope == "session"
+        lineage = [each.id for each in self.store.walk_ancestors(answer.session_id)]
+        holder = lineage[-1] if is_for_session and lineage else answer.session_id
         others = [
             other
             for other in pending
             if other.id != answered_request.id
-            and self._is_settled_by(other, answered_request, answer)
+            and self._is_settled_by(other, answered_request, answer, holder)
         ]
         replies = (
             PermissionReplied(properties=answer),
@@ -344,7 +344,9 @@ class Gate(Struct, frozen=True):
         def make_events() -> Sequence[StoredEvent]:
             # Within the transaction: after a crash there is neither a grant without its
             # answer nor the reverse.
-            if answer.reply == "always":
+            if is_for_session:
+                self.store.permissions.store_session_answer(answered_request, holder)
+            elif answer.reply == "always":
                 self.store.permissions.store_always_answer(answered_request)
             return replies
 
@@ -352,9 +354,16 @@ class Gate(Struct, frozen=True):
         return True
 
     def _is_settled_by(
-        self, other: PermissionRequest, request: PermissionRequest, answer: PermissionAnswer
+        self,
+        other: PermissionRequest,
+        request: PermissionRequest,
+        answer: PermissionAnswer,
+        holder: str,
     ) -> bool:
-        """Return whether the answer to one question (`request`) settles another question too."""
+        """Return whether the answer to one question (`request`) settles another question too.
+
+        `holder`: the session for which an "always" holds, with its subagents.
+        """
         match answer.reply:
             case "once":
                 return False
@@ -362,21 +371,13 @@ class Gate(Struct, frozen=True):
                 return not answer.message and other.session_id == request.session_id
             case "always":
                 return is_covered_by_always(request, other) and self._is_within(
-                    other.session_id, request.session_id
+                    other.session_id, holder
                 )
 
     def _is_within(self, session_id: str, ancestor: str) -> bool:
-        # Other processes store parents too, so a broken one could make a cycle;
-        # that must not hang this process.
-        visited: set[str] = set()
-        current: str | None = session_id
-        while current is not None and current not in visited:
-            if current == ancestor:
-                return True
-            visited.add(current)
-            session = self.store.find_session(current)
-            current = session.parent_id if session else None
-        return False
+        return session_id == ancestor or any(
+            each.id == ancestor for each in self.store.walk_ancestors(session_id)
+        )
 
     async def _ask_user(
         self, judgements: Sequence[_Judgement], session_id: str, tool: QuestionTool | None
@@ -462,8 +463,8 @@ def _make_request(
 
 def _copy_reply(request: PermissionRequest, answer: PermissionAnswer) -> PermissionReplied:
     return PermissionReplied(
-        properties=PermissionAnswer(
-            session_id=request.session_id, request_id=request.id, reply=answer.reply
+        properties=replace(
+            answer, session_id=request.session_id, request_id=request.id, message=None
         )
     )
 
@@ -494,6 +495,7 @@ def _make_decision(
 
 def _describe_answerer(answer: PermissionAnswer) -> str:
     """Return who answered a question, and how."""
+    reply = "session" if answer.reply == "always" and answer.scope == "session" else answer.reply
     return {AUTO_MESSAGE: "--auto", NOBODY_MESSAGE: "nobody"}.get(
-        answer.message or "", f"{BY_USER}, {answer.reply}"
+        answer.message or "", f"{BY_USER}, {reply}"
     )

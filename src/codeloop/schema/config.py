@@ -201,12 +201,20 @@ class SubagentsConfig(Wire):
 
 
 # By the rule for names, the first would be `baseUrl`.
-class SearchConfig(Wire, rename={"base_url": "baseURL", "api_key": "apiKey"}):
-    """`search`: the service behind websearch and codesearch; `none`: no search at all."""
+class SearchConfig(
+    Wire, rename={"base_url": "baseURL", "api_key": "apiKey", "code_url": "codeURL"}
+):
+    """`search`: the service behind websearch and codesearch; `none`: no search of the web.
 
-    provider: Literal["exa", "tavily", "brave", "searxng", "none"]
+    `provider`: None: the one whose key or address is in the environment. `code`: the service of
+    codesearch, instead of that of `provider`; `code_url`: another address of it.
+    """
+
+    provider: Literal["exa", "tavily", "brave", "searxng", "none"] | None = None
     base_url: str | None = None
     api_key: str | None = None
+    code: Literal["grep_app"] | None = None
+    code_url: str | None = None
 
 
 class ProgramSandboxConfig(Wire):

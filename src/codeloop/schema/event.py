@@ -13,7 +13,7 @@ from codeloop.schema.ids import now_ms
 from codeloop.schema.live_events import IdentifiedEvent, LiveEvent
 from codeloop.schema.message import Message, Session, Todo
 from codeloop.schema.part import Part
-from codeloop.schema.permission import PermissionRequest, Reply
+from codeloop.schema.permission import AlwaysScope, PermissionRequest, Reply
 from codeloop.schema.question import QuestionRequest
 from codeloop.schema.wire import Wire
 
@@ -63,12 +63,15 @@ class Todos(Wire):
 
 
 class PermissionAnswer(Wire):
-    """Properties of `permission.replied`; `message`: the user's words with a rejection."""
+    """Properties of `permission.replied`; `message`: the user's words with a rejection;
+    `scope`: of an "always".
+    """
 
     session_id: str
     request_id: str
     reply: Reply
     message: str | None = None
+    scope: AlwaysScope = "directory"
 
 
 class QuestionAnswers(Wire):

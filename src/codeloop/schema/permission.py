@@ -11,6 +11,10 @@ from codeloop.schema.wire import JSON, Wire
 
 Action = Literal["allow", "ask", "deny"]
 Reply = Literal["once", "always", "reject"]
+AlwaysScope = Literal["directory", "session"]
+"""Where an "always" holds until it is revoked: in the directory,
+or in the session and its subagents alone.
+"""
 Profile = Literal["ask", "auto", "read-only", "yolo"]
 """The sets of default rules, which come before the user's own: see `permission.defaults`."""
 FORMER_PROFILES: dict[str, Profile] = {"plan": "read-only"}
@@ -175,7 +179,7 @@ class Grant(Wire):
 
 
 class RevokeGrant(Wire):
-    """Revokes an "always" grant, by its id."""
+    """Revokes an "always" grant of a directory or of a session, by its id."""
 
     grant_id: str
 

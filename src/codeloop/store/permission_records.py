@@ -68,21 +68,26 @@ class PermissionRecords:
             values,
         )
 
-    def store_session_grant(self, grant: Grant) -> None:
-        """Store a grant that holds for the rest of its session."""
-        values = (
-            grant.id,
-            grant.session_id,
-            grant.time,
-            grant.permission,
-            encode_json(grant.patterns).decode(),
-        )
-        self._db.execute(
-            "INSERT OR IGNORE INTO remembered VALUES (?1, ?2, '', ?3, ?4, ?5, '')", values
-        )
+    def store_session_answer(self, request: PermissionRequest, session_id: str) -> None:
+        """Store what the answer "always" allows, for the rest of a session: the one that asked,
+        or a parent of it.
+        """
+        if request.always:
+            grant = Grant(
+                id=request.id,
+                session_id=session_id,
+                directory="",
+                time=now_ms(),
+                permission=request.permission,
+                patterns=request.always,
+                place=get_grant_place(request.metadata),
+            )
+            self.add_grants([grant])
 
     def add_grants(self, grants: Sequence[Grant]) -> None:
-        """Store grants of another database as they are; those that are here already stay."""
+        """Store grants as they are; those that are here already stay.
+        One without a directory ends with its session.
+        """
         for each in grants:
             patterns = encode_json(each.patterns).decode()
             owner = (each.id, each.session_id, each.directory, each.time)

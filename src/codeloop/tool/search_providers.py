@@ -84,7 +84,7 @@ def choose_provider(
     A service that needs no key (Exa) is only used if the settings name it, or OpenCode's variable
     ENABLE_EXA is set, so that no query leaves the machine unintended.
     """
-    if settings is not None:
+    if settings is not None and settings.provider is not None:
         return next((provider for provider in PROVIDERS if provider.id == settings.provider), None)
     for provider in PROVIDERS:
         if any(

@@ -146,6 +146,7 @@ class ToolServices:
     elided line that was refused once. `run_in_editor`: runs a command in an editor's terminal;
     None: no editor is connected. `fan_out`: None: any number of subagents may start. `takes_long`:
     whether a command line is a build, a test or an installation.
+    `expand_prompt`: returns the prompt of a subagent in which a slash command is expanded.
     `ref_states`: by session, the references of the repository before the first command of its turn.
     """
 
@@ -156,6 +157,7 @@ class ToolServices:
         fan_out: FanOutLimit | None = None,
     ) -> None:
         self.takes_long: Callable[[str], bool] = lambda _line: False
+        self.expand_prompt: Callable[[str], str] = lambda prompt: prompt
         self.notices = Notices()
         self.shown_lines = ShownLines()
         self.asked_elisions: set[tuple[str, str]] = set()

@@ -215,7 +215,7 @@ class Toolbox(Struct, dict=True):
                 is_unusable=True,
             )
         if tool.schema is not None:
-            return PreparedCall(tool, value, value, "; ".join(notes))
+            return _prepare_external_call(tool, value, notes)
         return _validate_call(tool, schema, value, notes)
 
     def _prepare_unlisted(
@@ -228,7 +228,7 @@ class Toolbox(Struct, dict=True):
         if isinstance(value, dict):
             server_tool = self.find_tool(name)
             if server_tool is not None:
-                return PreparedCall(server_tool, value, value)
+                return _prepare_external_call(server_tool, value, [])
             shown_arguments = value
         names = ", ".join(sorted(self.tools_by_name if offered is None else offered))
         return InvalidToolCall(
@@ -236,6 +236,17 @@ class Toolbox(Struct, dict=True):
             shown_arguments,
             is_unusable=True,
         )
+
+
+def _prepare_external_call(tool: Tool, arguments: JSON, notes: list[str]) -> PreparedCall:
+    """Prepare a call of a tool that checks its arguments itself,
+    such as an extension's or an MCP server's.
+    """
+    # Imported late: a session that calls no such tool does not pay for it.
+    from codeloop.tool.repair.typed_values import convert_texts
+
+    converted = convert_texts(arguments, tool.schema)
+    return PreparedCall(tool, converted, converted, "; ".join(notes))
 
 
 def _validate_call(

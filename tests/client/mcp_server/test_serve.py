@@ -150,7 +150,7 @@ async def test_a_permission_is_asked_as_a_form(tmp_path: Path, mode: str) -> Non
         assert "hello" in form.message
         choices = form.requested_schema["properties"]["decision"]["enum"]
         assert (choices[0], choices[-1]) == ("Allow once", "Deny")
-        assert choices[1].startswith("Allow always: ")
+        assert choices[2].startswith("Allow always: ")
 
 
 @ERAS

@@ -20,14 +20,19 @@ def choices(asked: PermissionRequest) -> list[str]:
 
 def test_each_choice_of_a_form_is_read_as_its_answer() -> None:
     asked = request("make *", f"make {'x' * 300}")
-    replies = [read_permission_form(asked, {"decision": choice}).reply for choice in choices(asked)]
-    assert replies == ["once", "always", "reject"]
+    replies = [read_permission_form(asked, {"decision": choice}) for choice in choices(asked)]
+    assert [each.reply for each in replies] == ["once", "always", "always", "reject"]
+    assert [each.scope for each in replies] == ["directory", "session", "directory", "directory"]
 
 
 def test_a_long_choice_is_on_one_line_without_the_marks_of_a_terminal() -> None:
     pattern = f"make {'all ' * 15}*"
     assert (
         choices(request(pattern, "ninja *"))[1]
+        == f"Allow for this session: every `{pattern}`, `ninja *`"
+    )
+    assert (
+        choices(request(pattern, "ninja *"))[2]
         == f"Allow always: every `{pattern}`, `ninja *` in this project"
     )
 

@@ -57,6 +57,26 @@ def test_a_program_among_tools_is_one_if_it_knows_schema(tmp_path: Path) -> None
     assert "deploy.sh: not a tool" in line
 
 
+def test_tools_at_the_top_of_a_project_are_named_and_not_loaded(tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    for name, text in (
+        ("tool/jira.ts", 'import { tool } from "@opencode-ai/plugin"\n'),
+        ("tools/build.ts", "console.log(1)\n"),
+        ("tools/deploy.py", "print(1)\n"),
+        ("opencode.config.ts", "export default {}\n"),
+    ):
+        (work / name).parent.mkdir(parents=True, exist_ok=True)
+        (work / name).write_text(text)
+    settings = found(tmp_path)
+    assert not settings.extensions
+    first, second = settings.loaded.warnings
+    assert (
+        first
+        == "tool/ (jira.ts) is not loaded: move it to .opencode/tool/, or name its files in `plugin`."
+    )
+    assert second.startswith("opencode.config.ts is not read")
+
+
 def test_a_change_of_a_file_or_of_one_beside_it_makes_another_extension(tmp_path: Path) -> None:
     own(tmp_path, "tool/a.py")
     beside = own(tmp_path, "tool/_b.py", "x = 1\n")

@@ -10,7 +10,7 @@ from codeloop.model.chat import ModelInfo
 from codeloop.model.prices import Prices
 from codeloop.model.testing.script import ScriptedAnswer, TokenCount
 from codeloop.schema.message import AssistantMessage, Session
-from codeloop.schema.part import ToolStateCompleted, ToolStateError
+from codeloop.schema.part import TextPart, ToolStateCompleted, ToolStateError
 from tests.support.scripted_project import (
     ScriptedProject,
     list_texts,
@@ -34,6 +34,26 @@ def handed(prompt: str, **more: Any) -> dict[str, Any]:
 
 def children(it: ScriptedProject) -> list[Session]:
     return it.project.store.list_sessions(parent=it.session_id)
+
+
+@pytest.mark.parametrize(
+    ("prompt", "sent"),
+    [
+        ("/check a.py b.py", "Check a.py b.py, after (run `git status`)."),
+        ("/etc/hosts has an odd line", "/etc/hosts has an odd line"),
+        ("See /check", "See /check"),
+    ],
+)
+async def test_a_slash_command_is_the_prompt_of_a_subagent(
+    tmp_path: Path, prompt: str, sent: str
+) -> None:
+    script = [make_answer(make_call("task", **handed(prompt))), DONE, DONE]
+    command = {"check": {"template": "Check $ARGUMENTS, after !`git status`."}}
+    async with open_scripted_project(tmp_path, script, command=command) as it:
+        await it.prompt()
+        (child,) = children(it)
+        first = it.project.store.read_conversation(child.id).entries[0]
+        assert [part.text for part in first.parts if isinstance(part, TextPart)] == [sent]
 
 
 async def test_several_tasks_of_one_step_run_and_each_gives_its_last_words(tmp_path: Path) -> None:

@@ -117,6 +117,50 @@ class Exa:
 
 
 @pytest.mark.parametrize("stream", [False, True])
+async def test_public_code_is_searched_without_a_key_as_the_service_speaks(
+    tmp_path: Path, *, stream: bool
+) -> None:
+    text = (
+        "Repository: octo/cat\nPath: src/a.py\nURL: https://github.com/octo/cat/blob/main/src/a.py\n"
+        "License: MIT\n\nSnippets:\n--- Snippet 1 (Line 3) ---\nasyncio.timeout(5)\n"
+    )
+    service = Exa(stream=stream, session="s1", result={"content": [{"type": "text", "text": text}]})
+    ctx = make_context(tmp_path)
+    async with serving(service) as server:
+        config = SearchConfig(code="grep_app", code_url=server.url)
+        (code,) = find_search_tools(config, {})
+        arguments = {
+            "query": "asyncio.timeout(",
+            "repository": "octo/cat",
+            "language": "Python",
+            "isRegexp": True,
+        }
+        found = await call(code, ctx, **arguments)
+        service.closed.set()
+    assert (found.output, found.metadata) == (
+        text.strip(),
+        {"provider": "grep_app", "results": 1, "truncated": False},
+    )
+    posted = [request.json for request in server.requests if request.method == "POST"]
+    asked = [message["params"] for message in posted if message["method"] == "tools/call"]
+    assert asked == [
+        {
+            "name": "searchGitHub",
+            "arguments": {
+                "query": "asyncio.timeout(",
+                "repo": "octo/cat",
+                "language": ["Python"],
+                "useRegexp": True,
+            },
+        }
+    ]
+    assert all(
+        "authorization" not in each.headers and "x-api-key" not in each.headers
+        for each in server.requests
+    )
+
+
+@pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize("session", ["", "abc-1"])
 async def test_exa_is_asked_by_mcp(tmp_path: Path, *, stream: bool, session: str) -> None:
     exa, ctx = Exa(stream=stream, session=session), make_context(tmp_path)
@@ -322,6 +366,10 @@ def test_without_a_choice_there_are_no_tools() -> None:
         (None, {"TAVILY_API_KEY": "k"}, ["websearch"]),
         (None, {"BRAVE_SEARCH_API_KEY": "k"}, ["websearch"]),
         (SearchConfig(provider="searxng", base_url="http://localhost:1"), {}, ["websearch"]),
+        (SearchConfig(code="grep_app"), {}, ["codesearch"]),
+        (SearchConfig(provider="none", code="grep_app"), {"TAVILY_API_KEY": "k"}, ["codesearch"]),
+        (SearchConfig(code="grep_app"), {"EXA_API_KEY": "k"}, ["websearch", "codesearch"]),
+        (None, {"OPENCODE_ENABLE_EXA": "1"}, ["websearch", "codesearch"]),
     ],
 )
 def test_a_service_is_chosen_by_settings_or_key(

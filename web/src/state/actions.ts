@@ -203,8 +203,9 @@ export async function remove(session: Session): Promise<void> {
 
 const directoryOf = (sessionID: string): string => sessions.value.get(sessionID)?.directory ?? place.value.directory;
 
-export async function answerPermission(request: { id: string; sessionID: string }, reply: "once" | "always" | "reject", message = "", always?: string[]): Promise<boolean> {
-  return attempt(() => post(`/permission/${request.id}/reply`, { reply, ...(message ? { message } : {}), ...(always ? { always } : {}) }, directoryOf(request.sessionID)));
+export async function answerPermission(request: { id: string; sessionID: string }, reply: "once" | "session" | "always" | "reject", message = "", always?: string[]): Promise<boolean> {
+  const answer = reply === "session" ? { reply: "always", scope: "session" } : { reply };
+  return attempt(() => post(`/permission/${request.id}/reply`, { ...answer, ...(message ? { message } : {}), ...(always ? { always } : {}) }, directoryOf(request.sessionID)));
 }
 
 export async function answerQuestion(request: { id: string; sessionID: string }, answers: string[][]): Promise<boolean> {

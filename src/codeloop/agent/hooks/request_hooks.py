@@ -43,7 +43,7 @@ async def apply_request_hooks(
         request = replace(request, system="\n\n".join(filter(None, output["system"])))
     if hooks.has_handler(DEFINITION_HOOK):
         tool_specs = await asyncio.gather(
-            *(_change_definition(hooks, tool) for tool in request.tools)
+            *(_change_definition(hooks, tool, user.agent) for tool in request.tools)
         )
         request = replace(request, tools=tuple(tool_specs))
     return await apply_parameter_hooks(hooks, user, user.agent, info, request)
@@ -138,12 +138,12 @@ async def transform_prompt(hooks: HookRunner, user: UserMessage, text: str) -> s
     return "\n".join(part.text for part in parts if isinstance(part, TextPart))
 
 
-async def _change_definition(hooks: HookRunner, tool: ToolSpec) -> ToolSpec:
+async def _change_definition(hooks: HookRunner, tool: ToolSpec, agent: str) -> ToolSpec:
     """Return a tool with the extensions' description: the same each time,
     so that requests keep their prefix.
     """
     current: JSON = {"description": tool.description, "parameters": tool.parameters}
-    output = await hooks.run_cached(DEFINITION_HOOK, {"toolID": tool.name}, current)
+    output = await hooks.run_cached(DEFINITION_HOOK, {"toolID": tool.name, "agent": agent}, current)
     return ToolSpec(tool.name, output["description"], output["parameters"])
 
 

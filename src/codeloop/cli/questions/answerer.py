@@ -28,7 +28,13 @@ from codeloop.schema.event import (
     QuestionRejected,
     QuestionReplied,
 )
-from codeloop.schema.permission import AUTO_MESSAGE, NOBODY_MESSAGE, PermissionRequest, Reply
+from codeloop.schema.permission import (
+    AUTO_MESSAGE,
+    NOBODY_MESSAGE,
+    AlwaysScope,
+    PermissionRequest,
+    Reply,
+)
 from codeloop.schema.question import QuestionRequest
 
 # Characters of a denied request in the note about it.
@@ -77,6 +83,7 @@ class Answerer:
             return
         reply: Reply = "once"
         always: list[str] | None = None
+        scope: AlwaysScope = "directory"
         message = AUTO_MESSAGE if self._auto else None
         if not self._auto and self._prompter is None:
             subject = one_line(
@@ -92,10 +99,12 @@ class Answerer:
                 view.note("")
                 from codeloop.cli.questions.terminal_questions import ask_permission
 
-                reply, message, always = await ask_permission(self._prompter, client, request)
+                reply, message, always, scope = await ask_permission(
+                    self._prompter, client, request
+                )
         try:
             answer = AnswerPermission(
-                request_id=request.id, reply=reply, message=message, always=always
+                request_id=request.id, reply=reply, message=message, always=always, scope=scope
             )
             await client.call(PERMISSION_REPLY, answer)
         except OperationError as error:

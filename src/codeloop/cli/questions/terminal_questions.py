@@ -32,7 +32,7 @@ from codeloop.client.questions.requester import Requester, find_requester
 from codeloop.client.slash.commands import is_command
 from codeloop.config.trust.state import TrustChange
 from codeloop.kit.text.terminal_text import one_line
-from codeloop.schema.permission import PermissionRequest, Reply
+from codeloop.schema.permission import AlwaysScope, PermissionRequest, Reply
 from codeloop.schema.question import QuestionInfo, QuestionRequest
 from codeloop.schema.wire import replace
 
@@ -48,11 +48,14 @@ MIN_TEXT_ROWS = 6
 class TerminalAnswer(NamedTuple):
     """An answer to a request. `message`: words for the model. `always`: what is allowed;
     None: what was offered.
+
+    `scope`: where that holds.
     """
 
     reply: Reply
     message: str | None = None
     always: list[str] | None = None
+    scope: AlwaysScope = "directory"
 
 
 async def ask_permission(
@@ -61,7 +64,7 @@ async def ask_permission(
     """Ask for a permission, until the answer is clear. A broad "always" must be given twice."""
     requester = await find_requester(client, request)
     scopes, index, is_full = list_scopes(request), 0, False
-    problem, confirmed_index = "", -1
+    problem, confirmed = "", ("", -1)
     while True:
         always = list(scopes[index]) if scopes else []
         can_widen = len(scopes) > 1
@@ -87,11 +90,19 @@ async def ask_permission(
         match parse_reply(line, always=question.has_always):
             case "yes":
                 return TerminalAnswer("once")
-            case "always" if is_broad(request.permission, always) and confirmed_index != index:
-                confirmed_index = index
-                problem = f"That is broad: {describe_always(shown_request)}. Answer a again to allow it from now on.\n"
-            case "always":
-                return TerminalAnswer("always", always=always if always != request.always else None)
+            case "session" | "always" as choice if is_broad(
+                request.permission, always
+            ) and confirmed != (
+                choice,
+                index,
+            ):
+                confirmed = (choice, index)
+                problem = _make_broad_problem(shown_request, choice)
+            case "session" | "always" as choice:
+                scope = "session" if choice == "session" else "directory"
+                return TerminalAnswer(
+                    "always", None, always if always != request.always else None, scope
+                )
             case "no":
                 return TerminalAnswer("reject")
             case "words":
@@ -100,11 +111,19 @@ async def ask_permission(
                 problem = f"“{one_line(line, 40)}” is not an answer here.\n" if line.strip() else ""
 
 
+def _make_broad_problem(request: PermissionRequest, choice: Literal["session", "always"]) -> str:
+    """Return why a broad answer must be given again."""
+    effect = describe_always(request, for_session=choice == "session")
+    scope = "for this session" if choice == "session" else "from now on"
+    return f"That is broad: {effect}. Answer {choice[0]} again to allow it {scope}.\n"
+
+
 class _ShownQuestion(NamedTuple):
     """A permission request as it is asked.
 
     `letters`: the letters that may be typed, such as `y, n`, with `v` to view all of it.
-    `has_always`: `always` is an answer. `is_cut`: only a part of the request's text is shown.
+    `has_always`: `always` is an answer, and so is `session`.
+    `is_cut`: only a part of the request's text is shown.
     """
 
     text: str
@@ -134,14 +153,15 @@ def _make_permission_question(
     text += title if is_full else ""
     text += "  y  allow once\n"
     if request_text.always:
-        text += format_always(request_text.always, columns)
+        text += format_always("  s  allow for this session: ", request_text.session, columns)
+        text += format_always("  a  allow always: ", request_text.always, columns)
         text += _WIDEN_LINE if can_widen else ""
     text += f"  n  deny, and stop the {'subagent' if requester.subagent else 'turn'}\n"
     is_cut = request_text.is_cut and not is_full
     text += VIEW_ALL_LINE if is_cut else ""
     letters = [
         "y",
-        *(["a"] if request_text.always else []),
+        *(["s", "a"] if request_text.always else []),
         *(["w"] if can_widen else []),
         "n",
         *(["v"] if is_cut else []),
@@ -151,11 +171,11 @@ def _make_permission_question(
     )
 
 
-def format_always(effect: str, columns: int) -> str:
-    """Format the answer "always" with its effect, in rows that fit `columns`;
+def format_always(label: str, effect: str, columns: int) -> str:
+    """Format an answer with its effect, in rows that fit `columns`;
     all but the first begin with a mark.
     """
-    label, separator = "  a  allow always: ", f"\n     {WRAP_MARK.strip()} "
+    separator = f"\n     {WRAP_MARK.strip()} "
     return label + separator.join(wrap_line(effect, max(columns - len(label) - 1, 20))) + "\n"
 
 
@@ -264,7 +284,7 @@ async def ask_trust(
         question = f"“{one_line(answer or '', 40)}” is not an answer here. "
 
 
-ReplyMeaning = Literal["yes", "always", "no", "words", "unclear"]
+ReplyMeaning = Literal["yes", "session", "always", "no", "words", "unclear"]
 
 _YES_WORDS = {
     *(
@@ -332,6 +352,16 @@ _ALWAYS_WORDS = {
     "ya always",
     "forever",
 }
+_SESSION_WORDS = {
+    "s",
+    "session",
+    "this session",
+    "for this session",
+    "allow for this session",
+    "yes for this session",
+    "for the session",
+    "allow for the session",
+}
 _NO_WORDS = {
     *(
         "n",
@@ -388,9 +418,10 @@ def parse_reply(line: str, *, always: bool) -> ReplyMeaning:
     plain = " ".join(re.sub("['\u2019]", "", line.lower()).replace(",", " ").split()).strip(
         ' .!;:"`'
     )
-    numbers: dict[str, ReplyMeaning] = (
-        {"1": "yes", "2": "always", "3": "no"} if always else {"1": "yes", "2": "no"}
-    )
+    meanings: list[ReplyMeaning] = ["yes", "session", "always", "no"] if always else ["yes", "no"]
+    numbers: dict[str, ReplyMeaning] = {
+        str(number): meaning for number, meaning in enumerate(meanings, 1)
+    }
     # "please stop" is a no; "please" alone is a yes,
     # so the text is looked up with and without such words.
     without_polite_words = " ".join(re.sub(_POLITE_PATTERN, " ", plain).split())
@@ -399,6 +430,8 @@ def parse_reply(line: str, *, always: bool) -> ReplyMeaning:
             return numbers[text]
         if text in _ALWAYS_WORDS:
             return "always" if always else "unclear"
+        if text in _SESSION_WORDS:
+            return "session" if always else "unclear"
         if _has_only(text, _NO_WORDS):
             return "no"
         if _has_only(text, _YES_WORDS):

@@ -213,7 +213,10 @@ class ServedSessions:
                 await self._client.call(
                     PERMISSION_REPLY,
                     AnswerPermission(
-                        request_id=request.id, reply=form_reply.reply, message=form_reply.message
+                        request_id=request.id,
+                        reply=form_reply.reply,
+                        message=form_reply.message,
+                        scope=form_reply.scope,
                     ),
                 )
             elif (answers := read_question_form(request, content)) is not None:

@@ -13,7 +13,7 @@ from codeloop.client.questions.permission_text import RequestText, describe_requ
 from codeloop.client.questions.requester import Requester
 from codeloop.kit.text.secret_questions import asks_for_secret
 from codeloop.kit.text.terminal_text import escape_controls
-from codeloop.schema.permission import PermissionRequest, Reply
+from codeloop.schema.permission import AlwaysScope, PermissionRequest, Reply
 from codeloop.schema.question import QuestionInfo, QuestionRequest
 from codeloop.schema.wire import JSON
 
@@ -40,6 +40,7 @@ class FormReply(Struct, frozen=True):
 
     reply: Reply
     message: str | None = None
+    scope: AlwaysScope = "directory"
 
 
 def build_form(request: Request, requester: Requester) -> ElicitedForm | None:
@@ -91,16 +92,20 @@ def _build_permission_form(request: PermissionRequest, requester: Requester) -> 
     return ElicitedForm("\n".join(lines), schema)
 
 
-def _list_always_choices(words: RequestText) -> list[str]:
-    """Return the choice "Allow always", with what it allows;
-    empty if the request does not offer it.
+def _list_always_choices(words: RequestText) -> dict[str, AlwaysScope]:
+    """Return the choices that allow more than the call, with what they allow, by scope;
+    empty: none is offered.
     """
-    effect = words.always
-    return (
-        [f"Allow always: {effect if len(effect) <= _MAX_LABEL else f'{effect[:_MAX_LABEL]}…'}"]
-        if effect
-        else []
-    )
+    if not words.always:
+        return {}
+    effects: dict[AlwaysScope, str] = {
+        "session": f"Allow for this session: {words.session}",
+        "directory": f"Allow always: {words.always}",
+    }
+    return {
+        each if len(each) <= _MAX_LABEL else f"{each[:_MAX_LABEL]}…": scope
+        for scope, each in effects.items()
+    }
 
 
 def read_permission_form(request: PermissionRequest, content: JSON | None) -> FormReply:
@@ -111,10 +116,9 @@ def read_permission_form(request: PermissionRequest, content: JSON | None) -> Fo
     if decision == ONCE:
         return FormReply("once")
     # The choices are the same whoever asks, so the requester is left out.
-    if decision in _list_always_choices(
-        describe_request(request, Requester(), _REQUEST_COLUMNS, _MAX_REQUEST_ROWS)
-    ):
-        return FormReply("always")
+    words = describe_request(request, Requester(), _REQUEST_COLUMNS, _MAX_REQUEST_ROWS)
+    if (scope := _list_always_choices(words).get(decision)) is not None:
+        return FormReply("always", scope=scope)
     return FormReply("reject", str((content or {}).get(_INSTEAD_FIELD, "")).strip() or None)
 
 

@@ -42,12 +42,15 @@ _DIFF_FILE_HEADER = "(?m)^Index: "
 
 class RequestText(Struct, frozen=True):
     """The texts of a request. `rows`: its details, each with its style.
-    `always`: the effect of "always", in a line.
+
+    `always`, `session`: in a line, the effect of "always" in the directory,
+    and for the session alone.
     """
 
     title: str
     rows: list[tuple[TextStyle, str]]
     always: str
+    session: str
 
     @property
     def is_cut(self) -> bool:
@@ -78,7 +81,10 @@ def describe_request(
         )
     if request.metadata.get("kept"):
         rows.append(("dim", "  Once allowed, it is not asked about again in this session."))
-    return RequestText(f"{action}{tool_suffix}{subagent_suffix}", rows, describe_always(request))
+    title = f"{action}{tool_suffix}{subagent_suffix}"
+    return RequestText(
+        title, rows, describe_always(request), describe_always(request, for_session=True)
+    )
 
 
 def _wrap_warning(text: str, columns: int) -> Iterator[tuple[TextStyle, str]]:

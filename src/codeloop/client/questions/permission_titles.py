@@ -30,28 +30,23 @@ def can_stand_in_title(names: Sequence[str]) -> bool:
     return all(len(name) <= MAX_LABEL and len(escape_controls(name)) <= MAX_LABEL for name in names)
 
 
-def describe_always(request: PermissionRequest) -> str:
-    """Describe the effect of "always" and its directory; "": "always" is not offered."""
+def describe_always(request: PermissionRequest, *, for_session: bool = False) -> str:
+    """Describe the effect of "always" and its directory; "": "always" is not offered.
+
+    `for_session`: where the scope is named elsewhere, so that only a command's own directory is.
+    """
     if not request.always:
         return ""
     workdir = request.metadata.get("workdir")
-    where = (
-        f"in {one_line(workdir, MAX_LABEL)}"
-        if isinstance(workdir, str) and workdir
-        else "in this project"
-    )
+    where = "" if for_session else " in this project"
+    where = f" in {one_line(workdir, MAX_LABEL)}" if isinstance(workdir, str) and workdir else where
     if request.always == ["*"]:
-        return (
-            f"{_ALWAYS_EVERYTHING.get(request.permission, f'every {request.permission}')} {where}"
-        )
+        return f"{_ALWAYS_EVERYTHING.get(request.permission, f'every {request.permission}')}{where}"
     names = _list_names(request.always, "`{}`")
     address = request.metadata.get("address")
-    names += (
-        f" while it is {one_line(address, MAX_LABEL)},"
-        if isinstance(address, str) and address
-        else ""
-    )
-    return f"{_ALWAYS_PREFIXES.get(request.permission, 'every')} {names} {where}"
+    if isinstance(address, str) and address:
+        names += f" while it is {one_line(address, MAX_LABEL)}{',' if where else ''}"
+    return f"{_ALWAYS_PREFIXES.get(request.permission, 'every')} {names}{where}"
 
 
 def _list_patterns(request: PermissionRequest) -> str:

@@ -4,6 +4,7 @@ and the permissions in force.
 
 from codeloop.schema.operation import NoArguments, Operation
 from codeloop.schema.permission import (
+    AlwaysScope,
     PermissionQuery,
     PermissionRequest,
     PermissionsInForce,
@@ -18,7 +19,8 @@ class AnswerPermission(Wire):
     """Answers a question; `message` goes to the model with a rejection, and the turn then goes on.
 
     Beyond OpenCode's API: `always` is remembered instead of the patterns that were offered.
-    `wider`: the user has seen that it allows more than those; without it, it must not.
+    `wider`: the user has seen that it allows more than those; without it, it must not. `scope`:
+    where the reply "always" holds.
     """
 
     request_id: str
@@ -26,6 +28,7 @@ class AnswerPermission(Wire):
     message: str | None = None
     always: list[str] | None = None
     wider: bool = False
+    scope: AlwaysScope = "directory"
 
 
 class RespondPermission(Wire):

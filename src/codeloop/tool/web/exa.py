@@ -50,15 +50,18 @@ class _ToolCallResult(msgspec.Struct):
 
 async def search_web(service: SearchService, query: str, count: int) -> SearchResults:
     """Search the web; return at most `count` results. Raises ToolFailure."""
-    return await _call_tool(service, "web_search_exa", {"query": query, "numResults": count})
+    return await call_tool(service, "web_search_exa", {"query": query, "numResults": count})
 
 
 async def search_code(service: SearchService, query: str, tokens: int) -> SearchResults:
     """Search documentation and code; return about `tokens` tokens of text. Raises ToolFailure."""
-    return await _call_tool(service, "get_code_context_exa", {"query": query, "tokensNum": tokens})
+    return await call_tool(service, "get_code_context_exa", {"query": query, "tokensNum": tokens})
 
 
-async def _call_tool(service: SearchService, name: str, arguments: JSON) -> SearchResults:
+async def call_tool(service: SearchService, name: str, arguments: JSON) -> SearchResults:
+    """Call a tool of a service that is an MCP server over HTTP, and return its text.
+    Raises ToolFailure.
+    """
     client = {"name": "codeloop", "version": __version__}
     initialize_result, session = await _send_message(
         service,

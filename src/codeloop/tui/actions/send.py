@@ -255,6 +255,7 @@ async def send_answer(client: Client, request: Request, answer: FormAnswer) -> b
                 message=answer.message,
                 always=always,
                 wider=answer.wider,
+                scope=answer.scope,
             )
             await client.call(PERMISSION_REPLY, reply)
         elif answer.reply == "reject":

@@ -117,7 +117,7 @@ async def test_rules_and_what_is_always_allowed_are_told_and_revoked(tmp_path: P
             permission="bash",
             patterns=["npm test*"],
         )
-        it.project.store.permissions.store_session_grant(grant)
+        it.project.store.permissions.add_grants([grant])
         for session_id in (it.session_id, None):
             found = await it.client.call(PERMISSION_RULES, PermissionQuery(session_id=session_id))
             (own,) = [rule for rule in found.rules if rule.pattern == "git push*"]

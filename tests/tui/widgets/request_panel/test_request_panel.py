@@ -409,7 +409,38 @@ async def test_a_click_also_has_to_be_made_twice_where_it_allows_much(tmp_path: 
             assert not app.answers
             await pilot.click("#request-choices", offset=(6, row))
             await pilot.pause()
-        assert app.answers == [FormAnswer("always")]
+        assert app.answers == [FormAnswer("always", scope="session")]
+
+
+@pytest.mark.parametrize(
+    ("keys", "answer"),
+    [
+        (("s", "s"), FormAnswer("always", scope="session")),
+        (("s", "enter"), FormAnswer("always", scope="session")),
+        (("2",), FormAnswer("always", scope="session")),
+        (("3",), FormAnswer("always")),
+        (("s", "up", "enter"), FormAnswer("once")),
+    ],
+)
+async def test_an_answer_for_the_session_is_chosen_by_its_key_twice(
+    tmp_path: Path, keys: tuple[str, ...], answer: FormAnswer
+) -> None:
+    async with open_scripted_project(tmp_path, []) as it, asked() as (app, pilot):
+        await show(app, command("npm test", always=("npm test *",)), it)
+        await app.typed(pilot, *keys[:1])
+        assert not app.answers or len(keys) == 1
+        await app.typed(pilot, *keys[1:])
+        assert app.answers == [answer]
+
+
+@pytest.mark.parametrize("word", ["stop", "save it", "say no"])
+async def test_a_word_that_begins_with_the_key_of_the_session_is_what_to_do_instead(
+    tmp_path: Path, word: str
+) -> None:
+    async with open_scripted_project(tmp_path, []) as it, asked() as (app, pilot):
+        await show(app, command("npm test", always=("npm test *",)), it)
+        await app.typed(pilot, *("space" if letter == " " else letter for letter in word), "enter")
+        assert app.answers == [FormAnswer("reject", word)]
 
 
 QUESTIONS = [

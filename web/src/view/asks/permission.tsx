@@ -21,9 +21,10 @@ const TITLES: Record<string, string> = {
 
 const text = (value: unknown): string => (typeof value === "string" ? value : "");
 
-type Step = "choose" | "widen" | "deny";
+type Lasting = "session" | "always";
+type Step = "choose" | "deny" | Lasting;
 
-/** Whether "always" allows more than what is asked now, or much of a kind at once. */
+/** Whether a lasting answer allows more than what is asked now, or much of a kind at once. */
 const isWider = ({ permission, patterns }: PermissionRequest, always: readonly string[]): boolean => isBroad(permission, always) || always.some((each) => !patterns.includes(each));
 
 const Patterns = ({ patterns }: { patterns: readonly string[] }) => (
@@ -43,9 +44,9 @@ export function Permission({ request, more }: { request: PermissionRequest; more
   const [scope, setScope] = useState(0);
   const scopes = listScopes(request);
   const always = scopes[scope] ?? [];
-  const answer = (reply: "once" | "always" | "reject", message = ""): void => {
+  const answer = (reply: "once" | Lasting | "reject", message = ""): void => {
     setSent(true);
-    const edited = reply === "always" && always !== request.always ? always : undefined;
+    const edited = (reply === "always" || reply === "session") && always !== request.always ? always : undefined;
     void answerPermission(request, reply, message, edited).then((isDone) => isDone || setSent(false));
   };
   const { metadata } = request;
@@ -53,11 +54,17 @@ export function Permission({ request, more }: { request: PermissionRequest; more
   const diff = text(metadata["diff"]);
   const isChild = request.sessionID !== place.value.sessionID;
   const back = (): void => setStep("choose");
-  const allow: Choice = { key: "a", label: <>Always allow {always.length === 1 && <code>{showHidden(always[0]!)}</code>}</>, title: always.join("\n"), act: () => (isWider(request, always) ? setStep("widen") : answer("always")) };
+  const allow = (reply: Lasting): void => (isWider(request, always) ? setStep(reply) : answer(reply));
+  const forSession: Choice = { key: "s", label: "Allow for this session", title: always.join("\n"), act: () => allow("session") };
+  const forever: Choice = { key: "a", label: <>Always allow {always.length === 1 && <code>{showHidden(always[0]!)}</code>}</>, title: always.join("\n"), act: () => allow("always") };
   const widen: Choice = { key: "w", label: scope + 1 < scopes.length ? "Wider" : "Narrower", act: () => setScope((scope + 1) % scopes.length) };
   const choices: Record<Step, Choice[]> = {
-    choose: [{ key: "y", label: "Allow once", kind: "primary", act: () => answer("once") }, ...(always.length > 0 ? [allow] : []), ...(scopes.length > 1 ? [widen] : []), { key: "n", label: "Deny", act: () => setStep("deny") }],
-    widen: [
+    choose: [{ key: "y", label: "Allow once", kind: "primary", act: () => answer("once") }, ...(always.length > 0 ? [forSession, forever] : []), ...(scopes.length > 1 ? [widen] : []), { key: "n", label: "Deny", act: () => setStep("deny") }],
+    session: [
+      { key: "s", label: "Allow it for this session", kind: "danger", act: () => answer("session") },
+      { label: "Back", act: back },
+    ],
+    always: [
       { key: "a", label: "Always allow it", kind: "danger", act: () => answer("always") },
       { label: "Back", act: back },
     ],
@@ -79,9 +86,9 @@ export function Permission({ request, more }: { request: PermissionRequest; more
         </pre>
       )}
       {diff ? <Diff patch={diff} file={text(metadata["filepath"])} /> : !command && <Patterns patterns={request.patterns} />}
-      {step === "widen" && (
+      {(step === "session" || step === "always") && (
         <div class="ask-wider" role="alert">
-          <p>“Always” allows more than what is asked now. In this project, nothing will be asked any more for</p>
+          <p>That allows more than what is asked now. {step === "session" ? "In this session" : "In this project"}, nothing will be asked any more for</p>
           <Patterns patterns={always} />
         </div>
       )}

@@ -19,7 +19,7 @@ const KEYS: [string, string][] = [
   ["/", "To the prompt box; in it: commands"],
   ["@", "In the prompt: files and subagents"],
   ["!", "In the prompt: run a shell line yourself"],
-  ["y  a  n", "Allow once, always, deny, when a permission is asked"],
+  ["y  s  a  n", "Allow once, for this session, always, deny, when a permission is asked"],
   ["?", "This page"],
 ];
 

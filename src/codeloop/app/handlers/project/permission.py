@@ -53,6 +53,7 @@ async def answer_request(project: Project, args: AnswerPermission) -> bool:
         request_id=args.request_id,
         reply=args.reply,
         message=args.message,
+        scope=args.scope,
     )
     edited_patterns = _find_edited_patterns(args, request) if args.reply == "always" else ()
     if not project.engine.gate.reply(answer, edited_patterns):

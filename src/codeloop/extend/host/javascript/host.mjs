@@ -108,16 +108,26 @@ async function loadExtension({ extension }) {
 }
 
 async function callTool(message, signal) {
-  const definition = extensionOf(message).tools.get(message.tool)
+  const { tools, readsMessages } = extensionOf(message)
+  const definition = tools.get(message.tool)
   if (!definition) throw Object.assign(new Error(`${message.extension} has no tool ${message.tool}.`), { kind: "missing" })
-  const given = await checkArguments(definition.args, message.arguments)
+  const given = await checkArguments(definition.args, message.arguments).catch((error) => {
+    if (!error.issues || !definition.formatValidationError) throw error
+    throw Object.assign(new Error(String(definition.formatValidationError(error))), { kind: "invalid" })
+  })
+  const messages = readsMessages ? await readMessages(message.context) : []
   signal.throwIfAborted()
-  return resultOf(await definition.execute(given, contextOf(message, signal)))
+  return resultOf(await definition.execute(given, { ...contextOf(message, signal), messages }))
+}
+
+async function readMessages({ sessionID }) {
+  return (await pluginInput.client.session.messages({ path: { id: sessionID } })).data ?? []
 }
 
 function contextOf({ id, context }, signal) {
   return {
     ...context,
+    extra: {},
     abort: signal,
     metadata: ({ title, metadata }) => channel.send({ type: "report", call: id, title, metadata }),
     ask: async ({ permission, patterns = [], always = [], metadata = {} }) => {

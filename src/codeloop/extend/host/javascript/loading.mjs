@@ -18,7 +18,10 @@ const HOOKS = new Set([
 // Conditions in `exports` of a package.json that this runtime meets, the best first.
 const CONDITIONS = ["bun", "import", "node", "module", "default", "require"].filter((name) => name !== "bun" || process.versions.bun)
 
-/** Import an extension and return `{tools, hooks}`: definitions by name, and the hooks of each of its plugin functions. */
+/**
+ * Import an extension and return `{tools, hooks, readsMessages}`: definitions by name, the hooks of each of its plugin
+ * functions, and whether its file names the messages of a call's context, which are read for it then.
+ */
 export async function load({ name, path: place, kind, options }, pluginInput) {
   const file = entryOf(place)
   if (TYPESCRIPT.test(file) && !canReadTypeScript()) {
@@ -30,13 +33,56 @@ export async function load({ name, path: place, kind, options }, pluginInput) {
   } catch (error) {
     throw explained(error, file)
   }
-  if (kind === "tool") return { tools: toolsOf(exports, path.basename(file).replace(/\.\w+$/, "")), hooks: [] }
+  const readsMessages = /\bmessages\b/.test(fs.readFileSync(file, "utf8"))
+  const stem = path.basename(file).replace(/\.\w+$/, "")
+  if (kind === "tool") {
+    const tools = await preparedTools(toolsOf(exports, stem))
+    if (!tools.size) throw new Error("The file exports no tool: export what `tool({ description, args, execute })` returns.")
+    return { tools, hooks: changersOf(tools), readsMessages }
+  }
+  const own = toolsOf(namedTools(exports), stem)
   const hooks = []
-  for (const plugin of pluginsOf(exports, name)) {
+  for (const plugin of pluginsOf(exports, name, own.size > 0)) {
     const made = await plugin(pluginInput, options ?? undefined)
     if (made) hooks.push(made)
   }
-  return { tools: new Map(hooks.flatMap((made) => Object.entries(made.tool ?? {}))), hooks }
+  const tools = await preparedTools(new Map([...own, ...hooks.flatMap((made) => Object.entries(made.tool ?? {}))]))
+  return { tools, hooks: [...hooks, ...changersOf(tools)].map(withToolHook), readsMessages }
+}
+
+/** Return definitions that have what `Tool.define` leaves to `init`, which is called for no agent at first. */
+async function preparedTools(tools) {
+  const prepared = [...tools].map(async ([name, definition]) => {
+    const made = definition.init ? { ...(await definition.init({})), init: definition.init } : definition
+    return [name, made.args === undefined && made.parameters ? { ...made, args: made.parameters } : made]
+  })
+  return new Map(await Promise.all(prepared))
+}
+
+/** Return the hook by which tools that have `init` are described to each agent; none if no tool has it. */
+function changersOf(tools) {
+  if (![...tools.values()].some(({ init }) => init)) return []
+  const change = async ({ toolID, agent }, output) => {
+    const init = tools.get(toolID)?.init
+    if (!init) return
+    const made = await init({ agent: { name: agent } })
+    output.description = made.description ?? output.description
+    if (made.args ?? made.parameters) output.parameters = parametersOf(made.args ?? made.parameters)
+  }
+  return [{ "tool.definition": change }]
+}
+
+/** Return hooks whose `tool(definition, context)`, where it is a function, is asked as `tool.definition` is. */
+function withToolHook(made) {
+  if (typeof made.tool !== "function") return made
+  const change = async (input, output) => {
+    await made["tool.definition"]?.(input, output)
+    const definition = { id: input.toolID, name: input.toolID, ...output }
+    const changed = (await made.tool(definition, { agent: input.agent })) ?? definition
+    output.description = changed.description ?? output.description
+    output.parameters = changed.parameters ?? output.parameters
+  }
+  return { ...made, "tool.definition": change }
 }
 
 const canReadTypeScript = () => Boolean(process.versions.bun || process.getBuiltinModule?.("node:module").registerHooks)
@@ -83,17 +129,26 @@ function choose(target) {
   return condition && choose(target[condition])
 }
 
+const isTool = (value) => typeof value?.execute === "function" || (typeof value?.init === "function" && typeof value.id === "string")
+// The exports that may be an object of tools, by their names.
+const TABLES = new Set(["default", "tool", "tools"])
+const namedTools = (exports) => Object.fromEntries(Object.entries(exports).filter(([name]) => TABLES.has(name)))
+
+/** Return the tools that a module exports, by name: `default` has the name of the file, others that before theirs. */
 function toolsOf(exports, stem) {
-  const found = Object.entries(exports).filter(([, value]) => typeof value?.execute === "function")
-  if (!found.length) throw new Error("The file exports no tool: export what `tool({ description, args, execute })` returns.")
-  return new Map(found.map(([name, definition]) => [name === "default" ? stem : `${stem}_${name}`, definition]))
+  const found = Object.entries(exports).flatMap(([name, value]) => {
+    if (isTool(value)) return [[value.init ? value.id : name === "default" || (name === "tool" && !exports.default) ? stem : `${stem}_${name}`, value]]
+    const isTable = TABLES.has(name) && value !== null && typeof value === "object" && !Array.isArray(value)
+    return isTable ? Object.entries(value).filter(([, each]) => isTool(each)) : []
+  })
+  return new Map(found)
 }
 
 /** Return the plugin functions of a module: `{id, server}` as default export, or each function that it exports. */
-function pluginsOf(exports, name) {
+function pluginsOf(exports, name, hasTools) {
   if (typeof exports.default?.server === "function") return [exports.default.server]
   const found = new Set(Object.values(exports).filter((value) => typeof value === "function"))
-  if (!found.size) throw new Error(`${name} exports no plugin: export an async function that returns hooks.`)
+  if (!found.size && !hasTools) throw new Error(`${name} exports no plugin: export an async function that returns hooks.`)
   return found
 }
 

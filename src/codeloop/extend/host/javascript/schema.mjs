@@ -10,9 +10,10 @@ export function parametersOf(args = {}) {
 
 /** Check arguments with the schemas themselves, which fills defaults in; a wrong one is an error that names it. */
 export async function checkArguments(args = {}, given) {
-  if (definitionOf(args)) return parse(args, given, "arguments")
+  if (definitionOf(args)) return parse(args, given)
   const checked = { ...given }
   const wrong = []
+  const issues = []
   for (const [name, schema] of Object.entries(args)) {
     try {
       // Models say `null` for what they leave out.
@@ -21,18 +22,20 @@ export async function checkArguments(args = {}, given) {
       if (value !== undefined) checked[name] = value
     } catch (error) {
       wrong.push(error.message)
+      issues.push(...(error.issues ?? []))
     }
   }
-  if (wrong.length) throw Object.assign(new Error(wrong.join("; ")), { kind: "invalid" })
+  if (wrong.length) throw Object.assign(new Error(wrong.join("; ")), { kind: "invalid", issues, errors: issues })
   return checked
 }
 
-async function parse(schema, value, name) {
+async function parse(schema, value, ...names) {
   if (typeof schema?.safeParseAsync !== "function") return value
   const outcome = await schema.safeParseAsync(value)
   if (outcome.success) return outcome.data
-  const told = outcome.error.issues.map((issue) => `${[name, ...issue.path].join(".")}: ${issue.message}`)
-  throw Object.assign(new Error(told.join("; ")), { kind: "invalid" })
+  const issues = outcome.error.issues.map((issue) => ({ ...issue, path: [...names, ...issue.path] }))
+  const told = issues.map(({ path, message }) => `${path.join(".") || "arguments"}: ${message}`)
+  throw Object.assign(new Error(told.join("; ")), { kind: "invalid", issues, errors: issues })
 }
 
 const definitionOf = (schema) => schema?._zod?.def ?? schema?._def

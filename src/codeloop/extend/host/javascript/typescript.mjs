@@ -1,5 +1,5 @@
 // What node lacks for extensions that were written for bun: TypeScript in any folder, imports without an ending, JSON
-// imports, and `@opencode-ai/plugin` where it is not installed.
+// imports, and `@opencode-ai/plugin` and `zod` where they are not installed.
 
 import crypto from "node:crypto"
 import fs from "node:fs"
@@ -8,8 +8,13 @@ import path from "node:path"
 import { fileURLToPath, pathToFileURL } from "node:url"
 
 const STAND_IN = new URL("./stand_in.mjs", import.meta.url).href
-// The package whose place `stand_in.mjs` takes.
-const HELPER = /^@opencode-ai\/plugin(\/tool)?$/
+const ZOD = new URL("./zod.mjs", import.meta.url).href
+// The packages whose places modules of ours take.
+const STAND_INS = [
+  [/^@opencode-ai\/(plugin(\/tool)?|tool)$/, STAND_IN],
+  [/^zod(\/v[34])?$/, ZOD],
+]
+const NAMED = /(["'])(?:@opencode-ai\/(?:plugin(?:\/tool)?|tool)|zod(?:\/v[34])?)\1/g
 const ENDINGS = [".ts", ".mts", ".js", ".mjs", ".json", "/index.ts", "/index.js", "/index.mjs"]
 
 const CACHE = process.env.CODELOOP_HOST_CACHE
@@ -30,11 +35,11 @@ function prepareBun() {
     setup(build) {
       build.onLoad({ filter: /^(?!.*\/node_modules\/).*\.(m?ts|tsx|m?js|jsx)$/ }, ({ path: file }) => {
         const contents = fs.readFileSync(file, "utf8")
-        const served = contents.replace(/(["'])@opencode-ai\/plugin(?:\/tool)?\1/g, (named) => {
+        const served = contents.replace(NAMED, (named) => {
           try {
             return resolveSync(named.slice(1, -1), path.dirname(file)) && named
           } catch {
-            return JSON.stringify(fileURLToPath(STAND_IN))
+            return JSON.stringify(fileURLToPath(findStandIn(named.slice(1, -1))))
           }
         })
         return { contents: served, loader: /\.m?([jt]sx?)$/.exec(file)[1] }
@@ -49,10 +54,14 @@ function resolve(specifier, context, next) {
   } catch (error) {
     const found = guess(specifier, context.parentURL)
     if (found) return { url: found, shortCircuit: true }
-    if (HELPER.test(specifier)) return { url: STAND_IN, shortCircuit: true }
+    const standIn = findStandIn(specifier)
+    if (standIn) return { url: standIn, shortCircuit: true }
     throw error
   }
 }
+
+/** Return the module of ours that takes a package's place. */
+const findStandIn = (specifier) => STAND_INS.find(([named]) => named.test(specifier))?.[1]
 
 /** Return the file that is meant by a path without an ending, or by the `.js` of a file that is `.ts` here. */
 function guess(specifier, parent) {

@@ -114,7 +114,7 @@ async def task(params: TaskParams, ctx: ToolContext) -> ToolResult:
         Subtask(
             agent=params.subagent_type,
             description=params.description,
-            prompt=params.prompt,
+            prompt=ctx.services.expand_prompt(params.prompt),
             session_id=params.task_id,
             background=params.run_in_background,
         )

@@ -1,8 +1,10 @@
-"""The tools `websearch` and `codesearch`, made for the search service that
+"""The tools `websearch` and `codesearch`, made for the search services that
 the user has configured.
 """
 
 from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
 from typing import Annotated
 
 from msgspec import Meta
@@ -15,7 +17,14 @@ from codeloop.schema.own_providers import OwnEntry
 from codeloop.schema.permission import Need
 from codeloop.schema.wire import JSON, Wire, replace
 from codeloop.tool.search_providers import PROVIDERS, SearchProvider
-from codeloop.tool.tool import CONCURRENT_TRAITS, Tool, ToolContext, ToolResult, tool
+from codeloop.tool.tool import (
+    CONCURRENT_TRAITS,
+    Tool,
+    ToolContext,
+    ToolResult,
+    read_description,
+    tool,
+)
 from codeloop.tool.web.search_service import SearchFunction, SearchService, check_query
 
 
@@ -33,6 +42,18 @@ class CodesearchParams(Wire):
     tokens: Annotated[
         int, Meta(ge=1_000, le=50_000, description="length of the answer, default 5000")
     ] = 5_000
+
+
+class PublicCodeParams(Wire):
+    """Arguments of the tool `codesearch` of a service that searches as grep does."""
+
+    query: Annotated[
+        str, Meta(min_length=1, description="code as it is written, such as `useState(`")
+    ]
+    is_regexp: Annotated[bool, Meta(description="query is a regular expression")] = False
+    repository: Annotated[str, Meta(description="owner/name, or a part of it")] | None = None
+    path: Annotated[str, Meta(description="a part of the file's path")] | None = None
+    language: Annotated[str, Meta(description="such as Python or TypeScript")] | None = None
 
 
 def make_websearch(service: SearchService) -> Tool:
@@ -80,6 +101,43 @@ def make_codesearch(service: SearchService, search_code: SearchFunction) -> Tool
             query,
             result.text or "Nothing was found. Name the library and what it should do.",
             metadata,
+        )
+
+    return run
+
+
+def make_public_code_search(url: str | None, environment: Mapping[str, str]) -> Tool:
+    """Return the tool `codesearch` for grep.app,
+    which searches public repositories and needs no key.
+
+    `url`: another address of the service. Permission rules treat it as `websearch`.
+    """
+    from codeloop.tool.web.grep_app import PUBLIC_URL, search_public_code
+
+    @tool(
+        "codesearch",
+        params=PublicCodeParams,
+        traits=replace(CONCURRENT_TRAITS, permission="websearch"),
+        description=read_description(Path(__file__).parent, "publiccode"),
+    )
+    async def run(params: PublicCodeParams, ctx: ToolContext) -> ToolResult:
+        query = check_query(params.query)
+        filters: JSON = {"repo": params.repository, "path": params.path}
+        filters = {name: value for name, value in filters.items() if value}
+        filters |= {"language": [params.language]} if params.language else {}
+        filters |= {"useRegexp": True} if params.is_regexp else {}
+        metadata: JSON = {"query": query, "provider": "grep_app", **filters}
+        await ctx.ask(
+            Need(permission="websearch", patterns=(query,), always=("*",), metadata=metadata)
+        )
+        search = partial(search_public_code, filters=filters)
+        service = SearchService(
+            "grep_app", "grep.app", url or PUBLIC_URL, search, environment=environment
+        )
+        result = await service.run_search(search, query, 0)
+        report: JSON = {"provider": "grep_app", "results": result.count, "truncated": False}
+        return ToolResult(
+            query, result.text or "Nothing was found. Give a shorter piece of code.", report
         )
 
     return run

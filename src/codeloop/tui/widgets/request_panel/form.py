@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol
 from msgspec import Struct
 
 from codeloop.client.formatting import TextStyle
-from codeloop.schema.permission import Reply
+from codeloop.schema.permission import AlwaysScope, Reply
 
 
 class FormTab(NamedTuple):
@@ -65,8 +65,8 @@ class FormAnswer(Struct, frozen=True):
     """The user's answer.
 
     To a permission request: `reply`; `message`: the reason of a rejection, for the model; `always`:
-    the patterns that the user edited; `wider`: the user was shown that these
-    allow more than was offered.
+    the patterns that the user edited; `wider`: the user was shown that these allow more than was
+    offered; `scope`: where they hold.
     To questions: `answers`, for each question the chosen labels or the user's own words; `reply` is
     `reject` if the user answers none.
     """
@@ -75,6 +75,7 @@ class FormAnswer(Struct, frozen=True):
     message: str | None = None
     always: tuple[str, ...] | None = None
     wider: bool = False
+    scope: AlwaysScope = "directory"
     answers: tuple[tuple[str, ...], ...] = ()
 
 

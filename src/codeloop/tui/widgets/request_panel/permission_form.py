@@ -1,7 +1,7 @@
-"""The form of a permission request: allow once or always, reject,
-or reject with a reason for the model.
+"""The form of a permission request: allow it once, for the session or always, reject it,
+or say what to do instead.
 
-The patterns that "always" allows from now on can be edited.
+The patterns that are allowed from now on, always or for the session, can be edited.
 """
 
 from codeloop.client.questions.always_scopes import is_broad, list_scopes
@@ -11,7 +11,7 @@ from codeloop.client.questions.quoting import MAX_FULL_ROWS
 from codeloop.client.questions.requester import Requester
 from codeloop.kit.text.terminal_text import one_line
 from codeloop.kit.wildcard import is_within
-from codeloop.schema.permission import PermissionRequest, Reply
+from codeloop.schema.permission import AlwaysScope, PermissionRequest, Reply
 from codeloop.schema.wire import replace
 from codeloop.tui.widgets.request_panel.form import (
     CURSOR_STEPS_BY_KEY,
@@ -28,8 +28,13 @@ _WIDER_KEY = "w"
 """The key that widens "always": from the file to its folder, to everything,
 and back to the file.
 """
-BROAD_NOTICE = "That is broad: {}. Press a again to allow it from now on{}."
+BROAD_NOTICE = "That is broad: {}. Press {} again to allow it {}{}."
 CONFIRM_REJECT_NOTICE = "Press esc or enter again to reject it and stop the {}."
+SESSION_NOTICE = "Press s again to allow it for this session."
+_SESSION_KEY = "s"
+"""Must be pressed twice, as "stop" and "skip that" begin with it: another letter
+after it makes it a word.
+"""
 _CHOICES_BY_KEY = {"y": "once", "a": "always", "n": "reject", "r": "reason"}
 
 
@@ -56,6 +61,8 @@ class PermissionForm:
         """The patterns edited so far, one after the other; None: none is being edited."""
         self._edited_patterns: tuple[str, ...] = ()
         """The patterns that are edited, as they were before."""
+        self._begun_word = ""
+        """The first letter of what may become a word: the key for the session, pressed once."""
         self._reason = ""
         """The unfinished reason that the user left to go back to the choices."""
 
@@ -82,6 +89,9 @@ class PermissionForm:
         always = describe_always(self._request)
         choices_by_name = {
             "once": FormChoice("y", "Allow once"),
+            "session": FormChoice(
+                "s", f"Allow for this session: {describe_always(self._request, for_session=True)}"
+            ),
             "always": FormChoice(
                 "a", f"Allow always: {always}", ", ".join(self._list_always_keys())
             ),
@@ -107,7 +117,12 @@ class PermissionForm:
     @property
     def _choices(self) -> list[str]:
         """The names of the choices, in the order in which they are shown."""
-        return ["once", *(["always"] if self._offered_patterns else []), "reject", "reason"]
+        return [
+            "once",
+            *(["session", "always"] if self._offered_patterns else []),
+            "reject",
+            "reason",
+        ]
 
     @property
     def _can_edit(self) -> bool:
@@ -120,8 +135,12 @@ class PermissionForm:
         """Handle a key; return whether it has a meaning here.
         Escape only rejects when it is pressed twice.
         """
+        begun_word, self._begun_word = self._begun_word, ""
         self._begin_choice()
         choices = self._choices
+        if begun_word and key.isalpha() and len(key) == 1 and key != _SESSION_KEY:
+            self._begun_word = begun_word
+            return False
         if key in CURSOR_STEPS_BY_KEY:
             self.cursor = (self.cursor + CURSOR_STEPS_BY_KEY[key]) % len(choices)
         elif key == "enter":
@@ -130,11 +149,13 @@ class PermissionForm:
             self._take_choice(int(key) - 1)
         elif key in _CHOICES_BY_KEY and _CHOICES_BY_KEY[key] in choices:
             self._take_choice(choices.index(_CHOICES_BY_KEY[key]))
+        elif key == _SESSION_KEY and "session" in choices:
+            self._press_session_key()
         elif key == _WIDER_KEY and len(self._scopes) > 1:
-            self.cursor = choices.index("always")
+            self._point_at_patterns()
             self._take_scope((self._scope_index + 1) % len(self._scopes))
         elif key == "e" and self._can_edit:
-            self.cursor = choices.index("always")
+            self._point_at_patterns()
             # After one was left out, the rest can't be matched with what was offered:
             # begin again with that.
             scope, patterns = self._scopes[self._scope_index], tuple(self._request.always)
@@ -152,10 +173,23 @@ class PermissionForm:
             return False
         return True
 
+    def _press_session_key(self) -> None:
+        self.cursor = self._choices.index("session")
+        if self._repeated_choice.record("session"):
+            self._take_choice(self.cursor)
+            return
+        self._begun_word = _SESSION_KEY
+        self.notice = self._make_broad_notice("session") if self._is_broad else SESSION_NOTICE
+
     def choose(self, index: int) -> None:
         """Take a choice; a broad "always" must be chosen twice."""
         self._begin_choice()
         self._take_choice(index)
+
+    def _point_at_patterns(self) -> None:
+        """Move the cursor to "always", unless it is at another choice that allows the patterns."""
+        if self._choices[self.cursor] != "session":
+            self.cursor = self._choices.index("always")
 
     def _begin_choice(self) -> None:
         self._repeated_choice.begin()
@@ -166,15 +200,23 @@ class PermissionForm:
         match self._choices[index]:
             case "once":
                 self._answer_with("once")
-            case "always" if self._is_broad and not self._repeated_choice.record("always"):
-                edit = ", or e to edit it" if self._can_edit else ""
-                self.notice = BROAD_NOTICE.format(describe_always(self._request), edit)
-            case "always":
-                self._answer_with("always")
+            case "session" | "always" as choice:
+                if self._is_broad and not self._repeated_choice.record(choice):
+                    self.notice = self._make_broad_notice(choice)
+                else:
+                    self._answer_with("always", "session" if choice == "session" else "directory")
             case "reject":
                 self._answer_with("reject")
             case _:
                 self._ask_reason(self._reason)
+
+    def _make_broad_notice(self, choice: str) -> str:
+        is_for_session = choice == "session"
+        effect = describe_always(self._request, for_session=is_for_session)
+        scope = "for this session" if is_for_session else "from now on"
+        return BROAD_NOTICE.format(
+            effect, choice[0], scope, ", or e to edit it" if self._can_edit else ""
+        )
 
     def begin_text(self, text: str) -> bool:
         """Open the entry of the reason with a typed text that is not a key of the form.
@@ -182,7 +224,8 @@ class PermissionForm:
         """
         self._begin_choice()
         self.cursor = self._choices.index("reason")
-        self._ask_reason(self._reason + text)
+        self._ask_reason(self._reason + self._begun_word + text)
+        self._begun_word = ""
         return True
 
     def _ask_reason(self, text: str) -> None:
@@ -241,9 +284,10 @@ class PermissionForm:
             is_within(pattern, self._offered_patterns) for pattern in self._request.always
         )
 
-    def _answer_with(self, reply: Reply) -> None:
+    def _answer_with(self, reply: Reply, scope: AlwaysScope = "directory") -> None:
         patterns = tuple(self._request.always)
         is_edited = reply == "always" and patterns != self._offered_patterns
+        always = patterns if is_edited else None
         self.answer = FormAnswer(
-            reply, always=patterns if is_edited else None, wider=is_edited and self._is_wider
+            reply, always=always, wider=is_edited and self._is_wider, scope=scope
         )
