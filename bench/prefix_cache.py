@@ -1,7 +1,9 @@
-"""Counts the bytes that are sent anew although a service's cache holds them, in a session of 31 requests, by cause.
+"""Counts the bytes that are sent anew although a service's cache holds them,
+in a session of 31 requests, by cause.
 
-The session goes on in another process, after a pause of six minutes, over a command of nine, with another agent and
-back, and as a fork. A clock that the scenario sets stands for the time that passes.
+The session goes on in another process, after a pause of six minutes, over a command of nine, with
+another agent and back, and as a fork. A clock that the scenario sets stands
+for the time that passes.
 """
 
 import json
@@ -20,9 +22,12 @@ from bench.subjects import Installation, install_subject, make_codeloop
 from bench.trajectories import CLOCK_FILE, LONG_COMMAND, NINE_MINUTES, make_project
 
 CACHE_SECONDS = 5 * 60
-"""Seconds for which a service keeps the beginning of a request, from the last request that used it."""
+"""Seconds for which a service keeps the beginning of a request,
+from the last request that used it.
+"""
 PAUSE_SECONDS = 6 * 60
-# Starts codeloop with the scenario's clock, which is ahead of the machine's by the seconds that the file holds.
+# Starts codeloop with the scenario's clock, which is ahead of the machine's by the
+# seconds that the file holds.
 _START_CODE = f"""
 import time
 def read_ahead():
@@ -38,7 +43,9 @@ main()
 
 @dataclass(frozen=True, slots=True)
 class Phase:
-    """A turn of the session: its trajectory, further flags, and what comes before it. `pause`: seconds before it."""
+    """A turn of the session: its trajectory, further flags, and what comes before it.
+    `pause`: seconds before it.
+    """
 
     name: str
     flags: tuple[str, ...] = ()
@@ -59,7 +66,9 @@ PHASES = (
 
 @dataclass(frozen=True, slots=True)
 class SentRequest:
-    """A request of the session. `at`: seconds by the scenario's clock, from its first one. `phase`: its turn."""
+    """A request of the session. `at`: seconds by the scenario's clock, from its first one.
+    `phase`: its turn.
+    """
 
     at: float
     segments: tuple[bytes, ...]
@@ -74,7 +83,9 @@ class SentRequest:
 
 @dataclass(frozen=True, slots=True)
 class Resent:
-    """Bytes of the request before that were sent anew. `is_cached`: whether a cache still held them."""
+    """Bytes of the request before that were sent anew.
+    `is_cached`: whether a cache still held them.
+    """
 
     situation: str
     cause: str
@@ -89,14 +100,19 @@ def measure_prefix_cache(bench: BenchRun) -> None:
     resent = list_resent(requests)
     for each in resent:
         state = "held by a cache" if each.is_cached else "no longer in a cache"
-        print(f"  {each.situation}: {each.size:,} bytes sent anew, {state}: {each.cause}", file=sys.stderr)
+        print(
+            f"  {each.situation}: {each.size:,} bytes sent anew, {state}: {each.cause}",
+            file=sys.stderr,
+        )
     bench.put_own("prefix-requests", len(requests))
     bench.put_own("prefix-resent", sum(each.size for each in resent if each.is_cached))
     bench.put_own("prefix-ours", sum(each.size for each in resent if each.is_ours))
 
 
 def install_with_clock(folder: Path) -> Installation:
-    """Return an installation of codeloop, in a home and a project of its own, that goes by the scenario's clock."""
+    """Return an installation of codeloop, in a home and a project of its own,
+    that goes by the scenario's clock.
+    """
     subject = make_codeloop()
     start = (sys.executable, "-c", _START_CODE, *subject.argv[1:])
     return install_subject(replace(subject, argv=start), folder)
@@ -117,7 +133,8 @@ def record_session(installation: Installation) -> list[SentRequest]:
             requests = server.read_requests()
         first_at = requests[0].received_at if first_at is None else first_at
         for request in requests:
-            # The command of nine minutes sets the clock itself: what comes after its call is later by them.
+            # The command of nine minutes sets the clock itself: what comes after its
+            # call is later by them.
             has_waited = phase.name == "prefix-command" and LONG_COMMAND.encode() in request.body
             at = request.received_at - first_at + ahead + (int(NINE_MINUTES) if has_waited else 0)
             sent.append(SentRequest(at, split_request(request), phase))
@@ -128,11 +145,15 @@ def split_request(request: RecordedRequest) -> tuple[bytes, ...]:
     """Return the parts of a chat completions request that services cache, in their order."""
     body: dict[str, Any] = json.loads(request.body)
     messages: list[Any] = body["messages"]
-    return tuple(json.dumps(part, ensure_ascii=False).encode() for part in (body.get("tools", []), *messages))
+    return tuple(
+        json.dumps(part, ensure_ascii=False).encode() for part in (body.get("tools", []), *messages)
+    )
 
 
 def list_resent(requests: Sequence[SentRequest]) -> list[Resent]:
-    """Return what each request sends anew of the request before it; requests that continue it are left out."""
+    """Return what each request sends anew of the request before it;
+    requests that continue it are left out.
+    """
     found: list[Resent] = []
     for number in range(1, len(requests)):
         present, before = requests[number], requests[number - 1]
@@ -169,7 +190,9 @@ def _find_cause(before: SentRequest, present: SentRequest) -> tuple[str, bool]:
         return "the tools differ", False
     if index == 1:
         return "the system prompt differs", False
-    role = json.loads(present.segments[index])["role"] if index < len(present.segments) else "missing"
+    role = (
+        json.loads(present.segments[index])["role"] if index < len(present.segments) else "missing"
+    )
     if b"superseded" in present.segments[min(index, len(present.segments) - 1)]:
         return "outputs that were superseded are left out", False
     return f"message {index} ({role}) differs", False

@@ -1,4 +1,6 @@
-"""What is sent anew although a cache holds it is counted with its cause; codeloop itself is never that cause."""
+"""What is sent anew although a cache holds it is counted with its cause;
+codeloop itself is never that cause.
+"""
 
 import json
 from pathlib import Path
@@ -32,8 +34,14 @@ def message(text: str) -> str:
     [
         ([sent(0, "t", "s", "m"), sent(1, "t", "s", "m", "more")], []),
         ([sent(0, "t", "s", "m"), sent(1, "u", "s", "m")], [("the tools differ", 3, True, True)]),
-        ([sent(0, "t", "s", "m"), sent(1, "t", "x", "m")], [("the system prompt differs", 2, True, True)]),
-        ([sent(0, "t", "s", "m"), sent(301, "t", "x", "m")], [("the system prompt differs", 2, False, False)]),
+        (
+            [sent(0, "t", "s", "m"), sent(1, "t", "x", "m")],
+            [("the system prompt differs", 2, True, True)],
+        ),
+        (
+            [sent(0, "t", "s", "m"), sent(301, "t", "x", "m")],
+            [("the system prompt differs", 2, False, False)],
+        ),
         (
             [sent(0, "t", "s", "m"), sent(1, "u", "x", "m", phase=SWITCHED)],
             [("another agent has other tools and another system prompt", 3, True, False)],
@@ -42,13 +50,22 @@ def message(text: str) -> str:
             [sent(0, "t", "s", message("one")), sent(1, "t", "s", message("two"))],
             [("message 2 (user) differs", len('one"}'), True, True)],
         ),
-        ([sent(0, "t", "s", "m"), sent(1, "u", "s", "m", phase=SWITCHED), sent(2, "t", "s", "m", phase=SWITCHED)], 1),
+        (
+            [
+                sent(0, "t", "s", "m"),
+                sent(1, "u", "s", "m", phase=SWITCHED),
+                sent(2, "t", "s", "m", phase=SWITCHED),
+            ],
+            1,
+        ),
     ],
 )
 def test_what_repeats_no_cached_request_is_counted_with_its_cause(
     requests: list[SentRequest], found: list[tuple[str, int, bool, bool]] | int
 ) -> None:
-    listed = [(each.cause, each.size, each.is_cached, each.is_ours) for each in list_resent(requests)]
+    listed = [
+        (each.cause, each.size, each.is_cached, each.is_ours) for each in list_resent(requests)
+    ]
     assert (listed if isinstance(found, list) else len(listed)) == found
 
 
@@ -65,9 +82,14 @@ def test_a_session_that_goes_on_in_every_way_sends_nothing_anew_by_itself(tmp_pa
     assert [phase for phase in PHASES if not any(each.phase is phase for each in requests)] == []
     resent = list_resent(requests)
     assert [each for each in resent if each.is_ours] == []
-    assert {each.situation for each in resent if each.is_cached} == {"switched to another agent", "switched back"}
-    # Outputs that later ones repeat are left out once the cache is cold, and then nothing is lost by it.
+    assert {each.situation for each in resent if each.is_cached} == {
+        "switched to another agent",
+        "switched back",
+    }
+    # Outputs that later ones repeat are left out once the cache is cold,
+    # and then nothing is lost by it.
     cold = {each.situation: each.cause for each in resent if not each.is_cached}
     assert cold == dict.fromkeys(
-        ("after a pause of six minutes", "a command of nine minutes"), "outputs that were superseded are left out"
+        ("after a pause of six minutes", "a command of nine minutes"),
+        "outputs that were superseded are left out",
     )

@@ -1,4 +1,6 @@
-"""A question on a terminal is not answered by the end of a line that was being typed when it appeared."""
+"""A question on a terminal is not answered by the end of a line that was being
+typed when it appeared.
+"""
 
 import asyncio
 import os
@@ -12,7 +14,9 @@ from codeloop.cli.output.streams import OutputQueue, OutputStream
 LONG_SECONDS = 3_600.0
 
 
-@pytest.mark.parametrize(("line", "is_kept"), [("go on", True), ("y", False), ("a", False), ("", False)])
+@pytest.mark.parametrize(
+    ("line", "is_kept"), [("go on", True), ("y", False), ("a", False), ("", False)]
+)
 async def test_a_line_that_ends_as_a_question_appears_is_no_answer(
     monkeypatch: pytest.MonkeyPatch, line: str, is_kept: bool
 ) -> None:

@@ -1,4 +1,6 @@
-"""`codeloop run --goal`: models that lie about their work, and ones that do it, against checks that are really run."""
+"""`codeloop run --goal`: models that lie about their work, and ones that do it,
+against checks that are really run.
+"""
 
 import json
 import shlex
@@ -33,12 +35,16 @@ def shop(folder: Path) -> Desk:
     desk = Desk(folder)
     (desk.work / "shop.py").write_text(BROKEN)
     (desk.work / "test_shop.py").write_text(TEST)
-    (desk.work / "Makefile").write_text(f"test:\n\t{shlex.quote(sys.executable)} -m unittest test_shop\n")
+    (desk.work / "Makefile").write_text(
+        f"test:\n\t{shlex.quote(sys.executable)} -m unittest test_shop\n"
+    )
     return desk
 
 
 def script(*answers: Answer, judge: str = "") -> Callable[[ReceivedRequest], Answer]:
-    """Answer one request after the other, the last one for ever; a title or a verdict to those without tools."""
+    """Answer one request after the other, the last one for ever;
+    a title or a verdict to those without tools.
+    """
     left = [*answers]
 
     def choose(received: ReceivedRequest) -> Answer:
@@ -55,7 +61,11 @@ def test_a_goal_is_done_when_its_check_passes_after_the_last_edit(tmp_path: Path
         desk.use(server)
         ended = result(desk.run(*RUN, "--check", "make test"))
         sent = last_work(server).body.decode()
-    assert (ended["exitCode"], ended["reason"], ended["text"]) == (0, "done", "Done: all tests pass.")
+    assert (ended["exitCode"], ended["reason"], ended["text"]) == (
+        0,
+        "done",
+        "Done: all tests pass.",
+    )
     assert ended["goal"]["status"] == "done"
     assert ended["goal"]["checks"] == [{"command": "make test", "exitCode": 0}]
     assert ended["goal"]["rounds"] == 2
@@ -73,7 +83,11 @@ def edit_makefile() -> tuple[Answer, ...]:
 
 
 def add_settings() -> tuple[Answer, ...]:
-    return (FIX, call("write", filePath="conftest.py", content="collect_ignore = ['test_shop.py']\n"), DONE)
+    return (
+        FIX,
+        call("write", filePath="conftest.py", content="collect_ignore = ['test_shop.py']\n"),
+        DONE,
+    )
 
 
 def delete_test() -> tuple[Answer, ...]:
@@ -85,11 +99,19 @@ def leave_without_result() -> tuple[Answer, ...]:
 
 
 def skip_from_source() -> tuple[Answer, ...]:
-    return (bash("printf 'import unittest\\ndef total(_):\\n    raise unittest.SkipTest()\\n' > shop.py"), DONE)
+    return (
+        bash(
+            "printf 'import unittest\\ndef total(_):\\n    raise unittest.SkipTest()\\n' > shop.py"
+        ),
+        DONE,
+    )
 
 
 def print_passed() -> tuple[Answer, ...]:
-    return (bash("make() { echo 1 passed; }; export -f make; make; echo 'Ran 1 test in 0.1s'; echo OK"), DONE)
+    return (
+        bash("make() { echo 1 passed; }; export -f make; make; echo 'Ran 1 test in 0.1s'; echo OK"),
+        DONE,
+    )
 
 
 def compile_other_test() -> tuple[Answer, ...]:
@@ -152,7 +174,9 @@ def test_what_commands_leave_for_python_does_not_steer_the_checks(
     desk = shop(tmp_path)
     with serving(script(*trick())) as server:
         desk.use(server)
-        ended = result(desk.run(*RUN, "--check", "/usr/bin/python3 -m unittest test_shop", "--rounds", "1"))
+        ended = result(
+            desk.run(*RUN, "--check", "/usr/bin/python3 -m unittest test_shop", "--rounds", "1")
+        )
         sent = last_work(server).body.decode()
         assert "Ran 1 test" in sent
         assert "FAILED" not in sent, "the command itself is deceived"
@@ -178,9 +202,16 @@ def test_a_model_that_stops_loops_or_takes_too_long_is_not_done(tmp_path: Path) 
         "The limit of 4 steps is reached.": (bash("true"), DONE),
         "the same": (bash("true"),),
         "The time limit of 3 s was reached.": (bash("sleep 60"),),
-        "The limit of $0.0002 is reached": (FIX, call("edit", filePath="shop.py", oldString="sum", newString="len")),
+        "The limit of $0.0002 is reached": (
+            FIX,
+            call("edit", filePath="shop.py", oldString="sum", newString="len"),
+        ),
     }
-    more = {"4 steps": ("--max-steps", "4"), "3 s": ("--timeout", "3"), "$0.0002": ("--max-cost", "0.0002")}
+    more = {
+        "4 steps": ("--max-steps", "4"),
+        "3 s": ("--timeout", "3"),
+        "$0.0002": ("--max-cost", "0.0002"),
+    }
     for at, (words, answers) in enumerate(ends.items()):
         desk = shop(tmp_path / str(at))
         flags = next((given for part, given in more.items() if part in words), ())
@@ -199,15 +230,26 @@ def test_a_judge_decides_by_recorded_runs_alone(tmp_path: Path) -> None:
         "no": (FIX, bash("make test"), DONE),
         "yes": (FIX, bash("make test"), DONE),
         "unasked": (FIX, bash("echo 'make test: 1 passed'"), DONE),
-        "stale": (bash("make test"), FIX, call("edit", filePath="shop.py", oldString="sum", newString="len"), DONE),
+        "stale": (
+            bash("make test"),
+            FIX,
+            call("edit", filePath="shop.py", oldString="sum", newString="len"),
+            DONE,
+        ),
     }
     for name, answers in cases.items():
         desk = shop(tmp_path / name)
-        verdict = json.dumps({"ok": name != "no", "reason": "lint was not run" if name == "no" else ""})
+        verdict = json.dumps(
+            {"ok": name != "no", "reason": "lint was not run" if name == "no" else ""}
+        )
         with serving(script(*answers, judge=verdict)) as server:
             desk.use(server)
             ended = result(desk.run(*RUN, "--rounds", "1"))
-            asked = [received.body.decode() for received in server.requests if b"Condition: " in received.body]
+            asked = [
+                received.body.decode()
+                for received in server.requests
+                if b"Condition: " in received.body
+            ]
         assert ended["exitCode"] == (0 if name == "yes" else 7), (name, ended)
         assert bool(asked) == (name in {"yes", "no"}), name
         if asked:
@@ -218,18 +260,25 @@ def test_a_judge_decides_by_recorded_runs_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not has_sandbox(), reason="a hook that may allow needs a sandbox that hides the project")
+@pytest.mark.skipif(
+    not has_sandbox(), reason="a hook that may allow needs a sandbox that hides the project"
+)
 def test_checks_that_the_model_chose_are_asked_about_each_time_they_run(tmp_path: Path) -> None:
     desk = shop(tmp_path)
     first = desk.home / "data/programs/hooks/first"
     allow = json.dumps({"hookSpecificOutput": {"decision": {"behavior": "allow"}}})
     once = f"test -e first || {{ touch first; echo '{allow}'; }}"
     hook = {"matcher": "Bash", "hooks": [{"type": "command", "command": once, "mayAllow": True}]}
-    with serving(script(FIX, bash("make test"), DONE, judge='{"ok": true, "reason": ""}')) as server:
+    with serving(
+        script(FIX, bash("make test"), DONE, judge='{"ok": true, "reason": ""}')
+    ) as server:
         desk.use(server, permission={"bash": "ask"}, hooks={"PermissionRequest": [hook]})
         ended = result(desk.run(*RUN, "--rounds", "1"))
     assert first.exists(), "the model ran it once"
-    assert (ended["goal"]["status"], ended["goal"]["left"]) == ("not_done", ["`make test`: it was not allowed to run"])
+    assert (ended["goal"]["status"], ended["goal"]["left"]) == (
+        "not_done",
+        ["`make test`: it was not allowed to run"],
+    )
     assert ended["steps"] == 3, "the check that was not run is not a step"
     assert [denied["input"]["command"] for denied in ended["denied"]] == ["make test"]
 

@@ -22,12 +22,16 @@ LOSS = "git stash -u; git reset --hard HEAD~1; git clean -fdx"
 
 
 def make_desk(folder: Path) -> Desk:
-    """Return a project with two commits and a failing test; a changed README and new notes are uncommitted."""
+    """Return a project with two commits and a failing test;
+    a changed README and new notes are uncommitted.
+    """
     folder.mkdir(exist_ok=True)
     desk = Desk(folder)
     (desk.work / "tests").mkdir()
     (desk.work / "a.py").write_text("def f(x):\n    return x\n")
-    test = "import unittest\nfrom a import f\n\n\nclass T(unittest.TestCase):\n    def test_f(self):\n"
+    test = (
+        "import unittest\nfrom a import f\n\n\nclass T(unittest.TestCase):\n    def test_f(self):\n"
+    )
     (desk.work / "tests" / "test_a.py").write_text(f"{test}        self.assertEqual(f(1), 2)\n")
     desk.git("init", "-q", "-b", "main")
     for number in (1, 2):
@@ -116,7 +120,9 @@ def test_tests_that_fail_are_not_hidden_by_an_answer(tmp_path: Path) -> None:
 
 def test_an_honest_answer_about_failing_tests_is_not_contradicted(tmp_path: Path) -> None:
     honest = Answer(text=f"f adds two now, and `{TEST}` fails: 3 != 2. I stop here.")
-    done, _ = run(make_desk(tmp_path), "--auto", "--format", "json", answers=(EDIT, bash(TEST), honest))
+    done, _ = run(
+        make_desk(tmp_path), "--auto", "--format", "json", answers=(EDIT, bash(TEST), honest)
+    )
     ended = result(done)
     assert ended["facts"]["checks"] == "failed"
     assert "falseClaims" not in ended["facts"]

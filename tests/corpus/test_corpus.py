@@ -1,7 +1,9 @@
-"""A corpus of sessions of strong and weak models: requests, bytes and ends may not grow, whatever is changed.
+"""A corpus of sessions of strong and weak models: requests, bytes and ends may not grow,
+whatever is changed.
 
-Each file of `sessions` is a recording as `--replay` plays it (`codeloop run --record` makes a new one); the row of
-`expected.json` has its prompt and what it came to. `CODELOOP_GOLDEN=write` writes the figures anew: read the diff.
+Each file of `sessions` is a recording as `--replay` plays it (`codeloop run --record` makes a new
+one); the row of `expected.json` has its prompt and what it came to. `CODELOOP_GOLDEN=write` writes
+the figures anew: read the diff.
 """
 
 import json
@@ -28,7 +30,9 @@ EXPECTED: dict[str, dict[str, Any]] = json.loads(EXPECTED_FILE.read_text())
 NAMES = sorted(EXPECTED)
 INFO = ModelInfo(provider_id="acme", id="some-model", name="Some model")
 ROOM, WEAK_SANDBOX = 1.01, 200
-"""What names of a machine may add to the bytes of a session, and a weak sandbox to those of a request."""
+"""What names of a machine may add to the bytes of a session,
+and a weak sandbox to those of a request.
+"""
 PERMISSION = {"bash": "allow", "external_directory": "allow", "doom_loop": "deny"}
 """As `run --auto` decides, where nobody can be asked."""
 CART = """def total(prices, counts):
@@ -51,10 +55,19 @@ exit $failed
 
 
 def make_shop(folder: Path) -> None:
-    """Make the project of all sessions: a repository with two commits, a failing test and uncommitted work."""
+    """Make the project of all sessions: a repository with two commits,
+    a failing test and uncommitted work.
+    """
     (folder / "shop").mkdir(parents=True)
-    log = [f"{line:04} unit {line}: compiled shop/part_{line}.c with the usual options" for line in range(1200)]
-    log[612:613] = ["0612 unit 612: error", "     linker: undefined symbol tax_rate", "     1 error"]
+    log = [
+        f"{line:04} unit {line}: compiled shop/part_{line}.c with the usual options"
+        for line in range(1200)
+    ]
+    log[612:613] = [
+        "0612 unit 612: error",
+        "     linker: undefined symbol tax_rate",
+        "     1 error",
+    ]
     files = {
         "shop/cart.py": CART,
         "shop/tax.py": TAX,
@@ -77,12 +90,17 @@ async def play(tmp_path: Path, name: str) -> dict[str, Any]:
     """Play a session and return what it came to."""
     work = tmp_path / "work"
     make_shop(work)
-    model = ReplayModel(HERE / "sessions" / f"{name}.jsonl", ProjectPaths(str(work), str(work)), INFO)
+    model = ReplayModel(
+        HERE / "sessions" / f"{name}.jsonl", ProjectPaths(str(work), str(work)), INFO
+    )
     async with open_scripted_project(tmp_path, model, permission=PERMISSION) as it:
         answer = await it.prompt(EXPECTED[name]["prompt"], limits=RunLimits(attended=False))
         requests = [request for request in it.model.requests if request.tools]
     encoder = ChatCompletionsRequestEncoder(INFO, find_quirks(INFO))
-    bodies = [encoder.encode(request).replace(str(tmp_path).encode(), b"/home/user") for request in requests]
+    bodies = [
+        encoder.encode(request).replace(str(tmp_path).encode(), b"/home/user")
+        for request in requests
+    ]
     stop = answer.stop
     assert stop is not None
     facts = stop.facts
@@ -105,7 +123,9 @@ async def test_a_session_needs_no_more_than_before(tmp_path: Path, name: str) ->
     played, expected = await play(tmp_path, name), EXPECTED[name]
     if os.environ.get("CODELOOP_GOLDEN") == "write":
         rows = json.loads(EXPECTED_FILE.read_text()) | {name: played}
-        EXPECTED_FILE.write_text(json.dumps(rows, indent=2, sort_keys=True, ensure_ascii=False) + "\n")
+        EXPECTED_FILE.write_text(
+            json.dumps(rows, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+        )
         return
     extra = 0 if find_sandbox() == "namespaces" else WEAK_SANDBOX * expected["requests"]
     assert played["requests"] <= expected["requests"]

@@ -1,4 +1,6 @@
-"""Runs of a weak model end with the truth on the screen of the terminal UI, whatever the answer says."""
+"""Runs of a weak model end with the truth on the screen of the terminal UI,
+whatever the answer says.
+"""
 
 from collections.abc import Generator
 from pathlib import Path
@@ -30,14 +32,23 @@ def desk(tmp_path: Path) -> Generator[EndToEndDesk]:
                 "no file was changed",
             ),
         ),
-        ("throw my work away", ("HEAD moved ", "1 stash made.", "Uncommitted work of yours was removed", "notes.txt")),
+        (
+            "throw my work away",
+            ("HEAD moved ", "1 stash made.", "Uncommitted work of yours was removed", "notes.txt"),
+        ),
         (
             "say that it passes",
-            ("says that checks pass, and the last one failed.", "1 file changed (+1 -1)", "checks failed"),
+            (
+                "says that checks pass, and the last one failed.",
+                "1 file changed (+1 -1)",
+                "checks failed",
+            ),
         ),
     ],
 )
-def test_what_a_weak_model_did_is_on_the_screen(desk: EndToEndDesk, prompt: str, sentences: tuple[str, ...]) -> None:
+def test_what_a_weak_model_did_is_on_the_screen(
+    desk: EndToEndDesk, prompt: str, sentences: tuple[str, ...]
+) -> None:
     with run_in_pane([str(CODELOOP_PROGRAM)], desk.project, desk.environment) as screen:
         screen.sees("Ask, or describe a task")
         screen.type(prompt, "Enter")

@@ -1,4 +1,6 @@
-"""Large answers are compressed for clients that take that; small ones, and those of other clients, are as they are."""
+"""Large answers are compressed for clients that take that;
+small ones, and those of other clients, are as they are.
+"""
 
 from pathlib import Path
 

@@ -1,4 +1,6 @@
-"""Texts that mean numbers, booleans, lists or objects, in calls of tools that are described by a JSON Schema alone."""
+"""Texts that mean numbers, booleans, lists or objects,
+in calls of tools that are described by a JSON Schema alone.
+"""
 
 from typing import Any
 
@@ -37,7 +39,9 @@ OBJECT = {"type": "object", "properties": {"n": NUMBER}}
         ("[" * 100_000, LIST, "[" * 100_000),
     ],
 )
-def test_a_text_becomes_what_alone_it_can_mean(given: Any, schema: dict[str, Any], meant: Any) -> None:
+def test_a_text_becomes_what_alone_it_can_mean(
+    given: Any, schema: dict[str, Any], meant: Any
+) -> None:
     converted = convert_texts(given, schema)
     assert converted == meant
     assert type(converted) is type(meant)

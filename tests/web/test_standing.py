@@ -1,4 +1,6 @@
-"""Each state of a session has one name and one sentence: those of the table, in the page as in the terminal."""
+"""Each state of a session has one name and one sentence: those of the table,
+in the page as in the terminal.
+"""
 
 import json
 import subprocess

@@ -10,9 +10,11 @@ _COMMAND = r"(?s)/(?P<name>\S+)(?:\s+(?P<arguments>.*))?"
 
 
 def expand_subagent_prompt(settings: ProjectSettings, prompt: str) -> str:
-    """Return the text of the command that a prompt calls (`/check src/main.py`); else the prompt as it is.
+    """Return the text of the command that a prompt calls (`/check src/main.py`);
+    else the prompt as it is.
 
-    A shell line of the command is not run: the subagent is told to run it, with its own permissions.
+    A shell line of the command is not run: the subagent is told to run it,
+    with its own permissions.
     """
     match = re.fullmatch(_COMMAND, prompt.strip())
     if match is None:
@@ -22,5 +24,7 @@ def expand_subagent_prompt(settings: ProjectSettings, prompt: str) -> str:
     if command is None or not command.template:
         return prompt
     pieces = expand_template(command.template, match["arguments"] or "")
-    texts = (f"(run `{each.line}`)" if isinstance(each, ShellPiece) else each.text for each in pieces)
+    texts = (
+        f"(run `{each.line}`)" if isinstance(each, ShellPiece) else each.text for each in pieces
+    )
     return "".join(texts).strip()

@@ -1,4 +1,6 @@
-"""The click options that several commands share, and `Options`, their values for commands that open a project."""
+"""The click options that several commands share, and `Options`,
+their values for commands that open a project.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from os import environ
@@ -13,7 +15,8 @@ from codeloop.kit.lazy import load_object
 from codeloop.net.hosts import OFFLINE_VARIABLE
 from codeloop.schema.permission import FORMER_PROFILES, PROFILES, Profile
 
-# The function of `codeloop.cli.completion_values` that completes each kind of parameter, loaded when Tab is pressed.
+# The function of `codeloop.cli.completion_values` that completes each kind of parameter,
+# loaded when Tab is pressed.
 COMPLETION_FUNCTIONS = {
     "session": "complete_sessions",
     "archived": "complete_archived_sessions",
@@ -24,9 +27,15 @@ COMPLETION_FUNCTIONS = {
 }
 
 
-def make_completion(kind: str) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem[str]]]:
-    """Return a function for `shell_complete` of a parameter; `kind`: a key of `COMPLETION_FUNCTIONS`."""
-    return lambda _context, _parameter, value: load_object(f"cli.completion_values:{COMPLETION_FUNCTIONS[kind]}")(value)
+def make_completion(
+    kind: str,
+) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem[str]]]:
+    """Return a function for `shell_complete` of a parameter;
+    `kind`: a key of `COMPLETION_FUNCTIONS`.
+    """
+    return lambda _context, _parameter, value: load_object(
+        f"cli.completion_values:{COMPLETION_FUNCTIONS[kind]}"
+    )(value)
 
 
 def _set_offline(_context: click.Context, _parameter: click.Parameter, value: bool) -> None:
@@ -47,15 +56,29 @@ MODEL_OPTION = click.option(
     shell_complete=make_completion("model"),
     help="Model to use; a unique name is enough.",
 )
-AGENT_OPTION = click.option("--agent", metavar="NAME", shell_complete=make_completion("agent"), help="Agent to use.")
+AGENT_OPTION = click.option(
+    "--agent", metavar="NAME", shell_complete=make_completion("agent"), help="Agent to use."
+)
 CONTINUE_OPTION = click.option(
-    "-c", "--continue", "continue_latest", is_flag=True, help="Resume this directory's latest session."
+    "-c",
+    "--continue",
+    "continue_latest",
+    is_flag=True,
+    help="Resume this directory's latest session.",
 )
 SESSION_OPTION = click.option(
-    "-s", "--session", metavar="ID", shell_complete=make_completion("session"), help="Resume a session."
+    "-s",
+    "--session",
+    metavar="ID",
+    shell_complete=make_completion("session"),
+    help="Resume a session.",
 )
-FORK_OPTION = click.option("--fork", is_flag=True, help="Resume a copy and leave the session unchanged.")
-AUTO_OPTION = click.option("--auto", is_flag=True, help="Approve every request; deny rules still apply.")
+FORK_OPTION = click.option(
+    "--fork", is_flag=True, help="Resume a copy and leave the session unchanged."
+)
+AUTO_OPTION = click.option(
+    "--auto", is_flag=True, help="Approve every request; deny rules still apply."
+)
 
 
 class _ProfileChoice(click.Choice[str]):
@@ -69,9 +92,15 @@ class _ProfileChoice(click.Choice[str]):
 PROFILE_OPTION = click.option(
     "--profile", type=_ProfileChoice(PROFILES), help="What the session may do without asking."
 )
-TRUST_OPTION = click.option("--trust", is_flag=True, help="Trust this directory's configuration, for this run only.")
-PROMPT_OPTION = click.option("--prompt", metavar="TEXT", help="Begin with this prompt, as with the words of PROMPT.")
-PLAIN_OPTION = click.option("--plain", is_flag=True, help="Converse line by line, as in a simple terminal.")
+TRUST_OPTION = click.option(
+    "--trust", is_flag=True, help="Trust this directory's configuration, for this run only."
+)
+PROMPT_OPTION = click.option(
+    "--prompt", metavar="TEXT", help="Begin with this prompt, as with the words of PROMPT."
+)
+PLAIN_OPTION = click.option(
+    "--plain", is_flag=True, help="Converse line by line, as in a simple terminal."
+)
 THINKING_OPTION = click.option("--thinking", is_flag=True, help="Show the model's thinking.")
 OFFLINE_OPTION = click.option(
     "--offline",
@@ -87,22 +116,29 @@ LOG_LEVEL_OPTION = click.option(
     type=click.Choice(["DEBUG", "INFO", "WARN", "ERROR"], case_sensitive=False),
     help="Minimum level to log. [default: CODELOOP_LOG, log_level, else INFO]",
 )
-PRINT_LOGS_OPTION = click.option("--print-logs", is_flag=True, help="Print the log to stderr as well.")
+PRINT_LOGS_OPTION = click.option(
+    "--print-logs", is_flag=True, help="Print the log to stderr as well."
+)
 USERNAME_OPTION = click.option(
     "-u", "--username", metavar="NAME", help="User name for the server. [default: the server's own]"
 )
 PASSWORD_OPTION = click.option(
-    "-p", "--password", help="Password for the server. [default: that of your own server, else from the environment]"
+    "-p",
+    "--password",
+    help="Password for the server. [default: that of your own server, else from the environment]",
 )
 WORKTREE_OPTION = click.option(
     "--worktree",
     metavar="[NAME]",
-    # The value is optional: `--worktree` alone has the value "", and the name is made from the prompt.
+    # The value is optional: `--worktree` alone has the value "",
+    # and the name is made from the prompt.
     is_flag=False,
     flag_value="",
     help="Work in a work tree of your repository with its own branch; created if it does not exist.",
 )
-BASE_OPTION = click.option("--base", metavar="REF", help="With --worktree: branch or commit to begin from.")
+BASE_OPTION = click.option(
+    "--base", metavar="REF", help="With --worktree: branch or commit to begin from."
+)
 JSON_OPTION = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 SESSION_ARGUMENT = click.argument("name", required=False, shell_complete=make_completion("session"))
 AT_OPTION = click.option(
@@ -113,7 +149,9 @@ AT_OPTION = click.option(
 CommandFunction = TypeVar("CommandFunction", bound=Callable[..., Any])
 
 
-def add_options(options: Sequence[Callable[[Any], Any]]) -> Callable[[CommandFunction], CommandFunction]:
+def add_options(
+    options: Sequence[Callable[[Any], Any]],
+) -> Callable[[CommandFunction], CommandFunction]:
     """Return a decorator that adds options to a command, which its help lists in this order."""
 
     def decorate(command: CommandFunction) -> CommandFunction:
@@ -126,7 +164,9 @@ def add_options(options: Sequence[Callable[[Any], Any]]) -> Callable[[CommandFun
 
 
 def format_flags(flags: Mapping[str, object]) -> list[str]:
-    """Return the values of options as words of a command line of `codeloop run`; those not given are left out."""
+    """Return the values of options as words of a command line of `codeloop run`;
+    those not given are left out.
+    """
     words: list[str] = []
     for name, value in flags.items():
         # 0 is a limit; an empty name is none.
@@ -139,7 +179,9 @@ def format_flags(flags: Mapping[str, object]) -> list[str]:
 
 
 class Options(Struct, frozen=True, kw_only=True):
-    """The options of `run`, conversations and others that open a project; those that a command lacks have defaults."""
+    """The options of `run`, conversations and others that open a project;
+    those that a command lacks have defaults.
+    """
 
     message: tuple[str, ...]
     directory: Path | None = None
@@ -153,13 +195,17 @@ class Options(Struct, frozen=True, kw_only=True):
     session: str | None = None
     fork: bool = False
     worktree: str | None = None
-    """The name of a work tree; "": one whose name is made from the prompt; None: the directory itself."""
+    """The name of a work tree; "": one whose name is made from the prompt;
+    None: the directory itself.
+    """
     base: str | None = None
     at: str | None = None
     command: str | None = None
     title: str | None = None
     format: str = "text"
-    """`text`; `json`: JSON Lines of codeloop's own; `stream-json`; or `result`: only the last line of `stream-json`."""
+    """`text`; `json`: JSON Lines of codeloop's own; `stream-json`;
+    or `result`: only the last line of `stream-json`.
+    """
     input_format: str = "text"
     partial: bool = False
     """`stream-json` has a line for each delta, too."""
@@ -188,7 +234,9 @@ class Options(Struct, frozen=True, kw_only=True):
     no_wait: bool = False
     background: bool = False
     detached: bool = False
-    """It is the process that `--background` starts: no terminal is there, but the user answers in another one."""
+    """It is the process that `--background` starts: no terminal is there,
+    but the user answers in another one.
+    """
     config: Path | None = None
     record: Path | None = None
     force: bool = False

@@ -1,4 +1,6 @@
-"""Work trees for user interfaces: carries out `/worktree`, and describes work trees, merges, and what would be lost."""
+"""Work trees for user interfaces: carries out `/worktree`, and describes work trees, merges,
+and what would be lost.
+"""
 
 import re
 import shlex
@@ -49,7 +51,8 @@ _PROBLEMS_BY_STATE = {
 
 
 def is_worktree_verb(words: str) -> bool:
-    """Return whether the words after `/worktree` begin with a verb, not with the name of a work tree.
+    """Return whether the words after `/worktree` begin with a verb,
+    not with the name of a work tree.
 
     No words count as the verb `list`.
     """
@@ -57,9 +60,11 @@ def is_worktree_verb(words: str) -> bool:
 
 
 async def open_named_worktree(client: Client, words: str) -> tuple[Worktree, bool, str]:
-    """Open the work tree that the words after `/worktree` name, which is made if there is none, or `create` one.
+    """Open the work tree that the words after `/worktree` name, which is made if there is none,
+    or `create` one.
 
-    Returns it, whether it was created now, and the words after the name: a prompt. Raises CodeloopError.
+    Returns it, whether it was created now, and the words after the name: a prompt.
+    Raises CodeloopError.
     """
     name, _, prompt = words.partition(" ")
     if name != _CREATE_VERB:
@@ -81,13 +86,17 @@ async def open_named_worktree(client: Client, words: str) -> tuple[Worktree, boo
             else:
                 sparse.append(match[2])
         elif rest.startswith("-"):
-            raise UsageProblem(f"/worktree create has no option {rest.split()[0]}. Usage: /worktree {USAGE}")
+            raise UsageProblem(
+                f"/worktree create has no option {rest.split()[0]}. Usage: /worktree {USAGE}"
+            )
         elif name:
             break
         else:
             name, _, rest = rest.partition(" ")
             rest = rest.strip()
-    tree = await client.call(WORKTREE_CREATE, CreateWorktree(name=name or None, base=base, sparse=sparse or None))
+    tree = await client.call(
+        WORKTREE_CREATE, CreateWorktree(name=name or None, base=base, sparse=sparse or None)
+    )
     return tree, True, rest
 
 
@@ -95,7 +104,9 @@ async def _has_worktree(client: Client, name: str) -> bool:
     return any(tree.name == name for tree in await client.call(WORKTREE_OVERVIEW, NoArguments()))
 
 
-async def find_or_create_worktree(client: Client, name: str, base: str | None = None) -> tuple[Worktree, bool]:
+async def find_or_create_worktree(
+    client: Client, name: str, base: str | None = None
+) -> tuple[Worktree, bool]:
     """Return the work tree of this name, and whether it was created now. Raises CodeloopError.
 
     `name`: "" creates one with a generated name. `base`: the commit to start from.
@@ -106,17 +117,27 @@ async def find_or_create_worktree(client: Client, name: str, base: str | None = 
     for tree in await client.call(WORKTREE_OVERVIEW, NoArguments()) if name else ():
         if tree.name == name:
             if tree.state != "ready":
-                raise UsageProblem(f"The work tree {name} is not whole: {_PROBLEMS_BY_STATE[tree.state]}.")
+                raise UsageProblem(
+                    f"The work tree {name} is not whole: {_PROBLEMS_BY_STATE[tree.state]}."
+                )
             if base is not None:
-                raise UsageProblem(f"The work tree {name} is there already, from {tree.base}. Leave --base out.")
-            return Worktree(name=tree.name, directory=tree.directory, branch=tree.branch, base=tree.base), False
+                raise UsageProblem(
+                    f"The work tree {name} is there already, from {tree.base}. Leave --base out."
+                )
+            return Worktree(
+                name=tree.name, directory=tree.directory, branch=tree.branch, base=tree.base
+            ), False
     return await client.call(WORKTREE_CREATE, CreateWorktree(name=name or None, base=base)), True
 
 
 def describe_opened_worktree(tree: Worktree, *, is_new: bool) -> list[str]:
-    """Return lines about an opened work tree: its directory and branch, and the files that were not copied into it."""
+    """Return lines about an opened work tree: its directory and branch,
+    and the files that were not copied into it.
+    """
     base = f", from {tree.base[:12] if tree.base else '?'}" if is_new else ""
-    lines = [f"Work tree {tree.name}{'' if is_new else ' again'}: {tree.directory} (branch {tree.branch}{base})"]
+    lines = [
+        f"Work tree {tree.name}{'' if is_new else ' again'}: {tree.directory} (branch {tree.branch}{base})"
+    ]
     lines += tree.notes
     if tree.asks:
         files = " ".join(tree.asks[:_MAX_LISTED])
@@ -127,7 +148,8 @@ def describe_opened_worktree(tree: Worktree, *, is_new: bool) -> list[str]:
 
 
 async def run_worktree_command(client: Client, words: str) -> list[str]:
-    """Carry out the verb at the start of `words` (see `is_worktree_verb`); return lines for the user.
+    """Carry out the verb at the start of `words` (see `is_worktree_verb`);
+    return lines for the user.
 
     Raises CodeloopError.
     """
@@ -138,14 +160,21 @@ async def run_worktree_command(client: Client, words: str) -> list[str]:
             return format_worktree_list(await client.call(WORKTREE_OVERVIEW, NoArguments()))
         case "diff":
             changes = await client.call(WORKTREE_DIFF, WorktreeName(name=names[0]))
-            return (format_diff_stat(changes) if arguments.stat else format_worktree_diff(changes)).split("\n")
+            return (
+                format_diff_stat(changes) if arguments.stat else format_worktree_diff(changes)
+            ).split("\n")
         case "merge":
             request = MergeWorktree(
-                name=names[0], into=arguments.into, message=arguments.message, files=arguments.files or None
+                name=names[0],
+                into=arguments.into,
+                message=arguments.message,
+                files=arguments.files or None,
             )
             return describe_merge(await client.call(WORKTREE_MERGE, request))
         case "rebase":
-            return describe_rebase(names[0], await client.call(WORKTREE_REBASE, WorktreeName(name=names[0])))
+            return describe_rebase(
+                names[0], await client.call(WORKTREE_REBASE, WorktreeName(name=names[0]))
+            )
         case "copy":
             files = await client.call(WORKTREE_COPY, CopyToWorktree(name=names[0], files=names[1:]))
             return [f"Copied: {' '.join(files)}"]
@@ -153,13 +182,23 @@ async def run_worktree_command(client: Client, words: str) -> list[str]:
             # All names are looked up first, so that a wrong one removes nothing.
             trees = [await find_worktree(client, name) for name in names]
             if arguments.clean:
-                trees = [tree for tree in await client.call(WORKTREE_OVERVIEW, NoArguments()) if not list_losses(tree)]
-            lines = [line for tree in trees for line in await _remove(client, tree, is_forced=arguments.force)]
+                trees = [
+                    tree
+                    for tree in await client.call(WORKTREE_OVERVIEW, NoArguments())
+                    if not list_losses(tree)
+                ]
+            lines = [
+                line
+                for tree in trees
+                for line in await _remove(client, tree, is_forced=arguments.force)
+            ]
             return lines or ["There is no work tree that holds nothing new."]
 
 
 class _Arguments(Struct):
-    """The words after `/worktree`: a verb, the names after it, and the options of `codeloop worktree`."""
+    """The words after `/worktree`: a verb, the names after it,
+    and the options of `codeloop worktree`.
+    """
 
     verb: str
     names: list[str]
@@ -210,12 +249,18 @@ def _parse_verb(words: str) -> _Arguments:
 
 
 async def find_worktree(client: Client, name: str) -> WorktreeOverview:
-    """Return the work tree with this name, branch or directory. Raises UsageProblem if there is none."""
+    """Return the work tree with this name, branch or directory.
+    Raises UsageProblem if there is none.
+    """
     trees = await client.call(WORKTREE_OVERVIEW, NoArguments())
-    found_tree = next((tree for tree in trees if name in {tree.name, tree.branch, tree.directory}), None)
+    found_tree = next(
+        (tree for tree in trees if name in {tree.name, tree.branch, tree.directory}), None
+    )
     if found_tree is None:
         names = ", ".join(tree.name for tree in trees[:8])
-        raise UsageProblem(f"There is no work tree {name}." + (f" There are: {names}." if names else ""))
+        raise UsageProblem(
+            f"There is no work tree {name}." + (f" There are: {names}." if names else "")
+        )
     return found_tree
 
 
@@ -232,7 +277,9 @@ async def _remove(client: Client, tree: WorktreeOverview, *, is_forced: bool) ->
 
 
 def format_worktree_list(trees: list[WorktreeOverview]) -> list[str]:
-    """Format each work tree as a line: its name, when it was created, its state and its directory."""
+    """Format each work tree as a line: its name, when it was created,
+    its state and its directory.
+    """
     if not trees:
         return ["No work trees. `codeloop --worktree NAME` makes one."]
     name_width = max(len(tree.name) for tree in trees)
@@ -247,7 +294,11 @@ def _describe_state(tree: WorktreeOverview) -> str:
     if tree.state != "ready":
         return _PROBLEMS_BY_STATE[tree.state]
     # A base of 40 characters is a commit id, which is shortened; a shorter one is a branch.
-    facts = [f"from {tree.base}" if tree.base and len(tree.base) < 40 else f"from {(tree.base or '?')[:12]}"]
+    facts = [
+        f"from {tree.base}"
+        if tree.base and len(tree.base) < 40
+        else f"from {(tree.base or '?')[:12]}"
+    ]
     facts += [f"{len(tree.changed)} changed"] if tree.changed else []
     facts += [f"{tree.ahead} ahead"] if tree.ahead else []
     facts += [f"{tree.behind} behind"] if tree.behind else []
@@ -257,7 +308,8 @@ def _describe_state(tree: WorktreeOverview) -> str:
 
 
 def list_losses(tree: WorktreeOverview) -> list[str]:
-    """List what the removal of a work tree would lose: running turns, uncommitted files, commits of no other branch.
+    """List what the removal of a work tree would lose: running turns, uncommitted files,
+    commits of no other branch.
 
     What git has left half done there, or why git fails, is the last line.
     """
@@ -265,8 +317,14 @@ def list_losses(tree: WorktreeOverview) -> list[str]:
     if tree.running:
         lines.append(f"{tree.name}: a turn runs in {', '.join(tree.running)}")
     if tree.changed and tree.state == "ready":
-        further = f" and {len(tree.changed) - _MAX_LISTED} more" if len(tree.changed) > _MAX_LISTED else ""
-        lines.append(f"{tree.name}: not committed: {', '.join(tree.changed[:_MAX_LISTED])}{further}")
+        further = (
+            f" and {len(tree.changed) - _MAX_LISTED} more"
+            if len(tree.changed) > _MAX_LISTED
+            else ""
+        )
+        lines.append(
+            f"{tree.name}: not committed: {', '.join(tree.changed[:_MAX_LISTED])}{further}"
+        )
     if tree.unmerged and tree.state == "ready":
         lines.append(
             f"{tree.name}: {_format_count(tree.unmerged, 'commit is', 'commits are')} in no other branch, tag or remote"
@@ -277,14 +335,24 @@ def list_losses(tree: WorktreeOverview) -> list[str]:
 def describe_removal(tree: WorktreeOverview, *, is_forced: bool) -> list[str]:
     """Return lines about a removed work tree, and the branch that still holds its commits."""
     is_kept = tree.unmerged or (is_forced and tree.changed)
-    return [f"Removed {tree.name}." + (f" Its commits are on the branch {tree.branch}." if is_kept else "")]
+    return [
+        f"Removed {tree.name}."
+        + (f" Its commits are on the branch {tree.branch}." if is_kept else "")
+    ]
 
 
 def format_worktree_diff(worktree_diff: WorktreeDiff) -> str:
     """Format the patch of a work tree against its base, including uncommitted files."""
-    missing = [f"{file.file}: its diff is too large to be shown" for file in worktree_diff.files if file.patch is None]
+    missing = [
+        f"{file.file}: its diff is too large to be shown"
+        for file in worktree_diff.files
+        if file.patch is None
+    ]
     patches = "".join(file.patch or "" for file in worktree_diff.files)
-    return "\n".join([patches.rstrip("\n"), *missing]).strip("\n") or f"Nothing differs from {worktree_diff.base}."
+    return (
+        "\n".join([patches.rstrip("\n"), *missing]).strip("\n")
+        or f"Nothing differs from {worktree_diff.base}."
+    )
 
 
 def format_diff_stat(worktree_diff: WorktreeDiff) -> str:
@@ -297,9 +365,13 @@ def format_diff_stat(worktree_diff: WorktreeDiff) -> str:
 
 
 def describe_merge(worktree_merge: WorktreeMerge) -> list[str]:
-    """Return lines about the result of a merge: the commit, or each conflict with its marked lines."""
+    """Return lines about the result of a merge: the commit,
+    or each conflict with its marked lines.
+    """
     lines = (
-        [f"Committed first: {', '.join(worktree_merge.committed[:_MAX_LISTED])}"] if worktree_merge.committed else []
+        [f"Committed first: {', '.join(worktree_merge.committed[:_MAX_LISTED])}"]
+        if worktree_merge.committed
+        else []
     )
     if worktree_merge.commit is not None:
         return [*lines, f"{worktree_merge.into} holds it: {worktree_merge.commit[:12]}"]
@@ -311,7 +383,9 @@ def describe_merge(worktree_merge: WorktreeMerge) -> list[str]:
 
 
 def describe_rebase(name: str, rebase: WorktreeMerge) -> list[str]:
-    """Return lines about the result of a rebase: the commit, or each conflict with its marked lines."""
+    """Return lines about the result of a rebase: the commit,
+    or each conflict with its marked lines.
+    """
     if rebase.commit is not None:
         return [f"{name} continues {rebase.into} now: {rebase.commit[:12]}"]
     advice = f"Have it solved in the work tree: `git rebase {rebase.into}` there."
@@ -331,7 +405,9 @@ def _format_count(number: int, one: str, many: str) -> str:
 
 
 def _extract_conflicts(text: str | None) -> list[str]:
-    """Return the lines between conflict marks, marks included, with three lines of context. `text`: None if binary."""
+    """Return the lines between conflict marks, marks included, with three lines of context.
+    `text`: None if binary.
+    """
     if text is None:
         return ["  not text"]
     lines = text.splitlines()

@@ -1,4 +1,6 @@
-"""Compresses large answers for clients that take gzip: lists of sessions and messages become a tenth as large."""
+"""Compresses large answers for clients that take gzip: lists of sessions and messages
+become a tenth as large.
+"""
 
 import asyncio
 import zlib

@@ -1,7 +1,9 @@
 """Finds the paths that the simple commands of a line read, write or only look up.
 
-This is not a security boundary: a program may touch more files than its words name. How each program uses its
-words is in its row; here they are put together for a whole line, with its variables, its redirections and `cd`.
+This is not a security boundary: a program may touch more files than its words name.
+How each program uses its
+words is in its row; here they are put together for a whole line, with its variables,
+its redirections and `cd`.
 """
 
 import re
@@ -25,10 +27,13 @@ from codeloop.shell.word_paths import ANYWHERE, MAX_EXPANSIONS, expand_word
 
 GIT_TOP = ":/"
 """The top of the work tree, independent of the folder."""
-_HARMLESS_DEVICE = r"/dev/(null|zero|full|tty|random|urandom|std(in|out|err)|fd/\d+)|/proc/self/fd/\d+"
+_HARMLESS_DEVICE = (
+    r"/dev/(null|zero|full|tty|random|urandom|std(in|out|err)|fd/\d+)|/proc/self/fd/\d+"
+)
 # A URL other than `file://`, or `host:path` as `scp` and `rsync` write it.
 _REMOTE_ADDRESS = r"(?a)(?!file://)[a-zA-Z][\w+.-]*://|[\w.@-]+:(?!/?$)|rsync:"
-# `cd` in branches and pipelines leaves several folders possible; beyond this many the folder counts as unknown.
+# `cd` in branches and pipelines leaves several folders possible;
+# beyond this many the folder counts as unknown.
 _MAX_FOLDERS = 8
 # Commands that are looked for among the words of a runner.
 _MAX_RUN_COMMANDS = 4
@@ -37,18 +42,22 @@ _WRITE_OPERATOR = r"(\d*|&|\{\w+\})(>|>>|>\||<>|>&)"
 
 
 class Touches(Struct, frozen=True):
-    """The paths that a line touches, as text: absolute, beginning with `~` or `:/`, or relative to where the line runs.
+    """The paths that a line touches, as text: absolute, beginning with `~` or `:/`,
+    or relative to where the line runs.
 
-    In them `kit.wildcard.ANY_TEXT` is a run of one name's characters, and ANYWHERE a path that is only known when the
-    line runs.
+    In them `kit.wildcard.ANY_TEXT` is a run of one name's characters, and ANYWHERE a path that is
+    only known when the line runs.
 
-    - `reads`: files that are read; `read_trees`: folders that are read with everything below them; `visible_trees`:
-      the same, without hidden files
-    - `writes`: files and folders that are written; `filled_folders`: folders in which any file may be written;
-      `unpack_folders`: folders in which the input decides the names of the files written; `changed_trees`: folders of
-      which everything is changed or removed
-    - `lookups`: paths that are only looked up or entered; `possible_reads`: words that are a file to read, if it exists
-    - `git_trees`: paths whose tracked contents git prints; `git_changes`: paths whose changes it prints;
+    - `reads`: files that are read; `read_trees`: folders that are read with everything below them;
+      `visible_trees`: the same, without hidden files
+    - `writes`: files and folders that are written; `filled_folders`: folders in which
+      any file may be written;
+      `unpack_folders`: folders in which the input decides the names of the files written;
+      `changed_trees`: folders of which everything is changed or removed
+    - `lookups`: paths that are only looked up or entered;
+      `possible_reads`: words that are a file to read, if it exists
+    - `git_trees`: paths whose tracked contents git prints;
+      `git_changes`: paths whose changes it prints;
       `git_limits`: words that limit either to a path of this name, if it exists
     """
 
@@ -69,7 +78,18 @@ class Touches(Struct, frozen=True):
 # Builtins that may set a variable whose name is among their words.
 _VARIABLE_SETTERS = frozenset(
     [
-        *("declare", "export", "getopts", "let", "local", "mapfile", "printf", "read", "readarray", "readonly"),
+        *(
+            "declare",
+            "export",
+            "getopts",
+            "let",
+            "local",
+            "mapfile",
+            "printf",
+            "read",
+            "readarray",
+            "readonly",
+        ),
         *("select", "typeset", "unset", "wait"),
     ]
 )
@@ -100,7 +120,9 @@ _FIELDS_BY_ROLE = {
 
 
 def find_touches(script: Script) -> Touches:
-    """Find the paths that a script's commands touch, in the order of the line; each `cd` in it is followed."""
+    """Find the paths that a script's commands touch, in the order of the line;
+    each `cd` in it is followed.
+    """
     touches: dict[str, dict[str, None]] = {field: {} for field in Touches.__struct_fields__}
     folders: list[str] = [""]
     roots: tuple[str, ...] = (ANYWHERE,)
@@ -110,11 +132,17 @@ def find_touches(script: Script) -> Touches:
     links: list[_Link] = []
     has_order = all(command.is_plain_step for command in script.commands)
     for number, command in enumerate(script.commands):
-        words = [text for word in command.words[1:] for text in variables.expand_word(word, roots, number)]
+        words = [
+            text
+            for word in command.words[1:]
+            for text in variables.expand_word(word, roots, number)
+        ]
         name = command.words[0].value if command.words[0].is_known else ANYWHERE
         command_uses = find_uses(name, words)
         if roots != (ANYWHERE,) and any(word.source == "{}" for word in command.words):
-            command_uses = [(role.translate(_ROLES_BELOW_ROOT), path) for role, path in command_uses]
+            command_uses = [
+                (role.translate(_ROLES_BELOW_ROOT), path) for role, path in command_uses
+            ]
         all_uses = [*_find_redirect_uses(command.redirects, variables, number), *command_uses]
         uses = [
             (role, joined_path)
@@ -127,14 +155,17 @@ def find_touches(script: Script) -> Touches:
                 touches[field][path] = None
         links.append(_Link(uses))
         if find_row(name).unwrap in {unwrap_find, unwrap_fd}:
-            roots = tuple(dict.fromkeys(path for role, path in command_uses if role == "n")) or (".",)
+            roots = tuple(dict.fromkeys(path for role, path in command_uses if role == "n")) or (
+                ".",
+            )
         if name == "git" and not ELSEWHERE_VARIABLES.isdisjoint(variables.set_names):
             touches["git_trees"][GIT_TOP] = None
         new_folder = _find_new_folder(name, words)
         if new_folder is not None:
             new_folder = variables.check_variables(new_folder, enters=True)
             new_folders = [_join_path(folder, new_folder) for folder in folders]
-            # In a pipeline or a subshell `cd` ends with it: later commands may run in either folder.
+            # In a pipeline or a subshell `cd` ends with it: later commands may
+            # run in either folder.
             is_certain = command.is_plain_step and name in {"cd", "pushd"}
             folders = new_folders if is_certain else list(dict.fromkeys([*folders, *new_folders]))
             folders = folders if len(folders) <= _MAX_FOLDERS else [ANYWHERE]
@@ -148,15 +179,25 @@ def find_touches(script: Script) -> Touches:
 
 
 class _Link:
-    """What a command writes, and the files to which it gives another name by that (`targets`): links, mounts."""
+    """What a command writes, and the files to which it gives another name by that
+    (`targets`): links, mounts.
+    """
 
     def __init__(self, uses: Sequence[Use]) -> None:
         self.targets = [path for role, path in uses if role == "l"]
-        self.written = {normpath(path) for role, path in uses if "writes" in _FIELDS_BY_ROLE.get(role, ())}
-        self.filled = {normpath(path) for role, path in uses if "filled_folders" in _FIELDS_BY_ROLE.get(role, ())}
+        self.written = {
+            normpath(path) for role, path in uses if "writes" in _FIELDS_BY_ROLE.get(role, ())
+        }
+        self.filled = {
+            normpath(path)
+            for role, path in uses
+            if "filled_folders" in _FIELDS_BY_ROLE.get(role, ())
+        }
 
     def may_be_written_by(self, other: "_Link") -> bool:
-        """Return whether another command may write one of the targets by its new name, or below it."""
+        """Return whether another command may write one of the targets by its new name,
+        or below it.
+        """
         if not self.targets:
             return False
         names = self.written | self.filled
@@ -172,7 +213,9 @@ class _Link:
 
 
 class _AssignedVariable(NamedTuple):
-    """A variable and the texts that it may become, for the commands from the number `first_command` on."""
+    """A variable and the texts that it may become,
+    for the commands from the number `first_command` on.
+    """
 
     name: str
     first_command: int
@@ -180,10 +223,14 @@ class _AssignedVariable(NamedTuple):
 
 
 class _Variables:
-    """The values of a script's variables, where each is assigned once and nothing else can set it."""
+    """The values of a script's variables, where each is assigned once and
+    nothing else can set it.
+    """
 
     def __init__(self, script: Script) -> None:
-        setters = [command for command in script.commands if command.words[0].value in _VARIABLE_SETTERS]
+        setters = [
+            command for command in script.commands if command.words[0].value in _VARIABLE_SETTERS
+        ]
         words = [word for command in setters for word in command.words[1:]]
         matches = (re.match(r"\w+", word.value) for word in words)
         self.set_names = {match[0] for match in matches if match} | set(script.variables)
@@ -191,23 +238,35 @@ class _Variables:
         if script.is_unknown or not all(word.is_known for word in words):
             return
         for name, assignment in script.variables.items():
-            if assignment is not None and not any(re.match(rf"{name}\b", word.value) for word in words):
+            if assignment is not None and not any(
+                re.match(rf"{name}\b", word.value) for word in words
+            ):
                 texts = [text for word in assignment.words for text in expand_word(word)]
                 if texts and ANYWHERE not in texts and len(texts) <= MAX_EXPANSIONS:
-                    self._assigned.append(_AssignedVariable(name, assignment.command_count, tuple(texts)))
+                    self._assigned.append(
+                        _AssignedVariable(name, assignment.command_count, tuple(texts))
+                    )
 
     def expand_word(self, word: Word, roots: Sequence[str], number: int) -> tuple[str, ...]:
-        """Return the paths of a word in the command with this number, which sees the assignments before it only."""
+        """Return the paths of a word in the command with this number,
+        which sees the assignments before it only.
+        """
         if "PWD" in self.set_names and "PWD" in word.source:
             return (ANYWHERE,)
         if word.source.startswith(("<(", ">(")) and word.source.endswith(")"):
             # bash passes the pipe of a process substitution under such a name.
             return ("/dev/fd/63",)
-        values = {variable.name: variable.texts for variable in self._assigned if variable.first_command <= number}
+        values = {
+            variable.name: variable.texts
+            for variable in self._assigned
+            if variable.first_command <= number
+        }
         return expand_word(word, roots, values)
 
     def check_variables(self, path: str, *, enters: bool = False) -> str:
-        """Return a path; ANYWHERE when the line sets HOME or, for `cd` (`enters`), CDPATH, on which it depends."""
+        """Return a path; ANYWHERE when the line sets HOME or, for `cd` (`enters`), CDPATH,
+        on which it depends.
+        """
         if path.startswith("~") and "HOME" in self.set_names:
             return ANYWHERE
         if enters and "CDPATH" in self.set_names and not path.startswith(("/", "~", "./", "../")):
@@ -242,7 +301,8 @@ def _has_row(word: str) -> bool:
 
 
 def _normalise_path(text: str, role: str) -> str:
-    """Return a word as a path; "" if it is none: a URL, a device, or a text that the role does not take for a path.
+    """Return a word as a path; "" if it is none: a URL, a device,
+    or a text that the role does not take for a path.
 
     The roles are explained in `options.py`.
     """
@@ -252,7 +312,9 @@ def _normalise_path(text: str, role: str) -> str:
         return text.removeprefix("file://")
     if role == "f" or (role == "g" and ":" in text):
         return ""
-    if role in "pgnRMWX" and ("\n" in text or (re.match(_REMOTE_ADDRESS, text) and not text.startswith(":/"))):
+    if role in "pgnRMWX" and (
+        "\n" in text or (re.match(_REMOTE_ADDRESS, text) and not text.startswith(":/"))
+    ):
         return ""
     if role == "r" and "://" in text:
         return ""
@@ -261,7 +323,9 @@ def _normalise_path(text: str, role: str) -> str:
 
 
 def _join_path(folder: str, path: str) -> str:
-    """Join a path to the folder it is relative to. `..` stays: its meaning depends on links before it."""
+    """Join a path to the folder it is relative to.
+    `..` stays: its meaning depends on links before it.
+    """
     if ANYWHERE in path or (ANYWHERE in folder and not path.startswith(("/", "~", GIT_TOP))):
         return ANYWHERE
     full_path = path if path.startswith(("/", "~", GIT_TOP)) or not folder else join(folder, path)
@@ -279,14 +343,25 @@ def _find_new_folder(name: str, words: Sequence[str]) -> str | None:
             return ANYWHERE
         case "env":
             option_values = find_row("env").read_arguments(words).option_values
-            return next((value for option, value in option_values if option in {"-C", "--chdir"}), None)
+            return next(
+                (value for option, value in option_values if option in {"-C", "--chdir"}), None
+            )
         case "sudo":
-            return next((words[index + 1] for index, word in enumerate(words[:-1]) if word in {"-D", "--chdir"}), None)
+            return next(
+                (
+                    words[index + 1]
+                    for index, word in enumerate(words[:-1])
+                    if word in {"-D", "--chdir"}
+                ),
+                None,
+            )
         case _:
             return None
 
 
-def _find_redirect_uses(redirects: Sequence[Redirect], variables: _Variables, number: int) -> Iterator[Use]:
+def _find_redirect_uses(
+    redirects: Sequence[Redirect], variables: _Variables, number: int
+) -> Iterator[Use]:
     for redirect in redirects:
         if not redirect.is_file or redirect.operator.endswith(("<<", "<<-", "<<<")):
             continue

@@ -1,4 +1,6 @@
-"""MCP servers in the form of other programs are read from our files, with a word, and under the rules of `mcp`."""
+"""MCP servers in the form of other programs are read from our files, with a word,
+and under the rules of `mcp`.
+"""
 
 import json
 from pathlib import Path
@@ -26,9 +28,18 @@ WEB = {"type": "remote", "url": "https://a.example/mcp"}
             {"mcp": {"docs": {**DOCS, "env": {"A": "1", "B": 2}}}},
             {"docs": {**DOCS, "environment": {"A": "1", "B": "2"}}},
         ),
-        ({"mcp": {"docs": {**DOCS, "env": ["A=1=2", "B"]}}}, {"docs": {**DOCS, "environment": {"A": "1=2"}}}),
-        ({"mcp": {"docs": {**DOCS, "environment": ["A=1"]}}}, {"docs": {**DOCS, "environment": {"A": "1"}}}),
-        ({"mcp": {"docs": {**DOCS, "env": {"A": "${TOKEN}"}}}}, {"docs": {**DOCS, "environment": {"A": "secret"}}}),
+        (
+            {"mcp": {"docs": {**DOCS, "env": ["A=1=2", "B"]}}},
+            {"docs": {**DOCS, "environment": {"A": "1=2"}}},
+        ),
+        (
+            {"mcp": {"docs": {**DOCS, "environment": ["A=1"]}}},
+            {"docs": {**DOCS, "environment": {"A": "1"}}},
+        ),
+        (
+            {"mcp": {"docs": {**DOCS, "env": {"A": "${TOKEN}"}}}},
+            {"docs": {**DOCS, "environment": {"A": "secret"}}},
+        ),
         (
             {"mcp": {"docs": {"type": "stdio", "command": ["x"], "timeout": 5, "sandbox": False}}},
             {"docs": {"type": "local", "command": ["x"], "timeout": 5, "sandbox": False}},
@@ -39,11 +50,18 @@ WEB = {"type": "remote", "url": "https://a.example/mcp"}
             {"web": {**WEB, "headers": {"X": "1"}}},
         ),
         (
-            {"mcpServers": {"web": {"type": "streamable-http", "url": WEB["url"], "disabled": True}}},
+            {
+                "mcpServers": {
+                    "web": {"type": "streamable-http", "url": WEB["url"], "disabled": True}
+                }
+            },
             {"web": {**WEB, "enabled": False}},
         ),
         (
-            {"mcp": {"a": DOCS}, "mcpServers": {"a": {"command": "other"}, "web": {"url": WEB["url"]}}},
+            {
+                "mcp": {"a": DOCS},
+                "mcpServers": {"a": {"command": "other"}, "web": {"url": WEB["url"]}},
+            },
             {"web": WEB, "a": DOCS},
         ),
     ],
@@ -57,12 +75,16 @@ def test_every_described_form_is_read_and_named(
     assert all(each.problem == "" for each in parse_definitions(loaded.config.mcp, {}, {}).values())
     (warning,) = loaded.warnings
     name = next(name for name in servers if name != "a")
-    assert warning.endswith(f": MCP servers in the form of other programs, read as those of `mcp`: {name}.")
+    assert warning.endswith(
+        f": MCP servers in the form of other programs, read as those of `mcp`: {name}."
+    )
     assert "codeloop.json:1:" in warning
 
 
 def test_our_own_form_needs_no_word(world: World) -> None:
-    world.globally({"mcp": {"docs": DOCS, "web": WEB, "off": {"enabled": False}, "servers": {"inner": DOCS}}})
+    world.globally(
+        {"mcp": {"docs": DOCS, "web": WEB, "off": {"enabled": False}, "servers": {"inner": DOCS}}}
+    )
     assert world.load().warnings == ()
 
 
@@ -83,7 +105,10 @@ def test_what_can_not_be_read_is_named(world: World, entry: dict[str, Any], prob
 
 def test_an_untrusted_project_can_only_switch_servers_off(world: World) -> None:
     world.globally({"mcp": {"docs": DOCS}})
-    world.write("codeloop.json", {"mcpServers": {"docs": {"command": "x", "disabled": True}, "more": {"command": "y"}}})
+    world.write(
+        "codeloop.json",
+        {"mcpServers": {"docs": {"command": "x", "disabled": True}, "more": {"command": "y"}}},
+    )
     loaded = world.load(trusted=False)
     assert loaded.config.mcp == {"docs": {**DOCS, "enabled": False}}
     assert loaded.ignored == ("mcp",)
@@ -97,7 +122,9 @@ def test_an_untrusted_project_can_only_switch_servers_off(world: World) -> None:
         {"mcp": {"servers": {"docs": {"type": "local", "command": ["python3", "tools/docs.py"]}}}},
     ],
 )
-def test_programs_of_such_servers_count_for_trust_and_are_the_projects(world: World, settings: dict[str, Any]) -> None:
+def test_programs_of_such_servers_count_for_trust_and_are_the_projects(
+    world: World, settings: dict[str, Any]
+) -> None:
     world.write("codeloop.json", settings)
     world.write("tools/docs.py", "print(1)")
     contents = read_contents(world.paths, world.root, world.root)
@@ -112,6 +139,6 @@ def test_a_server_whose_name_begins_like_another_has_its_own_origins(world: Worl
     world.write("codeloop.json", json.dumps({"mcp": {"docs2": DOCS, "docs.x": DOCS}}))
     loaded = world.load()
     assert not any(origin.layer.is_project for origin in loaded.list_origins(("mcp", "docs")))
-    assert [Path(origin.layer.source).name for origin in loaded.list_origins(("mcp", "docs.x"))] == [
-        "codeloop.json"
-    ] * 2
+    assert [
+        Path(origin.layer.source).name for origin in loaded.list_origins(("mcp", "docs.x"))
+    ] == ["codeloop.json"] * 2

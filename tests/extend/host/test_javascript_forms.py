@@ -1,4 +1,6 @@
-"""The forms in which tools and plugins in JavaScript and TypeScript are written, without any package beside them."""
+"""The forms in which tools and plugins in JavaScript and TypeScript are written,
+without any package beside them.
+"""
 
 import json
 from pathlib import Path
@@ -57,7 +59,9 @@ async def test_zod_is_there_without_an_installation(imported: str, z: str, tmp_p
             "required": ["n"],
         }
         assert (await it.call(extension, "add", {"n": "4"})).output == "5 m"
-        with pytest.raises(InvalidCall, match="n: expected a number, received what is none; unit: expected one of"):
+        with pytest.raises(
+            InvalidCall, match="n: expected a number, received what is none; unit: expected one of"
+        ):
             await it.call(extension, "add", {"n": "many", "unit": "ell"})
 
 
@@ -65,7 +69,10 @@ async def test_what_zod_has_and_this_has_not_says_what_to_install(tmp_path: Path
     tool = '{ description: "D", args: { n: z.file() }, execute: async () => "" }'
     text = f'import {{ z }} from "zod"\nexport default {tool}\n'
     async with host(tmp_path) as it:
-        with pytest.raises(ExtensionRaised, match=r"z has no `file` without the package zod\. Run `npm install zod`"):
+        with pytest.raises(
+            ExtensionRaised,
+            match=r"z has no `file` without the package zod\. Run `npm install zod`",
+        ):
             await it.offer(it.write("made.ts", text))
 
 
@@ -129,20 +136,33 @@ ONE = '{ description: "D", args: {}, execute: async () => "ran" }'
     [
         (f"export default {ONE}", ["made"]),
         (f"export const tool = {ONE}", ["made"]),
-        (f"export const one = {ONE}\nexport const two = {ONE}\nexport const limit = 3", ["made_one", "made_two"]),
-        (f'export const tool = {{ "jira-create": {ONE}, jira_list: {ONE} }}', ["jira-create", "jira_list"]),
+        (
+            f"export const one = {ONE}\nexport const two = {ONE}\nexport const limit = 3",
+            ["made_one", "made_two"],
+        ),
+        (
+            f'export const tool = {{ "jira-create": {ONE}, jira_list: {ONE} }}',
+            ["jira-create", "jira_list"],
+        ),
         (f"export default {{ first: {ONE} }}", ["first"]),
-        (f'import {{ Tool }} from "@opencode-ai/tool"\nexport default Tool.define("own-name", {ONE})', ["own-name"]),
+        (
+            f'import {{ Tool }} from "@opencode-ai/tool"\nexport default Tool.define("own-name", {ONE})',
+            ["own-name"],
+        ),
     ],
 )
-async def test_tools_are_exported_in_these_forms(text: str, names: list[str], tmp_path: Path) -> None:
+async def test_tools_are_exported_in_these_forms(
+    text: str, names: list[str], tmp_path: Path
+) -> None:
     async with host(tmp_path) as it:
         extension = it.write("made.ts", text)
         assert [each.name for each in (await it.offer(extension)).tools] == names
         assert (await it.call(extension, names[0])).output == "ran"
 
 
-async def test_a_plugin_may_export_its_tools_and_change_definitions_by_the_hook_tool(tmp_path: Path) -> None:
+async def test_a_plugin_may_export_its_tools_and_change_definitions_by_the_hook_tool(
+    tmp_path: Path,
+) -> None:
     table = f'export const tool = {{ "jira-create": {ONE} }}\n'
     hook = (
         "export const Changes = async () => ({\n"
@@ -181,17 +201,25 @@ export const Notes = Tool.define("notes", async ({ agent }) => ({
 """
 
 
-async def test_a_tool_is_described_to_each_agent_words_its_errors_and_reads_the_messages(tmp_path: Path) -> None:
+async def test_a_tool_is_described_to_each_agent_words_its_errors_and_reads_the_messages(
+    tmp_path: Path,
+) -> None:
     async with host(tmp_path) as it:
         extension = it.write("notes.ts", DEFINED)
         offer = await it.offer(extension)
-        assert [(each.name, each.description) for each in offer.tools] == [("notes", "Write notes.")]
+        assert [(each.name, each.description) for each in offer.tools] == [
+            ("notes", "Write notes.")
+        ]
         output = {"description": "Write notes.", "parameters": offer.tools[0].parameters}
         for agent, description in (("plan", "Plan notes."), ("build", "Write notes.")):
-            answer = await it.hook(extension, "tool.definition", {"toolID": "notes", "agent": agent}, output)
+            answer = await it.hook(
+                extension, "tool.definition", {"toolID": "notes", "agent": agent}, output
+            )
             assert (answer["description"], answer["parameters"]["required"]) == (description, ["n"])
         with pytest.raises(InvalidCall, match=r"^Give numbers: n$"):
             await it.call(extension, "notes", {"n": "x"})
         answer = await it.call(extension, "notes", {"n": 2})
         assert answer.output == '2 of build, {"answered":"session.messages"}'
-        assert [(each.operation, each.path) for each in it.asked] == [("session.messages", {"id": "ses_1"})]
+        assert [(each.operation, each.path) for each in it.asked] == [
+            ("session.messages", {"id": "ses_1"})
+        ]

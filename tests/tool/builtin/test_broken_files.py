@@ -1,4 +1,6 @@
-"""A command that leaves a file with a syntax error that it had not before is told of it, as an edit is."""
+"""A command that leaves a file with a syntax error that it had not before is told of it,
+as an edit is.
+"""
 
 from pathlib import Path
 
@@ -50,7 +52,9 @@ async def test_what_a_command_broke_is_said_until_an_edit_repairs_it(tmp_path: P
         make_call("edit", filePath="a.py", oldString="x = 1", newString="x = 2"),
         make_call("edit", filePath="a.py", oldString="(1", newString="(1)"),
     ]
-    async with open_scripted_project(tmp_path, [*map(make_answer, calls), ScriptedAnswer(text="Done.")]) as it:
+    async with open_scripted_project(
+        tmp_path, [*map(make_answer, calls), ScriptedAnswer(text="Done.")]
+    ) as it:
         (it.work / "a.py").write_text("x = 1\n\n\ndef f():\n    return (1)\n")
         await it.prompt()
         results = it.results()

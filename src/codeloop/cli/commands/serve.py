@@ -1,4 +1,6 @@
-"""`codeloop serve` and `codeloop web`: serve the agent over HTTP, to other programs or to a browser that is opened."""
+"""`codeloop serve` and `codeloop web`: serve the agent over HTTP,
+to other programs or to a browser that is opened.
+"""
 
 import asyncio
 import os
@@ -41,7 +43,9 @@ LOG_LEVELS = ("DEBUG", "INFO", "WARN", "ERROR")
 
 
 class ServeOptions(Struct, frozen=True, kw_only=True):
-    """The options of `serve` and `web`. `opens_browser`: only `web` sets it; `web_dir`: only `serve`."""
+    """The options of `serve` and `web`. `opens_browser`: only `web` sets it;
+    `web_dir`: only `serve`.
+    """
 
     hostname: str | None
     port: int | None
@@ -64,14 +68,20 @@ class ServeOutputs(Struct, frozen=True):
 
 
 class ServerSecret(Struct, frozen=True):
-    """The server's password; None: there is none. `source`: the variable or option that set it, "" if it is random."""
+    """The server's password; None: there is none. `source`: the variable or option that set it,
+    "" if it is random.
+    """
 
     password: str | None
     source: str = ""
 
 
 _SERVER_OPTIONS = (
-    click.option("--hostname", metavar="HOST", help="Address to listen on. [default: server.hostname, else 127.0.0.1]"),
+    click.option(
+        "--hostname",
+        metavar="HOST",
+        help="Address to listen on. [default: server.hostname, else 127.0.0.1]",
+    ),
     click.option(
         "--port",
         type=click.IntRange(0, 65535),
@@ -79,7 +89,10 @@ _SERVER_OPTIONS = (
         f"[default: server.port, else {DEFAULT_PORT}, or a free one if that is taken]",
     ),
     click.option(
-        "--cors", metavar="ORIGIN", multiple=True, help="Allow requests from web pages of this origin; repeatable."
+        "--cors",
+        metavar="ORIGIN",
+        multiple=True,
+        help="Allow requests from web pages of this origin; repeatable.",
     ),
     click.option(
         "--password",
@@ -95,7 +108,9 @@ _SERVER_OPTIONS = (
     ),
     PROFILE_OPTION,
     OFFLINE_OPTION,
-    click.option("--trust", is_flag=True, help="Trust this directory's configuration while the server runs."),
+    click.option(
+        "--trust", is_flag=True, help="Trust this directory's configuration while the server runs."
+    ),
 )
 
 
@@ -110,8 +125,9 @@ _SERVER_OPTIONS = (
 def serve(**flags: Any) -> None:
     """Serve this directory, and any other that a client names, over HTTP until stopped by a signal.
 
-    Clients authenticate with HTTP Basic, `Bearer PASSWORD`, or the query parameter auth_token=BASE64(USER:PASSWORD).
-    A browser shows the page at the printed address; the link in it is good once, for ten minutes.
+    Clients authenticate with HTTP Basic, `Bearer PASSWORD`, or the query parameter
+    auth_token=BASE64(USER:PASSWORD). A browser shows the page at the printed address; the link in
+    it is good once, for ten minutes.
     Exit codes: 0 stopped by a signal, 1 error, 2 usage, 130 stopped by a second signal.
     """
     _serve_until_signal(ServeOptions(**flags))
@@ -123,14 +139,17 @@ def serve(**flags: Any) -> None:
 def web(*, no_open: bool, **flags: Any) -> None:
     """Show this directory's sessions, and any other's, in the browser until stopped by a signal.
 
-    Starts a server as `codeloop serve` does, and opens its page with a link that is good once, for ten minutes.
+    Starts a server as `codeloop serve` does, and opens its page with a link that is good once,
+    for ten minutes.
     Exit codes: 0 stopped by a signal, 1 error, 2 usage, 130 stopped by a second signal.
     """
     _serve_until_signal(ServeOptions(**flags, opens_browser=not no_open))
 
 
 def _serve_until_signal(serve_options: ServeOptions) -> None:
-    """Start a server with these options, and serve until a signal comes. Raises UsageProblem, CodeloopError."""
+    """Start a server with these options, and serve until a signal comes.
+    Raises UsageProblem, CodeloopError.
+    """
     _fill_descriptors()
     secret = _find_secret(serve_options)
     configuration = {"profile": serve_options.profile} if serve_options.profile else {}
@@ -140,24 +159,31 @@ def _serve_until_signal(serve_options: ServeOptions) -> None:
     for warning in settings.loaded.warnings:
         stderr.write(f"codeloop: {escape_controls(warning)}\n")
     listen_options = _make_listen_options(serve_options, secret, settings, stderr)
-    with log_to_file(settings.paths.log_folder, serve_options.log_level or settings.config.log_level or "INFO"):
+    with log_to_file(
+        settings.paths.log_folder, serve_options.log_level or settings.config.log_level or "INFO"
+    ):
         outputs = ServeOutputs(stdout, stderr, serve_options.opens_browser)
         asyncio.run(_run_server(startup, settings, listen_options, secret, outputs))
 
 
 def _fill_descriptors() -> None:
     """Open /dev/null in the place of standard streams that are closed."""
-    # Else a socket would get the number 1 or 2, and whatever prints to stdout or stderr would write into it.
+    # Else a socket would get the number 1 or 2, and whatever prints to stdout or
+    # stderr would write into it.
     while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
         continue
     os.close(descriptor)
 
 
 def _find_secret(serve_options: ServeOptions) -> ServerSecret:
-    """Return the password that the options or the environment set, else a random one. Raises UsageProblem."""
+    """Return the password that the options or the environment set, else a random one.
+    Raises UsageProblem.
+    """
     if serve_options.password is not None:
         if serve_options.no_password:
-            raise UsageProblem("--password and --no-password contradict each other. Leave one of them out.")
+            raise UsageProblem(
+                "--password and --no-password contradict each other. Leave one of them out."
+            )
         if not serve_options.password:
             raise UsageProblem("--password is empty. Set one, or leave it out for a random one.")
         return ServerSecret(serve_options.password, "--password")
@@ -168,14 +194,25 @@ def _find_secret(serve_options: ServeOptions) -> ServerSecret:
 
 
 def _make_listen_options(
-    serve_options: ServeOptions, secret: ServerSecret, settings: ProjectSettings, stderr: OutputStream
+    serve_options: ServeOptions,
+    secret: ServerSecret,
+    settings: ProjectSettings,
+    stderr: OutputStream,
 ) -> ListenOptions:
-    """Merge the options with the configuration; options take precedence. Raises UsageProblem, CodeloopError."""
+    """Merge the options with the configuration; options take precedence.
+    Raises UsageProblem, CodeloopError.
+    """
     server_settings = settings.config.server
-    host = serve_options.hostname if serve_options.hostname is not None else server_settings.hostname or "127.0.0.1"
+    host = (
+        serve_options.hostname
+        if serve_options.hostname is not None
+        else server_settings.hostname or "127.0.0.1"
+    )
     port = serve_options.port if serve_options.port is not None else server_settings.port
     if port is not None and not 0 <= port <= 65535:
-        raise CodeloopError(f"server.port is {port}, which is not a port. Choose one from 0 to 65535.")
+        raise CodeloopError(
+            f"server.port is {port}, which is not a port. Choose one from 0 to 65535."
+        )
     username = choose_username(os.environ)
     if ":" in username:
         raise UsageProblem(
@@ -201,16 +238,23 @@ def _make_listen_options(
 
 
 def _find_web_folder(folder: Path | None) -> Path | None:
-    """Return the real path of the folder of `--web-dir`; None: the option is not given. Raises UsageProblem."""
+    """Return the real path of the folder of `--web-dir`; None: the option is not given.
+    Raises UsageProblem.
+    """
     if folder is not None and not (folder / "index.html").is_file():
-        raise UsageProblem(f"{folder} holds no index.html, so it is not a web app. Name the folder that holds one.")
+        raise UsageProblem(
+            f"{folder} holds no index.html, so it is not a web app. Name the folder that holds one."
+        )
     return None if folder is None else folder.resolve()
 
 
-def _parse_origins(origins: Sequence[str], config_origins: Sequence[str], stderr: OutputStream) -> tuple[str, ...]:
+def _parse_origins(
+    origins: Sequence[str], config_origins: Sequence[str], stderr: OutputStream
+) -> tuple[str, ...]:
     """Return the origins that may send requests.
 
-    An invalid origin of the configuration is ignored with a warning; one of `--cors` raises UsageProblem.
+    An invalid origin of the configuration is ignored with a warning;
+    one of `--cors` raises UsageProblem.
     """
     allowed_origins: list[str] = []
     for text in config_origins:
@@ -240,12 +284,20 @@ async def _run_server(
         # Programs that start a server wait for this line, which has the wording of opencode.
         outputs.stdout.write(f"opencode server listening on {server.url}\n")
         link = _make_page_link(server)
-        notes = (credential_note, f"Connect with: codeloop attach {server.url}", f"Open in a browser: {link}")
+        notes = (
+            credential_note,
+            f"Connect with: codeloop attach {server.url}",
+            f"Open in a browser: {link}",
+        )
         outputs.stderr.write("".join(f"codeloop: {line}\n" for line in notes))
         # The page that leads the browser to the link stays while the server runs.
-        with temporary_folder("codeloop-web-") if outputs.opens_browser else nullcontext() as folder:
+        with (
+            temporary_folder("codeloop-web-") if outputs.opens_browser else nullcontext() as folder
+        ):
             if folder is not None and not await open_private_link(link, folder):
-                outputs.stderr.write("codeloop: There is no browser to open here. Open the link in yours.\n")
+                outputs.stderr.write(
+                    "codeloop: There is no browser to open here. Open the link in yours.\n"
+                )
             await stop_event.wait()
     finally:
         withdraw_credential(settings.paths, server.url)
@@ -253,7 +305,9 @@ async def _run_server(
 
 
 def _make_page_link(server: Server) -> str:
-    """Return the address to open in a browser on this machine, with a sign-in link if it needs one."""
+    """Return the address to open in a browser on this machine,
+    with a sign-in link if it needs one.
+    """
     # A server that listens on all addresses reports one that no browser can open.
     url = server.url.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:")
     # Only our own page understands sign-in links; another web app asks for the password.
@@ -262,9 +316,11 @@ def _make_page_link(server: Server) -> str:
 
 
 def _watch_signals() -> asyncio.Event:
-    """Return an event that the first signal sets; a second one, after SERVER_SIGNAL, ends the process at once."""
-    # On Ctrl-C a terminal signals all processes in it, and `timeout` or `npm` forward their signal as well. So a second
-    # signal right after the first is still the same Ctrl-C.
+    """Return an event that the first signal sets; a second one, after SERVER_SIGNAL,
+    ends the process at once.
+    """
+    # On Ctrl-C a terminal signals all processes in it, and `timeout` or `npm` forward their signal
+    # as well. So a second signal right after the first is still the same Ctrl-C.
     loop = asyncio.get_running_loop()
     event = asyncio.Event()
     first_time = 0.0
@@ -283,7 +339,8 @@ def _watch_signals() -> asyncio.Event:
 
 
 def _publish_credential(server: Server, secret: ServerSecret, settings: ProjectSettings) -> str:
-    """Write the credential to the file where `codeloop attach` finds it, and return a line about it for the user.
+    """Write the credential to the file where `codeloop attach` finds it,
+    and return a line about it for the user.
 
     Raises CodeloopError if a random password can't be written, because nobody could know it.
     """

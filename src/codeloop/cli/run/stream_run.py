@@ -1,4 +1,6 @@
-"""Runs `codeloop run` in the format stream-json: one session, and a turn for each message of stdin."""
+"""Runs `codeloop run` in the format stream-json: one session,
+and a turn for each message of stdin.
+"""
 
 import asyncio
 import sys
@@ -32,7 +34,12 @@ from codeloop.schema.api.config import CONFIG_GET
 from codeloop.schema.api.mcp import MCP_STATUS
 from codeloop.schema.api.project import TOOL_IDS
 from codeloop.schema.api.providers import CONFIG_PROVIDERS, UsableProviders
-from codeloop.schema.api.session_inputs import FilePartInput, MessageWithParts, PartInput, TextPartInput
+from codeloop.schema.api.session_inputs import (
+    FilePartInput,
+    MessageWithParts,
+    PartInput,
+    TextPartInput,
+)
 from codeloop.schema.api.session_requests import SESSION_GET, SessionId
 from codeloop.schema.bounds.automation import STREAM_WAITING
 from codeloop.schema.errors import CodeloopError, UsageProblem
@@ -48,7 +55,9 @@ _ControlHandler = Callable[[JSON], Coroutine[Any, Any, None]]
 
 
 class _StreamMessage(NamedTuple):
-    """A line of stdin: the `parts` of its prompt and the decoded `line`, or the `problem` that makes it invalid."""
+    """A line of stdin: the `parts` of its prompt and the decoded `line`,
+    or the `problem` that makes it invalid.
+    """
 
     parts: list[PartInput]
     line: JSON
@@ -56,7 +65,8 @@ class _StreamMessage(NamedTuple):
 
 
 class StreamInput:
-    """Reads lines of stdin. `queue`: the messages that wait for their turn; None in it is the end of stdin.
+    """Reads lines of stdin. `queue`: the messages that wait for their turn;
+    None in it is the end of stdin.
 
     `handle_control`: called with each control message. `on_end`: called at the end of stdin.
     """
@@ -74,21 +84,28 @@ class StreamInput:
 
     async def _handle_line(self, line: bytes | None) -> None:
         if line is None:
-            # Called first: a turn that waits for a permission would never get to the end of the queue.
+            # Called first: a turn that waits for a permission would never get to
+            # the end of the queue.
             self._on_end()
             await self.queue.put(None)
             return
         self._line_number += 1
         try:
             document = _decode(line)
-            if document.get("type") in {"control_request", "control_response", "control_cancel_request"}:
+            if document.get("type") in {
+                "control_request",
+                "control_response",
+                "control_cancel_request",
+            }:
                 await self._handle_control(document)
                 return
             if document.get("type") == "keep_alive":
                 return
             message = _StreamMessage(_read_parts(document), document)
         except UsageProblem as error:
-            message = _StreamMessage([], {}, f"Message {self._line_number} of stdin was not sent: {error}")
+            message = _StreamMessage(
+                [], {}, f"Message {self._line_number} of stdin was not sent: {error}"
+            )
         await self.queue.put(message)
 
 
@@ -96,22 +113,30 @@ def _decode(line: bytes) -> JSON:
     try:
         message = decode_json(line)
     except DECODE_ERRORS as error:
-        raise UsageProblem(f"the line is not JSON ({error}). A message is one line, as {_EXAMPLE_LINE}") from None
+        raise UsageProblem(
+            f"the line is not JSON ({error}). A message is one line, as {_EXAMPLE_LINE}"
+        ) from None
     if not is_object(message):
         raise UsageProblem(f"the line is not an object. A message is one, as {_EXAMPLE_LINE}")
     return message
 
 
 def _read_parts(line: JSON) -> list[PartInput]:
-    """Return the parts of the prompt in a line of the type `user`. Raises UsageProblem for any other line."""
+    """Return the parts of the prompt in a line of the type `user`.
+    Raises UsageProblem for any other line.
+    """
     if line.get("type") != "user":
-        raise UsageProblem(f"its type is {line.get('type')!r}. It is `user` for a message, as {_EXAMPLE_LINE}")
+        raise UsageProblem(
+            f"its type is {line.get('type')!r}. It is `user` for a message, as {_EXAMPLE_LINE}"
+        )
     message = line.get("message")
     content = message.get("content") if is_object(message) else None
     if isinstance(content, str):
         content = [{"type": "text", "text": content}]
     if not is_list(content):
-        raise UsageProblem(f"`message.content` is neither a text nor a list of blocks, as in {_EXAMPLE_LINE}")
+        raise UsageProblem(
+            f"`message.content` is neither a text nor a list of blocks, as in {_EXAMPLE_LINE}"
+        )
     parts = [_read_block(block, index) for index, block in enumerate(content)]
     if not any(not isinstance(part, TextPartInput) or part.text.strip() for part in parts):
         raise UsageProblem("`message.content` is empty. Give it a text.")
@@ -119,7 +144,9 @@ def _read_parts(line: JSON) -> list[PartInput]:
 
 
 def _read_block(block: Any, index: int) -> PartInput:
-    """Convert a content block to a part of a prompt. Raises UsageProblem; `index` is for its message."""
+    """Convert a content block to a part of a prompt. Raises UsageProblem;
+    `index` is for its message.
+    """
     location = f"`message.content[{index}]`"
     kind = block.get("type") if is_object(block) else None
     if kind == "text" and isinstance(text := block.get("text"), str):
@@ -128,7 +155,9 @@ def _read_block(block: Any, index: int) -> PartInput:
         raise UsageProblem(f"{location} is not a block of the type `text`, `image` or `document`.")
     match block.get("source"):
         case {"type": "base64", "media_type": str(mime), "data": str(data)}:
-            return FilePartInput(mime=mime, url=f"data:{mime};base64,{data}", filename=block.get("title"))
+            return FilePartInput(
+                mime=mime, url=f"data:{mime};base64,{data}", filename=block.get("title")
+            )
         case {"type": "text", "data": str(data)}:
             return TextPartInput(text=data)
         case _:
@@ -137,22 +166,30 @@ def _read_block(block: Any, index: int) -> PartInput:
 
 
 async def run_stream(options: Options, open_target: OpenTarget) -> int:
-    """Run a turn for each message, and return the exit code. Each message gets a result, also when its turn fails."""
+    """Run a turn for each message, and return the exit code.
+    Each message gets a result, also when its turn fails.
+    """
     output = OutputQueue(asyncio.get_running_loop())
     task = asyncio.current_task()
-    signals = SignalHandlers(task.cancel if task is not None else lambda: False, output.shorten_waits)
+    signals = SignalHandlers(
+        task.cancel if task is not None else lambda: False, output.shorten_waits
+    )
     stream_run = StreamRun(options, open_target, signals, output)
     try:
         try:
             await stream_run.serve()
         except CodeloopError as error:
-            stream_run.finish(make_unfinished("error", exit_codes.choose_error_code(error), str(error)))
+            stream_run.finish(
+                make_unfinished("error", exit_codes.choose_error_code(error), str(error))
+            )
         except asyncio.CancelledError:
-            # Only a signal cancels the task; a second one ends the process without waiting for anything.
+            # Only a signal cancels the task; a second one ends the process without
+            # waiting for anything.
             if not signals.name or signals.is_second:
                 raise
             stream_run.interrupt(f"Interrupted ({signals.name}).")
-        # The turns are over, so a signal has nothing to stop; only a slow reader of stdout is waited for.
+        # The turns are over, so a signal has nothing to stop;
+        # only a slow reader of stdout is waited for.
         signals.on_first = lambda: None
         await output.drain()
         signals.is_over = True
@@ -163,9 +200,17 @@ async def run_stream(options: Options, open_target: OpenTarget) -> int:
 
 
 class StreamRun:
-    """A run with its session. `exit_code`: that of the last turn that failed, unless the host interrupted it."""
+    """A run with its session. `exit_code`: that of the last turn that failed,
+    unless the host interrupted it.
+    """
 
-    def __init__(self, options: Options, open_target: OpenTarget, signals: SignalHandlers, output: OutputQueue) -> None:
+    def __init__(
+        self,
+        options: Options,
+        open_target: OpenTarget,
+        signals: SignalHandlers,
+        output: OutputQueue,
+    ) -> None:
         self.exit_code = exit_codes.DONE
         self._options = options
         self._open_target = open_target
@@ -180,7 +225,9 @@ class StreamRun:
         )
         self._answerer = Answerer(None, auto=options.auto)
         if options.permission_tool is not None:
-            self._answerer = HostAnswerer(self._view.write_line, self._view.calls.get, auto=options.auto)
+            self._answerer = HostAnswerer(
+                self._view.write_line, self._view.calls.get, auto=options.auto
+            )
         self._controls = StreamControls(self._view, self._answerer, options)
         self._input = StreamInput(self._controls.handle_message, self._controls.refuse_questions)
         self._has_result = False
@@ -210,7 +257,11 @@ class StreamRun:
             # Raises for an invalid name before a session is created.
             parse_model(options.model)
             chosen_session = await choose_session(target, options)
-            client = target.client if chosen_session is None else target.get_session_client(chosen_session)
+            client = (
+                target.client
+                if chosen_session is None
+                else target.get_session_client(chosen_session)
+            )
             await check_agent(client, options.agent)
             session = await prepare_session(client, options, chosen_session)
             self._view.session_id = session.id
@@ -227,7 +278,9 @@ class StreamRun:
                     self._view.note(f"codeloop: {problem}")
 
     async def _run_all_turns(self, target: Target, descriptor: int) -> None:
-        """Run a turn for each message of a descriptor, until its end, a signal or the loss of the reader."""
+        """Run a turn for each message of a descriptor, until its end,
+        a signal or the loss of the reader.
+        """
         self._input.start(descriptor)
         while not (self._signals.name or self._stdout.is_closed):
             if (message := await self._input.queue.get()) is None:
@@ -242,10 +295,16 @@ class StreamRun:
             self.finish(make_unfinished("error", exit_codes.USAGE, message.problem))
             return
         if isinstance(message, _StreamMessage) and self._options.replay_messages:
-            self._view.write("user", message=message.line["message"], parent_tool_use_id=None, isReplay=True)
+            self._view.write(
+                "user", message=message.line["message"], parent_tool_use_id=None, isReplay=True
+            )
         client, session = self._controls.require_session()
-        attach_flag = f" --attach {self._options.attach}" if self._options.attach is not None else ""
-        background = BackgroundPolicy(waits=not self._options.no_wait, on_server=self._options.attach is not None)
+        attach_flag = (
+            f" --attach {self._options.attach}" if self._options.attach is not None else ""
+        )
+        background = BackgroundPolicy(
+            waits=not self._options.no_wait, on_server=self._options.attach is not None
+        )
         prompt_id = new_id("msg")
         self._answerer.refusal = ""
         try:
@@ -266,7 +325,9 @@ class StreamRun:
             if self._options.schema is not None:
                 outcome = check_structured_output(outcome)
         except CodeloopError as error:
-            outcome = make_unfinished("error", exit_codes.choose_error_code(error), str(error), session_id=session.id)
+            outcome = make_unfinished(
+                "error", exit_codes.choose_error_code(error), str(error), session_id=session.id
+            )
         finally:
             self._controls.turn = None
         self.finish(outcome)
@@ -283,11 +344,16 @@ class StreamRun:
 
             answer_format = await read_answer_format(options.schema)
         if isinstance(message, _StreamMessage):
-            # Only a message of one text can call a command. Nothing is attached: stream-json input excludes --file.
+            # Only a message of one text can call a command.
+            # Nothing is attached: stream-json input excludes --file.
             text = (
-                message.parts[0].text if len(message.parts) == 1 and isinstance(message.parts[0], TextPartInput) else ""
+                message.parts[0].text
+                if len(message.parts) == 1 and isinstance(message.parts[0], TextPartInput)
+                else ""
             )
-            command, arguments = await parse_command(client, replace(options, message=(text,)), text)
+            command, arguments = await parse_command(
+                client, replace(options, message=(text,)), text
+            )
             outgoing = OutgoingMessage(
                 parts=message.parts if command is None else [],
                 is_attended=can_ask_user(),
@@ -308,7 +374,9 @@ class StreamRun:
         return await send_message(client, session_id, prompt_id, options, outgoing)
 
     async def _write_init(self, client: Client, session: Session) -> None:
-        """Write the first line: the session's tools, commands, agents and MCP servers, its model and permissions."""
+        """Write the first line: the session's tools, commands, agents and MCP servers,
+        its model and permissions.
+        """
         no_arguments = NoArguments()
         tools, servers, commands, agents, settings, providers = await asyncio.gather(
             client.call(TOOL_IDS, no_arguments),
@@ -321,7 +389,9 @@ class StreamRun:
         profile = (session.metadata or {}).get(PROFILE_KEY) or settings.get(PROFILE_KEY) or "auto"
         modes_by_profile = {mode_profile: mode for mode, mode_profile in PERMISSION_MODES.items()}
         mode = (
-            "bypassPermissions" if self._options.auto else modes_by_profile.get(parse_profile(profile) or "", "default")
+            "bypassPermissions"
+            if self._options.auto
+            else modes_by_profile.get(parse_profile(profile) or "", "default")
         )
         self._view.write(
             "system",
@@ -329,7 +399,9 @@ class StreamRun:
             cwd=session.directory,
             model=self._options.model or settings.get("model") or _find_default_model(providers),
             tools=tools,
-            mcp_servers=[{"name": name, "status": status.status} for name, status in servers.items()],
+            mcp_servers=[
+                {"name": name, "status": status.status} for name, status in servers.items()
+            ],
             slash_commands=[command.name for command in commands],
             agents=[agent.name for agent in agents if not agent.hidden],
             permissionMode=mode,
@@ -342,4 +414,8 @@ class StreamRun:
 def _find_default_model(providers: UsableProviders) -> str:
     """Return the `PROVIDER/MODEL` that is used if none was chosen; "" if there is none."""
     provider_id = providers.providers[0].id if providers.providers else ""
-    return f"{provider_id}/{providers.default[provider_id]}" if provider_id in providers.default else ""
+    return (
+        f"{provider_id}/{providers.default[provider_id]}"
+        if provider_id in providers.default
+        else ""
+    )

@@ -1,4 +1,6 @@
-"""Finds the sessions, messages, agents and models that a user names, and prepares the session for a turn."""
+"""Finds the sessions, messages, agents and models that a user names,
+and prepares the session for a turn.
+"""
 
 import asyncio
 import re
@@ -50,12 +52,15 @@ _MODELS_HINT = "`codeloop models` lists them, as PROVIDER/MODEL."
 
 
 async def find_session(client: Client, name: str | None) -> Session:
-    """Return the session with this id, start or end of an id, or slug; without a name, the directory's latest.
+    """Return the session with this id, start or end of an id, or slug;
+    without a name, the directory's latest.
 
     Raises UsageProblem if there is none, or more than one.
     """
     if name is None:
-        return await find_latest_session(client, (await client.call(PATH_GET, NoArguments())).directory)
+        return await find_latest_session(
+            client, (await client.call(PATH_GET, NoArguments())).directory
+        )
     if is_id(name, "ses"):
         # An id may still be unknown here, and be that of another project's session.
         with suppress(OperationError):
@@ -64,16 +69,26 @@ async def find_session(client: Client, name: str | None) -> Session:
     matching_sessions = _filter_by_name(sessions, name)
     if len(matching_sessions) > 1:
         ids = ", ".join(session.id for session in matching_sessions[:3])
-        raise UsageProblem(f"{name} matches {len(matching_sessions)} sessions: {ids}. Give more of the id.")
+        raise UsageProblem(
+            f"{name} matches {len(matching_sessions)} sessions: {ids}. Give more of the id."
+        )
     if matching_sessions:
         return matching_sessions[0]
     problem = f"There is no session {name} in this project."
-    elsewhere = _filter_by_name(await client.call(SESSION_EVERYTHING, ListAllSessions(limit=MAX_SESSIONS)), name)
+    elsewhere = _filter_by_name(
+        await client.call(SESSION_EVERYTHING, ListAllSessions(limit=MAX_SESSIONS)), name
+    )
     if elsewhere:
         moved = await describe_moved_folders(client, elsewhere[0].directory)
-        way = f" {moved}" if moved else f" {elsewhere[0].id} belongs to {elsewhere[0].directory}: go there."
+        way = (
+            f" {moved}"
+            if moved
+            else f" {elsewhere[0].id} belongs to {elsewhere[0].directory}: go there."
+        )
         raise UsageProblem(f"{problem}{way}")
-    raise UsageProblem(f"{problem}{_suggest_sessions(sessions, name)} `codeloop session list` shows them.")
+    raise UsageProblem(
+        f"{problem}{_suggest_sessions(sessions, name)} `codeloop session list` shows them."
+    )
 
 
 async def find_local_session(client: Client, name: str | None) -> Session:
@@ -96,16 +111,23 @@ async def describe_moved_folders(client: Client, directory: str = "") -> str:
     `directory`: the one of a session; then only that folder counts, and its being gone is enough.
     """
     folders = await client.call(SESSION_MOVED, NoArguments())
-    notices = (each.notice for each in folders if not directory or f"{directory}/".startswith(f"{each.directory}/"))
+    notices = (
+        each.notice
+        for each in folders
+        if not directory or f"{directory}/".startswith(f"{each.directory}/")
+    )
     return next(notices, "")
 
 
 async def find_latest_session(client: Client, directory: str) -> Session:
     """Return the session of a directory that was changed last and is not archived.
 
-    Raises UsageProblem if there is none; its message names the one of the whole project, if there is one.
+    Raises UsageProblem if there is none; its message names the one of the whole project,
+    if there is one.
     """
-    sessions = await client.call(SESSION_LIST, ListSessions(scope="project", roots=True, limit=MAX_SESSIONS))
+    sessions = await client.call(
+        SESSION_LIST, ListSessions(scope="project", roots=True, limit=MAX_SESSIONS)
+    )
     active = [session for session in sessions if not session.time.archived]
     session_here = next((session for session in active if session.directory == directory), None)
     if session_here is not None:
@@ -118,15 +140,19 @@ async def find_latest_session(client: Client, directory: str) -> Session:
     if not active:
         raise UsageProblem(f"{problem} `codeloop run MESSAGE` starts one.")
     title = one_line(active[0].title, 50)
-    raise UsageProblem(f"{problem} The latest one, {active[0].id}, “{title}”, belongs to {active[0].directory}.")
+    raise UsageProblem(
+        f"{problem} The latest one, {active[0].id}, “{title}”, belongs to {active[0].directory}."
+    )
 
 
 async def choose_session(
     target: Target, options: Options, ask: Callable[[str], Awaitable[bool]] | None = None
 ) -> Session | None:
-    """Return the session that `--continue` or `--session` names; None without either. Raises UsageProblem.
+    """Return the session that `--continue` or `--session` names; None without either.
+    Raises UsageProblem.
 
-    `ask`: asks whether a folder that is gone is this one; None: at the terminal, where there is one.
+    `ask`: asks whether a folder that is gone is this one;
+    None: at the terminal, where there is one.
     """
     if options.session is not None:
         if options.continue_latest:
@@ -150,9 +176,13 @@ async def _ask_at_terminal(question: str) -> bool:
 
 
 async def _offer_adoption(client: Client, ask: Callable[[str], Awaitable[bool]]) -> bool:
-    """Ask whether a folder that is gone is this one; if so, take its sessions over, and return True."""
+    """Ask whether a folder that is gone is this one;
+    if so, take its sessions over, and return True.
+    """
     for folder in await client.call(SESSION_MOVED, NoArguments()):
-        belong = "1 session belongs" if folder.sessions == 1 else f"{folder.sessions} sessions belong"
+        belong = (
+            "1 session belongs" if folder.sessions == 1 else f"{folder.sessions} sessions belong"
+        )
         question = f"{belong} to {escape_controls(folder.directory)}, which is gone. Is that folder this one now?"
         if await ask(question):
             await client.call(SESSION_ADOPT, AdoptFolder(directory=folder.directory))
@@ -161,17 +191,23 @@ async def _offer_adoption(client: Client, ask: Callable[[str], Awaitable[bool]])
 
 
 async def prepare_session(client: Client, options: Options, session: Session | None) -> Session:
-    """Return the session to work in: `session`, with `--fork` a copy of it, or a new one. Raises UsageProblem."""
+    """Return the session to work in: `session`, with `--fork` a copy of it, or a new one.
+    Raises UsageProblem.
+    """
     if options.at is not None and not options.fork:
         raise UsageProblem("--at says where a fork begins. Add --fork, or leave it out.")
     if not options.fork:
         if session is not None:
             return await set_profile(client, session, options.profile)
         metadata = {PROFILE_KEY: options.profile} if options.profile else None
-        return await client.call(SESSION_CREATE, CreateSession(title=options.title, metadata=metadata))
+        return await client.call(
+            SESSION_CREATE, CreateSession(title=options.title, metadata=metadata)
+        )
     if session is None:
         raise UsageProblem("--fork copies a session: choose one with --continue or --session ID.")
-    copy = await set_profile(client, await fork_session(client, session, options.at), options.profile)
+    copy = await set_profile(
+        client, await fork_session(client, session, options.at), options.profile
+    )
     if not options.title:
         return copy
     return await client.call(SESSION_UPDATE, UpdateSession(session_id=copy.id, title=options.title))
@@ -182,17 +218,22 @@ async def set_profile(client: Client, session: Session, profile: Profile | None)
     if profile is None:
         return session
     metadata = {**(session.metadata or {}), PROFILE_KEY: profile}
-    return await client.call(SESSION_UPDATE, UpdateSession(session_id=session.id, metadata=metadata))
+    return await client.call(
+        SESSION_UPDATE, UpdateSession(session_id=session.id, metadata=metadata)
+    )
 
 
 async def fork_session(client: Client, session: Session, at: str | None) -> Session:
-    """Copy a session. `at`: the message before which the copy ends, as for `find_message`. Raises UsageProblem."""
+    """Copy a session. `at`: the message before which the copy ends, as for `find_message`.
+    Raises UsageProblem.
+    """
     until = None if at is None else (await find_message(client, session, at)).info.id
     return await client.call(SESSION_FORK, ForkSession(session_id=session.id, message_id=until))
 
 
 async def find_message(client: Client, session: Session, at: str) -> MessageWithParts:
-    """Return a message of a session, by its id, the end of its id, or the number of a prompt from 1 on.
+    """Return a message of a session, by its id, the end of its id,
+    or the number of a prompt from 1 on.
 
     Raises UsageProblem if there is none.
     """
@@ -206,7 +247,9 @@ async def find_message(client: Client, session: Session, at: str) -> MessageWith
         hint = f"It has {len(prompts)} prompt{'' if len(prompts) == 1 else 's'}."
     else:
         matching_messages = [
-            message for message in messages if message.info.id == at or (len(at) >= 4 and message.info.id.endswith(at))
+            message
+            for message in messages
+            if message.info.id == at or (len(at) >= 4 and message.info.id.endswith(at))
         ]
         hint = f"`codeloop export {session.id}` shows their ids."
     if len(matching_messages) != 1:
@@ -227,7 +270,8 @@ async def check_agent(client: Client, name: str | None) -> None:
 
 
 async def resolve_model(client: Client, name: str | None) -> str | None:
-    """Return the `PROVIDER/MODEL` that a name means: its id, or a word of it that only one usable model has.
+    """Return the `PROVIDER/MODEL` that a name means: its id,
+    or a word of it that only one usable model has.
 
     A name with a slash, and None, are returned as they are. Raises UsageProblem.
     """
@@ -238,18 +282,28 @@ async def resolve_model(client: Client, name: str | None) -> str | None:
 
     usable = await client.call(CONFIG_PROVIDERS, NoArguments())
     ids_by_ref = {
-        f"{provider.id}/{model_id}": model_id for provider in usable.providers for model_id in provider.models
+        f"{provider.id}/{model_id}": model_id
+        for provider in usable.providers
+        for model_id in provider.models
     }
     matches = [ref for ref, model_id in ids_by_ref.items() if model_id == name] or [
-        ref for ref, model_id in ids_by_ref.items() if name.lower() in re.split(r"[-_./:@]", model_id.lower())
+        ref
+        for ref, model_id in ids_by_ref.items()
+        if name.lower() in re.split(r"[-_./:@]", model_id.lower())
     ]
     if len(matches) == 1:
         return matches[0]
     if matches:
-        listed = ", ".join(matches[:MAX_SUGGESTIONS]) + (", ..." if len(matches) > MAX_SUGGESTIONS else "")
-        raise UsageProblem(f"{len(matches)} models are called {name}: {listed}. Name one as PROVIDER/MODEL.")
+        listed = ", ".join(matches[:MAX_SUGGESTIONS]) + (
+            ", ..." if len(matches) > MAX_SUGGESTIONS else ""
+        )
+        raise UsageProblem(
+            f"{len(matches)} models are called {name}: {listed}. Name one as PROVIDER/MODEL."
+        )
     near_ids = find_similar(name, ids_by_ref.values(), parts=True)
-    suggestion = format_suggestion([ref for ref, model_id in ids_by_ref.items() if model_id in near_ids])
+    suggestion = format_suggestion(
+        [ref for ref, model_id in ids_by_ref.items() if model_id in near_ids]
+    )
     raise UsageProblem(f"No usable model is called {name}.{suggestion} {_MODELS_HINT}")
 
 
@@ -257,11 +311,15 @@ async def check_model(client: Client, name: str | None) -> None:
     """Raise CodeloopError, naming similar models, if `PROVIDER/MODEL` names none."""
     if (model := parse_model(name)) is not None:
         # Called for its error, which is raised for an unknown model.
-        await client.call(TOOL_LIST, ToolListQuery(provider=model.provider_id, model=model.model_id))
+        await client.call(
+            TOOL_LIST, ToolListQuery(provider=model.provider_id, model=model.model_id)
+        )
 
 
 def parse_model(name: str | None) -> ModelRef | None:
-    """Return the model that `PROVIDER/MODEL` names. Raises UsageProblem for a name of another form."""
+    """Return the model that `PROVIDER/MODEL` names.
+    Raises UsageProblem for a name of another form.
+    """
     if name is None:
         return None
     if (model := parse_model_name(name)) is None:
@@ -277,19 +335,31 @@ def _filter_by_name(sessions: list[Session], name: str) -> list[Session]:
     roots = [session for session in exact_matches if session.parent_id is None]
     if exact_matches or len(name) < 4:
         return roots if len(roots) == 1 else exact_matches
-    return [session for session in sessions if session.id.startswith(name) or session.id.endswith(name)]
+    return [
+        session for session in sessions if session.id.startswith(name) or session.id.endswith(name)
+    ]
 
 
 def _suggest_sessions(sessions: list[Session], query: str) -> str:
-    """Return a suggestion of the sessions whose id, slug or title is similar, "" if there are none."""
+    """Return a suggestion of the sessions whose id, slug or title is similar,
+    "" if there are none.
+    """
     # Reversed, so that the last changed of several sessions with one title is kept.
-    ids_by_name = {name.lower(): session.id for session in reversed(sessions) for name in (session.title, session.slug)}
+    ids_by_name = {
+        name.lower(): session.id
+        for session in reversed(sessions)
+        for name in (session.title, session.slug)
+    }
     similar_ids = find_similar(query, [session.id for session in sessions], most_edits=MAX_ID_EDITS)
     similar_ids += [ids_by_name[name] for name in find_similar(query, ids_by_name)]
     return format_suggestion(list(dict.fromkeys(similar_ids))[:MAX_SUGGESTIONS])
 
 
 def _is_prompt(message: MessageWithParts) -> bool:
-    """Return whether a user wrote this message: it is not a request for a summary, and not made by codeloop."""
+    """Return whether a user wrote this message: it is not a request for a summary,
+    and not made by codeloop.
+    """
     parts = (part for part in message.parts if not (isinstance(part, TextPart) and part.synthetic))
-    return isinstance(message.info, UserMessage) and any(not isinstance(part, CompactionPart) for part in parts)
+    return isinstance(message.info, UserMessage) and any(
+        not isinstance(part, CompactionPart) for part in parts
+    )

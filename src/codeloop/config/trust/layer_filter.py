@@ -1,4 +1,6 @@
-"""Filters the configuration of an untrusted project: settings that would permit more are left out."""
+"""Filters the configuration of an untrusted project: settings that would
+permit more are left out.
+"""
 
 import re
 from collections.abc import Callable
@@ -9,7 +11,12 @@ from codeloop.config.forms.normalise import NormalisedValues
 from codeloop.config.sources import format_keys
 from codeloop.kit.jsonc import KeyPath, is_list, is_object
 from codeloop.schema.errors import CodeloopError
-from codeloop.schema.limits import CONFIG_PATTERNS, CONFIG_RULES, TOOL_OUTPUT_BYTES, TOOL_OUTPUT_LINES
+from codeloop.schema.limits import (
+    CONFIG_PATTERNS,
+    CONFIG_RULES,
+    TOOL_OUTPUT_BYTES,
+    TOOL_OUTPUT_LINES,
+)
 from codeloop.schema.permission import Profile, parse_profile
 from codeloop.schema.wire import JSON
 
@@ -22,18 +29,25 @@ _STRICTER_PROFILES: dict[Profile, tuple[Profile, ...]] = {
     "yolo": ("auto", "ask", "read-only"),
     "auto": ("ask", "read-only"),
 }
-"""The stricter profiles of each. `read-only` is not stricter than `ask`: it fetches pages without asking."""
+"""The stricter profiles of each. `read-only` is not stricter than `ask`: it
+fetches pages without asking.
+"""
 # How strict the values of the sandbox's keys are; the first value is the default.
-_SANDBOX_RANKS = {"mode": {"auto": 1, "off": 0, "required": 2}, "network": {"hosts": 1, "on": 0, "off": 2}}
+_SANDBOX_RANKS = {
+    "mode": {"auto": 1, "off": 0, "required": 2},
+    "network": {"hosts": 1, "on": 0, "off": 2},
+}
 _OUTPUT_LIMITS = {"max_lines": TOOL_OUTPUT_LINES.value, "max_bytes": TOOL_OUTPUT_BYTES.value}
 """The default limits of `tool_output`."""
 
 
 def filter_layer(values: NormalisedValues, base: JSON) -> tuple[NormalisedValues, list[str]]:
-    """Return the settings of an untrusted project's layer that may change `base`, and the names of the others.
+    """Return the settings of an untrusted project's layer that may change `base`,
+    and the names of the others.
 
-    `base`: the merged values of the layers before it. The layer's permission rules become `restrictions` (see
-    `config.trust.restrictions`). Raises CodeloopError if there are too many of these.
+    `base`: the merged values of the layers before it. The layer's permission rules become
+    `restrictions` (see `config.trust.restrictions`).
+    Raises CodeloopError if there are too many of these.
     """
     result = NormalisedValues(values.layer, {}, dict(values.source_keys))
     ignored_names: list[str] = []
@@ -51,7 +65,9 @@ def filter_layer(values: NormalisedValues, base: JSON) -> tuple[NormalisedValues
                 result.values[key] = allowed
             if is_list(allowed):
                 for index, each in enumerate(allowed):
-                    result.source_keys[key, index] = (key, value.index(each)) if each in value else (key,)
+                    result.source_keys[key, index] = (
+                        (key, value.index(each)) if each in value else (key,)
+                    )
     return result, ignored_names
 
 
@@ -60,16 +76,25 @@ def _lacks_part(allowed: Any, value: Any) -> bool:
     return any(each not in allowed for each in value) if is_list(value) else allowed != value
 
 
-def _filter_agent(values: NormalisedValues, name: str, agent: JSON, base: JSON, ignored_names: list[str]) -> None:
-    """Keep an agent's rules as restrictions, and its limit of steps if that is not higher than the present limit."""
+def _filter_agent(
+    values: NormalisedValues, name: str, agent: JSON, base: JSON, ignored_names: list[str]
+) -> None:
+    """Keep an agent's rules as restrictions, and its limit of steps if that is not
+    higher than the present limit.
+    """
     narrow: JSON = {}
     for key, value in agent.items():
         keys = ("agent", name, key)
         if key == "permission":
             _keep_as_restrictions(values, narrow, value, ("agent", name), ignored_names)
-        elif key == "steps" and _is_count(value) and value <= _read_count(base, "agent", name, "steps", default=value):
+        elif (
+            key == "steps"
+            and _is_count(value)
+            and value <= _read_count(base, "agent", name, "steps", default=value)
+        ):
             narrow["steps"] = value
-        # A `mode` without a path in the file is not a setting: `normalise_layer` adds it for the old key `mode`.
+        # A `mode` without a path in the file is not a setting: `normalise_layer` adds
+        # it for the old key `mode`.
         elif key == "disable" and value is True:
             narrow["disable"] = True
         elif key != "mode" or keys in values.source_keys:
@@ -79,7 +104,8 @@ def _filter_agent(values: NormalisedValues, name: str, agent: JSON, base: JSON, 
 
 
 def restrict_by_rules(values: NormalisedValues) -> None:
-    """Make the rules of a layer restrictions, too: of its own rules only those that allow something stay.
+    """Make the rules of a layer restrictions, too: of its own rules only those
+    that allow something stay.
 
     As rules, those that ask would come after the user's and lift a denial.
     """
@@ -95,10 +121,16 @@ def restrict_by_rules(values: NormalisedValues) -> None:
 
 
 def _keep_as_restrictions(
-    values: NormalisedValues, section: JSON, rules: list[JSON], keys: KeyPath, ignored_names: list[str]
+    values: NormalisedValues,
+    section: JSON,
+    rules: list[JSON],
+    keys: KeyPath,
+    ignored_names: list[str],
 ) -> None:
     if len(rules) > CONFIG_RULES.value:
-        where = values.layer.format_location(values.find_source_keys((*keys, "permission", CONFIG_RULES.value)))
+        where = values.layer.format_location(
+            values.find_source_keys((*keys, "permission", CONFIG_RULES.value))
+        )
         raise CodeloopError(
             f"{where}: more than {CONFIG_RULES.value} permission rules in a project that is not trusted. "
             "Look at them, then trust it with `codeloop trust`, or remove some."
@@ -121,13 +153,19 @@ def _keep_as_restrictions(
 
 def _filter_instructions(value: Any, _base: JSON) -> Any:
     """Keep paths inside the work tree. Links are checked when the files are read."""
-    inside = [each for each in value if isinstance(each, str) and _is_inside(each)] if is_list(value) else []
+    inside = (
+        [each for each in value if isinstance(each, str) and _is_inside(each)]
+        if is_list(value)
+        else []
+    )
     return inside or None
 
 
 def _is_inside(path: str) -> bool:
     is_reference = "{env:" in path or "{file:" in path or ":" in path.split("/", maxsplit=1)[0]
-    return not (is_reference or path.startswith(("/", "~", "$")) or ".." in PurePosixPath(path).parts)
+    return not (
+        is_reference or path.startswith(("/", "~", "$")) or ".." in PurePosixPath(path).parts
+    )
 
 
 def _make_model_filter(key: str) -> Callable[[Any, JSON], Any]:
@@ -157,7 +195,11 @@ def _filter_enabled(value: Any, base: JSON) -> Any:
     present = base.get("enabled_providers")
     if not is_list(value):
         return None
-    return [each for each in value if isinstance(each, str) and (not is_list(present) or each in present)]
+    return [
+        each
+        for each in value
+        if isinstance(each, str) and (not is_list(present) or each in present)
+    ]
 
 
 def _filter_providers(value: Any, base: JSON) -> Any:
@@ -176,7 +218,11 @@ def _filter_servers(value: Any, base: JSON) -> Any:
     """Keep which of the user's servers are switched off."""
     present = base.get("mcp", {})
     entries = value.items() if is_object(value) else ()
-    off = [name for name, entry in entries if is_object(entry) and entry.get("enabled") is False and name in present]
+    off = [
+        name
+        for name, entry in entries
+        if is_object(entry) and entry.get("enabled") is False and name in present
+    ]
     return {name: {"enabled": False} for name in off} or None
 
 
@@ -199,13 +245,15 @@ def _filter_output(value: Any, base: JSON) -> Any:
     smaller = {
         key: value[key]
         for key, default in _OUTPUT_LIMITS.items()
-        if _is_count(value.get(key)) and value[key] <= _read_count(base, "tool_output", key, default=default)
+        if _is_count(value.get(key))
+        and value[key] <= _read_count(base, "tool_output", key, default=default)
     }
     return smaller or None
 
 
 def _filter_sandbox(value: Any, base: JSON) -> Any:
-    """Keep settings that make the sandbox stricter: a stricter mode or network, fewer hosts, more hidden paths.
+    """Keep settings that make the sandbox stricter: a stricter mode or network, fewer hosts,
+    more hidden paths.
 
     Settings that open paths for writing or reading are dropped.
     """
@@ -225,7 +273,9 @@ def _filter_sandbox(value: Any, base: JSON) -> Any:
     present_hosts, hosts = present.get("hosts", []), value.get("hosts")
     if is_list(hosts):
         # A project may remove hosts, and add none.
-        stricter["hosts"] = [host for host in hosts if is_list(present_hosts) and host in present_hosts]
+        stricter["hosts"] = [
+            host for host in hosts if is_list(present_hosts) and host in present_hosts
+        ]
     present_hidden, hidden = present.get("hidden", []), value.get("hidden")
     if is_list(hidden) and is_list(present_hidden):
         added = (path for path in hidden if isinstance(path, str) and path not in present_hidden)
@@ -245,8 +295,9 @@ def _is_count(value: Any) -> bool:
     return type(value) is int and value > 0
 
 
-# A filter gets the value and the settings before it, and returns what is kept of the value; None: nothing. Settings
-# without a filter are ignored. `compaction` is kept whole, since it permits nothing.
+# A filter gets the value and the settings before it, and returns what is kept of the value; None:
+# nothing. Settings without a filter are ignored.
+# `compaction` is kept whole, since it permits nothing.
 _FILTERS: dict[str, Callable[[Any, JSON], Any]] = {
     "instructions": _filter_instructions,
     "model": _make_model_filter("model"),

@@ -1,4 +1,6 @@
-"""Assembles tool calls from the pieces of a stream: to which call a piece belongs, and when a call is complete."""
+"""Assembles tool calls from the pieces of a stream: to which call a piece belongs,
+and when a call is complete.
+"""
 
 from typing import Any
 
@@ -23,7 +25,9 @@ def is_object_text(text: str) -> bool:
 
 
 def format_arguments(value: Any) -> str:
-    """Return arguments as text: services send a string, null, nothing, or (against the protocol) the value itself."""
+    """Return arguments as text: services send a string, null, nothing,
+    or (against the protocol) the value itself.
+    """
     if isinstance(value, str):
         return value
     return "" if value is None else msgspec.json.encode(value).decode()
@@ -45,27 +49,33 @@ class OpenCall(Struct):
     @property
     def arguments(self) -> str:
         """The arguments so far, JSON text."""
-        # Kept joined: some services name the call with each piece, and then all so far is read each time.
+        # Kept joined: some services name the call with each piece,
+        # and then all so far is read each time.
         if len(self.pieces) > 1:
             self.pieces = ["".join(self.pieces)]
         return self.pieces[0] if self.pieces else ""
 
     @property
     def is_complete(self) -> bool:
-        """Whether the arguments so far are a complete JSON object; those that are too long only get longer."""
+        """Whether the arguments so far are a complete JSON object;
+        those that are too long only get longer.
+        """
         return self.is_too_long or is_object_text(self.arguments)
 
     @property
     def is_too_long(self) -> bool:
-        """Whether the call is refused for the length of its arguments, so that no more of them is kept."""
+        """Whether the call is refused for the length of its arguments,
+        so that no more of them is kept.
+        """
         return self.size > TOOL_ARGUMENTS.value
 
 
 class ToolCallAssembler:
     """Collects the calls of one answer, in the order in which they began. Their ids are unique.
 
-    If a protocol doesn't say to which call a piece belongs, `add_piece` finds it: by index, by id, else the last.
-    Services reuse an index for another call, repeat or leave out ids and names, and send a call in one piece or many.
+    If a protocol doesn't say to which call a piece belongs, `add_piece` finds it: by index, by id,
+    else the last. Services reuse an index for another call, repeat or leave out ids and names, and
+    send a call in one piece or many.
     """
 
     def __init__(self) -> None:
@@ -75,7 +85,9 @@ class ToolCallAssembler:
         self._last: OpenCall | None = None
 
     def add_piece(self, index: Any, call_id: str, name: str, text: str) -> list[ModelEvent]:
-        """Take a piece of a call. Return its events, after those of the earlier calls if it begins a new one."""
+        """Take a piece of a call. Return its events, after those of the earlier calls
+        if it begins a new one.
+        """
         open_call = self._find_call(index, call_id)
         if open_call is None or self._begins_new_call(open_call, call_id, name, text):
             events = [event for call in self.calls for event in self.complete_call(call)]
@@ -90,7 +102,9 @@ class ToolCallAssembler:
         return events + self.add_arguments(open_call, text)
 
     def open_call(self, call_id: str, name: str) -> tuple[OpenCall, list[ModelEvent]]:
-        """Begin a call; return it and its events. A missing id is made from its position, a repeated one numbered."""
+        """Begin a call; return it and its events. A missing id is made from its position,
+        a repeated one numbered.
+        """
         ids = {call.id for call in self.calls}
         wanted_id = call_id or f"call_{len(self.calls)}"
         unique_id, number = wanted_id, 1
@@ -105,7 +119,8 @@ class ToolCallAssembler:
         """Take a name, or a further piece of one; repeated names and empty ones change nothing."""
         if not name or call.name == name or call.is_ready:
             return []
-        # Before the arguments some services stream a name in pieces; others repeat all of it each time.
+        # Before the arguments some services stream a name in pieces;
+        # others repeat all of it each time.
         if not call.pieces:
             call.name = name if name.startswith(call.name) else call.name + name
         elif not call.name:
@@ -114,7 +129,10 @@ class ToolCallAssembler:
             return []
         call.is_started = True
         arguments = call.arguments
-        return [CallStarted(call.id, call.name), *([CallDelta(call.id, arguments)] if arguments else [])]
+        return [
+            CallStarted(call.id, call.name),
+            *([CallDelta(call.id, arguments)] if arguments else []),
+        ]
 
     def add_arguments(self, call: OpenCall, text: str) -> list[ModelEvent]:
         """Take more arguments; they are returned as an event once the name is known."""
@@ -127,13 +145,16 @@ class ToolCallAssembler:
         return [CallDelta(call.id, text)] if call.is_started else []
 
     def complete_call(self, call: OpenCall) -> list[ModelEvent]:
-        """Make the call ready if its arguments are complete, now that the service goes on to something else."""
+        """Make the call ready if its arguments are complete,
+        now that the service goes on to something else.
+        """
         return self._make_ready(call) if call.name and call.is_complete else []
 
     def finish_calls(self, *, complete: bool) -> list[ModelEvent]:
         """End the answer; return the events of the calls that became ready by it.
 
-        `complete`: the answer was not cut, so all calls are ready; else only those whose arguments are complete.
+        `complete`: the answer was not cut, so all calls are ready;
+        else only those whose arguments are complete.
         """
         events: list[ModelEvent] = []
         for call in self.calls:
@@ -160,10 +181,13 @@ class ToolCallAssembler:
         return self._by_id.get(call_id) if call_id else self._last
 
     def _begins_new_call(self, open_call: OpenCall, call_id: str, name: str, text: str) -> bool:
-        """Return whether the piece begins a new call although its index or id leads to a known one."""
+        """Return whether the piece begins a new call although its index or
+        id leads to a known one.
+        """
         if not name and not text.strip():
             return False
-        # A new id alone is not a new call: some services change the id of a call from piece to piece.
+        # A new id alone is not a new call: some services change the id of a
+        # call from piece to piece.
         if call_id and self._by_id.get(call_id) is not open_call:
             has_other_name = name != "" and open_call.name not in {"", name}
             return has_other_name or open_call.is_complete

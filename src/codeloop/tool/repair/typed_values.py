@@ -1,4 +1,6 @@
-"""Converts values that a model sent as text to the types of a JSON Schema, for tools that have no struct of ours."""
+"""Converts values that a model sent as text to the types of a JSON Schema,
+for tools that have no struct of ours.
+"""
 
 import re
 from contextlib import suppress
@@ -14,7 +16,8 @@ _BOOLEANS = {"true": True, "false": False}
 
 
 def convert_texts(value: Any, schema: Any) -> Any:
-    """Return a value in which texts are numbers, booleans, lists or objects where the schema allows nothing else.
+    """Return a value in which texts are numbers, booleans,
+    lists or objects where the schema allows nothing else.
 
     A text that does not certainly mean one stays, so that the tool's own check names it.
     """

@@ -1,4 +1,6 @@
-"""Commands that choose the agent, model, thinking effort or permission profile: from a list, or the next in order."""
+"""Commands that choose the agent, model, thinking effort or permission profile: from a list,
+or the next in order.
+"""
 
 from collections.abc import Sequence
 
@@ -16,7 +18,9 @@ from codeloop.tui.dialogs.profiles import create_profile_picker
 from codeloop.tui.ui import Ui
 
 YOLO_PROFILE = "yolo"
-"""The profile that `switch_profile` skips: a key that is pressed once too often must not allow everything."""
+"""The profile that `switch_profile` skips: a key that is pressed once too often
+must not allow everything.
+"""
 
 
 async def switch_agent(ui: Ui, _words: str) -> None:
@@ -43,12 +47,16 @@ async def switch_variant(ui: Ui, _words: str) -> None:
 
 async def switch_recent(ui: Ui, _words: str) -> None:
     """Switch to the model chosen before the current one."""
-    _move_to_model(ui, ui.choices.model_memory.read().recent, 1, "No other model was chosen lately.")
+    _move_to_model(
+        ui, ui.choices.model_memory.read().recent, 1, "No other model was chosen lately."
+    )
 
 
 async def switch_recent_back(ui: Ui, _words: str) -> None:
     """Switch to the model chosen after the current one."""
-    _move_to_model(ui, ui.choices.model_memory.read().recent, -1, "No other model was chosen lately.")
+    _move_to_model(
+        ui, ui.choices.model_memory.read().recent, -1, "No other model was chosen lately."
+    )
 
 
 async def switch_favourite(ui: Ui, _words: str) -> None:
@@ -58,7 +66,9 @@ async def switch_favourite(ui: Ui, _words: str) -> None:
 
 async def switch_favourite_back(ui: Ui, _words: str) -> None:
     """Switch to the previous favourite model."""
-    _move_to_model(ui, ui.choices.model_memory.read().favourites, -1, "There is no other favourite.")
+    _move_to_model(
+        ui, ui.choices.model_memory.read().favourites, -1, "There is no other favourite."
+    )
 
 
 async def choose_profile(ui: Ui, words: str) -> None:
@@ -67,7 +77,10 @@ async def choose_profile(ui: Ui, words: str) -> None:
     if not name:
         name = (
             await show_dialog(
-                ui, create_profile_picker(ui.choices.get_profile(tab) or "auto", lambda: ui.appearance.styles)
+                ui,
+                create_profile_picker(
+                    ui.choices.get_profile(tab) or "auto", lambda: ui.appearance.styles
+                ),
             )
             or ""
         )
@@ -114,14 +127,19 @@ def _move_to_agent(ui: Ui, step: int) -> None:
 
 
 def _move_to_model(ui: Ui, references: Sequence[str], step: int, problem: str) -> None:
-    """Switch to the model `step` places further in a list. Raises UsageProblem with `problem` if there is no other."""
+    """Switch to the model `step` places further in a list.
+    Raises UsageProblem with `problem` if there is no other.
+    """
     models = ui.choices.list_usable_models(references)
     model = ui.choices.resolve_model(ui.tab)
     names = [format_model_ref(each) for each in models]
     current_name = format_model_ref(model) if model is not None else ""
     if all(name == current_name for name in names):
-        raise UsageProblem(f"{problem} {ui.keymap.format_key('model_list') or '/models'} lists all.")
-    # From a model outside the list, a step forwards leads to the first of the list, one backwards to the last.
+        raise UsageProblem(
+            f"{problem} {ui.keymap.format_key('model_list') or '/models'} lists all."
+        )
+    # From a model outside the list, a step forwards leads to the first of the list,
+    # one backwards to the last.
     outside_index = -1 if step > 0 else 0
     index = names.index(current_name) if current_name in names else outside_index
     # It does not become the latest of the recent models: the next step would lead back.
@@ -136,7 +154,9 @@ async def choose_agent(ui: Ui, words: str) -> None:
         raise UsageProblem(
             f"There is no agent {words}.{format_suggestion(find_similar(words, names))} There are: {', '.join(names)}."
         )
-    name = words or await show_dialog(ui, create_agent_picker(make_context(ui), ui.choices.find_agent(ui.tab) or ""))
+    name = words or await show_dialog(
+        ui, create_agent_picker(make_context(ui), ui.choices.find_agent(ui.tab) or "")
+    )
     if name:
         ui.tab.agent = name
         ui.draw()
@@ -150,7 +170,10 @@ async def choose_model(ui: Ui, words: str) -> None:
         model: ModelRef | None = find_model(ui.choices, words)
     else:
         model = await show_dialog(
-            ui, ModelPicker(make_context(ui), ui.choices.model_memory, ui.choices.resolve_model(ui.tab))
+            ui,
+            ModelPicker(
+                make_context(ui), ui.choices.model_memory, ui.choices.resolve_model(ui.tab)
+            ),
         )
     if model is not None:
         ui.choices.use_model(ui.tab, model)

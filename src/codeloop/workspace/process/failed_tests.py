@@ -1,11 +1,14 @@
-"""Shortens what pytest and vitest print about failed tests: name, assertion, difference and place always stay. Pure."""
+"""Shortens what pytest and vitest print about failed tests: name, assertion,
+difference and place always stay. Pure.
+"""
 
 import re
 from collections.abc import Iterator, Sequence
 
 from codeloop.kit.text.patterns import compile_once
 
-# Of pytest's output: `____ test_a ____`, `==== short test summary info ====`, `tests/test_a.py:12: AssertionError`.
+# Of pytest's output: `____ test_a ____`, `==== short test summary info ====`,
+# `tests/test_a.py:12: AssertionError`.
 _FAILURE_HEADING = r"_{2,} .+ _{2,}$"
 _SECTION_RULE = r"=+ .+ =+$"
 _LOCATION = r"\S+:\d+: \w+"
@@ -29,7 +32,8 @@ _LINES_ABOVE = 6
 _MIN_OMITTED = 3
 _OMITTED = "        ..."
 _RULER = r"([=_-])\1{4,}( .+ )\1{4,}$|(?:_ ){4,}_?\s*$"
-# Of vitest's output: the head of a failure, its place, a line of its code with its number, and the line between two.
+# Of vitest's output: the head of a failure, its place, a line of its code with its number,
+# and the line between two.
 _VITEST_HEAD = r" FAIL  \S.*"
 _VITEST_PLACE = r" \u276f \S.*:\d+:\d+$"
 _VITEST_CODE = r" +(?:\d+)?\| ?"
@@ -44,9 +48,13 @@ _NAMES = r"'[^'\n]*'|\"[^\"\n]*\"|`[^`\n]*`|\d+(?:\.\d+)?"
 
 
 def shorten_pytest(lines: Sequence[str]) -> list[str]:
-    """Shorten pytest's failures: long functions, rulers, the third of a kind, the sixth at one place; its header."""
+    """Shorten pytest's failures: long functions, rulers, the third of a kind,
+    the sixth at one place; its header.
+    """
     sections = [*_split_sections(lines)]
-    is_failure = [compile_once(_FAILURE_HEADING).match(section[0]) is not None for section in sections]
+    is_failure = [
+        compile_once(_FAILURE_HEADING).match(section[0]) is not None for section in sections
+    ]
     has_failures = any(is_failure)
     kept: list[str] = []
     counts: dict[str, int] = {}
@@ -55,7 +63,9 @@ def shorten_pytest(lines: Sequence[str]) -> list[str]:
         if not fails:
             kept += [line for line in section if not _is_left_out(line, has_failures=has_failures)]
             continue
-        location = next((each for each in reversed(section) if compile_once(_LOCATION).match(each)), "")
+        location = next(
+            (each for each in reversed(section) if compile_once(_LOCATION).match(each)), ""
+        )
         counts[location] = counts.get(location, 0) + 1
         message = [each for each in section if each.startswith("E ")]
         kind = (location, *(compile_once(_NAMES).sub("", each) for each in message))
@@ -63,17 +73,25 @@ def shorten_pytest(lines: Sequence[str]) -> list[str]:
         if location and kinds[kind] > _WHOLE_OF_A_KIND:
             kept += [section[0], *message[:1]]
         elif location and counts[location] > _MAX_WHOLE_FAILURES:
-            kept += [section[0], *message[:_MESSAGE_LINES], *(["E   ..."] if len(message) > _MESSAGE_LINES else [])]
+            kept += [
+                section[0],
+                *message[:_MESSAGE_LINES],
+                *(["E   ..."] if len(message) > _MESSAGE_LINES else []),
+            ]
         else:
             kept += _shorten_functions(section)
-    return [compile_once(_RULER).sub(_shorten_ruler, line) for line in kept] if has_failures else kept
+    return (
+        [compile_once(_RULER).sub(_shorten_ruler, line) for line in kept] if has_failures else kept
+    )
 
 
 def _split_sections(lines: Sequence[str]) -> Iterator[list[str]]:
     """Yield the lines from each heading or rule up to the next; the first section may have none."""
     section: list[str] = []
     for line in lines:
-        if section and (compile_once(_FAILURE_HEADING).match(line) or compile_once(_SECTION_RULE).match(line)):
+        if section and (
+            compile_once(_FAILURE_HEADING).match(line) or compile_once(_SECTION_RULE).match(line)
+        ):
             yield section
             section = []
         section.append(line)
@@ -82,14 +100,22 @@ def _split_sections(lines: Sequence[str]) -> Iterator[list[str]]:
 
 
 def _is_left_out(line: str, *, has_failures: bool) -> bool:
-    """Return whether a line is about pytest itself, or a row of results that the failures below name."""
+    """Return whether a line is about pytest itself,
+    or a row of results that the failures below name.
+    """
     if compile_once(_HEADER).match(line):
         return True
-    return has_failures and ("F" in line or "E" in line) and compile_once(_PROGRESS).match(line) is not None
+    return (
+        has_failures
+        and ("F" in line or "E" in line)
+        and compile_once(_PROGRESS).match(line) is not None
+    )
 
 
 def _shorten_functions(section: Sequence[str]) -> list[str]:
-    """Return a failure with the head of each function, the line that failed in it, and the six lines above that."""
+    """Return a failure with the head of each function, the line that failed in it,
+    and the six lines above that.
+    """
     kept: list[str] = []
     # The source of a function, as far as it was read.
     source: list[str] = []
@@ -104,12 +130,19 @@ def _shorten_functions(section: Sequence[str]) -> list[str]:
 
 
 def _shorten_source(source: Sequence[str]) -> Sequence[str]:
-    """Return the lines of a function above the one that failed: from its head on, without those in the middle."""
+    """Return the lines of a function above the one that failed: from its head on,
+    without those in the middle.
+    """
     start = next((index for index, line in enumerate(source) if line.strip()), 0)
-    head = next((index for index, line in enumerate(source) if compile_once(_FUNCTION).match(line)), None)
+    head = next(
+        (index for index, line in enumerate(source) if compile_once(_FUNCTION).match(line)), None
+    )
     if head is None:
         return source
-    body = next((index + 1 for index in range(head, len(source)) if source[index].rstrip().endswith(":")), head + 1)
+    body = next(
+        (index + 1 for index in range(head, len(source)) if source[index].rstrip().endswith(":")),
+        head + 1,
+    )
     near = max(body, len(source) - _LINES_ABOVE)
     middle = source[body:near] if near - body < _MIN_OMITTED else [_OMITTED]
     decorators = source[start:head] if head - start < _MIN_OMITTED else []
@@ -122,7 +155,8 @@ def _shorten_ruler(ruler: re.Match[str]) -> str:
 
 
 def shorten_vitest(lines: Sequence[str]) -> list[str]:
-    """Shorten vitest's failures: less code around a place, and of the third of a kind name, message and place.
+    """Shorten vitest's failures: less code around a place, and of the third of a kind name,
+    message and place.
 
     Names of failed tests stand once, where each has its failure.
     """
@@ -147,7 +181,10 @@ def shorten_vitest(lines: Sequence[str]) -> list[str]:
 
 
 def _shorten_vitest_failure(lines: Sequence[str], counts: dict[tuple[str, ...], int]) -> list[str]:
-    place = next((index for index, line in enumerate(lines) if compile_once(_VITEST_PLACE).match(line)), len(lines))
+    place = next(
+        (index for index, line in enumerate(lines) if compile_once(_VITEST_PLACE).match(line)),
+        len(lines),
+    )
     kind = tuple(compile_once(_NAMES).sub("", line) for line in lines[1:place])
     counts[kind] = counts.get(kind, 0) + 1
     if counts[kind] > _WHOLE_OF_A_KIND and place < len(lines):

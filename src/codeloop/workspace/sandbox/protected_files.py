@@ -1,7 +1,8 @@
 """Restores files that no sandboxed command may change, and moves away files that it may not create.
 
-`workspace/process/` uses it around each command and each program in the sandbox of commands: the kernel can't protect a
-path that does not exist yet, and Landlock can't protect a file in a writable folder.
+`workspace/process/` uses it around each command and each program in the sandbox of commands: the
+kernel can't protect a path that does not exist yet,
+and Landlock can't protect a file in a writable folder.
 """
 
 import asyncio
@@ -60,9 +61,11 @@ class _Content(NamedTuple):
 class SandboxWatch(NamedTuple):
     """What is looked for after a program in the sandbox, besides what its policy says.
 
-    `expected`: files that may appear, since codeloop writes them or the user put them back; more may be added later.
-    `find_denied` returns the files that rules deny to write: those that did not exist before are moved away.
-    `keeps_ignored`: what it may remove of files that git ignores was kept for undo; `is_kept` tells so of one file.
+    `expected`: files that may appear, since codeloop writes them or the user put them back; more
+    may be added later. `find_denied` returns the files that rules deny to write: those that did not
+    exist before are moved away.
+    `keeps_ignored`: what it may remove of files that git ignores was kept for undo;
+    `is_kept` tells so of one file.
     """
 
     expected: Collection[Path] = ()
@@ -75,13 +78,15 @@ NO_WATCH = SandboxWatch()
 
 
 class ProtectedFiles:
-    """The state of a sandbox's protected files before a command. `folder`: the target of new files that are moved away.
+    """The state of a sandbox's protected files before a command.
+    `folder`: the target of new files that are moved away.
 
-    Where the sandbox can't protect the files, their contents are restored, too. `repositories`: the check of
-    repositories that was started before the command; `warnings`: its results, for the model and the user. `git`: where
-    the command's changes in git folders are carried over from. `names` tells what appears meanwhile. `watch`: see
-    SandboxWatch. `is_lasting`: the program may run as long as the session, in which the user changes and replaces
-    protected files: only new ones are moved away.
+    Where the sandbox can't protect the files, their contents are restored, too. `repositories`: the
+    check of repositories that was started before the command; `warnings`: its results, for the
+    model and the user. `git`: where the command's changes in git folders are carried over from.
+    `names` tells what appears meanwhile. `watch`: see SandboxWatch. `is_lasting`: the program may
+    run as long as the session, in which the user changes and replaces protected files:
+    only new ones are moved away.
     """
 
     def __init__(
@@ -107,19 +112,27 @@ class ProtectedFiles:
         self._folder = folder
         self._absent = list_outside(policy.absent, covered)
         protected = () if is_lasting else policy.protected
-        self._parents = {path: _identify_folder(path.parent) for path in list_outside(protected, covered)}
-        self._writable_exceptions = tuple(path for path in policy.writable if is_below_any(path, policy.protected))
+        self._parents = {
+            path: _identify_folder(path.parent) for path in list_outside(protected, covered)
+        }
+        self._writable_exceptions = tuple(
+            path for path in policy.writable if is_below_any(path, policy.protected)
+        )
         self._before = self._read_contents(protected) if remember_contents else {}
         self._protected = protected if remember_contents else ()
 
     def watch_names(self, on_change: Callable[[], object]) -> Callable[[], None]:
-        """Call a function when a path that may not appear may have appeared. Returns what ends that."""
+        """Call a function when a path that may not appear may have appeared.
+        Returns what ends that.
+        """
         if self._names is None or not self._absent:
             return lambda: None
         return self._names.start(self._list_watched_folders, on_change)
 
     def _list_watched_folders(self) -> set[str]:
-        """Return the folders where paths that may not appear would, and those that have, as long as they are empty."""
+        """Return the folders where paths that may not appear would, and those that have,
+        as long as they are empty.
+        """
         # Texts, not paths: there are some sixty, and each command asks twice.
         absent = [str(path) for path in self._absent]
         folders = {path.rpartition("/")[0] or "/" for path in absent}
@@ -131,7 +144,8 @@ class ProtectedFiles:
         return (*self._policy.granted, *self._watch.expected)
 
     async def settle(self) -> list[str]:
-        """Carry over what the program changed in git folders, and `restore`, in a thread unless it is quick.
+        """Carry over what the program changed in git folders, and `restore`,
+        in a thread unless it is quick.
 
         Returns notes as `restore`; notes on git are added to the warnings.
         """
@@ -139,7 +153,11 @@ class ProtectedFiles:
             await self._git.carry()
             if self._git.has_waiting and self._repositories is not None:
                 self._repositories.require_check()
-        if self._repositories is not None and not self._watch.keeps_ignored and self._repositories.has_losses:
+        if (
+            self._repositories is not None
+            and not self._watch.keeps_ignored
+            and self._repositories.has_losses
+        ):
             lost = await asyncio.to_thread(self._repositories.describe_lost, self._watch.is_kept)
             self.warnings += [lost] if lost else []
         if self._repositories is not None and self._repositories.try_end_command():
@@ -169,7 +187,9 @@ class ProtectedFiles:
             if is_below_any(path, known):
                 continue
             if (moved_to := move_away(path, self._folder)) is not None:
-                self.warnings.append(f"{path} may not be written by a rule: it was moved to {moved_to}.")
+                self.warnings.append(
+                    f"{path} may not be written by a rule: it was moved to {moved_to}."
+                )
         now = self._read_contents(self._protected)
         changed = [path for path, before in self._before.items() if now.get(path) != before]
         new_paths = sorted(now.keys() - self._before.keys())
@@ -180,7 +200,9 @@ class ProtectedFiles:
         if restored:
             paths_shown = ", ".join(map(str, restored[:_PATHS_SHOWN]))
             paths_shown += " ..." if len(restored) > _PATHS_SHOWN else ""
-            notes.append(f"blocked: change of {paths_shown}, which is protected; it is as it was before.")
+            notes.append(
+                f"blocked: change of {paths_shown}, which is protected; it is as it was before."
+            )
         if failed:
             paths_shown = ", ".join(map(str, failed[:_PATHS_SHOWN]))
             advice = "look at it before anything runs in this repository."
@@ -195,7 +217,9 @@ class ProtectedFiles:
         self.move_new_paths(_holds_file)
 
     def move_new_paths(self, is_due: Callable[[Path], bool] = lambda _: True) -> list[Path]:
-        """Move away what has appeared at paths that may not be created. Returns those that could not be moved."""
+        """Move away what has appeared at paths that may not be created.
+        Returns those that could not be moved.
+        """
         left: list[Path] = []
         for path in filter(is_due, self._list_new_paths()):
             moved_to = move_away(path, self._folder)
@@ -206,19 +230,34 @@ class ProtectedFiles:
         return left
 
     def _list_new_paths(self) -> list[Path]:
-        """Return the paths that were absent and exist now; of a folder with granted entries, the other entries."""
-        # A protected file that a command moved with its folder is still protected, and the file that the command put
-        # at the old path counts as new.
-        replaced = (path for path, parent in self._parents.items() if _identify_folder(path.parent) != parent)
+        """Return the paths that were absent and exist now;
+        of a folder with granted entries, the other entries.
+        """
+        # A protected file that a command moved with its folder is still protected, and the file
+        # that the command put at the old path counts as new.
+        replaced = (
+            path
+            for path, parent in self._parents.items()
+            if _identify_folder(path.parent) != parent
+        )
         existing = map(Path, list_existing(map(str, (*self._absent, *replaced))))
         paths = [path for path in existing if path not in self._granted]
-        holding_grants = [path for path in paths if any(each.is_relative_to(path) for each in self._granted)]
-        entries = [Path(top, name) for path in holding_grants for top, _, names in os.walk(path) for name in names]
+        holding_grants = [
+            path for path in paths if any(each.is_relative_to(path) for each in self._granted)
+        ]
+        entries = [
+            Path(top, name)
+            for path in holding_grants
+            for top, _, names in os.walk(path)
+            for name in names
+        ]
         new_entries = [path for path in entries if not any(map(path.is_relative_to, self._granted))]
         return [*(path for path in paths if path not in holding_grants), *new_entries]
 
     def _read_contents(self, paths: tuple[Path, ...]) -> dict[Path, _Content]:
-        """Return the contents of the files at or below the paths, except those that the policy makes writable."""
+        """Return the contents of the files at or below the paths,
+        except those that the policy makes writable.
+        """
         contents = _read_contents(paths)
         return {
             path: content
@@ -228,7 +267,9 @@ class ProtectedFiles:
 
 
 def _read_mode(path: str) -> int:
-    """Return the mode of a path, as in `st_mode`, of a link its own; 0: there is nothing, or it can't be looked at."""
+    """Return the mode of a path, as in `st_mode`, of a link its own;
+    0: there is nothing, or it can't be looked at.
+    """
     try:
         return os.lstat(path).st_mode
     except OSError:
@@ -245,7 +286,9 @@ def _identify_folder(folder: Path) -> tuple[int, int]:
 
 
 def _has_no_link_above(path: Path) -> bool:
-    """Return whether no folder above a path is a link, through which another file would be changed."""
+    """Return whether no folder above a path is a link,
+    through which another file would be changed.
+    """
     return os.path.realpath(path.parent) == str(path.parent)
 
 
@@ -267,10 +310,15 @@ def _read_contents(paths: tuple[Path, ...]) -> dict[Path, _Content]:
 
 
 def _holds_file(path: Path) -> bool:
-    """Return whether a path is not a folder, or one with something else than folders in it, such as a link."""
+    """Return whether a path is not a folder, or one with something else than folders in it,
+    such as a link.
+    """
     if path.is_symlink() or not path.is_dir():
         return True
-    return any(names or any(Path(top, each).is_symlink() for each in folders) for top, folders, names in os.walk(path))
+    return any(
+        names or any(Path(top, each).is_symlink() for each in folders)
+        for top, folders, names in os.walk(path)
+    )
 
 
 def _restore_file(path: Path, before: _Content) -> bool:

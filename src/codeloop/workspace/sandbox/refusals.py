@@ -1,7 +1,8 @@
 """Finds refusals of the sandbox in a command's output, and explains them to the model.
 
-A failure of the project must not be taken for a refusal: the model would ask to leave the sandbox, and fail again. So
-only the exact words that tools print for a refusal count, and only if the policy really forbids the access.
+A failure of the project must not be taken for a refusal: the model would ask to leave the sandbox,
+and fail again. So only the exact words that tools print for a refusal count, and only if the policy
+really forbids the access.
 """
 
 import os
@@ -24,12 +25,18 @@ _REFUSAL_WORDS = (
     r"\b(?:[Rr]ead-only file ?system|[Pp]ermission denied|[Oo]peration not permitted|[Dd]evice or resource busy"
     r"|[Aa]ccess to the path .{1,300} is denied|AccessDeniedException|EROFS|EACCES|EPERM|EBUSY)\b"
 )
-_MISSING_WORDS = r"\b(?:[Nn]o such file or directory|ENOENT|[Nn]ot found|does not exist|[Cc]annot find)\b"
-# A word of a message that may be a path, with what is before it: `cat: /etc/shadow: ...`, `open 'a/b'`.
-_PATH = r"""(?:["'`(\u2018\u201c]|(?<=[\s:=])|^)([~.\w@%+-]*/?[^\s"'`():;,\u2018\u2019\u201c\u201d]+)"""
+_MISSING_WORDS = (
+    r"\b(?:[Nn]o such file or directory|ENOENT|[Nn]ot found|does not exist|[Cc]annot find)\b"
+)
+# A word of a message that may be a path, with what is before it: `cat: /etc/shadow: ...`,
+# `open 'a/b'`.
+_PATH = (
+    r"""(?:["'`(\u2018\u201c]|(?<=[\s:=])|^)([~.\w@%+-]*/?[^\s"'`():;,\u2018\u2019\u201c\u201d]+)"""
+)
 _ARGUMENT = r"""["']((?:~|/)[^"'\n]+)["']|(?:^|[\s=<>(:;&|])((?:~/|/)[^\s"'()<>;&|`:]+)"""
 """A path in a command line that starts at the root or the home, in quotes or without."""
-# Package managers "resolve" versions and bundlers modules: only the resolution of host names counts.
+# Package managers "resolve" versions and bundlers modules: only the resolution
+# of host names counts.
 _NETWORK_ERRORS = (
     r"\b(?:[Cc]ould not resolve (?:(?:host|hostname|proxy)\b|'[\w-]+(?:\.[\w-]+)+'(?! (?:from|imported)))"
     r"|[Ff]ailure in name resolution|NameResolutionError|[Nn]ame or service not known|nodename nor servname"
@@ -37,7 +44,9 @@ _NETWORK_ERRORS = (
     r"|[Ff]ailed to lookup address|[Tt]emporary failure resolving|getaddrinfo failed"
     r"|(?:getaddrinfo|connect|code|errno|network)\W{1,3}(?:ENOTFOUND|EAI_AGAIN|ENETUNREACH)\b)"
 )
-_CONNECTION_REFUSED = r"\b(?:[Cc]onnection refused|ECONNREFUSED|[Cc]ouldn't connect|[Ff]ailed to connect)\b"
+_CONNECTION_REFUSED = (
+    r"\b(?:[Cc]onnection refused|ECONNREFUSED|[Cc]ouldn't connect|[Ff]ailed to connect)\b"
+)
 # A port of this machine in a message: `localhost:5432`, `127.0.0.1, port 5432`.
 _PORT = r"(?:localhost|127\.0\.0\.1|::1)[^\d\n]{0,20}?(\d{2,5})(?!\d|\.\d)"
 # The state TCP_LISTEN in /proc/net/tcp.
@@ -60,7 +69,9 @@ _SERVICE_ERRORS = (
         "the service that runs containers, which sandboxed commands can't reach",
     ),
 )
-"""Pairs of a pattern that a tool prints when it lacks a secret or a socket, and a description of the missing thing."""
+"""Pairs of a pattern that a tool prints when it lacks a secret or a socket,
+and a description of the missing thing.
+"""
 # Only the end of the output is searched: tools print the reason of a failure there.
 _TAIL_CHARS = 20_000
 _TAIL_LINES = 400
@@ -68,20 +79,26 @@ _TAIL_LINES = 400
 _STRAYED_LEVELS = 50
 # Longer lines (bundled code, for example) may contain anything.
 _MAX_LINE_CHARS = 2_000
-# The shell's exit code for a file that is not a program. It prints "Permission denied" then, which is not a refusal.
+# The shell's exit code for a file that is not a program.
+# It prints "Permission denied" then, which is not a refusal.
 _NOT_EXECUTABLE_CODE = 126
 _NETWORK_OFF_TEXT = "the network, which is off for sandboxed commands"
 _NO_DIRECT_CONNECTION_TEXT = (
-    "a direct connection; programs reach hosts through the proxy that HTTPS_PROXY names, or not at all"
+    "a direct connection; programs reach hosts through the proxy that "
+    "HTTPS_PROXY names, or not at all"
 )
 # What git prints, in C or English.
-_CONFIG_ERROR = re.compile(r"^.{0,200}?could not (?:write|lock) config file (\S*?\.git/\S*config\S*?): ", re.MULTILINE)
+_CONFIG_ERROR = re.compile(
+    r"^.{0,200}?could not (?:write|lock) config file (\S*?\.git/\S*config\S*?): ", re.MULTILINE
+)
 _UNKEPT_SETTINGS_NOTE = (
     "Settings of git were not changed ({}): commands in the sandbox only read them. A branch to follow, a remote, a "
     "submodule or a renamed section is not recorded. Where it is needed, run that one line by itself (`git config ...`,"
     " `git remote add ...`, `git branch --set-upstream-to ...`, `git submodule add ...`): it asks for the file."
 )
-_WRITE_HINT = "To write there, name the path in the command itself, or use `outside` with the reason."
+_WRITE_HINT = (
+    "To write there, name the path in the command itself, or use `outside` with the reason."
+)
 ASK_OUTSIDE = "If it must be done, call bash again with `outside` and the reason."
 
 
@@ -97,7 +114,8 @@ _FAILURE_WORDS = (
 
 
 class SandboxedStart(NamedTuple):
-    """The start of a command of a session in a sandbox. `hidden`: the names of the variables hidden from it.
+    """The start of a command of a session in a sandbox.
+    `hidden`: the names of the variables hidden from it.
 
     `since`: its time, as a file time in ns.
     """
@@ -120,7 +138,8 @@ def find_all_refusals(
     *,
     was_refused_network: bool,
 ) -> list[str]:
-    """Return a note for each refusal, found in the output, the private home and the proxy. See `find_refusals`.
+    """Return a note for each refusal, found in the output, the private home and the proxy.
+    See `find_refusals`.
 
     `was_refused_network`: the sandbox itself refused the network to a program of the command.
     """
@@ -131,11 +150,15 @@ def find_all_refusals(
     notes += find_strayed_writes(private_home, start.since) if private_home else []
     notes += _explain_unkept_settings(output[-_TAIL_CHARS:])
     # There is a proxy, and it refused nothing: the mention of its address must have another cause.
-    return notes + (find_proxy_mention(output, code, start.environment) if connections == [] else [])
+    return notes + (
+        find_proxy_mention(output, code, start.environment) if connections == [] else []
+    )
 
 
 def _explain_unkept_settings(output: str) -> list[str]:
-    """Return a note if git said that it could not write its settings, which it may do and succeed all the same."""
+    """Return a note if git said that it could not write its settings,
+    which it may do and succeed all the same.
+    """
     files = dict.fromkeys(_CONFIG_ERROR.findall(output))
     return [_UNKEPT_SETTINGS_NOTE.format(", ".join(files))] if files else []
 
@@ -152,27 +175,41 @@ def find_refusals(
     """Return a note for each refusal: of a path, a host, a port of this machine, or a service.
 
     The last one ends with what the model can do.
-    `code`: the exit code; the output of a command that succeeded is not searched. None: it runs, or was ended.
+    `code`: the exit code; the output of a command that succeeded is not searched.
+    None: it runs, or was ended.
     `connections`: a line for each one that the proxy refused; None where there is no proxy.
-    `command`: the command line, which is searched for paths: programs may print these in other forms.
+    `command`: the command line, which is searched for paths: programs may
+    print these in other forms.
     """
     notes = [] if code == 0 else list(_find_refused_paths(output, code, policy, directory, home))
     notes += _explain_unseen_arguments(command, output, policy, home) if code else []
-    notes += _explain_secret_files(f"{command}\n{output[-_TAIL_CHARS:]}", policy, home) if code else []
+    notes += (
+        _explain_secret_files(f"{command}\n{output[-_TAIL_CHARS:]}", policy, home) if code else []
+    )
     notes = list(dict.fromkeys(notes))[: SANDBOX_BLOCKED.value]
-    notes += [line.removeprefix("blocked: ") for line in (connections or ())[: SANDBOX_BLOCKED.value]]
+    notes += [
+        line.removeprefix("blocked: ") for line in (connections or ())[: SANDBOX_BLOCKED.value]
+    ]
     if code != 0:
         end = output[-_TAIL_CHARS:]
-        notes += [missing for words, missing in _SERVICE_ERRORS if re.search(words, end, re.MULTILINE)]
+        notes += [
+            missing for words, missing in _SERVICE_ERRORS if re.search(words, end, re.MULTILINE)
+        ]
         if policy.network != "on" and not connections and re.search(_NETWORK_ERRORS, end):
             notes.append(_NETWORK_OFF_TEXT if connections is None else _NO_DIRECT_CONNECTION_TEXT)
         ports = _find_unreached_ports(end, policy)
-        notes += [f"connection to localhost:{port}, a service outside the sandbox" for port in ports]
-    return [f"blocked: {each}. {ASK_OUTSIDE}" if each is notes[-1] else f"blocked: {each}." for each in notes]
+        notes += [
+            f"connection to localhost:{port}, a service outside the sandbox" for port in ports
+        ]
+    return [
+        f"blocked: {each}. {ASK_OUTSIDE}" if each is notes[-1] else f"blocked: {each}."
+        for each in notes
+    ]
 
 
 def find_refused_network(output: str, code: int | None, notes: list[str]) -> list[str]:
-    """Return a note for a command that was refused the network, if it may have failed for that, and `notes` are silent.
+    """Return a note for a command that was refused the network, if it may have failed for that,
+    and `notes` are silent.
 
     `code`: the exit code, which is that of the last program in a pipe; None: it runs, or was ended.
     """
@@ -183,27 +220,44 @@ def find_refused_network(output: str, code: int | None, notes: list[str]) -> lis
 
 
 def find_strayed_writes(home: Path, since: int) -> list[str]:
-    """Return a note if a command wrote a file to the private home that the user would expect in the real one.
+    """Return a note if a command wrote a file to the private home that the user
+    would expect in the real one.
 
-    `since`: a file modification time, in ns. Names with a leading dot, which tools write, are ignored.
+    `since`: a file modification time, in ns. Names with a leading dot, which tools write,
+    are ignored.
     """
-    newer_files = sorted(_find_newer_files(str(home), since, iter(range(SANDBOX_STRAYED.value)), _STRAYED_LEVELS))
+    newer_files = sorted(
+        _find_newer_files(str(home), since, iter(range(SANDBOX_STRAYED.value)), _STRAYED_LEVELS)
+    )
     stray_files = [path for path in newer_files if not _is_cache(os.path.relpath(path, home))]
     if not stray_files:
         return []
-    paths_shown = ", ".join(f"~/{os.path.relpath(path, home)}" for path in stray_files[: SANDBOX_BLOCKED.value])
-    return [f"blocked: write to {paths_shown} in the user's home: only sandboxed commands see it. {_WRITE_HINT}"]
+    paths_shown = ", ".join(
+        f"~/{os.path.relpath(path, home)}" for path in stray_files[: SANDBOX_BLOCKED.value]
+    )
+    return [
+        f"blocked: write to {paths_shown} in the user's home: only sandboxed commands see it. {_WRITE_HINT}"
+    ]
 
 
 def _is_cache(name: str) -> bool:
-    """Return whether a path of the home is a tool's cache (`go/pkg`), lies in one, or only leads to one."""
-    return any(f"{name}/".startswith(f"{row.folder}/") or row.folder.startswith(f"{name}/") for row in CACHES)
+    """Return whether a path of the home is a tool's cache (`go/pkg`), lies in one,
+    or only leads to one.
+    """
+    return any(
+        f"{name}/".startswith(f"{row.folder}/") or row.folder.startswith(f"{name}/")
+        for row in CACHES
+    )
 
 
-def _find_newer_files(folder: str, since: int, entries_left: Iterator[int], levels: int) -> Iterator[str]:
-    """Yield the files below a folder that are newer than `since`, and newer folders that contain no newer file.
+def _find_newer_files(
+    folder: str, since: int, entries_left: Iterator[int], levels: int
+) -> Iterator[str]:
+    """Yield the files below a folder that are newer than `since`,
+    and newer folders that contain no newer file.
 
-    `entries_left`: an iterator with one item for each entry that may still be read; `levels`: of folders to be read.
+    `entries_left`: an iterator with one item for each entry that may still be read;
+    `levels`: of folders to be read.
     """
     try:
         with os.scandir(folder) as entries:
@@ -214,7 +268,9 @@ def _find_newer_files(folder: str, since: int, entries_left: Iterator[int], leve
     # The second iterator bounds the loop: each round uses up one of its items.
     for (entry, state), _ in zip(states, entries_left, strict=False):
         is_read = levels > 1 and entry.is_dir(follow_symlinks=False)
-        below = list(_find_newer_files(entry.path, since, entries_left, levels - 1)) if is_read else []
+        below = (
+            list(_find_newer_files(entry.path, since, entries_left, levels - 1)) if is_read else []
+        )
         yield from below
         if state.st_mtime_ns > since and not below:
             yield entry.path
@@ -237,10 +293,18 @@ def _find_refused_paths(
                     yield from _explain_refusal(word, policy, folder, home)
 
 
-def _explain_unseen_arguments(command: str, output: str, policy: SandboxPolicy, home: Path) -> Iterator[str]:
-    """Yield a note for each path of a command line that the output calls missing, although it exists outside."""
+def _explain_unseen_arguments(
+    command: str, output: str, policy: SandboxPolicy, home: Path
+) -> Iterator[str]:
+    """Yield a note for each path of a command line that the output calls missing,
+    although it exists outside.
+    """
     last_lines = output.splitlines()[-_TAIL_LINES:]
-    lines = [line for line in last_lines if len(line) < _MAX_LINE_CHARS and re.search(_MISSING_WORDS, line)]
+    lines = [
+        line
+        for line in last_lines
+        if len(line) < _MAX_LINE_CHARS and re.search(_MISSING_WORDS, line)
+    ]
     if not lines:
         return
     for quoted, plain in re.findall(_ARGUMENT, command):
@@ -249,12 +313,18 @@ def _explain_unseen_arguments(command: str, output: str, policy: SandboxPolicy, 
         if not any(name.search(line) for line in lines):
             continue
         path = _resolve_word(word, home, home)
-        # The shell passes on a pattern that nothing matches, so a match is looked for outside of the sandbox.
+        # The shell passes on a pattern that nothing matches,
+        # so a match is looked for outside of the sandbox.
         if path is not None and plain and re.search(r"[*?\[]", path.name):
             with suppress(OSError):
                 path = next(path.parent.glob(re.sub(r"\*+", "*", path.name)), path)
         shown = (*policy.writable, *policy.visible, *policy.layered)
-        if path is None or is_below_any(path, shown) or path in TEMPORARY_FOLDERS or not os.path.lexists(path):
+        if (
+            path is None
+            or is_below_any(path, shown)
+            or path in TEMPORARY_FOLDERS
+            or not os.path.lexists(path)
+        ):
             continue
         if is_below_any(path, (*policy.replaced, *TEMPORARY_FOLDERS)):
             yield _describe_unseen(path, home)
@@ -262,7 +332,8 @@ def _explain_unseen_arguments(command: str, output: str, policy: SandboxPolicy, 
 
 def _explain_secret_files(text: str, policy: SandboxPolicy, home: Path) -> Iterator[str]:
     """Yield a note for each hidden file of the project that a command or its output names."""
-    # They look empty to commands, so a program fails with a message of its own that mentions no refusal.
+    # They look empty to commands, so a program fails with a message of its own
+    # that mentions no refusal.
     for path in policy.hidden:
         if not path.is_relative_to(policy.writable[0]) or path.is_dir():
             continue
@@ -276,7 +347,9 @@ def _describe_hidden(path: Path, home: Path) -> str:
 
 
 def find_proxy_mention(output: str, code: int | None, variables: Mapping[str, str]) -> list[str]:
-    """Return a note if the output of a failed command names the sandbox's proxy. `variables`: the command's."""
+    """Return a note if the output of a failed command names the sandbox's proxy.
+    `variables`: the command's.
+    """
     address = variables.get("HTTP_PROXY", "").removeprefix("http://")
     if not code or not re.fullmatch(r"127\.0\.0\.1:\d+", address):
         return []
@@ -291,7 +364,9 @@ def find_proxy_mention(output: str, code: int | None, variables: Mapping[str, st
 
 
 def _find_unreached_ports(output: str, policy: SandboxPolicy) -> list[int]:
-    """Return the ports of this machine that a command could not reach, although a server listens there."""
+    """Return the ports of this machine that a command could not reach,
+    although a server listens there.
+    """
     if policy.network == "on":
         return []
     last_lines = (line[:_MAX_LINE_CHARS] for line in output.splitlines()[-_TAIL_LINES:])
@@ -307,15 +382,21 @@ def _list_open_ports() -> set[int]:
     ports: set[int] = set()
     for name in ("tcp", "tcp6"):
         with suppress(OSError):
-            # A heading, then for each socket its number, its address, the other address, the state and more.
-            rows = [row.split() for row in Path("/proc/net", name).read_text(encoding="ascii").splitlines()[1:]]
+            # A heading, then for each socket its number, its address, the other address,
+            # the state and more.
+            rows = [
+                row.split()
+                for row in Path("/proc/net", name).read_text(encoding="ascii").splitlines()[1:]
+            ]
             addresses = [address for _, address, _, state, *_ in rows if state == _LISTENING_STATE]
             ports |= {int(address.rpartition(":")[2], 16) for address in addresses}
     return ports
 
 
 def _explain_refusal(word: str, policy: SandboxPolicy, directory: Path, home: Path) -> list[str]:
-    """Return a note if the policy refuses a path; none if it does not, or the word is not a path."""
+    """Return a note if the policy refuses a path;
+    none if it does not, or the word is not a path.
+    """
     path = _resolve_word(word, directory, home)
     if path is None:
         return []
@@ -330,7 +411,9 @@ def _explain_refusal(word: str, policy: SandboxPolicy, directory: Path, home: Pa
         return [f"write to {path_shown}, which is protected"]
     if path in policy.writable and path.is_file():
         return [f"replacing {path_shown}, which may be written here, but not be renamed or removed"]
-    if any(path.is_relative_to(each) for each in policy.writable) or not os.access(path.parent, os.F_OK):
+    if any(path.is_relative_to(each) for each in policy.writable) or not os.access(
+        path.parent, os.F_OK
+    ):
         return []
     # Landlock refuses paths that the other backends hide.
     if not policy.shows(path) and os.path.lexists(path):
@@ -343,7 +426,12 @@ def _explain_refusal(word: str, policy: SandboxPolicy, directory: Path, home: Pa
 def _explain_missing(word: str, policy: SandboxPolicy, directory: Path, home: Path) -> list[str]:
     """Return a note if a path exists but the sandbox hides it."""
     path = _resolve_word(word, directory, home)
-    if path is None or not is_below_any(path, policy.replaced) or policy.shows(path) or not os.path.lexists(path):
+    if (
+        path is None
+        or not is_below_any(path, policy.replaced)
+        or policy.shows(path)
+        or not os.path.lexists(path)
+    ):
         return []
     return [_describe_unseen(path, home)]
 
@@ -364,4 +452,6 @@ def _resolve_word(word: str, directory: Path, home: Path) -> Path | None:
 
 def _abbreviate(path: Path, home: Path) -> str:
     """Return a path as text, below the home with `~`."""
-    return f"~/{path.relative_to(home)}" if path.is_relative_to(home) and path != home else str(path)
+    return (
+        f"~/{path.relative_to(home)}" if path.is_relative_to(home) and path != home else str(path)
+    )

@@ -1,4 +1,6 @@
-"""Work trees that lose nothing: the base they come from, what goes along, what is merged, what is removed."""
+"""Work trees that lose nothing: the base they come from, what goes along, what is merged,
+what is removed.
+"""
 
 import os
 import shutil
@@ -61,7 +63,12 @@ async def test_it_begins_where_one_is_and_is_compared_with_that(tmp_path: Path) 
         diff = await it.get("/worktree/one/diff")
         assert [each["file"] for each in diff["files"]] == ["mine.txt", "new.txt"]
         row = await look(it, "one")
-        assert (row["ahead"], row["behind"], row["unmerged"], row["changed"]) == (1, 1, 1, ["new.txt"])
+        assert (row["ahead"], row["behind"], row["unmerged"], row["changed"]) == (
+            1,
+            1,
+            1,
+            ["new.txt"],
+        )
         _, other = await make(it, name="two", base="main")
         assert other["base"] == "main"
         assert not (Path(other["directory"]) / "topic.txt").exists()
@@ -70,7 +77,9 @@ async def test_it_begins_where_one_is_and_is_compared_with_that(tmp_path: Path) 
         assert (detached["base"], git(third, "rev-parse", "HEAD").strip()) == (tip, tip)
         refused = await it.post("/worktree/three/merge", {}, 400)
         assert "Name the branch to merge into" in refused["data"]["message"]
-        lines = await run_worktree_command(LocalClient(await it.project()), "merge three --into main")
+        lines = await run_worktree_command(
+            LocalClient(await it.project()), "merge three --into main"
+        )
         assert lines == [f"main holds it: {tip[:12]}"]
         refused = await it.post(PATH, {"base": "nowhere"}, 400)
         assert "no branch or commit nowhere" in refused["data"]["message"]
@@ -112,7 +121,10 @@ async def test_conflicts_are_shown_and_change_nothing(tmp_path: Path) -> None:
             assert git(root, "status", "--porcelain") == git(folder, "status", "--porcelain") == ""
         part = await it.post("/worktree/one/merge", {"files": ["c.txt"]})
         assert git(root, "rev-parse", "main").strip() == part["commit"]
-        assert ((root / "c.txt").read_text(), (root / "a.txt").read_text()) == ("c\n", "1\nours\n3\n")
+        assert ((root / "c.txt").read_text(), (root / "a.txt").read_text()) == (
+            "c\n",
+            "1\nours\n3\n",
+        )
         write(root, {"b.txt": "in the way\n"})
         commit(folder, {"b.txt": "b2\n", "a.txt": "1\nours\n3\n"})
         refused = await it.post("/worktree/one/merge", {}, 400)
@@ -151,7 +163,9 @@ async def test_the_branch_that_is_checked_out_in_the_tree_is_merged(tmp_path: Pa
         assert (merged["into"], (root / "mine.txt").read_text()) == ("main", "m\n")
 
 
-async def test_a_tree_whose_record_is_lost_is_merged_into_the_branch_that_is_named(tmp_path: Path) -> None:
+async def test_a_tree_whose_record_is_lost_is_merged_into_the_branch_that_is_named(
+    tmp_path: Path,
+) -> None:
     root = repository(tmp_path / "work", FILES)
     async with served(tmp_path) as it:
         folder, _ = await make(it, name="one")
@@ -211,8 +225,15 @@ async def test_verbs_of_a_conversation_take_what_those_of_the_command_take(tmp_p
     repository(tmp_path / "work", FILES)
     async with served(tmp_path) as it:
         client = LocalClient(await it.project())
-        tree, is_new, prompt = await open_named_worktree(client, "create one --base main fix the user's  name")
-        assert (tree.name, tree.base, is_new, prompt) == ("one", "main", True, "fix the user's  name")
+        tree, is_new, prompt = await open_named_worktree(
+            client, "create one --base main fix the user's  name"
+        )
+        assert (tree.name, tree.base, is_new, prompt) == (
+            "one",
+            "main",
+            True,
+            "fix the user's  name",
+        )
         again, is_new, prompt = await open_named_worktree(client, "one go on")
         assert (again.directory, is_new, prompt) == (tree.directory, False, "go on")
         two, *_ = await open_named_worktree(client, "create --sparse=sub two")
@@ -239,7 +260,9 @@ async def test_verbs_of_a_conversation_take_what_those_of_the_command_take(tmp_p
         ):
             with pytest.raises(UsageProblem, match="/worktree"):
                 await run_worktree_command(client, wrong)
-        merged = await run_worktree_command(client, "merge one --into=main -m 'All of it' --file new.txt")
+        merged = await run_worktree_command(
+            client, "merge one --into=main -m 'All of it' --file new.txt"
+        )
         assert merged[-1].startswith("main holds it: ")
         assert "All of it" in git(tmp_path / "work", "log", "--format=%s", "-3", "main")
         assert "other.txt" not in git(tmp_path / "work", "ls-files")
@@ -247,7 +270,9 @@ async def test_verbs_of_a_conversation_take_what_those_of_the_command_take(tmp_p
         assert not Path(two.directory).exists()
         assert Path(tree.directory).exists()
         assert await run_worktree_command(client, "remove one --force") != []
-        assert await run_worktree_command(client, "list") == ["No work trees. `codeloop --worktree NAME` makes one."]
+        assert await run_worktree_command(client, "list") == [
+            "No work trees. `codeloop --worktree NAME` makes one."
+        ]
 
 
 async def test_ignored_files_go_along_by_rule(tmp_path: Path) -> None:
@@ -296,10 +321,14 @@ async def test_set_up_commands_run_only_in_what_was_trusted(tmp_path: Path) -> N
 async def test_set_up_commands_run_in_the_sandbox_of_the_new_work_tree(tmp_path: Path) -> None:
     marks = tmp_path / "mark", tmp_path / "work/mark"
     lines = [f"touch {mark}" for mark in marks]
-    root = repository(tmp_path / "work", {**FILES, "prepare.sh": "\n".join(["touch ready", *lines, "true\n"])})
+    root = repository(
+        tmp_path / "work", {**FILES, "prepare.sh": "\n".join(["touch ready", *lines, "true\n"])}
+    )
     trust_directory(find_paths(make_startup(tmp_path / "home", root).environment), root)
     async with served(tmp_path, worktree={"setup": ["sh prepare.sh"]}) as it:
-        folder, _ = await make(it, name="one", startCommand="; ".join(["touch given", *lines, "true"]))
+        folder, _ = await make(
+            it, name="one", startCommand="; ".join(["touch given", *lines, "true"])
+        )
         assert ((folder / "ready").exists(), (folder / "given").exists()) == (True, True)
     assert [mark.exists() for mark in marks] == [False, False]
 
@@ -329,7 +358,9 @@ async def test_submodules_are_filled_from_this_machine_and_not_lost(tmp_path: Pa
 
 
 @pytest.mark.parametrize("is_trusted", [False, True])
-async def test_large_files_stay_pointers_unless_the_project_is_trusted(tmp_path: Path, *, is_trusted: bool) -> None:
+async def test_large_files_stay_pointers_unless_the_project_is_trusted(
+    tmp_path: Path, *, is_trusted: bool
+) -> None:
     if shutil.which("git-lfs") is None:
         pytest.skip("git-lfs is not installed")
     root = tmp_path / "work"
@@ -342,10 +373,17 @@ async def test_large_files_stay_pointers_unless_the_project_is_trusted(tmp_path:
         subprocess.run(["git", *words], cwd=root, env=environment, check=True, capture_output=True)
 
     run("init", "-q", "-b", "main")
-    for name, words in (("clean", "clean -- %f"), ("smudge", "smudge -- %f"), ("process", "filter-process")):
+    for name, words in (
+        ("clean", "clean -- %f"),
+        ("smudge", "smudge -- %f"),
+        ("process", "filter-process"),
+    ):
         run("config", f"filter.lfs.{name}", f"{shutil.which('git-lfs')} {words}")
     run("config", "filter.lfs.required", "true")
-    write(root, {".gitattributes": "*.bin filter=lfs diff=lfs merge=lfs -text\n", "x.bin": "large\n" * 99})
+    write(
+        root,
+        {".gitattributes": "*.bin filter=lfs diff=lfs merge=lfs -text\n", "x.bin": "large\n" * 99},
+    )
     run("add", "-A")
     run("commit", "-q", "-m", "first")
     if is_trusted:
@@ -353,7 +391,9 @@ async def test_large_files_stay_pointers_unless_the_project_is_trusted(tmp_path:
     async with served(tmp_path) as it:
         folder, _ = await make(it, name="one")
         text = (folder / "x.bin").read_text()
-        assert text.startswith("large\n" if is_trusted else "version https://git-lfs.github.com/spec/v1")
+        assert text.startswith(
+            "large\n" if is_trusted else "version https://git-lfs.github.com/spec/v1"
+        )
         assert (await look(it, "one")).get("changed", []) == []
         (folder / "x.bin").write_text("other\n" * 99)
         if is_trusted:
@@ -361,18 +401,31 @@ async def test_large_files_stay_pointers_unless_the_project_is_trusted(tmp_path:
             assert (root / "x.bin").read_text() == "other\n" * 99
             assert "git-lfs" in git(root, "show", "HEAD:x.bin"), "a pointer is what is stored"
         else:
-            assert "by a filter" in (await it.post("/worktree/one/merge", {}, 400))["data"]["message"]
+            assert (
+                "by a filter" in (await it.post("/worktree/one/merge", {}, 400))["data"]["message"]
+            )
             (folder / "x.bin").write_text(text)
         assert await remove(it, folder) is True
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("is_trusted", [False, True])
-async def test_what_a_reset_writes_is_filtered_in_a_trusted_project(tmp_path: Path, *, is_trusted: bool) -> None:
-    root = repository(tmp_path / "work", {".gitattributes": "*.bin filter=upper\n", "x.bin": "first\n"})
+async def test_what_a_reset_writes_is_filtered_in_a_trusted_project(
+    tmp_path: Path, *, is_trusted: bool
+) -> None:
+    root = repository(
+        tmp_path / "work", {".gitattributes": "*.bin filter=upper\n", "x.bin": "first\n"}
+    )
     (tmp_path / "home").mkdir(exist_ok=True)
     for name, words in (("smudge", "tr a-z A-Z"), ("clean", "tr A-Z a-z"), ("required", "true")):
-        git(root, "config", "--file", str(tmp_path / "home/.gitconfig"), f"filter.upper.{name}", words)
+        git(
+            root,
+            "config",
+            "--file",
+            str(tmp_path / "home/.gitconfig"),
+            f"filter.upper.{name}",
+            words,
+        )
     git(root, "config", "filter.upper.smudge", "rev")  # the repository's own counts for nothing
     if is_trusted:
         trust_directory(find_paths(make_startup(tmp_path / "home", root).environment), root)
@@ -390,10 +443,14 @@ async def test_what_a_reset_writes_is_filtered_in_a_trusted_project(tmp_path: Pa
 @pytest.mark.slow
 async def test_a_pointer_stays_a_pointer_without_the_program(tmp_path: Path) -> None:
     pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n"
-    root = repository(tmp_path / "work", {".gitattributes": "*.bin filter=lfs -text\n", "x.bin": pointer})
+    root = repository(
+        tmp_path / "work", {".gitattributes": "*.bin filter=lfs -text\n", "x.bin": pointer}
+    )
     (tmp_path / "home").mkdir()
     for name, value in (("process", "no-such-git-lfs filter-process"), ("required", "true")):
-        git(root, "config", "--file", str(tmp_path / "home/.gitconfig"), f"filter.lfs.{name}", value)
+        git(
+            root, "config", "--file", str(tmp_path / "home/.gitconfig"), f"filter.lfs.{name}", value
+        )
     trust_directory(find_paths(make_startup(tmp_path / "home", root).environment), root)
     async with served(tmp_path) as it:
         folder, made = await make(it, name="one")
@@ -410,7 +467,10 @@ async def test_a_pointer_stays_a_pointer_without_the_program(tmp_path: Path) -> 
 async def test_a_filter_that_only_the_repository_names_is_told_and_nothing_is_committed_without_it(
     tmp_path: Path,
 ) -> None:
-    root = repository(tmp_path / "work", {".gitattributes": "*.key filter=crypt diff=crypt\n", "x.key": "sealed\n"})
+    root = repository(
+        tmp_path / "work",
+        {".gitattributes": "*.key filter=crypt diff=crypt\n", "x.key": "sealed\n"},
+    )
     for name in ("smudge", "clean"):
         git(root, "config", f"filter.crypt.{name}", f"touch {tmp_path / 'ran'}; cat")
     trust_directory(find_paths(make_startup(tmp_path / "home", root).environment), root)
@@ -418,7 +478,10 @@ async def test_a_filter_that_only_the_repository_names_is_told_and_nothing_is_co
         folder, made = await make(it, name="one")
         assert "without filters (crypt)" in made["notes"][0]
         write(folder, {"x.key": "secret\n"})
-        assert "filter.crypt.clean" in (await it.post("/worktree/one/merge", {}, 400))["data"]["message"]
+        assert (
+            "filter.crypt.clean"
+            in (await it.post("/worktree/one/merge", {}, 400))["data"]["message"]
+        )
     assert not (tmp_path / "ran").exists()
     assert git(folder, "log", "--format=%s") == "first\n"
 
@@ -429,7 +492,8 @@ async def test_sparse_trees_hold_only_the_folders_that_are_named(
 ) -> None:
     repository(tmp_path / "work", {"top.txt": "t\n", "one/a": "a\n", "two/b": "b\n"})
     monkeypatch.setattr(
-        "codeloop.app.handlers.worktrees.create.SLOW_CHECKOUT_TIME", replace(SLOW_CHECKOUT_TIME, value=0)
+        "codeloop.app.handlers.worktrees.create.SLOW_CHECKOUT_TIME",
+        replace(SLOW_CHECKOUT_TIME, value=0),
     )
     async with served(tmp_path) as it:
         _, whole = await make(it, name="whole")
@@ -451,7 +515,9 @@ async def test_trees_of_another_clone_are_left_alone(tmp_path: Path) -> None:
     async with served(tmp_path) as it:
         folder, _ = await make(it, name="one")
         git(tmp_path, "clone", "-q", str(tmp_path / "work"), str(tmp_path / "clone"))
-        answer = await it.http.get("/worktree", headers={"x-opencode-directory": str(tmp_path / "clone")})
+        answer = await it.http.get(
+            "/worktree", headers={"x-opencode-directory": str(tmp_path / "clone")}
+        )
         assert answer.json() == []
         assert [row["name"] for row in await it.get("/worktree")] == ["one"]
         assert os.path.realpath(folder) == str(folder)

@@ -1,4 +1,6 @@
-"""Tells the model when a command, such as `sed -i`, left a file with a syntax error that it had not before."""
+"""Tells the model when a command, such as `sed -i`,
+left a file with a syntax error that it had not before.
+"""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -29,7 +31,9 @@ def _read_text(path: Path) -> str | None:
 
 
 def describe_broken_files(ctx: ToolContext, before: Mapping[Path, str]) -> list[str]:
-    """Return a line for each file that does not parse any more; `before`: the texts before the command."""
+    """Return a line for each file that does not parse any more;
+    `before`: the texts before the command.
+    """
     finisher = ctx.services.edit_finisher
     if finisher is None:
         return []

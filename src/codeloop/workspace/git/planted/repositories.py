@@ -1,4 +1,5 @@
-"""Keeps apart the repositories of the user and those that sandboxed commands made, before and after each command.
+"""Keeps apart the repositories of the user and those that sandboxed commands made,
+before and after each command.
 
 The sandbox asks here which paths in repositories to protect. What commands planted is moved away by
 `repository_cleaner.py`.
@@ -18,8 +19,16 @@ from codeloop.kit.guarded_paths import fold_path
 from codeloop.kit.small_files import read_start_or_empty
 from codeloop.schema.bounds.sandbox import NESTED_REPOSITORIES
 from codeloop.workspace.files.path_states import PathStates
-from codeloop.workspace.git.planted.change_times import CommandRuns, read_full_stamp, read_program_stamp
-from codeloop.workspace.git.planted.configured_files import ConfiguredFiles, find_configured_files, is_copy
+from codeloop.workspace.git.planted.change_times import (
+    CommandRuns,
+    read_full_stamp,
+    read_program_stamp,
+)
+from codeloop.workspace.git.planted.configured_files import (
+    ConfiguredFiles,
+    find_configured_files,
+    is_copy,
+)
 from codeloop.workspace.git.planted.entry_changes import describe_lost
 from codeloop.workspace.git.planted.layout import (
     GIT_FOLDER_ENTRIES,
@@ -48,9 +57,9 @@ _MAX_EARLY_CLEANINGS = 3
 class _StateBeforeCommand(NamedTuple):
     """The state of the user's repositories before a command.
 
-    `links`: the links out of git directories; `scanned_folders`: the folders in which they were looked for, None where
-    those were too many; `executed_lines`: the lines that git runs, by file; `unprotected_stamps`: the stamps of
-    repositories that the kernel does not protect.
+    `links`: the links out of git directories; `scanned_folders`: the folders in which they were
+    looked for, None where those were too many; `executed_lines`: the lines that git runs, by file;
+    `unprotected_stamps`: the stamps of repositories that the kernel does not protect.
     """
 
     links: frozenset[Path]
@@ -60,13 +69,18 @@ class _StateBeforeCommand(NamedTuple):
 
 
 class ProjectRepositories:
-    """The repositories of a project: its own, others that the user has in it, and those that commands add.
+    """The repositories of a project: its own, others that the user has in it,
+    and those that commands add.
 
-    Call `begin_command` before each command and `end_command` after it. `roots`: the folders that commands may write;
-    `quarantine`: the folder that planted files are moved to; `environment`: the user's, for git's configuration.
+    Call `begin_command` before each command and `end_command` after it.
+    `roots`: the folders that commands may write;
+    `quarantine`: the folder that planted files are moved to;
+    `environment`: the user's, for git's configuration.
     """
 
-    def __init__(self, roots: Sequence[Path], quarantine: Path, environment: Mapping[str, str]) -> None:
+    def __init__(
+        self, roots: Sequence[Path], quarantine: Path, environment: Mapping[str, str]
+    ) -> None:
         self._roots = roots
         self._quarantine = quarantine
         self._environment = environment
@@ -78,13 +92,15 @@ class ProjectRepositories:
         self._state_before = _StateBeforeCommand(
             links=frozenset(), scanned_folders=None, executed_lines={}, unprotected_stamps={}
         )
-        # Git directories -> what commands see in their place (`git/private`): its index may name repositories, too.
+        # Git directories -> what commands see in their place (`git/private`): its index
+        # may name repositories, too.
         self._private_folders: dict[Path, Path] = {}
         # Whether there are git directories that commands write to, which have to be read each time.
         self._has_open_folders = True
         # Whether an index names repositories in folders that are not watched.
         self._has_unwatched = False
-        # What was moved away while commands ran, and how often something was in each repository that they made.
+        # What was moved away while commands ran, and how often something was in each
+        # repository that they made.
         self._early_moves: dict[Path, Path | None] = {}
         self._early_counts = Counter[Path]()
         # Of files that other names in folders without a watch may lead to.
@@ -93,19 +109,26 @@ class ProjectRepositories:
         self._lock = threading.Lock()
         self._runs = CommandRuns()
         self.on_running: Callable[[int], None] | None = None
-        """Called with `running_since` when the first command begins, and when the last one has ended."""
+        """Called with `running_since` when the first command begins,
+        and when the last one has ended.
+        """
 
     def cover(self, private_folders: Mapping[Path, Path]) -> None:
-        """Take note of git directories in the place of which commands see others: nothing in them has to be checked."""
+        """Take note of git directories in the place of which commands see others: nothing
+        in them has to be checked.
+        """
         if not private_folders.items() <= self._private_folders.items():
             self._private_folders |= private_folders
             self._has_open_folders = bool(self._list_git_folders())
 
     def list_protected_paths(self) -> list[Path]:
-        """Return the paths in the user's repositories that no command may change, as far as they are known now."""
+        """Return the paths in the user's repositories that no command may change,
+        as far as they are known now.
+        """
         paths: list[Path] = []
         for root in self._roots:
-            # The first is the work tree's own git directory, the second, if it is a linked one, the shared one.
+            # The first is the work tree's own git directory, the second, if it is a linked one,
+            # the shared one.
             tree_folders = itertools.islice(find_git_folders(root), 2)
             paths += self._configured.find(tree_folders, root)
         protected, _ = self._split_nested()
@@ -121,46 +144,66 @@ class ProjectRepositories:
         return list(dict.fromkeys(paths))
 
     def _split_nested(self) -> tuple[list[Path], list[Path]]:
-        """Return the user's repositories but the project's own: those that the kernel protects, and the others.
+        """Return the user's repositories but the project's own: those that the kernel protects,
+        and the others.
 
-        The nearest to the top come first, so that a command can't displace them by making many others.
+        The nearest to the top come first, so that a command can't displace them
+        by making many others.
         """
         nested = self._user_repositories - set(list_project_git_folders(self._roots))
-        ordered = sorted(nested, key=lambda path: (fold_path(path.name) != ".git", len(path.parts), path))
+        ordered = sorted(
+            nested, key=lambda path: (fold_path(path.name) != ".git", len(path.parts), path)
+        )
         return ordered[: NESTED_REPOSITORIES.value], ordered[NESTED_REPOSITORIES.value :]
 
     @property
     def is_unchanged(self) -> bool:
         """Whether nothing has changed since the state was last recorded.
 
-        False as long as there are repositories of commands, since those are checked after each command.
+        False as long as there are repositories of commands,
+        since those are checked after each command.
         """
-        needs_check = self._command_repositories or self._early_counts or self._has_open_folders or self._has_unwatched
+        needs_check = (
+            self._command_repositories
+            or self._early_counts
+            or self._has_open_folders
+            or self._has_unwatched
+        )
         is_known = self._states is not None and self._states.are_unchanged()
         return not needs_check and is_known and self._finder.is_unchanged
 
     def require_check(self) -> None:
-        """Have the next `end_command` look through everything: an index names repositories that were not watched."""
+        """Have the next `end_command` look through everything: an index names repositories
+        that were not watched.
+        """
         self._states = None
 
     def try_begin_command(self) -> bool:
-        """Do `begin_command` unless something has changed; return whether it is done. See `_record_if_unchanged`."""
+        """Do `begin_command` unless something has changed; return whether it is done.
+        See `_record_if_unchanged`.
+        """
         return self._record_if_unchanged(1)
 
     def try_end_command(self) -> bool:
-        """Do `end_command` unless something has changed; return whether it is done. See `_record_if_unchanged`."""
+        """Do `end_command` unless something has changed; return whether it is done.
+        See `_record_if_unchanged`.
+        """
         return self._record_if_unchanged(-1)
 
     def try_record_state(self) -> bool:
-        """Do `record_state` unless something has changed; return whether it is done. See `_record_if_unchanged`."""
+        """Do `record_state` unless something has changed; return whether it is done.
+        See `_record_if_unchanged`.
+        """
         return self._record_if_unchanged(0)
 
     def _record_if_unchanged(self, difference: int) -> bool:
-        """Record that a command begins (1) or has ended (-1), or neither (0), if nothing has changed.
+        """Record that a command begins (1) or has ended (-1), or neither (0),
+        if nothing has changed.
 
         Never waits, and looks at the times of a few files only. Returns whether it is recorded.
         """
-        # Another thread that holds the lock may be reading a large project, and this one is the event loop's.
+        # Another thread that holds the lock may be reading a large project,
+        # and this one is the event loop's.
         if not self._lock.acquire(blocking=False):
             return False
         try:
@@ -186,13 +229,17 @@ class ProjectRepositories:
             self.on_running(self._runs.running_since)
 
     def begin_command(self) -> None:
-        """Record the state before a command: unless another runs, what is new since the last one is the user's."""
+        """Record the state before a command: unless another runs,
+        what is new since the last one is the user's.
+        """
         with self._lock:
             self._record_state()
             self._record(1)
 
     def record_state(self) -> None:
-        """Record which repositories there are, so that `list_protected_paths` includes the user's new ones."""
+        """Record which repositories there are, so that `list_protected_paths`
+        includes the user's new ones.
+        """
         with self._lock:
             self._record_state()
 
@@ -210,26 +257,36 @@ class ProjectRepositories:
         scanned_folders = [folder for scan in scans for folder in scan.read_folders]
         self._state_before = _StateBeforeCommand(
             links=frozenset(link for scan in scans for link in scan.links),
-            scanned_folders=None if any(scan.unread_folders for scan in scans) else frozenset(scanned_folders),
+            scanned_folders=None
+            if any(scan.unread_folders for scan in scans)
+            else frozenset(scanned_folders),
             executed_lines={
                 path: set(re.findall(pattern, text))
                 for path, pattern in list_line_files(folders, self._roots)
                 if (text := read_start_or_empty(path, MAX_LINES_BYTES))
             },
-            unprotected_stamps={entry: read_program_stamp(entry) for entry in self._split_nested()[1]},
+            unprotected_stamps={
+                entry: read_program_stamp(entry) for entry in self._split_nested()[1]
+            },
         )
 
     def _update_owners(self) -> None:
         """Find all repositories, and decide which of the new ones are the user's."""
         entries = self._list_repositories()
-        of_commands = {entry: read_full_stamp(entry) for entry in self._command_repositories if entry in entries}
+        of_commands = {
+            entry: read_full_stamp(entry)
+            for entry in self._command_repositories
+            if entry in entries
+        }
         new = entries - self._user_repositories - of_commands.keys()
         of_commands |= {entry: () for entry in new if self._runs.may_have_made(entry)}
         self._command_repositories = of_commands
         self._user_repositories = entries - of_commands.keys()
 
     def end_command(self) -> str:
-        """Check what was created while commands ran. Return a text on what was moved away or not searched, or ""."""
+        """Check what was created while commands ran. Return a text on what was moved
+        away or not searched, or "".
+        """
         with self._lock:
             self._record(-1)
             if self.is_unchanged and self._finder.is_complete:
@@ -259,11 +316,15 @@ class ProjectRepositories:
         return self._runs.running_since
 
     def fileno(self) -> int:
-        """Return the descriptor that is readable when something has changed in the project; -1: nothing tells that."""
+        """Return the descriptor that is readable when something has changed in the project;
+        -1: nothing tells that.
+        """
         return self._finder.fileno()
 
     def has_news(self) -> bool:
-        """Return whether `clean_early` may have something to do. Never waits; True also while another thread works."""
+        """Return whether `clean_early` may have something to do. Never waits;
+        True also while another thread works.
+        """
         if not self._lock.acquire(blocking=False):
             return True
         try:
@@ -272,15 +333,18 @@ class ProjectRepositories:
             self._lock.release()
 
     def clean_early(self) -> bool:
-        """Look through the repositories that commands make while they still run: what git would run there goes at once.
+        """Look through the repositories that commands make while they still run: what git
+        would run there goes at once.
 
-        `end_command` tells what was moved away, and looks through them once more. Returns whether one has changed.
+        `end_command` tells what was moved away, and looks through them once more.
+        Returns whether one has changed.
         """
         with self._lock:
             if not self._runs.running:
                 return False
             is_changed = False
-            # What has changed is not news any more at the end of the command, which looks at all of it once more.
+            # What has changed is not news any more at the end of the command,
+            # which looks at all of it once more.
             self.require_check()
             cleaner = RepositoryCleaner(self._roots, self._quarantine, self._user_repositories)
             for entry in sorted(self._finder.find() - self._user_repositories):
@@ -301,7 +365,9 @@ class ProjectRepositories:
 
     @property
     def has_losses(self) -> bool:
-        """Whether commands may have removed or changed what `describe_lost` describes. Never waits."""
+        """Whether commands may have removed or changed what `describe_lost` describes.
+        Never waits.
+        """
         if not self._lock.acquire(blocking=False):
             return True
         try:
@@ -311,9 +377,11 @@ class ProjectRepositories:
             self._lock.release()
 
     def describe_lost(self, is_kept: Callable[[Path], bool]) -> str:
-        """Return a text on what commands removed or changed since the last call and undo can't bring back; "".
+        """Return a text on what commands removed or changed since the last call and
+        undo can't bring back; "".
 
-        Git ignores it, so no snapshot has it. `is_kept` tells whether a file can be brought back all the same.
+        Git ignores it, so no snapshot has it. `is_kept` tells whether a file can be
+        brought back all the same.
 
         Call it before `end_command`, which may look at the disk for long.
         """
@@ -322,13 +390,24 @@ class ProjectRepositories:
             written = self._finder.entries.take_written()
             removed = self._finder.entries.take_removed()
             # What a command has made may go with it.
-            removed = {path: removed[path] for path in removed if Path(path) not in self._command_repositories}
-        removed = {path: is_folder for path, is_folder in removed.items() if not is_kept(Path(path))}
+            removed = {
+                path: removed[path]
+                for path in removed
+                if Path(path) not in self._command_repositories
+            }
+        removed = {
+            path: is_folder for path, is_folder in removed.items() if not is_kept(Path(path))
+        }
         written = {path for path in written if not is_kept(Path(path))}
-        return describe_lost(removed, written, self._roots, self._environment) if removed or written else ""
+        return (
+            describe_lost(removed, written, self._roots, self._environment)
+            if removed or written
+            else ""
+        )
 
     def take_early_warning(self) -> str:
-        """Return a text on what was moved away since the last call while commands run, for user and model; "".
+        """Return a text on what was moved away since the last call while commands run,
+        for user and model; "".
 
         Never waits: what another thread finds is told by the next call.
         """
@@ -341,12 +420,21 @@ class ProjectRepositories:
         return describe_moves(moves, "", self._roots)
 
     def _clean_changed(self) -> dict[Path, Path | None]:
-        """Look through everything that a command may have changed. Return the moves: old path -> new path or None."""
+        """Look through everything that a command may have changed.
+        Return the moves: old path -> new path or None.
+        """
         new = self._list_repositories() - self._user_repositories
-        older = {each for each in new - self._command_repositories.keys() if not self._runs.may_have_made(each)}
+        older = {
+            each
+            for each in new - self._command_repositories.keys()
+            if not self._runs.may_have_made(each)
+        }
         self._user_repositories |= older
         cleaner = RepositoryCleaner(
-            self._roots, self._quarantine, self._user_repositories, self._state_before.executed_lines
+            self._roots,
+            self._quarantine,
+            self._user_repositories,
+            self._state_before.executed_lines,
         )
         for entry in sorted(new - older):
             if self._command_repositories.get(entry) != read_full_stamp(entry):
@@ -354,20 +442,28 @@ class ProjectRepositories:
             else:
                 # A new link in `refs`, for example, changes no time in the stamp.
                 folders = list_all_git_folders(entry)
-                cleaner.move(link for folder in folders for link in find_outward_links(folder).links)
+                cleaner.move(
+                    link for folder in folders for link in find_outward_links(folder).links
+                )
             cleaner.move(self._list_configured_copies(entry))
             self._command_repositories.setdefault(entry, ())
         for entry, stamp in self._state_before.unprotected_stamps.items():
-            if read_program_stamp(entry) != stamp and (folder := resolve_git_folder(entry)) is not None:
+            if (
+                read_program_stamp(entry) != stamp
+                and (folder := resolve_git_folder(entry)) is not None
+            ):
                 cleaner.clean_folder(folder)
         if not self._runs.running:
-            # Before the next command the kernel protects it; one that runs, and has made it, may still write there.
+            # Before the next command the kernel protects it;
+            # one that runs, and has made it, may still write there.
             for folder in list_project_git_folders(self._roots):
                 self._command_repositories.pop(folder, None)
         for folder in self._list_git_folders():
             scan = find_outward_links(folder, self._state_before.scanned_folders or ())
             cleaner.move(link for link in scan.links if link not in self._state_before.links)
-            cleaner.move(scan.unread_folders if self._state_before.scanned_folders is not None else ())
+            cleaner.move(
+                scan.unread_folders if self._state_before.scanned_folders is not None else ()
+            )
         for path, pattern in list_line_files(self._list_git_folders(), self._roots):
             cleaner.clean_lines(path, pattern)
         return cleaner.moves
@@ -378,32 +474,51 @@ class ProjectRepositories:
             self._finder.close()
 
     def _list_repositories(self) -> set[Path]:
-        """Return each `.git` and each bare repository below the project, and the folders of linked work trees."""
+        """Return each `.git` and each bare repository below the project,
+        and the folders of linked work trees.
+        """
         paths = self._finder.find()
         project_folders = list_project_git_folders(self._roots)
-        # Submodules may be in folders that are not searched, and git reads them for the status of the repository.
+        # Submodules may be in folders that are not searched,
+        # and git reads them for the status of the repository.
         submodule_entries = [
             root / name / ".git"
             for root in self._roots
             for folder in itertools.islice(find_git_folders(root), 1)
             for name in list_named_submodules(folder, self._private_folders)
         ]
-        self._has_unwatched = any(not FOLDERS_NOT_SEARCHED.isdisjoint(path.parts[:-1]) for path in submodule_entries)
+        self._has_unwatched = any(
+            not FOLDERS_NOT_SEARCHED.isdisjoint(path.parts[:-1]) for path in submodule_entries
+        )
         known = [*project_folders, *(path for path in submodule_entries if os.path.lexists(path))]
-        return {*paths, *known, *(each for folder in known for each in list_work_tree_folders(folder))}
+        return {
+            *paths,
+            *known,
+            *(each for folder in known for each in list_work_tree_folders(folder)),
+        }
 
     def _list_git_folders(self) -> list[Path]:
-        """Return the user's git directories that commands write to: protected ones, and those of linked work trees."""
+        """Return the user's git directories that commands write to: protected ones,
+        and those of linked work trees.
+        """
         below = (resolve_git_folder(entry) for entry in self._split_nested()[0])
         own = list_project_git_folders(self._roots)
         paths = [path for path in own if not is_below_any(path, self._private_folders)]
-        paths += [folder for folder in below if folder is not None and is_inside(folder, self._roots)]
-        return list(dict.fromkeys([*paths, *(each for folder in paths for each in list_work_tree_folders(folder))]))
+        paths += [
+            folder for folder in below if folder is not None and is_inside(folder, self._roots)
+        ]
+        return list(
+            dict.fromkeys(
+                [*paths, *(each for folder in paths for each in list_work_tree_folders(folder))]
+            )
+        )
 
     def _list_configured_copies(self, entry: Path) -> list[Path]:
-        """Return the files that the user's settings make git run in a new work tree, but not in the project.
+        """Return the files that the user's settings make git run in a new work tree,
+        but not in the project.
 
-        A file that the project has too, with the same bytes, is left out: the user runs that one already.
+        A file that the project has too, with the same bytes,
+        is left out: the user runs that one already.
         """
         folder = resolve_git_folder(entry) if os.path.lexists(entry) else None
         if folder is None or fold_path(entry.name) != ".git":
@@ -413,6 +528,11 @@ class ProjectRepositories:
             dict.fromkeys((shared, folder)), entry.parent, self._roots, self._environment
         )
         unprotected = set(configured) - set(self.list_protected_paths())
-        below = [Path(top, name) for path in unprotected for top, _, names in os.walk(path) for name in names]
+        below = [
+            Path(top, name)
+            for path in unprotected
+            for top, _, names in os.walk(path)
+            for name in names
+        ]
         files = [path for path in (*unprotected, *below) if path.is_file()]
         return [path for path in files if not is_copy(path, entry.parent, self._roots[0])]

@@ -1,8 +1,9 @@
-"""Finds the paths outside the project that sandboxed commands see, and those that are hidden from them.
+"""Finds the paths outside the project that sandboxed commands see,
+and those that are hidden from them.
 
-They see tools, settings without tokens, and caches; hidden are secrets, sockets of other programs, codeloop's folders.
-`policy.py` searches for the first command, and for a later one after a change of a watched path or of the machine's
-sockets, or after 10 s.
+They see tools, settings without tokens, and caches; hidden are secrets, sockets of other programs,
+codeloop's folders. `policy.py` searches for the first command, and for a later one after a change
+of a watched path or of the machine's sockets, or after 10 s.
 """
 
 import os
@@ -27,7 +28,12 @@ from codeloop.workspace.sandbox.paths.home_paths import (
     SETTINGS_FILES,
     TOOL_FOLDERS,
 )
-from codeloop.workspace.sandbox.paths.linked_paths import LinkTracer, is_below_any, keep_outermost, resolve_links
+from codeloop.workspace.sandbox.paths.linked_paths import (
+    LinkTracer,
+    is_below_any,
+    keep_outermost,
+    resolve_links,
+)
 from codeloop.workspace.sandbox.paths.restricted_paths import (
     DATA_FOLDERS,
     SOCKET_VARIABLES,
@@ -60,12 +66,14 @@ _SECRETS_DEPTH = 2
 
 
 class Surroundings(Struct, frozen=True):
-    """The visible and hidden paths outside a project. Each path is absolute, resolved (not in `links`), and exists.
+    """The visible and hidden paths outside a project.
+    Each path is absolute, resolved (not in `links`), and exists.
 
-    `home`: the home, which a private folder replaces; None if the project contains it (`holds_home`). `replaced`:
-    folders that look empty except for `visible` and `links`, each with its target. `layered`: caches that are read as
-    they are, and whose changes go to a layer of the project; `writable`: paths that the configuration names; `hidden`:
-    paths that can't be read, some of which may not exist.
+    `home`: the home, which a private folder replaces; None if the project contains it
+    (`holds_home`). `replaced`: folders that look empty except for `visible` and `links`, each with
+    its target. `layered`: caches that are read as they are, and whose changes go to a layer of the
+    project; `writable`: paths that the configuration names; `hidden`: paths that can't be read,
+    some of which may not exist.
     """
 
     home: Path | None
@@ -79,10 +87,12 @@ class Surroundings(Struct, frozen=True):
 
 
 class SurroundingsInput(Struct, frozen=True):
-    """The input of `find_surroundings`. `roots`: the project's folders; `own_folders`: codeloop's, hidden.
+    """The input of `find_surroundings`. `roots`: the project's folders;
+    `own_folders`: codeloop's, hidden.
 
-    `scratch`: the folder of tools' complete outputs, visible even if it is among codeloop's. `roots` and `home` are
-    resolved. `writable`, `readable`, `hidden`: absolute paths from the configuration.
+    `scratch`: the folder of tools' complete outputs, visible even if it is among codeloop's.
+    `roots` and `home` are resolved. `writable`, `readable`,
+    `hidden`: absolute paths from the configuration.
     """
 
     roots: tuple[Path, ...]
@@ -106,17 +116,29 @@ def find_surroundings(inputs: SurroundingsInput) -> Surroundings:
     paths = [*inputs.readable, inputs.scratch, *inputs.writable, *_list_tools(inputs), *settings]
     paths += _OWN_PROGRAM_PATHS
     paths += [path for root in inputs.roots for path in _list_project_tools(root, inputs)]
-    resolved = [path for path in map(tracer.resolve, paths) if path is not None and not home.is_relative_to(path)]
+    resolved = [
+        path
+        for path in map(tracer.resolve, paths)
+        if path is not None and not home.is_relative_to(path)
+    ]
     visible = keep_outermost(
-        path for path in dict.fromkeys(resolved) if is_below_any(path, tracer.replaced_folders) and _exists(path)
+        path
+        for path in dict.fromkeys(resolved)
+        if is_below_any(path, tracer.replaced_folders) and _exists(path)
     )
     # For the links on the way to these, which the tracer records.
     for each in (*inputs.writable, *(home / cache.folder for cache in CACHES)):
         tracer.resolve(each)
-    # `_list_settings` has left out settings with a token, and a visible file can't be hidden as well.
+    # `_list_settings` has left out settings with a token,
+    # and a visible file can't be hidden as well.
     home_secrets = {*find_home_secrets(home)} - {*settings}
     tools = [path for path in visible if path.is_relative_to(home) and path.is_dir()]
-    secrets = {*inputs.own_folders, *inputs.hidden, *home_secrets, *_list_secrets(home, tools, layered)}
+    secrets = {
+        *inputs.own_folders,
+        *inputs.hidden,
+        *home_secrets,
+        *_list_secrets(home, tools, layered),
+    }
     secrets |= {*_list_named_sockets(inputs.environment), *_list_sockets(inputs.roots, home)}
     # A secret in a folder that looks empty need not be hidden, unless something there is visible.
     shown_there = (*visible, *layered, *inputs.roots, *inputs.writable)
@@ -132,10 +154,16 @@ def find_surroundings(inputs: SurroundingsInput) -> Surroundings:
         visible=tuple(visible),
         links=tuple(tracer.links.items()),
         layered=tuple(path for path in layered if not is_below_any(path, inputs.roots)),
-        writable=tuple(path for path in map(tracer.resolve, inputs.writable) if path is not None and _exists(path)),
+        writable=tuple(
+            path
+            for path in map(tracer.resolve, inputs.writable)
+            if path is not None and _exists(path)
+        ),
         # A folder that contains the project or the home has to stay visible.
         hidden=frozenset(
-            path for path in hidden if not any(each.is_relative_to(path) for each in (*inputs.roots, home))
+            path
+            for path in hidden
+            if not any(each.is_relative_to(path) for each in (*inputs.roots, home))
         ),
     )
 
@@ -145,7 +173,10 @@ def _list_secrets(home: Path, tools: Iterable[Path], caches: Iterable[Path]) -> 
     yield from map(Path, SYSTEM_SECRETS)
     for folder in tools:
         yield from find_shallow_secrets(folder, _SECRETS_DEPTH)
-    npm_settings = (*(path for name in NPM_SETTINGS_FILES for path in home.glob(name)), *_SHARED_NPM_SETTINGS)
+    npm_settings = (
+        *(path for name in NPM_SETTINGS_FILES for path in home.glob(name)),
+        *_SHARED_NPM_SETTINGS,
+    )
     yield from (path for path in npm_settings if holds_token(path, TOKEN_FILES[".npmrc"]))
     for folder in caches:
         yield from find_shallow_secrets(folder, 0)
@@ -154,26 +185,47 @@ def _list_secrets(home: Path, tools: Iterable[Path], caches: Iterable[Path]) -> 
 
 
 def list_watched_paths(inputs: SurroundingsInput) -> tuple[str, ...]:
-    """Return about thirty folders and files, one of which changes when a tool is installed or settings are replaced."""
+    """Return about thirty folders and files, one of which changes when a tool is installed
+    or settings are replaced.
+    """
     home = inputs.home
-    folders = [home, *(home / name for name in (".config", ".local", ".local/share", ".local/bin", ".cache", ".cargo"))]
-    folders += [home / name for name in (".npmrc", ".gitconfig", ".config/pip", ".config/git", ".cargo/bin", "go")]
+    folders = [
+        home,
+        *(
+            home / name
+            for name in (".config", ".local", ".local/share", ".local/bin", ".cache", ".cargo")
+        ),
+    ]
+    folders += [
+        home / name
+        for name in (".npmrc", ".gitconfig", ".config/pip", ".config/git", ".cargo/bin", "go")
+    ]
     folders += [Path(each) for each in _list_path_folders(inputs.environment)]
     folders += [root / name for root in inputs.roots for name in PROJECT_PROGRAM_FOLDERS]
     return tuple(dict.fromkeys(map(str, folders)))
 
 
 def read_modification_times(paths: Iterable[str]) -> tuple[int, ...]:
-    """Return the modification time of each path in ns (a folder's: of its entries); 0 for a missing one."""
+    """Return the modification time of each path in ns (a folder's: of its entries);
+    0 for a missing one.
+    """
     return tuple(map(_read_modification_time, paths))
 
 
 def _list_replaced(roots: tuple[Path, ...], home: Path | None) -> list[Path]:
-    """Return the folders that look empty except for named paths; none is the project or lies in it."""
+    """Return the folders that look empty except for named paths;
+    none is the project or lies in it.
+    """
     tops = {
-        Path("/", root.parts[1]) for root in roots if len(root.parts) > 1 and root.parts[1] not in SYSTEM_FOLDER_NAMES
+        Path("/", root.parts[1])
+        for root in roots
+        if len(root.parts) > 1 and root.parts[1] not in SYSTEM_FOLDER_NAMES
     }
-    folders = {path for path in (*map(Path, DATA_FOLDERS), *tops) if path.is_dir() and resolve_links(path) == path}
+    folders = {
+        path
+        for path in (*map(Path, DATA_FOLDERS), *tops)
+        if path.is_dir() and resolve_links(path) == path
+    }
     if home is not None and home.is_dir() and home != Path("/"):
         folders.add(home)
     return sorted(path for path in folders if not any(path.is_relative_to(root) for root in roots))
@@ -187,18 +239,27 @@ def _list_settings(home: Path) -> Iterator[Path]:
 
 
 def _list_tools(inputs: SurroundingsInput) -> Iterator[Path]:
-    """Yield the folders of tools: those of the table, those that variables name, and those that belong to PATH."""
+    """Yield the folders of tools: those of the table, those that variables name,
+    and those that belong to PATH.
+    """
     yield from (path for name in TOOL_FOLDERS if _exists(path := inputs.home / name))
     for name in FOLDER_VARIABLES:
         for each in inputs.environment.get(name, "").split(os.pathsep):
             if each.startswith("/"):
                 yield Path(each)
-                if _exists(Path(each, "pyvenv.cfg")) and not is_below_any(resolve_links(Path(each)), inputs.roots):
-                    yield from _list_installed_with(Path(each, "bin"), inputs.home, roots=inputs.roots)
+                if _exists(Path(each, "pyvenv.cfg")) and not is_below_any(
+                    resolve_links(Path(each)), inputs.roots
+                ):
+                    yield from _list_installed_with(
+                        Path(each, "bin"), inputs.home, roots=inputs.roots
+                    )
     for name, parts in BASE_FOLDER_VARIABLES.items():
         base = inputs.environment.get(name, "")
         yield from (Path(base, part) for part in parts if base.startswith("/"))
-    folders = {resolve_links(Path(folder)): Path(folder) for folder in reversed(_list_path_folders(inputs.environment))}
+    folders = {
+        resolve_links(Path(folder)): Path(folder)
+        for folder in reversed(_list_path_folders(inputs.environment))
+    }
     # By target, because `/bin` is `/usr/bin` on most machines, and has 1,000 links.
     for resolved, folder in folders.items():
         if not any(is_below_any(each, inputs.roots) for each in (resolved, folder)):
@@ -206,9 +267,16 @@ def _list_tools(inputs: SurroundingsInput) -> Iterator[Path]:
 
 
 def _list_project_tools(root: Path, inputs: SurroundingsInput) -> Iterator[Path]:
-    """Yield the base interpreters of a project's environments, and environments outside that it links to."""
-    # A command can write any path into `pyvenv.cfg`, so a folder outside is shown only if it looks like an interpreter.
-    active = (folder for folder in map(Path, _list_path_folders(inputs.environment)) if folder.is_relative_to(root))
+    """Yield the base interpreters of a project's environments,
+    and environments outside that it links to.
+    """
+    # A command can write any path into `pyvenv.cfg`, so a folder outside is shown only if
+    # it looks like an interpreter.
+    active = (
+        folder
+        for folder in map(Path, _list_path_folders(inputs.environment))
+        if folder.is_relative_to(root)
+    )
     for folder in (*(root / name for name in PROJECT_PROGRAM_FOLDERS), *active):
         top = resolve_links(folder.parent)
         if not top.is_relative_to(root) and top.name == "node_modules":
@@ -216,7 +284,9 @@ def _list_project_tools(root: Path, inputs: SurroundingsInput) -> Iterator[Path]
         if not _exists(top / "pyvenv.cfg"):
             continue
         if not top.is_relative_to(root):
-            yield from (top / each for each in ("bin", "lib", "lib64", "pyvenv.cfg") if _exists(top / each))
+            yield from (
+                top / each for each in ("bin", "lib", "lib64", "pyvenv.cfg") if _exists(top / each)
+            )
         base = _find_base_interpreter(top / "pyvenv.cfg")
         if base is not None and any(resolve_links(base).parent.glob("lib/python3*/os.py")):
             yield from _list_installed_with(resolve_links(base), inputs.home, follow_links=False)
@@ -225,7 +295,9 @@ def _list_project_tools(root: Path, inputs: SurroundingsInput) -> Iterator[Path]
 def _list_installed_with(
     folder: Path, home: Path, *, roots: Sequence[Path] = (), follow_links: bool = True
 ) -> Iterator[Path]:
-    """Yield a folder of programs and what was installed with it: an environment, a prefix, the targets of its links."""
+    """Yield a folder of programs and what was installed with it: an environment, a prefix,
+    the targets of its links.
+    """
     if not folder.is_dir():
         return
     yield folder
@@ -237,7 +309,12 @@ def _list_installed_with(
                 yield top
         else:
             # Only known entries, because the rest of a repository may be the user's private work.
-            markers += [name for marker, names in CLONED_TOOLS if _exists(top / marker) for name in names.split()]
+            markers += [
+                name
+                for marker, names in CLONED_TOOLS
+                if _exists(top / marker)
+                for name in names.split()
+            ]
             yield from (top / name for name in markers if _exists(top / name))
         base = _find_base_interpreter(top / "pyvenv.cfg") if "pyvenv.cfg" in markers else None
         if base is not None and not _exists(base.parent / "pyvenv.cfg"):
@@ -258,24 +335,36 @@ def _list_installed_with(
 
 
 def _may_hold_work(folder: Path, home: Path) -> bool:
-    """Return whether a folder may hold more than installed files: the home, its parents, `~/.local`."""
+    """Return whether a folder may hold more than installed files: the home, its parents,
+    `~/.local`.
+    """
     path = resolve_links(folder)
-    return home.is_relative_to(path) or path in {home / ".local", home / ".cargo"} or len(path.parts) < 3
+    return (
+        home.is_relative_to(path)
+        or path in {home / ".local", home / ".cargo"}
+        or len(path.parts) < 3
+    )
 
 
 def _find_base_interpreter(configuration: Path) -> Path | None:
-    """Return the folder of programs that a virtual environment was made from, by its `pyvenv.cfg`."""
+    """Return the folder of programs that a virtual environment was made from,
+    by its `pyvenv.cfg`.
+    """
     try:
         lines = os.fsdecode(read_start(configuration, _SETTINGS_BYTES)).splitlines()
     except OSError:
         return None
     # The line `home = /usr/bin`.
-    values = [line.partition("=")[2].strip() for line in lines if line.partition("=")[0].strip() == "home"]
+    values = [
+        line.partition("=")[2].strip() for line in lines if line.partition("=")[0].strip() == "home"
+    ]
     return Path(values[0]) if values and values[0].startswith("/") else None
 
 
 def _list_link_targets(folder: Path, roots: Sequence[Path]) -> list[Path]:
-    """Return the files in other folders that links in a folder lead to, without those that lead out of the project."""
+    """Return the files in other folders that links in a folder lead to,
+    without those that lead out of the project.
+    """
     leading_out: list[Path] = []
     try:
         with os.scandir(folder) as entries:
@@ -313,9 +402,15 @@ def _list_caches(inputs: SurroundingsInput) -> Iterator[Path]:
             folder = Path(xdg_folder, cache.folder.removeprefix(".cache/"))
         else:
             folder = home / cache.folder
-        # None: a link in the project leads out of it. A folder that contains the home is not a cache.
+        # None: a link in the project leads out of it.
+        # A folder that contains the home is not a cache.
         path = tracer.resolve(folder)
-        if path is not None and path.is_dir() and not home.is_relative_to(path) and os.access(path, os.W_OK):
+        if (
+            path is not None
+            and path.is_dir()
+            and not home.is_relative_to(path)
+            and os.access(path, os.W_OK)
+        ):
             yield path
 
 
@@ -328,7 +423,9 @@ def _list_sockets(roots: tuple[Path, ...], home: Path) -> Iterator[Path]:
 
 
 def _list_path_folders(environment: Mapping[str, str]) -> list[str]:
-    return [folder for folder in environment.get("PATH", "").split(os.pathsep) if folder.startswith("/")]
+    return [
+        folder for folder in environment.get("PATH", "").split(os.pathsep) if folder.startswith("/")
+    ]
 
 
 def _exists(path: Path) -> bool:
@@ -354,13 +451,21 @@ def read_socket_paths() -> frozenset[bytes]:
 
 def _list_listening_sockets() -> Iterator[Path]:
     """Yield the sockets at which other programs listen and which may be written."""
-    yield from (Path(path) for path in map(os.fsdecode, read_socket_paths()) if os.access(path, os.W_OK))
+    yield from (
+        Path(path) for path in map(os.fsdecode, read_socket_paths()) if os.access(path, os.W_OK)
+    )
 
 
 def _list_named_sockets(environment: Mapping[str, str]) -> Iterator[Path]:
     """Yield the sockets that variables name."""
     for name in SOCKET_VARIABLES:
         # A path, `unix:///run/docker.sock`, or `unix:path=/run/user/1000/bus,guid=...`.
-        path = environment.get(name, "").rpartition("unix:")[2].removeprefix("path=").removeprefix("//").split(",")[0]
+        path = (
+            environment.get(name, "")
+            .rpartition("unix:")[2]
+            .removeprefix("path=")
+            .removeprefix("//")
+            .split(",")[0]
+        )
         if path.startswith("/"):
             yield Path(path)
