@@ -400,7 +400,6 @@ WRITERS = {
     "cli/output/streams.py": "the terminal",
     "cli/target/process_log.py": "the log, which is appended to; it has its own flags against links",
     "cli/commands/serve.py": "/dev/null",
-    "cli/bootstrap.py": "/dev/null, in place of a stream that is closed",
 }
 
 

@@ -6,13 +6,13 @@ from subprocess import run
 
 import pytest
 
-from codeloop.app import detect_language_server
 from codeloop.app.detect_language_server import has_language_server
 from codeloop.app.language.servers import choose_servers
 from codeloop.app.settings import find_settings
 from codeloop.app.toolbox import BUILTIN_PARAMETERS_FILE, BUILTIN_TOOLS, list_builtin_tools
 from codeloop.lsp.servers.choice import select_servers
 from codeloop.lsp.servers.server_row import load_server_rows
+from codeloop.schema.bounds import language_tools
 from codeloop.schema.wire import JSON, replace
 from codeloop.tool.tool import BuiltinTool
 from scripts.build_tools import encode_tool_schemas
@@ -150,9 +150,9 @@ def test_no_more_folders_are_looked_at_for_a_language_server_than_the_limit_says
     )
     assert has_language_server(settings)
     monkeypatch.setattr(
-        detect_language_server,
+        language_tools,
         "LSP_SEARCHED_FOLDERS",
-        replace(detect_language_server.LSP_SEARCHED_FOLDERS, value=4),
+        replace(language_tools.LSP_SEARCHED_FOLDERS, value=4),
     )
     assert not has_language_server(settings)
 

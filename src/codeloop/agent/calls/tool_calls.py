@@ -5,15 +5,20 @@ Services refuse a conversation in which a call has no result, so every failure b
 """
 
 import asyncio
-import logging
 from functools import partial
 from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import Struct
 
+from codeloop.agent.calls.call_results import (
+    CallResults,
+    describe_failure,
+    make_error_state,
+    make_refused_part,
+)
 from codeloop.agent.engine import Engine
-from codeloop.agent.moves import REJECTED_KEY, list_open_calls
+from codeloop.agent.moves import list_open_calls
 from codeloop.agent.recovery import (
     INTERRUPTED_ERROR,
     NOT_ALLOWED_ERROR,
@@ -22,11 +27,10 @@ from codeloop.agent.recovery import (
 )
 from codeloop.kit import fault_injection
 from codeloop.kit.asyncio_tasks import cancel_all
-from codeloop.kit.text.terminal_text import one_line
 from codeloop.model.chat import CallReady, Finished
 from codeloop.permission.gate import Denied, Rejected
 from codeloop.schema.api.agents import Agent
-from codeloop.schema.errors import MAX_LOGGED_CHARACTERS, HookRefused
+from codeloop.schema.errors import HookRefused
 from codeloop.schema.event import make_part_updated
 from codeloop.schema.ids import new_id, now_ms
 from codeloop.schema.installation import InstallationChanged, find_change
@@ -34,21 +38,17 @@ from codeloop.schema.limits import STEP_MIN_BYTES, STEP_OUTPUT_BYTES
 from codeloop.schema.message import AssistantMessage
 from codeloop.schema.part import (
     ADVICE_KEY,
-    LOOPED_KEY,
     TOLD_KEY,
     TextPart,
     ToolPart,
     ToolStart,
-    ToolStateCompleted,
-    ToolStateError,
     ToolStatePending,
     ToolStateRunning,
-    ToolTime,
 )
-from codeloop.schema.permission import NOBODY_MESSAGE, Need
+from codeloop.schema.permission import Need
 from codeloop.schema.wire import JSON, replace
 from codeloop.tool.superseded_outputs import REPEATABLE_TOOLS, UNCHANGED_KEY
-from codeloop.tool.tool import TURN_ENDED_KEY, HasAdvice, ToolFailure, ToolResult
+from codeloop.tool.tool import TURN_ENDED_KEY, ToolFailure, ToolResult
 from codeloop.tool.toolbox import InvalidToolCall, PreparedCall, Toolbox
 from codeloop.workspace.snapshot.step_recorder import Recorder
 
@@ -70,18 +70,12 @@ _SHORTER_CALL_ADVICE = {
 # Every format of a call written as text contains one of these, or ends with a parenthesis.
 _TEXT_CALL_MARKS = frozenset("<[{")
 _TEXT_CALL_NOTE = "the call came as text and was run; make calls as the service takes them"
-_LOOP_MESSAGE = "The same call of {tool} gave the same result {count} times, so the turn was ended."
-# Tools that are called again and again while something runs: equal results are not a loop.
-_POLLING_TOOLS = frozenset({"bash_output", "task_output"})
 _SAME_LOOK = ToolResult(
     "", "The same call stands above in this step, with its result.", {UNCHANGED_KEY: True}
 )
 _DUPLICATE_REASON = "Not run: the same call, with the same id, was sent before it in this answer."
 _REJECTED_REASON = "Not run: the user rejected an earlier call of the same step."
 _TURN_ENDED_REASON = "Not run: a hook ended the turn with an earlier call of the same step."
-
-
-_LOG = logging.getLogger("codeloop.agent")
 
 
 class StartedCall(Struct):
@@ -117,6 +111,7 @@ class ToolCalls:
         self._agent = agent
         self._info = info
         self._recorder = recorder
+        self._results = CallResults(engine.store)
         self._incomplete_parts: dict[str, list[ToolPart]] = {}
         """By call id: services may send several calls with one id."""
         self._started_calls: list[StartedCall] = []
@@ -200,7 +195,7 @@ class ToolCalls:
             if duplicates:
                 part = duplicates.pop(0)
                 self._engine.store.append(
-                    make_part_updated(replace(part, state=_make_error_state(_DUPLICATE_REASON)))
+                    make_part_updated(replace(part, state=make_error_state(_DUPLICATE_REASON)))
                 )
             return
         self._ready_calls.append(call)
@@ -216,7 +211,7 @@ class ToolCalls:
         is_concurrent = prepared.tool.traits.concurrent
         if self._is_look_again(prepared):
             state = ToolStateRunning(input=prepared.input, time=ToolStart(start=now_ms()))
-            self._store_result(replace(part, state=state), state.time.start, _SAME_LOOK)
+            self._results.store(replace(part, state=state), state.time.start, _SAME_LOOK)
             return
         predecessors = [
             call.task for call in self._started_calls if not (is_concurrent and call.is_concurrent)
@@ -257,7 +252,7 @@ class ToolCalls:
         advice = _SHORTER_CALL_ADVICE if finished.reason == "length" else None
         for part in self._list_open_calls():
             self._engine.store.append(
-                make_part_updated(replace(part, state=_make_error_state(reason, advice)))
+                make_part_updated(replace(part, state=make_error_state(reason, advice)))
             )
 
     def _release_calls(self) -> None:
@@ -301,13 +296,15 @@ class ToolCalls:
         )
         # An earlier call of the step was refused, or ended the turn.
         if self._skip_reason:
-            self._store_error(part, start, self._skip_reason)
+            self._results.store_error(part, start, self._skip_reason)
             return
         if loss := self._engine.workspace.ground.find_loss():
             # Nothing must be made at a path that leads elsewhere now, so the turn ends.
             self._skip_reason = _TURN_ENDED_REASON
             advice = f"{loss} Put it back, or start codeloop where it is now."
-            self._store_error(part, start, f"{loss} Nothing was done.", {TURN_ENDED_KEY: advice})
+            self._results.store_error(
+                part, start, f"{loss} Nothing was done.", {TURN_ENDED_KEY: advice}
+            )
             return
         self._engine.store.append(make_part_updated(part))
         # Imported late: an answer without calls needs none of it.
@@ -325,7 +322,7 @@ class ToolCalls:
             result = self._complete_result(result, prepared_call, part.session_id)
             if TURN_ENDED_KEY in result.metadata:
                 self._skip_reason = self._skip_reason or _TURN_ENDED_REASON
-            self._store_result(context.part, start, result)
+            self._results.store(context.part, start, result)
         except asyncio.CancelledError:
             reason = NOT_ALLOWED_ERROR if context.first_question.is_waiting else INTERRUPTED_ERROR
             self._engine.store.append(
@@ -337,7 +334,7 @@ class ToolCalls:
             raise
         except (Denied, HookRefused, Rejected, ToolFailure) as error:
             self._skip_reason = self._skip_reason or _find_skip_reason(error)
-            self._store_error(context.part, start, str(error), _describe_failure(error))
+            self._results.store_error(context.part, start, str(error), describe_failure(error))
         # A tool of an extension may raise anything;
         # the model has to learn of it, and the turn goes on.
         except Exception as error:
@@ -345,7 +342,7 @@ class ToolCalls:
                 self._end_with_turn(context.part)
                 raise change from error
             text = f"The {part.tool} tool failed unexpectedly: {type(error).__name__}: {error}"
-            self._store_error(context.part, start, text)
+            self._results.store_error(context.part, start, text)
         finally:
             context.close()
         await fault_injection.pass_point_async("call.result")
@@ -412,71 +409,6 @@ class ToolCalls:
                 metadata=metadata,
             )
 
-    def _judge_repeats(self, part: ToolPart, output: str, metadata: JSON) -> tuple[str, JSON]:
-        """Return a note for the model if a result repeats ("": none),
-        and the metadata by which it ends the turn.
-        """
-        if part.tool in _POLLING_TOOLS:
-            return "", {}
-        from codeloop.agent.calls.repeated_calls import (
-            count_equal_calls,
-            ends_turn,
-            make_repeat_note,
-        )
-
-        entries = self._engine.store.read_context(part.session_id).entries
-        counts = count_equal_calls(entries, part, output, metadata)
-        note = make_repeat_note(counts.recent, metadata)
-        if not ends_turn(counts.total):
-            return note, {}
-        return note, {LOOPED_KEY: _LOOP_MESSAGE.format(tool=part.tool, count=counts.total)}
-
-    def _store_result(self, part: ToolPart, start: int, result: ToolResult) -> None:
-        note, loop_metadata = self._judge_repeats(part, result.output, result.metadata)
-        state = ToolStateCompleted(
-            input=part.state.input,
-            output=f"{result.output.rstrip()}\n\n{note}" if note else result.output,
-            title=result.title,
-            metadata=add_model_note(result.metadata, note) | loop_metadata,
-            time=ToolTime(start=start, end=max(now_ms(), start)),
-            attachments=list(result.attachments) or None,
-        )
-        self._engine.store.append(make_part_updated(replace(part, state=state)))
-
-    def _store_error(
-        self, part: ToolPart, start: int, error: str, metadata: JSON | None = None
-    ) -> None:
-        time = ToolTime(start=start, end=max(now_ms(), start))
-        # Without a handler, `logging` would print the line to stderr.
-        if _LOG.hasHandlers():
-            _LOG.warning(
-                "%s: tool %s failed: %s",
-                part.session_id,
-                part.tool,
-                one_line(error, MAX_LOGGED_CHARACTERS),
-            )
-        note, loop_metadata = self._judge_repeats(part, error, {})
-        if note:
-            before = metadata or {}
-            advice = " ".join(filter(None, (before.get(ADVICE_KEY), note)))
-            metadata = {**before, ADVICE_KEY: advice, **loop_metadata}
-        state = ToolStateError(input=part.state.input, error=error, metadata=metadata, time=time)
-        self._engine.store.append(make_part_updated(replace(part, state=state)))
-
-
-def add_model_note(metadata: JSON, note: str) -> JSON:
-    """Return a result's metadata with the note that its output ends with,
-    so that screens show it apart from that.
-    """
-    text = "\n\n".join(str(each) for each in (metadata.get(TOLD_KEY), note) if each)
-    return {**metadata, TOLD_KEY: text} if note else metadata
-
-
-def _make_error_state(reason: str, metadata: JSON | None = None) -> ToolStateError:
-    return ToolStateError(
-        input={}, error=reason, metadata=metadata, time=ToolTime(start=now_ms(), end=now_ms())
-    )
-
 
 def _find_skip_reason(error: Exception) -> str:
     """Return why the later calls of a step are not run after this failure of one;
@@ -489,55 +421,3 @@ def _find_skip_reason(error: Exception) -> str:
             return _REJECTED_REASON
         case _:
             return ""
-
-
-def _describe_failure(error: Denied | HookRefused | Rejected | ToolFailure) -> JSON | None:
-    """Return the metadata of a failed call: that it was refused, what the user said,
-    advice for the model.
-    """
-    match error:
-        case HookRefused(ends=True):
-            return {REJECTED_KEY: True, TURN_ENDED_KEY: str(error)}
-        case HookRefused():
-            return {"denied": True}
-        case Denied():
-            return {"denied": True} | _describe_advice(error)
-        case Rejected(message=None):
-            return {REJECTED_KEY: True} | _describe_advice(error)
-        case Rejected(message=message):
-            return (
-                {"denied": True}
-                | ({} if message == NOBODY_MESSAGE else {"said": message})
-                | _describe_advice(error)
-            )
-        case ToolFailure():
-            return (error.metadata or {}) | _describe_advice(error) or None
-
-
-def _describe_advice(error: HasAdvice) -> JSON:
-    """Return the advice of an error as metadata: the model reads it, screens don't show it."""
-    return {ADVICE_KEY: error.advice} if error.advice else {}
-
-
-def make_refused_part(part: ToolPart, invalid: InvalidToolCall) -> ToolPart:
-    """Return the part of a call that can't run: with an error;
-    one that is unusable becomes a call of `invalid`.
-    """
-    time = ToolTime(start=now_ms(), end=now_ms())
-    if not invalid.is_unusable:
-        advice = _describe_advice(invalid) or None
-        return replace(
-            part,
-            state=ToolStateError(
-                input=invalid.input, error=invalid.reason, time=time, metadata=advice
-            ),
-        )
-    payload = {"tool": part.tool, "error": invalid.reason}
-    state = ToolStateCompleted(
-        input=payload,
-        output=invalid.reason,
-        title="Invalid Tool",
-        metadata={"truncated": False},
-        time=time,
-    )
-    return replace(part, tool="invalid", state=state)

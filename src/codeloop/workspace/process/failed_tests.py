@@ -145,7 +145,7 @@ def _shorten_source(source: Sequence[str]) -> Sequence[str]:
     )
     near = max(body, len(source) - _LINES_ABOVE)
     middle = source[body:near] if near - body < _MIN_OMITTED else [_OMITTED]
-    decorators = source[start:head] if head - start < _MIN_OMITTED else []
+    decorators = source[start:head] if head - start < _MIN_OMITTED else list[str]()
     return [*source[:start], *decorators, *source[head:body], *middle, *source[near:]]
 
 
