@@ -133,7 +133,7 @@ def test_a_page_that_is_not_text_or_links_nowhere_is_a_warning(tmp_path: Path) -
     (tmp_path / "work/.codeloop/agent/gone.md").symlink_to(tmp_path / "nowhere.md")
     warnings = settings_of(tmp_path).loaded.warnings
     assert len(warnings) == 2
-    assert "does not exist" in warnings[0]
+    assert "which is not there" in warnings[0]
     assert "not UTF-8" in warnings[1]
 
 

@@ -166,13 +166,17 @@ def test_a_wrong_type_is_named_with_what_is_expected(spot: Spot) -> None:
             )
 
 
+# What a call may leave out although the schema asks for it: it is filled in, with a note.
+FILLED = {("task", "description"), ("task", "subagent_type")}
+
+
 @ALL
 def test_what_is_missing_or_null_is_named_when_it_is_required_and_else_left_out(spot: Spot) -> None:
     if isinstance(spot.path[-1], int):
         return
     for nothing in (..., None):
         arguments = sent(changed(good(SCHEMAS[spot.tool]), spot.path, nothing))
-        if spot.required:
+        if spot.required and (spot.tool, spot.path[-1]) not in FILLED:
             assert (
                 str(spot.path[-1]) in refused(spot.tool, arguments).reason.partition("Rewrite")[0]
             )

@@ -311,7 +311,7 @@ def test_a_client_certificate_and_a_pods_account_open_a_cluster(tmp_path: Path) 
 
 
 @pytest.mark.parametrize(
-    ("status_code", "words"), [(403, "answered 403: no reason given"), (200, "no object")]
+    ("status_code", "words"), [(403, "answered 403: no reason given"), (200, "not an object")]
 )
 def test_an_answer_of_a_proxy_that_is_not_utf_8_is_a_problem_of_the_api(
     status_code: int, words: str

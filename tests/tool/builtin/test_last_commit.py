@@ -248,7 +248,7 @@ async def test_a_copy_that_fails_leaves_running_commands_alone(ctx: TestContext)
 
 async def test_what_has_no_last_commit_is_refused(ctx: TestContext) -> None:
     root = ctx.workspace.root
-    with pytest.raises(ToolFailure, match="no git repository"):
+    with pytest.raises(ToolFailure, match="not a git repository"):
         await run(ctx, "true")
     git(root, "init", "-q")
     with pytest.raises(ToolFailure, match="no commit yet"):

@@ -121,12 +121,12 @@ async def test_an_added_server_is_usable_at_once_and_its_key_is_stored_for_it(
 @pytest.mark.parametrize(
     ("changed", "words"),
     [
-        ({"provider_id": "../x"}, "small letters"),
+        ({"provider_id": "../x"}, "lower-case letters"),
         ({"provider_id": "openai"}, "already"),
         ({"models": []}, "at least one model"),
         ({"models": ["a\nb"]}, "at least one model"),
         ({"base_url": "nonsense"}, "not a valid base URL"),
-        ({"key": "two words"}, "no key"),
+        ({"key": "two words"}, "not a valid key"),
     ],
 )
 async def test_what_can_not_be_a_server_is_not_written(

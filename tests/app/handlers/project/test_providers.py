@@ -258,7 +258,7 @@ async def test_a_model_is_opened_anew_when_its_key_has_changed(tmp_path: Path) -
 )
 async def test_what_is_no_key_is_not_stored(tmp_path: Path, key: str) -> None:
     async with opened(tmp_path) as it:
-        assert "no key" in await refused(it.store("openai", ApiAuth(key=key)))
+        assert "not a valid key" in await refused(it.store("openai", ApiAuth(key=key)))
         assert not it.project.settings.paths.credentials_file.exists()
 
 

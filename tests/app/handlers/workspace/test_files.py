@@ -113,7 +113,7 @@ async def test_a_missing_folder_and_a_file_are_no_folders(tmp_path: Path) -> Non
         for path in ("nowhere", "no/where"):
             with pytest.raises(CodeloopError, match="not found"):
                 await listed(it, path)
-        with pytest.raises(CodeloopError, match="no folder"):
+        with pytest.raises(CodeloopError, match="not a folder"):
             await listed(it, "a.txt")
 
 
