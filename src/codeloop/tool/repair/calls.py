@@ -242,10 +242,11 @@ def _repair_task(arguments: JSON, notes: list[str]) -> JSON:
         "description": " ".join(prompt.split()[:_TITLE_WORDS]),
         "subagent_type": _ANY_TASK_AGENT,
     }
-    missing = {name: value for name, value in filled.items() if not _has_parameter(arguments, name)}
+    given = {name: value for name, value in arguments.items() if value is not None}
+    missing = {name: value for name, value in filled.items() if not _has_parameter(given, name)}
     if "subagent_type" in missing:
         notes.append(f"no `subagent_type` was given, so {_ANY_TASK_AGENT} did it")
-    return {**missing, **arguments}
+    return {**arguments, **missing}
 
 
 def _repair_batch(arguments: JSON, _notes: list[str]) -> JSON:
