@@ -168,7 +168,7 @@ class Providers:
             return ""
         if not is_loopback(urlsplit(url or "").hostname or ""):
             return NO_KEY_REASON
-        # Some of the catalog's providers are programs on this machine, at ports that others use too.
+        # Some of the catalog's providers are programs on this machine, at ports that others use.
         is_named = provider.id in self._local or provider.id in self._config.provider
         return "" if is_named else UNNAMED_REASON
 
