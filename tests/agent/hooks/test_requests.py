@@ -91,6 +91,18 @@ async def test_parameters_system_prompt_and_conversation_are_what_extensions_lea
         assert handler.given("chat.params")[0]["model"]["id"] == it.model.info.id
 
 
+async def test_a_part_that_an_extension_adds_to_the_conversation_needs_no_ids(
+    tmp_path: Path,
+) -> None:
+    def add(_given: JSON, output: JSON) -> JSON:
+        output["messages"][-1]["parts"].append({"type": "text", "text": "a reminder"})
+        return output
+
+    async with open_hooked_project(tmp_path, [DONE], RecordingHandler({MESSAGES: add})) as it:
+        await it.prompt("the prompt")
+        assert said(it.model.requests[0].messages) == "the prompt\na reminder"
+
+
 @pytest.mark.parametrize("kind", [ChatCompletionsModel, AnthropicMessages])
 async def test_headers_reach_the_service_at_each_try_and_frame_no_request(
     tmp_path: Path, kind: Any

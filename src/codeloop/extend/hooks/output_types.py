@@ -65,6 +65,8 @@ def check_output(name: str, output: JSON) -> JSON:
     """
     if name == "chat.message":
         output = {**output, "parts": _complete_parts(output)}
+    if name == "experimental.chat.messages.transform":
+        output = {**output, "messages": _complete_messages(output["messages"])}
     for key, kind in OUTPUT_TYPES.get(name, {}).items():
         if key in output:
             try:
@@ -73,6 +75,19 @@ def check_output(name: str, output: JSON) -> JSON:
             except msgspec.ValidationError as error:
                 raise msgspec.ValidationError(f"{key}: {error}") from None
     return output
+
+
+def _complete_messages(messages: Any) -> list[JSON]:
+    """Return the messages of a request; parts that an extension has added may lack their ids."""
+    completed: list[JSON] = []
+    for message in msgspec.convert(messages, list[JSON]):
+        info = msgspec.convert(message.get("info"), JSON)
+        ids = {"sessionID": info.get("sessionID"), "messageID": info.get("id")}
+        parts = msgspec.convert(message.get("parts"), list[JSON])
+        completed.append(
+            {**message, "parts": [{"id": new_id("prt"), **ids, **part} for part in parts]}
+        )
+    return completed
 
 
 def _complete_parts(output: JSON) -> list[JSON]:
