@@ -139,6 +139,12 @@ COMMAND_FILES = Limit(
 MCP_START = Limit(
     "mcp.start", 30_000, "ms", "starting a server and greeting it, then it counts as failed"
 )
+MCP_DOWNLOAD = Limit(
+    "mcp.download",
+    300_000,
+    "ms",
+    "starting a server that npx, uvx or docker may have to download, then it counts as failed",
+)
 MCP_SIGN_IN = Limit(
     "mcp.sign_in", 300_000, "ms", "a user signing in at a server, then the sign-in fails"
 )

@@ -42,7 +42,11 @@ WEB = {"type": "remote", "url": "https://a.example/mcp"}
         ),
         (
             {"mcp": {"docs": {"type": "stdio", "command": ["x"], "timeout": 5, "sandbox": False}}},
-            {"docs": {"type": "local", "command": ["x"], "timeout": 5, "sandbox": False}},
+            {"docs": {"type": "local", "command": ["x"], "timeout": 5_000, "sandbox": False}},
+        ),
+        (
+            {"mcpServers": {"docs": {"command": "x", "timeout": 60_000}}},
+            {"docs": {"type": "local", "command": ["x"], "timeout": 60_000}},
         ),
         ({"mcp": {"web": {"type": "sse", "url": WEB["url"]}}}, {"web": WEB}),
         (

@@ -10,6 +10,9 @@ from typing import Any
 
 import pytest
 
+from codeloop.extend.mcp.definition import LocalDefinition, ServerDefinition
+from codeloop.extend.mcp.transport.transports import ServerTarget
+from codeloop.workspace.process.program_log import ProgramLog
 from tests.extend.mcp.world import PLAIN, plain, world
 
 
@@ -150,3 +153,37 @@ async def test_folders_of_ours_below_a_project_are_no_place_to_start_in(tmp_path
     (tmp_path / "work" / "home").mkdir()
     async with world(tmp_path, is_trusted=False) as it:
         assert (await it.call("where")).output == "/"
+
+
+async def test_a_server_that_is_late_is_told_with_its_time_and_how_to_give_it_more(
+    tmp_path: Path,
+) -> None:
+    entry = {"type": "local", "command": ["sleep", "61"], "timeout": 100}
+    async with world(tmp_path, {"p": entry}) as it:
+        with pytest.raises(Exception, match=r"no start within 0\.2 s\. `timeout` in its entry"):
+            await it.server().connect()
+
+
+@pytest.mark.parametrize(
+    ("command", "downloader"),
+    [
+        (["npx", "-y", "server"], "npx"),
+        (["/usr/bin/uvx", "server"], "uvx"),
+        (["docker", "run", "-i", "server"], "docker"),
+        (["pnpm", "dlx", "server"], "pnpm"),
+        (["uv", "--quiet", "run", "server"], "uv"),
+        (["uv", "sync"], ""),
+        (["node", "run", "server.js"], ""),
+    ],
+)
+def test_a_start_that_may_download_has_five_minutes(
+    command: list[str], downloader: str, tmp_path: Path
+) -> None:
+    config = LocalDefinition(command)
+    target = ServerTarget(
+        ServerDefinition("p", config), config, None, ProgramLog(tmp_path / "log"), {}
+    )
+    assert target.downloader == downloader
+    assert target.start_seconds == (315 if downloader else 45)
+    loading = f"{downloader} may still have been downloading it"
+    assert (loading in target.describe_late_start()) == bool(downloader)

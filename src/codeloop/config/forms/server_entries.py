@@ -17,6 +17,9 @@ _INPUT_REFERENCE = r"\$\{input:"
 
 
 _KINDS = frozenset(("stdio", "sse", "http", "streamable-http", "streamableHttp"))
+_OWN_KINDS = frozenset(("local", "remote"))
+# A smaller `timeout` is one in seconds.
+_LEAST_MS = 1_000
 _FOREIGN_KEYS = frozenset(("args", "env", "serverUrl", "httpUrl"))
 # Keys of an entry that are converted; what else an entry of `mcp` has stays as it is.
 _CONVERTED_KEYS = frozenset(
@@ -48,6 +51,9 @@ def convert_entry(name: str, source: Path, data: JSON) -> FoundServer:
         for key in ("enabled", "timeout", "tools", "oauth", "protocol")
         if key in data
     }
+    if data.get("type") not in _OWN_KINDS and isinstance(seconds := data.get("timeout"), int):
+        # Some programs count in seconds: fewer ms than this would be too short for any server.
+        entry["timeout"] = seconds * 1_000 if seconds < _LEAST_MS else seconds
     if data.get("disabled") is True:
         entry["enabled"] = False
     # VS Code asks the user for such values when the server starts; there is no such question here.

@@ -263,7 +263,9 @@ class ServerConnection:
             while not work.done():
                 seconds_left = deadline - loop.time()
                 if seconds_left <= 0:
-                    raise TimeoutError
+                    raise TimeoutError(
+                        f"it did not answer in time ({max_seconds:g} s; `timeout` in its entry, in ms, is another)"
+                    )
                 await asyncio.wait(
                     {work, owner}, timeout=seconds_left, return_when=asyncio.FIRST_COMPLETED
                 )

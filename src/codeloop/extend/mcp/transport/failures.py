@@ -66,7 +66,7 @@ def describe_error(error: BaseException | None) -> str:
         case None:
             return "the connection ended"
         case TimeoutError():
-            return "it did not answer in time"
+            return str(root_cause) or "it did not answer in time"
         case OSError() if root_cause.strerror:
             return root_cause.strerror
         case Exception() if host := _find_unreachable_host(root_cause):

@@ -14,7 +14,12 @@ from msgspec import Struct
 
 from codeloop import __version__
 from codeloop.extend.mcp.cache.listing import Listing
-from codeloop.extend.mcp.definition import LocalDefinition, RemoteDefinition, ServerDefinition
+from codeloop.extend.mcp.definition import (
+    CONTAINER_PROGRAMS,
+    LocalDefinition,
+    RemoteDefinition,
+    ServerDefinition,
+)
 from codeloop.extend.mcp.sign_in.registration import check_registration
 from codeloop.extend.mcp.transport.change_stream import HANDSHAKE_VERSIONS
 from codeloop.extend.mcp.transport.connection import ServerConnection
@@ -33,7 +38,7 @@ from codeloop.extend.mcp.transport.server_launch import (
 )
 from codeloop.kit.program import MessageTooLong, Program
 from codeloop.schema.errors import CodeloopError
-from codeloop.schema.limits import MCP_LIST, MCP_MESSAGE, MCP_START, MCP_STOP
+from codeloop.schema.limits import MCP_DOWNLOAD, MCP_LIST, MCP_MESSAGE, MCP_START, MCP_STOP
 from codeloop.schema.wire import JSON
 from codeloop.workspace.process.program_log import ProgramLog
 from codeloop.workspace.process.program_sandboxes import ProgramSandbox, ProgramSandboxes
@@ -204,6 +209,11 @@ class _VersionWriter:
 
 # Servers that speak only the older HTTP transport answer a request of the newer
 # one with these statuses.
+# Programs that download what they start, if they don't have it yet; those of the second line
+# only by these subcommands.
+_DOWNLOADERS = frozenset(("npx", "bunx", "uvx", "pipx"))
+_RUNNERS = frozenset(("npm", "pnpm", "yarn", "bun", "uv", *CONTAINER_PROGRAMS))
+_RUNS = frozenset(("exec", "dlx", "x", "run"))
 _OLDER_TRANSPORT_STATUSES = frozenset((400, 404, 405, 406))
 
 
@@ -233,8 +243,37 @@ class ServerTarget(Struct, frozen=True):
     callbacks: JSON
 
     def get_timeout(self, default: float) -> float:
-        """Return how long one phase may take."""
+        """Return how long one phase may take, in seconds."""
         return self.config.timeout / 1000 if self.config.timeout else default
+
+    @property
+    def start_seconds(self) -> float:
+        """How long the start and the first listing may take, with a download that is part of it."""
+        start = MCP_DOWNLOAD if self.downloader else MCP_START
+        return self.get_timeout(start.seconds) + self.get_timeout(MCP_LIST.seconds)
+
+    @property
+    def downloader(self) -> str:
+        """The program that may have to download the server before it starts it;
+        "": there is none.
+        """
+        if isinstance(self.config, RemoteDefinition):
+            return ""
+        program = Path(self.config.command[0]).name.removesuffix(".cmd")
+        # `uv run`, `pnpm dlx`, `docker run`: what another subcommand does is
+        # as quick as any program.
+        is_runner = any(word in _RUNS for word in self.config.command[1:3])
+        return program if program in _DOWNLOADERS or (program in _RUNNERS and is_runner) else ""
+
+    def describe_late_start(self) -> str:
+        """Return that the server did not start in time, with the time and how to give it more."""
+        loading = (
+            f"; {self.downloader} may still have been downloading it" if self.downloader else ""
+        )
+        return (
+            f"it did not answer in time: no start within {self.start_seconds:g} s{loading}. "
+            "`timeout` in its entry, in ms, gives it longer"
+        )
 
 
 async def connect(
@@ -246,9 +285,10 @@ async def connect(
     """
     tried: list[ServerConnection] = []
     for connection in _list_connections(target, dependencies):
-        listing = await connection.open(
-            target.get_timeout(MCP_START.seconds) + target.get_timeout(MCP_LIST.seconds)
-        )
+        try:
+            listing = await connection.open(target.start_seconds)
+        except TimeoutError:
+            raise TimeoutError(target.describe_late_start()) from None
         if listing is not None:
             return connection, listing
         tried.append(connection)
