@@ -104,7 +104,7 @@ def test_a_turn_that_can_not_begin_says_why_and_leaves_nothing_behind(
         ended = result(run_with_fault(desk, f"{name}:{nth}:{error}"))
         assert (ended["exitCode"], ended["reason"]) == (1, "error"), ended
         assert WORDS[error] in ended["message"].lower()
-        assert "then do it again" in ended["message"]
+        assert "then try again" in ended["message"]
         assert server.requests == []
         assert [stored(desk, table) for table in ("session", "message", "part", "lease")] == [
             0,

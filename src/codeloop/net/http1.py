@@ -7,7 +7,7 @@ request and 12 µs for each chunk of an answer, against 1 µs here.
 
 import asyncio
 import socket
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from errno import ECONNREFUSED
 from ssl import SSLCertVerificationError, SSLContext, SSLError
 from typing import Any
@@ -215,13 +215,12 @@ async def _connect(
     seconds: float | None = 2.0,
 ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
     """Connect to one address. Raises OSError, also when it is silent for `seconds`."""
-    try:
+    with ExitStack() as on_failure:
+        on_failure.enter_context(connecting)
         connecting.settimeout(0)
         async with asyncio.timeout(seconds):
             await asyncio.get_running_loop().sock_connect(connecting, address)
-    except BaseException:
-        connecting.close()
-        raise
+        on_failure.pop_all()
     name = host if tls else None
     return await asyncio.open_connection(
         sock=connecting, ssl=tls, limit=READ_BYTES, server_hostname=name
