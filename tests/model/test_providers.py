@@ -3,6 +3,7 @@ and error messages.
 """
 
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import msgspec
 import pytest
@@ -24,8 +25,14 @@ from codeloop.model.errors import (
     WrongKeyOrigin,
 )
 from codeloop.model.provider import Provider
-from codeloop.model.providers import NO_KEY_REASON, NO_MODEL_MESSAGE, Providers
+from codeloop.model.providers import (
+    NO_KEY_REASON,
+    NO_MODEL_MESSAGE,
+    UNNAMED_REASON,
+    Providers,
+)
 from codeloop.model.usable_models import list_offers
+from codeloop.net.hosts import is_loopback
 from codeloop.schema.config import Config, ProviderConfig
 from codeloop.schema.limits import MODEL_FIRST_BYTE, MODEL_IDLE
 from codeloop.schema.wire import JSON
@@ -211,6 +218,27 @@ def test_a_server_whose_models_nobody_lists_takes_any_name(world: World) -> None
     world.config = {"provider": {"mine": {"options": {"baseURL": "http://127.0.0.1:1/v1"}}}}
     assert world.providers().find_model("ollama/qwen3:8b").id == "qwen3:8b"
     assert world.providers().find_model("mine/some/name").id == "some/name"
+
+
+async def test_a_program_of_the_catalog_at_an_address_of_this_machine_is_listed_by_name_only(
+    world: World,
+) -> None:
+    async with serving(http(b'{"data":[{"id":"m"}]}')) as (url, _):
+        world.local = [LocalServer("llama.cpp", "llama.cpp", f"{url}/v1")]
+        local = [
+            each.id
+            for each in CATALOG.list_providers()
+            if each.api and is_loopback(urlsplit(each.api).hostname or "")
+        ]
+        assert local
+        unnamed = world.providers()
+        for name in local:
+            row = unnamed.get_provider(name)
+            assert unnamed.explain_unusable(row, frozenset()) == UNNAMED_REASON
+            world.config = {"provider": {name: {}}}
+            assert world.providers().explain_unusable(row, frozenset()) == ""
+        offers, _ = await list_offers(unnamed)
+        assert {each.model.provider_id for each in offers} == {"llama.cpp"}
 
 
 def test_keys_come_from_configuration_then_environment_then_file(world: World) -> None:

@@ -75,6 +75,9 @@ ADAPTERS: dict[WireProtocol, str] = {
 
 DISABLED_REASON = "disabled by configuration"
 NO_KEY_REASON = "no key"
+UNNAMED_REASON = (
+    "its address is on this machine, where something else may answer; configure it to use it"
+)
 NO_MODEL_MESSAGE = """No model is configured, no key of a provider is set, and no local model server offers one.
 Store a key with `codeloop auth login anthropic` (or openai, openrouter, ...), or set one such as ANTHROPIC_API_KEY;
 or start a local server (such as Ollama) that has a model, or name one in codeloop.json: {"model": "provider/model"}."""
@@ -161,8 +164,13 @@ class Providers:
             return "its key is for another address"
         except ModelUnavailable:
             return "its configuration is wrong" if url else "address not known"
-        is_local = is_loopback(urlsplit(url or "").hostname or "")
-        return "" if is_local or self._find_key_source(provider, stored_names) else NO_KEY_REASON
+        if self._find_key_source(provider, stored_names):
+            return ""
+        if not is_loopback(urlsplit(url or "").hostname or ""):
+            return NO_KEY_REASON
+        # Some of the catalog's providers are programs on this machine, at ports that others use.
+        is_named = provider.id in self._local or provider.id in self._config.provider
+        return "" if is_named else UNNAMED_REASON
 
     def is_unsupported(self, provider: Provider) -> bool:
         """Return whether no model of a provider is served by a protocol that codeloop speaks."""
