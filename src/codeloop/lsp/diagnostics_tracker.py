@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from codeloop.kit.asyncio_tasks import cancel_all
 from codeloop.lsp.client.client import CHANGED, CREATED, DELETED, FileEvent, LanguageClient
-from codeloop.lsp.client.connection import FENCE_METHOD, ErrorAnswer, ServerGone
+from codeloop.lsp.client.connection import ServerGone
 from codeloop.lsp.client.diagnostic import ERROR, WARNING, Diagnostic, find_new_diagnostics
 from codeloop.lsp.client.document import read_text
 from codeloop.lsp.dependent_search import DependentSearch
@@ -28,7 +28,6 @@ from codeloop.schema.bounds.language_tools import (
     LSP_OPEN_FILES,
     LSP_OTHER_FILES_TIME,
     LSP_READ_FILES,
-    LSP_REQUEST,
 )
 
 # The time in which a server sends the diagnostics of several files in one burst.
@@ -146,7 +145,7 @@ class DiagnosticsTracker:
             if self._waiting_count:
                 return
             if None in results:
-                if not await _is_responding(client) and self.server.client is client:
+                if not await client.is_responding() and self.server.client is client:
                     await self.server.fail("it does not answer")
                 return
             if results and time.monotonic() - start < LSP_DIAGNOSTICS_TIME.seconds:
@@ -303,7 +302,7 @@ class DiagnosticsTracker:
             current is None and not client.progress.active_work and not client.pulls_diagnostics
         )
         # Many servers that push diagnostics report nothing on a file without any.
-        if may_be_clean and await _is_responding(client):
+        if may_be_clean and await client.is_responding():
             current = ()
         if current is not None:
             self._reported[path] = current
@@ -375,17 +374,6 @@ class DiagnosticsTracker:
             client.pulls_diagnostics
             or time.monotonic() >= client.habits.received_at + _SETTLE_SECONDS
         )
-
-
-async def _is_responding(client: LanguageClient) -> bool:
-    """Return whether a server responds. An error counts: the method is one that no server knows."""
-    try:
-        await client.request(FENCE_METHOD, {}, LSP_REQUEST.seconds)
-    except ErrorAnswer:
-        return True
-    except (ServerGone, TimeoutError):
-        return False
-    return True
 
 
 async def _collect_diagnostics(client: LanguageClient, paths: Sequence[Path]) -> None:

@@ -18,7 +18,13 @@ from msgspec import Struct
 from codeloop.kit.jsonc import is_list, is_object
 from codeloop.kit.program import Program
 from codeloop.lsp.client.capabilities import make_initialize_params
-from codeloop.lsp.client.connection import CONNECTION_LOST, ErrorAnswer, LspConnection, ServerGone
+from codeloop.lsp.client.connection import (
+    CONNECTION_LOST,
+    FENCE_METHOD,
+    ErrorAnswer,
+    LspConnection,
+    ServerGone,
+)
 from codeloop.lsp.client.diagnostic import Diagnostic, parse_diagnostics
 from codeloop.lsp.client.document import OpenDocument, read_text
 from codeloop.lsp.client.file_uri import parse_file_uri
@@ -154,6 +160,18 @@ class LanguageClient:
                 if not error.is_outdated or time.monotonic() + _RETRY_SECONDS > until:
                     raise
             await asyncio.sleep(_RETRY_SECONDS)
+
+    async def is_responding(self) -> bool:
+        """Return whether the server responds.
+        An error counts: the method is one that no server knows.
+        """
+        try:
+            await self.request(FENCE_METHOD, {}, LSP_REQUEST.seconds)
+        except ErrorAnswer:
+            return True
+        except (ServerGone, TimeoutError):
+            return False
+        return True
 
     def send_text(self, path: Path, language: str, text: str) -> None:
         """Send the server the text of a file, which is opened if it is not open."""
