@@ -21,9 +21,8 @@ class Bot:
     def __init__(self, project: codeloop.AgentProject, chat: Chat) -> None:
         self._project = project
         self._chat = chat
-        self._sessions: dict[
-            str, codeloop.AgentSession
-        ] = {}  # keep the ids in a database to survive a restart
+        # Keep the ids in a database to survive a restart.
+        self._sessions: dict[str, codeloop.AgentSession] = {}
         self._asked: dict[str, asyncio.Future[bool]] = {}
         self._work: set[asyncio.Task[None]] = set()
 

@@ -60,9 +60,8 @@ def record_model(file: Path) -> None:
 
 
 def codeloop(*arguments: str) -> int:
-    settings = {
-        "permission": {"bash": {CHECK: "allow"}}
-    }  # where no sandbox can be had, it would be asked for
+    # Where no sandbox can be had, it would be asked for.
+    settings = {"permission": {"bash": {CHECK: "allow"}}}
     environment = {**os.environ, "CODELOOP_CONFIG_CONTENT": json.dumps(settings)}
     return subprocess.run(
         [sys.executable, "-m", "codeloop", *arguments], env=environment, check=False

@@ -56,6 +56,7 @@ CHAPTERS = {
         "WrongResult",
         "SessionNotFound",
         "ToolRefused",
+        "ProjectClosed",
     ),
 }
 

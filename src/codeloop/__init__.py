@@ -31,7 +31,10 @@ _NAMES_BY_MODULE = {
         *("TextAdded", "ThinkingAdded", "ToolStarted", "ToolReported", "ToolEnded"),
     ),
     "library.budget": ("Budget",),
-    "library.errors": ("CodeloopError", "TurnFailed", "LimitReached", "WrongResult", "ToolRefused"),
+    "library.errors": (
+        *("CodeloopError", "TurnFailed", "LimitReached"),
+        *("WrongResult", "ToolRefused", "ProjectClosed"),
+    ),
     "library.options": (
         *("TurnLimits", "PermissionQuestion", "Allow", "Deny", "ModelQuestion", "Choice"),
         *("OpenOptions", "ConnectOptions", "SessionOptions", "Action"),

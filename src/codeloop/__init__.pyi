@@ -2,6 +2,7 @@ from codeloop import sync as sync
 from codeloop.extension import Context as Context
 from codeloop.library.budget import Budget as Budget
 from codeloop.library.errors import LimitReached as LimitReached
+from codeloop.library.errors import ProjectClosed as ProjectClosed
 from codeloop.library.errors import ToolRefused as ToolRefused
 from codeloop.library.errors import TurnFailed as TurnFailed
 from codeloop.library.errors import WrongResult as WrongResult
@@ -56,6 +57,7 @@ __all__ = [
     "Notice",
     "OpenOptions",
     "PermissionQuestion",
+    "ProjectClosed",
     "RetryWaiting",
     "SaidMessage",
     "SessionEvent",

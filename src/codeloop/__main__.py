@@ -3,9 +3,8 @@
 import sys
 
 if not sys.flags.safe_path:
-    del sys.path[
-        0
-    ]  # the folder that it was started in, whose modules would stand in for those that are imported
+    # The folder that it was started in, whose modules would stand in for those that are imported.
+    del sys.path[0]
 
 from codeloop.cli.main import main
 

@@ -46,9 +46,8 @@ class Terminal:
         until = time.monotonic() + seconds
         while text not in self.shown[self._read :]:
             assert time.monotonic() < until, f"{text!r} never came: {self.shown!r}"
-            has_ended = (
-                self.child.poll() is not None
-            )  # before the look: what it shows as it ends is read, too
+            # Before the look: what it shows as it ends is read, too.
+            has_ended = self.child.poll() is not None
             if not self._more(0.1) and has_ended:
                 assert text in self.shown[self._read :], f"{text!r} never came: {self.shown!r}"
         self._read = self.shown.index(text, self._read) + len(text)

@@ -530,9 +530,8 @@ def test_output_is_a_terminal_where_the_editor_shows_those(tmp_path: Path) -> No
             }
             assert first["content"] == [{"type": "terminal", "terminalId": terminal}]
             done = editor.calls("bash")
-            assert (
-                done["content"][0] == first["content"][0]
-            )  # what the question showed in its place is gone
+            # What the question showed in its place is gone.
+            assert done["content"][0] == first["content"][0]
             meta = [
                 each["_meta"]
                 for each in editor.updates
@@ -705,9 +704,8 @@ def test_what_leaves_the_sandbox_runs_in_the_editors_terminal_where_that_is_want
         with editing(desk, decide, "--editor-terminal") as editor:
             editor.greet(terminal=True)
             editor.ask("session/load", sessionId=session_id, cwd=str(desk.work), mcpServers=[])
-            assert "in the editor" in json.dumps(
-                editor.calls("bash", 1)["content"]
-            )  # this editor has no terminal t1
+            # This editor has no terminal t1.
+            assert "in the editor" in json.dumps(editor.calls("bash", 1)["content"])
         wants.clear()
         with editing(desk, decide) as editor:
             session_id = editor.begin(desk, terminal=True)["sessionId"]

@@ -72,9 +72,8 @@ def test_bash_is_offered_commands_options_and_names(tmp_path: Path) -> None:
     }
     for line, names in wanted.items():
         found, errors = completed(desk, line)
-        assert ([*dict.fromkeys(found)], errors) == (names, ""), (
-            line
-        )  # of two thousand names, two may have one
+        # Of two thousand names, two may have one.
+        assert ([*dict.fromkeys(found)], errors) == (names, ""), line
     assert desk.run("session", "archive", first).returncode == 0
     assert completed(desk, "codeloop session show ")[0] == [second]
     assert completed(desk, "codeloop session unarchive ")[0] == [first]

@@ -39,9 +39,8 @@ def test_a_key_is_stored_and_used(tmp_path: Path, name: str) -> None:
         missing = desk.run("run", "--model", model, "hello")
         assert missing.returncode == 3
         assert f"codeloop auth login {provider}" in missing.stderr
-        assert not {"AZURE_RESOURCE_NAME", "AWS_REGION"} & set(
-            missing.stderr.split()
-        )  # neither is a key
+        # Neither is a key.
+        assert not {"AZURE_RESOURCE_NAME", "AWS_REGION"} & set(missing.stderr.split())
         wrong = desk.run(
             "auth",
             "login",

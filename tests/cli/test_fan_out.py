@@ -89,9 +89,8 @@ def test_a_session_with_its_subagents_never_spends_more_than_one_request_above_i
         first = run(desk)
         assert (first["exitCode"], first["reason"]) == (4, "limit"), first
         assert "limit of a session with its subagents" in first["message"]
-        again = run(
-            desk, "--session", first["sessionID"]
-        )  # another process: what was spent is stored
+        # Another process: what was spent is stored.
+        again = run(desk, "--session", first["sessionID"])
         assert again["exitCode"] == 4
         sent = len([each for each in server.requests if b'"tools"' in each.body])
     assert 6 <= sent <= 7, "titles count too, but are not held back"

@@ -172,9 +172,8 @@ def test_a_model_or_a_subagent_judges_and_its_cost_is_the_sessions(tmp_path: Pat
         asked = [
             each.json for each in server.requests if "You judge an event" in each.body.decode()
         ]
-        assert (
-            len(asked) == 6
-        )  # each of three calls twice, and nobody judges what the subagent reads
+        # Each of three calls twice, and nobody judges what the subagent reads.
+        assert len(asked) == 6
         assert '"tool_input":{"command":"git push"' in asked[0]["messages"][1]["content"].replace(
             "\\", ""
         )

@@ -34,9 +34,8 @@ def write(text: str, number: int = 1) -> Answer:
 def scripted(folder: Path, *orders: str) -> dict[str, Any]:
     traces = folder / "work" / "traces"
     traces.mkdir(parents=True, exist_ok=True)
-    server = shutil.copy(
-        SERVER, traces
-    )  # wherever this repository is: what lies below /tmp is hidden in a sandbox
+    # Wherever this repository is: what lies below /tmp is hidden in a sandbox.
+    server = shutil.copy(SERVER, traces)
     return {
         "mine": {"command": [sys.executable, server, str(traces), *orders], "extensions": [".x"]}
     }

@@ -211,9 +211,8 @@ def test_a_list_says_that_it_stops_and_shows_names_that_are_found(tmp_path: Path
         assert len(done.stdout.splitlines()) == 2
         assert "2 of 3 sessions are shown" in done.stderr
         assert desk.run("session", "list", "-n", "3").stderr == ""
-        counts = Counter(
-            each["slug"] for each in listed(desk)
-        )  # of two thousand names, two may have one
+        # Of two thousand names, two may have one.
+        counts = Counter(each["slug"] for each in listed(desk))
         slug, title = next(
             (str(each["slug"]), each["title"]) for each in listed(desk) if counts[each["slug"]] == 1
         )

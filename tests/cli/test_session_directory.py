@@ -152,9 +152,8 @@ def test_a_session_goes_on_elsewhere_only_as_a_copy(tmp_path: Path) -> None:
     assert json.loads(b.run("export").stdout)["info"]["directory"] == str(b.work)
     assert b.run("undo").returncode == 0
     assert ((a.work / "new.txt").exists(), (b.work / "new.txt").exists()) == (True, False)
-    copied = b.run(
-        "undo"
-    )  # the turn that the copy brought along changed files of the other work tree
+    # The turn that the copy brought along changed files of the other work tree.
+    copied = b.run("undo")
     assert copied.returncode == 1
     assert f"skipped  {a.work}/new.txt" in copied.stderr
     assert (a.work / "new.txt").exists()

@@ -69,12 +69,13 @@ def test_each_message_is_answered_by_a_result_and_a_bad_line_costs_none(tmp_path
     )
     with serving(answers) as server:
         desk.use(server, **UNCONFINED)
+        # None is asked for and paid.
         flags = (
             "--include-partial-messages",
             "--replay-user-messages",
             "--title",
             "T",
-        )  # none is asked for and paid
+        )
         done = desk.run(*TALK, *flags, stdin="\n".join(said))  # the last line has no end
         pictures = [received for received in server.requests if b"image_url" in received.body]
     lines = events(done.stdout)

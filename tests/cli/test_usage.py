@@ -119,9 +119,8 @@ def test_a_service_that_counts_nothing_is_estimated_and_one_that_counts_is_not(
 def test_a_title_counts_in_the_run_the_session_and_the_sums(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     titled = desk.work / "titled"
-    answer = steps(
-        bash("until [ -e titled ]; do sleep 0.02; done"), HELLO
-    )  # no turn waits for its title
+    # No turn waits for its title.
+    answer = steps(bash("until [ -e titled ]; do sleep 0.02; done"), HELLO)
 
     def choose(received: ReceivedRequest) -> Answer:
         if b'"tools"' not in received.body:

@@ -124,9 +124,8 @@ def test_models_are_compared_side_by_side_and_one_file_is_kept(desk: Desk) -> No
     assert (failed.returncode, "failed (1)" in failed.stdout) == (1, True), failed.stderr
     assert desk.run("compare", "-m", "local/m", "try it").returncode == 2
     marker = Path(desk.options()["env"]["HOME"]) / "left"
-    (desk.work / "check.sh").write_text(
-        f"touch {marker} 2>/dev/null || true\n"
-    )  # a model may write such a one
+    # A model may write such a one.
+    (desk.work / "check.sh").write_text(f"touch {marker} 2>/dev/null || true\n")
     desk.git("add", "check.sh")
     desk.git("commit", "-q", "-m", "check")
     ran = desk.run(

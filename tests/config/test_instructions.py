@@ -131,9 +131,8 @@ def test_a_link_out_of_a_project_is_not_followed_trusted_or_not(world: World) ->
     assert texts(read(world, "docs/*.md", "docs/id.md", "AGENTS.md", "inner.md", trusted=True)) == [
         "inside"
     ]
-    assert texts(read(world, "../secret/id.md", trusted=True)) == [
-        "secret"
-    ]  # as the configuration itself spells it
+    # As the configuration itself spells it.
+    assert texts(read(world, "../secret/id.md", trusted=True)) == ["secret"]
     assert texts(read(world, "../secret/id.md", trusted=False)) == []
 
 

@@ -38,9 +38,8 @@ class EndToEndDesk(ProgramFolders):
     def configure(self) -> None:
         """Write the person's configuration."""
         folder = programs.write_config(self.home, self.config)
-        (folder / "tui.json").write_text(
-            '{"leader_timeout": 60000}'
-        )  # a busy machine is slower than a person
+        # A busy machine is slower than a person.
+        (folder / "tui.json").write_text('{"leader_timeout": 60000}')
 
     def commit_more(self) -> None:
         """Add a second commit, and uncommitted work of the person's: a changed

@@ -173,9 +173,8 @@ def test_ctrl_c_while_stdin_is_read(tmp_path: Path) -> None:
         [*COMMAND, "run", "--format", "json"],
         **desk.options(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
-    wait_for(
-        lambda: catches(child.pid, signal.SIGTERM)
-    )  # before that, Ctrl-C is the interpreter's own
+    # Before that, Ctrl-C is the interpreter's own.
+    wait_for(lambda: catches(child.pid, signal.SIGTERM))
     time.sleep(0.5)
     child.send_signal(signal.SIGINT)
     child.wait(timeout=60)

@@ -237,9 +237,8 @@ def test_the_server_keeps_to_it_whatever_is_asked(words: list[str], tmp_path: Pa
     tool = make_checker_environment() / "schemathesis"
     with ExitStack() as ends:
         stage = ends.enter_context(open_stage(tmp_path))
-        stage.configure(
-            stage.config | {"permission": {"bash": "allow"}}
-        )  # a question would wait for a person
+        # A question would wait for a person.
+        stage.configure(stage.config | {"permission": {"bash": "allow"}})
         url = ends.enter_context(run_server(stage))
         (tmp_path / "document.json").write_bytes(make_document())
         (tmp_path / "schemathesis.toml").write_text(settings(stage, url))

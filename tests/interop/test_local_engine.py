@@ -73,9 +73,8 @@ def test_it_is_found_at_its_default_port(tmp_path: Path) -> None:
     with socket.socket() as probe:
         if probe.connect_ex(("127.0.0.1", DEFAULT_PORT)) == 0:
             pytest.skip(f"something else listens on port {DEFAULT_PORT} of this machine")
-    desk = Desk(
-        tmp_path, limits={"DISCOVER_TIME": 20_000}
-    )  # a busy machine may need more than the 150 ms
+    # A busy machine may need more than the 150 ms.
+    desk = Desk(tmp_path, limits={"DISCOVER_TIME": 20_000})
     with engine(tmp_path, 32_768, port=DEFAULT_PORT):
         listed = desk.run("models")
         done = desk.run("run", "hello")
@@ -95,9 +94,8 @@ def test_an_answer_streams_to_its_end_and_is_counted_by_the_engine(tmp_path: Pat
     assert result["text"] == "Works."
     assert "estimated" not in result["tokens"]
     assert result["tokens"]["output"] == len("Works.") + 1  # the end is a token
-    assert (
-        4_096 < result["tokens"]["input"] < counted
-    )  # instructions and tools; the second request is longer
+    # Instructions and tools; the second request is longer.
+    assert 4_096 < result["tokens"]["input"] < counted
     assert "of 65.5k context" in shown.stderr  # not what the configuration says
 
 

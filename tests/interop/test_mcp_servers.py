@@ -239,9 +239,8 @@ async def test_a_program_in_python(
 
 
 async def test_a_server_without_all_of_its_handlers_keeps_its_tools(tmp_path: Path) -> None:
-    program = (
-        environment("older.txt") / "mcp-server-sqlite"
-    )  # says that it has resources, and can't list their templates
+    # Says that it has resources, and can't list their templates.
+    program = environment("older.txt") / "mcp-server-sqlite"
     database = tmp_path / "notes.db"
     made = await used(
         tmp_path,

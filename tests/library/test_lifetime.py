@@ -171,6 +171,25 @@ def test_ctrl_c_ends_a_program_and_all_that_it_started(tmp_path: Path) -> None:
     wait_for_sleep(False)
 
 
+async def test_a_project_whose_block_has_ended_says_so(opened: Open) -> None:
+    async with opened([SAYS]) as project:
+        session = await project.session()
+    for use in (project.session, project.sessions, project.last, session.messages):
+        with pytest.raises(codeloop.ProjectClosed, match="open it again"):
+            await use()
+    with pytest.raises(codeloop.ProjectClosed):
+        await session.ask("still there?")
+    with pytest.raises(codeloop.ProjectClosed):
+        project.client.follow()
+
+
+def test_another_framework_s_loop_is_told_that_asyncio_is_needed(tmp_path: Path) -> None:
+    """A coroutine is driven here as trio drives it: asyncio runs no loop."""
+    for opening in (codeloop.open(tmp_path), codeloop.connect("http://127.0.0.1:9")):
+        with pytest.raises(codeloop.CodeloopError, match=r"codeloop\.sync"):
+            opening.__aenter__().send(None)
+
+
 async def test_what_can_not_be_opened_says_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(codeloop.CodeloopError, match=r"nowhere does not exist. Correct the name"):
         async with codeloop.open(tmp_path / "nowhere"):

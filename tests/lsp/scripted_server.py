@@ -111,9 +111,8 @@ def changed(uri: str, version: int, text: str, before: str = "") -> None:
     if "hang" in ORDERS and "boom" in text:
         time.sleep(600)
     if "stale" in ORDERS and before:
-        send(
-            said(uri, version - 1, before), said(uri, version, text)
-        )  # what it had been computing when the change came
+        # What it had been computing when the change came.
+        send(said(uri, version - 1, before), said(uri, version, text))
         return
     if "flood" in ORDERS and "boom" in text:
         row = errors("bad")[0]

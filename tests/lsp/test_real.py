@@ -44,9 +44,8 @@ async def test_an_edit_its_error_and_its_mend(real: tuple[Real, TestContext], na
         assert it.seconds < HANGS
         if not found:
             await it.languages.wait_idle()
-            await asyncio.sleep(
-                1.5
-            )  # some look at a text only after a second in which it has not changed
+            # Some look at a text only after a second in which it has not changed.
+            await asyncio.sleep(1.5)
             found = format_new_diagnostics(
                 it.languages.take_late_diagnostics(), lambda path: path.name
             )

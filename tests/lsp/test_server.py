@@ -113,9 +113,8 @@ async def test_it_hears_of_changed_files_when_it_asks_for_that(
         it.languages.notify_changed(it.root / "b.txt", CHANGED)
         it.languages.notify_changed(it.root / "a.x", DELETED)
         await it.edit("a.x", "three\n")
-    heard = [
-        line for line in it.trace() if ".x " in line or ".txt" in line
-    ]  # whole once the server has ended
+    # Whole once the server has ended.
+    heard = [line for line in it.trace() if ".x " in line or ".txt" in line]
     assert heard[-4:] == ["a.x 2", "b.x 1", "a.x 3", "a.x 2"]
     assert heard[:-4] in ([], ["a.x 1"]), "it may have asked before the first edit was told"
     assert not it.watched[-1]

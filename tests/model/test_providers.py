@@ -490,10 +490,11 @@ def test_the_cheapest_model_is_one_of_the_provider_that_costs_less_else_the_same
 
 
 def test_a_local_server_has_no_small_model(world: World) -> None:
+    # The catalog has models of the second.
     servers = {
         "ollama": "qwen3",
         "lmstudio": "qwen/qwen3-coder-30b",
-    }  # the catalog has models of the second
+    }
     world.local = [LocalServer(name, name, "http://127.0.0.1:1/v1") for name in servers]
     for name, model in servers.items():
         assert world.providers().choose_small_model(f"{name}/{model}") is None

@@ -129,11 +129,27 @@ async def test_stopping_closes_the_connection_at_once(how: str, openai: Any, ask
         await wait_until(lambda: server.aborted == 1)
 
 
+@pytest.mark.parametrize("of_asyncio", [True, False])
 async def test_an_ipv6_address_that_nobody_answers_at_is_passed_over(
-    monkeypatch: pytest.MonkeyPatch, openai: Any, asking: Any
+    monkeypatch: pytest.MonkeyPatch, openai: Any, asking: Any, *, of_asyncio: bool
 ) -> None:
     loop = asyncio.get_running_loop()
     connect = loop.sock_connect
+    make_connection = loop.create_connection
+
+    async def connect_plainly(
+        factory: Any,
+        host: Any = None,
+        port: Any = None,
+        *,
+        ssl: Any = None,
+        sock: Any = None,
+        server_hostname: Any = None,
+    ) -> Any:
+        """What other event loops have, such as uvloop's: no parameter for silent addresses."""
+        return await make_connection(
+            factory, host, port, ssl=ssl, sock=sock, server_hostname=server_hostname
+        )
 
     async def resolve(_host: str, port: int, **_: Any) -> list[Any]:
         silent = (socket.AF_INET6, socket.SOCK_STREAM, 6, "", ("100::1", port, 0, 0))
@@ -144,6 +160,8 @@ async def test_an_ipv6_address_that_nobody_answers_at_is_passed_over(
 
     monkeypatch.setattr(loop, "getaddrinfo", resolve)
     monkeypatch.setattr(loop, "sock_connect", hang)
+    if not of_asyncio:
+        monkeypatch.setattr(loop, "create_connection", connect_plainly)
     async with ModelServer([Answer(text="by IPv4")]) as server:
         got = await asking(openai(f"http://models.test:{server.port}/v1", connect=20.0))
     assert got.text == "by IPv4"

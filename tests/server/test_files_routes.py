@@ -167,12 +167,13 @@ async def test_a_link_is_judged_by_where_it_leads(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("flipped", "before", "route", "status"),
     [
+        # Where the link led when it was judged is what is read.
         (
             "flip",
             "/",
             "/file/content",
             200,
-        ),  # where the link led when it was judged is what is read
+        ),
         ("real", "/", "/file/content", 400),
         ("real", "real", "/file/content", 400),
         ("real", "key.txt", "/file/content", 200),  # the folder itself is open by then

@@ -311,9 +311,8 @@ def test_a_second_signal_ends_it_at_once(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_one_signal_that_arrives_twice_is_one(tmp_path: Path) -> None:
     with running(Desk(tmp_path)) as server:
-        server.process.send_signal(
-            signal.SIGSTOP
-        )  # so that both are there when it goes on, however late that is
+        # So that both are there when it goes on, however late that is.
+        server.process.send_signal(signal.SIGSTOP)
         server.process.send_signal(signal.SIGTERM)
         server.process.send_signal(signal.SIGINT)
         assert server.end(signal.SIGCONT)[0] == 0

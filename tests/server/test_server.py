@@ -218,9 +218,8 @@ async def test_a_body_that_stalls_ends_the_connection_one_that_comes_slowly_does
         for piece in (b'{"', b"ti", b"tle", b'":', b'"a"'):
             before = protocol._deadline
             writer.write(piece)
-            await wait_until(
-                lambda before=before: protocol._deadline is not before
-            )  # each piece has a new one
+            # Each piece has a new one.
+            await wait_until(lambda before=before: protocol._deadline is not before)
         limited(monkeypatch, SERVER_BODY_IDLE, "SERVER_BODY_IDLE", 300)
         writer.write(b"}")
         assert (await read(reader)).status == 400, "one character is missing"

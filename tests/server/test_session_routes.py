@@ -70,9 +70,8 @@ async def test_revert_unrevert_and_a_new_prompt_after_it(tmp_path: Path) -> None
         back = await it.post(f"/session/{session}/unrevert")
         assert "revert" not in back
         assert (it.work / "a.txt").read_text() == "a\n"
-        await it.post(
-            f"/session/{session}/revert", {"messageID": answers[0]}
-        )  # it stands for its prompt
+        # It stands for its prompt.
+        await it.post(f"/session/{session}/revert", {"messageID": answers[0]})
         await heard.line("session.diff 1", session, 2)
         heard.forget()
         await it.prompt(session, "two")

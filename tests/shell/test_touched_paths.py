@@ -211,16 +211,14 @@ def test_files_that_are_really_written_are_among_the_writes(tmp_path: Path, line
     below = [normpath(text).removeprefix(".") for text in texts]
     for path in map(str, map(Path, changed(trace, work))):
         is_git_data = ".git" in Path(path).parts
-        is_there = any(
-            matches(path, file) or file.endswith(f"/{path}") for file in files
-        )  # after a chdir of its own
+        # After a chdir of its own.
+        is_there = any(matches(path, file) or file.endswith(f"/{path}") for file in files)
         is_there = is_there or any(file.startswith(f"{path}/") for file in files)  # made on the way
         is_below = any(
             not folder or path == folder or path.startswith(f"{folder}/") for folder in below
         )
-        is_beside = any(
-            Path(path).parent == Path(file).parent for file in files
-        )  # a temporary name beside the file
+        # A temporary name beside the file.
+        is_beside = any(Path(path).parent == Path(file).parent for file in files)
         assert is_git_data or is_there or is_below or (is_beside and not (work / path).exists()), (
             path
         )

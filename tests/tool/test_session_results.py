@@ -254,9 +254,8 @@ async def test_a_model_reads_exactly_this_of_a_page(tmp_path: Path) -> None:
             text, is_done = await answer(ctx, "webfetch", each)
             told = settled(piece("webfetch", each, text, tmp_path, done=is_done), tmp_path)
             told = told.replace(f"localhost:{server.port}", "localhost:PORT")
-            pieces.append(
-                re.sub(r"\b\d{5,7} (characters|bytes)", r"N \1", told)
-            )  # the length of a file's name is in them
+            # The length of a file's name is in them.
+            pieces.append(re.sub(r"\b\d{5,7} (characters|bytes)", r"N \1", told))
     compare("webfetch", pieces)
 
 

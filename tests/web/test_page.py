@@ -21,6 +21,7 @@ from tests.support.programs import CODELOOP_PROGRAM, make_provider_config, write
 
 pytestmark = pytest.mark.e2e
 READY = "Open in a browser: "
+# The longest first.
 PROGRAMS = (
     "speed",
     "work",
@@ -37,7 +38,7 @@ PROGRAMS = (
     "agree",
     "several",
     "facts",
-)  # the longest first
+)
 SECONDS = 600
 """A visit that takes longer hangs; on a machine with other work, one takes minutes."""
 

@@ -28,3 +28,7 @@ class WrongResult(CodeloopError):
 
 class ToolRefused(CodeloopError):
     """A rule or the user refused what a function requested with `ctx.ask`: its call has ended."""
+
+
+class ProjectClosed(CodeloopError):
+    """The project was used after the end of its `async with` block."""

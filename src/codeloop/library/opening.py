@@ -2,20 +2,25 @@
 which uses one on a server.
 """
 
+import asyncio
 import os
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Unpack
 
+from codeloop.client.client import Client
 from codeloop.client.target import Target
 from codeloop.library.budget import Budget
+from codeloop.library.errors import ProjectClosed
 from codeloop.library.event_feed import EventFeed
 from codeloop.library.options import ConnectOptions, OpenOptions, SessionOptions, check_options
 from codeloop.library.project import AgentProject
 from codeloop.library.session import SessionTarget
 from codeloop.schema.api.project import PATH_GET
+from codeloop.schema.errors import UsageProblem
+from codeloop.schema.event import StampedEvent
 from codeloop.schema.installation import watch_late_imports
-from codeloop.schema.operation import NoArguments
+from codeloop.schema.operation import Gives, NoArguments, Operation, Takes
 
 
 @asynccontextmanager
@@ -31,6 +36,7 @@ async def open_directory(
     # Imported late: a program that only connects needs no app.
     from codeloop.library.local import open_local_target
 
+    _require_asyncio()
     options = check_options(options, OpenOptions)
     async with (
         open_local_target(directory, options) as target,
@@ -49,6 +55,7 @@ async def connect_to(url: str, **options: Unpack[ConnectOptions]) -> AsyncGenera
     # Imported late: a program that only opens directories needs no connection.
     from codeloop.library.remote import open_remote_target
 
+    _require_asyncio()
     options = check_options(options, ConnectOptions)
     budget = options.get("budget")
     async with (
@@ -65,9 +72,10 @@ async def _start_project(
     """Make the project of a target, and stop what it started at the end of the block."""
     watch_late_imports()
     feed = EventFeed(target.client)
+    client = _OpenClient(target.client)
     try:
         session_target = SessionTarget(
-            client=target.client,
+            client=client,
             feed=feed,
             attach=target.attach_file,
             budget=budget,
@@ -77,3 +85,40 @@ async def _start_project(
         yield AgentProject(session_target, path, target.notes, options)
     finally:
         await feed.close()
+        client.is_open = False
+
+
+class _OpenClient:
+    """The client of a project while its block runs; after that each use is refused."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self.is_open = True
+
+    async def call(self, operation: Operation[Takes, Gives], args: Takes) -> Gives:
+        self._check_open()
+        return await self._client.call(operation, args)
+
+    def follow(
+        self, after: int | None = None, root: str | None = None
+    ) -> AsyncIterator[StampedEvent]:
+        self._check_open()
+        return self._client.follow(after, root)
+
+    def _check_open(self) -> None:
+        if not self.is_open:
+            raise ProjectClosed(
+                "The project is closed: its `async with` block has ended. "
+                "Use it inside of the block, or open it again and resume the session by its id."
+            )
+
+
+def _require_asyncio() -> None:
+    """Raise UsageProblem where no event loop of asyncio runs, such as under trio."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        raise UsageProblem(
+            "codeloop needs a running event loop of asyncio (or one that stands in for it, such as uvloop). "
+            "Under trio, use `codeloop.sync` in `trio.to_thread.run_sync`."
+        ) from None

@@ -6,9 +6,11 @@ request and 12 µs for each chunk of an answer, against 1 µs here.
 """
 
 import asyncio
+import socket
+from contextlib import suppress
 from errno import ECONNREFUSED
-from socket import EAI_NONAME, gaierror
 from ssl import SSLCertVerificationError, SSLContext, SSLError
+from typing import Any
 
 from codeloop.kit.text.patterns import compile_once
 from codeloop.net.chunked_body import ChunkedBody
@@ -46,11 +48,7 @@ class Connection:
     async def open(cls, host: str, port: int, tls: SSLContext | None) -> "Connection":
         """Connect to a host, by TLS if there is a context for it. Raises NetworkError."""
         try:
-            # If the first address is silent, the next one is tried after the delay
-            # that RFC 8305 proposes.
-            reader, writer = await asyncio.open_connection(
-                host, port, ssl=tls, limit=READ_BYTES, happy_eyeballs_delay=0.25
-            )
+            reader, writer = await _open_streams(host, port, tls)
         except OSError as error:
             raise NetworkError(_classify_error(error), _describe_error(error)) from None
         except UnicodeError:
@@ -188,6 +186,48 @@ class Connection:
             self._chunks, self._remaining = None, 0
 
 
+async def _open_streams(
+    host: str, port: int, tls: SSLContext | None
+) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """Connect to the first address of a host that answers. Raises OSError and UnicodeError."""
+    try:
+        # If the first address is silent, the next one is tried after the delay
+        # that RFC 8305 proposes.
+        return await asyncio.open_connection(
+            host, port, ssl=tls, limit=READ_BYTES, happy_eyeballs_delay=0.25
+        )
+    except TypeError:
+        # An event loop of another maker, such as uvloop, which has no such parameter.
+        loop = asyncio.get_running_loop()
+    found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    for family, kind, protocol, _, address in found[:-1]:
+        with suppress(OSError):
+            return await _connect(socket.socket(family, kind, protocol), address, host, tls)
+    family, kind, protocol, _, address = found[-1]
+    return await _connect(socket.socket(family, kind, protocol), address, host, tls, seconds=None)
+
+
+async def _connect(
+    connecting: socket.socket,
+    address: Any,
+    host: str,
+    tls: SSLContext | None,
+    seconds: float | None = 2.0,
+) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """Connect to one address. Raises OSError, also when it is silent for `seconds`."""
+    try:
+        connecting.settimeout(0)
+        async with asyncio.timeout(seconds):
+            await asyncio.get_running_loop().sock_connect(connecting, address)
+    except BaseException:
+        connecting.close()
+        raise
+    name = host if tls else None
+    return await asyncio.open_connection(
+        sock=connecting, ssl=tls, limit=READ_BYTES, server_hostname=name
+    )
+
+
 def _classify_error(error: OSError) -> NetworkErrorKind:
     if isinstance(error, SSLCertVerificationError):
         return "certificate"
@@ -196,7 +236,7 @@ def _classify_error(error: OSError) -> NetworkErrorKind:
     # An unknown name is as final as a refusal: the address is probably wrong,
     # so it is retried less.
     is_refused = _describe_error(error) == CONNECTION_REFUSED or (
-        isinstance(error, gaierror) and error.errno == EAI_NONAME
+        isinstance(error, socket.gaierror) and error.errno == socket.EAI_NONAME
     )
     return "refused" if is_refused else "connect"
 
@@ -205,10 +245,10 @@ def _describe_error(error: OSError) -> str:
     match error:
         case ConnectionRefusedError():
             return CONNECTION_REFUSED
-        case gaierror(errno=number) if number == EAI_NONAME:
+        case socket.gaierror(errno=number) if number == socket.EAI_NONAME:
             return UNKNOWN_NAME
         # The name server is away, as without a network, or failed: nothing is known about the name.
-        case gaierror():
+        case socket.gaierror():
             return "the name could not be looked up"
         case SSLCertVerificationError():
             return error.verify_message

@@ -199,7 +199,8 @@ class Guard:
                     "Pages of other sites can't send requests here.",
                 )
             return None
-        (host,) = list_values(headers, b"host")  # `_check_host` made sure that there is exactly one
+        # `_check_host` made sure that there is exactly one.
+        (host,) = list_values(headers, b"host")
         origin = origins[0].lower()
         if len(origins) == 1 and (
             _is_same_origin(origin, host.lower()) or origin in self._policy.origins

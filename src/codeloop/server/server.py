@@ -34,10 +34,11 @@ from codeloop.server.http_protocol import BoundedProtocol
 log = logging.getLogger("codeloop.server")
 
 RESPONSE_HEADERS = [
+    # The CORS headers depend on it, so a cached answer must not serve another page.
     (
         "vary",
         "Origin",
-    ),  # the CORS headers depend on it, so a cached answer must not serve another page
+    ),
     ("x-content-type-options", "nosniff"),
     ("referrer-policy", "no-referrer"),
 ]

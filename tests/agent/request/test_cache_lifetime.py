@@ -38,10 +38,11 @@ def steps(*given: tuple[int, int]) -> list[Entry]:
     [
         ((), False),
         (((0, 10_000), (1, 12_000), (5, 20_000)), False),  # no pause
+        # 10,000 tokens once more cost more than 12,000 for an hour.
         (
             ((0, 10_000), (8, 12_000)),
             True,
-        ),  # 10,000 tokens once more cost more than 12,000 for an hour
+        ),
         (((0, 10_000), (70, 12_000)), False),  # an hour would not have been long enough
         (((0, 2_000), (8, 2_500), (9, 60_000)), False),  # the pause was early, and much came since
         (((0, 2_000), (8, 2_500), (9, 60_000), (20, 61_000)), True),

@@ -285,9 +285,8 @@ async def test_a_pattern_that_runs_away_is_ended_by_its_processor_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(validation, "SCHEMA_TIME", replace(validation.SCHEMA_TIME, value=1_000))
-    monkeypatch.setattr(
-        validation, "_MAX_CLOCK_FACTOR", 600
-    )  # so that the clock is not what ends it
+    # So that the clock is not what ends it.
+    monkeypatch.setattr(validation, "_MAX_CLOCK_FACTOR", 600)
     problems = await validation.find_value_problems(
         {"type": "string", "pattern": "^(a+)+$"}, "a" * 40 + "!", {}
     )

@@ -109,9 +109,8 @@ async def test_no_session_is_allowed_more_than_those_above_it(tmp_path: Path, se
         await update_session(
             it.project, UpdateSession(session_id=again.id, metadata={"mine": True})
         )
-        other = replace(
-            it.project.store.get_session(again.id), agent=chance.choice(AGENTS)
-        )  # the person changes the agent
+        # The person changes the agent.
+        other = replace(it.project.store.get_session(again.id), agent=chance.choice(AGENTS))
         for _ in range(40):
             need = some_need(chance)
             verdicts = [verdict(it, each, need) for each in line]

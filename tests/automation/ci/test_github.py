@@ -45,9 +45,8 @@ def prompts(it: CiProject) -> list[str]:
 def test_a_comment_on_an_issue_becomes_a_branch_a_pull_request_and_one_comment(
     tmp_path: Path,
 ) -> None:
-    others = (
-        "cat /proc/*/environ 2>/dev/null | tr '\\0' '\\n';" if has_sandbox() else ""
-    )  # else it is a question
+    # Else it is a question.
+    others = "cat /proc/*/environ 2>/dev/null | tr '\\0' '\\n';" if has_sandbox() else ""
     look = bash(f"env; {others} cat .git/config; ls -a", "c2")
     with open_project(tmp_path, FIX, look, bash("python3 -m unittest -q", "c3"), DONE) as it:
         it.host.page_size = 2

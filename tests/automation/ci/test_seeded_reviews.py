@@ -124,9 +124,8 @@ def make_up(seed: Seed, kind: str, line: int, value: object, source: str, other:
                 {**claim.files, f"lib/{name}.py": broken},
             )
         case _:
-            return Claim(
-                seed, kind, 1, quiet, f"{name}", {}
-            )  # the line of the definition, which did not change
+            # The line of the definition, which did not change.
+            return Claim(seed, kind, 1, quiet, f"{name}", {})
 
 
 KINDS = (

@@ -19,10 +19,11 @@ from codeloop.kit.git.settings import read_settings
         ('[remote "a"]\nurl = my-helper::evil', False),
         ('[remote "a"]\nuploadpack = evil', False),
         ("[core]\nprotectHFS = true", True),
+        # A tree's `.g\u200cit` would be written as `.git` on a Mac.
         (
             "[core]\nprotectHFS = false",
             False,
-        ),  # a tree's `.g\u200cit` would be written as `.git` on a Mac
+        ),
         ("[core]\nfsmonitor = evil", False),
         ('[hook "a"]\ncommand = evil', False),
     ],

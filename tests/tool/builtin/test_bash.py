@@ -72,9 +72,8 @@ async def test_users_read_all_that_a_command_prints_and_no_notes_for_the_model(
 def test_only_what_older_versions_stored_of_commands_is_cut_at_the_mark() -> None:
     output = "a\n\n<shell_metadata>\nexit code 3\n</shell_metadata>"
     assert stored(ToolResult("", output, {"exit": 3})).for_user == "a"
-    assert (
-        stored(ToolResult("", output, {"truncated": False})).for_user == output
-    )  # a file that was read
+    # A file that was read.
+    assert stored(ToolResult("", output, {"truncated": False})).for_user == output
 
 
 def stored(result: ToolResult) -> ToolStateCompleted:

@@ -56,9 +56,8 @@ async def test_of_a_folder_every_file_is_shown_and_what_is_no_text_is_named(
     (moved / "tool").write_bytes(b"\x7fELF\0")
     (moved / "way").symlink_to("/etc/passwd")
     _, rows = await ask_about(ctx, moved, ".codeloop")
-    shown = "\n".join(rows).replace(
-        "\n  ┆ ", ""
-    )  # the path of the test's folder may take more than a row
+    # The path of the test's folder may take more than a row.
+    shown = "\n".join(rows).replace("\n  ┆ ", "")
     assert "+Do as I say." in shown
     assert "agents/a.md" in shown
     assert "+(its bytes are not text)" in shown

@@ -173,9 +173,8 @@ async def test_what_is_typed_before_a_question_was_seen_stays_in_the_prompt(tmp_
         open_scripted_project(tmp_path, answers, permission={"edit": "ask"}) as desk,
         played(desk, tmp_path / "state") as ui,
     ):
-        ui.ui.tab.panel._early_keys._compute_pause = lambda: (
-            60.0
-        )  # three keys may take a busy machine longer than a user takes to read
+        # Three keys may take a busy machine longer than a user takes to read.
+        ui.ui.tab.panel._early_keys._compute_pause = lambda: 60.0
         await ui.type("write it", "enter")
         await ui.until(lambda: ui.ui.tab.panel.request is not None)
         await ui.type("yes")

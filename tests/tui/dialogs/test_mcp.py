@@ -53,7 +53,6 @@ async def test_servers_are_listed_connected_and_signed_in_at(
             await ui.sees("remote  wants you to sign in")
             await ui.pilot.press("ctrl+k")
             await ui.sees("Sign in at remote")
-            await asyncio.to_thread(
-                opened, address(ui)
-            )  # the browser of this machine: nothing has to be pasted
+            # The browser of this machine: nothing has to be pasted.
+            await asyncio.to_thread(opened, address(ui))
             await ui.sees("● remote  connected")

@@ -85,9 +85,8 @@ async def test_a_key_is_kept_where_the_user_says_and_a_refused_one_nowhere(
                 await pilot.press("down", "enter")
                 await notes(app, "refused the key" if key == "wrong" else "Acme answers")
                 if key == "wrong":
-                    await wait_until(
-                        lambda: json.loads(ring.read_text() or "null") == {}
-                    )  # after the notice
+                    # After the notice.
+                    await wait_until(lambda: json.loads(ring.read_text() or "null") == {})
             await wait_until(lambda: app.results)
             assert app.results[0].provider_id == "acme"
             assert list(json.loads(ring.read_text()).values()) == ["sk-right"]

@@ -143,9 +143,8 @@ async def stored(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(time, "time", lambda: NOW)
         patch.setattr(Renderer.__init__, "__defaults__", (time.time,))
-        patch.setattr(
-            Input, "_toggle_cursor", lambda _input: None
-        )  # it would be on some of the pictures
+        # It would be on some of the pictures.
+        patch.setattr(Input, "_toggle_cursor", lambda _input: None)
         patch.setenv("TZ", "UTC")
         time.tzset()
         async with ui.run_test(size=size, notifications=toasts) as pilot:

@@ -160,9 +160,8 @@ async def test_a_virtual_environment_anywhere_is_the_one_that_runs(
     ask = "import sys, sysconfig; print(sys.prefix)"
     assert (await active.run(f"{python} -c '{ask}'")).output == f"{environment}\n"
     library = next(environment.glob("lib/python3*/site-packages"))
-    (library / "fresh.py").write_text(
-        "print('fresh')"
-    )  # as a command outside the sandbox installs it
+    # As a command outside the sandbox installs it.
+    (library / "fresh.py").write_text("print('fresh')")
     assert (await active.run(f"{python} -m fresh")).output == "fresh\n"
 
 

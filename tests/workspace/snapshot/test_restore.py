@@ -399,9 +399,8 @@ def test_changes_are_unwound_as_far_as_they_follow_on_each_other() -> None:
     a, b, c, d = (item(name) for name in "abcd")
     assert find_restorable_entry(c, [TreeChange("x", a, b), TreeChange("x", b, c)]) == a
     assert find_restorable_entry(d, [TreeChange("x", a, b), TreeChange("x", b, c)]) == d
-    assert (
-        find_restorable_entry(d, [TreeChange("x", a, b), TreeChange("x", c, d)]) == c
-    )  # between the steps somebody made c of b
+    # Between the steps somebody made c of b.
+    assert find_restorable_entry(d, [TreeChange("x", a, b), TreeChange("x", c, d)]) == c
     assert find_restorable_entry(None, [TreeChange("x", None, a), TreeChange("x", a, None)]) is None
     assert find_restorable_entry(a, [TreeChange("x", a, b), TreeChange("x", b, a)]) == a
 

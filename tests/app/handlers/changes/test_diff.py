@@ -77,9 +77,8 @@ async def test_a_turn_is_told_as_one_change_for_each_file(tmp_path: Path) -> Non
         assert "-1" in (found[0].patch or "")
         assert "+3" in (found[0].patch or "")
         assert brief(await diffs(it, two.id)) == [("b.txt", 1, 0, "added")]
-        assert (
-            await diffs(it, it.view().entries[1].info.id) == found
-        )  # an answer stands for its prompt
+        # An answer stands for its prompt.
+        assert await diffs(it, it.view().entries[1].info.id) == found
         assert await diffs(it) == []
         assert one.summary is not None
         assert one.summary.diffs == found

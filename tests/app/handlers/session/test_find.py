@@ -45,9 +45,8 @@ async def test_prompts_answers_thinking_and_tools_are_found_in_their_order(tmp_p
         assert [each.ordinal for each in found[:2]] == [0, 1]
         assert found[3].tool == "bash"
         assert found[3].text.startswith("…") or "a secret Größe" in found[3].text
-        assert [each.text for each in await find(it, "Secret")] == [
-            "A Secret it is."
-        ]  # a capital: case counts
+        # A capital: case counts.
+        assert [each.text for each in await find(it, "Secret")] == ["A Secret it is."]
         assert [each.kind for each in await find(it, "secret  größe")] == ["tool"]
         assert await find(it, "nobody said this") == []
         assert await find(it, "prt_") == []

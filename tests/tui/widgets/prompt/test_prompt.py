@@ -311,9 +311,8 @@ async def test_right_to_left_wide_and_joined_characters_stay_as_they_were_typed(
         while buffer.cursor:
             await hand.press("left")
             steps += 1
-        assert (
-            steps == len(text) - 1 - 1 - 4 - 1 - 1
-        )  # the hidden character belongs to the blank before it
+        # The hidden character belongs to the blank before it.
+        assert steps == len(text) - 1 - 1 - 4 - 1 - 1
         assert "\u202e" not in hand.screen()
         await hand.press("enter")
         await hand.until(lambda: hand.app.texts == [text])
