@@ -7,7 +7,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from codeloop.lsp.client import client as lsp_client
+from codeloop.lsp.client import work_progress
 from codeloop.lsp.client.client import LanguageClient
 from codeloop.lsp.client.document import read_text
 from codeloop.lsp.client.file_uri import parse_file_uri
@@ -176,7 +176,7 @@ async def test_the_first_question_waits_for_a_server_that_looks_at_the_project(
     ctx = make_context(tmp_path)
     (ctx.workspace.root / "a.x").write_text(A)
     (ctx.workspace.root / "b.x").write_text(B)
-    monkeypatch.setattr(lsp_client, "_START_OF_WORK_SECONDS", 60)
+    monkeypatch.setattr(work_progress, "_START_OF_WORK_SECONDS", 60)
     async with world(tmp_path, "knows", "indexes=0.6", ctx=ctx):
         given = {"operation": "definition", "filePath": "b.x:1", "symbol": "double"}
         text, done = await answer(ctx, "lsp", given)
@@ -194,7 +194,7 @@ async def test_the_first_question_waits_for_a_server_that_took_long_to_start(
         it.progress.started_at -= 60
 
     monkeypatch.setattr(LanguageClient, "__init__", make)
-    monkeypatch.setattr(lsp_client, "_START_OF_WORK_SECONDS", 60)
+    monkeypatch.setattr(work_progress, "_START_OF_WORK_SECONDS", 60)
     ctx = make_context(tmp_path)
     (ctx.workspace.root / "a.x").write_text(A)
     (ctx.workspace.root / "b.x").write_text(B)

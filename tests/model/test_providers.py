@@ -15,6 +15,7 @@ from codeloop.model.catalog.services import find_service
 from codeloop.model.catalog.vendors import LocalServer
 from codeloop.model.chat import Finished, ModelRequest, TextDelta, TextPiece, UserModelMessage
 from codeloop.model.credentials.store import Credentials
+from codeloop.model.default_model import NO_MODEL_MESSAGE, choose_default
 from codeloop.model.endpoints import make_endpoint
 from codeloop.model.errors import (
     ModelUnavailable,
@@ -25,13 +26,13 @@ from codeloop.model.errors import (
     WrongKeyOrigin,
 )
 from codeloop.model.provider import Provider
-from codeloop.model.providers import (
+from codeloop.model.providers import Providers
+from codeloop.model.usable_models import (
     NO_KEY_REASON,
-    NO_MODEL_MESSAGE,
     UNNAMED_REASON,
-    Providers,
+    explain_unusable,
+    list_offers,
 )
-from codeloop.model.usable_models import list_offers
 from codeloop.net.hosts import is_loopback
 from codeloop.schema.config import Config, ProviderConfig
 from codeloop.schema.limits import MODEL_FIRST_BYTE, MODEL_IDLE
@@ -103,9 +104,9 @@ async def test_a_provider_is_usable_by_a_sign_in_while_a_plugin_sees_to_its_requ
     providers = world.providers()
     providers.list_plugin_providers = lambda: {"xai", "groq"}
     assert [each.provider.id for each in providers.list_usable()] == ["xai"]
-    assert providers.explain_unusable(world.row("xai"), set()) == ""
-    assert providers.explain_unusable(world.row("groq"), set()) == NO_KEY_REASON
-    assert (await providers.choose_default()).startswith("xai/")
+    assert explain_unusable(providers, world.row("xai"), set()) == ""
+    assert explain_unusable(providers, world.row("groq"), set()) == NO_KEY_REASON
+    assert (await choose_default(providers)).startswith("xai/")
 
 
 @pytest.mark.parametrize(
@@ -121,7 +122,7 @@ def test_an_invalid_option_is_no_missing_address(options: JSON, reason: str, wor
     world.config = {
         "provider": {"mine": {"options": {"apiKey": KEY, **options}, "models": {"m": {}}}}
     }
-    assert world.providers().explain_unusable(world.row("mine"), set()) == reason
+    assert explain_unusable(world.providers(), world.row("mine"), set()) == reason
 
 
 async def test_a_malformed_base_url_is_said_of_its_provider_alone(world: World) -> None:
@@ -234,9 +235,9 @@ async def test_a_program_of_the_catalog_at_an_address_of_this_machine_is_listed_
         unnamed = world.providers()
         for name in local:
             row = unnamed.get_provider(name)
-            assert unnamed.explain_unusable(row, frozenset()) == UNNAMED_REASON
+            assert explain_unusable(unnamed, row, frozenset()) == UNNAMED_REASON
             world.config = {"provider": {name: {}}}
-            assert world.providers().explain_unusable(row, frozenset()) == ""
+            assert explain_unusable(world.providers(), row, frozenset()) == ""
         offers, _ = await list_offers(unnamed)
         assert {each.model.provider_id for each in offers} == {"llama.cpp"}
 
@@ -400,10 +401,10 @@ async def test_an_opened_model_asks_its_service_with_its_key(world: World) -> No
 async def test_the_configured_model_comes_first_and_must_exist(world: World) -> None:
     world.environment = {"OPENAI_API_KEY": KEY}
     world.config = {"model": "anthropic/claude-sonnet-5"}
-    assert await world.providers().choose_default() == "anthropic/claude-sonnet-5"
-    assert await world.providers().choose_default("openai/gpt-6-sol") == "openai/gpt-6-sol"
+    assert await choose_default(world.providers()) == "anthropic/claude-sonnet-5"
+    assert await choose_default(world.providers(), "openai/gpt-6-sol") == "openai/gpt-6-sol"
     with pytest.raises(UnknownModel):
-        await world.providers().choose_default("openai/no-such-thing-at-all")
+        await choose_default(world.providers(), "openai/no-such-thing-at-all")
 
 
 async def test_without_one_the_environment_comes_before_stored_keys_before_local_servers(
@@ -412,31 +413,31 @@ async def test_without_one_the_environment_comes_before_stored_keys_before_local
     models = b'{"data": [{"id": "qwen3-coder:30b"}]}'
     async with serving(http(models)) as (url, _):
         world.local = [LocalServer("ollama", "Ollama", f"{url}/v1")]
-        assert await world.providers().choose_default() == "ollama/qwen3-coder:30b"
+        assert await choose_default(world.providers()) == "ollama/qwen3-coder:30b"
         world.credentials.store_key("openai", KEY, "https://api.openai.com/v1")
-        assert (await world.providers().choose_default()).startswith("openai/")
+        assert (await choose_default(world.providers())).startswith("openai/")
         world.environment = {"XAI_API_KEY": KEY}
-        assert (await world.providers().choose_default()).startswith("xai/")
+        assert (await choose_default(world.providers())).startswith("xai/")
         world.environment = {"XAI_API_KEY": KEY, "ANTHROPIC_API_KEY": KEY}
-        assert (await world.providers().choose_default()).startswith("anthropic/claude-")
+        assert (await choose_default(world.providers())).startswith("anthropic/claude-")
 
 
 async def test_variables_that_serve_other_ends_choose_no_model(world: World) -> None:
     world.environment = {"GITHUB_TOKEN": KEY, "HF_TOKEN": KEY, "GITLAB_TOKEN": KEY}
     with pytest.raises(NoModel):
-        await world.providers().choose_default()
+        await choose_default(world.providers())
 
 
 async def test_a_local_server_without_a_model_is_not_said_to_be_away(world: World) -> None:
     async with serving(http(b'{"data": []}')) as (url, _):
         world.local = [LocalServer("ollama", "Ollama", f"{url}/v1")]
         with pytest.raises(NoModel, match="no local model server offers one"):
-            await world.providers().choose_default()
+            await choose_default(world.providers())
 
 
 async def test_with_nothing_at_all_three_lines_say_how_to_go_on(world: World) -> None:
     with pytest.raises(NoModel) as failed:
-        await world.providers().choose_default()
+        await choose_default(world.providers())
     assert str(failed.value) == NO_MODEL_MESSAGE
     assert len(NO_MODEL_MESSAGE.splitlines()) == 3
     assert "codeloop auth login" in NO_MODEL_MESSAGE
@@ -450,7 +451,7 @@ async def test_a_default_can_be_opened_for_every_provider_with_a_key(world: Worl
         }
         world.config = {"enabled_providers": [row.id]}
         try:
-            ref = await world.providers().choose_default()
+            ref = await choose_default(world.providers())
         except NoModel:
             continue
         assert world.providers().open_model(ref).info.provider_id == row.id

@@ -11,6 +11,7 @@ import pytest_asyncio
 
 from codeloop.kit.wildcard import ANY_TEXT
 from codeloop.permission.gate import CallRules, Denied, Gate, Rejected
+from codeloop.permission.questions import settle_question
 from codeloop.permission.rules import RuleLayer
 from codeloop.schema.event import (
     PermissionAnswer,
@@ -96,14 +97,15 @@ def reply(
     given = PermissionAnswer(
         session_id=request.session_id, request_id=request.id, reply=answer, message=message
     )
-    return gate.reply(given)
+    return settle_question(gate.store, given)
 
 
 def reply_for_session(gate: Gate, request: PermissionRequest) -> bool:
-    return gate.reply(
+    return settle_question(
+        gate.store,
         PermissionAnswer(
             session_id=request.session_id, request_id=request.id, reply="always", scope="session"
-        )
+        ),
     )
 
 
@@ -417,7 +419,7 @@ async def test_nothing_is_left_running_after_many_questions(store: Store) -> Non
 ANSWER = """
 import sys
 from pathlib import Path
-from codeloop.permission.gate import Gate
+from codeloop.permission.questions import settle_question
 from codeloop.schema.event import PermissionAnswer
 from codeloop.schema.wire import replace
 from codeloop.store import permission_records
@@ -428,7 +430,7 @@ store = Store(Path(sys.argv[1]))
 (request,) = store.list_pending_permissions()
 input()
 answer = PermissionAnswer(session_id=request.session_id, request_id=request.id, reply="always")
-print(Gate(store).reply(answer), flush=True)
+print(settle_question(store, answer), flush=True)
 """
 
 
@@ -476,10 +478,11 @@ async def test_what_is_asked_once_is_free_in_that_session_for_what_a_person_allo
             await asyncio.sleep(0.002)
         asked = store.list_pending_permissions(session_id)
         for request in asked:
-            gate.reply(
+            settle_question(
+                gate.store,
                 PermissionAnswer(
                     session_id=session_id, request_id=request.id, reply="once", message=message
-                )
+                ),
             )
         await call
         return not asked

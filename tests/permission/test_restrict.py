@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 from msgspec import convert
 
 from codeloop.kit.wildcard import ANY_TEXT, ANY_WORDS
+from codeloop.permission.rule_patterns import find_last_match
 from codeloop.permission.rules import (
     RuleLayer,
     RuleLayers,
     decide,
-    find_last_match,
     find_tool_denial,
     is_offered,
     judge_need,

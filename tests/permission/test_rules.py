@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codeloop.kit.wildcard import ANY_TEXT
-from codeloop.permission.rules import decide, expand_home, is_offered
+from codeloop.kit.wildcard import ANY_TEXT, expand_home
+from codeloop.permission.rules import decide, is_offered
 from codeloop.schema.permission import Action, Need, PermissionRule, Ruleset
 
 ACTIONS: st.SearchStrategy[Action] = st.sampled_from(["allow", "ask", "deny"])

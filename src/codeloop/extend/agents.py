@@ -8,7 +8,7 @@ from msgspec import Struct
 from codeloop.kit.text.terminal_text import one_line
 from codeloop.kit.wildcard import matches
 from codeloop.permission.defaults import make_agent_rules
-from codeloop.permission.rules import find_last_match
+from codeloop.permission.rule_patterns import find_last_match
 from codeloop.schema.api.agents import Agent
 from codeloop.schema.config import AgentConfig, Config
 from codeloop.schema.limits import SUBAGENT_LISTING

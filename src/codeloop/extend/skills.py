@@ -15,7 +15,7 @@ from codeloop.config.project_root import ProjectRoot
 from codeloop.extend.homes import Home, find_files, links_outside
 from codeloop.kit.jsonc import is_list
 from codeloop.kit.text.terminal_text import escape_controls, one_line
-from codeloop.permission.rules import find_last_match
+from codeloop.permission.rule_patterns import find_last_match
 from codeloop.schema.api.agents import Skill
 from codeloop.schema.config import Config
 from codeloop.schema.errors import CodeloopError

@@ -8,7 +8,6 @@ whatever comes later is part of the next result.
 
 import asyncio
 import time
-from collections import Counter
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
@@ -17,9 +16,10 @@ from msgspec import Struct
 
 from codeloop.kit.asyncio_tasks import cancel_all
 from codeloop.lsp.client.client import CHANGED, CREATED, DELETED, FileEvent, LanguageClient
-from codeloop.lsp.client.connection import FENCE_METHOD, ErrorAnswer, ServerGone
-from codeloop.lsp.client.diagnostic import ERROR, WARNING, Diagnostic
+from codeloop.lsp.client.connection import ServerGone
+from codeloop.lsp.client.diagnostic import ERROR, WARNING, Diagnostic, find_new_diagnostics
 from codeloop.lsp.client.document import read_text
+from codeloop.lsp.dependent_search import DependentSearch
 from codeloop.lsp.server import LanguageServer, ServerUnavailable
 from codeloop.schema.bounds.language_tools import (
     LSP_DIAGNOSTICS_TIME,
@@ -28,7 +28,6 @@ from codeloop.schema.bounds.language_tools import (
     LSP_OPEN_FILES,
     LSP_OTHER_FILES_TIME,
     LSP_READ_FILES,
-    LSP_REQUEST,
 )
 
 # The time in which a server sends the diagnostics of several files in one burst.
@@ -36,8 +35,6 @@ _BURST_SECONDS = 0.02
 # After this time without reports, a server that pushes diagnostics has reported
 # all effects of an edit.
 _SETTLE_SECONDS = 0.15
-# How often the dependents of an edited file are searched for, if the search is too slow to finish.
-_MAX_DEPENDENT_SEARCHES = 2
 # After this time without reports, a server that pushes diagnostics has analysed the project.
 _IDLE_SECONDS = 3.0
 # After this time without a report on a file, an idle server is assumed to have no
@@ -85,10 +82,7 @@ class DiagnosticsTracker:
         """Set while another task waits for the server's lock."""
         self._edited_paths: set[Path] = set()
         """The files of the last edits."""
-        self._search_counts = Counter[Path]()
-        """How often the dependents of each file were searched for;
-        `_MAX_DEPENDENT_SEARCHES` once they were found.
-        """
+        self._dependent_search = DependentSearch(server)
 
     async def prepare(self, edits: Sequence[FileEdit], related: Mapping[Path, str]) -> None:
         """Record the diagnostics before edits. `related`: texts of other files
@@ -99,7 +93,9 @@ class DiagnosticsTracker:
             if client is None:
                 return
             self._reload_changed_files(client, frozenset(edit.path for edit in edits))
-            dependents = await self._find_dependents(client, edits)
+            dependents = await self._dependent_search.find_texts(
+                client, [edit.path for edit in edits if edit.before is not None]
+            )
             texts = {
                 **dependents,
                 **related,
@@ -149,7 +145,7 @@ class DiagnosticsTracker:
             if self._waiting_count:
                 return
             if None in results:
-                if not await _is_responding(client) and self.server.client is client:
+                if not await client.is_responding() and self.server.client is client:
                     await self.server.fail("it does not answer")
                 return
             if results and time.monotonic() - start < LSP_DIAGNOSTICS_TIME.seconds:
@@ -258,7 +254,7 @@ class DiagnosticsTracker:
         if client is not self._client:
             self._client = client
             self._reported.clear()
-            self._search_counts.clear()
+            self._dependent_search.forget()
             self._answered_paths.clear()
             self._has_analysed_project = False
             self.miss_count = 0
@@ -273,34 +269,6 @@ class DiagnosticsTracker:
         client.send_text(path, language, text)
         while len(client.documents) > LSP_OPEN_FILES.value:
             client.close_document(next(iter(client.documents)))
-
-    async def _find_dependents(
-        self, client: LanguageClient, edits: Sequence[FileEdit]
-    ) -> dict[Path, str]:
-        """Return the texts of the edited files' dependents.
-
-        Those of each file are searched for once; a second time if the first search
-        was too slow to finish.
-        """
-        if not client.looks_across_files:
-            return {}
-        paths = [
-            edit.path
-            for edit in edits
-            if edit.before is not None and self._search_counts[edit.path] < _MAX_DEPENDENT_SEARCHES
-        ]
-        row, texts = self.server.choice.row, dict[Path, str]()
-        searches = await asyncio.gather(
-            *(self.server.callbacks.find_dependents(path, row) for path in paths)
-        )
-        for path, dependents in zip(paths, searches, strict=True):
-            self._search_counts[path] = (
-                self._search_counts[path] + 1 if dependents is None else _MAX_DEPENDENT_SEARCHES
-            )
-            for dependent in dependents or ():
-                if dependent not in client.documents and (text := read_text(dependent)) is not None:
-                    texts[dependent] = text
-        return texts
 
     def _reload_changed_files(
         self, client: LanguageClient, skip: frozenset[Path] = frozenset()
@@ -334,7 +302,7 @@ class DiagnosticsTracker:
             current is None and not client.progress.active_work and not client.pulls_diagnostics
         )
         # Many servers that push diagnostics report nothing on a file without any.
-        if may_be_clean and await _is_responding(client):
+        if may_be_clean and await client.is_responding():
             current = ()
         if current is not None:
             self._reported[path] = current
@@ -408,17 +376,6 @@ class DiagnosticsTracker:
         )
 
 
-async def _is_responding(client: LanguageClient) -> bool:
-    """Return whether a server responds. An error counts: the method is one that no server knows."""
-    try:
-        await client.request(FENCE_METHOD, {}, LSP_REQUEST.seconds)
-    except ErrorAnswer:
-        return True
-    except (ServerGone, TimeoutError):
-        return False
-    return True
-
-
 async def _collect_diagnostics(client: LanguageClient, paths: Sequence[Path]) -> None:
     """Wait for the diagnostics of open files. Diagnostics that come late are
     part of the next result.
@@ -442,30 +399,3 @@ def _is_idle(client: LanguageClient) -> bool:
         and not client.progress.active_work
         and silent_seconds > _IDLE_SECONDS
     )
-
-
-def find_new_diagnostics(
-    before: Iterable[Diagnostic], current: Iterable[Diagnostic]
-) -> list[Diagnostic]:
-    """Return the diagnostics that were not there before.
-    Diagnostics that only moved to another line are not new.
-    """
-    counts_by_line = Counter((each.key, each.line.strip()) for each in before)
-    counts = Counter(each.key for each in before)
-    unmatched: list[Diagnostic] = []
-    for each in current:
-        key = (each.key, each.line.strip())
-        if counts_by_line[key]:
-            counts_by_line[key] -= 1
-            counts[each.key] -= 1
-        else:
-            unmatched.append(each)
-    # An edit may have changed the text of the line: an old diagnostic with the same
-    # key accounts for a new one.
-    new: list[Diagnostic] = []
-    for each in unmatched:
-        if counts[each.key] > 0:
-            counts[each.key] -= 1
-        else:
-            new.append(each)
-    return new

@@ -64,15 +64,7 @@ def make_endpoint(
     # Raises for an invalid or ambiguous URL, before any key is looked up for it.
     parse_origin(url)
     headers = read_headers(provider.id, provider.config.options.get("headers"))
-    foreign = None
-    if provider.own is not None:
-        # Imported late: most providers are the user's own.
-        from codeloop.model.key_origins import find_foreign_address
-
-        own_urls = _list_own_urls(provider, provider.own.provider, process_environment)
-        foreign = find_foreign_address(provider.id, url, own_urls, provider.own.holds)
-    if foreign is not None:
-        foreign.check_settings(provider.config.models)
+    foreign = _find_foreign_address(provider, url, process_environment)
     key, signer = None, None
     # A configured header with a key replaces every other key.
     key_headers = KEY_HEADERS & {name.lower() for name in headers}
@@ -114,6 +106,25 @@ def make_endpoint(
             provider.id, "chunkTimeout", options.get("chunkTimeout"), MODEL_IDLE.seconds
         ),
     )
+
+
+def _find_foreign_address(
+    provider: Provider, url: str, environment: Mapping[str, str]
+) -> "ForeignAddress | None":
+    """Return the address of a provider as one that is none of the user's; None: it is the user's.
+
+    Raises what a foreign address may not be combined with.
+    """
+    if provider.own is None:
+        return None
+    # Imported late: most providers are the user's own.
+    from codeloop.model.key_origins import find_foreign_address
+
+    own_urls = _list_own_urls(provider, provider.own.provider, environment)
+    foreign = find_foreign_address(provider.id, url, own_urls, provider.own.holds)
+    if foreign is not None:
+        foreign.check_settings(provider.config.models)
+    return foreign
 
 
 def may_lack_responses(provider: Provider, info: ModelInfo, url: str) -> bool:

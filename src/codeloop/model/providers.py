@@ -24,9 +24,7 @@ from codeloop.model.catalog.services import (
 )
 from codeloop.model.catalog.vendors import (
     DEPLOYMENT_PROVIDERS,
-    EXPLICIT_PROVIDERS,
     LOCAL_SERVERS,
-    PREFERRED_PROVIDERS,
     LocalServer,
 )
 from codeloop.model.chat import ChatModel, ModelInfo
@@ -36,11 +34,8 @@ from codeloop.model.credentials.store import Credentials
 from codeloop.model.endpoints import make_endpoint, may_lack_responses
 from codeloop.model.errors import (
     ModelUnavailable,
-    NoKey,
-    NoModel,
     UnknownModel,
     UnsupportedProtocol,
-    WrongKeyOrigin,
 )
 from codeloop.model.prices import Prices
 from codeloop.model.provider import (
@@ -72,15 +67,6 @@ ADAPTERS: dict[WireProtocol, str] = {
     "bedrock-converse": "model.protocols.bedrock.adapter:BedrockConverse",
 }
 """Protocol -> the name of its adapter, which is imported when a model is opened."""
-
-DISABLED_REASON = "disabled by configuration"
-NO_KEY_REASON = "no key"
-UNNAMED_REASON = (
-    "its address is on this machine, where something else may answer; configure it to use it"
-)
-NO_MODEL_MESSAGE = """No model is configured, no key of a provider is set, and no local model server offers one.
-Store a key with `codeloop auth login anthropic` (or openai, openrouter, ...), or set one such as ANTHROPIC_API_KEY;
-or start a local server (such as Ollama) that has a model, or name one in codeloop.json: {"model": "provider/model"}."""
 
 
 class UsableProvider(Struct, frozen=True):
@@ -114,7 +100,7 @@ class Providers:
         origins: ConfigOrigins = NO_ORIGINS,
         list_plugin_providers: Callable[[], AbstractSet[str]] = frozenset,
     ) -> None:
-        self._config = config
+        self.config = config
         self._catalog = catalog
         self.credentials = credentials
         self.environment = environment
@@ -129,48 +115,19 @@ class Providers:
         """Return every provider that the configuration does not switch off: the
         configured ones first.
         """
-        return [provider for provider in self.list_all() if self._is_enabled(provider.id)]
+        return [provider for provider in self.list_all() if self.is_enabled(provider.id)]
 
     def list_all(self) -> list[Provider]:
         """Return every provider, those that the configuration switches off too:
         the configured ones first.
         """
         ids = [
-            *self._config.provider,
+            *self.config.provider,
             *(row.id for row in self._catalog.list_providers()),
             *self._local,
         ]
         providers = (self._find_provider(provider_id) for provider_id in dict.fromkeys(ids))
         return [provider for provider in providers if provider is not None]
-
-    def explain_unusable(self, provider: Provider, stored_names: AbstractSet[str]) -> str:
-        """Return why a provider is unusable, in a few words;
-        empty if usable, or unknown without a request.
-
-        `stored_names`: the providers whose keys are stored.
-        """
-        if not self._is_enabled(provider.id):
-            return DISABLED_REASON
-        if self.is_unsupported(provider):
-            return f"protocol not spoken yet ({provider.npm})"
-        if is_signed_in(self, provider):
-            return ""
-        url = resolve_base_url(provider, self.environment)
-        try:
-            make_endpoint(provider, self.credentials, self.environment)
-        except NoKey:
-            return NO_KEY_REASON
-        except WrongKeyOrigin:
-            return "its key is for another address"
-        except ModelUnavailable:
-            return "its configuration is wrong" if url else "address not known"
-        if self._find_key_source(provider, stored_names):
-            return ""
-        if not is_loopback(urlsplit(url or "").hostname or ""):
-            return NO_KEY_REASON
-        # Some of the catalog's providers are programs on this machine, at ports that others use.
-        is_named = provider.id in self._local or provider.id in self._config.provider
-        return "" if is_named else UNNAMED_REASON
 
     def is_unsupported(self, provider: Provider) -> bool:
         """Return whether no model of a provider is served by a protocol that codeloop speaks."""
@@ -197,15 +154,15 @@ class Providers:
         return [
             UsableProvider(provider, source)
             for provider in self.list_enabled()
-            if (source := self._find_key_source(provider, stored_keys.keys()))
+            if (source := self.find_key_source(provider, stored_keys.keys()))
         ]
 
     def get_provider(self, provider_id: str) -> Provider:
         """Return one provider. Raises `UnknownModel` when it is unknown or switched off."""
         provider = self._find_provider(provider_id)
-        if provider is not None and self._is_enabled(provider_id):
+        if provider is not None and self.is_enabled(provider_id):
             return provider
-        if not self._is_enabled(provider_id):
+        if not self.is_enabled(provider_id):
             raise UnknownModel(
                 f"The provider `{provider_id}` is switched off by `enabled_providers` or `disabled_providers`."
             )
@@ -316,51 +273,20 @@ class Providers:
 
         return wrap_local_model(model, endpoint.base_url, provider.config.models.get(info.id))
 
-    async def choose_default(self, preferred: str | None = None) -> str:
-        """Return the default `provider/model`: `preferred`, else the configured one,
-        if there is one.
-
-        Otherwise the first that there is: a provider with configured models, a configured key, one
-        in the environment, a stored one, a configured address without a key, a local server that
-        answers. Raises `NoModel` when there is none of these, `UnknownModel` when the preferred or
-        configured model does not exist.
-        """
-        if preferred or self._config.model:
-            return self.find_model(preferred or self._config.model or "").ref
-        from codeloop.model.catalog.model_choice import choose_default_model
-
-        # Configured models come first: a key in the environment may be there for other programs.
-        by_source: dict[str, list[Provider]] = {}
-        for usable in self.list_usable():
-            by_source.setdefault(usable.key_source, []).append(usable.provider)
-        providers = [
-            provider
-            for source in ("configuration", "none", "environment", "credentials")
-            for provider in by_source.get(source, [])
-            if provider.config.models
-        ]
-        for provider in (*providers, *_sort_by_preference(by_source)):
-            model = choose_default_model(
-                (list_choices(self, provider.id) or self.list_models(provider.id)).values()
-            )
-            if model is not None:
-                return model.ref
-        return await self._find_local_model()
-
     async def discover_local_servers(self) -> "list[DiscoveredServer]":
         """Return the servers on this machine that answer now, with the ids of their models."""
         from codeloop.model.catalog.local_servers import discover_servers
 
         return await discover_servers(
-            [server for server in self._local.values() if self._is_enabled(server.id)]
+            [server for server in self._local.values() if self.is_enabled(server.id)]
         )
 
     def choose_small_model(self, ref: str) -> str | None:
         """Return the model for titles: the configured one, or a small one of the provider of `ref`,
         if any.
         """
-        if self._config.small_model:
-            return self.find_model(self._config.small_model).ref
+        if self.config.small_model:
+            return self.find_model(self.config.small_model).ref
         from codeloop.model.catalog.model_choice import choose_small_model
 
         provider_id, _, model_name = ref.partition("/")
@@ -377,49 +303,26 @@ class Providers:
             # A broken file of credentials is reported where a key is needed, not at each command.
             secrets = set[str]()
         config_keys = {
-            str(row.options.get("apiKey") or "") for row in self._config.provider.values()
+            str(row.options.get("apiKey") or "") for row in self.config.provider.values()
         }
         return remove_keys(
-            self.environment, self._catalog, secrets | config_keys, self._config.sandbox.variables
+            self.environment, self._catalog, secrets | config_keys, self.config.sandbox.variables
         )
 
-    async def _find_local_model(self) -> str:
-        from codeloop.model.catalog.model_choice import choose_local_model
-
-        for discovered in await self.discover_local_servers():
-            model = choose_local_model(discovered.models)
-            if model is not None:
-                return f"{discovered.server.id}/{model}"
-        raise NoModel(self._describe_unsupported_keys() + NO_MODEL_MESSAGE)
-
-    def _describe_unsupported_keys(self) -> str:
-        """Return a line for every key of the environment whose provider's
-        protocol is not supported.
-        """
-        lines = ""
-        for provider in self.list_enabled():
-            key = find_environment_key(provider.env, self.environment)
-            if (
-                key is not None
-                and provider.id not in EXPLICIT_PROVIDERS
-                and self.is_unsupported(provider)
-            ):
-                lines += f"{key.variable} is set, but codeloop does not speak the protocol of {provider.name} yet.\n"
-        return lines
-
-    def _is_enabled(self, provider_id: str) -> bool:
-        only = self._config.enabled_providers
-        return provider_id not in self._config.disabled_providers and (
+    def is_enabled(self, provider_id: str) -> bool:
+        """Return whether the configuration does not switch a provider off."""
+        only = self.config.enabled_providers
+        return provider_id not in self.config.disabled_providers and (
             only is None or provider_id in only
         )
 
     def _find_provider(self, provider_id: str) -> Provider | None:
         row, local = self._catalog.find_row(provider_id), self._local.get(provider_id)
         return merge_with_own(
-            provider_id, row, self._config.provider.get(provider_id), local, self._own
+            provider_id, row, self.config.provider.get(provider_id), local, self._own
         )
 
-    def _find_key_source(self, provider: Provider, stored_names: AbstractSet[str]) -> str:
+    def find_key_source(self, provider: Provider, stored_names: AbstractSet[str]) -> str:
         """Return the source of a provider's key, as in `UsableProvider`;
         empty: no key and no configured address.
         """
@@ -441,8 +344,7 @@ class Providers:
         return "none" if provider.has_configured_url else ""
 
 
-# Functions over `Providers`, which has 20 methods, the most that a class may have: these
-# need its public part only.
+# Functions over `Providers`, of which these need the public part only.
 def list_choices(providers: Providers, provider_id: str) -> dict[str, ModelInfo]:
     """Return the models of a provider that may be chosen without the user naming them.
 
@@ -489,17 +391,3 @@ def is_signed_in(providers: Providers, provider: Provider) -> bool:
         provider.id in providers.list_plugin_providers()
         and providers.credentials.find_sign_in(provider.id) is not None
     )
-
-
-def _sort_by_preference(by_source: Mapping[str, list[Provider]]) -> list[Provider]:
-    # `none` comes last here: a configured address without a key may want one.
-    ranks = {provider_id: rank for rank, provider_id in enumerate(PREFERRED_PROVIDERS)}
-    providers: list[Provider] = []
-    for source in ("configuration", "environment", "credentials", "none"):
-        group = [
-            provider
-            for provider in by_source.get(source, [])
-            if source != "environment" or provider.id not in EXPLICIT_PROVIDERS
-        ]
-        providers += sorted(group, key=lambda provider: ranks.get(provider.id, len(ranks)))
-    return providers

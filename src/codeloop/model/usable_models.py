@@ -3,6 +3,8 @@ finds one by a short name.
 """
 
 from collections.abc import Collection, Iterator
+from collections.abc import Set as AbstractSet
+from urllib.parse import urlsplit
 
 from msgspec import Struct
 
@@ -10,11 +12,18 @@ from codeloop.model.catalog.local_servers import find_listening_urls
 from codeloop.model.catalog.overrides import is_allowed
 from codeloop.model.catalog.services import find_service
 from codeloop.model.chat import ModelInfo
-from codeloop.model.provider import Provider
-from codeloop.model.providers import DISABLED_REASON, Providers
+from codeloop.model.endpoints import make_endpoint
+from codeloop.model.errors import ModelUnavailable, NoKey, WrongKeyOrigin
+from codeloop.model.provider import Provider, resolve_base_url
+from codeloop.model.providers import Providers, is_signed_in
 from codeloop.net.hosts import find_url_host, is_loopback
 from codeloop.schema.message import ModelRef
 
+DISABLED_REASON = "disabled by configuration"
+NO_KEY_REASON = "no key"
+UNNAMED_REASON = (
+    "its address is on this machine, where something else may answer; configure it to use it"
+)
 SILENT_REASON = "local server not answering"
 ABSENT_REASON = "not on the server"
 
@@ -37,7 +46,7 @@ async def list_offers(
     """
     stored_keys = providers.credentials.read_entries().keys()
     listed = [each for each in providers.list_all() if ids is None or each.id in ids]
-    reasons = {each.id: providers.explain_unusable(each, stored_keys) for each in listed}
+    reasons = {each.id: explain_unusable(providers, each, stored_keys) for each in listed}
     local_urls = {each.id: each.url for each in listed if is_loopback(find_url_host(each.url))}
     served_models = {
         each.server.id: each.models for each in await providers.discover_local_servers()
@@ -61,6 +70,38 @@ async def list_offers(
     return offers, {name: reason for name, reason in reasons.items() if reason}
 
 
+def explain_unusable(
+    providers: Providers, provider: Provider, stored_names: AbstractSet[str]
+) -> str:
+    """Return why a provider is unusable, in a few words;
+    empty if usable, or unknown without a request.
+
+    `stored_names`: the providers whose keys are stored.
+    """
+    if not providers.is_enabled(provider.id):
+        return DISABLED_REASON
+    if providers.is_unsupported(provider):
+        return f"protocol not spoken yet ({provider.npm})"
+    if is_signed_in(providers, provider):
+        return ""
+    url = resolve_base_url(provider, providers.environment)
+    try:
+        make_endpoint(provider, providers.credentials, providers.environment)
+    except NoKey:
+        return NO_KEY_REASON
+    except WrongKeyOrigin:
+        return "its key is for another address"
+    except ModelUnavailable:
+        return "its configuration is wrong" if url else "address not known"
+    if providers.find_key_source(provider, stored_names):
+        return ""
+    if not is_loopback(urlsplit(url or "").hostname or ""):
+        return NO_KEY_REASON
+    # Some of the catalog's providers are programs on this machine, at ports that others use.
+    is_named = provider.accepts_any_model or provider.id in providers.config.provider
+    return "" if is_named else UNNAMED_REASON
+
+
 def _list_provider_offers(
     providers: Providers, provider: Provider, served: Collection[str], problem: str
 ) -> Iterator[ModelOffer]:
@@ -82,12 +123,12 @@ def _list_provider_offers(
             yield ModelOffer(
                 model,
                 problem
-                or _explain_unusable(provider, model)
+                or _explain_unusable_model(provider, model)
                 or (ABSENT_REASON if is_absent else ""),
             )
 
 
-def _explain_unusable(provider: Provider, model: ModelInfo) -> str:
+def _explain_unusable_model(provider: Provider, model: ModelInfo) -> str:
     if not is_allowed(model.id, provider.config):
         return DISABLED_REASON
     return "" if find_service(model) is not None else f"protocol not spoken yet ({model.npm})"

@@ -15,7 +15,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from codeloop.kit.wildcard import expand_home
-from codeloop.permission.rules import FILE_KINDS
+from codeloop.permission.rule_patterns import FILE_KINDS
 from codeloop.schema.permission import (
     LOSS_PATTERN,
     OFFER_PATTERN,

@@ -2,26 +2,15 @@
 waits for the answer.
 """
 
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 from msgspec import Struct
 
-from codeloop.permission.grants import (
-    ALSO_KEY,
-    DOUBTFUL_KEY,
-    describe_grant,
-    is_covered_by_always,
-    make_grant_rules,
-)
-from codeloop.permission.rules import FILE_KINDS, RuleLayers, Verdict, judge_need
-from codeloop.schema.errors import GapError, HookRefused
+from codeloop.permission.rule_patterns import FILE_KINDS
+from codeloop.permission.rules import RuleLayers, Verdict, judge_need
+from codeloop.schema.errors import HookRefused
 from codeloop.schema.event import (
     PermissionAnswer,
-    PermissionAsked,
-    PermissionReplied,
-    SessionDeleted,
-    StampedEvent,
-    StoredEvent,
 )
 from codeloop.schema.ids import new_id, now_ms
 from codeloop.schema.limits import DECISION_PATTERN, DECISION_PATTERNS
@@ -282,6 +271,9 @@ class Gate(Struct, frozen=True):
     def _judge(
         self, need: Need, session_id: str, tool: QuestionTool | None, rules: CallRules
     ) -> _Judgement:
+        # Imported late: an answer without a call judges nothing.
+        from codeloop.permission.grants import describe_grant, make_grant_rules
+
         grants = self.list_grants(session_id, need)
         verdict, origin = judge_need(
             need, rules.lists, tuple(rule for grant in grants for rule in make_grant_rules(grant))
@@ -307,81 +299,13 @@ class Gate(Struct, frozen=True):
             if grant.place == location
         ]
 
-    def reply(self, answer: PermissionAnswer, always: Sequence[str] = ()) -> bool:
-        """Settle a question, and the others that the answer covers, in one transaction;
-        return whether it still waited.
-
-        "always" also allows every other question of the session and of its children that is covered
-        by the patterns of `always`, or else by those of the question; for the scope "session" the
-        session is the outermost one, which the user sees. "reject" without a message ends the turn,
-        so it also rejects all other questions of the session.
-        """
-        pending = self.store.list_pending_permissions()
-        answered_request = next(
-            (request for request in pending if request.id == answer.request_id), None
-        )
-        if answered_request is None:
-            return False
-        answered_request = (
-            replace(answered_request, always=list(always)) if always else answered_request
-        )
-        answer = replace(answer, session_id=answered_request.session_id)
-        # A subagent's question is one of the session that the user works in.
-        is_for_session = answer.reply == "always" and answer.scope == "session"
-        lineage = [each.id for each in self.store.walk_ancestors(answer.session_id)]
-        holder = lineage[-1] if is_for_session and lineage else answer.session_id
-        others = [
-            other
-            for other in pending
-            if other.id != answered_request.id
-            and self._is_settled_by(other, answered_request, answer, holder)
-        ]
-        replies = (
-            PermissionReplied(properties=answer),
-            *(_copy_reply(other, answer) for other in others),
-        )
-
-        def make_events() -> Sequence[StoredEvent]:
-            # Within the transaction: after a crash there is neither a grant without its
-            # answer nor the reverse.
-            if is_for_session:
-                self.store.permissions.store_session_answer(answered_request, holder)
-            elif answer.reply == "always":
-                self.store.permissions.store_always_answer(answered_request)
-            return replies
-
-        self.store.append_made_events(make_events)
-        return True
-
-    def _is_settled_by(
-        self,
-        other: PermissionRequest,
-        request: PermissionRequest,
-        answer: PermissionAnswer,
-        holder: str,
-    ) -> bool:
-        """Return whether the answer to one question (`request`) settles another question too.
-
-        `holder`: the session for which an "always" holds, with its subagents.
-        """
-        match answer.reply:
-            case "once":
-                return False
-            case "reject":
-                return not answer.message and other.session_id == request.session_id
-            case "always":
-                return is_covered_by_always(request, other) and self._is_within(
-                    other.session_id, holder
-                )
-
-    def _is_within(self, session_id: str, ancestor: str) -> bool:
-        return session_id == ancestor or any(
-            each.id == ancestor for each in self.store.walk_ancestors(session_id)
-        )
-
     async def _ask_user(
         self, judgements: Sequence[_Judgement], session_id: str, tool: QuestionTool | None
     ) -> PermissionAnswer:
+        # Imported late: most calls ask nobody.
+        from codeloop.permission.grants import ALSO_KEY, DOUBTFUL_KEY
+        from codeloop.permission.questions import ask_user
+
         need, verdict = judgements[0].need, judgements[0].verdict
         # A need with only the pattern `*` tells a user nothing; DOUBTFUL_KEY stands for it.
         others = [each for each in judgements[1:] if each.verdict.patterns != ("*",)]
@@ -392,59 +316,7 @@ class Gate(Struct, frozen=True):
         if any(each.verdict.is_doubtful for each in judgements):
             metadata = {**metadata, DOUBTFUL_KEY: True}
         request = replace(_make_request(need, verdict, session_id, tool), metadata=metadata)
-        seq = self.store.append(PermissionAsked(properties=request))
-        try:
-            while True:
-                try:
-                    return await self._wait_for_answer(request, seq)
-                except GapError:
-                    # The answer may be among the events that are gone;
-                    # unknown, it does not count as a yes.
-                    seq = self.store.read_last_seq()
-                    if not self._is_pending(request):
-                        return _make_rejection(request)
-        finally:
-            # Still pending: the turn was cancelled, and no client should show
-            # the question any more.
-            if self._is_pending(request):
-                self.store.append(PermissionReplied(properties=_make_rejection(request)))
-
-    def _is_pending(self, request: PermissionRequest) -> bool:
-        return any(
-            pending.id == request.id
-            for pending in self.store.list_pending_permissions(request.session_id)
-        )
-
-    async def _wait_for_answer(self, request: PermissionRequest, after: int) -> PermissionAnswer:
-        """Wait for the answer among the events after the question.
-        Raises GapError when they are no longer kept.
-        """
-        stream = self.store.follow(after, session=request.session_id)
-        try:
-            async for event in stream:
-                match event.event:
-                    case PermissionReplied(properties=answer) if answer.request_id == request.id:
-                        return answer
-                    case SessionDeleted(properties=session_info) if (
-                        session_info.session_id == request.session_id
-                    ):
-                        return _make_rejection(request)
-                    case _:
-                        pass
-        finally:
-            await _close(stream)
-        # The stream ends without an answer when the store is closed.
-        return _make_rejection(request)
-
-
-async def _close(stream: AsyncIterator[StampedEvent]) -> None:
-    # Leaving `async for` does not close a generator, and the store would go on filling its queue.
-    if isinstance(stream, AsyncGenerator):
-        await stream.aclose()
-
-
-def _make_rejection(request: PermissionRequest) -> PermissionAnswer:
-    return PermissionAnswer(session_id=request.session_id, request_id=request.id, reply="reject")
+        return await ask_user(self.store, request)
 
 
 def _make_request(
@@ -458,14 +330,6 @@ def _make_request(
         metadata=need.metadata,
         always=list(need.always),
         tool=tool,
-    )
-
-
-def _copy_reply(request: PermissionRequest, answer: PermissionAnswer) -> PermissionReplied:
-    return PermissionReplied(
-        properties=replace(
-            answer, session_id=request.session_id, request_id=request.id, message=None
-        )
     )
 
 

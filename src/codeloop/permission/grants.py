@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from codeloop.permission.rules import decide, find_last_match
+from codeloop.permission.rule_patterns import find_last_match
+from codeloop.permission.rules import decide
 from codeloop.schema.permission import Grant, Need, PermissionRequest, PermissionRule
 from codeloop.store.permission_records import get_grant_place
 

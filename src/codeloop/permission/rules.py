@@ -4,18 +4,20 @@ The last rule that matches counts.
 Pure functions: the gate (`gate.py`) reads rules and grants, asks users and keeps the decisions.
 """
 
-import re
 from collections.abc import Callable, Iterable, Sequence
-from functools import lru_cache
 
 from msgspec import Struct
 
-from codeloop.kit.guarded_paths import is_protected, is_secret, needs_confirmation
 from codeloop.kit.wildcard import MARKS, covers, expand_home, matches, overlaps
+from codeloop.permission.rule_patterns import (
+    FILE_KINDS,
+    TOOL_PERMISSIONS,
+    find_last_match,
+    list_wildcards,
+    matches_text,
+)
 from codeloop.schema.permission import (
-    LOSS_PATTERN,
     OFFER_PATTERN,
-    REMOTE_PATTERN,
     TRAIT_PATTERNS,
     Action,
     Need,
@@ -60,52 +62,6 @@ RuleLayers = tuple[RuleLayer, ...]
 DEFAULT_RULE = PermissionRule(permission="*", pattern="*", action="ask")
 """The rule that decides where no other one matches."""
 _ALLOW_ALL = RuleLayer("no rule", (PermissionRule(permission="*", pattern="*", action="allow"),))
-TOOL_PERMISSIONS = {
-    **dict.fromkeys(("write", "multiedit", "apply_patch", "patch"), "edit"),
-    "shell": "bash",
-    "subagent": "task",
-    "view": "read",
-    "ls": "list",
-    "fetch": "webfetch",
-}
-"""By the name of a tool, in our words and those of others: the permission that
-decides about its calls.
-
-A rule that denies such a tool, or asks about it, is one about that permission, since another tool
-does the same. One that allows it does not allow the others.
-"""
-_PATH_PERMISSIONS = frozenset({"read", "edit", "list", "external_directory"})
-_WILDCARD_CHARACTERS = frozenset("*?")
-FILE_KINDS: dict[str, Callable[[str], bool]] = {
-    "<secret>": is_secret,
-    "<protected>": lambda path: is_protected(path) or needs_confirmation(path),
-}
-"""Rule patterns that stand for a kind of file. An ask for one counts only where the
-file is known for certain.
-"""
-
-
-def find_last_match(
-    permission: str, pattern: str, rules: Iterable[PermissionRule]
-) -> PermissionRule | None:
-    """Return the last rule whose permission and pattern wildcards both match, or None."""
-    match = None
-    for rule in rules:
-        if matches(permission, rule.permission) and _matches_text(rule, pattern):
-            match = rule
-    return match
-
-
-def _matches_text(rule: PermissionRule, text: str) -> bool:
-    """Return whether a rule's pattern, or the kind of file that it names, matches a text;
-    permissions do not count.
-    """
-    is_of_kind = FILE_KINDS.get(rule.pattern)
-    return (
-        is_of_kind(text)
-        if is_of_kind
-        else any(matches(text, each) for each in list_wildcards(rule))
-    )
 
 
 def decide(need: Need, *rulesets: Ruleset, grants: Ruleset = ()) -> Verdict:
@@ -161,7 +117,7 @@ def _find_deciding_rule(
     may match a spelling of it.
     """
     for rule in reversed(rules):
-        if _matches_text(rule, pattern):
+        if matches_text(rule, pattern):
             return rule
         # Only towards strictness: an uncertain spelling may forbid a command, but never allow one.
         wildcards = list_wildcards(rule) if rule.action != "allow" and spellings else ()
@@ -202,38 +158,6 @@ def _is_applicable(rule: PermissionRule, need: Need) -> bool:
     # `rm *: allow` is about how a line starts; in a line that is not proved,
     # something else may run as well.
     return not need.unproven or rule.action != "allow" or rule.pattern == "*"
-
-
-def list_wildcards(rule: PermissionRule) -> tuple[str, ...]:
-    """Return the meaning of a rule's pattern, as wildcards of which one has to match;
-    of a trait or kind of file `*`.
-
-    `./src`, `src/` and `src` mean that folder with all that is in it, and `rm` means that command
-    with any arguments; of a rule that allows, only what it says.
-    """
-    if (
-        rule.pattern in TRAIT_PATTERNS
-        or rule.pattern in FILE_KINDS
-        or rule.pattern in {REMOTE_PATTERN, LOSS_PATTERN}
-    ):
-        return ("*",)
-    return _expand_pattern(
-        TOOL_PERMISSIONS.get(rule.permission, rule.permission), rule.pattern, rule.action
-    )
-
-
-@lru_cache(maxsize=4096)
-def _expand_pattern(permission: str, pattern: str, action: Action) -> tuple[str, ...]:
-    plain = expand_home(pattern)
-    is_exact = not _WILDCARD_CHARACTERS.intersection(plain)
-    if permission == "bash":
-        return (f"{plain} *",) if is_exact and action != "allow" else (plain,)
-    if permission not in _PATH_PERMISSIONS:
-        return (plain,)
-    path = re.sub(r"/{2,}", "/", re.sub(r"^(?:\./+)+", "", plain)) or "*"
-    folder = path.rstrip("/")
-    is_folder = folder and (path.endswith("/") or (is_exact and action != "allow"))
-    return (folder, f"{folder}/*") if is_folder else (path,)
 
 
 def find_strictest(verdicts: Sequence[Verdict]) -> Verdict:

@@ -4,31 +4,30 @@ Origin and credential of a request before its body is read.
 `server.py` wraps the application in it. docs/security.md has the attacks that it is for.
 """
 
-import base64
-import binascii
 import hmac
 import ipaddress
-import logging
 import re
 import socket
-from collections.abc import Mapping
 from http import HTTPStatus
-from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-import msgspec
 from msgspec import Struct
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from codeloop.kit.text.terminal_text import one_line
 from codeloop.net.hosts import add_brackets, is_loopback
 from codeloop.schema.errors import CodeloopError
-from codeloop.server.browser.pages import SESSION_PATH
 from codeloop.server.browser.sessions import BrowserSessions
+from codeloop.server.credentials import (
+    Headers,
+    encode_credential,
+    list_values,
+    read_header_credentials,
+    read_link_tokens,
+    read_query_credentials,
+)
 from codeloop.server.http_protocol import ADMIT_EXTENSION
 from codeloop.server.password_attempts import PasswordAttempts
-
-log = logging.getLogger("codeloop.server")
+from codeloop.server.refusals import RequestRefused, send_refusal
 
 ALLOWED_METHODS = "GET, HEAD, PUT, PATCH, POST, DELETE"
 PREFLIGHT_SECONDS = "86400"
@@ -60,8 +59,6 @@ _CONNECT_PATH = r"(?:/api)?/pty/[^/]+/connect"
 _HEADER_NAMES_PATTERN = rb"[\w!#$%&'*+.^`|~, -]{1,4096}"
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
-Headers = list[tuple[bytes, bytes]]
-
 
 class AccessPolicy(Struct, frozen=True, kw_only=True):
     """Who may send requests.
@@ -79,24 +76,6 @@ class AccessPolicy(Struct, frozen=True, kw_only=True):
     username: str = "opencode"
     password: str | None = None
     pages: frozenset[str] = frozenset()
-
-
-class RequestRefused(Exception):
-    """A refused request. `why` is for the log, `message` for the client; None: an empty body.
-
-    `headers`: of the response, with `_` for `-` in their names.
-    """
-
-    def __init__(
-        self, status: HTTPStatus, why: str, message: str | None = None, **headers: str
-    ) -> None:
-        super().__init__(why)
-        self.status = status
-        self.message = message
-        self.headers: Headers = [
-            (name.replace("_", "-").encode(), value.encode("latin-1"))
-            for name, value in headers.items()
-        ]
 
 
 def list_host_names(host: str, *, is_foreign: bool) -> frozenset[str]:
@@ -144,7 +123,7 @@ class Guard:
         self._browsers = browsers
         self._attempts = PasswordAttempts()
         self._credential = (
-            _encode_credential(f"{policy.username}:{policy.password}")
+            encode_credential(f"{policy.username}:{policy.password}")
             if policy.password is not None
             else None
         )
@@ -163,7 +142,7 @@ class Guard:
             self._check_host(headers)
             origin = self._check_origin(headers)
         except RequestRefused as refusal:
-            await _send_refusal(scope, send, refusal)
+            await send_refusal(scope, send, refusal)
             return
         if origin is not None and origin in self._policy.origins:
             send = _send_with_allowed_origin(origin, send)
@@ -174,7 +153,7 @@ class Guard:
         try:
             await self._check_credential(scope)
         except RequestRefused as refusal:
-            await _send_refusal(scope, send, refusal)
+            await send_refusal(scope, send, refusal)
             return
         if ADMIT_EXTENSION in scope.get("extensions", {}):
             scope["extensions"][ADMIT_EXTENSION]["call"]()
@@ -186,7 +165,7 @@ class Guard:
         A web page can make its own host name resolve to this server,
         but its browser still sends that name.
         """
-        hosts = _list_values(headers, b"host")
+        hosts = list_values(headers, b"host")
         if len(hosts) != 1:
             raise RequestRefused(
                 HTTPStatus.MISDIRECTED_REQUEST,
@@ -211,7 +190,7 @@ class Guard:
 
         Raises RequestRefused for pages of other sites.
         """
-        origins = _list_values(headers, b"origin")
+        origins = list_values(headers, b"origin")
         if not origins:
             if _is_cross_site(headers):
                 raise RequestRefused(
@@ -221,7 +200,7 @@ class Guard:
                 )
             return None
         # `_check_host` made sure that there is exactly one.
-        (host,) = _list_values(headers, b"host")
+        (host,) = list_values(headers, b"host")
         origin = origins[0].lower()
         if len(origins) == 1 and (
             _is_same_origin(origin, host.lower()) or origin in self._policy.origins
@@ -244,10 +223,10 @@ class Guard:
         credential = self._credential
         query = parse_qs(scope["query_string"].decode("latin-1"))
         credentials = [
-            *_read_header_credentials(scope["headers"], self._policy.username),
-            *_read_query_credentials(query),
+            *read_header_credentials(scope["headers"], self._policy.username),
+            *read_query_credentials(query),
         ]
-        links = _read_link_tokens(scope)
+        links = read_link_tokens(scope)
         address = str((scope.get("client") or ("",))[0])
         # Guesses must not run in parallel, so they are refused before they are compared. Not on
         # loopback, where all users of the machine share one address and could lock the owner out.
@@ -260,7 +239,7 @@ class Guard:
         matches = [hmac.compare_digest(each, credential) for each in credentials]
         if any(matches) or any(map(self._browsers.use_link, links)):
             return
-        credentials = [*credentials, *map(_encode_credential, links)]
+        credentials = [*credentials, *map(encode_credential, links)]
         if (
             not credentials
             and scope["type"] == "websocket"
@@ -276,7 +255,7 @@ class Guard:
         # its dialog at each request.
         challenge = (
             {}
-            if _list_values(scope["headers"], SESSION_KEY_HEADER)
+            if list_values(scope["headers"], SESSION_KEY_HEADER)
             else {"www_authenticate": BASIC_CHALLENGE}
         )
         raise RequestRefused(HTTPStatus.UNAUTHORIZED, why, **challenge)
@@ -291,17 +270,17 @@ class Guard:
 
     def _is_signed_in(self, headers: Headers) -> bool:
         """Return whether the request comes from our own page in a browser that has a session."""
-        keys, (host,) = _list_values(headers, SESSION_KEY_HEADER), _list_values(headers, b"host")
+        keys, (host,) = list_values(headers, SESSION_KEY_HEADER), list_values(headers, b"host")
         # The cookie alone proves little: browsers send it with requests of pages on other
         # ports of this host, too.
         is_own = all(
             _is_same_origin(origin.lower(), host.lower())
-            for origin in _list_values(headers, b"origin")
+            for origin in list_values(headers, b"origin")
         )
         return (
             len(keys) == 1
             and is_own
-            and self._browsers.is_valid("; ".join(_list_values(headers, b"cookie")), keys[0], host)
+            and self._browsers.is_valid("; ".join(list_values(headers, b"cookie")), keys[0], host)
         )
 
 
@@ -313,15 +292,6 @@ def _make_attempts_refusal() -> RequestRefused:
         message,
         retry_after=RETRY_SECONDS,
     )
-
-
-def _list_values(headers: Headers, name: bytes) -> list[str]:
-    """Return the values of all headers with this name."""
-    return [value.decode("latin-1") for key, value in headers if key == name]
-
-
-def _encode_credential(text: str) -> bytes:
-    return text.encode("utf-8", "surrogateescape")
 
 
 def _is_ip_address(name: str) -> bool:
@@ -346,58 +316,11 @@ def _is_cross_site(headers: Headers) -> bool:
     """
     # A link on another site may open our page. Pages on other ports of one host are
     # "same-site" to a browser.
-    is_navigation = _list_values(headers, b"sec-fetch-mode") == ["navigate"]
+    is_navigation = list_values(headers, b"sec-fetch-mode") == ["navigate"]
     return (
-        bool(set(_list_values(headers, b"sec-fetch-site")) & {"cross-site", "same-site"})
+        bool(set(list_values(headers, b"sec-fetch-site")) & {"cross-site", "same-site"})
         and not is_navigation
     )
-
-
-def _read_header_credentials(headers: Headers, username: str) -> list[bytes]:
-    """Return the `user:password` of the first authorization header;
-    [] if there is none, or one of a link.
-
-    Further headers are ignored, so that one request is one guess.
-    """
-    credentials: list[bytes] = []
-    for header in _list_values(headers, b"authorization")[:1]:
-        scheme, _, value = header.partition(" ")
-        if scheme.lower() == "basic":
-            credentials.append(_decode_base64(value.strip()))
-        elif scheme.lower() == "bearer":
-            credentials.append(
-                _encode_credential(username) + b":" + value.strip().encode("latin-1")
-            )
-        elif scheme.lower() != "link":
-            # An unknown scheme counts as a wrong password, so that it is delayed as well.
-            credentials.append(b"")
-    return credentials
-
-
-def _read_link_tokens(scope: Scope) -> list[str]:
-    """Return the token of the one-time link in a request for a session;
-    [] for other requests, which can't use one.
-    """
-    if scope["type"] != "http" or (scope["method"], scope["path"]) != ("POST", SESSION_PATH):
-        return []
-    pairs = [value.partition(" ") for value in _list_values(scope["headers"], b"authorization")[:1]]
-    return [token.strip() for scheme, _, token in pairs if scheme.lower() == "link"]
-
-
-def _read_query_credentials(query: Mapping[str, list[str]]) -> list[bytes]:
-    # A `+` of base64 that the client did not percent-encode arrives as a space.
-    return [_decode_base64(token.replace(" ", "+")) for token in query.get("auth_token", ())[:1]]
-
-
-def _decode_base64(text: str) -> bytes:
-    """Decode base64 of either alphabet, padded or not;
-    b"" for anything else, which matches no credential.
-    """
-    plain = text.translate(str.maketrans("-_", "+/")).rstrip("=")
-    try:
-        return base64.b64decode(plain + "=" * (-len(plain) % 4), validate=True)
-    except (binascii.Error, ValueError):
-        return b""
 
 
 async def _answer_preflight(headers: Headers, send: Send) -> None:
@@ -438,40 +361,3 @@ def _send_with_allowed_origin(origin: str, send: Send) -> Send:
         await send(message)
 
     return send_allowed
-
-
-async def _send_refusal(scope: Scope, send: Send, refusal: RequestRefused) -> None:
-    method = scope.get("method", "WebSocket")
-    path, who = one_line(scope["path"], 200), (scope.get("client") or ("?",))[0]
-    # Guesses beyond the delayed ones are answered at once, as fast as they come;
-    # at this level they would fill the log.
-    level = logging.DEBUG if refusal.status == HTTPStatus.TOO_MANY_REQUESTS else logging.WARNING
-    log.log(
-        level,
-        "refused %s: %s %s from %s, %s",
-        int(refusal.status),
-        method,
-        path,
-        who,
-        one_line(str(refusal), 200),
-    )
-    kind = "http" if scope["type"] == "http" else "websocket.http"
-    if scope["type"] == "websocket" and "websocket.http.response" not in (
-        scope.get("extensions") or {}
-    ):
-        # Policy violation, by RFC 6455.
-        await send({"type": "websocket.close", "code": 1008})
-        return
-    body = b"" if refusal.message is None else _encode_refusal(refusal)
-    headers = [*refusal.headers, (b"content-length", str(len(body)).encode())]
-    if body:
-        headers.append((b"content-type", b"application/json"))
-    await send(
-        {"type": f"{kind}.response.start", "status": int(refusal.status), "headers": headers}
-    )
-    await send({"type": f"{kind}.response.body", "body": body})
-
-
-def _encode_refusal(refusal: RequestRefused) -> bytes:
-    value: dict[str, Any] = {"name": "Refused", "data": {"message": refusal.message}}
-    return msgspec.json.encode(value)

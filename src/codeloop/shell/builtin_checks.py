@@ -2,7 +2,8 @@
 and those that may evaluate their words.
 
 To evaluate is to run text as shell: `test -v 'a[$(cmd)]'` runs `cmd`, since bash evaluates
-subscripts. The keywords `((...))` and `[[ ... ]]` are checked here too, by their text.
+subscripts. The keywords `((...))` and `[[ ... ]]` and expansions are checked here too, by
+their text.
 """
 
 import re
@@ -155,6 +156,12 @@ _NUMERIC_TEST = r"(?<=\s)(?:\$#|\$\?|[+-]?[0-9]+)\s+-[engl][eqt]\s+(?:\$#|\$\?|[
 # Arithmetic without names: bash evaluates the value of a variable as an expression,
 # `a[$(cmd)]` runs `cmd`.
 CONSTANT_ARITHMETIC = r"[0-9\s+*/%<>=!&|^~?:,()-]*"
+# `${x@P}` evaluates the value of x as a prompt, `${!x}` expands the variable that x names. A
+# backquote or `$(` is left over only where the tree does not show a substitution.
+_EVALUATING_EXPANSION = r"@[A-Za-z]\}$|^\$\{!|`|\$\("
+# The offset and length of `${x:2:3}` and `${x[0]:2}`, which bash evaluates;
+# not `${x:-word}` and its like.
+_SUBSTRING = r"(?s)\$\{[\w@*#]+(?:\[[^\]]*\])?:(?![-=?+])(.*)\}"
 
 
 def may_evaluate_arithmetic(text: str) -> bool:
@@ -166,6 +173,17 @@ def may_evaluate_arithmetic(text: str) -> bool:
             return not re.fullmatch(CONSTANT_ARITHMETIC, text[len(start) :].removesuffix(end))
     # `for ((i = 0; ...))`: its variable.
     return text.startswith("for")
+
+
+def may_evaluate_expansion(text: str, plain_text: str) -> bool:
+    """Return whether an expansion, `${...}`, may evaluate a variable's value.
+
+    `plain_text`: the text without the substitutions that the tree shows in it, and without escapes.
+    """
+    substring = re.match(_SUBSTRING, text)
+    return re.search(_EVALUATING_EXPANSION, plain_text) is not None or (
+        substring is not None and not re.fullmatch(CONSTANT_ARITHMETIC, substring[1])
+    )
 
 
 def may_evaluate_test_text(text: str) -> bool:

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from codeloop.schema.limits import BASH_PARSE
 from codeloop.shell.grammar import read_line
 from codeloop.shell.tree_parser import LimitExceeded, parse_tree
-from codeloop.shell.tree_reader import WORD_NODES, group_adjacent
-from codeloop.shell.tree_words import read_word
+from codeloop.shell.tree_words import WORD_NODES, group_adjacent, read_word
 from codeloop.shell.word import Word
 
 if TYPE_CHECKING:

@@ -15,20 +15,16 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from codeloop.shell.builtin_checks import (
     CONSTANT_ARITHMETIC,
     may_evaluate_arithmetic,
+    may_evaluate_expansion,
     may_evaluate_test_text,
 )
 from codeloop.shell.simple_command import Redirect, SimpleCommand
-from codeloop.shell.tree_words import read_word
+from codeloop.shell.tree_words import WORD_NODES, group_adjacent, read_word
 from codeloop.shell.word import Word, make_word
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-_WORD_NODE_NAMES = """
-word number raw_string string translated_string ansi_c_string concatenation simple_expansion expansion $ command_name
-command_substitution arithmetic_expansion process_substitution brace_expression test_operator
-"""
-WORD_NODES = frozenset(_WORD_NODE_NAMES.split())
 # Variables whose value some program runs as a command, or reads more options from.
 _COMMAND_VARIABLES = (
     r"PAGER|(VISUAL_)?EDITOR|VISUAL|GIT_(SSH|SSH_COMMAND|PAGER|EDITOR|SEQUENCE_EDITOR"
@@ -93,12 +89,6 @@ _LINE_CONTINUATIONS = rb"(?:\\\n)+"
 # `unset 'a[$(cmd)]'` and `declare -i a='b[$(cmd)]'` evaluate;
 # so may the name that a variable holds.
 _EVALUATED_NAME = r"[\[$`'\"\\]|^[-+]\w*[aAin]"
-# `${x@P}` evaluates the value of x as a prompt, `${!x}` expands the variable that x names. A
-# backquote or `$(` is left over only where the tree does not show a substitution.
-_EVALUATING_EXPANSION = r"@[A-Za-z]\}$|^\$\{!|`|\$\("
-# The offset and length of `${x:2:3}` and `${x[0]:2}`, which bash evaluates;
-# not `${x:-word}` and its like.
-_SUBSTRING = r"(?s)\$\{[\w@*#]+(?:\[[^\]]*\])?:(?![-=?+])(.*)\}"
 _QUOTING_CHARS = r"['\"\\]"
 
 
@@ -226,12 +216,8 @@ class TreeReader:
             case "heredoc_redirect":
                 self._check_heredoc(node)
             case "expansion":
-                substring = re.match(_SUBSTRING, self._read_text(node))
-                self.script.is_unknown |= (
-                    re.search(_EVALUATING_EXPANSION, self._read_plain_text(node)) is not None
-                )
-                self.script.is_unknown |= substring is not None and not re.fullmatch(
-                    CONSTANT_ARITHMETIC, substring[1]
+                self.script.is_unknown |= may_evaluate_expansion(
+                    self._read_text(node), self._read_plain_text(node)
                 )
             case "test_command":
                 self.script.is_unknown |= may_evaluate_test_text(self._read_text(node))
@@ -429,22 +415,3 @@ class TreeReader:
 def _find_child(node: Node, kind: str) -> Node | None:
     """Return the first child of a type, or None."""
     return next((child for child in node.children if child.type == kind), None)
-
-
-def group_adjacent(nodes: Sequence[Node]) -> list[list[Node]]:
-    """Group word nodes without a gap between them, which are one word;
-    every other node is a group of its own.
-    """
-    groups: list[list[Node]] = []
-    for node in nodes:
-        last = groups[-1][-1] if groups else None
-        if (
-            last
-            and last.end_byte == node.start_byte
-            and last.type in WORD_NODES
-            and node.type in WORD_NODES
-        ):
-            groups[-1].append(node)
-        else:
-            groups.append([node])
-    return groups

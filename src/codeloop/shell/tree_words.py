@@ -5,6 +5,7 @@ unknown parts marked.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from codeloop.kit.wildcard import ANY_TEXT, ANY_WORDS
@@ -13,6 +14,12 @@ from codeloop.shell.word import Word
 if TYPE_CHECKING:
     from tree_sitter import Node
 
+_WORD_NODE_NAMES = """
+word number raw_string string translated_string ansi_c_string concatenation simple_expansion expansion $ command_name
+command_substitution arithmetic_expansion process_substitution brace_expression test_operator
+"""
+WORD_NODES = frozenset(_WORD_NODE_NAMES.split())
+"""The types of the nodes that words consist of."""
 _QUOTED_ESCAPE = r'(?s)\\([$`"\\\n])'
 _ESCAPE = r"(?s)\\(.)"
 _ANSI_ESCAPE = r"\\(x[0-9a-fA-F]{1,2}|[0-7]{1,3}|u[0-9a-fA-F]{1,4}|U[0-9a-fA-F]{1,8}|.)"
@@ -43,6 +50,25 @@ _PIECE_NODES = frozenset(
         *("expansion", "command_substitution", "arithmetic_expansion", "process_substitution"),
     ]
 )
+
+
+def group_adjacent(nodes: Sequence[Node]) -> list[list[Node]]:
+    """Group word nodes without a gap between them, which are one word;
+    every other node is a group of its own.
+    """
+    groups: list[list[Node]] = []
+    for node in nodes:
+        last = groups[-1][-1] if groups else None
+        if (
+            last
+            and last.end_byte == node.start_byte
+            and last.type in WORD_NODES
+            and node.type in WORD_NODES
+        ):
+            groups[-1].append(node)
+        else:
+            groups.append([node])
+    return groups
 
 
 def read_word(nodes: list[Node], source: bytes) -> Word:

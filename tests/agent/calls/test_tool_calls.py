@@ -34,7 +34,7 @@ ROOT = Path(__file__).resolve().parents[2]
 ANSWERER = """
 import sys, time
 from pathlib import Path
-from codeloop.permission.gate import Gate
+from codeloop.permission.questions import settle_question
 from codeloop.schema.event import PermissionAnswer
 from codeloop.store.store import Store
 store = Store(Path(sys.argv[1]))
@@ -42,7 +42,7 @@ while not store.list_pending_permissions():
     time.sleep(0.005)
 request = store.list_pending_permissions()[0]
 answer = PermissionAnswer(session_id=request.session_id, request_id=request.id, reply=sys.argv[2], message=None)
-print(Gate(store).reply(answer))
+print(settle_question(store, answer))
 """
 
 

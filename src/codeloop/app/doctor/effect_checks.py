@@ -17,7 +17,7 @@ from codeloop.extend.hooks.configured.script_names import list_script_names
 from codeloop.extend.skills import filter_skills
 from codeloop.kit.jsonc import KeyPath
 from codeloop.kit.wildcard import covers, matches
-from codeloop.permission.rules import list_wildcards
+from codeloop.permission.rule_patterns import list_wildcards
 from codeloop.schema.config import HookConfig
 from codeloop.schema.permission import PermissionRule, is_category_pattern
 

@@ -24,6 +24,7 @@ from codeloop.extend.mcp.definition import (
     parse_definitions,
 )
 from codeloop.kit.programs import find_program
+from codeloop.model.default_model import choose_default
 from codeloop.model.errors import ModelUnavailable
 from codeloop.model.providers import Providers
 from codeloop.schema.errors import CodeloopError
@@ -84,7 +85,7 @@ async def examine_model(settings: ProjectSettings) -> tuple[list[Finding], str]:
     """
     providers = make_providers(settings)
     try:
-        ref = await providers.choose_default()
+        ref = await choose_default(providers)
         providers.open_model(ref)
     except ModelUnavailable as error:
         first, _, fix = str(error).partition("\n")

@@ -107,8 +107,15 @@ class OpenModels:
         ).ref
 
     async def choose_default(self, model: str | None) -> str:
-        """Return the `provider/model` to use if none is named; see `Providers.choose_default`."""
-        return await self._providers.choose_default(model)
+        """Return `model`, else the `provider/model` to use if none is named;
+        see `model.default_model`.
+        """
+        if model:
+            return self._providers.find_model(model).ref
+        # Imported late: most sessions name a model.
+        from codeloop.model.default_model import choose_default
+
+        return await choose_default(self._providers)
 
 
 class SingleModel:

@@ -19,10 +19,11 @@ from codeloop.model.catalog.refresh import refresh_catalog
 from codeloop.model.catalog.vendors import EXPLICIT_PROVIDERS
 from codeloop.model.chat import ModelInfo
 from codeloop.model.credentials.environment import find_environment_key
+from codeloop.model.default_model import NO_MODEL_MESSAGE, choose_default
 from codeloop.model.errors import ModelUnavailable, NoModel
 from codeloop.model.provider import EMPTY_PROVIDER_CONFIG
-from codeloop.model.providers import NO_KEY_REASON, NO_MODEL_MESSAGE, Providers
-from codeloop.model.usable_models import ModelOffer, list_offers
+from codeloop.model.providers import Providers
+from codeloop.model.usable_models import NO_KEY_REASON, ModelOffer, list_offers
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import JSON
 
@@ -85,7 +86,7 @@ async def _find_models(
     and the default `provider/model`.
     """
     try:
-        default = await providers.choose_default()
+        default = await choose_default(providers)
     except ModelUnavailable:
         default = ""
     provider_ids = {row.id for row in providers.list_all()}

@@ -8,7 +8,7 @@ read all messages before them.
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -18,109 +18,23 @@ from msgspec import Struct
 from codeloop.kit.jsonc import is_list, is_object
 from codeloop.kit.program import Program
 from codeloop.lsp.client.capabilities import make_initialize_params
-from codeloop.lsp.client.connection import CONNECTION_LOST, ErrorAnswer, LspConnection, ServerGone
-from codeloop.lsp.client.diagnostic import ERROR, WARNING, Diagnostic, parse_diagnostics
+from codeloop.lsp.client.connection import (
+    CONNECTION_LOST,
+    FENCE_METHOD,
+    ErrorAnswer,
+    LspConnection,
+    ServerGone,
+)
+from codeloop.lsp.client.diagnostic import Diagnostic, parse_diagnostics
 from codeloop.lsp.client.document import OpenDocument, read_text
 from codeloop.lsp.client.file_uri import parse_file_uri
 from codeloop.lsp.client.push_habits import PushHabits
 from codeloop.lsp.client.registrations import Registrations
 from codeloop.lsp.client.server_settings import ServerSettings
 from codeloop.lsp.client.text_positions import Encoding, find_change, split_lines
+from codeloop.lsp.client.work_progress import WorkProgress
 from codeloop.schema.bounds.language_tools import LSP_DIAGNOSED_FILES, LSP_REQUEST, LSP_STOP
 from codeloop.schema.wire import JSON
-
-_COMMANDS = ("syntacticDiagnosticsSync", "semanticDiagnosticsSync")
-_SEVERITIES = {"error": ERROR, "warning": WARNING}
-_HINT_SEVERITY = 4
-
-
-async def _request_tsserver_diagnostics(
-    request: Callable[[str, Any], Awaitable[Any]], path: Path
-) -> list[JSON]:
-    """Return the diagnostics of an open file in the protocol's form.
-    Raises the errors of a request.
-    """
-    answers = await asyncio.gather(
-        *(request("workspace/executeCommand", _make_command(name, path)) for name in _COMMANDS)
-    )
-    diagnostics: list[JSON] = []
-    for answer in answers:
-        body = answer.get("body") if is_object(answer) else None
-        if is_list(body):
-            diagnostics += [_to_lsp_diagnostic(item) for item in body if is_object(item)]
-    return diagnostics
-
-
-def _make_command(name: str, path: Path) -> JSON:
-    return {"command": "typescript.tsserverRequest", "arguments": [name, {"file": str(path)}]}
-
-
-def _to_lsp_diagnostic(item: JSON) -> JSON:
-    return {
-        "range": {name: _to_lsp_position(item.get(name)) for name in ("start", "end")},
-        "severity": _SEVERITIES.get(str(item.get("category")), _HINT_SEVERITY),
-        "code": item.get("code"),
-        "source": "typescript",
-        "message": item.get("text"),
-    }
-
-
-def _to_lsp_position(position: Any) -> JSON:
-    """Convert a position of tsserver, which counts from 1, to one of the protocol,
-    which counts from 0.
-    """
-    fields: JSON = position if is_object(position) else {}
-    return {"line": fields.get("line", 1) - 1, "character": fields.get("offset", 1) - 1}
-
-
-# The time after its start within which a server that analyses the project begins to.
-_START_OF_WORK_SECONDS = 3.0
-# The most tasks that are kept of one server.
-_MAX_TASKS = 500
-
-
-class _WorkProgress:
-    """The work of one server. `active_work`: the tokens of the tasks that it
-    has begun and not ended.
-
-    `started_at`: when the server was initialised, on the monotonic clock;
-    until then, when its program was started.
-    """
-
-    def __init__(self) -> None:
-        self.started_at = time.monotonic()
-        self._progressed = asyncio.Event()
-        self.active_work: set[str] = set()
-
-    async def wait_for_end(self, seconds: float) -> bool:
-        """Wait until the server has ended its reported work; return whether it had any.
-
-        A server that was started just now gets a moment to begin: it would answer from
-        the few files it has read.
-        """
-        seconds_to_begin = min(self.started_at + _START_OF_WORK_SECONDS - time.monotonic(), seconds)
-        await self._wait_until(lambda: bool(self.active_work), seconds_to_begin)
-        had_work = bool(self.active_work)
-        await self._wait_until(lambda: not self.active_work, seconds)
-        return had_work
-
-    async def _wait_until(self, is_done: Callable[[], bool], seconds: float) -> None:
-        with suppress(TimeoutError):
-            async with asyncio.timeout(max(seconds, 0)):
-                while not is_done():
-                    self._progressed.clear()
-                    await self._progressed.wait()
-
-    def record(self, params: JSON) -> None:
-        """Record the notification that a piece of work began, goes on or ended."""
-        token, value = str(params.get("token")), params.get("value")
-        kind = value.get("kind") if is_object(value) else None
-        if kind == "begin" and len(self.active_work) < _MAX_TASKS:
-            self.active_work.add(token)
-        elif kind == "end":
-            self.active_work.discard(token)
-        self._progressed.set()
-
 
 FileEvent = Literal[1, 2, 3]
 CREATED, CHANGED, DELETED = 1, 2, 3
@@ -172,7 +86,7 @@ class LanguageClient:
         """The last reports on files that are not open."""
         self._diagnostics_changed = asyncio.Event()
         self.registrations = Registrations(self._diagnostics_changed.set)
-        self.progress = _WorkProgress()
+        self.progress = WorkProgress()
         self.habits = PushHabits(setup.settle_seconds, repeats_reports=setup.repeats_reports)
         self._capabilities: Mapping[str, Any] = {}
         self.looks_across_files = True
@@ -246,6 +160,18 @@ class LanguageClient:
                 if not error.is_outdated or time.monotonic() + _RETRY_SECONDS > until:
                     raise
             await asyncio.sleep(_RETRY_SECONDS)
+
+    async def is_responding(self) -> bool:
+        """Return whether the server responds.
+        An error counts: the method is one that no server knows.
+        """
+        try:
+            await self.request(FENCE_METHOD, {}, LSP_REQUEST.seconds)
+        except ErrorAnswer:
+            return True
+        except (ServerGone, TimeoutError):
+            return False
+        return True
 
     def send_text(self, path: Path, language: str, text: str) -> None:
         """Send the server the text of a file, which is opened if it is not open."""
@@ -364,8 +290,11 @@ class LanguageClient:
         version = document.version
         try:
             if self.setup.pull_method:
+                # Imported late: only servers that wrap tsserver need it.
+                from codeloop.lsp.client.tsserver_diagnostics import request_tsserver_diagnostics
+
                 report: Any = {
-                    "items": await _request_tsserver_diagnostics(self.request, document.path)
+                    "items": await request_tsserver_diagnostics(self.request, document.path)
                 }
             else:
                 params = {

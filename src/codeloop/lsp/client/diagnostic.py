@@ -1,9 +1,11 @@
-"""A diagnostic: parsed from a server's message, sent to clients, and formatted for a model.
+"""A diagnostic: parsed from a server's message, compared with those before, sent to clients,
+and formatted for a model.
 
 Parsing is tolerant: an invalid diagnostic is left out, so that the valid ones still help.
 """
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -96,6 +98,33 @@ def _parse_diagnostic(item: Any, lines: Sequence[str], encoding: Encoding) -> Di
         message=text[:_MAX_MESSAGE_CHARS].strip(),
         line=get_line(lines, first).rstrip("\r\n"),
     )
+
+
+def find_new_diagnostics(
+    before: Iterable[Diagnostic], current: Iterable[Diagnostic]
+) -> list[Diagnostic]:
+    """Return the diagnostics that were not there before.
+    Diagnostics that only moved to another line are not new.
+    """
+    counts_by_line = Counter((each.key, each.line.strip()) for each in before)
+    counts = Counter(each.key for each in before)
+    unmatched: list[Diagnostic] = []
+    for each in current:
+        key = (each.key, each.line.strip())
+        if counts_by_line[key]:
+            counts_by_line[key] -= 1
+            counts[each.key] -= 1
+        else:
+            unmatched.append(each)
+    # An edit may have changed the text of the line: an old diagnostic with the same
+    # key accounts for a new one.
+    new: list[Diagnostic] = []
+    for each in unmatched:
+        if counts[each.key] > 0:
+            counts[each.key] -= 1
+        else:
+            new.append(each)
+    return new
 
 
 def format_new_diagnostics(

@@ -2,8 +2,8 @@
 lints and checks types.
 """
 
-from codeloop.shell.program_readers import list_backups
 from codeloop.shell.program_row import ProgramRow, list_by_name
+from codeloop.shell.script_files import list_backups
 
 _ROWS = {
     "Rscript julia lua luajit nodejs ts-node tsx": ProgramRow(is_interpreter=True),

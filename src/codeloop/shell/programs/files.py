@@ -7,7 +7,6 @@ from codeloop.shell.program_readers import (
     find_archives,
     find_copies,
     find_link,
-    find_sqlite_files,
     find_unpacked_members,
     find_unzip_archive,
     find_zip_archive,
@@ -19,6 +18,7 @@ from codeloop.shell.program_readers import (
     read_tar,
 )
 from codeloop.shell.program_row import ProgramRow, list_by_name
+from codeloop.shell.script_files import find_sqlite_files
 from codeloop.shell.unwrappers import unwrap_fd, unwrap_find, unwrap_tar
 
 _LN_OPTIONS = "-t=t!last --target-directory=t!last -S=- --suffix=- --backup?"

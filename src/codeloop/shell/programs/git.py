@@ -1,73 +1,32 @@
-"""The row of git, with those of its subcommands."""
+"""The row of git, with those of its subcommands; some are in `git_exchange.py`."""
 
 from codeloop.shell.git_reader import read_git
 from codeloop.shell.harmless_checks import check_git
 from codeloop.shell.program_row import ProgramRow, list_by_name
+from codeloop.shell.programs.git_exchange import EXCHANGE_ROWS
+from codeloop.shell.programs.git_options import (
+    DIFF_OPTIONS,
+    LISTING_OPTIONS,
+    LOG_OPTIONS,
+    REPOSITORY_OPTIONS,
+    REVISION_OPTIONS,
+    WORK_TREE_OPTIONS,
+)
 from codeloop.shell.unwrappers import unwrap_git
 
-_DIFF_OPTIONS = """
--a -B? -b -D -G=- -l=- -M? -p -R -r -S=- -s -t -U=- -u -W -w -z --abbrev? --anchored=- --binary
---cached --check --color? --color-moved --color-words --combined-all-paths --compact-summary
---cumulative --diff-algorithm=- --diff-filter=- --dirstat --dst-prefix=- --exit-code
---find-copies --find-copies-harder --find-renames --full-index --function-context --histogram
---ignore-all-space --ignore-blank-lines --ignore-cr-at-eol --ignore-space-at-eol
---ignore-space-change --ignore-submodules --indent-heuristic --inter-hunk-context=- --merge-base
---minimal --name-only --name-status --no-color --no-ext-diff --no-patch --no-prefix --no-renames
---no-textconv --numstat --patch --patch-with-raw --patch-with-stat --patience --pickaxe-all
---pickaxe-regex --quiet --raw --relative --shortstat --src-prefix=- --staged --stat? --submodule
---summary --text --unified=- --word-diff? --word-diff-regex=-
-"""
-_LOG_OPTIONS = """
--c -E -F -g -i -L=g -m -n=- -P --abbrev-commit --after=- --all --all-match --ancestry-path
---author=- --author-date-order --basic-regexp --before=- --bisect --boundary --branches --cc
---cherry --cherry-mark --cherry-pick --children --clear-decorations --committer=- --count
---date=- --date-order --decorate? --decorate-refs=- --decorate-refs-exclude=- --dense --do-walk
---encoding=- --exclude=- --expand-tabs --extended-regexp --first-parent --fixed-strings --follow
---format? --full-diff --full-history --glob=- --graph --grep=- --ignore-missing --invert-grep
---left-only --left-right --log-size --max-age=- --max-count=- --max-parents --merge --merges
---min-age=- --min-parents --no-abbrev-commit --no-decorate --no-merges --no-notes --no-walk
---not --notes --oneline --parents --perl-regexp --pretty? --regexp-ignore-case --relative-date
---remotes --remove-empty --reverse --right-only --show-pulls --simplify-by-decoration
---simplify-merges --since=- --skip=- --source --sparse --tags --topo-order --until=-
---walk-reflogs
-"""
-_LISTING_OPTIONS = """
--i --color --column --contains=- --format=- --ignore-case --merged=- --no-color --no-column
---no-contains=- --no-merged=- --omit-empty --points-at=- --sort=-
-"""
-_REVISION_OPTIONS = """
---output=w -O=r -S=- -G=- -L=g -n=- --since=- --until=- --after=- --before=- --author=- --grep=-
---format=- --pretty? --max-count=- --skip=- -U=- --unified=- --diff-filter=- --word-diff?
---color? --stat? -M? -C? -B? -X? -l=- --ignore-revs-file=r --contents=r --committer=- --date=-
---inter-hunk-context=- --decorate? --abbrev? --src-prefix=- --dst-prefix=-
-"""
-_REPOSITORY_OPTIONS = (
-    "-F=r --file=r -t=r --template=r --pathspec-from-file=r -m=- -C=- -c=- --author=-"
-)
-_WORK_TREE_OPTIONS = """
--m=- -s=- -X=- -S? -F=r --file=r --strategy=- --strategy-option=- --onto=- -x=- --exec=- -C=-
--b=- -c=-
-"""
-
-# Of `fetch`, `pull`, `push` and `ls-remote` the options are those by which git starts no program.
-_FETCH_OPTIONS = """
---all --append -a --atomic --deepen=- --depth=- --dry-run --force -f --jobs=- -j=-
---no-recurse-submodules --no-tags -n --progress --prune -p --prune-tags -P --quiet -q --refetch
---set-upstream --shallow-since=- --tags -t --unshallow --update-shallow --verbose -v -4 -6
-"""
 # The keys are one subcommand or several, divided by `;`.
 _ROWS = {
     """
 add; bundle; commit; commit-graph; fsck; gc; help; maintenance; notes; pack-refs; prune; repack;
 replace; rerere; stage; update-index; update-ref; var; verify-pack; write-tree
-""": ProgramRow(operands="-", options=_REPOSITORY_OPTIONS),
+""": ProgramRow(operands="-", options=REPOSITORY_OPTIONS),
     "am": ProgramRow(
         operands="r +X:/",
         options="--directory=- --exclude=- --include=- -p=- -C=- --resolvemsg=- --patch-format=-",
     ),
     """
 annotate; cherry; range-diff; show-branch; verify-commit; whatchanged
-""": ProgramRow(operands="g", options=_REVISION_OPTIONS),
+""": ProgramRow(operands="g", options=REVISION_OPTIONS),
     "apply": ProgramRow(
         operands="r +X:/",
         options="""
@@ -84,7 +43,7 @@ annotate; cherry; range-diff; show-branch; verify-commit; whatchanged
     ),
     "checkout-index": ProgramRow(operands="- +W:/", options="--prefix=- --stage=-"),
     "bisect; cherry-pick; merge; mergetool; read-tree; revert": ProgramRow(
-        operands="- +W:/", options=_WORK_TREE_OPTIONS
+        operands="- +W:/", options=WORK_TREE_OPTIONS
     ),
     "blame": ProgramRow(
         operands="g",
@@ -93,14 +52,14 @@ annotate; cherry; range-diff; show-branch; verify-commit; whatchanged
 --first-parent --incremental --line-porcelain --porcelain --progress --root --show-email
 --show-name --show-number --show-stats --since=-
 """,
-        risky=_REVISION_OPTIONS,
+        risky=REVISION_OPTIONS,
         reads="",
         is_plain=True,
     ),
     "branch": ProgramRow(
         operands="-",
-        options=f"{_LISTING_OPTIONS} -a -l -r -v -vv --abbrev --all --list --remotes --show-current --verbose",
-        risky=_REPOSITORY_OPTIONS,
+        options=f"{LISTING_OPTIONS} -a -l -r -v -vv --abbrev --all --list --remotes --show-current --verbose",
+        risky=REPOSITORY_OPTIONS,
         reads="",
         configures="-m -M --move -c -C --copy -u --set-upstream-to --unset-upstream --edit-description",
     ),
@@ -111,17 +70,17 @@ annotate; cherry; range-diff; show-branch; verify-commit; whatchanged
         options="""
 -e -p -s -t --allow-unknown-type --batch --batch-all-objects --batch-check --buffer --unordered
 """,
-        risky=_REVISION_OPTIONS,
+        risky=REVISION_OPTIONS,
         reads="",
         is_plain=True,
     ),
     "check-attr": ProgramRow(
-        operands="g", options="-a -z --all --cached --stdin", risky=_REVISION_OPTIONS, reads=""
+        operands="g", options="-a -z --all --cached --stdin", risky=REVISION_OPTIONS, reads=""
     ),
     "check-ignore": ProgramRow(
         operands="g",
         options="-n -q -v -z --no-index --non-matching --quiet --stdin --verbose",
-        risky=_REVISION_OPTIONS,
+        risky=REVISION_OPTIONS,
         reads="",
     ),
     "checkout": ProgramRow(
@@ -131,16 +90,6 @@ annotate; cherry; range-diff; show-branch; verify-commit; whatchanged
     ),
     "clean": ProgramRow(
         operands="W +W.", options="-e=- --exclude=- -n!see --dry-run!see", destroys="*"
-    ),
-    "clone": ProgramRow(
-        operands="-:W",
-        options="""
---template=r --reference=n --reference-if-able=n --separate-git-dir=w -b=- --branch=- -o=-
---origin=- -c=- --config=- -u=- --upload-pack=- --depth=- -j=- --jobs=- --filter=-
---shallow-since=- --shallow-exclude=- --server-option=- --bundle-uri=- --recurse-submodules?
---revision=-
-""",
-        runs_by="-u --upload-pack -c --config",
     ),
     "config": ProgramRow(
         operands="-",
@@ -159,7 +108,7 @@ annotate; cherry; range-diff; show-branch; verify-commit; whatchanged
     "count-objects": ProgramRow(
         operands="g",
         options="-H -v --human-readable --verbose",
-        risky=_REVISION_OPTIONS,
+        risky=REVISION_OPTIONS,
         reads="",
         is_plain=True,
     ),
@@ -170,45 +119,41 @@ annotate; cherry; range-diff; show-branch; verify-commit; whatchanged
 --abbrev? --all --always --candidates=- --contains --debug --dirty --exact-match --exclude=-
 --first-parent --long --match=- --tags
 """,
-        risky=_REVISION_OPTIONS,
+        risky=REVISION_OPTIONS,
         reads="",
         is_plain=True,
     ),
     "diff": ProgramRow(
-        operands="g", options=_DIFF_OPTIONS, risky=_REVISION_OPTIONS, reads="", is_plain=True
+        operands="g", options=DIFF_OPTIONS, risky=REVISION_OPTIONS, reads="", is_plain=True
     ),
     "diff-files": ProgramRow(
-        operands="g", options=f"{_DIFF_OPTIONS} -0 -1 -2 -3 -q", risky=_REVISION_OPTIONS, reads=""
+        operands="g", options=f"{DIFF_OPTIONS} -0 -1 -2 -3 -q", risky=REVISION_OPTIONS, reads=""
     ),
     "diff-index": ProgramRow(
-        operands="g", options=f"{_DIFF_OPTIONS} -m", risky=_REVISION_OPTIONS, reads=""
+        operands="g", options=f"{DIFF_OPTIONS} -m", risky=REVISION_OPTIONS, reads=""
     ),
     "diff-tree": ProgramRow(
         operands="g",
-        options=f"{_DIFF_OPTIONS} -c -m -v --cc --no-commit-id --root --stdin",
-        risky=_REVISION_OPTIONS,
+        options=f"{DIFF_OPTIONS} -c -m -v --cc --no-commit-id --root --stdin",
+        risky=REVISION_OPTIONS,
         reads="",
         is_plain=True,
     ),
-    "difftool": ProgramRow(operands="g", options=_REVISION_OPTIONS, runs_by="-x --extcmd"),
+    "difftool": ProgramRow(operands="g", options=REVISION_OPTIONS, runs_by="-x --extcmd"),
     "fast-export": ProgramRow(
         operands="-", options="--export-marks=w --import-marks=r --import-marks-if-exists=r"
     ),
     "fast-import": ProgramRow(
         operands="-", options="--export-marks=w --import-marks=r --export-pack-edges=w"
     ),
-    "fetch": ProgramRow(
-        operands="-", options=_FETCH_OPTIONS, risky=_REPOSITORY_OPTIONS, runs_by="--upload-pack"
-    ),
-    "fetch-pack": ProgramRow(runs_by="--upload-pack --exec"),
-    "filter-branch": ProgramRow(operands="- +W:/", options=_WORK_TREE_OPTIONS, runs_by="*"),
+    "filter-branch": ProgramRow(operands="- +W:/", options=WORK_TREE_OPTIONS, runs_by="*"),
     "for-each-ref": ProgramRow(
         operands="-",
         options="""
 --contains=- --count=- --exclude=- --format=- --ignore-case --merged=- --no-contains=-
 --no-merged=- --omit-empty --points-at=- --sort=-
 """,
-        risky=_REPOSITORY_OPTIONS,
+        risky=REPOSITORY_OPTIONS,
         reads="",
         is_plain=True,
     ),
@@ -248,8 +193,8 @@ annotate; cherry; range-diff; show-branch; verify-commit; whatchanged
     ),
     "log; reflog show; show; stash list; stash show": ProgramRow(
         operands="g",
-        options=f"{_DIFF_OPTIONS} {_LOG_OPTIONS}",
-        risky=_REVISION_OPTIONS,
+        options=f"{DIFF_OPTIONS} {LOG_OPTIONS}",
+        risky=REVISION_OPTIONS,
         reads="",
         is_plain=True,
     ),
@@ -260,15 +205,9 @@ annotate; cherry; range-diff; show-branch; verify-commit; whatchanged
 --directory --eol --error-unmatch --exclude=- --exclude-from=r --exclude-standard --format=-
 --full-name --ignored --killed --modified --no-empty-directory --others --stage --unmerged
 """,
-        risky=_REVISION_OPTIONS,
+        risky=REVISION_OPTIONS,
         reads="",
         is_plain=True,
-    ),
-    "ls-remote": ProgramRow(
-        operands="-",
-        options="--branches --exit-code --get-url --heads -h --quiet -q --refs --sort=- --symref --tags -t",
-        risky=_REPOSITORY_OPTIONS,
-        runs_by="--upload-pack --exec",
     ),
     "ls-tree": ProgramRow(
         operands="g",
@@ -276,14 +215,14 @@ annotate; cherry; range-diff; show-branch; verify-commit; whatchanged
 -d -l -r -t -z --abbrev? --format=- --full-name --full-tree --long --name-only --name-status
 --object-only
 """,
-        risky=_REVISION_OPTIONS,
+        risky=REVISION_OPTIONS,
         reads="",
         is_plain=True,
     ),
     "merge-base": ProgramRow(
         operands="-",
         options="-a --all --fork-point --independent --is-ancestor --octopus",
-        risky=_REPOSITORY_OPTIONS,
+        risky=REPOSITORY_OPTIONS,
         reads="",
         is_plain=True,
     ),
@@ -291,53 +230,25 @@ annotate; cherry; range-diff; show-branch; verify-commit; whatchanged
     "name-rev": ProgramRow(
         operands="g",
         options="--all --always --exclude=- --name-only --refs=- --tags",
-        risky=_REVISION_OPTIONS,
+        risky=REVISION_OPTIONS,
         reads="",
         is_plain=True,
     ),
-    "pull": ProgramRow(
-        operands="- +W:/",
-        options=f"""
-{_FETCH_OPTIONS} --autostash --commit --ff --ff-only --no-autostash --no-commit --no-edit --no-ff
---no-rebase --rebase -r --squash --stat
-""",
-        risky=_WORK_TREE_OPTIONS,
-        runs_by="--upload-pack",
-    ),
-    "push": ProgramRow(
-        operands="-",
-        options="""
---all --atomic --branches --delete -d --dry-run -n --follow-tags --force -f --force-if-includes
---force-with-lease --mirror --no-atomic --no-progress --no-recurse-submodules --no-verify
---porcelain --progress --prune --push-option=- -o=- --quiet -q --set-upstream -u --tags --verbose
--v -4 -6
-""",
-        risky=_REPOSITORY_OPTIONS,
-        runs_by="--receive-pack --exec",
-    ),
-    "rebase": ProgramRow(operands="- +W:/", options=_WORK_TREE_OPTIONS, runs_by="-x --exec"),
+    "rebase": ProgramRow(operands="- +W:/", options=WORK_TREE_OPTIONS, runs_by="-x --exec"),
     "reflog": ProgramRow(
         operands="g",
-        options=f"{_DIFF_OPTIONS} {_LOG_OPTIONS}",
-        risky=_REVISION_OPTIONS,
+        options=f"{DIFF_OPTIONS} {LOG_OPTIONS}",
+        risky=REVISION_OPTIONS,
         reads="max:0",
     ),
-    "remote": ProgramRow(
-        operands="-",
-        options="-v --all --push --verbose",
-        risky=_REPOSITORY_OPTIONS,
-        reads="max:0",
-        configures="add set-url rename remove rm set-branches",
-    ),
-    "remote get-url": ProgramRow(operands="-", options="-v --all --push --verbose", reads=""),
-    "reset; stash": ProgramRow(operands="- +W:/", options=_WORK_TREE_OPTIONS, destroys="*"),
+    "reset; stash": ProgramRow(operands="- +W:/", options=WORK_TREE_OPTIONS, destroys="*"),
     "restore": ProgramRow(
         operands="W", options="-s=- --source=- --pathspec-from-file=r --conflict=-", destroys="*"
     ),
     "rev-list": ProgramRow(
         operands="g",
-        options=f"{_LOG_OPTIONS} --disk-usage --objects --objects-edge --quiet --timestamp",
-        risky=_REVISION_OPTIONS,
+        options=f"{LOG_OPTIONS} --disk-usage --objects --objects-edge --quiet --timestamp",
+        risky=REVISION_OPTIONS,
         reads="",
         is_plain=True,
     ),
@@ -350,16 +261,15 @@ annotate; cherry; range-diff; show-branch; verify-commit; whatchanged
 --show-superproject-working-tree --show-toplevel --sq --symbolic --symbolic-full-name --tags
 --verify
 """,
-        risky=_REVISION_OPTIONS,
+        risky=REVISION_OPTIONS,
         reads="",
         is_plain=True,
     ),
     "rm": ProgramRow(operands="D", options="--pathspec-from-file=r --cached!none"),
-    "send-pack": ProgramRow(runs_by="--receive-pack --exec"),
     "shortlog": ProgramRow(
         operands="g",
-        options=f"{_LOG_OPTIONS} -e -s --email --numbered --summary",
-        risky=_REVISION_OPTIONS,
+        options=f"{LOG_OPTIONS} -e -s --email --numbered --summary",
+        risky=REVISION_OPTIONS,
         reads="",
         is_plain=True,
     ),
@@ -368,7 +278,7 @@ annotate; cherry; range-diff; show-branch; verify-commit; whatchanged
         reads="",
     ),
     "sparse-checkout": ProgramRow(
-        operands="- +W:/", options=_WORK_TREE_OPTIONS, configures="init set add reapply disable"
+        operands="- +W:/", options=WORK_TREE_OPTIONS, configures="init set add reapply disable"
     ),
     "status": ProgramRow(
         operands="g",
@@ -377,7 +287,7 @@ annotate; cherry; range-diff; show-branch; verify-commit; whatchanged
 --ignore-submodules --ignored --long --no-ahead-behind --no-column --no-renames --porcelain
 --renames --short --show-stash --untracked-files --verbose
 """,
-        risky=_REVISION_OPTIONS,
+        risky=REVISION_OPTIONS,
         reads="",
         is_plain=True,
     ),
@@ -394,17 +304,17 @@ annotate; cherry; range-diff; show-branch; verify-commit; whatchanged
     "symbolic-ref": ProgramRow(
         operands="-",
         options="-q --no-recurse --quiet --short",
-        risky=_REPOSITORY_OPTIONS,
+        risky=REPOSITORY_OPTIONS,
         reads="max:1",
     ),
     "tag": ProgramRow(
         operands="-",
-        options=f"{_LISTING_OPTIONS} -l -n --list",
-        risky=_REPOSITORY_OPTIONS,
+        options=f"{LISTING_OPTIONS} -l -n --list",
+        risky=REPOSITORY_OPTIONS,
         reads="",
     ),
     "version": ProgramRow(
-        operands="-", options="--build-options", risky=_REPOSITORY_OPTIONS, reads="max:0"
+        operands="-", options="--build-options", risky=REPOSITORY_OPTIONS, reads="max:0"
     ),
     "worktree": ProgramRow(operands="-:W", options="-b=- -B=- --reason=-"),
     "worktree list": ProgramRow(operands="-", options="-v -z --porcelain --verbose", reads=""),
@@ -423,7 +333,7 @@ PROGRAMS = {
         unwrap=unwrap_git,
         runs_after="bisect; submodule",
         groups="bisect config remote stash submodule worktree",
-        subcommands=list_by_name(_ROWS, ";"),
+        subcommands=list_by_name(_ROWS | EXCHANGE_ROWS, ";"),
         remote="""
 push ! -n --dry-run
 send-pack,http-push,imap-send,send-email ! --dry-run

@@ -2,16 +2,18 @@
 
 from codeloop.shell.harmless_checks import check_jq, check_sed
 from codeloop.shell.program_readers import (
-    find_awk_files,
     find_csplit_pieces,
-    find_editor_files,
     find_jq_modules,
-    find_line_editor_files,
     find_secret_globs,
-    find_sed_files,
     find_split_pieces,
 )
 from codeloop.shell.program_row import ProgramRow, list_by_name
+from codeloop.shell.script_files import (
+    find_awk_files,
+    find_editor_files,
+    find_line_editor_files,
+    find_sed_files,
+)
 from codeloop.shell.unwrappers import unwrap_awk, unwrap_sed
 
 _RG_OPTIONS = """

@@ -3,6 +3,7 @@
 from codeloop.agent.calls.call_rules import find_profile, make_call_rules, make_lists_of_new_session
 from codeloop.app.project import Project
 from codeloop.kit.wildcard import is_within
+from codeloop.permission.questions import settle_question
 from codeloop.schema.api.answers import (
     AnswerPermission,
     RespondPermission,
@@ -56,7 +57,7 @@ async def answer_request(project: Project, args: AnswerPermission) -> bool:
         scope=args.scope,
     )
     edited_patterns = _find_edited_patterns(args, request) if args.reply == "always" else ()
-    if not project.engine.gate.reply(answer, edited_patterns):
+    if not settle_question(project.store, answer, edited_patterns):
         raise OperationError(
             "PermissionNotFoundError", f"Permission request not found: {args.request_id}"
         )

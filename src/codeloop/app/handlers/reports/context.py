@@ -19,6 +19,7 @@ from codeloop.app.project import Project
 from codeloop.app.toolbox import BUILTIN_TOOLS
 from codeloop.kit.text.truncate import count_bytes
 from codeloop.model.chat import ModelInfo, TextPiece, ToolSpec
+from codeloop.model.default_model import choose_default
 from codeloop.schema.api.agents import Agent
 from codeloop.schema.api.session_reports import ContextGroup, ContextPart, SessionContext
 from codeloop.schema.api.session_requests import SessionId
@@ -60,7 +61,7 @@ async def measure_context(project: Project, args: SessionId) -> SessionContext:
     ref = (
         f"{session.model.provider_id}/{session.model.id}"
         if session.model
-        else await project.providers.choose_default()
+        else await choose_default(project.providers)
     )
     info = project.models.open(ref).info
     sizes: dict[tuple[ContextGroup, str], int] = {}

@@ -29,7 +29,8 @@ from codeloop.model.provider import (
     resolve_settings,
     resolve_url,
 )
-from codeloop.model.providers import NO_KEY_REASON, Providers, is_signed_in, make_hints
+from codeloop.model.providers import Providers, is_signed_in, make_hints
+from codeloop.model.usable_models import NO_KEY_REASON, explain_unusable
 from codeloop.schema.api.providers import (
     API_KEY_LABEL,
     PROVIDER_AUTH,
@@ -314,7 +315,7 @@ def _explain_unusable(
     """Return why a provider's key can't be used, "" if it can.
     `ids_with_key`: the providers with a stored key.
     """
-    reason = providers.explain_unusable(provider, ids_with_key)
+    reason = explain_unusable(providers, provider, ids_with_key)
     # A row of the list is about a key that there is.
     return "" if reason == NO_KEY_REASON else reason
 

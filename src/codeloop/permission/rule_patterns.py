@@ -1,0 +1,96 @@
+"""What the pattern of a rule means: the texts that it matches, the kinds of file
+that it stands for.
+"""
+
+import re
+from collections.abc import Callable, Iterable
+from functools import lru_cache
+
+from codeloop.kit.guarded_paths import is_protected, is_secret, needs_confirmation
+from codeloop.kit.wildcard import expand_home, matches
+from codeloop.schema.permission import (
+    LOSS_PATTERN,
+    REMOTE_PATTERN,
+    TRAIT_PATTERNS,
+    Action,
+    PermissionRule,
+)
+
+TOOL_PERMISSIONS = {
+    **dict.fromkeys(("write", "multiedit", "apply_patch", "patch"), "edit"),
+    "shell": "bash",
+    "subagent": "task",
+    "view": "read",
+    "ls": "list",
+    "fetch": "webfetch",
+}
+"""By the name of a tool, in our words and those of others: the permission that
+decides about its calls.
+
+A rule that denies such a tool, or asks about it, is one about that permission, since another tool
+does the same. One that allows it does not allow the others.
+"""
+_PATH_PERMISSIONS = frozenset({"read", "edit", "list", "external_directory"})
+_WILDCARD_CHARACTERS = frozenset("*?")
+FILE_KINDS: dict[str, Callable[[str], bool]] = {
+    "<secret>": is_secret,
+    "<protected>": lambda path: is_protected(path) or needs_confirmation(path),
+}
+"""Rule patterns that stand for a kind of file. An ask for one counts only where the
+file is known for certain.
+"""
+
+
+def find_last_match(
+    permission: str, pattern: str, rules: Iterable[PermissionRule]
+) -> PermissionRule | None:
+    """Return the last rule whose permission and pattern wildcards both match, or None."""
+    match = None
+    for rule in rules:
+        if matches(permission, rule.permission) and matches_text(rule, pattern):
+            match = rule
+    return match
+
+
+def matches_text(rule: PermissionRule, text: str) -> bool:
+    """Return whether a rule's pattern, or the kind of file that it names, matches a text;
+    permissions do not count.
+    """
+    is_of_kind = FILE_KINDS.get(rule.pattern)
+    return (
+        is_of_kind(text)
+        if is_of_kind
+        else any(matches(text, each) for each in list_wildcards(rule))
+    )
+
+
+def list_wildcards(rule: PermissionRule) -> tuple[str, ...]:
+    """Return the meaning of a rule's pattern, as wildcards of which one has to match;
+    of a trait or kind of file `*`.
+
+    `./src`, `src/` and `src` mean that folder with all that is in it, and `rm` means that command
+    with any arguments; of a rule that allows, only what it says.
+    """
+    if (
+        rule.pattern in TRAIT_PATTERNS
+        or rule.pattern in FILE_KINDS
+        or rule.pattern in {REMOTE_PATTERN, LOSS_PATTERN}
+    ):
+        return ("*",)
+    return _expand_pattern(
+        TOOL_PERMISSIONS.get(rule.permission, rule.permission), rule.pattern, rule.action
+    )
+
+
+@lru_cache(maxsize=4096)
+def _expand_pattern(permission: str, pattern: str, action: Action) -> tuple[str, ...]:
+    plain = expand_home(pattern)
+    is_exact = not _WILDCARD_CHARACTERS.intersection(plain)
+    if permission == "bash":
+        return (f"{plain} *",) if is_exact and action != "allow" else (plain,)
+    if permission not in _PATH_PERMISSIONS:
+        return (plain,)
+    path = re.sub(r"/{2,}", "/", re.sub(r"^(?:\./+)+", "", plain)) or "*"
+    folder = path.rstrip("/")
+    is_folder = folder and (path.endswith("/") or (is_exact and action != "allow"))
+    return (folder, f"{folder}/*") if is_folder else (path,)
