@@ -18,11 +18,11 @@ from codeloop.agent.calls.call_results import (
     make_refused_part,
 )
 from codeloop.agent.engine import Engine
-from codeloop.agent.moves import list_open_calls
 from codeloop.agent.recovery import (
     INTERRUPTED_ERROR,
     NOT_ALLOWED_ERROR,
     NOT_STARTED_ERROR,
+    list_open_calls,
     mark_interrupted,
 )
 from codeloop.kit import fault_injection
