@@ -43,7 +43,7 @@ class Destination(msgspec.Struct, frozen=True):
         return str(self.project_root.root)
 
 
-class Ground(msgspec.Struct, frozen=True):
+class MovedGround(msgspec.Struct, frozen=True):
     """Where sessions are taken from (`source`), and where they go to.
     `old`: the folder before it was moved there.
     """
@@ -67,7 +67,7 @@ def is_within(path: str, folder: str) -> bool:
     return path == folder or path.startswith(folder.rstrip("/") + "/")
 
 
-def move_family(ground: Ground, family: list[Session]) -> None:
+def move_family(ground: MovedGround, family: list[Session]) -> None:
     """Store a session and those of its subagents in the target, then delete them in the source.
 
     Killed in between, it is called again: what is in the target already stays as it is.
@@ -108,7 +108,7 @@ def move_family(ground: Ground, family: list[Session]) -> None:
     ground.source.append(*(make_session_deleted(each) for each in reversed(family)))
 
 
-def _map_session(ground: Ground, session: Session, map_tree: Callable[[str], str]) -> Session:
+def _map_session(ground: MovedGround, session: Session, map_tree: Callable[[str], str]) -> Session:
     project_root = ground.to.project_root
     directory = ground.map_path(session.directory)
     path = os.path.relpath(directory, project_root.root)
@@ -124,7 +124,7 @@ def _map_session(ground: Ground, session: Session, map_tree: Callable[[str], str
     )
 
 
-def _map_entry(ground: Ground, entry: Entry, map_tree: Callable[[str], str]) -> Entry:
+def _map_entry(ground: MovedGround, entry: Entry, map_tree: Callable[[str], str]) -> Entry:
     info: Message = entry.info
     if isinstance(info, AssistantMessage):
         cwd = ground.map_path(info.path.cwd)
@@ -132,7 +132,7 @@ def _map_entry(ground: Ground, entry: Entry, map_tree: Callable[[str], str]) -> 
     return Entry(info, tuple(_map_part(ground, part, map_tree) for part in entry.parts))
 
 
-def _map_part(ground: Ground, part: Part, map_tree: Callable[[str], str]) -> Part:
+def _map_part(ground: MovedGround, part: Part, map_tree: Callable[[str], str]) -> Part:
     match part:
         case PatchPart():
             return replace(

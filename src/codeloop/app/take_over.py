@@ -10,7 +10,13 @@ from collections.abc import Iterable, Iterator
 from contextlib import closing, suppress
 from pathlib import Path
 
-from codeloop.app.moved_sessions import Destination, Ground, get_snapshots, is_within, move_family
+from codeloop.app.moved_sessions import (
+    Destination,
+    MovedGround,
+    get_snapshots,
+    is_within,
+    move_family,
+)
 from codeloop.config.places import Place, Places, is_in_doubt
 from codeloop.config.project_root import GLOBAL_PROJECT_ID
 from codeloop.kit.git import find_git_folder
@@ -197,16 +203,16 @@ class _TakeOver:
             _remove_unused(ground, emptied_roots)
         return is_complete
 
-    def _make_ground(self, source: Store) -> Ground:
-        return Ground(self._destination, source, self._old)
+    def _make_ground(self, source: Store) -> MovedGround:
+        return MovedGround(self._destination, source, self._old)
 
 
-def _find_ours(ground: Ground) -> list[Session]:
+def _find_ours(ground: MovedGround) -> list[Session]:
     sessions = ground.source.queries.find_sessions(SessionFilter(only_roots=True, limit=NO_LIMIT))
     return [session for session in sessions if _is_ours(ground, session)]
 
 
-def _is_ours(ground: Ground, session: Session) -> bool:
+def _is_ours(ground: MovedGround, session: Session) -> bool:
     """Return whether a session's folder belongs to the project that is opened,
     and its record says otherwise.
     """
@@ -238,7 +244,7 @@ def _list_family(store: Store, session: Session) -> list[Session]:
     return family
 
 
-def _link_snapshots(ground: Ground, old_root: str) -> None:
+def _link_snapshots(ground: MovedGround, old_root: str) -> None:
     """Have the snapshots of a folder where those of the new one are looked for,
     and the full outputs of tools.
     """
@@ -257,7 +263,7 @@ def _link_snapshots(ground: Ground, old_root: str) -> None:
             old_scratch.rename(new_scratch)
 
 
-def _remove_unused(ground: Ground, roots: Iterable[str]) -> None:
+def _remove_unused(ground: MovedGround, roots: Iterable[str]) -> None:
     """Remove the snapshots of folders that no session of the source needs any more."""
     used = {
         each.root for each in ground.source.queries.find_sessions(SessionFilter(limit=NO_LIMIT))
