@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from codeloop.agent.compaction import read_request_limit
-from codeloop.agent.moves import compute_compaction_threshold
-from codeloop.agent.request.window import make_window
+from codeloop.agent.request.window import compute_compaction_threshold, make_window
 from codeloop.model.chat import (
     ModelInfo,
     TextPiece,

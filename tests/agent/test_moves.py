@@ -13,9 +13,9 @@ from codeloop.agent.moves import (
     Recover,
     Stop,
     decide_next_move,
-    list_open_calls,
     list_turn_steps,
 )
+from codeloop.agent.recovery import list_open_calls
 from codeloop.schema.errors import APIError, APIErrorData, ErrorText, MessageAbortedError
 from codeloop.schema.message import AssistantMessage, Session
 from codeloop.schema.part import ToolPart, ToolStateError, ToolStatePending, ToolTime

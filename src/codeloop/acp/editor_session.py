@@ -2,8 +2,7 @@
 and its events as `session/update` notifications.
 """
 
-from collections.abc import Coroutine, Sequence
-from datetime import UTC, datetime
+from collections.abc import Coroutine
 from typing import Any
 
 import msgspec
@@ -17,13 +16,23 @@ from codeloop.acp.params import PromptBlock
 from codeloop.acp.prompts import (
     BUILT_IN_COMMANDS,
     build_parts,
+    explain_unknown_command,
     join_text,
     list_files,
     run_built_in_command,
 )
 from codeloop.acp.question_forwarder import QuestionForwarder
+from codeloop.acp.session_updates import (
+    build_commands_update,
+    build_notice,
+    build_option_updates,
+    build_text_update,
+    build_title_update,
+    build_usage_update,
+    read_last_step,
+)
 from codeloop.client.client import Client, belongs_to
-from codeloop.client.slash.commands import format_hints, is_command
+from codeloop.client.slash.commands import is_command
 from codeloop.schema.api.agents import COMMAND_LIST, Command
 from codeloop.schema.api.session_inputs import (
     COMMAND,
@@ -113,32 +122,11 @@ class EditorSession:
         """
         self._sent_state = build_state(self.session, self.choices, self.available)
         self._commands = await self.client.call(COMMAND_LIST, NoArguments())
-        commands: list[JSON] = [
-            {"name": name, "description": text} for name, text in BUILT_IN_COMMANDS.items()
-        ]
-        for command in self._commands:
-            fields: JSON = {
-                "name": command.name,
-                "description": command.description or f"Runs /{command.name}.",
-            }
-            if command.hints:
-                fields["input"] = {"hint": format_hints(command.hints)}
-            commands.append(fields)
-        self._send_update(
-            {"sessionUpdate": "available_commands_update", "availableCommands": commands}
-        )
+        self._send_update(build_commands_update(self._commands))
         if self.session.time.updated > self.session.time.created:
-            newest = await self.client.call(
-                SESSION_MESSAGES, ListMessages(session_id=self.session.id, limit=1)
-            )
-            steps = [
-                part
-                for message in newest
-                for part in message.parts
-                if isinstance(part, StepFinishPart)
-            ]
-            if steps:
-                self._last_step = steps[-1]
+            step = await read_last_step(self.client, self.session.id)
+            if step is not None:
+                self._last_step = step
                 self._send_usage()
 
     async def replay(self) -> None:
@@ -196,7 +184,7 @@ class EditorSession:
             # The model would take a mistyped command for a task.
             if command is None and text.startswith("/"):
                 return self._answer_without_turn(
-                    _explain_unknown_command(name, self._commands), message_id
+                    explain_unknown_command(name, self._commands), message_id
                 )
         if model is None:
             raise RpcError(
@@ -272,12 +260,7 @@ class EditorSession:
         """Show a notice beside the conversation, if the editor supports notices."""
         session_features = self._editor.capabilities.session
         if session_features is not None and session_features.notices is not None:
-            # The severities of a toast also have `success`, which the protocol does not know.
-            severity = severity if severity in {"info", "warning", "error"} else "info"
-            update: JSON = {"sessionUpdate": "notice", "severity": severity, "title": title}
-            if description:
-                update["description"] = description
-            self._send_update(update)
+            self._send_update(build_notice(severity, title, description))
 
     async def choose_value(self, option: str, value: str) -> None:
         """Set an option, and send the changes to the editor.
@@ -294,13 +277,8 @@ class EditorSession:
         if state == self._sent_state:
             return
         self._sent_state = state
-        self._send_update(
-            {"sessionUpdate": "config_option_update", "configOptions": state["configOptions"]}
-        )
-        if (modes := state.get("modes")) is not None:
-            self._send_update(
-                {"sessionUpdate": "current_mode_update", "currentModeId": modes["currentModeId"]}
-            )
+        for update in build_option_updates(state):
+            self._send_update(update)
 
     def _handle_session_event(self, event: Event) -> None:
         match event:
@@ -350,14 +328,7 @@ class EditorSession:
         if session.agent != before.agent:
             self.choices.agent = None
         if session.title != before.title:
-            updated_at = datetime.fromtimestamp(session.time.updated / 1000, UTC).isoformat()
-            self._send_update(
-                {
-                    "sessionUpdate": "session_info_update",
-                    "title": session.title,
-                    "updatedAt": updated_at,
-                }
-            )
+            self._send_update(build_title_update(session))
         if session.cost != before.cost:
             self._send_usage()
         if (session.agent, session.model, session.metadata) != (
@@ -368,9 +339,7 @@ class EditorSession:
             self.report_options()
 
     def _send_usage(self) -> None:
-        """Send the tokens in the context after the last step, the size of the window,
-        and the cost of the session.
-        """
+        """Send how full the context is after the last step, and the cost of the session."""
         part = self._last_step
         if part is None:
             return
@@ -380,10 +349,8 @@ class EditorSession:
         # Without the size of the window there is nothing to compare the tokens with.
         if details is None or not details.limit.context:
             return
-        usage: JSON = {"used": part.tokens.all, "size": int(details.limit.context)}
-        if self.session.cost is not None:
-            usage["cost"] = {"amount": self.session.cost, "currency": "USD"}
-        self._send_update({"sessionUpdate": "usage_update", **usage})
+        window = int(details.limit.context)
+        self._send_update(build_usage_update(part, window, self.session.cost))
 
     async def _forward_question(self, request: PermissionRequest | QuestionRequest) -> None:
         """Show the user a question of this session or of one of its subagents."""
@@ -418,14 +385,7 @@ class EditorSession:
         # Such a prompt is never stored, so that nothing else confirms it.
         self._turns.confirm_stored(message_id)
         text = await make_text
-        self._send_update(
-            {
-                "sessionUpdate": "agent_message_chunk",
-                # The messages of the agent that an editor sees are our parts.
-                "messageId": new_id("prt"),
-                "content": {"type": "text", "text": text},
-            }
-        )
+        self._send_update(build_text_update(text))
         return "end_turn"
 
     def _send_update(self, update: JSON) -> None:
@@ -435,9 +395,3 @@ class EditorSession:
             self._editor.connection.notify(
                 "session/update", {"sessionId": self.session.id, "update": converted_update}
             )
-
-
-async def _explain_unknown_command(name: str, commands: Sequence[Command]) -> str:
-    """Return the answer to a prompt that calls a command that does not exist."""
-    names = (*BUILT_IN_COMMANDS, *(command.name for command in commands))
-    return f"There is no command /{name}. There are: {', '.join(f'/{each}' for each in names)}."

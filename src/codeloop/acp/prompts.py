@@ -19,6 +19,7 @@ from codeloop.acp.params import (
 )
 from codeloop.client.client import Client
 from codeloop.client.undo_redo import redo_last, undo_last
+from codeloop.schema.api.agents import Command
 from codeloop.schema.api.session_inputs import SUMMARIZE, FilePartInput, Summarize, TextPartInput
 from codeloop.schema.api.session_requests import SESSION_GET, SessionId
 from codeloop.schema.message import ModelRef
@@ -127,3 +128,9 @@ def _make_data_url(mime: str, content: str) -> str:
 
 def _find_file_name(uri: str) -> str:
     return unquote(urlsplit(uri).path).rpartition("/")[2] or uri
+
+
+async def explain_unknown_command(name: str, commands: Sequence[Command]) -> str:
+    """Return the answer to a prompt that calls a command that does not exist."""
+    names = (*BUILT_IN_COMMANDS, *(command.name for command in commands))
+    return f"There is no command /{name}. There are: {', '.join(f'/{each}' for each in names)}."

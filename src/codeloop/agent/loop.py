@@ -1,6 +1,14 @@
-"""The loop: decide, do. Everything else is a wrapper around the two calls, the model and a tool."""
+"""The loop: decide, do. Everything else is a wrapper around the two calls, the model and a tool;
+and a turn: the loop, again for prompts that came meanwhile, and in rounds for a goal.
+"""
+
+import asyncio
+from contextlib import suppress
+from functools import partial
+from typing import Protocol
 
 from codeloop.agent.answer.reminders import stop_or_remind
+from codeloop.agent.answer.turn_diffs import store_diffs
 from codeloop.agent.engine import Engine
 from codeloop.agent.moves import (
     AskModel,
@@ -14,6 +22,7 @@ from codeloop.agent.moves import (
 from codeloop.agent.recovery import recover
 from codeloop.agent.request.request_cache import RequestCache
 from codeloop.agent.step import ask_model
+from codeloop.schema.errors import CodeloopError
 from codeloop.schema.message import format_model_ref
 
 
@@ -91,3 +100,50 @@ async def _end_turn(engine: Engine, session_id: str, stop: Stop) -> Stop | None:
 
         settled = await settle_overdue(engine, session_id, stop)
     return await stop_or_remind(engine, session_id, settled) if settled is not None else None
+
+
+class Rounds(Protocol):
+    """Keeps a turn going until its goal is reached.
+
+    `agent.goal.goal_rounds.GoalRounds` implements it; it is imported only for turns with a goal.
+    """
+
+    async def begin(self, engine: Engine, session_id: str) -> None:
+        """Record the state before the work begins."""
+        ...
+
+    def limit_engine(self, engine: Engine, session_id: str) -> Engine:
+        """Return the engine of the next round."""
+        ...
+
+    async def end_round(self, engine: Engine, session_id: str, stop: Stop) -> Stop | None:
+        """Return the end of the turn; None if it goes on with another round."""
+        ...
+
+
+async def run_turn(engine: Engine, session_id: str, rounds: Rounds | None) -> Stop:
+    """Run a turn to its end, with prompts that arrive meanwhile;
+    store its file changes even if it is cancelled.
+    """
+    try:
+        while True:
+            limited_engine = engine if rounds is None else rounds.limit_engine(engine, session_id)
+            stop = await engine.hooks.run_turn(
+                partial(run, limited_engine, session_id), engine.store, session_id
+            )
+            with suppress(CodeloopError):
+                await store_diffs(engine, session_id)
+            # A prompt may have been stored after the loop looked for the last time.
+            move = decide_next_move(
+                engine.store.read_context(session_id), limited_engine.turn_settings
+            )
+            if not isinstance(move, Stop):
+                continue
+            if rounds is None:
+                return stop
+            if (end := await rounds.end_round(engine, session_id, stop)) is not None:
+                return end
+    except asyncio.CancelledError:
+        with suppress(CodeloopError):
+            await store_diffs(engine, session_id)
+        raise

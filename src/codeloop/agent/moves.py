@@ -12,14 +12,12 @@ from msgspec import Struct
 
 from codeloop.agent.engine import TurnSettings
 from codeloop.agent.request.window import find_compaction_part
-from codeloop.model.chat import ModelInfo
 from codeloop.schema.errors import (
     APIError,
     ContextOverflowError,
     MessageAbortedError,
     get_error_message,
 )
-from codeloop.schema.limits import COMPACT_RESERVE, COMPACT_THRESHOLD
 from codeloop.schema.message import (
     AssistantMessage,
     UserMessage,
@@ -33,8 +31,6 @@ from codeloop.schema.part import (
     ToolPart,
     ToolStateCompleted,
     ToolStateError,
-    ToolStatePending,
-    ToolStateRunning,
 )
 from codeloop.schema.turn_facts import TurnFacts
 from codeloop.schema.wire import JSON
@@ -213,24 +209,6 @@ def find_required_format(conversation: Conversation) -> JSON | None:
     return required_format
 
 
-def compute_compaction_threshold(info: ModelInfo, reserved: int | None) -> int | None:
-    """Return how many tokens a request may hold before the conversation is compacted;
-    None: no limit is known.
-
-    That is `COMPACT_THRESHOLD` per cent of the model's input limit; where it has none, of its
-    context less what is kept free for the answer: `reserved`, or the least of the model's output
-    limit, `COMPACT_RESERVE` and a quarter of the context.
-    """
-    total = info.limits.input or info.limits.context
-    if not total:
-        return None
-    answer = reserved or min(
-        info.limits.output or COMPACT_RESERVE.value, COMPACT_RESERVE.value, total // 4
-    )
-    # A limit of the input does not include the answer; a context does.
-    return (total - (0 if info.limits.input else answer)) * COMPACT_THRESHOLD.value // 100
-
-
 def _is_full(entries: tuple[Entry, ...], threshold: int) -> bool:
     """Return whether the last step used `threshold` tokens or more, less what was pruned since."""
     for index in range(len(entries) - 1, max(len(entries) - 1 - _RECENT_ENTRIES, -1), -1):
@@ -322,38 +300,9 @@ def list_turn_entries(conversation: Conversation) -> list[Entry]:
     return entries[::-1]
 
 
-def list_queued_prompts(conversation: Conversation) -> tuple[Entry, ...]:
-    """Return the prompts after the last answered one, oldest first.
-    No request has included them yet.
-
-    A request holds everything that was stored when its answer began, so later prompts wait for the
-    next step. Whether a running turn will include them is not known here.
-    """
-    entries = conversation.entries
-    parent = next(
-        (e.info.parent_id for e in reversed(entries) if isinstance(e.info, AssistantMessage)), None
-    )
-    waiting: list[Entry] = []
-    for entry in reversed(entries):
-        if entry.info.id == parent:
-            break
-        if isinstance(entry.info, UserMessage):
-            waiting.append(entry)
-    return tuple(reversed(waiting))
-
-
 def is_open(entry: Entry) -> bool:
     """Return whether an answer was never completed."""
     return isinstance(entry.info, AssistantMessage) and entry.info.time.completed is None
-
-
-def list_open_calls(parts: tuple[Part, ...]) -> list[ToolPart]:
-    """Return the tool calls that have no result."""
-    return [
-        p
-        for p in parts
-        if isinstance(p, ToolPart) and isinstance(p.state, ToolStatePending | ToolStateRunning)
-    ]
 
 
 def _find_stop(info: AssistantMessage, parts: tuple[Part, ...]) -> Stop | None:

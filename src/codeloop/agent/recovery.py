@@ -4,7 +4,6 @@ No tool call is ever repeated automatically: it is not known how far it got,
 and it may have changed something.
 """
 
-from codeloop.agent.moves import list_open_calls
 from codeloop.kit import fault_injection
 from codeloop.schema.errors import INTERRUPTED_TEXT, ErrorText, MessageAbortedError, MessageError
 from codeloop.schema.event import (
@@ -26,6 +25,7 @@ from codeloop.schema.part import (
     TextPart,
     ToolPart,
     ToolStateError,
+    ToolStatePending,
     ToolStateRunning,
     ToolTime,
 )
@@ -119,3 +119,12 @@ def mark_interrupted(call: ToolPart, now: int, reason: str = INTERRUPTED_ERROR) 
         time=ToolTime(start=start, end=max(now, start)),
     )
     return replace(call, state=state)
+
+
+def list_open_calls(parts: tuple[Part, ...]) -> list[ToolPart]:
+    """Return the tool calls that have no result."""
+    return [
+        p
+        for p in parts
+        if isinstance(p, ToolPart) and isinstance(p.state, ToolStatePending | ToolStateRunning)
+    ]

@@ -3,6 +3,7 @@ and runs its tool calls as they come.
 """
 
 from contextlib import aclosing
+from typing import TYPE_CHECKING
 
 from codeloop.agent.answer.answer_draft import AnswerDraft
 from codeloop.agent.answer.answer_lifecycle import InterruptionGuard, make_answer, store_finish
@@ -44,6 +45,9 @@ from codeloop.workspace.snapshot.step_recorder import (
     UnrecordedStep,
 )
 
+if TYPE_CHECKING:
+    from codeloop.agent.structured.structured_step import StructuredStep
+
 
 async def ask_model(engine: Engine, session_id: str, move: AskModel, cache: RequestCache) -> None:
     """Send one request and process the answer: store its parts, run its calls, count its cost.
@@ -55,12 +59,8 @@ async def ask_model(engine: Engine, session_id: str, move: AskModel, cache: Requ
     model = engine.models.open(format_model_ref(move.user.model))
     info = make_answer(engine, session_id, move.user)
     request = await _prepare_request(engine, info, move.user, agent, model, cache)
-    structured = None
-    if move.required_format is not None:
-        # Imported late: few prompts ask for a format.
-        from codeloop.agent.structured.structured_step import StructuredStep
-
-        structured = StructuredStep(engine, info, move.required_format, cache)
+    structured = _make_structured_step(engine, info, move, cache)
+    if structured is not None:
         model, request = structured.prepare(model, request)
     show_status(engine, session_id, Busy())
     request = await _store_start(engine, info, request)
@@ -111,6 +111,18 @@ async def ask_model(engine: Engine, session_id: str, move: AskModel, cache: Requ
             engine, info, finished, usage, changes, continues=continues, extra_events=extra_events
         )
     recorder.forget()
+
+
+def _make_structured_step(
+    engine: Engine, info: AssistantMessage, move: AskModel, cache: RequestCache
+) -> "StructuredStep | None":
+    """Return what makes the model answer in the required format; None: none is required."""
+    if move.required_format is None:
+        return None
+    # Imported late: few prompts ask for a format.
+    from codeloop.agent.structured.structured_step import StructuredStep
+
+    return StructuredStep(engine, info, move.required_format, cache)
 
 
 async def _prepare_request(

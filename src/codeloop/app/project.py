@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Generator
 from contextlib import AsyncExitStack, ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from codeloop.agent.calls.call_rules import ProjectRules
 from codeloop.agent.engine import Engine, TurnSettings
@@ -18,9 +18,10 @@ from codeloop.app.models.open_models import (
     find_newest_model,
     make_providers,
     open_model_source,
+    refresh_catalog_later,
 )
 from codeloop.app.runs import Runs
-from codeloop.app.services import Services
+from codeloop.app.services import Services, make_budget
 from codeloop.app.settings import (
     ProjectSettings,
     SettingsWatch,
@@ -28,16 +29,14 @@ from codeloop.app.settings import (
     find_settings,
     settle_place,
 )
-from codeloop.app.toolbox import list_configured_tools, list_unusable_tools, make_toolbox
-from codeloop.config.instructions import read_instructions
+from codeloop.app.toolbox import make_project_toolbox
+from codeloop.config.instructions import TurnInstructions
 from codeloop.config.project_root import record_root
 from codeloop.extend.rulebook import Rulebook
-from codeloop.model.catalog.catalog import Catalog
 from codeloop.model.providers import Providers
 from codeloop.permission.gate import Gate
-from codeloop.schema.config import SpendingConfig
 from codeloop.schema.errors import CodeloopError
-from codeloop.schema.limits import CATALOG_DELAY, SCRATCH_DELAY
+from codeloop.schema.limits import SCRATCH_DELAY
 from codeloop.schema.live_events import Branch, BranchUpdated, LiveEvent, Toast, ToastShown
 from codeloop.schema.part import ToolPart
 from codeloop.schema.wire import JSON
@@ -54,9 +53,6 @@ from codeloop.workspace.workspace import Workspace
 _LOG = logging.getLogger("codeloop.app")
 Reload = Callable[[], Awaitable[None]]
 """Has the project opened again at the next request, with its new configuration."""
-
-if TYPE_CHECKING:
-    from codeloop.agent.request.configured_budget import ConfiguredBudget
 
 
 async def open_project(
@@ -111,19 +107,6 @@ async def open_project(
             send_notifications(hooks, project.store, settings.project_root.directory)
         )
     return project
-
-
-def _make_budget(settings: ProjectSettings, store: Store) -> "ConfiguredBudget | None":
-    """Return the budgets of the configuration; None: it has none."""
-    budget = settings.config.budget
-    if budget == SpendingConfig():
-        return None
-    # Imported late: most configurations have no budget.
-    from codeloop.agent.request.configured_budget import ConfiguredBudget
-
-    return ConfiguredBudget(
-        budget, settings.paths, store.path, settings.project_root.directory_filter
-    )
 
 
 async def _run_subagent(
@@ -218,14 +201,13 @@ class Project:
         )
         workspace.bounds = make_tool_bounds(settings.config.tool_output, settings.config.commands)
         self.services = Services(self, workspace, agents)
-        more_tools, servers = list_configured_tools(settings), None
+        servers = None
         if settings.config.mcp:
             from codeloop.app.extensions.mcp import make_server_tools
 
             servers = self.services.offered_tools.servers = make_server_tools(
                 settings, self.services.open_mcp_table()
             )
-            more_tools = (*more_tools, *servers.tools)
         hooks = NO_HOOKS
         if settings.config.hooks or settings.extensions:
             from codeloop.app.extensions.hooks import make_hooks
@@ -235,17 +217,17 @@ class Project:
             store=store,
             workspace=workspace,
             gate=Gate(store),
-            toolbox=make_toolbox(
-                more_tools, agents, servers, left_out=list_unusable_tools(settings)
-            ),
+            toolbox=make_project_toolbox(settings, agents, servers),
             models=self.models,
             agents=agents,
             rulebook=rulebook,
-            read_instructions=partial(_read_instructions, self, set[str]()),
+            read_instructions=TurnInstructions(
+                project_root, settings.paths, settings.config, settings.trusted, self.warn
+            ).read,
             spawn=_run_subagent,
             refresh=self.refresh,
             snapshots=self.snapshots if settings.config.snapshot else None,
-            turn_settings=TurnSettings(configured_budget=_make_budget(settings, store)),
+            turn_settings=TurnSettings(configured_budget=make_budget(settings, store)),
             hooks=hooks,
             services=self.services,
             subagents=settings.config.subagents,
@@ -263,14 +245,10 @@ class Project:
         self._rebuild_toolbox()
 
     def _rebuild_toolbox(self) -> None:
-        offered_tools = self.services.offered_tools
-        tools = (
-            *list_configured_tools(self.settings),
-            *offered_tools.servers.tools,
-            *offered_tools.extensions,
+        offered = self.services.offered_tools
+        toolbox = make_project_toolbox(
+            self.settings, self.engine.agents, offered.servers, offered.extensions
         )
-        left_out = list_unusable_tools(self.settings)
-        toolbox = make_toolbox(tools, self.engine.agents, offered_tools.servers, left_out=left_out)
         self.engine.toolbox.replace_with(toolbox)
 
     @property
@@ -298,16 +276,7 @@ class Project:
         """Update the catalog of models in the background,
         if the process still runs after CATALOG_DELAY.
         """
-
-        async def refresh() -> None:
-            await asyncio.sleep(CATALOG_DELAY.seconds)
-            from codeloop.model.catalog.refresh import refresh_catalog_if_due
-
-            await refresh_catalog_if_due(
-                self.settings.paths.cache, self.settings.environment, Catalog()
-            )
-
-        self.run_in_background(refresh())
+        self.run_in_background(refresh_catalog_later(self.settings))
 
     @property
     def is_busy(self) -> bool:
@@ -335,12 +304,10 @@ class Project:
             )
             return self._settings_watch.is_outdated
         if changed_settings is not None:
-            self.engine.rulebook.set_config(changed_settings.loaded)
-            # The engine and the services share this dictionary, so only its content is replaced.
-            self.engine.agents.clear()
-            find_model = partial(find_newest_model, self.settings, self.providers)
-            self.engine.agents.update(self.engine.rulebook.build_agents(find_model))
-            self.notify(_describe_change(changed_settings))
+            # Imported late: few configurations change while their project is open.
+            from codeloop.app.changed_settings import apply_changes
+
+            apply_changes(self, changed_settings)
         return self._settings_watch.is_outdated
 
     def notify(self, message: str, variant: Literal["info", "error"] = "info") -> None:
@@ -429,28 +396,3 @@ async def _examine_sandbox(project: Project) -> None:
 
     if notice := await examine_sandbox(workspace):
         project.warn(notice)
-
-
-def _describe_change(changed_settings: ProjectSettings) -> str:
-    """Describe a changed configuration for followers."""
-    if changed_settings.distrust is not None:
-        return f"{changed_settings.distrust}: its configuration can only tighten yours until you run `codeloop trust`."
-    return "The configuration has changed: rules hold from the next call on, the rest from the next turn."
-
-
-def _read_instructions(project: Project, shown_warnings: set[str]) -> tuple[tuple[Path, str], ...]:
-    """Return the path and the text of each instruction file;
-    warn of those that were left out or cut.
-
-    The files are read for each turn. `shown_warnings`: the warnings of earlier reads,
-    which are not shown again.
-    """
-    settings = project.settings
-    instructions = read_instructions(
-        settings.project_root, settings.paths, settings.config, trusted=settings.trusted
-    )
-    for warning in instructions.warnings:
-        if warning not in shown_warnings:
-            shown_warnings.add(warning)
-            project.warn(warning)
-    return tuple((each.path, each.text) for each in instructions.files)

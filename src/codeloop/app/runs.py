@@ -6,25 +6,23 @@ import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from weakref import WeakValueDictionary
 
 from msgspec import Struct
 from msgspec import field as struct_field
 
 from codeloop.agent.answer.live_status import show_error, show_status
-from codeloop.agent.answer.turn_diffs import store_diffs
 from codeloop.agent.engine import Engine, TurnSettings
-from codeloop.agent.loop import run as run_loop
-from codeloop.agent.moves import Stop, decide_next_move
+from codeloop.agent.loop import Rounds, run_turn
+from codeloop.agent.moves import Stop
 from codeloop.agent.title import find_prompts_for_title, is_untitled, make_title, store_first_line
-from codeloop.schema.bounds.session import STOP_ALL_TIME, STOP_POLL
 from codeloop.schema.errors import CodeloopError, OperationError, UnknownData, UnknownError
 from codeloop.schema.installation import check_installation, find_change
 from codeloop.schema.live_events import Busy, Idle, SessionIdle, SessionRef
 from codeloop.schema.message import describe_relocation, format_model_ref
 from codeloop.schema.wire import replace
-from codeloop.store.lease import get_session_stop_file, request_stop, wait_for_stop
+from codeloop.store.lease import get_session_stop_file, request_stop_elsewhere, wait_for_stop
 from codeloop.tool.toolbox import Toolbox
 
 if TYPE_CHECKING:
@@ -33,25 +31,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 FirstWork = Callable[[], Awaitable[None]]
 """Work that a turn does before the model is asked, such as the user's shell command."""
-
-
-class Rounds(Protocol):
-    """Keeps a turn going until its goal is reached.
-
-    `agent.goal.goal_rounds.GoalRounds` implements it; it is imported only for turns with a goal.
-    """
-
-    async def begin(self, engine: Engine, session_id: str) -> None:
-        """Record the state before the work begins."""
-        ...
-
-    def limit_engine(self, engine: Engine, session_id: str) -> Engine:
-        """Return the engine of the next round."""
-        ...
-
-    async def end_round(self, engine: Engine, session_id: str, stop: Stop) -> Stop | None:
-        """Return the end of the turn; None if it goes on with another round."""
-        ...
 
 
 class SessionRun(Struct, weakref=True):
@@ -297,18 +276,8 @@ class Runs:
         leases = self._engine.store.leases
         if leases.find_other_holder(session_id) is None:
             return True
-        # The other process watches for this file while the turn runs.
         file = get_session_stop_file(self._engine.stop_file, session_id)
-        try:
-            request_stop(file)
-            for _ in range(STOP_ALL_TIME.value // STOP_POLL.value):
-                await asyncio.sleep(STOP_POLL.seconds)
-                if leases.find_other_holder(session_id) is None:
-                    break
-            file.unlink(missing_ok=True)
-        except OSError as error:
-            message = f"Another process works on the session and can't be told to stop: {error}"
-            raise OperationError("UnknownError", message) from error
+        await request_stop_elsewhere(leases, session_id, file)
         return leases.find_other_holder(session_id) is None
 
     async def close(self) -> None:
@@ -337,7 +306,7 @@ class Runs:
                 await first_work()
             if rounds is not None:
                 await rounds.begin(engine, session_id)
-            stop = await _run_turn(engine, session_id, rounds)
+            stop = await run_turn(engine, session_id, rounds)
             if engine.workspace.has_jobs and engine.workspace.shells.jobs.list_overdue(session_id):
                 self._settings_to_go_on[session_id] = engine.turn_settings
             if stop.reason not in {"aborted", "error"}:
@@ -423,31 +392,3 @@ async def _cancel_preparations_and_titles(run: SessionRun) -> None:
     for work in (*run.preparations, *run.title_tasks):
         work.cancel()
         await asyncio.wait([work])
-
-
-async def _run_turn(engine: Engine, session_id: str, rounds: Rounds | None) -> Stop:
-    """Run a turn to its end, with prompts that arrive meanwhile;
-    store its file changes even if it is cancelled.
-    """
-    try:
-        while True:
-            limited_engine = engine if rounds is None else rounds.limit_engine(engine, session_id)
-            stop = await engine.hooks.run_turn(
-                partial(run_loop, limited_engine, session_id), engine.store, session_id
-            )
-            with suppress(CodeloopError):
-                await store_diffs(engine, session_id)
-            # A prompt may have been stored after the loop looked for the last time.
-            move = decide_next_move(
-                engine.store.read_context(session_id), limited_engine.turn_settings
-            )
-            if not isinstance(move, Stop):
-                continue
-            if rounds is None:
-                return stop
-            if (end := await rounds.end_round(engine, session_id, stop)) is not None:
-                return end
-    except asyncio.CancelledError:
-        with suppress(CodeloopError):
-            await store_diffs(engine, session_id)
-        raise

@@ -1,5 +1,5 @@
 """The services of an open project, made when first needed: language servers, MCP servers,
-sign-ins and others.
+sign-ins, budgets and others.
 """
 
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
@@ -15,8 +15,10 @@ from codeloop.app.runs import Runs
 from codeloop.app.settings import ProjectSettings
 from codeloop.model.providers import Providers
 from codeloop.schema.api.agents import Agent
+from codeloop.schema.config import SpendingConfig
 from codeloop.schema.live_events import LiveEvent
 from codeloop.schema.message import format_model_ref
+from codeloop.store.store import Store
 from codeloop.tool.services import FanOutLimit, ToolServices
 from codeloop.tool.tool import Tool
 from codeloop.tool.toolbox import ServerTools
@@ -24,6 +26,7 @@ from codeloop.workspace.workspace import RunningService, Workspace
 
 if TYPE_CHECKING:
     from codeloop.agent.goal.goal_rounds import GoalRounds
+    from codeloop.agent.request.configured_budget import ConfiguredBudget
     from codeloop.agent.request.shared_budget import SharedBudget
     from codeloop.app.models.builtin_sign_in import BuiltinSignIns
     from codeloop.app.models.plugin_sign_in import PluginSignIns
@@ -138,6 +141,19 @@ class ExtensionState(Struct):
     configured_handlers: "tuple[HookHandler, ...]" = ()
     replaced_tools: set[str] = struct_field(default_factory=set[str])
     has_asked_about_config: bool = False
+
+
+def make_budget(settings: ProjectSettings, store: Store) -> "ConfiguredBudget | None":
+    """Return the budgets of the configuration; None: it has none."""
+    budget = settings.config.budget
+    if budget == SpendingConfig():
+        return None
+    # Imported late: most configurations have no budget.
+    from codeloop.agent.request.configured_budget import ConfiguredBudget
+
+    return ConfiguredBudget(
+        budget, settings.paths, store.path, settings.project_root.directory_filter
+    )
 
 
 def _takes_long(line: str) -> bool:

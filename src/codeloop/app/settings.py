@@ -375,7 +375,8 @@ def settle_place(settings: ProjectSettings, store: "Store") -> HeldPlace:
 
     def take_over(known: Place | None, here: Place) -> tuple[bool, list[str]]:
         # Most folders are as they were.
-        from codeloop.app.take_over import Destination, take_over_at_open
+        from codeloop.app.moved_sessions import Destination
+        from codeloop.app.take_over import take_over_at_open
 
         return take_over_at_open(
             Destination(settings.paths, settings.project_root, store), known, here

@@ -6,74 +6,28 @@ Sessions are stored by project and name their folder, so they have to move along
 """
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing, suppress
 from pathlib import Path
 
-import msgspec
-
-from codeloop.app.handlers.session.session_copies import make_events
-from codeloop.config.paths import Paths
+from codeloop.app.moved_sessions import (
+    Destination,
+    MovedGround,
+    get_snapshots,
+    is_within,
+    move_family,
+)
 from codeloop.config.places import Place, Places, is_in_doubt
-from codeloop.config.project_root import GLOBAL_PROJECT_ID, ProjectRoot
+from codeloop.config.project_root import GLOBAL_PROJECT_ID
 from codeloop.kit.git import find_git_folder
 from codeloop.kit.remove_tree import remove_tree
-from codeloop.schema.event import (
-    StoredEvent,
-    Todos,
-    TodoUpdated,
-    make_message_updated,
-    make_part_updated,
-    make_session_deleted,
-    make_session_updated,
-)
-from codeloop.schema.message import AssistantMessage, Message, MessagePath, Session
-from codeloop.schema.part import Part, PatchPart, SnapshotPart, StepFinishPart, StepStartPart
+from codeloop.schema.message import Session
+from codeloop.schema.part import PatchPart
 from codeloop.schema.wire import replace
-from codeloop.store.conversation import Entry
 from codeloop.store.database import StoreError
 from codeloop.store.queries import NO_LIMIT, SessionFilter
 from codeloop.store.store import Store
-from codeloop.workspace.snapshot.moved_store import link_objects, make_tree_mapping
-from codeloop.workspace.snapshot.object_store import ObjectStore
-from codeloop.workspace.snapshot.snapshots import get_store_folder
-
-
-class Destination(msgspec.Struct, frozen=True):
-    """The folder that sessions are taken over to, and the store of its project."""
-
-    paths: Paths
-    project_root: ProjectRoot
-    store: Store
-
-    @property
-    def root(self) -> str:
-        """The top of its work tree."""
-        return str(self.project_root.root)
-
-
-class _Ground(msgspec.Struct, frozen=True):
-    """Where sessions are taken from (`source`), and where they go to.
-    `old`: the folder before it was moved there.
-    """
-
-    to: Destination
-    source: Store
-    old: str
-
-    @property
-    def target(self) -> Store:
-        """The store that they go to; it may be the source."""
-        return self.to.store
-
-    def map_path(self, path: str) -> str:
-        """Return a path in the old folder as one in the new one; others stay."""
-        return self.to.root + path[len(self.old) :] if is_within(path, self.old) else path
-
-
-def is_within(path: str, folder: str) -> bool:
-    """Return whether a path is a folder or below it."""
-    return path == folder or path.startswith(folder.rstrip("/") + "/")
+from codeloop.workspace.snapshot.moved_store import link_objects
 
 
 def take_over_at_open(
@@ -244,21 +198,21 @@ class _TakeOver:
                     continue
                 _link_snapshots(ground, session.root)
                 emptied_roots.add(session.root)
-                _move_family(ground, family)
+                move_family(ground, family)
                 self.taken.append(session)
             _remove_unused(ground, emptied_roots)
         return is_complete
 
-    def _make_ground(self, source: Store) -> _Ground:
-        return _Ground(self._destination, source, self._old)
+    def _make_ground(self, source: Store) -> MovedGround:
+        return MovedGround(self._destination, source, self._old)
 
 
-def _find_ours(ground: _Ground) -> list[Session]:
+def _find_ours(ground: MovedGround) -> list[Session]:
     sessions = ground.source.queries.find_sessions(SessionFilter(only_roots=True, limit=NO_LIMIT))
     return [session for session in sessions if _is_ours(ground, session)]
 
 
-def _is_ours(ground: _Ground, session: Session) -> bool:
+def _is_ours(ground: MovedGround, session: Session) -> bool:
     """Return whether a session's folder belongs to the project that is opened,
     and its record says otherwise.
     """
@@ -290,97 +244,12 @@ def _list_family(store: Store, session: Session) -> list[Session]:
     return family
 
 
-def _move_family(ground: _Ground, family: list[Session]) -> None:
-    """Store a session and those of its subagents in the target, then delete them in the source.
-
-    Killed in between, it is called again: what is in the target already stays as it is.
-    """
-    project_root = ground.to.project_root
-    objects = ObjectStore(_get_snapshots(ground.target, project_root.root))
-    events: list[StoredEvent] = []
-    for session in family:
-        if (
-            ground.source is not ground.target
-            and ground.target.find_session(session.id) is not None
-        ):
-            continue
-        map_tree = make_tree_mapping(objects, ground.map_path(session.root), str(project_root.root))
-        entries = [
-            _map_entry(ground, each, map_tree)
-            for each in ground.source.read_conversation(session.id).entries
-        ]
-        moved = _map_session(ground, session, map_tree)
-        if ground.source is ground.target:
-            events.append(make_session_updated(moved))
-            for entry in entries:
-                events += (make_message_updated(entry.info), *map(make_part_updated, entry.parts))
-        else:
-            events += make_events(moved, entries)
-        if todos := ground.source.list_todos(session.id):
-            events.append(TodoUpdated(properties=Todos(session_id=session.id, todos=todos)))
-    ground.target.append(*events)
-    if ground.source is ground.target:
-        return
-    if ground.old == ground.to.root:
-        for session in family:
-            if (facts := ground.source.facts.find(session.id)) is not None:
-                ground.target.facts.add(session.id, facts)
-        ground.target.permissions.add_grants(
-            ground.source.permissions.list_session_grants(family[0].id)
-        )
-    ground.source.append(*(make_session_deleted(each) for each in reversed(family)))
-
-
-def _map_session(ground: _Ground, session: Session, map_tree: Callable[[str], str]) -> Session:
-    project_root = ground.to.project_root
-    directory = ground.map_path(session.directory)
-    path = os.path.relpath(directory, project_root.root)
-    revert = session.revert
-    if revert is not None and revert.snapshot is not None:
-        revert = replace(revert, snapshot=map_tree(revert.snapshot))
-    return replace(
-        session,
-        project_id=project_root.project_id,
-        directory=directory,
-        path="" if path == "." else path,
-        revert=revert,
-    )
-
-
-def _map_entry(ground: _Ground, entry: Entry, map_tree: Callable[[str], str]) -> Entry:
-    info: Message = entry.info
-    if isinstance(info, AssistantMessage):
-        cwd = ground.map_path(info.path.cwd)
-        info = replace(info, path=MessagePath(cwd=cwd, root=str(ground.to.project_root.root)))
-    return Entry(info, tuple(_map_part(ground, part, map_tree) for part in entry.parts))
-
-
-def _map_part(ground: _Ground, part: Part, map_tree: Callable[[str], str]) -> Part:
-    match part:
-        case PatchPart():
-            return replace(
-                part, hash=map_tree(part.hash), files=[ground.map_path(file) for file in part.files]
-            )
-        case (
-            StepStartPart(snapshot=str(tree))
-            | StepFinishPart(snapshot=str(tree))
-            | SnapshotPart(snapshot=tree)
-        ):
-            return replace(part, snapshot=map_tree(tree))
-        case _:
-            return part
-
-
-def _get_snapshots(store: Store, root: Path | str) -> Path:
-    return get_store_folder(store.path.with_name("snapshot"), Path(root))
-
-
-def _link_snapshots(ground: _Ground, old_root: str) -> None:
+def _link_snapshots(ground: MovedGround, old_root: str) -> None:
     """Have the snapshots of a folder where those of the new one are looked for,
     and the full outputs of tools.
     """
-    old = _get_snapshots(ground.source, old_root)
-    new = _get_snapshots(ground.target, ground.to.project_root.root)
+    old = get_snapshots(ground.source, old_root)
+    new = get_snapshots(ground.target, ground.to.project_root.root)
     with suppress(OSError):
         if old != new:
             link_objects(old, new)
@@ -394,13 +263,13 @@ def _link_snapshots(ground: _Ground, old_root: str) -> None:
             old_scratch.rename(new_scratch)
 
 
-def _remove_unused(ground: _Ground, roots: Iterable[str]) -> None:
+def _remove_unused(ground: MovedGround, roots: Iterable[str]) -> None:
     """Remove the snapshots of folders that no session of the source needs any more."""
     used = {
         each.root for each in ground.source.queries.find_sessions(SessionFilter(limit=NO_LIMIT))
     }
-    here = _get_snapshots(ground.target, ground.to.project_root.root)
+    here = get_snapshots(ground.target, ground.to.project_root.root)
     for root in roots:
-        folder = _get_snapshots(ground.source, root)
+        folder = get_snapshots(ground.source, root)
         if root not in used and folder != here:
             remove_tree(folder)

@@ -102,6 +102,20 @@ def make_toolbox(
     )
 
 
+def make_project_toolbox(
+    settings: ProjectSettings,
+    agents: dict[str, Agent],
+    servers: ServerTools | None,
+    extensions: Iterable[Tool] = (),
+) -> Toolbox:
+    """Return the tools of a project: the built-in ones that can work here, and those
+    of its configuration, its MCP servers and its extensions.
+    """
+    of_servers = servers.tools if servers is not None else ()
+    tools = (*list_configured_tools(settings), *of_servers, *extensions)
+    return make_toolbox(tools, agents, servers, left_out=list_unusable_tools(settings))
+
+
 def find_search_tools(
     config: SearchConfig | None, environment: Mapping[str, str], own_entry: OwnEntry | None = None
 ) -> tuple[Tool, ...]:

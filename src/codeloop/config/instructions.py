@@ -5,7 +5,7 @@ and those that the key `instructions` names.
 import os
 import re
 from codecs import getincrementaldecoder
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from fnmatch import translate
 from itertools import islice
 from pathlib import Path
@@ -53,6 +53,38 @@ class Instructions(Struct, frozen=True):
 
     files: tuple[Instruction, ...]
     warnings: tuple[str, ...]
+
+
+class TurnInstructions:
+    """Reads the instruction files for each turn. `warn` gets each warning of a file that was left
+    out or cut, once.
+    """
+
+    def __init__(
+        self,
+        project_root: ProjectRoot,
+        paths: Paths,
+        config: Config,
+        trusted: bool,
+        warn: Callable[[str], object],
+    ) -> None:
+        self._project_root = project_root
+        self._paths = paths
+        self._config = config
+        self._trusted = trusted
+        self._warn = warn
+        self._shown_warnings: set[str] = set()
+
+    def read(self) -> tuple[tuple[Path, str], ...]:
+        """Return the path and the text of each instruction file."""
+        instructions = read_instructions(
+            self._project_root, self._paths, self._config, trusted=self._trusted
+        )
+        for warning in instructions.warnings:
+            if warning not in self._shown_warnings:
+                self._shown_warnings.add(warning)
+                self._warn(warning)
+        return tuple((each.path, each.text) for each in instructions.files)
 
 
 def read_instructions(

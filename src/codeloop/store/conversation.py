@@ -189,3 +189,23 @@ def choose_creation_time(conversation: Conversation, now: int) -> int:
     or just after the last one if the clock went back.
     """
     return max(now, conversation.entries[-1].info.time.created + 1) if conversation.entries else now
+
+
+def list_queued_prompts(conversation: Conversation) -> tuple[Entry, ...]:
+    """Return the prompts after the last answered one, oldest first.
+    No request has included them yet.
+
+    A request holds everything that was stored when its answer began, so later prompts wait for the
+    next step. Whether a running turn will include them is not known here.
+    """
+    entries = conversation.entries
+    parent = next(
+        (e.info.parent_id for e in reversed(entries) if isinstance(e.info, AssistantMessage)), None
+    )
+    waiting: list[Entry] = []
+    for entry in reversed(entries):
+        if entry.info.id == parent:
+            break
+        if isinstance(entry.info, UserMessage):
+            waiting.append(entry)
+    return tuple(reversed(waiting))

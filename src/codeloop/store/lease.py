@@ -22,7 +22,7 @@ from codeloop.kit.processes import (
     read_start_time,
 )
 from codeloop.kit.small_files import read_file_state, write_atomically
-from codeloop.schema.bounds.session import STOP_POLL
+from codeloop.schema.bounds.session import STOP_ALL_TIME, STOP_POLL
 from codeloop.schema.errors import CodeloopError, OperationError
 from codeloop.schema.limits import LEASE_TIME
 from codeloop.store.database import Database
@@ -150,6 +150,24 @@ def request_stop(file: Path) -> None:
     """Ask the turns and subagents that run now and watch this file to stop. Raises OSError."""
     file.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(file, str(os.getpid()).encode())
+
+
+async def request_stop_elsewhere(leases: Leases, session_id: str, file: Path) -> None:
+    """Ask the process that works on a session to stop, and wait until it has, or
+    `STOP_ALL_TIME` is over. Raises OperationError.
+
+    `file`: the session's stop file, which the other process watches while the turn runs.
+    """
+    try:
+        request_stop(file)
+        for _ in range(STOP_ALL_TIME.value // STOP_POLL.value):
+            await asyncio.sleep(STOP_POLL.seconds)
+            if leases.find_other_holder(session_id) is None:
+                break
+        file.unlink(missing_ok=True)
+    except OSError as error:
+        message = f"Another process works on the session and can't be told to stop: {error}"
+        raise OperationError("UnknownError", message) from error
 
 
 async def wait_for_stop(*files: Path) -> None:

@@ -8,7 +8,8 @@ import pytest
 
 from codeloop.agent.answer.reminders import announces_step
 from codeloop.agent.checks.check_commands import is_check
-from codeloop.agent.checks.check_runs import CheckRun, find_check_problem, list_checks
+from codeloop.agent.checks.check_problems import find_check_problem
+from codeloop.agent.checks.check_runs import CheckRun, list_checks
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.api.session_inputs import MessageWithParts, RunLimits
 from codeloop.schema.part import REMINDER_KEY, TextPart, ToolPart, ToolStateCompleted, ToolTime

@@ -5,7 +5,8 @@ wherever it ran.
 import pytest
 
 from codeloop.agent.checks.check_commands import find_checks, join_folder
-from codeloop.agent.checks.check_runs import CheckRun, find_check_problem, find_failure, list_checks
+from codeloop.agent.checks.check_problems import find_check_problem, find_failure
+from codeloop.agent.checks.check_runs import CheckRun, list_checks
 from codeloop.agent.checks.check_scope import CheckCommand
 from codeloop.schema.part import Part
 from codeloop.schema.wire import replace

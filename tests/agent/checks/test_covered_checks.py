@@ -4,7 +4,8 @@ needs no reminder.
 
 import pytest
 
-from codeloop.agent.checks.check_runs import find_check_problem, find_failure, list_checks
+from codeloop.agent.checks.check_problems import find_check_problem, find_failure
+from codeloop.agent.checks.check_runs import list_checks
 from tests.agent.checks.test_honest_ends import bash
 
 ROOT = "/home/me/shop"

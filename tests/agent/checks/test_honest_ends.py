@@ -9,12 +9,8 @@ import pytest
 from codeloop.agent.checks.admissions import admits_failure, names_test_changes, names_unrun_checks
 from codeloop.agent.checks.call_diffs import list_call_diffs
 from codeloop.agent.checks.changed_tests import ChangedTest, find_test_changes
-from codeloop.agent.checks.check_runs import (
-    find_check_problem,
-    find_failure,
-    list_checks,
-    read_failures,
-)
+from codeloop.agent.checks.check_problems import find_check_problem, find_failure
+from codeloop.agent.checks.check_runs import list_checks, read_failures
 from codeloop.kit.text.diff import make_unified_diff
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.api.session_inputs import RunLimits

@@ -2,14 +2,14 @@
 
 import pytest
 
-from codeloop.agent.checks.check_runs import (
+from codeloop.agent.checks.check_problems import (
     EARLIER_FAILURE_PROBLEM,
     UNENDED_CHECK_PROBLEM,
     UNPROVEN_CHECK_PROBLEM,
     find_check_problem,
     find_failure,
-    list_checks,
 )
+from codeloop.agent.checks.check_runs import list_checks
 from codeloop.schema.ids import new_id
 from codeloop.schema.part import Part, PatchPart, ToolPart
 from tests.agent.checks.test_honest_ends import FAILED, PASSED, bash, edit, tool

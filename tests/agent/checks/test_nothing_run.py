@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.agent.checks.check_runs import find_check_problem, list_checks
+from codeloop.agent.checks.check_problems import find_check_problem
+from codeloop.agent.checks.check_runs import list_checks
 from tests.agent.checks.test_honest_ends import bash
 
 ROWS = [

@@ -36,24 +36,7 @@ class EditorTerminals:
         )
         if connection is None or session_id is None or not self.is_offered:
             return None
-        program, *arguments = command.arguments
-        answer = await connection.request(
-            "terminal/create",
-            {
-                "sessionId": session_id,
-                "command": program,
-                "args": arguments,
-                "env": [
-                    {"name": name, "value": value} for name, value in command.variables.items()
-                ],
-                "cwd": str(command.directory),
-                "outputByteLimit": EDITOR_OUTPUT.value,
-            },
-        )
-        terminal_id = answer.get("terminalId") if is_object(answer) else None
-        if not isinstance(terminal_id, str):
-            # The code is not sent: the error only ends the command.
-            raise RpcError(INTERNAL_ERROR, "The editor made no terminal.")
+        terminal_id = await _create_terminal(connection, session_id, command)
         self.terminal_ids.add(terminal_id)
         terminal: JSON = {"sessionId": session_id, "terminalId": terminal_id}
         command.show(terminal_id, "")
@@ -94,6 +77,31 @@ class EditorTerminals:
             signal=signal if isinstance(signal, str) else None,
             timed_out=has_timed_out,
         )
+
+
+async def _create_terminal(
+    connection: EditorConnection, session_id: str, command: EditorCommand
+) -> str:
+    """Start a command in a new terminal of the editor; return the terminal's id.
+    Raises RpcError.
+    """
+    program, *arguments = command.arguments
+    answer = await connection.request(
+        "terminal/create",
+        {
+            "sessionId": session_id,
+            "command": program,
+            "args": arguments,
+            "env": [{"name": name, "value": value} for name, value in command.variables.items()],
+            "cwd": str(command.directory),
+            "outputByteLimit": EDITOR_OUTPUT.value,
+        },
+    )
+    terminal_id = answer.get("terminalId") if is_object(answer) else None
+    if not isinstance(terminal_id, str):
+        # The code is not sent: the error only ends the command.
+        raise RpcError(INTERNAL_ERROR, "The editor made no terminal.")
+    return terminal_id
 
 
 async def _request(connection: EditorConnection, method: str, terminal: JSON) -> Any:

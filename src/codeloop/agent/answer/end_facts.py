@@ -184,7 +184,7 @@ def _judge_checks(parts: Iterable[Part], root: str) -> CheckState:
     """Return how the checks of a turn stand; `none`: it ran none."""
     if not any(isinstance(part, ToolPart) and part.tool == "bash" for part in parts):
         return "none"
-    from codeloop.agent.checks.check_runs import describe_state
+    from codeloop.agent.checks.check_problems import describe_state
 
     return describe_state(parts, root)
 

@@ -38,6 +38,15 @@ QUESTION_REMINDER = (
     "<system-reminder>Your answer is a question, and nobody can answer it. Take the sensible reading, say which one it "
     "is, and go on.</system-reminder>"
 )
+_ANSWER_REMINDERS = frozenset(
+    (
+        EMPTY_ANSWER_REMINDER,
+        ANNOUNCED_STEP_REMINDER,
+        TEXT_CALL_REMINDER,
+        QUESTION_REMINDER,
+    )
+)
+"""Those about the answer itself, not about the work."""
 UNANSWERED_MESSAGE = "The answer is a question, and nobody was there to answer it. Reply with: codeloop run -c MESSAGE"
 UNFINISHED_WORK_REMINDER = (
     "<system-reminder>You ended, but {problem}. Go on, or say why you stop.</system-reminder>"
@@ -245,25 +254,15 @@ def find_reminder(
     if is_attended:
         return None
     text = _read_answer(last)
-    has_called = review is not None
-    if TEXT_CALL_REMINDER not in reminders and not has_called and re.search(_TEXT_CALL, text):
-        return TEXT_CALL_REMINDER
-    if ANNOUNCED_STEP_REMINDER not in reminders and (
-        announces_step(text) or (not has_called and re.search(_OFFER, text[-_ANSWER_END_CHARS:]))
-    ):
-        return ANNOUNCED_STEP_REMINDER
-    if has_user and QUESTION_REMINDER not in reminders and _is_question(text, turn):
-        return QUESTION_REMINDER
-    other_reminders = {
-        EMPTY_ANSWER_REMINDER,
-        ANNOUNCED_STEP_REMINDER,
-        TEXT_CALL_REMINDER,
-        QUESTION_REMINDER,
-    }
+    text_reminder = _find_text_reminder(
+        text, turn, reminders, has_called=review is not None, has_user=has_user
+    )
+    if text_reminder is not None:
+        return text_reminder
     earlier = [
         each
         for each in reminders
-        if each not in other_reminders and not each.startswith(_ENDED_START)
+        if each not in _ANSWER_REMINDERS and not each.startswith(_ENDED_START)
     ]
     if earlier:
         # A reminder of another kind, such as that a goal is not reached: whoever sent it
@@ -280,6 +279,23 @@ def find_reminder(
         review, parts_before, root, [] if earlier else todos, text, reminders
     )
     return UNFINISHED_WORK_REMINDER.format(problem="; ".join(unfinished)) if unfinished else None
+
+
+def _find_text_reminder(
+    text: str, turn: Sequence[Entry], reminders: Sequence[str], *, has_called: bool, has_user: bool
+) -> str | None:
+    """Return the reminder for an answer that holds a call as text, announces a step, offers one,
+    or asks the user; None: it does none of that, or the turn had its reminder.
+    """
+    if TEXT_CALL_REMINDER not in reminders and not has_called and re.search(_TEXT_CALL, text):
+        return TEXT_CALL_REMINDER
+    if ANNOUNCED_STEP_REMINDER not in reminders and (
+        announces_step(text) or (not has_called and re.search(_OFFER, text[-_ANSWER_END_CHARS:]))
+    ):
+        return ANNOUNCED_STEP_REMINDER
+    if has_user and QUESTION_REMINDER not in reminders and _is_question(text, turn):
+        return QUESTION_REMINDER
+    return None
 
 
 def _find_empty_claim(text: str, earlier: Sequence[Part], reminders: Sequence[str]) -> str | None:

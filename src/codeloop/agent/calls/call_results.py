@@ -1,13 +1,17 @@
-"""Stores how the calls of a step ended: results, failures, and notes on calls that repeat."""
+"""Completes and stores how the calls of a step ended: results, failures,
+and notes on calls that repeat.
+"""
 
 import logging
 
+from codeloop.agent.engine import Engine
 from codeloop.agent.moves import REJECTED_KEY
 from codeloop.kit.text.terminal_text import one_line
 from codeloop.permission.gate import Denied, Rejected
 from codeloop.schema.errors import MAX_LOGGED_CHARACTERS, HookRefused
 from codeloop.schema.event import make_part_updated
 from codeloop.schema.ids import now_ms
+from codeloop.schema.limits import STEP_MIN_BYTES, STEP_OUTPUT_BYTES
 from codeloop.schema.part import (
     ADVICE_KEY,
     LOOPED_KEY,
@@ -19,9 +23,8 @@ from codeloop.schema.part import (
 )
 from codeloop.schema.permission import NOBODY_MESSAGE
 from codeloop.schema.wire import JSON, replace
-from codeloop.store.store import Store
 from codeloop.tool.tool import TURN_ENDED_KEY, HasAdvice, ToolFailure, ToolResult
-from codeloop.tool.toolbox import InvalidToolCall
+from codeloop.tool.toolbox import InvalidToolCall, PreparedCall
 
 _LOOP_MESSAGE = "The same call of {tool} gave the same result {count} times, so the turn was ended."
 # Tools that are called again and again while something runs: equal results are not a loop.
@@ -31,10 +34,39 @@ _LOG = logging.getLogger("codeloop.agent")
 
 
 class CallResults:
-    """Stores the ends of calls in a session's store."""
+    """Completes the results of one step's calls, and stores how they ended."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._store = engine.store
+        self._output_bytes = 0
+        """Of the results so far."""
+
+    def complete(
+        self, result: ToolResult, prepared_call: PreparedCall, session_id: str
+    ) -> ToolResult:
+        """Cut a result where it is too long, and add the notices that wait for the session
+        to output and metadata.
+        """
+        from codeloop.tool.truncate import truncate_output
+
+        bounds = self._engine.workspace.bounds
+        scratch, keep = self._engine.workspace.scratch, prepared_call.tool.traits.keep
+        # Many large outputs at once would fill the model's window.
+        size = max(STEP_OUTPUT_BYTES.value, 2 * bounds.output_bytes) - self._output_bytes
+        if size < bounds.output_bytes:
+            result = replace(result, is_bounded=False)
+        size = min(bounds.output_bytes, max(size, STEP_MIN_BYTES.value))
+        result = truncate_output(result, scratch, keep, lines=bounds.output_lines, size=size)
+        self._output_bytes += len(result.output.encode(errors="replace"))
+        notices = self._engine.services.notices.take(session_id)
+        if not notices:
+            return result
+        return replace(
+            result,
+            output=f"{result.output}\n\n{notices}",
+            metadata={**result.metadata, TOLD_KEY: notices},
+        )
 
     def _judge_repeats(self, part: ToolPart, output: str, metadata: JSON) -> tuple[str, JSON]:
         """Return a note for the model if a result repeats ("": none),

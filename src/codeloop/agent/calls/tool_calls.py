@@ -18,11 +18,11 @@ from codeloop.agent.calls.call_results import (
     make_refused_part,
 )
 from codeloop.agent.engine import Engine
-from codeloop.agent.moves import list_open_calls
 from codeloop.agent.recovery import (
     INTERRUPTED_ERROR,
     NOT_ALLOWED_ERROR,
     NOT_STARTED_ERROR,
+    list_open_calls,
     mark_interrupted,
 )
 from codeloop.kit import fault_injection
@@ -34,11 +34,9 @@ from codeloop.schema.errors import HookRefused
 from codeloop.schema.event import make_part_updated
 from codeloop.schema.ids import new_id, now_ms
 from codeloop.schema.installation import InstallationChanged, find_change
-from codeloop.schema.limits import STEP_MIN_BYTES, STEP_OUTPUT_BYTES
 from codeloop.schema.message import AssistantMessage
 from codeloop.schema.part import (
     ADVICE_KEY,
-    TOLD_KEY,
     TextPart,
     ToolPart,
     ToolStart,
@@ -111,7 +109,7 @@ class ToolCalls:
         self._agent = agent
         self._info = info
         self._recorder = recorder
-        self._results = CallResults(engine.store)
+        self._results = CallResults(engine)
         self._incomplete_parts: dict[str, list[ToolPart]] = {}
         """By call id: services may send several calls with one id."""
         self._started_calls: list[StartedCall] = []
@@ -130,8 +128,6 @@ class ToolCalls:
         """The names of the tools that the model was offered; None: unknown."""
         self._has_tool_calls = False
         self._ready_calls: list[CallReady] = []
-        self._output_bytes = 0
-        """Of the results so far."""
         self._looks: set[tuple[str, bytes]] = set()
         """Names and arguments of the calls that only look at something,
         since the last call that may change it.
@@ -319,7 +315,7 @@ class ToolCalls:
             if context.first_question.repeat_need is not None:
                 await context.ask()
             await fault_injection.pass_point_async("call.effect")
-            result = self._complete_result(result, prepared_call, part.session_id)
+            result = self._results.complete(result, prepared_call, part.session_id)
             if TURN_ENDED_KEY in result.metadata:
                 self._skip_reason = self._skip_reason or _TURN_ENDED_REASON
             self._results.store(context.part, start, result)
@@ -353,32 +349,6 @@ class ToolCalls:
         """
         self._skip_reason = NOT_STARTED_ERROR
         self._engine.store.append(make_part_updated(mark_interrupted(part, now_ms())))
-
-    def _complete_result(
-        self, result: ToolResult, prepared_call: PreparedCall, session_id: str
-    ) -> ToolResult:
-        """Cut a result where it is too long, and add the notices that wait for the session
-        to output and metadata.
-        """
-        from codeloop.tool.truncate import truncate_output
-
-        bounds = self._engine.workspace.bounds
-        scratch, keep = self._engine.workspace.scratch, prepared_call.tool.traits.keep
-        # Many large outputs at once would fill the model's window.
-        size = max(STEP_OUTPUT_BYTES.value, 2 * bounds.output_bytes) - self._output_bytes
-        if size < bounds.output_bytes:
-            result = replace(result, is_bounded=False)
-        size = min(bounds.output_bytes, max(size, STEP_MIN_BYTES.value))
-        result = truncate_output(result, scratch, keep, lines=bounds.output_lines, size=size)
-        self._output_bytes += len(result.output.encode(errors="replace"))
-        notices = self._engine.services.notices.take(session_id)
-        if not notices:
-            return result
-        return replace(
-            result,
-            output=f"{result.output}\n\n{notices}",
-            metadata={**result.metadata, TOLD_KEY: notices},
-        )
 
     async def _run_with_hooks(
         self, prepared_call: PreparedCall, context: "CallContext"

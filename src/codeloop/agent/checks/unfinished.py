@@ -11,17 +11,16 @@ from codeloop.agent.checks.admissions import (
     names_unrun_checks,
 )
 from codeloop.agent.checks.check_commands import find_checks
-from codeloop.agent.checks.check_runs import (
+from codeloop.agent.checks.check_problems import (
     EARLIER_FAILURE_PROBLEM,
     LATE_CHANGES_PROBLEM,
     UNENDED_CHECK_PROBLEM,
     UNPROVEN_CHECK_PROBLEM,
-    CheckRun,
     describe_state,
     find_check_problem,
     find_failure,
-    list_checks,
 )
+from codeloop.agent.checks.check_runs import CheckRun, list_checks
 from codeloop.agent.checks.claims import (
     UNCHANGED_CLAIM_PROBLEM,
     claims_change,

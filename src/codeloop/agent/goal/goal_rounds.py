@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
-import msgspec
 from msgspec import Struct
 
 from codeloop.agent.answer.reminders import store_reminder
@@ -21,21 +20,12 @@ from codeloop.agent.checks.check_runs import is_goal_check, list_checks
 from codeloop.agent.checks.runner_summaries import TestCounts, describe_lost_tests, read_test_counts
 from codeloop.agent.engine import Engine
 from codeloop.agent.goal.check_runner import run_and_store_checks, run_checks_unstored
-from codeloop.agent.hooks.hook_judge import ask_verdict
 from codeloop.agent.moves import Stop
-from codeloop.extend.hooks.hooks import HookFailed
 from codeloop.kit.text.terminal_text import one_line
 from codeloop.schema.api.session_inputs import Goal, GoalCheck, GoalEnd
-from codeloop.schema.bounds.session import GOAL_CHECKS, GOAL_OUTPUT, GOAL_ROUNDS, GOAL_STUCK
-from codeloop.schema.errors import CodeloopError
+from codeloop.schema.bounds.session import GOAL_CHECKS, GOAL_ROUNDS, GOAL_STUCK
 from codeloop.schema.live_events import Toast, ToastShown
-from codeloop.schema.message import (
-    GOAL_KEY,
-    AssistantMessage,
-    UserMessage,
-    describe_relocation,
-    format_model_ref,
-)
+from codeloop.schema.message import GOAL_KEY, AssistantMessage, describe_relocation
 from codeloop.schema.part import PatchPart, ToolPart, ToolStateCompleted, ToolStateError
 from codeloop.schema.wire import replace
 from codeloop.store.conversation import Entry
@@ -287,6 +277,9 @@ class GoalRounds:
         if not checks:
             problems.append(NO_CHECK_PROBLEM)
         if not problems and not self.goal.checks:
+            # Imported late: most goals have checks.
+            from codeloop.agent.goal.goal_judge import judge_goal
+
             entries = self._list_goal_entries(engine, session_id)
             missing = await judge_goal(engine, session_id, self._goal_text, parts, entries)
             if missing:
@@ -366,54 +359,3 @@ async def _end_background(engine: Engine, session_id: str) -> None:
     for job in engine.workspace.shells.jobs.list_jobs():
         if is_in_tree(job.session):
             await job.kill()
-
-
-CONDITION_TEMPLATE = """Condition: the goal below is reached, and the runs prove it. They were made after the last edit.
-A run that does not test what the goal asks for proves nothing; if a part of the goal has no run, it is not met.
-
-Goal: {goal}
-
-Event: {evidence}"""
-# Changed files that the judge is shown.
-_MAX_JUDGED_FILES = 200
-
-
-async def judge_goal(
-    engine: Engine, session_id: str, goal: str, runs: Sequence[ToolPart], entries: Sequence[Entry]
-) -> str:
-    """Have a small model judge a goal; return its reason why the goal is not reached yet,
-    "" if it is.
-
-    The judge is the small model that belongs to the session's model,
-    or that model itself where it has none.
-    `runs`: the checks that codeloop ran. `entries`: the turn;
-    the judge is shown the files that it changed.
-    """
-    user = next(entry.info for entry in reversed(entries) if isinstance(entry.info, UserMessage))
-    session_model = format_model_ref(user.model)
-    judge_model = engine.models.find_small_model(session_model) or session_model
-    patches = [part for entry in entries for part in entry.parts if isinstance(part, PatchPart)]
-    files = sorted({file for patch in patches for file in patch.files})
-    run_records = [
-        {
-            "command": part.state.input["command"],
-            "exit": part.state.metadata.get("exit"),
-            "output": _cut_output(part),
-        }
-        for part in runs
-        if isinstance(part.state, ToolStateCompleted)
-    ]
-    evidence = msgspec.json.encode(
-        {"runs": run_records, "changedFiles": files[:_MAX_JUDGED_FILES]}
-    ).decode()
-    prompt = CONDITION_TEMPLATE.format(goal=goal, evidence=evidence)
-    try:
-        verdict = await ask_verdict(engine, session_id, engine.models.open(judge_model), prompt)
-    except (HookFailed, CodeloopError) as error:
-        return f"the judge gave no verdict: {error}"
-    return "" if verdict.ok else verdict.reason or "the judge says that it is not reached"
-
-
-def _cut_output(part: ToolPart) -> str:
-    state = part.state
-    return state.output[-GOAL_OUTPUT.value :] if isinstance(state, ToolStateCompleted) else ""

@@ -1,13 +1,19 @@
 """Selects the entries of a request after a compaction: the summary, the user's own words,
-and the recent tail.
+and the recent tail; and computes from what size on a conversation is compacted.
 
 Pure. Before the first compaction all entries are selected.
 """
 
 from msgspec import Struct
 
-from codeloop.model.chat import TextPiece, UserModelMessage
-from codeloop.schema.limits import KEPT_PINS, KEPT_PROMPT, KEPT_PROMPTS
+from codeloop.model.chat import ModelInfo, TextPiece, UserModelMessage
+from codeloop.schema.limits import (
+    COMPACT_RESERVE,
+    COMPACT_THRESHOLD,
+    KEPT_PINS,
+    KEPT_PROMPT,
+    KEPT_PROMPTS,
+)
 from codeloop.schema.message import AssistantMessage, UserMessage
 from codeloop.schema.part import (
     CompactionPart,
@@ -172,3 +178,21 @@ def _estimate_part_size(part: Part) -> int:
             return len(url)
         case _:
             return 0
+
+
+def compute_compaction_threshold(info: ModelInfo, reserved: int | None) -> int | None:
+    """Return how many tokens a request may hold before the conversation is compacted;
+    None: no limit is known.
+
+    That is `COMPACT_THRESHOLD` per cent of the model's input limit; where it has none, of its
+    context less what is kept free for the answer: `reserved`, or the least of the model's output
+    limit, `COMPACT_RESERVE` and a quarter of the context.
+    """
+    total = info.limits.input or info.limits.context
+    if not total:
+        return None
+    answer = reserved or min(
+        info.limits.output or COMPACT_RESERVE.value, COMPACT_RESERVE.value, total // 4
+    )
+    # A limit of the input does not include the answer; a context does.
+    return (total - (0 if info.limits.input else answer)) * COMPACT_THRESHOLD.value // 100

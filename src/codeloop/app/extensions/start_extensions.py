@@ -17,7 +17,7 @@ import codeloop
 from codeloop.app.extensions.extension_operations import serve_operation
 from codeloop.app.extensions.hooks import PROGRAMS_FOLDER
 from codeloop.app.services import OpenProject
-from codeloop.app.settings import digest_surroundings
+from codeloop.app.settings import ProjectSettings, digest_surroundings
 from codeloop.app.toolbox import BUILTIN_TOOLS
 from codeloop.config.project_root import ProjectRoot
 from codeloop.extend.hooks.answer_filter import Reach
@@ -67,14 +67,7 @@ def _make_hosts(project: OpenProject) -> ExtensionHosts:
     async def start(key: HostKey, on_stderr: Callable[[bytes], None]) -> Program:
         from codeloop.app.extensions.start_host import start_host
 
-        # The path of an installed plugin is `module:name`, which is not a file.
-        files = [
-            Path(each.path)
-            for each in settings.extensions
-            if "/" in each.path and not each.is_project
-        ]
-        code_paths = (path for file in files for path in list_code_paths(file, settings.paths.home))
-        readable = tuple(dict.fromkeys(code_paths))
+        readable = _list_readable_paths(settings)
         writable_folder = settings.paths.data / PROGRAMS_FOLDER / f"extensions-{key.language}"
         return await start_host(workspace, key, environment, writable_folder, readable, on_stderr)
 
@@ -99,18 +92,11 @@ def _make_hosts(project: OpenProject) -> ExtensionHosts:
             carry_out, call, find_reach(is_host_confined), project_root.root
         )
 
-    hello = HostHello(
-        version=VERSION,
-        directory=project_root.directory_name,
-        root=project_root.root_name,
-        project={"id": project_root.project_id, "worktree": project_root.root_name},
-        operations=tuple((each.id, each.method, each.path) for each in OPERATIONS),
-    )
     callbacks = HostCallbacks(
         offer_cache=OfferCache(
             settings.paths.state / EXTENSIONS_FOLDER, partial(digest_surroundings, settings)
         ),
-        hello=hello,
+        hello=_make_hello(project_root),
         start=start,
         is_confined=is_confined,
         find_reach=find_reach,
@@ -124,6 +110,27 @@ def _make_hosts(project: OpenProject) -> ExtensionHosts:
     )
     hosts = ExtensionHosts(settings.extensions, callbacks)
     return hosts
+
+
+def _make_hello(project_root: ProjectRoot) -> HostHello:
+    """Make the first message to each host: the directory, and the operations."""
+    return HostHello(
+        version=VERSION,
+        directory=project_root.directory_name,
+        root=project_root.root_name,
+        project={"id": project_root.project_id, "worktree": project_root.root_name},
+        operations=tuple((each.id, each.method, each.path) for each in OPERATIONS),
+    )
+
+
+def _list_readable_paths(settings: ProjectSettings) -> tuple[Path, ...]:
+    """Return the paths that the user's extensions load code from."""
+    # The path of an installed plugin is `module:name`, which is not a file.
+    files = [
+        Path(each.path) for each in settings.extensions if "/" in each.path and not each.is_project
+    ]
+    code_paths = (path for file in files for path in list_code_paths(file, settings.paths.home))
+    return tuple(dict.fromkeys(code_paths))
 
 
 def is_in_project(

@@ -4,6 +4,7 @@ or one of a test.
 Each model is opened once, so that adapters keep their caches of each session.
 """
 
+import asyncio
 from collections.abc import Callable
 from functools import cache, partial
 from typing import Protocol
@@ -14,6 +15,7 @@ from codeloop.model.chat import ChatModel, ModelInfo
 from codeloop.model.credentials.store import Credentials
 from codeloop.model.provider import ConfigOrigins
 from codeloop.model.providers import Providers, list_choices
+from codeloop.schema.limits import CATALOG_DELAY
 from codeloop.schema.message import ModelRef
 
 SMALL_MODEL_HOOK = "experimental.provider.small_model"
@@ -226,3 +228,11 @@ def _find_signing_providers(settings: ProjectSettings) -> frozenset[str]:
     return find_sign_in_providers(
         settings.paths.state / "extensions", partial(digest_surroundings, settings), digests
     )
+
+
+async def refresh_catalog_later(settings: ProjectSettings) -> None:
+    """Update the catalog of models, unless this is cancelled before CATALOG_DELAY."""
+    await asyncio.sleep(CATALOG_DELAY.seconds)
+    from codeloop.model.catalog.refresh import refresh_catalog_if_due
+
+    await refresh_catalog_if_due(settings.paths.cache, settings.environment, Catalog())

@@ -32,12 +32,8 @@ from codeloop.client.slash.goal import parse_goal
 from codeloop.client.slash.reports import format_permission_report
 from codeloop.client.slash.waiting_session import find_waiting_session
 from codeloop.client.undo_redo import redo_last, undo_last
-from codeloop.client.worktrees import (
-    describe_opened_worktree,
-    is_worktree_verb,
-    open_named_worktree,
-    run_worktree_command,
-)
+from codeloop.client.worktree_texts import describe_opened_worktree
+from codeloop.client.worktrees import is_worktree_verb, open_named_worktree, run_worktree_command
 from codeloop.kit.text.suggest import find_similar, format_suggestion
 from codeloop.kit.text.terminal_text import one_line
 from codeloop.schema.api.agents import COMMAND_LIST

@@ -365,7 +365,7 @@ class Tally:
         """
         if not checks:
             return ""
-        from codeloop.agent.checks.check_runs import find_check_problem
+        from codeloop.agent.checks.check_problems import find_check_problem
 
         problem = find_check_problem(checks, self._root)
         if problem is None:

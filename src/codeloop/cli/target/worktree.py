@@ -16,7 +16,8 @@ from codeloop.cli.output.streams import can_ask_user
 from codeloop.cli.target.local import make_startup
 from codeloop.client.client import Client
 from codeloop.client.local import LocalClient
-from codeloop.client.worktrees import describe_opened_worktree, find_or_create_worktree
+from codeloop.client.worktree_texts import describe_opened_worktree
+from codeloop.client.worktrees import find_or_create_worktree
 from codeloop.kit.text.terminal_text import escape_controls
 from codeloop.schema.api.project import PATH_GET, PROJECT_CURRENT, PathInfo
 from codeloop.schema.api.worktrees import COPY_NAME, WORKTREE_COPY, CopyToWorktree, GenerateCopyName

@@ -7,8 +7,8 @@ call returns the questions as its result, and the client repeats the call with t
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -17,13 +17,14 @@ from msgspec import Struct
 
 from codeloop import __version__
 from codeloop.client.client import Client
-from codeloop.client.formatting import format_cost
-from codeloop.client.mcp_server.served_sessions import PromptOptions, ServedSession, ServedSessions
+from codeloop.client.mcp_server.results import join_reports, make_error_result, make_result
+from codeloop.client.mcp_server.served_session import ServedSession
+from codeloop.client.mcp_server.served_sessions import PromptOptions, ServedSessions
+from codeloop.client.mcp_server.stdio_streams import open_stdio_streams
 from codeloop.client.mcp_server.tools import (
     TOOLS,
     ContinueArguments,
     PromptArguments,
-    Report,
     StatusArguments,
     StopArguments,
     ToolArguments,
@@ -33,18 +34,15 @@ from codeloop.client.mcp_server.tools import (
 )
 from codeloop.client.questions.forms import Request
 from codeloop.client.target import Target
-from codeloop.client.wire.stdio_lines import open_stdio_lines
 from codeloop.schema.errors import CodeloopError
-from codeloop.schema.limits import MCP_KEEP_ALIVE, OUTPUT_READER_TIME
+from codeloop.schema.limits import MCP_KEEP_ALIVE
 from codeloop.schema.message import Session
 from codeloop.schema.permission import NOBODY_MESSAGE
 from codeloop.schema.wire import JSON
 
 if TYPE_CHECKING:
-    from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
     from mcp.server import Server
     from mcp.server.context import ServerRequestContext
-    from mcp.shared.message import SessionMessage
     from mcp_types import (
         CallToolRequestParams,
         CallToolResult,
@@ -54,57 +52,6 @@ if TYPE_CHECKING:
         ListToolsResult,
         PaginatedRequestParams,
     )
-
-    Streams = tuple[
-        MemoryObjectReceiveStream[SessionMessage | Exception],
-        MemoryObjectSendStream[SessionMessage],
-    ]
-
-
-@asynccontextmanager
-async def _open_stdio_streams() -> "AsyncGenerator[Streams]":
-    """Yield the stream of messages from stdin, and the stream of messages to stdout."""
-    import anyio
-    from mcp.shared.message import SessionMessage
-    from mcp_types import jsonrpc_message_adapter
-
-    # Size 0: the next line is read only when the server has taken the message before it.
-    inbound_writer, inbound = anyio.create_memory_object_stream[SessionMessage | Exception](0)
-    outbound, outbound_reader = anyio.create_memory_object_stream[SessionMessage](0)
-
-    async def receive(line: bytes | None) -> None:
-        if line is None:
-            inbound_writer.close()
-            return
-        try:
-            message: SessionMessage | Exception = SessionMessage(
-                jsonrpc_message_adapter.validate_json(line, by_name=False)
-            )
-        except ValueError as error:
-            message = error
-        # The server may have ended.
-        with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
-            await inbound_writer.send(message)
-
-    async with open_stdio_lines() as lines:
-
-        async def send() -> None:
-            async for message in outbound_reader:
-                lines.write(
-                    message.message.model_dump_json(by_alias=True, exclude_unset=True).encode()
-                    + b"\n"
-                )
-
-        send_task = asyncio.create_task(send())
-        lines.start(receive)
-        try:
-            yield inbound, outbound
-        finally:
-            outbound.close()
-            inbound.close()
-            # Let the last answers be written.
-            await asyncio.wait({send_task}, timeout=OUTPUT_READER_TIME.seconds)
-            send_task.cancel()
 
 
 _INSTRUCTIONS = (
@@ -135,7 +82,7 @@ async def serve_stdio(launch: ServeLaunch) -> None:
     """Serve over stdin and stdout until stdin ends, or this is cancelled. Raises CodeloopError."""
     # The import takes long, and would block the event loop.
     await asyncio.to_thread(_preload_mcp)
-    async with _open_stdio_streams() as (inbound, outbound), launch.open_target() as target:
+    async with open_stdio_streams() as (inbound, outbound), launch.open_target() as target:
         for note in target.notes:
             launch.write_note(note)
         client = target.client
@@ -203,16 +150,16 @@ class McpRequestHandler:
         so that the calling model reads them.
         """
         if params.name not in TOOLS:
-            return _make_error_result(
+            return make_error_result(
                 f"Unknown tool {params.name!r}. Available tools: {', '.join(TOOLS)}."
             )
         try:
             arguments = read_arguments(params.name, params.arguments or {})
             return await self._run_tool(context, params, arguments)
         except msgspec.ValidationError as error:
-            return _make_error_result(f"Invalid arguments for {params.name}: {error}.")
+            return make_error_result(f"Invalid arguments for {params.name}: {error}.")
         except CodeloopError as error:
-            return _make_error_result(str(error))
+            return make_error_result(str(error))
 
     async def _run_tool(
         self,
@@ -237,7 +184,7 @@ class McpRequestHandler:
                     arguments.session_id, arguments.prompt, can_ask=can_ask
                 )
             case StatusArguments(session_id=""):
-                return _join_reports(
+                return join_reports(
                     [await sessions.report(each) for each in list(sessions.by_id.values())]
                 )
             case StatusArguments():
@@ -315,7 +262,7 @@ class McpRequestHandler:
             if question_task is not None:
                 question_task.cancel()
                 served_session.asked_id = ""
-        return _make_result(await self._sessions.report(served_session))
+        return make_result(await self._sessions.report(served_session))
 
     def _update_question_task(
         self,
@@ -395,53 +342,6 @@ def _read_form(response: Any) -> JSON | None:
     if getattr(answer, "action", "decline") != "accept":
         return None
     return dict(answer.content or {})
-
-
-def _make_result(report: Report) -> "CallToolResult":
-    from mcp_types import CallToolResult, TextContent
-
-    text = TextContent(type="text", text=_format_report(report))
-    return CallToolResult(
-        content=[text],
-        structured_content=_structure_report(report),
-        is_error=report.status == "failed",
-    )
-
-
-def _join_reports(reports: list[Report]) -> "CallToolResult":
-    from mcp_types import CallToolResult, TextContent
-
-    values = [_structure_report(each) for each in reports]
-    text = (
-        "\n\n".join(map(_format_report, reports))
-        or "No session was prompted through this server yet."
-    )
-    return CallToolResult(
-        content=[TextContent(type="text", text=text)], structured_content={"sessions": values}
-    )
-
-
-def _structure_report(report: Report) -> JSON:
-    """Return a report as a structured result: session and status always,
-    other fields if they are not empty.
-    """
-    return {"session_id": report.session_id, "status": report.status, **msgspec.to_builtins(report)}
-
-
-def _format_report(report: Report) -> str:
-    """Return a report as text, for clients that do not read structured results."""
-    totals = f"{report.steps} step{'' if report.steps == 1 else 's'}, {format_cost(report.cost)}"
-    lines = [f"[session_id {report.session_id}: {report.status}; {totals}]"]
-    lines += [f"It asks: {report.asks}"] if report.asks else []
-    lines += [report.message] if report.message else []
-    lines += [f"Changed: {', '.join(report.changed)}"] if report.changed else []
-    return "\n".join([*([f"{report.answer}\n"] if report.answer else []), *lines])
-
-
-def _make_error_result(text: str) -> "CallToolResult":
-    from mcp_types import CallToolResult, TextContent
-
-    return CallToolResult(content=[TextContent(type="text", text=text)], is_error=True)
 
 
 def _preload_mcp() -> None:

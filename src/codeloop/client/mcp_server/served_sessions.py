@@ -10,7 +10,7 @@ from typing import Any
 from msgspec import Struct
 
 from codeloop.client.client import Client
-from codeloop.client.formatting import find_subject
+from codeloop.client.mcp_server.served_session import ServedSession
 from codeloop.client.mcp_server.tools import Report, Status
 from codeloop.client.mentions import find_mentions
 from codeloop.client.questions.forms import (
@@ -43,7 +43,6 @@ from codeloop.schema.api.session_requests import SESSION_DELETE, SESSION_GET, Se
 from codeloop.schema.errors import CodeloopError, GapError, OperationError
 from codeloop.schema.event import (
     Event,
-    PartUpdated,
     PermissionAsked,
     PermissionReplied,
     QuestionAsked,
@@ -53,12 +52,12 @@ from codeloop.schema.event import (
 )
 from codeloop.schema.ids import new_id
 from codeloop.schema.message import AssistantMessage, ModelRef, Session
-from codeloop.schema.part import PatchPart, StepStartPart, TextPart, ToolPart, ToolStateRunning
+from codeloop.schema.part import TextPart
 from codeloop.schema.permission import AUTO_MESSAGE, NOBODY_MESSAGE, PermissionRequest
 from codeloop.schema.wire import JSON, replace
 
-_MAX_LINE, _MAX_REQUEST = 120, 400
-"""Characters of a line about a call, and of a line about a request."""
+_MAX_REQUEST = 400
+"""Characters of a line about a request."""
 _ABORT_RETRY_DELAY = 0.01
 """Seconds between two tries to stop a turn."""
 _NO_SECRETS = (
@@ -90,57 +89,6 @@ class PromptOptions(Struct, frozen=True):
     model: ModelRef | None = None
     limits: RunLimits = RunLimits()
     auto: bool = False
-
-
-class ServedSession:
-    """A session that was prompted through this server. `lines`: its steps and calls, one line each.
-
-    `pending_requests`: permission requests and questions without an answer, by id, oldest first.
-    `asked_id`: the id of the request that the user is being asked; empty: none. `can_ask`: the
-    client that sent the last prompt shows forms. `report`: what events and ended prompts have told;
-    `ServedSessions.report` completes it.
-    """
-
-    def __init__(self, session: Session) -> None:
-        self.session = session
-        self.lines: list[str] = []
-        self.pending_requests: dict[str, Request] = {}
-        self.asked_id = ""
-        self.can_ask = False
-        self.report = Report(session_id=session.id)
-        self.tasks: set[asyncio.Task[MessageWithParts]] = set()
-        """One task for each prompt without an answer."""
-        self.change = asyncio.Event()
-        """Set at the next change, then replaced by a new event."""
-
-    @property
-    def is_working(self) -> bool:
-        """Whether a prompt has no answer yet."""
-        return bool(self.tasks)
-
-    def announce_change(self) -> None:
-        """Wake the tasks that wait for a change."""
-        # A new event for the next change: tasks that wake late still see the old one set.
-        self.change.set()
-        self.change = asyncio.Event()
-
-    def handle(self, event: Event) -> None:
-        """Update the report and the lines by an event of this session."""
-        match event:
-            case PartUpdated(properties=p) if isinstance(p.part, StepStartPart):
-                self.report = replace(self.report, steps=self.report.steps + 1)
-                self.lines.append("asks the model")
-            case PartUpdated(properties=p) if isinstance(p.part, PatchPart):
-                files = list(dict.fromkeys((*self.report.changed, *p.part.files)))
-                self.report = replace(self.report, changed=files)
-            case PartUpdated(properties=p) if isinstance(p.part, ToolPart):
-                line = _describe_call(p.part)
-                if not isinstance(p.part.state, ToolStateRunning) or line in self.lines[-1:]:
-                    return
-                self.lines.append(line)
-            case _:
-                return
-        self.announce_change()
 
 
 class ServedSessions:
@@ -396,11 +344,6 @@ class ServedSessions:
         # The event loop holds only weak references to tasks.
         self._background.add(task)
         task.add_done_callback(self._background.discard)
-
-
-def _describe_call(part: ToolPart) -> str:
-    """Return one line with the tool and the subject of a call."""
-    return one_line(f"{part.tool} {find_subject(part.state.input)}", _MAX_LINE)
 
 
 def _describe_request(request: Request) -> str:

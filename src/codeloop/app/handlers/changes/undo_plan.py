@@ -64,22 +64,6 @@ def plan_undo(
         find_step_changes(snapshots, entry, index) for index, entry in positions if index >= first
     )
     steps = [each for each in changes if each is not None]
-    missing_conflicts = tuple(
-        Conflict(path, "what it held is not kept any more")
-        for step in steps
-        for path in step.missing
-    )
-    outside = tuple(
-        Conflict(path, f"it is not in {snapshots.root}") for step in steps for path in step.outside
-    )
-    unrecorded = tuple(
-        Conflict(path or COMMANDS_NAME, reason)
-        for step in steps
-        if target is not None
-        and target <= step.index
-        and (present_start is None or step.index < present_start)
-        for path, reason in step.unrecorded.items()
-    )
     tree_entries, tree = _store_present_entries(snapshots, earlier_undo, steps, present_start)
     restorations: list[Restoration] = []
     conflicts: list[Conflict] = []
@@ -100,9 +84,37 @@ def plan_undo(
     return UndoPlan(
         snapshot=tree,
         restorations=tuple(restorations),
-        conflicts=(*conflicts, *missing_conflicts, *outside, *unrecorded),
+        conflicts=(*conflicts, *_list_unplanned(snapshots, steps, present_start, target)),
         diffs=make_file_diffs(objects, undone),
     )
+
+
+def _list_unplanned(
+    snapshots: Snapshots,
+    steps: Sequence[MessageChanges],
+    present_start: int | None,
+    target: int | None,
+) -> tuple[Conflict, ...]:
+    """Return a conflict for each file that can't be restored, whatever it holds now: its content
+    is not kept, it is outside the work tree, or its change was not recorded.
+    """
+    missing = tuple(
+        Conflict(path, "what it held is not kept any more")
+        for step in steps
+        for path in step.missing
+    )
+    outside = tuple(
+        Conflict(path, f"it is not in {snapshots.root}") for step in steps for path in step.outside
+    )
+    unrecorded = tuple(
+        Conflict(path or COMMANDS_NAME, reason)
+        for step in steps
+        if target is not None
+        and target <= step.index
+        and (present_start is None or step.index < present_start)
+        for path, reason in step.unrecorded.items()
+    )
+    return (*missing, *outside, *unrecorded)
 
 
 def _store_present_entries(

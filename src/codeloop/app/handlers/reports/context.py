@@ -12,9 +12,8 @@ from codeloop.agent.answer.usage import BYTES_PER_TOKEN, TOKENS_PER_IMAGE
 from codeloop.agent.calls.call_rules import list_rulesets
 from codeloop.agent.compaction import list_old_outputs
 from codeloop.agent.engine import Engine
-from codeloop.agent.moves import compute_compaction_threshold
 from codeloop.agent.request.request_cache import RequestCache
-from codeloop.agent.request.window import Window, make_window
+from codeloop.agent.request.window import Window, compute_compaction_threshold, make_window
 from codeloop.app.project import Project
 from codeloop.app.toolbox import BUILTIN_TOOLS
 from codeloop.kit.text.truncate import count_bytes

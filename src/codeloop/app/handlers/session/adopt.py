@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 from codeloop.app import take_over
+from codeloop.app.moved_sessions import Destination
 from codeloop.app.project import Project
 from codeloop.schema.api.session_requests import AdoptFolder, MovedFolder
 from codeloop.schema.errors import OperationError
@@ -46,6 +47,6 @@ async def adopt_folder(project: Project, args: AdoptFolder) -> list[Session]:
     return sessions
 
 
-def _get_destination(project: Project) -> take_over.Destination:
+def _get_destination(project: Project) -> Destination:
     settings = project.settings
-    return take_over.Destination(settings.paths, settings.project_root, project.store)
+    return Destination(settings.paths, settings.project_root, project.store)

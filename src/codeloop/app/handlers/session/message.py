@@ -8,7 +8,6 @@ from collections.abc import Sequence
 
 import msgspec
 
-from codeloop.agent.moves import list_queued_prompts
 from codeloop.app.project import Project
 from codeloop.schema.api.session_inputs import MessageWithParts
 from codeloop.schema.api.session_messages import (
@@ -31,7 +30,7 @@ from codeloop.schema.event import (
 from codeloop.schema.message import NO_TOKENS, AssistantMessage, Session
 from codeloop.schema.part import Part
 from codeloop.schema.wire import replace
-from codeloop.store.conversation import Entry
+from codeloop.store.conversation import Entry, list_queued_prompts
 
 
 async def list_messages(project: Project, args: ListMessages) -> list[MessageWithParts]:

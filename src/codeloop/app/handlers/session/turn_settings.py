@@ -6,8 +6,8 @@ from collections.abc import Generator, Iterable
 from contextlib import contextmanager, suppress
 
 from codeloop.agent.engine import TurnSettings
-from codeloop.agent.moves import compute_compaction_threshold
 from codeloop.agent.request.shared_budget import SharedBudget
+from codeloop.agent.request.window import compute_compaction_threshold
 from codeloop.app.project import Project
 from codeloop.kit.jsonc import KeyPath
 from codeloop.model.chat import ModelInfo

@@ -13,17 +13,17 @@ from codeloop.cli.output.streams import can_ask_user
 from codeloop.cli.output.style import has_colour, paint_patch_line
 from codeloop.cli.target.run_with_client import run_with_client
 from codeloop.client.client import Client
-from codeloop.client.worktrees import (
+from codeloop.client.worktree_texts import (
     describe_merge,
     describe_opened_worktree,
     describe_rebase,
     describe_removal,
-    find_worktree,
     format_diff_stat,
     format_worktree_diff,
     format_worktree_list,
     list_losses,
 )
+from codeloop.client.worktrees import find_worktree
 from codeloop.kit.text.terminal_text import escape_controls
 from codeloop.schema.api.worktrees import (
     WORKTREE_COPY,

@@ -7,12 +7,8 @@ from rich.segment import Segment
 
 from codeloop.client.client import Client
 from codeloop.client.slash.compare import Comparison, format_comparison, run_comparison
-from codeloop.client.worktrees import (
-    describe_opened_worktree,
-    is_worktree_verb,
-    open_named_worktree,
-    run_worktree_command,
-)
+from codeloop.client.worktree_texts import describe_opened_worktree
+from codeloop.client.worktrees import is_worktree_verb, open_named_worktree, run_worktree_command
 from codeloop.kit.text.terminal_text import escape_controls
 from codeloop.schema.errors import UsageProblem
 from codeloop.schema.message import Session

@@ -1,6 +1,6 @@
 """What the user reads of work trees."""
 
-from codeloop.client.worktrees import describe_merge, describe_rebase, list_losses
+from codeloop.client.worktree_texts import describe_merge, describe_rebase, list_losses
 from codeloop.schema.api.worktrees import MergeConflict, WorktreeMerge, WorktreeOverview
 
 CONFLICT = WorktreeMerge(

@@ -4,9 +4,8 @@ from typing import Any
 
 import pytest
 
-from codeloop.agent.moves import list_queued_prompts
 from codeloop.schema.wire import replace
-from codeloop.store.conversation import Conversation, Entry
+from codeloop.store.conversation import Conversation, Entry, list_queued_prompts
 from tests.store.states import assistant, session, user
 
 SESSION = session()
