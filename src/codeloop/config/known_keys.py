@@ -1,7 +1,7 @@
 """Finds unknown, misspelt and unsupported keys of the configuration, for warnings.
 
-The supported keys are the fields of the structs in `schema/config.py`;
-the tables here have all others.
+The supported keys are the fields of the structs in `schema/config.py` and
+`schema/provider_config.py`; the tables here have all others.
 """
 
 from collections.abc import Iterator
@@ -19,13 +19,7 @@ from codeloop.schema.config import (
     CompactionConfig,
     Config,
     FormatterConfig,
-    ModalitiesConfig,
-    ModelConfig,
-    ModelCostConfig,
-    ModelLimitConfig,
-    ModelServiceConfig,
     ProjectSpendingConfig,
-    ProviderConfig,
     SandboxConfig,
     SearchConfig,
     ServerConfig,
@@ -34,6 +28,14 @@ from codeloop.schema.config import (
     ToolOutputConfig,
     WatcherConfig,
     WorktreeConfig,
+)
+from codeloop.schema.provider_config import (
+    ModalitiesConfig,
+    ModelConfig,
+    ModelCostConfig,
+    ModelLimitConfig,
+    ModelServiceConfig,
+    ProviderConfig,
 )
 from codeloop.schema.wire import JSON
 

@@ -30,7 +30,7 @@ from codeloop.kit.text.suggest import format_suggestion
 from codeloop.net.hosts import is_offline
 from codeloop.schema.config import Config
 from codeloop.schema.errors import CodeloopError
-from codeloop.schema.own_providers import OwnEntry, OwnProviders
+from codeloop.schema.provider_config import OwnEntry, OwnProviders
 from codeloop.schema.wire import JSON
 
 _APPEND_KEYS = frozenset(("permission", "restrictions", "hooks"))
