@@ -14,7 +14,7 @@ import pytest
 from codeloop.app.extensions.start_host import start_host
 from codeloop.app.language.servers import start_server
 from codeloop.app.models.open_models import SingleModel
-from codeloop.extend.host.hosts import HostKey
+from codeloop.extend.host.host_callbacks import HostKey
 from codeloop.lsp.servers.choice import ServerChoice
 from codeloop.lsp.servers.server_row import ServerRow
 from codeloop.model.testing.script import ScriptedAnswer

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from codeloop.cli.questions.terminal_questions import (
+from codeloop.cli.questions.typed_answers import (
     OptionChoice,
     ReplyMeaning,
     parse_choice,

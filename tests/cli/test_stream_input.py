@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from codeloop.cli.run.stream_run import StreamInput
+from codeloop.cli.run.stream_input import StreamInput
 from codeloop.schema.wire import JSON
 
 

@@ -34,8 +34,9 @@ from codeloop.model.usable_models import (
     list_offers,
 )
 from codeloop.net.hosts import is_loopback
-from codeloop.schema.config import Config, ProviderConfig
+from codeloop.schema.config import Config
 from codeloop.schema.limits import MODEL_FIRST_BYTE, MODEL_IDLE
+from codeloop.schema.provider_config import ProviderConfig
 from codeloop.schema.wire import JSON
 from tests.model.local_server import http, serving
 

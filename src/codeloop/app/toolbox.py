@@ -15,7 +15,7 @@ from codeloop.extend.skills import make_skill_tool
 from codeloop.schema.api.agents import Agent
 from codeloop.schema.config import SearchConfig
 from codeloop.schema.installation import check_package_file
-from codeloop.schema.own_providers import OwnEntry
+from codeloop.schema.provider_config import OwnEntry
 from codeloop.schema.wire import JSON, replace
 from codeloop.tool.batch import make_batch_tool
 from codeloop.tool.search_providers import choose_provider

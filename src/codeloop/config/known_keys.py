@@ -1,7 +1,7 @@
 """Finds unknown, misspelt and unsupported keys of the configuration, for warnings.
 
-The supported keys are the fields of the structs in `schema/config.py`;
-the tables here have all others.
+The supported keys are the fields of the structs in `schema/config.py` and
+`schema/provider_config.py`; the tables here have all others.
 """
 
 from collections.abc import Iterator
@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from codeloop.config.sources import Layer, format_keys
 from codeloop.kit.jsonc import KeyPath, is_list, is_object
-from codeloop.kit.text.suggest import find_similar
+from codeloop.kit.text.suggest import find_similar, format_suggestion
 from codeloop.kit.wildcard import matches
 from codeloop.schema.config import (
     AgentConfig,
@@ -19,13 +20,7 @@ from codeloop.schema.config import (
     CompactionConfig,
     Config,
     FormatterConfig,
-    ModalitiesConfig,
-    ModelConfig,
-    ModelCostConfig,
-    ModelLimitConfig,
-    ModelServiceConfig,
     ProjectSpendingConfig,
-    ProviderConfig,
     SandboxConfig,
     SearchConfig,
     ServerConfig,
@@ -35,8 +30,18 @@ from codeloop.schema.config import (
     WatcherConfig,
     WorktreeConfig,
 )
+from codeloop.schema.provider_config import (
+    ModalitiesConfig,
+    ModelConfig,
+    ModelCostConfig,
+    ModelLimitConfig,
+    ModelServiceConfig,
+    ProviderConfig,
+)
 from codeloop.schema.wire import JSON
 
+# Settings that a warning lists by name.
+_MAX_LISTED_NAMES = 16
 # Keys that are not fields of the structs and yet known: they are converted to others, or have no
 # use in codeloop. For those of `_UNSUPPORTED_KEYS` there is another warning. Here and below, `*`
 # joins lines of names: the formatter would give each name of one long tuple a line of its own.
@@ -336,3 +341,43 @@ def find_unsupported_keys(raw: JSON) -> Iterator[KeyPath]:
     for index, each in enumerate(instructions if is_list(instructions) else ()):
         if isinstance(each, str) and each.startswith(("http://", "https://")):
             yield ("instructions", index)
+
+
+def warn_of_unknown_keys(layer: Layer) -> list[str]:
+    """Return a warning for each key of a layer that is not known."""
+    warnings: list[str] = []
+    for keys, suggestions, is_dropped, value in find_unknown_keys(layer.raw):
+        name = f"{format_keys(keys)} {value!a}" if value else format_keys(keys)
+        problem = (
+            f"unknown key {name}, ignored." if is_dropped else f"{name} means nothing to codeloop."
+        )
+        location = layer.format_location(keys, of_key=not value)
+        warnings.append(f"{location}: {problem}{format_suggestion(suggestions)}")
+    return warnings
+
+
+def warn_of_unsupported_keys(layers: list[Layer]) -> list[str]:
+    """Return one warning that lists the configured settings that are not supported yet;
+    empty: there are none.
+    """
+    names = {
+        format_keys(keys): layer.format_location(keys, of_key=True)
+        for layer in layers
+        for keys in find_unsupported_keys(layer.raw)
+    }
+    if not names:
+        return []
+    texts = [f"{name} ({position})" for name, position in names.items()]
+    ways = {
+        format_keys(keys): find_way(keys)
+        for layer in layers
+        for keys in find_unsupported_keys(layer.raw)
+    }
+    instead = "".join(f" Instead of {name}, {way}." for name, way in ways.items() if way)
+    return [f"Not supported yet and ignored: {join_names(texts)}.{instead}"]
+
+
+def join_names(names: list[str]) -> str:
+    """Return names in one text; of many, how many are left out."""
+    rest = f" and {len(names) - _MAX_LISTED_NAMES} more" if len(names) > _MAX_LISTED_NAMES else ""
+    return ", ".join(names[:_MAX_LISTED_NAMES]) + rest

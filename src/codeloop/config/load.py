@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec import field as struct_field
 
 from codeloop.config.forms.normalise import NormalisedValues, normalise_layer
-from codeloop.config.known_keys import find_unknown_keys, find_unsupported_keys, find_way
+from codeloop.config.known_keys import join_names, warn_of_unknown_keys, warn_of_unsupported_keys
 from codeloop.config.paths import Paths
 from codeloop.config.project_root import ProjectRoot
 from codeloop.config.references import REFERENCE_PATTERN, replace_references
@@ -21,24 +21,21 @@ from codeloop.config.sources import (
     ExtraLayers,
     Layer,
     Origin,
+    apply_offline_mode,
     find_layers,
     format_keys,
 )
 from codeloop.kit.jsonc import KeyPath, is_list, is_object
 from codeloop.kit.small_files import FileState
-from codeloop.kit.text.suggest import format_suggestion
-from codeloop.net.hosts import is_offline
 from codeloop.schema.config import Config
 from codeloop.schema.errors import CodeloopError
-from codeloop.schema.own_providers import OwnEntry, OwnProviders
+from codeloop.schema.provider_config import OwnEntry, OwnProviders
 from codeloop.schema.wire import JSON
 
 _APPEND_KEYS = frozenset(("permission", "restrictions", "hooks"))
 """Lists to which each layer appends."""
 _UNION_KEYS = frozenset(("instructions", "plugin"))
 """Lists to which each layer adds the items that are not in them yet."""
-# Settings that a warning lists by name.
-_MAX_LISTED_NAMES = 16
 _LAYER_DESCRIPTIONS = {
     "global": "your global configuration",
     "project": "this project's configuration",
@@ -125,6 +122,21 @@ class _MergedValues(Struct, frozen=True):
     origins: dict[KeyPath, Origin] = struct_field(default_factory=dict[KeyPath, Origin])
 
 
+class _ReadLayers(Struct, frozen=True):
+    """What the layers that were read so far hold; `warnings`, `ignored` and `sources`
+    as in LoadedConfig.
+
+    `file_states`: its `files`. `values`: those of each layer that is not restricted.
+    """
+
+    warnings: list[str]
+    ignored: list[str]
+    merged: _MergedValues = struct_field(default_factory=_MergedValues)
+    sources: list[str] = struct_field(default_factory=list[str])
+    file_states: dict[Path, FileState] = struct_field(default_factory=dict[Path, FileState])
+    values: list[NormalisedValues] = struct_field(default_factory=list[NormalisedValues])
+
+
 def load_config(
     project_root: ProjectRoot,
     paths: Paths,
@@ -144,40 +156,21 @@ def load_config(
     Raises CodeloopError, with file, line and column, for a file that can't be read and
     a value of the wrong type.
     """
-    merged = _MergedValues()
-    warnings, ignored = list(extra.warnings), list(extra.ignored)
-    sources: list[str] = []
-    file_states: dict[Path, FileState] = {}
-    all_values: list[NormalisedValues] = []
+    read = _ReadLayers(warnings=list(extra.warnings), ignored=list(extra.ignored))
     links_out: list[str] = []
     files = find_layers(
         project_root,
         paths,
         config_file=config_file,
         environment=environment,
-        command_line=_apply_offline_mode(command_line or {}, environment),
+        command_line=apply_offline_mode(command_line or {}, environment),
         links_out=None if trusted else links_out,
     )
     # Sorting is stable, so layers of extensions follow the files of their kind.
     for layer in sorted((*files, *extra.layers), key=lambda layer: _LAYER_RANKS.get(layer.name, 1)):
-        sources.append(layer.source)
-        warnings.extend(_warn_of_unknown_keys(layer))
-        if layer.is_project and not trusted:
-            # Imported late: most projects are trusted, or configure nothing.
-            from codeloop.config.trust.layer_filter import filter_layer
-
-            # References are not replaced: an untrusted project may not read variables and files.
-            values, names = filter_layer(normalise_layer(layer, layer.raw), merged.values)
-            ignored.extend(names)
-        else:
-            raw = replace_references(layer, paths, environment, file_states)
-            values, notes = _read_values(
-                layer, raw, paths, project_root.root, file_states, trusted=trusted
-            )
-            warnings.extend((*layer.notes, *notes))
-            all_values.append(values)
-        _merge_values(merged, merged.values, values, values.values, ())
-    warnings.extend(_warn_of_unsupported_keys([values.layer for values in all_values]))
+        _read_layer(read, layer, project_root.root, paths, environment, trusted=trusted)
+    merged, warnings, ignored = read.merged, read.warnings, read.ignored
+    warnings.extend(warn_of_unsupported_keys([values.layer for values in read.values]))
     ignored.extend(
         f"{path if path.isprintable() else ascii(path)} (a link out of the project)"
         for path in links_out
@@ -190,12 +183,40 @@ def load_config(
         config=config,
         provenance={format_keys(keys): origin for keys, origin in merged.origins.items()},
         warnings=tuple(warnings),
-        sources=tuple(sources),
+        sources=tuple(read.sources),
         ignored=tuple(dict.fromkeys(ignored)),
-        files=file_states,
-        own_providers=_find_own_providers(all_values, config, merged, project_root.root),
-        own_entries=_find_own_entries(all_values, merged, project_root.root),
+        files=read.file_states,
+        own_providers=_find_own_providers(read.values, config, merged, project_root.root),
+        own_entries=_find_own_entries(read.values, merged, project_root.root),
     )
+
+
+def _read_layer(
+    read: _ReadLayers,
+    layer: Layer,
+    root: Path,
+    paths: Paths,
+    environment: Mapping[str, str],
+    *,
+    trusted: bool,
+) -> None:
+    """Read a layer, and merge its values into those of the layers before it."""
+    merged = read.merged
+    read.sources.append(layer.source)
+    read.warnings.extend(warn_of_unknown_keys(layer))
+    if layer.is_project and not trusted:
+        # Imported late: most projects are trusted, or configure nothing.
+        from codeloop.config.trust.layer_filter import filter_layer
+
+        # References are not replaced: an untrusted project may not read variables and files.
+        values, names = filter_layer(normalise_layer(layer, layer.raw), merged.values)
+        read.ignored.extend(names)
+    else:
+        raw = replace_references(layer, paths, environment, read.file_states)
+        values, notes = _read_values(layer, raw, paths, root, read.file_states, trusted=trusted)
+        read.warnings.extend((*layer.notes, *notes))
+        read.values.append(values)
+    _merge_values(merged, merged.values, values, values.values, ())
 
 
 def _find_own_providers(
@@ -236,19 +257,6 @@ def _find_own_entries(
             own_values = {name: values.values[name] for name in sections if name in values.values}
             _merge_values(own, own.values, values, own_values, ())
     return find_own_entries(own.values, merged.origins, root)
-
-
-def _apply_offline_mode(command_line: JSON, environment: Mapping[str, str]) -> JSON:
-    """Return the command line's layer; in offline mode it also switches the
-    sandbox's network off.
-    """
-    if not is_offline(environment):
-        return command_line
-    sandbox = command_line.get("sandbox")
-    return {
-        **command_line,
-        "sandbox": {**(sandbox if is_object(sandbox) else {}), "network": "off"},
-    }
 
 
 def _read_values(
@@ -312,47 +320,9 @@ def _drop_sandbox_exemptions(layer: Layer, values: JSON) -> list[str]:
     ]
 
 
-def _warn_of_unknown_keys(layer: Layer) -> list[str]:
-    warnings: list[str] = []
-    for keys, suggestions, is_dropped, value in find_unknown_keys(layer.raw):
-        name = f"{format_keys(keys)} {value!a}" if value else format_keys(keys)
-        problem = (
-            f"unknown key {name}, ignored." if is_dropped else f"{name} means nothing to codeloop."
-        )
-        location = layer.format_location(keys, of_key=not value)
-        warnings.append(f"{location}: {problem}{format_suggestion(suggestions)}")
-    return warnings
-
-
-def _warn_of_unsupported_keys(layers: list[Layer]) -> list[str]:
-    """Return one warning that lists the configured settings that are not supported yet;
-    empty: there are none.
-    """
-    names = {
-        format_keys(keys): layer.format_location(keys, of_key=True)
-        for layer in layers
-        for keys in find_unsupported_keys(layer.raw)
-    }
-    if not names:
-        return []
-    texts = [f"{name} ({position})" for name, position in names.items()]
-    ways = {
-        format_keys(keys): find_way(keys)
-        for layer in layers
-        for keys in find_unsupported_keys(layer.raw)
-    }
-    instead = "".join(f" Instead of {name}, {way}." for name, way in ways.items() if way)
-    return [f"Not supported yet and ignored: {_join_names(texts)}.{instead}"]
-
-
 def _explain_ignored(why: str, names: list[str]) -> str:
-    what = f"Ignored: {_join_names(list(dict.fromkeys(names)))}. " if names else ""
+    what = f"Ignored: {join_names(list(dict.fromkeys(names)))}. " if names else ""
     return f"{why}, so its configuration can only tighten yours. {what}To use it: codeloop trust"
-
-
-def _join_names(names: list[str]) -> str:
-    rest = f" and {len(names) - _MAX_LISTED_NAMES} more" if len(names) > _MAX_LISTED_NAMES else ""
-    return ", ".join(names[:_MAX_LISTED_NAMES]) + rest
 
 
 def _merge_values(
@@ -418,24 +388,8 @@ def _convert_to_config(merged: _MergedValues) -> Config:
     except msgspec.ValidationError:
         # Imported late: most configurations fit their types.
         # msgspec's message does not say in which file the value is.
-        from codeloop.config.type_errors import find_type_error
+        from codeloop.config.type_errors import find_type_error, locate_value
 
         keys, fault = find_type_error(merged.values, Config)
-        raise CodeloopError(f"{_locate(merged, keys)}: {format_keys(keys)}: {fault}.") from None
-
-
-def _locate(merged: _MergedValues, keys: KeyPath) -> str:
-    """Return the file position of a value; if only values around or inside it were set,
-    the position of one of them.
-    """
-    for size in range(len(keys), 0, -1):
-        origin = merged.origins.get(keys[:size])
-        if origin is not None:
-            return origin.layer.format_location((*origin.keys, *keys[size:]))
-    inner = next(
-        (inner_keys for inner_keys in merged.origins if inner_keys[: len(keys)] == keys), None
-    )
-    if inner is None:
-        return "the configuration"
-    origin = merged.origins[inner]
-    return origin.layer.format_location(origin.keys[: len(origin.keys) - len(inner) + len(keys)])
+        location = locate_value(merged.origins, keys)
+        raise CodeloopError(f"{location}: {format_keys(keys)}: {fault}.") from None

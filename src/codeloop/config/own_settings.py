@@ -10,8 +10,7 @@ from pathlib import Path
 from codeloop.config.references import REFERENCE_PATTERN
 from codeloop.config.sources import Origin
 from codeloop.kit.jsonc import KeyPath, is_object
-from codeloop.schema.config import ProviderConfig
-from codeloop.schema.own_providers import OwnEntry, OwnProviders
+from codeloop.schema.provider_config import OwnEntry, OwnProviders, ProviderConfig
 from codeloop.schema.wire import JSON, replace
 
 _SECTION = "provider"

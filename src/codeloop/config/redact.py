@@ -15,6 +15,7 @@ from typing import Any
 
 import msgspec
 
+from codeloop.config.forms.rules_form import convert_rules_to_config
 from codeloop.config.load import LoadedConfig
 from codeloop.config.sources import Origin, format_keys
 from codeloop.kit.jsonc import KeyPath, is_list, is_object, iterate_texts
@@ -164,33 +165,6 @@ def _redact_sections(values: JSON, secrets: set[str]) -> JSON:
     search = values.get("search", {})
     secrets.update(_list_texts(search.get("apiKey")))
     return {key: value for key, value in sections.items() if value not in (None, {})}
-
-
-def convert_rules_to_config(rules: list[JSON]) -> JSON:
-    """Return rules as a configuration file has them: `{"bash": {"git *": "allow"},
-    "edit": "deny"}`.
-
-    Rules that a later one overrides completely are omitted. All rules of a permission are put where
-    its first one is, since an object can have each key only once.
-    """
-    form: dict[str, JSON] = {}
-    for rule in _drop_overridden(rules):
-        form.setdefault(rule["permission"], {})[rule["pattern"]] = rule["action"]
-    return {name: each["*"] if each.keys() == {"*"} else each for name, each in form.items()}
-
-
-def _drop_overridden(rules: list[JSON]) -> list[JSON]:
-    """Return the rules without those of which a later rule matches all patterns;
-    the last matching rule counts.
-    """
-    later: set[tuple[str, str]] = set()
-    effective_rules: list[JSON] = []
-    for rule in reversed(rules):
-        permission, pattern = rule["permission"], rule["pattern"]
-        if not later & {("*", "*"), (permission, "*"), ("*", pattern), (permission, pattern)}:
-            effective_rules.append(rule)
-        later.add((permission, pattern))
-    return effective_rules[::-1]
 
 
 def _keep_unchanged(value: Any, _secrets: set[str]) -> Any:

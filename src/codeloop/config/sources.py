@@ -15,6 +15,7 @@ from codeloop.config.files import read_text
 from codeloop.config.paths import Paths
 from codeloop.config.project_root import ProjectRoot
 from codeloop.kit.jsonc import Document, JsoncError, KeyPath, Position, is_object, parse_jsonc
+from codeloop.net.hosts import is_offline
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import CONFIG_BYTES, CONFIG_DEPTH
 from codeloop.schema.wire import JSON, replace
@@ -274,3 +275,16 @@ def _read_servers(layer: Layer) -> Layer:
     notes += [f"{place}: the MCP server {problem}." for problem in read.problems]
     document = replace(layer.document, value=read.raw)
     return replace(layer, document=document, notes=tuple(notes))
+
+
+def apply_offline_mode(command_line: JSON, environment: Mapping[str, str]) -> JSON:
+    """Return the command line's layer; in offline mode it also switches the
+    sandbox's network off.
+    """
+    if not is_offline(environment):
+        return command_line
+    sandbox = command_line.get("sandbox")
+    return {
+        **command_line,
+        "sandbox": {**(sandbox if is_object(sandbox) else {}), "network": "off"},
+    }

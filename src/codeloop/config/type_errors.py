@@ -3,12 +3,13 @@ so that errors can name its place in the file.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import msgspec
 
+from codeloop.config.sources import Origin
 from codeloop.kit.jsonc import KeyPath, get_type_name, is_list, is_object
 
 _MISSING_FIELD = r"missing required field `(\w+)`"
@@ -91,3 +92,18 @@ def _name_choices(member: Any) -> list[str]:
     if get_origin(member) is Literal:
         return [f'"{choice}"' for choice in get_args(member)]
     return [_TYPE_NAMES.get(get_origin(member) or member, "object")]
+
+
+def locate_value(origins: Mapping[KeyPath, Origin], keys: KeyPath) -> str:
+    """Return the file position of a value; if only values around or inside it were set,
+    the position of one of them.
+    """
+    for size in range(len(keys), 0, -1):
+        origin = origins.get(keys[:size])
+        if origin is not None:
+            return origin.layer.format_location((*origin.keys, *keys[size:]))
+    inner = next((inner_keys for inner_keys in origins if inner_keys[: len(keys)] == keys), None)
+    if inner is None:
+        return "the configuration"
+    origin = origins[inner]
+    return origin.layer.format_location(origin.keys[: len(origin.keys) - len(inner) + len(keys)])

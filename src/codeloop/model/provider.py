@@ -19,9 +19,8 @@ from codeloop.model.credentials.chains import load_chain
 from codeloop.model.credentials.environment import is_key_variable
 from codeloop.model.credentials.store import Credentials
 from codeloop.model.errors import ModelUnavailable
-from codeloop.schema.config import ProviderConfig
 from codeloop.schema.limits import MODEL_NO_DEADLINE
-from codeloop.schema.own_providers import OwnProviders
+from codeloop.schema.provider_config import OwnProviders, ProviderConfig
 from codeloop.schema.wire import replace
 
 SettingFinder = Callable[[tuple[str, ...]], tuple[str, str] | None]

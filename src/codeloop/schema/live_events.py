@@ -11,6 +11,9 @@ from codeloop.schema.ids import new_id
 from codeloop.schema.message import SnapshotFileDiff
 from codeloop.schema.resources import (
     ClientToolCall,
+    LspFile,
+    McpAddress,
+    McpServerName,
     ProjectInfo,
     PtyEnd,
     PtyGone,
@@ -309,23 +312,10 @@ class GlobalDisposed(IdentifiedEvent, tag="global.disposed"):
     properties: Nothing = msgspec.field(default_factory=Nothing)
 
 
-class McpServerName(Wire):
-    """Properties of `mcp.tools.changed`."""
-
-    server: str
-
-
 class McpToolsChanged(IdentifiedEvent, tag="mcp.tools.changed"):
     """An MCP server is in another state than before, or has other tools."""
 
     properties: McpServerName
-
-
-class McpAddress(Wire):
-    """Properties of `mcp.browser.open.failed`."""
-
-    mcp_name: str
-    url: str
 
 
 class McpBrowserOpenFailed(IdentifiedEvent, tag="mcp.browser.open.failed"):
@@ -340,13 +330,6 @@ class LspUpdated(IdentifiedEvent, tag="lsp.updated"):
     """A language server is in another state than before."""
 
     properties: Nothing = msgspec.field(default_factory=Nothing)
-
-
-class LspFile(Wire):
-    """Properties of `lsp.client.diagnostics`; the path is absolute."""
-
-    server_id: str
-    path: str
 
 
 class LspDiagnosed(IdentifiedEvent, tag="lsp.client.diagnostics"):

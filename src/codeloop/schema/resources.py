@@ -1,5 +1,5 @@
-"""What both events and operations show: projects, work trees, terminals,
-calls of clients' tools.
+"""What events and operations show: projects, work trees, terminals, calls of clients' tools,
+MCP servers and language servers.
 """
 
 from typing import Literal
@@ -107,3 +107,23 @@ class ClientToolCall(Wire):
     arguments: JSON
     directory: str
     worktree: str
+
+
+class McpServerName(Wire):
+    """Properties of `mcp.tools.changed`."""
+
+    server: str
+
+
+class McpAddress(Wire):
+    """Properties of `mcp.browser.open.failed`."""
+
+    mcp_name: str
+    url: str
+
+
+class LspFile(Wire):
+    """Properties of `lsp.client.diagnostics`; the path is absolute."""
+
+    server_id: str
+    path: str

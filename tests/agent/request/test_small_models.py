@@ -12,7 +12,7 @@ from codeloop.model.catalog.overrides import apply_overrides
 from codeloop.model.chat import ModelInfo, ModelRequest, TokenLimits
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.model.testing.scripted_model import SCRIPT_INFO
-from codeloop.schema.config import ProviderConfig
+from codeloop.schema.provider_config import ProviderConfig
 from codeloop.schema.wire import replace
 from tests.support.scripted_project import open_scripted_project
 

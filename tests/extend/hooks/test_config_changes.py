@@ -10,7 +10,8 @@ from codeloop.extend.hooks.config_changes import (
     read_layer,
 )
 from codeloop.extend.hooks.hooks import Hooks
-from codeloop.schema.config import Config, ProviderConfig
+from codeloop.schema.config import Config
+from codeloop.schema.provider_config import ProviderConfig
 from codeloop.schema.wire import JSON
 from tests.support.recording_handler import RecordingHandler
 

@@ -14,7 +14,8 @@ import msgspec
 import pytest
 
 from codeloop.extend.host.extension import CallListener, Language
-from codeloop.extend.host.host import ExtensionHost, ProcessCallbacks
+from codeloop.extend.host.host import ExtensionHost
+from codeloop.extend.host.host_callbacks import ProcessCallbacks
 from codeloop.extend.host.protocol import (
     VERSION,
     AskHook,

@@ -289,7 +289,7 @@ async def test_after_a_failure_it_is_not_started_again_at_once_by_itself(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = SimpleNamespace(monotonic=lambda: 0.0, time=time.time)
-    monkeypatch.setattr("codeloop.extend.mcp.mcp_server.time", clock)
+    monkeypatch.setattr("codeloop.extend.mcp.server_status.time", clock)
     async with world(tmp_path, {"p": {"type": "local", "command": ["false"]}}) as it:
         for _ in range(2):
             with pytest.raises(Exception, match="exit code 1"):

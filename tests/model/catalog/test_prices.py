@@ -17,8 +17,8 @@ from codeloop.model.protocols.chat_completions.response import parse_usage as ch
 from codeloop.model.protocols.google.response import parse_usage as google_tokens
 from codeloop.model.protocols.google_interactions.response import parse_usage as interaction_tokens
 from codeloop.model.protocols.responses.response import parse_usage as responses_tokens
-from codeloop.schema.config import ProviderConfig
 from codeloop.schema.message import CacheTokens, Tokens
+from codeloop.schema.provider_config import ProviderConfig
 from codeloop.schema.wire import replace
 
 PRICES = Prices(2.0, 10.0, 0.2, 2.5, is_known=True)

@@ -17,7 +17,7 @@ from codeloop.model.catalog.services import (
 )
 from codeloop.model.chat import ModelInfo
 from codeloop.model.providers import ADAPTERS
-from codeloop.schema.config import ProviderConfig
+from codeloop.schema.provider_config import ProviderConfig
 from codeloop.schema.wire import JSON
 
 

@@ -11,7 +11,7 @@ from codeloop.model.catalog.overrides import apply_overrides
 from codeloop.model.catalog.variants import apply_variant, list_variants, resolve_variant
 from codeloop.model.chat import ModelInfo, TokenLimits
 from codeloop.model.errors import UnknownModel
-from codeloop.schema.config import ProviderConfig
+from codeloop.schema.provider_config import ProviderConfig
 from codeloop.schema.wire import replace
 
 CATALOG = Catalog()

@@ -12,11 +12,11 @@ from codeloop.schema.api.session_requests import SESSION_CREATE, CreateSession
 from codeloop.schema.live_events import (
     DirectoryRef,
     InstanceDisposed,
-    McpServerName,
     McpToolsChanged,
     Toast,
     ToastShown,
 )
+from codeloop.schema.resources import McpServerName
 from tests.support.scripted_project import make_answer, make_call, open_scripted_project
 from tests.tui.app.running_ui import played
 from tests.tui.stored.client import PLACE, StoredClient

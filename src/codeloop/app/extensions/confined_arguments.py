@@ -14,7 +14,7 @@ from urllib.parse import unquote, urlsplit
 import msgspec
 
 from codeloop.agent.calls.call_rules import CEILINGS_KEY, Ceiling, collect_ceilings, set_ceilings
-from codeloop.extend.host.hosts import RunOperation
+from codeloop.extend.host.host_callbacks import RunOperation
 from codeloop.kit.guarded_paths import is_secret
 from codeloop.schema.api.agents import COMMAND_LIST
 from codeloop.schema.api.config import CONFIG_GET

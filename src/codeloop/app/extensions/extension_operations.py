@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from codeloop.app.extensions.confined_arguments import confine_arguments
 from codeloop.extend.hooks.answer_filter import Reach
-from codeloop.extend.host.hosts import RunOperation
+from codeloop.extend.host.host_callbacks import RunOperation
 from codeloop.extend.host.protocol import OperationCall
 from codeloop.kit.guarded_paths import is_secret
 from codeloop.schema.api.files import FIND_TEXT, VCS_DIFF, FoundLine, VcsFileDiff

@@ -12,8 +12,9 @@ from codeloop.extend.mcp.tools.server_tools import OWN_TOOLS, make_find, make_fi
 from codeloop.permission.defaults import list_named_permissions
 from codeloop.schema.api.session_inputs import FilePartInput, PartInput, TextPartInput
 from codeloop.schema.errors import OperationError
-from codeloop.schema.live_events import LiveEvent, McpServerName, McpToolsChanged, Toast, ToastShown
+from codeloop.schema.live_events import LiveEvent, McpToolsChanged, Toast, ToastShown
 from codeloop.schema.part import ResourceSource
+from codeloop.schema.resources import McpServerName
 from codeloop.tool.tool import ToolContext, ToolFailure, ToolResult
 from codeloop.tool.toolbox import ServerTools
 from codeloop.tool.truncate import truncate_output

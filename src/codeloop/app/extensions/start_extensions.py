@@ -26,13 +26,8 @@ from codeloop.extend.hooks.directory_events import follow_directory
 from codeloop.extend.hooks.hooks import Hooks
 from codeloop.extend.hooks.timings import HookTimings
 from codeloop.extend.host.extension import Extension
-from codeloop.extend.host.hosts import (
-    ExtensionHosts,
-    HostCallbacks,
-    HostKey,
-    RunOperation,
-    get_log_path,
-)
+from codeloop.extend.host.host_callbacks import HostCallbacks, HostKey, RunOperation, get_log_path
+from codeloop.extend.host.hosts import ExtensionHosts
 from codeloop.extend.host.offer_cache import OfferCache
 from codeloop.extend.host.offers import list_tool_names
 from codeloop.extend.host.protocol import VERSION, HostHello, OperationCall

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from codeloop.extend.host.extension import Language
-from codeloop.extend.host.hosts import HostKey
+from codeloop.extend.host.host_callbacks import HostKey
 from codeloop.extend.host.protocol import DESCRIPTOR_VARIABLE
 from codeloop.extend.host.runtimes import find_host_command
 from codeloop.kit.child_process import Launch

@@ -26,11 +26,11 @@ from codeloop.schema.live_events import (
     FileWatched,
     LiveEvent,
     LspDiagnosed,
-    LspFile,
     LspUpdated,
     Toast,
     ToastShown,
 )
+from codeloop.schema.resources import LspFile
 from codeloop.schema.wire import replace
 from codeloop.workspace.process.program_environment import make_tool_environment
 from codeloop.workspace.process.program_log import ProgramLog

@@ -7,8 +7,8 @@ from functools import partial
 from msgspec import Struct
 
 from codeloop.cli.chat.conversation import LineConversation
+from codeloop.cli.chat.list_commands import edit_queue, manage_mcp_servers, manage_permissions
 from codeloop.cli.chat.report_commands import (
-    TITLE_CHARS,
     find_text,
     list_sessions,
     show_context,
@@ -29,7 +29,6 @@ from codeloop.client.client import Client
 from codeloop.client.mentions import find_mentions
 from codeloop.client.slash.commands import COMMANDS_BY_ANY_NAME, COMMANDS_BY_NAME, suggest_commands
 from codeloop.client.slash.goal import parse_goal
-from codeloop.client.slash.reports import format_permission_report
 from codeloop.client.slash.waiting_session import find_waiting_session
 from codeloop.client.undo_redo import redo_last, undo_last
 from codeloop.client.worktree_texts import describe_opened_worktree
@@ -37,43 +36,18 @@ from codeloop.client.worktrees import is_worktree_verb, open_named_worktree, run
 from codeloop.kit.text.suggest import find_similar, format_suggestion
 from codeloop.kit.text.terminal_text import one_line
 from codeloop.schema.api.agents import COMMAND_LIST
-from codeloop.schema.api.answers import PERMISSION_REVOKE, PERMISSION_RULES
-from codeloop.schema.api.mcp import (
-    MCP_AUTH_CALLBACK,
-    MCP_AUTH_START,
-    MCP_STATUS,
-    McpAuthCode,
-    McpName,
-    MCPStatus,
-)
 from codeloop.schema.api.session_inputs import (
     SESSION_SHELL,
     SUMMARIZE,
     Goal,
-    MessageWithParts,
     RunShell,
     Summarize,
     TextPartInput,
 )
-from codeloop.schema.api.session_messages import (
-    MESSAGE_DELETE,
-    PART_UPDATE,
-    SESSION_QUEUED,
-    MessageId,
-    UpdatePart,
-)
-from codeloop.schema.api.session_requests import SessionId
 from codeloop.schema.errors import UsageProblem
 from codeloop.schema.ids import new_id
 from codeloop.schema.operation import NoArguments
-from codeloop.schema.part import TextPart
-from codeloop.schema.permission import (
-    PROFILE_KEY,
-    PROFILES,
-    PermissionQuery,
-    RevokeGrant,
-    parse_profile,
-)
+from codeloop.schema.permission import PROFILE_KEY, PROFILES, parse_profile
 from codeloop.schema.wire import replace
 
 BUSY_MESSAGE = "A turn is running: answer its question first, or end it with Ctrl-C; then commands of your own can run."
@@ -283,44 +257,6 @@ async def _summarize_session(chat: LineConversation, _words: str) -> None:
     await chat.send(send)
 
 
-async def _edit_queue(chat: LineConversation, words: str) -> None:
-    session = await chat.load_session()
-    waiting = await chat.client.call(SESSION_QUEUED, SessionId(session_id=session.id))
-    if not words:
-        lines = (
-            f"  {position} {one_line(_join_text(each), TITLE_CHARS)}"
-            for position, each in enumerate(waiting, 1)
-        )
-        chat.show_text("\n".join(lines) or "No prompts are queued.")
-        return
-    action, _, arguments = words.partition(" ")
-    number, _, text = arguments.strip().partition(" ")
-    if (
-        action not in {"edit", "cancel"}
-        or not number.isdecimal()
-        or (action == "edit" and not text.strip())
-    ):
-        raise UsageProblem("Usage: /queue, /queue edit N NEW WORDS, or /queue cancel N.")
-    # Python raises an error for numbers of some thousand digits.
-    if len(number) > 6 or not 0 < int(number) <= len(waiting):
-        raise UsageProblem(f"There is no queued prompt {number[:6]}. /queue lists them.")
-    message = waiting[int(number) - 1]
-    ids = {"session_id": session.id, "message_id": message.info.id}
-    if action == "cancel":
-        await chat.client.call(MESSAGE_DELETE, MessageId(**ids))
-        chat.show_text("Cancelled.")
-        return
-    part = next(
-        (part for part in message.parts if isinstance(part, TextPart) and not part.synthetic), None
-    )
-    if part is None:
-        raise UsageProblem("That prompt has no text. Cancel it with /queue cancel N.")
-    await chat.client.call(
-        PART_UPDATE, UpdatePart(**ids, part_id=part.id, part=replace(part, text=text.strip()))
-    )
-    chat.show_text("Changed.")
-
-
 async def _enter_waiting_session(chat: LineConversation, _words: str) -> None:
     await chat.switch_session(
         await find_waiting_session(chat.client, {chat.session.id} if chat.session else ())
@@ -338,64 +274,8 @@ async def _use_worktree(chat: LineConversation, words: str) -> None:
         await run_line(chat, prompt)
 
 
-async def _manage_permissions(chat: LineConversation, words: str) -> None:
-    """Show the rules that count and the grants; `revoke ID` revokes a grant."""
-    action, _, name = words.partition(" ")
-    if action == "revoke" and name:
-        await chat.client.call(PERMISSION_REVOKE, RevokeGrant(grant_id=name.strip()))
-        chat.show_text("Revoked: it is asked again from the next call on.")
-    elif words:
-        raise UsageProblem("Usage: /permissions, or /permissions revoke ID.")
-    else:
-        session_id = chat.session.id if chat.session else None
-        query = PermissionQuery(session_id=session_id, agent=chat.agent)
-        chat.show_text(
-            "\n".join(format_permission_report(await chat.client.call(PERMISSION_RULES, query)))
-        )
-
-
-async def _manage_mcp_servers(chat: LineConversation, words: str) -> None:
-    """List the servers; `auth NAME` begins to sign in, `auth NAME ADDRESS` completes it.
-
-    ADDRESS is where the browser ended, if it runs on another machine and could not
-    reach the one of codeloop.
-    """
-    match words.split(maxsplit=2):
-        case []:
-            servers = await chat.client.call(MCP_STATUS, NoArguments())
-            lines = [
-                f"{name}: {_describe_status(name, status)}" for name, status in servers.items()
-            ]
-            chat.show_text("\n".join(lines) or "No MCP server is configured.")
-        case ["auth", name]:
-            mcp_auth_start = await chat.client.call(MCP_AUTH_START, McpName(name=name))
-            chat.show_text(f"Open this address to sign in:\n{mcp_auth_start.authorization_url}")
-            chat.show_text(
-                f"If that browser is on another machine: /mcp auth {name} ADDRESS-THAT-IT-ENDS-AT"
-            )
-        case ["auth", name, code]:
-            status = await chat.client.call(MCP_AUTH_CALLBACK, McpAuthCode(name=name, code=code))
-            chat.show_text(f"{name}: {_describe_status(name, status)}")
-        case _:
-            raise UsageProblem("Write /mcp, /mcp auth NAME, or /mcp auth NAME ADDRESS.")
-
-
-def _describe_status(name: str, status: MCPStatus) -> str:
-    if status.status == "needs_auth":
-        return f"wants you to sign in: /mcp auth {name}"
-    error_note = f": {status.error}" if status.error else ""
-    sandbox_note = ", without a sandbox" if status.sandbox is False else ""
-    return f"{status.state or status.status}{sandbox_note}{error_note}"
-
-
 async def _leave(chat: LineConversation, _words: str) -> None:
     chat.leave()
-
-
-def _join_text(message: MessageWithParts) -> str:
-    return " ".join(
-        part.text for part in message.parts if isinstance(part, TextPart) and not part.synthetic
-    )
 
 
 # The commands that need no screen; `session` and `queue` are not among those of the terminal UI.
@@ -416,14 +296,14 @@ LINE_COMMANDS: dict[str, LineCommand] = {
     "cost": LineCommand(show_cost),
     "memory": LineCommand(show_memory),
     "jobs": LineCommand(show_jobs),
-    "permissions": LineCommand(_manage_permissions, "[revoke ID]"),
+    "permissions": LineCommand(manage_permissions, "[revoke ID]"),
     "find": LineCommand(find_text, "TEXT"),
     "next": LineCommand(_enter_waiting_session),
     "worktree": LineCommand(_use_worktree),
     "status": LineCommand(show_status),
     "queue": LineCommand(
-        _edit_queue, "[edit N WORDS | cancel N]", "List, edit or cancel queued prompts"
+        edit_queue, "[edit N WORDS | cancel N]", "List, edit or cancel queued prompts"
     ),
-    "mcp": LineCommand(_manage_mcp_servers, "[auth NAME [ADDRESS]]"),
+    "mcp": LineCommand(manage_mcp_servers, "[auth NAME [ADDRESS]]"),
     "exit": LineCommand(_leave),
 }

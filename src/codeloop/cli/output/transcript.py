@@ -16,8 +16,8 @@ from codeloop.client.formatting import describe_spending
 from codeloop.kit.text.readable_json import format_json_block
 from codeloop.kit.text.terminal_text import escape_answer_controls, escape_controls
 from codeloop.schema.api.session_inputs import MessageWithParts
-from codeloop.schema.errors import get_error_message
-from codeloop.schema.message import NO_TOKENS, AssistantMessage, Session, UserMessage
+from codeloop.schema.errors import MessageError, get_error_message
+from codeloop.schema.message import NO_TOKENS, AssistantMessage, AssistantTime, Session, UserMessage
 from codeloop.schema.part import (
     FilePart,
     Part,
@@ -85,21 +85,23 @@ def print_transcript(
                             for line in _list_subagent_lines(part, children, "    ", colour=colour)
                         )
                     )
-                if error is not None:
-                    out.write(
-                        paint(
-                            f"! {escape_controls(get_error_message(error))}", "red", colour=colour
-                        )
-                        + "\n"
-                    )
-                elif times.completed is None:
-                    out.write(paint(UNFINISHED_NOTE, "yellow", colour=colour) + "\n")
+                out.write(_format_end(error, times, colour=colour))
     sums = " · ".join(
         (*describe_spending(session.tokens or NO_TOKENS, session.cost or 0), session.id)
     )
     out.write("\n" + paint(sums, "dim", colour=colour) + "\n")
     if out.error is not None:
         end_without_output(out.error)
+
+
+def _format_end(error: MessageError | None, times: AssistantTime, *, colour: bool) -> str:
+    """Return the line about an answer that failed or was not finished; else ""."""
+    if error is not None:
+        text = f"! {escape_controls(get_error_message(error))}"
+        return paint(text, "red", colour=colour) + "\n"
+    if times.completed is None:
+        return paint(UNFINISHED_NOTE, "yellow", colour=colour) + "\n"
+    return ""
 
 
 def _format_prompt_part(part: Part, *, colour: bool) -> str:

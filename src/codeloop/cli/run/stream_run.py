@@ -4,9 +4,7 @@ and a turn for each message of stdin.
 
 import asyncio
 import sys
-from collections.abc import Callable, Coroutine
 from functools import partial
-from typing import Any, NamedTuple
 
 from codeloop import __version__
 from codeloop.cli import exit_codes
@@ -22,147 +20,25 @@ from codeloop.cli.run.one_shot import check_structured_output, delete_unused_ses
 from codeloop.cli.run.send import OutgoingMessage, send_message
 from codeloop.cli.run.signals import SignalHandlers
 from codeloop.cli.run.stream_control import PERMISSION_MODES, StreamControls
+from codeloop.cli.run.stream_input import StreamInput, StreamMessage
 from codeloop.cli.run.turn import RunTurn
 from codeloop.cli.target.open_target import OpenTarget
 from codeloop.cli.target.selection import check_agent, choose_session, parse_model, prepare_session
 from codeloop.client.client import Client
 from codeloop.client.target import Target
-from codeloop.client.wire.stdio_lines import start_line_reader
-from codeloop.kit.jsonc import is_list, is_object
 from codeloop.schema.api.agents import AGENT_LIST, COMMAND_LIST
 from codeloop.schema.api.config import CONFIG_GET
 from codeloop.schema.api.mcp import MCP_STATUS
 from codeloop.schema.api.project import TOOL_IDS
 from codeloop.schema.api.providers import CONFIG_PROVIDERS, UsableProviders
-from codeloop.schema.api.session_inputs import (
-    FilePartInput,
-    MessageWithParts,
-    PartInput,
-    TextPartInput,
-)
+from codeloop.schema.api.session_inputs import MessageWithParts, TextPartInput
 from codeloop.schema.api.session_requests import SESSION_GET, SessionId
-from codeloop.schema.bounds.automation import STREAM_WAITING
-from codeloop.schema.errors import CodeloopError, UsageProblem
+from codeloop.schema.errors import CodeloopError
 from codeloop.schema.ids import new_id
 from codeloop.schema.message import Session
 from codeloop.schema.operation import NoArguments
 from codeloop.schema.permission import PROFILE_KEY, parse_profile
-from codeloop.schema.wire import DECODE_ERRORS, JSON, decode_json, replace
-
-_EXAMPLE_LINE = '{"type":"user","message":{"role":"user","content":"fix the failing test"}}'
-
-_ControlHandler = Callable[[JSON], Coroutine[Any, Any, None]]
-
-
-class _StreamMessage(NamedTuple):
-    """A line of stdin: the `parts` of its prompt and the decoded `line`,
-    or the `problem` that makes it invalid.
-    """
-
-    parts: list[PartInput]
-    line: JSON
-    problem: str = ""
-
-
-class StreamInput:
-    """Reads lines of stdin. `queue`: the messages that wait for their turn;
-    None in it is the end of stdin.
-
-    `handle_control`: called with each control message. `on_end`: called at the end of stdin.
-    """
-
-    def __init__(self, handle_control: _ControlHandler, on_end: Callable[[], None]) -> None:
-        self.queue: asyncio.Queue[_StreamMessage | None] = asyncio.Queue(STREAM_WAITING.value)
-        self._handle_control = handle_control
-        self._on_end = on_end
-        # The number of the current line, for errors about it.
-        self._line_number = 0
-
-    def start(self, descriptor: int) -> None:
-        """Start to read from a descriptor. While STREAM_WAITING messages wait, it is not read."""
-        start_line_reader(descriptor, self._handle_line)
-
-    async def _handle_line(self, line: bytes | None) -> None:
-        if line is None:
-            # Called first: a turn that waits for a permission would never get to
-            # the end of the queue.
-            self._on_end()
-            await self.queue.put(None)
-            return
-        self._line_number += 1
-        try:
-            document = _decode(line)
-            if document.get("type") in {
-                "control_request",
-                "control_response",
-                "control_cancel_request",
-            }:
-                await self._handle_control(document)
-                return
-            if document.get("type") == "keep_alive":
-                return
-            message = _StreamMessage(_read_parts(document), document)
-        except UsageProblem as error:
-            message = _StreamMessage(
-                [], {}, f"Message {self._line_number} of stdin was not sent: {error}"
-            )
-        await self.queue.put(message)
-
-
-def _decode(line: bytes) -> JSON:
-    try:
-        message = decode_json(line)
-    except DECODE_ERRORS as error:
-        raise UsageProblem(
-            f"the line is not JSON ({error}). A message is one line, as {_EXAMPLE_LINE}"
-        ) from None
-    if not is_object(message):
-        raise UsageProblem(f"the line is not an object. A message is one, as {_EXAMPLE_LINE}")
-    return message
-
-
-def _read_parts(line: JSON) -> list[PartInput]:
-    """Return the parts of the prompt in a line of the type `user`.
-    Raises UsageProblem for any other line.
-    """
-    if line.get("type") != "user":
-        raise UsageProblem(
-            f"its type is {line.get('type')!r}. It is `user` for a message, as {_EXAMPLE_LINE}"
-        )
-    message = line.get("message")
-    content = message.get("content") if is_object(message) else None
-    if isinstance(content, str):
-        content = [{"type": "text", "text": content}]
-    if not is_list(content):
-        raise UsageProblem(
-            f"`message.content` is neither a text nor a list of blocks, as in {_EXAMPLE_LINE}"
-        )
-    parts = [_read_block(block, index) for index, block in enumerate(content)]
-    if not any(not isinstance(part, TextPartInput) or part.text.strip() for part in parts):
-        raise UsageProblem("`message.content` is empty. Give it a text.")
-    return parts
-
-
-def _read_block(block: Any, index: int) -> PartInput:
-    """Convert a content block to a part of a prompt. Raises UsageProblem;
-    `index` is for its message.
-    """
-    location = f"`message.content[{index}]`"
-    kind = block.get("type") if is_object(block) else None
-    if kind == "text" and isinstance(text := block.get("text"), str):
-        return TextPartInput(text=text)
-    if kind not in {"image", "document"}:
-        raise UsageProblem(f"{location} is not a block of the type `text`, `image` or `document`.")
-    match block.get("source"):
-        case {"type": "base64", "media_type": str(mime), "data": str(data)}:
-            return FilePartInput(
-                mime=mime, url=f"data:{mime};base64,{data}", filename=block.get("title")
-            )
-        case {"type": "text", "data": str(data)}:
-            return TextPartInput(text=data)
-        case _:
-            form = '{"type":"base64","media_type":"...","data":"..."}'
-            raise UsageProblem(f"{location} has no source of the form {form}.")
+from codeloop.schema.wire import replace
 
 
 async def run_stream(options: Options, open_target: OpenTarget) -> int:
@@ -287,14 +163,14 @@ class StreamRun:
                 return
             await self._run_turn(target, message)
 
-    async def _run_turn(self, target: Target, message: _StreamMessage | RunMessage) -> None:
+    async def _run_turn(self, target: Target, message: StreamMessage | RunMessage) -> None:
         """Run the turn of a message and show its result."""
         self._controls.is_interrupted = False
-        if isinstance(message, _StreamMessage) and message.problem:
+        if isinstance(message, StreamMessage) and message.problem:
             self._view.note(f"codeloop: {message.problem}")
             self.finish(make_unfinished("error", exit_codes.USAGE, message.problem))
             return
-        if isinstance(message, _StreamMessage) and self._options.replay_messages:
+        if isinstance(message, StreamMessage) and self._options.replay_messages:
             self._view.write(
                 "user", message=message.line["message"], parent_tool_use_id=None, isReplay=True
             )
@@ -333,7 +209,7 @@ class StreamRun:
         self.finish(outcome)
 
     async def _send_message(
-        self, target: Target, session_id: str, message: _StreamMessage | RunMessage, prompt_id: str
+        self, target: Target, session_id: str, message: StreamMessage | RunMessage, prompt_id: str
     ) -> MessageWithParts:
         """Send a message, or the command that it calls; return the answer when the turn ends."""
         # Read for each message: the host may have changed the model.
@@ -343,7 +219,7 @@ class StreamRun:
             from codeloop.cli.run.output_schema import read_answer_format
 
             answer_format = await read_answer_format(options.schema)
-        if isinstance(message, _StreamMessage):
+        if isinstance(message, StreamMessage):
             # Only a message of one text can call a command.
             # Nothing is attached: stream-json input excludes --file.
             text = (

@@ -5,7 +5,7 @@ started at first use and again after a crash.
 import asyncio
 import itertools
 import time
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from typing import Any
 
@@ -14,6 +14,7 @@ from msgspec import Struct
 from codeloop.extend.hooks.hooks import HookFailed, retrieve_exception
 from codeloop.extend.host.back_off import BackOff
 from codeloop.extend.host.extension import CallListener
+from codeloop.extend.host.host_callbacks import ProcessCallbacks
 from codeloop.extend.host.host_stream import (
     BrokenStream,
     convert_error,
@@ -22,6 +23,7 @@ from codeloop.extend.host.host_stream import (
     parse_offer,
     read_messages,
 )
+from codeloop.extend.host.pending_request import PendingRequest, ReceivePiece
 from codeloop.extend.host.protocol import (
     AnswerError,
     AnswerResult,
@@ -32,7 +34,6 @@ from codeloop.extend.host.protocol import (
     FetchChunk,
     FetchHead,
     FromHost,
-    HostHello,
     HostMessage,
     HostQuestion,
     HostReady,
@@ -52,48 +53,6 @@ from codeloop.schema.errors import OperationError
 _GREETING_ID = 0
 
 
-class ProcessCallbacks(Struct, frozen=True):
-    """The functions that a host calls. `start` starts its program; raises OSError.
-    `hello`: the greeting for it.
-
-    `log`: gets a line for its log, `warn` one for the user. `serve`: runs an operation of the API.
-    `acknowledge`: gets how many events were handled; None: the program was restarted.
-    """
-
-    name: str
-    start: Callable[[], Awaitable[Program]]
-    hello: HostHello
-    log: Callable[[str], None]
-    warn: Callable[[str], None]
-    serve: Callable[[OperationCall], Coroutine[Any, Any, Any]]
-    acknowledge: Callable[[int | None], None]
-
-
-ReceivePiece = Callable[[FetchHead | FetchChunk], None]
-"""Gets the pieces of a response as they arrive."""
-
-
-class _Request(Struct):
-    """A pending request. `about`: the name of its extension;
-    `questions`: its questions that wait for the user.
-    """
-
-    answer: "asyncio.Future[Any]"
-    about: str
-    seconds: float = 0
-    listener: CallListener | None = None
-    receive_piece: ReceivePiece | None = None
-    questions: "list[asyncio.Task[Any]]" = []
-    deadline: asyncio.Timeout | None = None
-
-    def reschedule(self) -> None:
-        """Restart the deadline; while questions wait for the user there is none."""
-        if self.deadline is not None and not self.deadline.expired():
-            self.deadline.reschedule(
-                None if self.questions else asyncio.get_running_loop().time() + self.seconds
-            )
-
-
 class _Process(Struct):
     """One run of the program. `loaded`: the offers of its extensions, by name."""
 
@@ -111,7 +70,7 @@ class ExtensionHost:
         """Its runtime, as reported at the last start."""
         self._process: _Process | None = None
         self._opening: asyncio.Task[_Process] | None = None
-        self._requests: dict[int, _Request] = {}
+        self._requests: dict[int, PendingRequest] = {}
         self._numbers = itertools.count(1)
         self._back_off = BackOff()
         self._stuck: set[int] = set()
@@ -197,7 +156,9 @@ class ExtensionHost:
         # leaves nothing behind.
         encoded = encode_request(message(number))
         answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        request = self._requests[number] = _Request(answer, about, seconds, listener, receive_piece)
+        request = self._requests[number] = PendingRequest(
+            answer, about, seconds, listener, receive_piece
+        )
         try:
             if not self.notify(encoded):
                 raise HookFailed(f"the extension host {self.callbacks.name} is gone")
@@ -298,7 +259,7 @@ class ExtensionHost:
                     f"the extension host {self.callbacks.name} can't be started: {error}"
                 ) from error
             greeting = asyncio.get_running_loop().create_future()
-            self._requests[_GREETING_ID] = _Request(greeting, "greeting")
+            self._requests[_GREETING_ID] = PendingRequest(greeting, "greeting")
             reading = asyncio.create_task(self._read(program))
             process = self._process = _Process(program, reading, {})
             # A new program has none of the events that the last one had not handled.

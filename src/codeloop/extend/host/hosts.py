@@ -4,21 +4,23 @@ their tools and hooks.
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-from msgspec import Struct
 
-from codeloop.extend.hooks.answer_filter import Reach
 from codeloop.extend.hooks.hooks import ExtensionRaised, HookFailed
 from codeloop.extend.host.event_feed import HostEventFeed
 from codeloop.extend.host.extension import CallListener, Extension
 from codeloop.extend.host.hook_handlers import ClosedHandler, ExtensionHandler
-from codeloop.extend.host.offer_cache import OfferCache
+from codeloop.extend.host.host_callbacks import (
+    HostCallbacks,
+    HostKey,
+    ProcessCallbacks,
+    RunOperation,
+)
 from codeloop.extend.host.offers import (
     EVENT_HOOK,
     follows_events,
@@ -29,14 +31,12 @@ from codeloop.extend.host.offers import (
 from codeloop.extend.host.protocol import (
     CallOrigin,
     ExtensionOffer,
-    HostHello,
     HostMessage,
     OfferedTool,
     OperationCall,
     encode,
 )
 from codeloop.kit.asyncio_tasks import cancel_all
-from codeloop.kit.program import Program
 from codeloop.kit.text.terminal_text import escape_controls
 from codeloop.schema.bounds.extension import HOST_CALL, HOST_SLOW_ANSWER, HOST_STOP, HOST_WAIT
 from codeloop.schema.event import Event
@@ -44,7 +44,6 @@ from codeloop.schema.live_events import PartDelta
 from codeloop.schema.wire import JSON
 from codeloop.tool.json_schema import clean_schema
 from codeloop.tool.tool import NO_TRAITS, ExternalParameters, Tool, ToolContext, ToolResult
-from codeloop.workspace.process.program_log import ProgramLog
 
 if TYPE_CHECKING:
     from codeloop.extend.host.host import ExtensionHost
@@ -52,44 +51,6 @@ if TYPE_CHECKING:
 EMPTY_POLICY_REASON = "it is marked as a policy, and brought no hook when it was loaded here"
 # The operation that a host requests to follow events without a hook.
 _SUBSCRIBE_OPERATION = "event.subscribe"
-
-
-# Runs an operation with its arguments.
-RunOperation = Callable[[Any, Any], Awaitable[Any]]
-
-
-class HostCallbacks(Struct, frozen=True):
-    """The functions and settings of a project that its hosts use.
-
-    `start` starts the program of a host, whose errors go to the given function; raises OSError.
-    `find_reach` returns the reach of confined (True) or free hosts. `open_log` returns the log of a
-    host by its name. `serve` runs an operation for a host, confined (True) or not. `find_agent`
-    returns the agent of a session's message. `on_change` is called when other tools or hooks are
-    offered than before, an extension failed, or a host follows events.
-    """
-
-    offer_cache: OfferCache
-    hello: HostHello
-    start: Callable[["HostKey", Callable[[bytes], None]], Awaitable[Program]]
-    is_confined: Callable[[Extension], bool]
-    find_reach: Callable[[bool], Reach]
-    open_log: Callable[[str], ProgramLog]
-    warn: Callable[[str], None]
-    serve: Callable[[RunOperation, OperationCall, bool], Awaitable[Any]]
-    find_agent: Callable[[str, str], str]
-    on_change: Callable[[], None]
-
-
-class HostKey(Struct, frozen=True):
-    """Which host an extension belongs to."""
-
-    language: str
-    is_confined: bool
-
-    @property
-    def name(self) -> str:
-        """Its display name."""
-        return f"{self.language} (sandboxed)" if self.is_confined else self.language
 
 
 class ExtensionHosts:
@@ -338,7 +299,7 @@ class ExtensionHosts:
         """Return a host without starting it."""
         if key not in self._hosts:
             # Imported late: with cached offers most sessions start no host.
-            from codeloop.extend.host.host import ExtensionHost, ProcessCallbacks
+            from codeloop.extend.host.host import ExtensionHost
 
             log = self._callbacks.open_log(key.name)
 
@@ -431,10 +392,3 @@ def list_unfinished(
     """Return the unfinished loads of these extensions."""
     tasks = (loads.get(each.name) for each in extensions)
     return [task for task in tasks if task is not None and not task.done()]
-
-
-def get_log_path(folder: Path, host: str) -> Path:
-    """Return the log file of a host by its display name: `python (sandboxed)` logs
-    into `python-sandboxed.log`.
-    """
-    return folder / f"{host.replace(' (', '-').rstrip(')')}.log"

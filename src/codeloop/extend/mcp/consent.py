@@ -17,8 +17,11 @@ from codeloop.kit.paths import expand_user_path
 from codeloop.kit.small_files import create_private_folder, lock, read_start, write_atomically
 from codeloop.kit.text.diff import make_unified_diff
 from codeloop.schema.limits import MCP_FILE, MCP_PROJECT_FILES, TRUST_LOCK
+from codeloop.schema.permission import Need
 from codeloop.schema.wire import DECODE_ERRORS, Wire
 
+CHANGED_PERMISSION = "mcp_changed"
+"""The permission for a server whose definition or tools differ from the approved ones."""
 # So many definitions of one name are stored; the user is asked again about older ones.
 _MAX_DEFINITIONS = 20
 
@@ -190,3 +193,14 @@ def _fingerprint_files(root: Path) -> str:
             # the user is asked each time.
             return os.urandom(16).hex()
     return blake2b(os.fsencode("\n".join(sorted(file_states))), digest_size=16).hexdigest()
+
+
+def make_consent_need(server: str, patch: str) -> Need:
+    """Return the permission to use a server as it is now.
+    `patch`: the differences from what was approved.
+    """
+    return Need(
+        permission=CHANGED_PERMISSION,
+        patterns=(server,),
+        metadata={"server": server, "diff": patch},
+    )

@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from codeloop.schema.config import ProgramSandboxConfig
-from codeloop.schema.own_providers import OwnEntry
+from codeloop.schema.provider_config import OwnEntry
 from codeloop.schema.wire import JSON, Wire, replace
 
 # Keys that other programs use in such entries -> what to write instead, for the error message.

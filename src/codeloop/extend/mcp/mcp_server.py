@@ -7,15 +7,16 @@ import logging
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
 from codeloop.extend.mcp.cache.last_failures import LastFailure, LastFailures
 from codeloop.extend.mcp.cache.listing import Listing, Listings, diff_listings, has_new_text
-from codeloop.extend.mcp.consent import Approvals, StartConsent
+from codeloop.extend.mcp.consent import Approvals, StartConsent, make_consent_need
 from codeloop.extend.mcp.definition import LocalDefinition, ServerDefinition
 from codeloop.extend.mcp.server_requests import ChangeCallbacks, ServerRequests
+from codeloop.extend.mcp.server_status import ServerFailures, ServerStatus, end_sentence
 from codeloop.extend.mcp.transport.connection import ServerConnection
 from codeloop.extend.mcp.transport.failures import (
     ProgramEnded,
@@ -28,7 +29,7 @@ from codeloop.extend.mcp.transport.failures import (
 )
 from codeloop.extend.mcp.transport.latest_listing import LatestListing
 from codeloop.extend.mcp.transport.transports import ServerDependencies, ServerTarget, connect
-from codeloop.schema.limits import MCP_CALL, MCP_RETRY, MCP_RETRY_MOST
+from codeloop.schema.limits import MCP_CALL, MCP_RETRY
 from codeloop.schema.permission import Need
 from codeloop.schema.wire import JSON, replace
 from codeloop.tool.tool import ToolContext
@@ -37,22 +38,6 @@ from codeloop.workspace.process.program_log import ProgramLog
 if TYPE_CHECKING:
     from mcp import Client
 
-ServerState = Literal[
-    "configured",
-    "known",
-    "starting",
-    "connected",
-    "needs_auth",
-    "needs_client_registration",
-    "failed",
-    "disabled",
-]
-"""`configured`: what it offers was never listed; `known`: it was, and the server is not running.
-`needs_auth`: the user has to sign in; `needs_client_registration`: and before that, to register
-codeloop at the server's provider.
-"""
-CHANGED_PERMISSION = "mcp_changed"
-"""The permission for a server whose definition or tools differ from the approved ones."""
 # Versions are dates in ISO form, so they can be compared as text.
 LAST_VERSION_WITH_REQUESTS = "2025-11-25"
 """The last protocol version in which servers can send requests."""
@@ -66,15 +51,6 @@ class ServerRecords(Struct, frozen=True):
     listings: Listings
     approvals: Approvals
     failures: LastFailures
-
-
-class ServerStatus(Struct, frozen=True):
-    """A server's state; `reason`: why the server can't be used, or that its tools have changed;
-    "": neither.
-    """
-
-    state: ServerState
-    reason: str = ""
 
 
 class McpServer:
@@ -105,7 +81,7 @@ class McpServer:
         self._connection: ServerConnection | None = None
         self._opening: asyncio.Task[tuple[ServerConnection, Listing]] | None = None
         self._latest = LatestListing(self._handle_changed_lists)
-        self._failures = _Failures.of(records.failures.get(definition.digest))
+        self._failures = ServerFailures.of(records.failures.get(definition.digest))
         self.is_off = False
         """Whether the user has switched the server off; then no call starts it."""
 
@@ -162,7 +138,7 @@ class McpServer:
         or to its code.
         """
         patch = "" if self.is_running else await self.consent.check()
-        return (_make_need(self.name, patch),) if patch else ()
+        return (make_consent_need(self.name, patch),) if patch else ()
 
     async def connect(self, *, is_patient: bool = False) -> Listing:
         """Connect now and return its listing; the caller must have the consent of `find_needs`.
@@ -173,7 +149,7 @@ class McpServer:
         """
         # The user asked for this connection: it is tried at once.
         if not is_patient:
-            self._failures = _Failures()
+            self._failures = ServerFailures()
         if not self.is_running:
             # Notes the state that is approved once the server has started;
             # the caller has handled the differences.
@@ -188,7 +164,7 @@ class McpServer:
             opening.cancel()
             await asyncio.wait({opening})
         connection, self._connection = self._connection, None
-        self._failures = _Failures()
+        self._failures = ServerFailures()
         if connection is not None:
             await connection.close()
             self._changed()
@@ -226,7 +202,7 @@ class McpServer:
         """
         await self._latest.settle()
         if patch := self.pending_patch:
-            await ctx.ask(_make_need(self.name, patch))
+            await ctx.ask(make_consent_need(self.name, patch))
             self._adopt_listing(is_agreed=True)
 
     async def _send(
@@ -277,7 +253,7 @@ class McpServer:
             await asyncio.sleep(wait)
         elif wait > 0:
             raise ServerFailed(
-                f"The MCP server {self.name} can't be used: {_end_sentence(self._failures.reason)} "
+                f"The MCP server {self.name} can't be used: {end_sentence(self._failures.reason)} "
                 f"It is not started again within {wait:.0f} s."
             )
         if self._opening is None:
@@ -312,7 +288,7 @@ class McpServer:
         self._connection, self._latest.listing = opening.result()
         self._latest.fetch = self._connection.fetch_listing
         self._connection.on_end = self._changed
-        self._failures = _Failures()
+        self._failures = ServerFailures()
         # Other processes show the last failure in their lists.
         self.records.failures.put(self.definition.digest, None)
         self.consent.approve()
@@ -326,9 +302,11 @@ class McpServer:
         match cause:
             case SignInNeeded() if cause.can_sign_in:
                 advice = f"run `codeloop mcp auth {self.name}`"
-                self._record_failure(_Failures(advice, "needs_auth", challenge=cause.challenge))
+                self._record_failure(
+                    ServerFailures(advice, "needs_auth", challenge=cause.challenge)
+                )
             case RegistrationNeeded():
-                self._record_failure(_Failures(reason, "needs_client_registration"))
+                self._record_failure(ServerFailures(reason, "needs_client_registration"))
             case _:
                 # The log of a responding server holds warnings of its libraries,
                 # which are not the cause.
@@ -336,7 +314,7 @@ class McpServer:
                     reason = f"{reason}; its last line: {self.log.last_line}"
                 self._record_failure(self._failures.with_failure(reason))
 
-    def _record_failure(self, failures: "_Failures") -> None:
+    def _record_failure(self, failures: ServerFailures) -> None:
         self._failures = failures
         if _LOG.hasHandlers():
             _LOG.warning(
@@ -423,50 +401,4 @@ def describe_refusal(server: McpServer) -> str:
             f"The MCP server {server.name} wants the user to sign in. Ask the user to run `codeloop mcp auth "
             f"{server.name}`, or to choose it under /mcp in the terminal UI; after that, call it again."
         )
-    return f"The MCP server {server.name} can't be used: {_end_sentence(status.reason or 'it was stopped')}"
-
-
-def _make_need(server: str, patch: str) -> Need:
-    return Need(
-        permission=CHANGED_PERMISSION,
-        patterns=(server,),
-        metadata={"server": server, "diff": patch},
-    )
-
-
-class _Failures(Struct, frozen=True):
-    """A server's last failure, and until when it is not retried automatically
-    (`until`: monotonic seconds).
-
-    `count`: the failures in a row.
-    """
-
-    reason: str = ""
-    state: ServerState = "failed"
-    challenge: str = ""
-    count: int = 0
-    until: float = 0.0
-
-    @staticmethod
-    def of(last: LastFailure | None) -> "_Failures":
-        """Return the failure that was stored by an earlier run; it does not delay the next try."""
-        if last is None:
-            return _Failures()
-        return _Failures(
-            last.description, cast("ServerState", last.state), challenge=last.challenge
-        )
-
-    def with_failure(self, reason: str) -> "_Failures":
-        """Return the failures with one more, after which the wait is twice as long."""
-        # Doubled each time, so that a broken server does not delay every call.
-        wait = min(MCP_RETRY.seconds * 2**self.count, MCP_RETRY_MOST.seconds)
-        return _Failures(reason, count=self.count + 1, until=time.monotonic() + wait)
-
-    def count_seconds_left(self) -> float:
-        """Return the seconds left until the next try; 0 or less: now."""
-        return self.until - time.monotonic()
-
-
-def _end_sentence(reason: str) -> str:
-    """Return a reason with one full stop: it may be a program's own last line."""
-    return reason if reason.endswith((".", "!", "?")) else f"{reason}."
+    return f"The MCP server {server.name} can't be used: {end_sentence(status.reason or 'it was stopped')}"

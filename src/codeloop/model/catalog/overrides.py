@@ -9,7 +9,7 @@ import msgspec
 
 from codeloop.model.chat import ModelInfo, TokenLimits
 from codeloop.model.prices import LONG_REQUEST_TOKENS, Prices, PriceTier
-from codeloop.schema.config import (
+from codeloop.schema.provider_config import (
     ModelConfig,
     ModelCostConfig,
     ModelLimitConfig,

@@ -27,7 +27,6 @@ from codeloop.model.local.context_length import (
     find_context_increase,
     find_context_reader,
 )
-from codeloop.schema.config import ModelConfig
 from codeloop.schema.errors import (
     APIError,
     APIErrorData,
@@ -36,6 +35,7 @@ from codeloop.schema.errors import (
     OverflowData,
 )
 from codeloop.schema.ids import now_ms
+from codeloop.schema.provider_config import ModelConfig
 from codeloop.schema.wire import replace
 
 # For English text and code; the estimate decides only near the limit.

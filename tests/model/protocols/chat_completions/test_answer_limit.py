@@ -13,7 +13,7 @@ from codeloop.model.catalog.overrides import apply_overrides
 from codeloop.model.chat import ImagePiece, ModelRequest, UserModelMessage
 from codeloop.model.protocols.chat_completions.request import ChatCompletionsRequestEncoder
 from codeloop.model.quirks import find_quirks
-from codeloop.schema.config import ProviderConfig
+from codeloop.schema.provider_config import ProviderConfig
 from codeloop.schema.wire import JSON
 from tests.support.models import HELLO
 

@@ -5,8 +5,9 @@ and their resources.
 from codeloop.app.extensions.mcp import make_server_tools
 from codeloop.app.project import Project
 from codeloop.extend.mcp.definition import parse_definition
-from codeloop.extend.mcp.mcp_server import McpServer, ServerState, is_sandboxed
+from codeloop.extend.mcp.mcp_server import McpServer, is_sandboxed
 from codeloop.extend.mcp.mcp_servers import McpServers
+from codeloop.extend.mcp.server_status import ServerState
 from codeloop.extend.mcp.tools.prompts import complete_argument
 from codeloop.extend.mcp.transport.failures import ServerFailed
 from codeloop.schema.api.mcp import (

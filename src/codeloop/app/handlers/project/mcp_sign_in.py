@@ -9,15 +9,10 @@ from codeloop.app.project import Project
 from codeloop.extend.mcp.sign_in.background_sign_in import BackgroundSignIn
 from codeloop.extend.mcp.sign_in.login import SignInImpossible
 from codeloop.kit.desktop_programs import open_browser
-from codeloop.schema.api.mcp import (
-    McpAuthCode,
-    McpAuthRemoved,
-    McpAuthStart,
-    McpName,
-    MCPStatus,
-)
+from codeloop.schema.api.mcp import McpAuthCode, McpAuthRemoved, McpAuthStart, McpName, MCPStatus
 from codeloop.schema.errors import OperationError
-from codeloop.schema.live_events import McpAddress, McpBrowserOpenFailed
+from codeloop.schema.live_events import McpBrowserOpenFailed
+from codeloop.schema.resources import McpAddress
 
 
 async def start_sign_in(project: Project, args: McpName) -> McpAuthStart:

@@ -14,15 +14,13 @@ import click
 import msgspec
 
 from codeloop.automation.fleet.coordinator import Coordinator
-from codeloop.automation.fleet.driver import Driver, FleetStopped
+from codeloop.automation.fleet.driver import FleetStopped
 from codeloop.automation.fleet.jobs import read_jobs
 from codeloop.automation.fleet.ledger import FleetPullRequest, Ledger, LedgerRow
 from codeloop.automation.fleet.ledger_databases import list_fleets, open_ledger
-from codeloop.automation.fleet.local_driver import LocalDriver
-from codeloop.automation.fleet.remote.ray_driver import RayDriver
-from codeloop.automation.fleet.remote.ssh_driver import SshDriver, SshSettings
 from codeloop.automation.fleet.report import describe_job, render_page, sum_jobs
 from codeloop.cli import exit_codes
+from codeloop.cli.commands.automation.fleet_drivers import make_drivers, make_pod_driver
 from codeloop.cli.group import CommandGroup
 from codeloop.cli.options import (
     AGENT_OPTION,
@@ -136,7 +134,7 @@ def run(
     Exit codes: 0 all are done, 1 some (or pull requests) have failed, 130 stopped.
     """
     job_list = read_jobs(jobs)
-    # The flags that are left after this, and after `_make_drivers`, are those of `codeloop run`.
+    # The flags that are left after this, and after `make_drivers`, are those of `codeloop run`.
     address = str(flags.pop("address") or "")
     publish = bool(flags.pop("publish"))
     secret_variables: Sequence[str] = ()
@@ -151,12 +149,12 @@ def run(
             "Jobs run either in the pods of --pods or on the places of --on. Leave one of them out."
         )
     # Made with --pods, too: this removes their options from `flags`.
-    drivers = _make_drivers(driver_names or ("here",), flags, secret_variables)
+    drivers = make_drivers(driver_names or ("here",), flags, secret_variables)
     folder = _get_folder(name or jobs.stem)
     ledger = open_ledger(folder, address)
     ledger.add_jobs(job_list)
     if pods is not None:
-        drivers = [_make_pod_driver(pods, ledger.get_identity(), flags)]
+        drivers = [make_pod_driver(pods, ledger.get_identity(), flags)]
     coordinator = Coordinator(folder, ledger, format_flags(flags), drivers, _show_result)
 
     def stop_on_signal(_number: int, _frame: FrameType | None) -> None:
@@ -349,37 +347,6 @@ def _publish_fleet(folder: Path, ledger: Ledger, is_stopping: Callable[[], bool]
     return not problems
 
 
-def _make_drivers(
-    driver_names: Sequence[str], flags: dict[str, object], secret_variables: Sequence[str]
-) -> list[Driver]:
-    """Make a driver for each value of `--on`, and remove the options that are
-    for drivers from `flags`.
-
-    `secret_variables`: environment variables that agents on this machine must not inherit.
-    Raises UsageProblem.
-    """
-    names = msgspec.convert(flags.pop("variables"), tuple[str, ...])
-    if missing := [name for name in names if name not in os.environ]:
-        raise UsageProblem(f"{missing[0]} is not set. Set it, or leave out `--env {missing[0]}`.")
-    environment = {name: os.environ[name] for name in names}
-    settings = SshSettings(str(flags.pop("program")), str(flags.pop("remote")), environment)
-    drivers: list[Driver] = []
-    # A repeated value counts once.
-    for driver_name in dict.fromkeys(driver_names):
-        kind, _, address = driver_name.partition(":")
-        if driver_name == "here":
-            drivers.append(LocalDriver(secret_variables))
-        elif kind == "ssh":
-            drivers.append(SshDriver(address, settings))
-        elif kind == "ray":
-            drivers.append(RayDriver(address or "auto", settings.codeloop, environment))
-        else:
-            raise UsageProblem(
-                f"`--on {driver_name}` is not a valid place. Write `here`, `ssh:[USER@]HOST[:PORT]` or `ray:ADDRESS`."
-            )
-    return drivers
-
-
 def _show_result(row: LedgerRow, result: JSON) -> None:
     state = "done" if result.get("exitCode") == 0 else "failed"
     click.echo(
@@ -401,19 +368,6 @@ def _show_fleets(*, as_json: bool) -> None:
         click.echo(
             f"{name}  {sums['done']} of {sums['jobs']} done, {sums['failed']} failed · {format_cost(sums['cost'])}"
         )
-
-
-def _make_pod_driver(file: Path, identity: str, flags: dict[str, object]) -> Driver:
-    from codeloop.automation.fleet.kubernetes.cluster_access import find_access
-    from codeloop.automation.fleet.kubernetes.driver import KubernetesDriver
-    from codeloop.automation.fleet.kubernetes.manifest import read_pod_settings
-
-    settings = read_pod_settings(file)
-    access = find_access(os.environ, settings.context, settings.namespace)
-    seconds = flags.get("timeout")
-    return KubernetesDriver(
-        access, identity, settings, seconds if isinstance(seconds, float) else None
-    )
 
 
 def _get_fleets_folder() -> Path:

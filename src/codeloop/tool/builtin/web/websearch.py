@@ -13,8 +13,8 @@ from codeloop.kit.lazy import load_object
 from codeloop.model.base_url import redact_url
 from codeloop.model.key_origins import refuse_foreign_address
 from codeloop.schema.config import SearchConfig
-from codeloop.schema.own_providers import OwnEntry
 from codeloop.schema.permission import Need
+from codeloop.schema.provider_config import OwnEntry
 from codeloop.schema.wire import JSON, Wire, replace
 from codeloop.tool.search_providers import PROVIDERS, SearchProvider
 from codeloop.tool.tool import (
