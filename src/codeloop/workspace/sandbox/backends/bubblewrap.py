@@ -11,15 +11,18 @@ from pathlib import Path
 from msgspec import Struct
 
 from codeloop.workspace.git.private.mounts import Mount
-from codeloop.workspace.sandbox.launcher.mount_points import make_link, open_point
+from codeloop.workspace.sandbox.launcher.mount_points import (
+    is_below,
+    list_pinned_folders,
+    make_link,
+    open_point,
+)
 from codeloop.workspace.sandbox.launcher.mounts import (
     PROC_HIDDEN,
     PROC_READ_ONLY,
     REPLACED_FOLDERS,
     RUN_ENTRIES,
     TEMPORARY_FOLDERS,
-    is_below,
-    list_pinned_folders,
 )
 from codeloop.workspace.sandbox.policy import SandboxPolicy
 from codeloop.workspace.sandbox.private_folders import make_cache_folder
