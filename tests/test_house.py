@@ -92,7 +92,7 @@ GIT_CALLERS = frozenset(
     {
         *(
             "workspace/git/repository.py",
-            "workspace/snapshot/object_store.py",
+            "workspace/snapshot/shared_blobs.py",
             "config/project_root.py",
         ),
         *("automation/command_lines.py", "workspace/git/private/own_git.py"),
@@ -694,7 +694,7 @@ WAITERS = {
         "cli/commands/extend/installer.py",
     ),
     *("extend/host/javascript/runtime.py", "kit/processes.py", "workspace/git/private/own_git.py"),
-    *("workspace/sandbox/launcher/descendants.py", "workspace/snapshot/object_store.py"),
+    *("workspace/sandbox/launcher/descendants.py", "workspace/snapshot/shared_blobs.py"),
 }
 # What starts programs through the launcher. Each ends them when it is closed.
 LAUNCHER_OWNERS = {

@@ -392,7 +392,7 @@ async def _examine_sandbox(project: Project) -> None:
     if not may_lack_sandbox():
         workspace.sandbox_note = ""
         return
-    from codeloop.workspace.process.program_sandboxes import examine_sandbox
+    from codeloop.workspace.process.work_tree_policies import examine_sandbox
 
     if notice := await examine_sandbox(workspace):
         project.warn(notice)

@@ -17,13 +17,8 @@ from codeloop.schema.limits import SHELL_FILE, SHELL_GRACE, SHELL_INTERRUPT, SHE
 from codeloop.schema.wire import replace
 from codeloop.workspace.process import running_command as commands
 from codeloop.workspace.process import shells as shells_module
-from codeloop.workspace.process.shells import (
-    CommandResult,
-    ShellCommand,
-    ShellContext,
-    Shells,
-    find_shell,
-)
+from codeloop.workspace.process.running_command import find_shell
+from codeloop.workspace.process.shells import CommandResult, ShellCommand, ShellContext, Shells
 from codeloop.workspace.sandbox.launcher.descendants import MARK_VARIABLE
 from codeloop.workspace.tool_bounds import ToolBounds
 

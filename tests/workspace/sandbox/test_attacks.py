@@ -193,7 +193,7 @@ async def test_sockets_of_others_are_out_of_reach(it: Attacked) -> None:
         server.listen()
         machine.bind(("127.0.0.1", 0))
         machine.listen()
-        it.shells._policy_makers.clear()
+        it.shells._work_trees._policy_makers.clear()
         code = (
             f"import os, socket\nfor family, place in ((1, 's'), (2, {machine.getsockname()!r})):\n"
             f" try:\n  if family == 1: os.chdir({str(folder)!r})\n"

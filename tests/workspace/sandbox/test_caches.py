@@ -46,7 +46,7 @@ def caches(it: Attacked) -> Attacked:
         path = it.home / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("the user's\n")
-    it.shells._policy_makers.clear()
+    it.shells._work_trees._policy_makers.clear()
     return it
 
 

@@ -229,7 +229,7 @@ async def test_hooks_of_nested_repositories_and_submodules_stay_as_they_were(it:
     module = it.root / ".git/modules/lib"
     module.mkdir(parents=True)
     subprocess.run(["git", "init", "-q", "--bare"], cwd=module, check=True)
-    it.shells._policy_makers.clear()
+    it.shells._work_trees._policy_makers.clear()
     before = (module / "config").read_text()
     await it.run(
         "echo x > .git/modules/lib/hooks/post-checkout; echo '[core] x = y' >> .git/modules/lib/config"

@@ -55,7 +55,7 @@ async def test_the_files_beside_a_new_one_stay_as_they_were(it: Attacked, notes:
 @pytest.mark.slow
 async def test_a_project_beside_a_new_file_stays_writable(it: Attacked) -> None:
     place = it.place.environment
-    it.shells._policy_makers.clear()
+    it.shells._work_trees._policy_makers.clear()
     environment = {**place, "HOME": str(it.root.parent.parent)}
     other = it._replace(
         place=type(it.place)(it.root, it.root, it.place.scratch, environment, it.place.own_folders)

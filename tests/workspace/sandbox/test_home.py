@@ -136,7 +136,7 @@ async def run(
 ) -> CommandResult:
     place = replace(it.place, environment={**it.place.environment, **(environment or {})})
     context = replace(it.context, session=f"{text} {environment}", environment=place.environment)
-    it.shells._policy_makers.clear()
+    it.shells._work_trees._policy_makers.clear()
     policy = it.shells.make_policy(place, replace(config, network="off"))
     return await it.shells.run(context, ShellCommand(text, 120, None, policy), lambda _: None)
 
@@ -233,7 +233,7 @@ async def test_a_link_in_the_private_home_leads_nowhere_when_the_next_sandbox_is
     put(it.home, ".local/bin/tool", "#!/bin/sh\n")
     put(it.home, ".config/git/ignore", "plain\n")
     put(it.home, ".gitconfig", "[user]\n\tname = A\n")
-    it.shells._policy_makers.clear()
+    it.shells._work_trees._policy_makers.clear()
     outcome = await it.run(
         "cat ~/.config/git/ignore; git config --global user.name; ls ~/.local/bin"
     )

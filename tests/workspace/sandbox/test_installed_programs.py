@@ -23,7 +23,7 @@ from tests.workspace.sandbox.conftest import SECRET, Attacked
 def on_path(it: Attacked, folder: Path) -> Attacked:
     """Return the same commands with a folder in their PATH."""
     environment = {**it.place.environment, "PATH": f"{folder}:{it.place.environment['PATH']}"}
-    it.shells._policy_makers.clear()
+    it.shells._work_trees._policy_makers.clear()
     return it._replace(
         place=PolicyInput(it.root, it.root, it.place.scratch, environment, it.place.own_folders),
         context=type(it.context)("ses_2", it.root, environment, it.place.scratch),
@@ -155,7 +155,7 @@ async def test_a_virtual_environment_anywhere_is_the_one_that_runs(
     active = it._replace(
         place=place, context=replace(it.context, session="ses_2", environment=found)
     )
-    it.shells._policy_makers.clear()
+    it.shells._work_trees._policy_makers.clear()
     python = "python" if named == "PATH" else f"{environment}/bin/python"
     ask = "import sys, sysconfig; print(sys.prefix)"
     assert (await active.run(f"{python} -c '{ask}'")).output == f"{environment}\n"
@@ -198,7 +198,7 @@ async def test_no_link_of_the_project_shows_or_opens_what_it_leads_to(it: Attack
         f"D={documents}; {LEADING_OUT}",
         f"grep -rs . {documents} */; cat e/* gitconfig */letter.txt; > out/new",
     ):
-        it.shells._policy_makers.clear()
+        it.shells._work_trees._policy_makers.clear()
         policy = it.shells.make_policy(place, config)
         outcome = await it.shells.run(
             context, ShellCommand(text, 120, None, policy), lambda _: None

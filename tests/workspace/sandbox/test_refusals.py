@@ -16,8 +16,8 @@ from codeloop.workspace.sandbox.refusals import (
     find_proxy_mention,
     find_refusals,
     find_refused_network,
-    find_strayed_writes,
 )
+from codeloop.workspace.sandbox.strayed_writes import find_strayed_writes
 from tests.workspace.sandbox.conftest import Attacked
 
 NO_GIT = "fatal: could not read Username for 'https://github.com': terminal prompts disabled"

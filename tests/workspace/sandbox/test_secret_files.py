@@ -107,7 +107,7 @@ async def test_no_key_in_the_home_is_read(it: Attacked) -> None:
         path.write_text(SECRET)
     (it.home / ".npmrc").write_text(f"//registry.npmjs.org/:_authToken={SECRET}")
     (it.home / ".gitconfig").write_text("plain")
-    it.shells._policy_makers.clear()
+    it.shells._work_trees._policy_makers.clear()
     outcome = await it.run(
         f"{SEARCH}; cat {{home}}/.gitconfig {{home}}/.npmrc".format(home=it.home)
     )
@@ -159,7 +159,7 @@ def short(it: Attacked) -> Iterator[Attacked]:
     home = Path(tempfile.mkdtemp())
     environment = {**it.place.environment, "HOME": str(home)}
     place = PolicyInput(it.root, it.root, it.place.scratch, environment, it.place.own_folders)
-    it.shells._policy_makers.clear()
+    it.shells._work_trees._policy_makers.clear()
     yield it._replace(home=home, place=place, context=replace(it.context, environment=environment))
     shutil.rmtree(home)
 

@@ -1,51 +1,46 @@
 """Makes the sandbox of all that runs in one: commands, formatters, language servers, MCP servers,
 hooks, extensions.
 
-`make_policy` gives that of commands, `ProgramSandboxes.start` starts any other program: in the
-sandbox of commands, or in one of its own, so that none shares a network or `/tmp` with another
-(docs/decisions/0023 says why). Whatever its sandbox, it may not read or change what rules deny, and
-what may not appear in the project is moved away at once.
+`work_tree_policies.py` makes that of commands, `ProgramSandboxes.start` starts any other program:
+in the sandbox of commands, or in one of its own, so that none shares a network or `/tmp` with
+another (docs/decisions/0023 says why). Whatever its sandbox, it may not read or change what rules
+deny, and what may not appear in the project is moved away at once.
 """
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple, Protocol
 
 from msgspec import Struct
 
 from codeloop.kit.child_process import Launch
 from codeloop.kit.program import Program, ProgramResult, run_program
-from codeloop.schema.config import ProgramSandboxConfig, SandboxConfig
+from codeloop.schema.config import ProgramSandboxConfig
 from codeloop.schema.limits import MCP_STOP, SHELL_TERM_TIME
 from codeloop.schema.wire import replace
-from codeloop.workspace.files.permission_name import NamedTree
-from codeloop.workspace.files.read_log import ReadLog
-from codeloop.workspace.git.other_trees import OtherTrees
 from codeloop.workspace.git.planted.quarantine import locate_quarantine
+from codeloop.workspace.process.program_network import ProgramNetwork, connect_program
 from codeloop.workspace.process.sandboxed_program import SandboxedProcess
-from codeloop.workspace.process.shells import Shells
-from codeloop.workspace.sandbox.git_folders import GitFolders
-from codeloop.workspace.sandbox.paths.denied_paths import (
-    NO_RULES,
-    DenyRules,
-    add_denied_paths,
-    has_denials,
-    list_unwritable_files,
+from codeloop.workspace.process.work_tree_policies import (
+    WorkTree,
+    add_limits,
+    make_policy,
+    make_policy_input,
+    make_watch,
 )
-from codeloop.workspace.sandbox.policy import NO_GRANTS, PolicyInput, SandboxGrants, SandboxPolicy
+from codeloop.workspace.sandbox.git_folders import GitFolders
+from codeloop.workspace.sandbox.paths.denied_paths import NO_RULES, DenyRules
+from codeloop.workspace.sandbox.policy import NO_GRANTS, SandboxGrants
 from codeloop.workspace.sandbox.process_launcher import ProcessLauncher, protect_own_memory
 from codeloop.workspace.sandbox.program_profile import (
     ProfilePolicyMaker,
     ProgramProfile,
     widen_profile,
 )
-from codeloop.workspace.sandbox.protected_files import SandboxWatch
 from codeloop.workspace.sandbox.sandbox import Sandbox, SandboxUnavailable
 from codeloop.workspace.sandbox.sandboxes import Sandboxes
-from codeloop.workspace.sandbox.shortcomings import describe_for_model, describe_for_user
 
 _CLIENT = "program"
 """The name of a program in a sandbox of its own at its network proxy."""
@@ -53,29 +48,6 @@ _REFUSAL_WARNING = (
     "No sandbox can be had on this machine, so {} run without one: as you. "
     "`codeloop debug sandbox` says why."
 )
-
-
-class WorkTree(NamedTree, Protocol):
-    """The parts of a Workspace from which the sandboxes of its programs are made."""
-
-    directory: Path
-    scratch: Path
-    environment: dict[str, str]
-    sandbox: SandboxConfig
-    own_folders: tuple[Path, ...]
-    read_log: ReadLog
-    rules: DenyRules | None
-    sandbox_note: str | None
-
-    @property
-    def shells(self) -> Shells:
-        """The shells of the model's commands, with the sandbox of these."""
-        ...
-
-    @property
-    def other_trees(self) -> OtherTrees:
-        """The other work trees of the repository, if this is a linked one."""
-        ...
 
 
 class ProgramSandbox(Struct, frozen=True):
@@ -91,80 +63,6 @@ class ProgramSandbox(Struct, frozen=True):
     readable: tuple[Path, ...] = ()
     client: str = ""
     rules: DenyRules | None = None
-
-
-def make_policy_input(workspace: WorkTree) -> PolicyInput:
-    """Return the input for a work tree's sandbox policies."""
-    return PolicyInput(
-        workspace.root,
-        workspace.directory,
-        workspace.scratch,
-        workspace.environment,
-        workspace.own_folders,
-    )
-
-
-def _add_limits(
-    workspace: WorkTree, rules: DenyRules, grants: SandboxGrants = NO_GRANTS
-) -> SandboxGrants:
-    """Return grants extended by the paths that rules deny,
-    and by other work trees that lie in this one.
-    """
-    limits = add_denied_paths(workspace, rules, grants)
-    trees_inside = workspace.other_trees.list_trees_inside()
-    return (
-        replace(limits, unwritable=(*limits.unwritable, *trees_inside)) if trees_inside else limits
-    )
-
-
-def make_policy(
-    workspace: WorkTree, grants: SandboxGrants = NO_GRANTS, rules: DenyRules | None = None
-) -> SandboxPolicy:
-    """Return the sandbox policy of a work tree's commands. Reads the disk.
-    `rules`: as in ProgramSandbox.
-    """
-    limits = _add_limits(workspace, rules or workspace.rules or NO_RULES, grants)
-    return workspace.shells.make_policy(make_policy_input(workspace), workspace.sandbox, limits)
-
-
-def make_watch(
-    workspace: WorkTree,
-    rules: DenyRules | None = None,
-    *,
-    keeps_ignored: bool = False,
-    is_kept: Callable[[Path], bool] = lambda _: False,
-) -> SandboxWatch:
-    """Return what is looked for after a program in the sandbox: see SandboxWatch.
-    `rules`: as in ProgramSandbox.
-    """
-    binding = rules or workspace.rules or NO_RULES
-    find_denied = (
-        (lambda: list_unwritable_files(workspace, binding)) if has_denials(binding) else tuple
-    )
-    return SandboxWatch(workspace.read_log.expected_files, find_denied, keeps_ignored, is_kept)
-
-
-async def examine_sandbox(workspace: WorkTree) -> str:
-    """Make the sandbox of a work tree's commands before the first prompt,
-    and note for the model what it can't do.
-
-    Returns a notice for the user, who gets it only once; "": it is a full one.
-    """
-    config, shells = workspace.sandbox, workspace.shells
-    try:
-        sandbox = await shells.sandboxes.enter(make_policy(workspace))
-    except SandboxUnavailable:
-        sandbox = None
-    except OSError:
-        # Something is wrong with this policy alone, which the first command will tell.
-        workspace.sandbox_note = ""
-        return ""
-    workspace.sandbox_note = describe_for_model(sandbox, config)
-    notice = describe_for_user(sandbox, config, workspace.root)
-    if notice in shells.warned:
-        return ""
-    shells.warned.add(notice)
-    return notice
 
 
 def choose_program_sandbox(
@@ -184,15 +82,6 @@ def choose_program_sandbox(
         workspace.scratch.with_name("programs") / name, writable=(workspace.root,)
     )
     return ProgramSandbox(widen_profile(profile, entry, workspace.root), rules=rules)
-
-
-class _Network(NamedTuple):
-    """A program's environment, with what leads to its network;
-    `list_refused`: as of SandboxedProcess.
-    """
-
-    environment: Mapping[str, str]
-    list_refused: Callable[[], list[str]]
 
 
 class ProgramSandboxes:
@@ -314,7 +203,7 @@ class ProgramSandboxes:
         sandbox = await self.enter_command_sandbox(grants, confinement.rules)
         if sandbox is None:
             return SandboxedProcess(await shells.launcher.start(launch))
-        network = await _connect(shells.sandboxes, sandbox, launch, confinement.client)
+        network = await connect_program(shells.sandboxes, sandbox, launch, confinement.client)
         return await self._start_in(
             sandbox, shells.sandboxes.git, network, launch, confinement, is_server=is_server
         )
@@ -328,12 +217,12 @@ class ProgramSandboxes:
         sandboxes = self._sandboxes_by_folder.setdefault(
             profile.data_folder, Sandboxes(self._launcher)
         )
-        limits = _add_limits(workspace, confinement.rules or workspace.rules or NO_RULES)
+        limits = add_limits(workspace, confinement.rules or workspace.rules or NO_RULES)
         policy = self._find_policy_maker(profile).make_policy(limits)
         if Path(os.path.realpath(workspace.root)) in policy.writable:
             await workspace.shells.scan_work_tree(make_policy_input(workspace), workspace.sandbox)
         async with sandboxes.hold_sandbox(policy) as sandbox:
-            network = await _connect(sandboxes, sandbox, launch, _CLIENT)
+            network = await connect_program(sandboxes, sandbox, launch, _CLIENT)
             return await self._start_in(
                 sandbox, sandboxes.git, network, launch, confinement, is_server=is_server
             )
@@ -342,7 +231,7 @@ class ProgramSandboxes:
         self,
         sandbox: Sandbox,
         git: GitFolders,
-        network: _Network,
+        network: ProgramNetwork,
         launch: Launch,
         confinement: ProgramSandbox,
         *,
@@ -404,28 +293,3 @@ class ProgramSandboxes:
         for sandboxes in self._sandboxes_by_folder.values():
             await sandboxes.close()
         await self._launcher.close()
-
-
-async def _connect(sandboxes: Sandboxes, sandbox: Sandbox, launch: Launch, client: str) -> _Network:
-    """Return the network of a program in a sandbox. `client`: its name at the proxy;
-    "": it has no network.
-    """
-    if not client:
-        offline = sandboxes.make_offline_environment(
-            sandbox, launch.environment, launch.named_variables
-        )
-        return _Network(offline.variables, list)
-    environment = await sandboxes.make_environment(
-        sandbox, client, launch.environment, launch.named_variables
-    )
-    proxy = sandboxes.find_proxy(sandbox)
-    seen = proxy.refused_count if proxy is not None else 0
-
-    def list_refused() -> list[str]:
-        nonlocal seen
-        if proxy is None:
-            return []
-        before, seen = seen, proxy.refused_count
-        return proxy.list_refused(client, before)
-
-    return _Network(environment.variables, list_refused)

@@ -11,6 +11,7 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 
 from codeloop.kit.child_process import Launch, Pipe, finish_uncancelled
+from codeloop.kit.programs import find_program
 from codeloop.schema.limits import SHELL_GRACE, SHELL_STATE
 from codeloop.workspace.files.saved_outputs import save_output
 from codeloop.workspace.process.output_buffer import OutputBuffer
@@ -43,6 +44,10 @@ _SH_SCRIPT = f"_codeloop=$1; set --; trap '{_WRITE_STATE} >/dev/fd/{_STATE_FD} 2
 _STATE_PAUSE_SECONDS = 0.005
 # Linux allows 128 KiB in one argument. A longer command is sourced from a file.
 _MAX_ARGUMENT_BYTES = 100_000
+_BASH_PATHS = ("/opt/homebrew/bin/bash", "/usr/local/bin/bash", "/usr/bin/bash", "/bin/bash")
+# They keep bash from reading start-up files, which could print, be slow,
+# or change how lines are parsed.
+_BASH_OPTIONS = ("--noprofile", "--norc")
 
 
 class RunningCommand:
@@ -279,3 +284,19 @@ class RunningCommand:
         self._notes += await protected.settle()
         self._moved_files += protected.moved_files
         self._warnings += protected.warnings
+
+
+def find_shell(environment: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the path and options of bash; without bash, those of sh. Raises FileNotFoundError.
+
+    The user's preferred shell is not used: the permission gate parses lines as bash does.
+    """
+    usual_path = next((path for path in _BASH_PATHS if os.access(path, os.X_OK)), None)
+    bash = usual_path or find_program("bash", environment.get("PATH"))
+    if bash:
+        return (bash, *_BASH_OPTIONS)
+    if os.access("/bin/sh", os.X_OK):
+        return ("/bin/sh",)
+    raise FileNotFoundError(
+        "no shell was found: neither bash, nor /bin/sh can be run; install bash"
+    )

@@ -13,35 +13,22 @@ from weakref import WeakKeyDictionary
 
 from msgspec import Struct
 
-from codeloop.kit.programs import find_program
 from codeloop.schema.config import SandboxConfig
 from codeloop.schema.limits import SHELL_INTERRUPT, SHELL_JOBS
-from codeloop.workspace.git.planted.early_cleaning import EarlyCleaning
 from codeloop.workspace.git.planted.quarantine import locate_quarantine
-from codeloop.workspace.git.planted.recovery import RunningMark, locate_marks, take_recovered
-from codeloop.workspace.git.planted.repositories import ProjectRepositories
 from codeloop.workspace.process.background_jobs import Job, Jobs
 from codeloop.workspace.process.command_result import CommandResult, take_result
 from codeloop.workspace.process.output_buffer import OutputBuffer, OutputThrottle
-from codeloop.workspace.process.running_command import RunningCommand
-from codeloop.workspace.process.shell_state import (
-    ShellState,
-    apply_changes,
-    find_changed_variables,
-)
+from codeloop.workspace.process.running_command import RunningCommand, find_shell
+from codeloop.workspace.process.scanned_work_trees import ScannedWorkTrees
+from codeloop.workspace.process.shell_state import ShellState, apply_changes, find_changed_variables
 from codeloop.workspace.process.slow_commands import SlowCommands
 from codeloop.workspace.process.unattended_variables import make_command_environment
 from codeloop.workspace.sandbox.git_folders import GitFolders
 from codeloop.workspace.sandbox.name_watch import NameWatch
 from codeloop.workspace.sandbox.network.proxy_variables import PROXY_VARIABLES
 from codeloop.workspace.sandbox.paths.restricted_paths import SOCKET_VARIABLES
-from codeloop.workspace.sandbox.policy import (
-    NO_GRANTS,
-    PolicyInput,
-    PolicyMaker,
-    SandboxGrants,
-    SandboxPolicy,
-)
+from codeloop.workspace.sandbox.policy import NO_GRANTS, PolicyInput, SandboxGrants, SandboxPolicy
 from codeloop.workspace.sandbox.process_launcher import (
     ProcessLauncher,
     ProcessStarter,
@@ -63,12 +50,8 @@ if TYPE_CHECKING:
     from codeloop.workspace.sandbox.network.host_proxy import SessionProxy
     from codeloop.workspace.sandbox.network.published_ports import PublishedPorts
 
-_BASH_PATHS = ("/opt/homebrew/bin/bash", "/usr/local/bin/bash", "/usr/bin/bash", "/bin/bash")
 # A command may take this many times as long as it took before.
 _TIMEOUT_FACTOR = 3
-# They keep bash from reading start-up files, which could print, be slow,
-# or change how lines are parsed.
-_BASH_OPTIONS = ("--noprofile", "--norc")
 
 
 class ShellContext(Struct, frozen=True):
@@ -126,12 +109,8 @@ class Shells:
         self.sandboxes = Sandboxes(self.launcher)
         self._refused_counts: WeakKeyDictionary[SessionProxy, dict[str, int]] = WeakKeyDictionary()
         self._sandbox_variables = set(SOCKET_VARIABLES)
-        self._policy_makers: dict[tuple[Path, Path], PolicyMaker] = {}
-        self._repositories: dict[Path, ProjectRepositories] = {}
-        self._early_cleaning: dict[ProjectRepositories, EarlyCleaning] = {}
+        self._work_trees = ScannedWorkTrees(self.launcher)
         self._names = NameWatch()
-        # What codeloop left when it was killed, to be told with the next command.
-        self._recovered: list[str] = []
         self._states: dict[str, ShellState] = {}
         self._published_ports: WeakKeyDictionary[ProcessStarter, PublishedPorts] = (
             WeakKeyDictionary()
@@ -260,11 +239,9 @@ class Shells:
             await published.close()
         await self.sandboxes.close()
         self._names.close()
-        for early_cleaning in self._early_cleaning.values():
-            early_cleaning.close()
+        self._work_trees.end_cleaning()
         await self.launcher.close()
-        for each in self._repositories.values():
-            each.close()
+        self._work_trees.close()
 
     async def _start(
         self, context: ShellContext, command: ShellCommand, buffer: OutputBuffer
@@ -293,15 +270,12 @@ class Shells:
             quarantine = locate_quarantine(context.scratch)
             protected = await self.protect(sandbox, self.sandboxes.git, quarantine, command.watch)
             running = RunningCommand(command.text, buffer, protected)
-            while self._recovered:
-                running.add_warning(self._recovered.pop())
+            while self._work_trees.recovered:
+                running.add_warning(self._work_trees.recovered.pop())
             environment, hidden = await self.sandboxes.make_environment(
                 sandbox, context.session, variables, context.pinned_variables
             )
-            names = environment.keys() | variables.keys()
-            self._sandbox_variables |= {
-                name for name in names if environment.get(name) != variables.get(name)
-            }
+            self._note_sandbox_variables(environment, variables)
             if state.variables is not None:
                 # A command outside the sandbox may have exported one.
                 state = ShellState(directory, hide_variables(state.variables, hidden))
@@ -328,6 +302,18 @@ class Shells:
                 self._sandbox_variables | context.pinned_variables,
             )
             return running
+
+    def _note_sandbox_variables(
+        self, environment: Mapping[str, str], variables: Mapping[str, str]
+    ) -> None:
+        """Note the names of the variables that a sandbox changes: no command has changed these.
+        `environment`: in the sandbox; `variables`: without one.
+        """
+        self._sandbox_variables |= {
+            name
+            for name in environment.keys() | variables.keys()
+            if environment.get(name) != variables.get(name)
+        }
 
     def _find_refusals(
         self, start: SandboxedStart, running: RunningCommand, output: str, code: int | None
@@ -358,20 +344,7 @@ class Shells:
         self, policy_input: PolicyInput, config: SandboxConfig, grants: SandboxGrants = NO_GRANTS
     ) -> SandboxPolicy:
         """Return the sandbox policy of a work tree's commands. Reads the disk."""
-        repositories = self._repositories.get(Path(os.path.realpath(policy_input.root)))
-        paths_in_repositories = (
-            repositories.list_protected_paths() if repositories is not None else ()
-        )
-        return self._find_policy_maker(policy_input, config).make_policy(
-            grants, paths_in_repositories
-        )
-
-    def _find_policy_maker(self, policy_input: PolicyInput, config: SandboxConfig) -> PolicyMaker:
-        key = (policy_input.root, policy_input.directory)
-        policy_maker = self._policy_makers.get(key)
-        if policy_maker is None or policy_maker.config != config:
-            policy_maker = self._policy_makers[key] = PolicyMaker(policy_input, config)
-        return policy_maker
+        return self._work_trees.make_policy(policy_input, config, grants)
 
     async def scan_work_tree(self, policy_input: PolicyInput, config: SandboxConfig) -> None:
         """Scan a work tree before a command, in a thread: for repositories,
@@ -379,30 +352,7 @@ class Shells:
 
         Policies that are made later protect them.
         """
-        policy_maker = self._find_policy_maker(policy_input, config)
-        if not policy_maker.is_prepared:
-            await asyncio.to_thread(policy_maker.prepare)
-        root, directory = (
-            Path(os.path.realpath(path)) for path in (policy_input.root, policy_input.directory)
-        )
-        if root not in self._repositories:
-            roots = (root,) if directory.is_relative_to(root) else (root, directory)
-            project_repositories = ProjectRepositories(
-                roots, locate_quarantine(policy_input.scratch), policy_input.environment
-            )
-            marks = locate_marks(policy_input.scratch)
-            self.launcher.marks = self.launcher.marks or marks
-            self._recovered += await asyncio.to_thread(take_recovered, marks)
-            # As around a command that does nothing: this records what there is.
-            await asyncio.to_thread(project_repositories.begin_command)
-            await asyncio.to_thread(project_repositories.end_command)
-            if self._repositories.setdefault(root, project_repositories) is project_repositories:
-                mark = RunningMark(marks, project_repositories, roots, policy_input.environment)
-                self._early_cleaning[project_repositories] = EarlyCleaning(
-                    project_repositories, mark
-                )
-        elif not self._repositories[root].try_record_state():
-            await asyncio.to_thread(self._repositories[root].record_state)
+        await self._work_trees.scan(policy_input, config)
 
     async def protect(
         self,
@@ -419,27 +369,10 @@ class Shells:
         may run as long as the session, in which new repositories are mostly the user's: those are
         not checked, and protected files are not restored.
         """
-        repositories = None if is_lasting else await self._record_repositories(sandbox)
+        repositories = None if is_lasting else await self._work_trees.begin_command(sandbox)
         return ProtectedFiles(
             sandbox, quarantine, repositories, git, self._names, watch=watch, is_lasting=is_lasting
         )
-
-    async def _record_repositories(self, sandbox: Sandbox) -> ProjectRepositories | None:
-        """Record the repositories before a command in a sandbox, and return them;
-        None: they were not scanned.
-        """
-        found = (
-            self._repositories[root]
-            for root in sandbox.policy.writable
-            if root in self._repositories
-        )
-        project_repositories = next(found, None)
-        if project_repositories is not None:
-            project_repositories.cover({each.real: each.private for each in sandbox.git.folders})
-            if not project_repositories.try_begin_command():
-                await asyncio.to_thread(project_repositories.begin_command)
-            self._early_cleaning[project_repositories].start()
-        return project_repositories
 
     def _store_state(
         self, context: ShellContext, command: ShellCommand, shell_state: ShellState | None
@@ -467,19 +400,3 @@ class Shells:
         self._states[context.session] = ShellState(
             directory, sandboxed_variables, unsandboxed_variables
         )
-
-
-def find_shell(environment: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the path and options of bash; without bash, those of sh. Raises FileNotFoundError.
-
-    The user's preferred shell is not used: the permission gate parses lines as bash does.
-    """
-    usual_path = next((path for path in _BASH_PATHS if os.access(path, os.X_OK)), None)
-    bash = usual_path or find_program("bash", environment.get("PATH"))
-    if bash:
-        return (bash, *_BASH_OPTIONS)
-    if os.access("/bin/sh", os.X_OK):
-        return ("/bin/sh",)
-    raise FileNotFoundError(
-        "no shell was found: neither bash, nor /bin/sh can be run; install bash"
-    )

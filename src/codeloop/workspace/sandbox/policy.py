@@ -4,7 +4,6 @@ made from the configuration and the project's files.
 `PolicyMaker` makes the policies of one work tree; `sandboxes.py` makes a sandbox for each policy.
 """
 
-import itertools
 import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,6 +17,7 @@ from codeloop.kit.small_files import create_private_folder
 from codeloop.schema.config import SandboxConfig
 from codeloop.workspace.files.path_states import PathStates
 from codeloop.workspace.git.planted.layout import GIT_FOLDER_ENTRIES, find_git_folders
+from codeloop.workspace.sandbox.granted_paths import expand_grants
 from codeloop.workspace.sandbox.paths.linked_paths import (
     is_below_any,
     keep_outermost,
@@ -40,8 +40,6 @@ _SURROUNDINGS_SECONDS = 10.0
 PRIVATE_SUFFIX = ".sandbox"
 HOME_NAME = "home"
 """The folder in a private folder that replaces the home directory."""
-# The most files next to a granted one that are protected one by one.
-_MAX_NEIGHBOURS = 500
 
 
 class SandboxPolicy(Struct, frozen=True):
@@ -243,16 +241,12 @@ class PolicyMaker:
         """Make a policy. `guarded`: paths that may not change or appear;
         `git_folders`: git directories to write to.
         """
-        policy_input, roots, surroundings, grants = (
-            self._input,
-            self._roots,
-            source.surroundings,
-            source.grants,
-        )
+        policy_input, roots = self._input, self._roots
+        surroundings, grants = source.surroundings, source.grants
         secrets = source.secrets.union(grants.unreadable)
         # A path that has become a link since it was allowed would lead to somewhere else.
         granted = [path for path in grants.writable if resolve_links(path) == path]
-        granted_paths, neighbours = _expand_grants(
+        granted_paths, neighbours = expand_grants(
             granted,
             guarded,
             (*roots, *git_folders, *surroundings.writable),
@@ -274,18 +268,13 @@ class PolicyMaker:
             if not is_below_any(path, surroundings.replaced) or is_below_any(path, shown)
         ]
         # A path in a writable folder is visible anyway.
-        replaced = surroundings.replaced
         visible += [
             path
             for path in readable
-            if is_below_any(path, replaced) and not is_below_any(path, writable)
+            if is_below_any(path, surroundings.replaced) and not is_below_any(path, writable)
         ]
-        visible += [path for path in readable if is_below_any(path, hidden)]
-        visible += [
-            path
-            for path in (resolve_links(policy_input.scratch), *surroundings.visible)
-            if is_below_any(path, hidden)
-        ]
+        shown_inside = (*readable, resolve_links(policy_input.scratch), *surroundings.visible)
+        visible += [path for path in shown_inside if is_below_any(path, hidden)]
         return SandboxPolicy(
             writable=tuple(writable),
             protected=tuple(_keep_existing((*protected, *neighbours))),
@@ -355,62 +344,6 @@ class PolicyMaker:
             readable=tuple(_expand_path(path, policy_input) for path in config.readable),
             hidden=tuple(_expand_path(path, policy_input) for path in config.hidden),
         )
-
-
-def _expand_grants(
-    granted: Iterable[Path], guarded: Sequence[Path], writable: Sequence[Path], home: Path
-) -> tuple[list[Path], list[Path]]:
-    """Return the paths that a grant makes writable, and their neighbours that stay protected.
-
-    An absent path in a work folder of the home makes that folder writable, so that folders and
-    links can be made there, too; its present entries are protected. Elsewhere an empty file is
-    made, since only existing paths can be mounted.
-    """
-    writable_paths: dict[Path, None] = {}
-    neighbours: dict[Path, None] = {}
-    granted = list(granted)
-    for path in granted:
-        guard = next((each for each in guarded if path.is_relative_to(each)), None)
-        if guard is not None:
-            if path == guard or not os.path.lexists(guard):
-                # It lies in the project, and is no longer protected since it is granted.
-                continue
-        elif any(path.is_relative_to(each) for each in writable):
-            continue
-        if not os.path.lexists(path):
-            above = next(folder for folder in path.parents if folder.is_dir())
-            if _is_work_folder(above, home):
-                writable_paths[above] = None
-                neighbours |= dict.fromkeys(_list_neighbours(above))
-                continue
-            try:
-                path.touch()
-            except OSError:
-                continue
-        writable_paths[path] = None
-    writable = [*granted, *writable]
-    # Links are left out: a mount at one would cover the file that it leads to.
-    return list(writable_paths), [
-        path for path in neighbours if not path.is_symlink() and not is_below_any(path, writable)
-    ]
-
-
-def _is_work_folder(folder: Path, home: Path) -> bool:
-    """Return whether a folder is for the user's work: below the home,
-    and in no folder whose name begins with a dot.
-    """
-    if folder == home or not folder.is_relative_to(home):
-        return False
-    return not any(part.startswith(".") for part in folder.relative_to(home).parts)
-
-
-def _list_neighbours(folder: Path) -> list[Path]:
-    """Return the entries of a folder, at most _MAX_NEIGHBOURS."""
-    try:
-        with os.scandir(folder) as entries:
-            return [Path(entry.path) for entry in itertools.islice(entries, _MAX_NEIGHBOURS)]
-    except OSError:
-        return []
 
 
 def _resolve_parents(path: Path) -> Path:

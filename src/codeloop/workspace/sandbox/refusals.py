@@ -12,10 +12,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from codeloop.schema.bounds.sandbox import SANDBOX_STRAYED
 from codeloop.schema.limits import SANDBOX_BLOCKED
 from codeloop.workspace.sandbox.network.proxy_variables import PROXY_VARIABLES
-from codeloop.workspace.sandbox.paths.home_paths import CACHES
 from codeloop.workspace.sandbox.paths.linked_paths import is_below_any
 from codeloop.workspace.sandbox.paths.restricted_paths import TEMPORARY_FOLDERS
 from codeloop.workspace.sandbox.policy import SandboxPolicy
@@ -75,8 +73,6 @@ and a description of the missing thing.
 # Only the end of the output is searched: tools print the reason of a failure there.
 _TAIL_CHARS = 20_000
 _TAIL_LINES = 400
-# Levels of folders in the private home that are searched for files which the user would miss.
-_STRAYED_LEVELS = 50
 # Longer lines (bundled code, for example) may contain anything.
 _MAX_LINE_CHARS = 2_000
 # The shell's exit code for a file that is not a program.
@@ -95,9 +91,6 @@ _UNKEPT_SETTINGS_NOTE = (
     "Settings of git were not changed ({}): commands in the sandbox only read them. A branch to follow, a remote, a "
     "submodule or a renamed section is not recorded. Where it is needed, run that one line by itself (`git config ...`,"
     " `git remote add ...`, `git branch --set-upstream-to ...`, `git submodule add ...`): it asks for the file."
-)
-_WRITE_HINT = (
-    "To write there, name the path in the command itself, or use `outside` with the reason."
 )
 ASK_OUTSIDE = "If it must be done, call bash again with `outside` and the reason."
 
@@ -147,7 +140,11 @@ def find_all_refusals(
     policy = start.sandbox.policy
     notes = find_refusals(output, code, policy, start.directory, home, connections, start.command)
     notes += find_refused_network(output, code, notes) if was_refused_network else []
-    notes += find_strayed_writes(private_home, start.since) if private_home else []
+    if private_home:
+        # Imported here: only a command needs it, not a text answer.
+        from codeloop.workspace.sandbox.strayed_writes import find_strayed_writes
+
+        notes += find_strayed_writes(private_home, start.since)
     notes += _explain_unkept_settings(output[-_TAIL_CHARS:])
     # There is a proxy, and it refused nothing: the mention of its address must have another cause.
     return notes + (
@@ -217,63 +214,6 @@ def find_refused_network(output: str, code: int | None, notes: list[str]) -> lis
     may_have_failed = code or not output.strip() or re.search(_FAILURE_WORDS, output[-_TAIL_CHARS:])
     is_said = any(_NETWORK_OFF_TEXT in note for note in notes)
     return [_REFUSED_NETWORK_NOTE] if may_have_failed and not is_said else []
-
-
-def find_strayed_writes(home: Path, since: int) -> list[str]:
-    """Return a note if a command wrote a file to the private home that the user
-    would expect in the real one.
-
-    `since`: a file modification time, in ns. Names with a leading dot, which tools write,
-    are ignored.
-    """
-    newer_files = sorted(
-        _find_newer_files(str(home), since, iter(range(SANDBOX_STRAYED.value)), _STRAYED_LEVELS)
-    )
-    stray_files = [path for path in newer_files if not _is_cache(os.path.relpath(path, home))]
-    if not stray_files:
-        return []
-    paths_shown = ", ".join(
-        f"~/{os.path.relpath(path, home)}" for path in stray_files[: SANDBOX_BLOCKED.value]
-    )
-    return [
-        f"blocked: write to {paths_shown} in the user's home: only sandboxed commands see it. {_WRITE_HINT}"
-    ]
-
-
-def _is_cache(name: str) -> bool:
-    """Return whether a path of the home is a tool's cache (`go/pkg`), lies in one,
-    or only leads to one.
-    """
-    return any(
-        f"{name}/".startswith(f"{row.folder}/") or row.folder.startswith(f"{name}/")
-        for row in CACHES
-    )
-
-
-def _find_newer_files(
-    folder: str, since: int, entries_left: Iterator[int], levels: int
-) -> Iterator[str]:
-    """Yield the files below a folder that are newer than `since`,
-    and newer folders that contain no newer file.
-
-    `entries_left`: an iterator with one item for each entry that may still be read;
-    `levels`: of folders to be read.
-    """
-    try:
-        with os.scandir(folder) as entries:
-            visible = [entry for entry in entries if not entry.name.startswith(".")]
-            states = [(entry, entry.stat(follow_symlinks=False)) for entry in visible]
-    except OSError:
-        return
-    # The second iterator bounds the loop: each round uses up one of its items.
-    for (entry, state), _ in zip(states, entries_left, strict=False):
-        is_read = levels > 1 and entry.is_dir(follow_symlinks=False)
-        below = (
-            list(_find_newer_files(entry.path, since, entries_left, levels - 1)) if is_read else []
-        )
-        yield from below
-        if state.st_mtime_ns > since and not below:
-            yield entry.path
 
 
 def _find_refused_paths(

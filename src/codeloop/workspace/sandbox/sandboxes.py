@@ -6,7 +6,6 @@ sandbox-exec) is chosen here.
 """
 
 import asyncio
-import os
 import socket
 import sys
 from collections.abc import AsyncGenerator, Collection, Mapping
@@ -17,20 +16,22 @@ from typing import TYPE_CHECKING
 
 from codeloop.schema.bounds.sandbox import SANDBOX_START
 from codeloop.schema.limits import SANDBOXES_KEPT
-from codeloop.schema.wire import replace
 from codeloop.workspace.sandbox.command_bounds import compute_bounds
 from codeloop.workspace.sandbox.git_folders import GitFolders, PreparedGit
 from codeloop.workspace.sandbox.launcher.usage_watch import Bounds
-from codeloop.workspace.sandbox.paths.linked_paths import is_below_any
-from codeloop.workspace.sandbox.paths.restricted_paths import SOCKET_VARIABLES, TEMPORARY_FOLDERS
-from codeloop.workspace.sandbox.plan_rows import identify_files, list_guarded, list_plan_rows
+from codeloop.workspace.sandbox.paths.restricted_paths import SOCKET_VARIABLES
+from codeloop.workspace.sandbox.plan_rows import (
+    PlanFolders,
+    adapt_policy,
+    identify_files,
+    list_guarded,
+    list_plan_rows,
+)
 from codeloop.workspace.sandbox.policy import SandboxPolicy
 from codeloop.workspace.sandbox.private_folders import (
-    OWN_CACHES_NAME,
     PrivateFolders,
     make_cache_variables,
     make_copying_variables,
-    make_layer_name,
 )
 from codeloop.workspace.sandbox.process_launcher import ProcessLauncher, ProcessStarter
 from codeloop.workspace.sandbox.sandbox import (
@@ -47,8 +48,6 @@ from codeloop.workspace.sandbox.temporary_folder import TemporaryFolder, make_te
 if TYPE_CHECKING:
     from codeloop.workspace.sandbox.network.host_proxy import SessionProxy
 
-# Linux follows this many links in one path; then it fails with ELOOP.
-_MAX_LINKS = 40
 # Where other programs replace hidden files without pause, every second attempt or so succeeds.
 _ATTEMPTS = 20
 # A backend that does not answer in time so often in a row counts as one that hangs.
@@ -177,23 +176,9 @@ class Sandboxes:
         `path` is a resolved one of this machine. Looks at the disk,
         since links in the private folder lead out again.
         """
-        policy = sandbox.policy
-        for _ in range(_MAX_LINKS):
-            top = next((each for each in TEMPORARY_FOLDERS if path.is_relative_to(each)), None)
-            shown = [*policy.writable, *policy.layered, *policy.visible, *policy.replaced]
-            is_shown = any(path.is_relative_to(each) or each.is_relative_to(path) for each in shown)
-            if (
-                not sandbox.has_private_folders
-                or self._temporary is None
-                or top is None
-                or is_shown
-            ):
-                return path
-            resolved = Path(os.path.realpath(self._temporary.path / path.relative_to(top)))
-            if resolved.is_relative_to(self._temporary.path):
-                return None
-            path = resolved
-        return None
+        if not sandbox.has_private_folders or self._temporary is None:
+            return path
+        return self._temporary.resolve(path, sandbox.policy)
 
     async def open_listener(self, port: int) -> socket.socket:
         """Open a socket that listens on 127.0.0.1 of the network that sandboxes share.
@@ -306,16 +291,11 @@ class Sandboxes:
             await self._close_proxies()
             self._listed_hosts = listed_hosts
         if listed_hosts is not None and sandbox.own_network not in self._proxies:
-            home, root = Path(environment.get("HOME") or "/nonexistent"), policy.writable[0]
             # Imported here: most sandboxes have no proxy, and start faster without it.
-            from codeloop.workspace.sandbox.network.host_list import parse_host_list
             from codeloop.workspace.sandbox.network.host_proxy import SessionProxy
-            from codeloop.workspace.sandbox.network.user_hosts import find_user_hosts
+            from codeloop.workspace.sandbox.network.user_hosts import list_reachable_hosts
 
-            try:
-                hosts = parse_host_list(listed_hosts, find_user_hosts(home, environment, root))
-            except ValueError as error:
-                raise OSError(0, f"the hosts of the sandbox are wrong: {error}") from None
+            hosts = list_reachable_hosts(listed_hosts, environment, policy.writable[0])
             listen = (
                 sandbox.own_network.open_listener
                 if sandbox.own_network is not None
@@ -396,44 +376,13 @@ class Sandboxes:
     ) -> ProcessStarter:
         """Make a sandbox by a backend, and return its starter. Raises OSError and TimeoutError."""
         private = self.git.private_folders.claim_folder(policy)
-        if git.mounts:
-            # The real git folders are covered: nothing in them is written or protected.
-            writable, protected = (
-                tuple(path for path in paths if not is_below_any(path, policy.git_folders))
-                for paths in (policy.writable, policy.protected)
-            )
-            policy = replace(policy, writable=writable, protected=protected)
-        if backend in {"landlock", "sandbox-exec"} and private is not None:
-            # These backends have no overlays: layered folders are read-only,
-            # and variables lead tools to other caches.
-            own_caches = private.path / OWN_CACHES_NAME
-            policy = replace(
-                policy,
-                writable=(*policy.writable, own_caches),
-                visible=(*policy.visible, *policy.layered),
-                layered=(),
-            )
-        rows = [f"kind {backend}", f"temporary {temporary}"]
-        rows += [
-            f"processes {self._bounds.processes}",
-            f"memory {self._bounds.memory}",
-            *list_plan_rows(policy),
-        ]
-        for mount in git.mounts:
-            rows += [
-                f"bind {'rw' if mount.is_writable else 'ro'}",
-                f"source {mount.source}",
-                f"point {mount.point}",
-            ]
-        if private is not None:
-            rows += [
-                f"private {private.path}",
-                *(f"layered {make_layer_name(path)} {path}" for path in policy.layered),
-            ]
+        folders = PlanFolders(temporary, private and private.path, git)
+        policy = adapt_policy(backend, policy, folders)
+        rows = list_plan_rows(backend, policy, folders, self._bounds)
         if backend == "bubblewrap":
             from codeloop.workspace.sandbox.backends.bubblewrap import MountedFolders, wrap_command
 
-            mounted_folders = MountedFolders(temporary, private and private.path, git.mounts)
+            mounted_folders = MountedFolders(temporary, folders.private, git.mounts)
             wrap = partial(wrap_command, policy=policy, mounted_folders=mounted_folders)
             return await self._launcher.make_wrapped_sandbox(wrap, rows)
         if backend == "sandbox-exec":

@@ -10,8 +10,12 @@ from pathlib import Path
 from msgspec import Struct
 
 from codeloop.kit.remove_tree import remove_tree
+from codeloop.workspace.sandbox.paths.restricted_paths import TEMPORARY_FOLDERS
+from codeloop.workspace.sandbox.policy import SandboxPolicy
 
 _PREFIX = "codeloop-sandboxes-"
+# Linux follows this many links in one path; then it fails with ELOOP.
+_MAX_LINKS = 40
 
 
 class TemporaryFolder(Struct, frozen=True):
@@ -22,6 +26,22 @@ class TemporaryFolder(Struct, frozen=True):
 
     path: Path
     lock: int
+
+    def resolve(self, path: Path, policy: SandboxPolicy) -> Path | None:
+        """Resolve a path as commands see it in a sandbox that has this folder for temporary files;
+        None for what is in it. See `Sandboxes.resolve_inside`.
+        """
+        shown = [*policy.writable, *policy.layered, *policy.visible, *policy.replaced]
+        for _ in range(_MAX_LINKS):
+            top = next((each for each in TEMPORARY_FOLDERS if path.is_relative_to(each)), None)
+            is_shown = any(path.is_relative_to(each) or each.is_relative_to(path) for each in shown)
+            if top is None or is_shown:
+                return path
+            resolved = Path(os.path.realpath(self.path / path.relative_to(top)))
+            if resolved.is_relative_to(self.path):
+                return None
+            path = resolved
+        return None
 
     def remove(self) -> None:
         """Remove the folders with all that is in them."""

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from codeloop.kit.git import find_blocking_file, make_git_call
-from codeloop.kit.programs import make_child_environment
+from codeloop.kit.git import find_blocking_file
 from codeloop.kit.small_files import write_atomically
 
 if TYPE_CHECKING:
@@ -34,8 +33,6 @@ _MIN_PACKED_OBJECTS = 64
 MAX_PACK_BYTES = 16 * 1024 * 1024
 MAX_PACK_OBJECTS = 16_384
 """What is collected for one pack, at most."""
-# One git is asked for so many objects, whose contents are in memory at once.
-_MAX_ASKED = 1000
 _CONFIG = "[core]\n\trepositoryformatversion = 0\n\tbare = true\n[gc]\n\tauto = 0\n"
 
 
@@ -200,10 +197,11 @@ class ObjectStore:
         if not missing:
             return
         from codeloop.workspace.snapshot.pack import PackedObject
+        from codeloop.workspace.snapshot.shared_blobs import read_with_git
 
         blobs: dict[str, PackedObject] = {}
         size = 0
-        for object_id, data in _read_with_git(self.folder, missing, environment):
+        for object_id, data in read_with_git(self.folder, missing, environment):
             if find_size(object_id) in {None, len(data)}:
                 blobs[object_id] = PackedObject(b"blob", data)
                 size += len(data)
@@ -396,47 +394,3 @@ def _parse_tree(data: bytes) -> Iterator[tuple[str, TreeEntry]]:
         name = os.fsdecode(data[space + 1 : end])
         yield name, TreeEntry(int(data[position:space], 8), data[end + 1 : end + 21].hex())
         position = end + 21
-
-
-def _read_with_git(
-    folder: Path, object_ids: list[str], environment: Mapping[str, str]
-) -> Iterator[tuple[str, bytes]]:
-    """Yield shared blobs, which may be packed, by running git.
-    It reads no configuration but ours, and runs nothing.
-    """
-    import subprocess
-
-    call = make_git_call(folder, "cat-file", "--batch", environment=environment)
-    for start in range(0, len(object_ids), _MAX_ASKED):
-        asked_ids = object_ids[start : start + _MAX_ASKED]
-        try:
-            # Without a deadline: what git reads is bounded,
-            # and without it these files could not be undone.
-            process = subprocess.run(
-                call.command,
-                input="".join(f"{object_id}\n" for object_id in asked_ids).encode(),
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                env=make_child_environment(call.environment, folder),
-                cwd=folder,
-                check=False,
-            )
-        except OSError:
-            return
-        yield from _parse_answers(process.stdout)
-
-
-def _parse_answers(output: bytes) -> Iterator[tuple[str, bytes]]:
-    """Yield id and content of each blob in an output of `git cat-file --batch`."""
-    # For each object: a line with id, kind and size, then the content and a line end. A missing one
-    # has the line alone, with the word "missing".
-    position = 0
-    while position < len(output):
-        end = output.index(b"\n", position)
-        object_id, *fields = output[position:end].decode().split()
-        position = end + 1
-        if len(fields) == 2:
-            kind, size = fields[0], int(fields[1])
-            if kind == "blob":
-                yield object_id, output[position : position + size]
-            position += size + 1

@@ -8,26 +8,10 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
-import msgspec
-from msgspec import Struct
-from msgspec import field as struct_field
-
 from codeloop.kit.paths import join_relative
-from codeloop.schema.limits import (
-    SNAPSHOT_BYTES,
-    SNAPSHOT_FILE,
-    SNAPSHOT_FILES,
-    SNAPSHOT_IGNORED,
-    SNAPSHOT_TRACKED,
-    SNAPSHOT_WATCH,
-)
+from codeloop.schema.limits import SNAPSHOT_FILES, SNAPSHOT_IGNORED, SNAPSHOT_WATCH
 from codeloop.workspace.git.ignore_patterns import is_ignored
-from codeloop.workspace.snapshot.blob import (
-    Unreadable,
-    read_contents,
-    read_regular_file,
-    to_git_mode,
-)
+from codeloop.workspace.snapshot.blob import Unreadable, to_git_mode
 from codeloop.workspace.snapshot.file_jobs import ScanRefused, ScanStopped
 from codeloop.workspace.snapshot.ignored_copies import IgnoredCopies
 from codeloop.workspace.snapshot.object_batch import ObjectBatch
@@ -37,6 +21,7 @@ from codeloop.workspace.snapshot.rebuildable import (
     is_omitted_build,
     is_rebuildable,
 )
+from codeloop.workspace.snapshot.scan_limits import ScanOptions, ScanPass, describe_unsupported
 from codeloop.workspace.snapshot.stat_cache import CachedFile, CachedFolder, StatCache
 from codeloop.workspace.snapshot.tree_repositories import TreeRepositories
 from codeloop.workspace.watch.inotify import InotifyWatch
@@ -44,38 +29,6 @@ from codeloop.workspace.watch.inotify import InotifyWatch
 # A file changed this short ago may change again and keep its times: twice the coarsest
 # tick of a kernel's clock.
 _YOUNG_NS = 20_000_000
-_UNSUPPORTED_KINDS = {
-    stat.S_IFIFO: "a named pipe",
-    stat.S_IFSOCK: "a socket",
-    stat.S_IFCHR: "a device",
-    stat.S_IFBLK: "a device",
-}
-
-
-class ScanOptions(msgspec.Struct, frozen=True):
-    """Options of a scanner.
-
-    `own_folders`: folders of codeloop, which are left out;
-    `excludes`: the user's own files of patterns for git.
-    """
-
-    own_folders: tuple[Path, ...] = ()
-    excludes: tuple[Path, ...] = ()
-
-
-class _ScanPass(Struct):
-    """The limits and counts of one scan.
-
-    `must_read`: ignored files are read too, and those whose content only the repository has.
-    `read_bytes` and
-    `ignored_files`: read so far; `waiting`: folders still to be scanned.
-    """
-
-    include_ignored: bool = False
-    must_read: bool = False
-    read_bytes: int = 0
-    ignored_files: int = 0
-    waiting: list[str] = struct_field(default_factory=list[str])
 
 
 class Scanner:
@@ -117,7 +70,7 @@ class Scanner:
 
         `include_ignored`: also for ignored files, up to the limits.
         """
-        scan_pass = _ScanPass(include_ignored)
+        scan_pass = ScanPass(include_ignored)
         # None: all folders have to be scanned.
         changed_folders: set[str] | None = None
         if self.watch is not None and self.has_scanned and not include_ignored:
@@ -144,7 +97,7 @@ class Scanner:
         ignores and those of generated content are skipped,
         unless the cache knows them or tracked files are in them.
         """
-        scan_pass = _ScanPass(include_ignored=True, must_read=True)
+        scan_pass = ScanPass(include_ignored=True, must_read=True)
         for path in paths:
             self._read_path(path, scan_pass)
         self._scan_waiting(scan_pass, is_complete=True)
@@ -181,7 +134,7 @@ class Scanner:
             self.watch.close()
             self.watch = None
 
-    def _scan_waiting(self, scan_pass: _ScanPass, *, is_complete: bool) -> None:
+    def _scan_waiting(self, scan_pass: ScanPass, *, is_complete: bool) -> None:
         while scan_pass.waiting:
             if self.is_stopped:
                 raise ScanStopped
@@ -221,7 +174,7 @@ class Scanner:
     def _full_path(self, path: str) -> str:
         return f"{self._root}/{path}" if path else self._root
 
-    def _read_path(self, path: str, scan_pass: _ScanPass) -> None:
+    def _read_path(self, path: str, scan_pass: ScanPass) -> None:
         folder, _, name = path.rpartition("/")
         try:
             info = os.lstat(self._full_path(path))
@@ -257,7 +210,7 @@ class Scanner:
                 self._stop_watch()
         return folder
 
-    def _scan_folder(self, path: str, scan_pass: _ScanPass, *, is_complete: bool) -> bool:
+    def _scan_folder(self, path: str, scan_pass: ScanPass, *, is_complete: bool) -> bool:
         """Scan a folder, and all known ones below if `is_complete`;
         if not, return whether its rules have changed.
         """
@@ -306,7 +259,7 @@ class Scanner:
         return have_rules_changed and not is_complete
 
     def _queue_subfolder(
-        self, path: str, name: str, folder: CachedFolder, scan_pass: _ScanPass, *, is_complete: bool
+        self, path: str, name: str, folder: CachedFolder, scan_pass: ScanPass, *, is_complete: bool
     ) -> bool:
         """Queue a subfolder if it must be scanned; return whether the snapshot has it."""
         subpath = join_relative(path, name)
@@ -334,7 +287,7 @@ class Scanner:
         scan_pass.waiting.append(subpath)
         return True
 
-    def _scan_file(self, path: str, name: str, info: os.stat_result, scan_pass: _ScanPass) -> None:
+    def _scan_file(self, path: str, name: str, info: os.stat_result, scan_pass: ScanPass) -> None:
         """Update one file's entry: it is unchanged, clean by git's index, ignored,
         or read again.
         """
@@ -346,10 +299,9 @@ class Scanner:
             and old.is_unchanged(info)
         ):
             return
-        kind = stat.S_IFMT(info.st_mode)
-        if kind not in {stat.S_IFREG, stat.S_IFLNK}:
+        if unsupported := describe_unsupported(info.st_mode):
             self._drop_file(path, name)
-            self._skip(path, name, _UNSUPPORTED_KINDS.get(kind, "not a regular file"))
+            self._skip(path, name, unsupported)
             return
         index_entry = self._repositories.find_index_entry(path, name) if old is None else None
         if (
@@ -370,7 +322,7 @@ class Scanner:
         self._read_file(path, name, info, scan_pass, is_tracked=is_tracked)
 
     def _omit_or_count(
-        self, folder: CachedFolder, path: str, name: str, scan_pass: _ScanPass
+        self, folder: CachedFolder, path: str, name: str, scan_pass: ScanPass
     ) -> bool:
         """Return whether a new file is left out. One that is ignored and read
         nevertheless is counted.
@@ -388,16 +340,12 @@ class Scanner:
         return scan_pass.ignored_files > SNAPSHOT_IGNORED.value
 
     def _read_file(
-        self, path: str, name: str, info: os.stat_result, scan_pass: _ScanPass, *, is_tracked: bool
+        self, path: str, name: str, info: os.stat_result, scan_pass: ScanPass, *, is_tracked: bool
     ) -> None:
-        cap = SNAPSHOT_TRACKED.value if is_tracked or scan_pass.must_read else SNAPSHOT_FILE.value
         try:
-            if info.st_size > cap:
-                raise Unreadable(f"larger than {cap:,} bytes")
-            if scan_pass.read_bytes + info.st_size > max(SNAPSHOT_BYTES.value, cap):
-                raise Unreadable(f"more than {SNAPSHOT_BYTES.value:,} bytes to read at once")
-            read = read_regular_file if stat.S_ISREG(info.st_mode) else read_contents
-            data, info = read(f"{self._full_path(path)}/{name}", cap)
+            data, info = scan_pass.read(
+                f"{self._full_path(path)}/{name}", info, is_tracked=is_tracked
+            )
         except FileNotFoundError:
             self._drop_file(path, name)
             return
@@ -409,7 +357,6 @@ class Scanner:
             self._drop_file(path, name)
             self._skip(path, name, f"can't be read: {error.strerror}")
             return
-        scan_pass.read_bytes += len(data)
         self._record_replaced(path, name)
         is_young = info.st_ctime_ns > time.time_ns() - _YOUNG_NS
         entry = TreeEntry(to_git_mode(info.st_mode), self._batch.put_blob(data))

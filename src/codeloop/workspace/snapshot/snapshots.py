@@ -13,12 +13,7 @@ import msgspec
 
 from codeloop.kit import fault_injection
 from codeloop.kit.git import find_git_folder
-from codeloop.schema.limits import (
-    SNAPSHOT_AGE,
-    SNAPSHOT_PRUNE,
-    SNAPSHOT_SIZE,
-    SNAPSHOT_TRACKED,
-)
+from codeloop.schema.limits import SNAPSHOT_AGE, SNAPSHOT_PRUNE, SNAPSHOT_SIZE, SNAPSHOT_TRACKED
 from codeloop.workspace.files.temp_files import RECORDS_FOLDER
 from codeloop.workspace.snapshot.blob import Unreadable, read_contents, to_git_mode
 from codeloop.workspace.snapshot.file_jobs import FileJobs, JobFailure, ScanRefused
@@ -300,7 +295,8 @@ class Snapshots:
         if self._scanner is None:
             # Imported late: a turn without a command or an edit scans nothing.
             from codeloop.workspace.git.ignore_patterns import list_user_excludes
-            from codeloop.workspace.snapshot.scanner import Scanner, ScanOptions
+            from codeloop.workspace.snapshot.scan_limits import ScanOptions
+            from codeloop.workspace.snapshot.scanner import Scanner
 
             options = ScanOptions(self._excluded, list_user_excludes(self.environment))
             self._scanner = Scanner(self.root, self.objects, self._cache_file.load(), options)

@@ -10,8 +10,8 @@ from codeloop.app.project import Project
 from codeloop.schema.errors import OperationError
 from codeloop.schema.limits import SHELL_TIMEOUT_MAX
 from codeloop.schema.wire import replace
-from codeloop.workspace.process.program_sandboxes import make_watch
 from codeloop.workspace.process.shells import ShellCommand, ShellContext
+from codeloop.workspace.process.work_tree_policies import make_watch
 from codeloop.workspace.workspace import Workspace
 
 _MAX_OUTPUT_CHARS = 1_000

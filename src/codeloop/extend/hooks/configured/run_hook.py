@@ -27,8 +27,8 @@ from codeloop.schema.config import HookConfig, ProgramSandboxConfig
 from codeloop.schema.wire import JSON
 from codeloop.workspace.process.program_environment import make_tool_environment
 from codeloop.workspace.process.program_sandboxes import ProgramSandbox
+from codeloop.workspace.process.running_command import find_shell
 from codeloop.workspace.process.shell_state import drop_bash_variables
-from codeloop.workspace.process.shells import find_shell
 from codeloop.workspace.sandbox.program_profile import (
     ProgramProfile,
     find_code_folders,

@@ -22,7 +22,7 @@ from codeloop.tool.tool import ToolContext, ToolFailure, ToolResult, Traits, too
 from codeloop.workspace.files.saved_outputs import shorten_output
 from codeloop.workspace.process.command_result import CommandResult
 from codeloop.workspace.process.output_buffer import OutputBuffer
-from codeloop.workspace.process.shells import find_shell
+from codeloop.workspace.process.running_command import find_shell
 
 TERMINAL_KEY = "terminal"
 """The metadata key for the id of the editor's terminal in which a command runs."""

@@ -23,8 +23,8 @@ from codeloop.tool.files.file_access import describe_missing_file, find_folder
 from codeloop.tool.json_schema import UNSENT
 from codeloop.tool.tool import ToolContext, ToolFailure
 from codeloop.workspace.files.saved_outputs import expand_outputs
-from codeloop.workspace.process.program_sandboxes import make_policy, make_policy_input, make_watch
 from codeloop.workspace.process.shells import ShellCommand, ShellContext, Shells
+from codeloop.workspace.process.work_tree_policies import make_policy, make_policy_input, make_watch
 from codeloop.workspace.sandbox.paths.denied_paths import has_denials
 from codeloop.workspace.sandbox.policy import NO_GRANTS
 from codeloop.workspace.sandbox.sandbox import Sandbox, SandboxUnavailable

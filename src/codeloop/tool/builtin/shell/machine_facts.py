@@ -11,8 +11,9 @@ from pathlib import Path
 from codeloop.shell.grammar import is_harmless_assignment
 from codeloop.shell.proof import GitFacts, MachineFacts, ProgramFacts
 from codeloop.workspace.git.discovery import find_repository
+from codeloop.workspace.process.running_command import find_shell
 from codeloop.workspace.process.search_path import SearchPath, find_loading_variable
-from codeloop.workspace.process.shells import ShellContext, find_shell
+from codeloop.workspace.process.shells import ShellContext
 from codeloop.workspace.workspace import Workspace
 
 

@@ -14,8 +14,8 @@ from codeloop.shell.analysis import analyse
 from codeloop.tool.builtin.shell.line_needs import LineNeeds
 from codeloop.tool.builtin.shell.machine_facts import gather_facts
 from codeloop.tool.builtin.shell.touched_files import find_touched_files
-from codeloop.workspace.process.program_sandboxes import make_policy, make_policy_input
 from codeloop.workspace.process.shells import ShellContext
+from codeloop.workspace.process.work_tree_policies import make_policy, make_policy_input
 from codeloop.workspace.sandbox.policy import SandboxPolicy
 from codeloop.workspace.sandbox.sandbox import SandboxUnavailable
 from codeloop.workspace.workspace import Workspace

@@ -5,8 +5,6 @@ The sandbox asks here which paths in repositories to protect. What commands plan
 `repository_cleaner.py`.
 """
 
-import itertools
-import os
 import re
 import threading
 from collections import Counter
@@ -15,41 +13,27 @@ from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import NamedTuple
 
-from codeloop.kit.guarded_paths import fold_path
 from codeloop.kit.small_files import read_start_or_empty
-from codeloop.schema.bounds.sandbox import NESTED_REPOSITORIES
 from codeloop.workspace.files.path_states import PathStates
 from codeloop.workspace.git.planted.change_times import (
     CommandRuns,
     read_full_stamp,
     read_program_stamp,
 )
-from codeloop.workspace.git.planted.configured_files import (
-    ConfiguredFiles,
-    find_configured_files,
-    is_copy,
-)
 from codeloop.workspace.git.planted.entry_changes import describe_lost
+from codeloop.workspace.git.planted.known_repositories import KnownRepositories
 from codeloop.workspace.git.planted.layout import (
-    GIT_FOLDER_ENTRIES,
     MAX_LINES_BYTES,
-    WORK_TREE_ENTRIES,
-    find_git_folders,
     list_all_git_folders,
     list_entry_folders,
     list_line_files,
-    list_named_submodules,
     list_project_git_folders,
-    list_work_tree_folders,
-    read_pointer,
     resolve_git_folder,
 )
 from codeloop.workspace.git.planted.links import find_outward_links
 from codeloop.workspace.git.planted.move_notes import describe_moves, describe_self_ignoring
-from codeloop.workspace.git.planted.repository_cleaner import RepositoryCleaner, is_inside
+from codeloop.workspace.git.planted.repository_cleaner import RepositoryCleaner
 from codeloop.workspace.git.planted.repository_finder import RepositoryFinder
-from codeloop.workspace.sandbox.paths.linked_paths import is_below_any
-from codeloop.workspace.sandbox.paths.restricted_paths import FOLDERS_NOT_SEARCHED
 
 _MAX_EARLY_CLEANINGS = 3
 
@@ -84,21 +68,13 @@ class ProjectRepositories:
         self._roots = roots
         self._quarantine = quarantine
         self._environment = environment
-        self._configured = ConfiguredFiles(roots, environment)
         self._finder = RepositoryFinder(roots)
-        self._user_repositories: set[Path] = set()
-        # With the stamp of each when it was last looked through; () if it never was.
-        self._command_repositories: dict[Path, tuple[int, ...]] = {}
+        self._known = KnownRepositories(roots, self._finder, environment)
         self._state_before = _StateBeforeCommand(
             links=frozenset(), scanned_folders=None, executed_lines={}, unprotected_stamps={}
         )
-        # Git directories -> what commands see in their place (`git/private`): its index
-        # may name repositories, too.
-        self._private_folders: dict[Path, Path] = {}
         # Whether there are git directories that commands write to, which have to be read each time.
         self._has_open_folders = True
-        # Whether an index names repositories in folders that are not watched.
-        self._has_unwatched = False
         # What was moved away while commands ran, and how often something was in each
         # repository that they made.
         self._early_moves: dict[Path, Path | None] = {}
@@ -117,44 +93,14 @@ class ProjectRepositories:
         """Take note of git directories in the place of which commands see others: nothing
         in them has to be checked.
         """
-        if not private_folders.items() <= self._private_folders.items():
-            self._private_folders |= private_folders
-            self._has_open_folders = bool(self._list_git_folders())
+        if self._known.cover(private_folders):
+            self._has_open_folders = bool(self._known.list_git_folders())
 
     def list_protected_paths(self) -> list[Path]:
         """Return the paths in the user's repositories that no command may change,
         as far as they are known now.
         """
-        paths: list[Path] = []
-        for root in self._roots:
-            # The first is the work tree's own git directory, the second, if it is a linked one,
-            # the shared one.
-            tree_folders = itertools.islice(find_git_folders(root), 2)
-            paths += self._configured.find(tree_folders, root)
-        protected, _ = self._split_nested()
-        for entry in protected:
-            if entry.parent.name == "worktrees":
-                paths += [entry / name for name in WORK_TREE_ENTRIES]
-                continue
-            folder = resolve_git_folder(entry)
-            paths += [entry] if entry.is_file() else [entry / name for name in GIT_FOLDER_ENTRIES]
-            if folder is not None:
-                tree = entry.parent if fold_path(entry.name) == ".git" else entry
-                paths += self._configured.find([folder], tree)
-        return list(dict.fromkeys(paths))
-
-    def _split_nested(self) -> tuple[list[Path], list[Path]]:
-        """Return the user's repositories but the project's own: those that the kernel protects,
-        and the others.
-
-        The nearest to the top come first, so that a command can't displace them
-        by making many others.
-        """
-        nested = self._user_repositories - set(list_project_git_folders(self._roots))
-        ordered = sorted(
-            nested, key=lambda path: (fold_path(path.name) != ".git", len(path.parts), path)
-        )
-        return ordered[: NESTED_REPOSITORIES.value], ordered[NESTED_REPOSITORIES.value :]
+        return self._known.list_protected_paths()
 
     @property
     def is_unchanged(self) -> bool:
@@ -164,10 +110,10 @@ class ProjectRepositories:
         since those are checked after each command.
         """
         needs_check = (
-            self._command_repositories
+            self._known.of_commands
             or self._early_counts
             or self._has_open_folders
-            or self._has_unwatched
+            or self._known.has_unwatched
         )
         is_known = self._states is not None and self._states.are_unchanged()
         return not needs_check and is_known and self._finder.is_unchanged
@@ -250,8 +196,8 @@ class ProjectRepositories:
         # These the user has changed.
         self._finder.entries.clear()
         self._states = PathStates(str(root / ".gitmodules") for root in self._roots)
-        self._update_owners()
-        folders = self._list_git_folders()
+        self._known.update_owners(self._runs.may_have_made)
+        folders = self._known.list_git_folders()
         self._has_open_folders = bool(folders)
         scans = [find_outward_links(folder) for folder in folders]
         scanned_folders = [folder for scan in scans for folder in scan.read_folders]
@@ -266,22 +212,9 @@ class ProjectRepositories:
                 if (text := read_start_or_empty(path, MAX_LINES_BYTES))
             },
             unprotected_stamps={
-                entry: read_program_stamp(entry) for entry in self._split_nested()[1]
+                entry: read_program_stamp(entry) for entry in self._known.split_nested()[1]
             },
         )
-
-    def _update_owners(self) -> None:
-        """Find all repositories, and decide which of the new ones are the user's."""
-        entries = self._list_repositories()
-        of_commands = {
-            entry: read_full_stamp(entry)
-            for entry in self._command_repositories
-            if entry in entries
-        }
-        new = entries - self._user_repositories - of_commands.keys()
-        of_commands |= {entry: () for entry in new if self._runs.may_have_made(entry)}
-        self._command_repositories = of_commands
-        self._user_repositories = entries - of_commands.keys()
 
     def end_command(self) -> str:
         """Check what was created while commands ran. Return a text on what was moved
@@ -301,14 +234,14 @@ class ProjectRepositories:
     def end_interrupted(self, since: int, user_repositories: AbstractSet[Path]) -> str:
         """Do `end_command` for commands of an ended process that ran since a time (ns)."""
         with self._lock:
-            self._user_repositories = {*user_repositories}
+            self._known.user = {*user_repositories}
             self._runs.resume(since)
         return self.end_command()
 
     @property
     def user_repositories(self) -> frozenset[Path]:
         """The repositories that are the user's."""
-        return frozenset(self._user_repositories)
+        return frozenset(self._known.user)
 
     @property
     def running_since(self) -> int:
@@ -346,8 +279,8 @@ class ProjectRepositories:
             # What has changed is not news any more at the end of the command,
             # which looks at all of it once more.
             self.require_check()
-            cleaner = RepositoryCleaner(self._roots, self._quarantine, self._user_repositories)
-            for entry in sorted(self._finder.find() - self._user_repositories):
+            cleaner = RepositoryCleaner(self._roots, self._quarantine, self._known.user)
+            for entry in sorted(self._finder.find() - self._known.user):
                 is_known = entry in self._early_counts and not self._finder.is_touched(entry)
                 if is_known or not self._runs.may_have_made(entry):
                     continue
@@ -391,9 +324,7 @@ class ProjectRepositories:
             removed = self._finder.entries.take_removed()
             # What a command has made may go with it.
             removed = {
-                path: removed[path]
-                for path in removed
-                if Path(path) not in self._command_repositories
+                path: removed[path] for path in removed if Path(path) not in self._known.of_commands
             }
         removed = {
             path: is_folder for path, is_folder in removed.items() if not is_kept(Path(path))
@@ -423,21 +354,21 @@ class ProjectRepositories:
         """Look through everything that a command may have changed.
         Return the moves: old path -> new path or None.
         """
-        new = self._list_repositories() - self._user_repositories
+        new = self._known.list_all() - self._known.user
         older = {
             each
-            for each in new - self._command_repositories.keys()
+            for each in new - self._known.of_commands.keys()
             if not self._runs.may_have_made(each)
         }
-        self._user_repositories |= older
+        self._known.user |= older
         cleaner = RepositoryCleaner(
             self._roots,
             self._quarantine,
-            self._user_repositories,
+            self._known.user,
             self._state_before.executed_lines,
         )
         for entry in sorted(new - older):
-            if self._command_repositories.get(entry) != read_full_stamp(entry):
+            if self._known.of_commands.get(entry) != read_full_stamp(entry):
                 cleaner.clean_repository(entry)
             else:
                 # A new link in `refs`, for example, changes no time in the stamp.
@@ -445,8 +376,8 @@ class ProjectRepositories:
                 cleaner.move(
                     link for folder in folders for link in find_outward_links(folder).links
                 )
-            cleaner.move(self._list_configured_copies(entry))
-            self._command_repositories.setdefault(entry, ())
+            cleaner.move(self._known.list_configured_copies(entry))
+            self._known.of_commands.setdefault(entry, ())
         for entry, stamp in self._state_before.unprotected_stamps.items():
             if (
                 read_program_stamp(entry) != stamp
@@ -457,14 +388,14 @@ class ProjectRepositories:
             # Before the next command the kernel protects it;
             # one that runs, and has made it, may still write there.
             for folder in list_project_git_folders(self._roots):
-                self._command_repositories.pop(folder, None)
-        for folder in self._list_git_folders():
+                self._known.of_commands.pop(folder, None)
+        for folder in self._known.list_git_folders():
             scan = find_outward_links(folder, self._state_before.scanned_folders or ())
             cleaner.move(link for link in scan.links if link not in self._state_before.links)
             cleaner.move(
                 scan.unread_folders if self._state_before.scanned_folders is not None else ()
             )
-        for path, pattern in list_line_files(self._list_git_folders(), self._roots):
+        for path, pattern in list_line_files(self._known.list_git_folders(), self._roots):
             cleaner.clean_lines(path, pattern)
         return cleaner.moves
 
@@ -472,67 +403,3 @@ class ProjectRepositories:
         """Stop watching."""
         with self._lock:
             self._finder.close()
-
-    def _list_repositories(self) -> set[Path]:
-        """Return each `.git` and each bare repository below the project,
-        and the folders of linked work trees.
-        """
-        paths = self._finder.find()
-        project_folders = list_project_git_folders(self._roots)
-        # Submodules may be in folders that are not searched,
-        # and git reads them for the status of the repository.
-        submodule_entries = [
-            root / name / ".git"
-            for root in self._roots
-            for folder in itertools.islice(find_git_folders(root), 1)
-            for name in list_named_submodules(folder, self._private_folders)
-        ]
-        self._has_unwatched = any(
-            not FOLDERS_NOT_SEARCHED.isdisjoint(path.parts[:-1]) for path in submodule_entries
-        )
-        known = [*project_folders, *(path for path in submodule_entries if os.path.lexists(path))]
-        return {
-            *paths,
-            *known,
-            *(each for folder in known for each in list_work_tree_folders(folder)),
-        }
-
-    def _list_git_folders(self) -> list[Path]:
-        """Return the user's git directories that commands write to: protected ones,
-        and those of linked work trees.
-        """
-        below = (resolve_git_folder(entry) for entry in self._split_nested()[0])
-        own = list_project_git_folders(self._roots)
-        paths = [path for path in own if not is_below_any(path, self._private_folders)]
-        paths += [
-            folder for folder in below if folder is not None and is_inside(folder, self._roots)
-        ]
-        return list(
-            dict.fromkeys(
-                [*paths, *(each for folder in paths for each in list_work_tree_folders(folder))]
-            )
-        )
-
-    def _list_configured_copies(self, entry: Path) -> list[Path]:
-        """Return the files that the user's settings make git run in a new work tree,
-        but not in the project.
-
-        A file that the project has too, with the same bytes,
-        is left out: the user runs that one already.
-        """
-        folder = resolve_git_folder(entry) if os.path.lexists(entry) else None
-        if folder is None or fold_path(entry.name) != ".git":
-            return []
-        shared = read_pointer(folder / "commondir") or folder
-        configured = find_configured_files(
-            dict.fromkeys((shared, folder)), entry.parent, self._roots, self._environment
-        )
-        unprotected = set(configured) - set(self.list_protected_paths())
-        below = [
-            Path(top, name)
-            for path in unprotected
-            for top, _, names in os.walk(path)
-            for name in names
-        ]
-        files = [path for path in (*unprotected, *below) if path.is_file()]
-        return [path for path in files if not is_copy(path, entry.parent, self._roots[0])]

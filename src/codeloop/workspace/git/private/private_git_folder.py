@@ -7,9 +7,7 @@ the rest is dropped.
 """
 
 import os
-import re
 import threading
-from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -17,9 +15,9 @@ from pathlib import Path
 from codeloop.kit.remove_tree import remove_tree
 from codeloop.kit.small_files import create_private_folder, read_start_or_empty
 from codeloop.workspace.files.path_states import PathStates
-from codeloop.workspace.git.planted.layout import read_pointer
 from codeloop.workspace.git.private.base import Base, load_base
 from codeloop.workspace.git.private.carrier import Carrier
+from codeloop.workspace.git.private.linked_trees import LinkedTrees
 from codeloop.workspace.git.private.logs import LogCarrier
 from codeloop.workspace.git.private.mounts import (
     SHOWN_FOLDER,
@@ -28,7 +26,6 @@ from codeloop.workspace.git.private.mounts import (
     list_mounts,
 )
 from codeloop.workspace.git.private.names import (
-    HASH,
     INDEX_FILE,
     POINTER_FILES,
     SHARED_FILES,
@@ -47,18 +44,22 @@ from codeloop.workspace.git.private.refs import (
     RefCarrier,
     RefChange,
     list_outdated,
-    list_ref_folders,
     read_refs,
     write_private_refs,
 )
 from codeloop.workspace.git.private.shallow import SHALLOW_NAME, correct_shallow
-from codeloop.workspace.git.private.units import Unit, is_below, list_closed_refs, list_units
+from codeloop.workspace.git.private.units import (
+    MAX_STATE_FILES,
+    Unit,
+    list_closed_refs,
+    list_units,
+    list_watched,
+    remove_locks,
+)
 
 BASE_NAME = "base.json"
 """The file beside a private folder that says how the two were when they were last made equal."""
 _CONFIG_BYTES = 256 * 1024
-_POINTER_BYTES = 4096
-_MAX_STATE_FILES = 10_000
 # Files that git never makes in a main folder, or makes again: what a command left in
 # them would mislead later ones.
 _MISLEADING_FILES = ("commondir", "info/grafts", "objects/info/commit-graph")
@@ -80,6 +81,7 @@ class PrivateGitFolder:
             base if base is not None and base.real == real else Base(base_file, real, roots)
         )
         self._base.roots = roots
+        self._linked_trees = LinkedTrees(real, self._base, place / "own")
         self._lock = threading.Lock()
         self._states: PathStates | None = None
         # Submodules that a command has made, of which was told.
@@ -128,17 +130,17 @@ class PrivateGitFolder:
             raise
         try:
             units = list_units(self.real, self._base.roots)
-            self._match_work_trees(real, private, units)
+            self._linked_trees.match(real, private, units)
             states = PathStates(
                 str(top.path / path)
                 for top in (real, private)
                 for unit in units
-                for path in _list_watched(top, unit, is_private=top is private)
+                for path in list_watched(top, unit, is_private=top is private)
             )
             carrier = Carrier(real, private, self._base, is_idle=is_idle, is_checked=is_checked)
             if is_idle:
-                _remove_locks(private, units)
-            units = [unit for unit in units if not self._drop_work_tree(carrier, unit)]
+                remove_locks(private, units)
+            units = [unit for unit in units if not self._linked_trees.drop_removed(carrier, unit)]
             for unit in units:
                 self._prepare_unit(carrier, unit)
             carrier.notes += self._describe_new_modules(private)
@@ -175,22 +177,6 @@ class PrivateGitFolder:
             private.close()
         return carrier.notes
 
-    def _match_work_trees(self, real: OpenFolder, private: OpenFolder, units: list[Unit]) -> None:
-        """Forget the linked work trees that the real folder has no more,
-        and take on those that a command made.
-        """
-        known = {unit.path for unit in units}
-        for unit in [unit for unit in units if unit.is_main]:
-            for name, is_folder in private.list_entries(f"{unit.path}worktrees"):
-                path = f"{unit.path}worktrees/{name}/"
-                if path in known or not is_folder:
-                    continue
-                if self._base.get(f"{path}gitdir") != (None, None):
-                    self._base.forget(path)
-                    remove_tree(private.path / path)
-                elif self._make_work_tree(real, private, path):
-                    units.append(Unit(path, is_main=False, has_tree=True))
-
     def _describe_new_modules(self, private: OpenFolder) -> list[str]:
         """Return a note on each submodule whose repository a command has made here,
         where it stays.
@@ -205,62 +191,6 @@ class PrivateGitFolder:
         self._named_modules |= new
         text = "the repository of submodule {} was not kept: run `git submodule add` by itself, which asks for it"
         return [text.format(name) for name in sorted(new)]
-
-    def _drop_work_tree(self, carrier: Carrier, unit: Unit) -> bool:
-        """Drop the folder of a linked work tree that a command has removed, folder and files.
-        Returns whether it has.
-
-        The commit that was checked out there is kept, unless a branch has it.
-        """
-        tree = read_pointer(self.real / unit.path / "gitdir")
-        if (
-            unit.is_main
-            or not unit.has_tree
-            or carrier.private.read_stamp(unit.path.rstrip("/")) is not None
-        ):
-            return False
-        if tree is None or os.path.lexists(tree):
-            return False
-        head = (
-            read_start_or_empty(self.real / unit.path / "HEAD", _POINTER_BYTES)
-            .decode(errors="replace")
-            .strip()
-        )
-        if re.fullmatch(HASH, head.encode()):
-            main = Unit(unit.path.rpartition("worktrees/")[0], is_main=True, has_tree=False)
-            RefCarrier(self._bind_git(main), {}, frozenset()).keep(
-                f"refs/{unit.path.rstrip('/')}", [head]
-            )
-        self._base.forget(unit.path)
-        remove_tree(self.real / unit.path)
-        carrier.has_written = True
-        return True
-
-    def _make_work_tree(self, real: OpenFolder, private: OpenFolder, path: str) -> bool:
-        """Make the folder of a linked work tree that a command made, if it lies in the project.
-        Returns whether it is.
-
-        Its pointers are written by us: only the place of the work tree is the command's.
-        """
-        try:
-            entry = Path(
-                os.fsdecode(private.read(f"{path}gitdir", _POINTER_BYTES)[0].removesuffix(b"\n"))
-            )
-            tree = entry.parent
-            is_inside = entry.name == ".git" and is_below(tree, self._base.roots)
-            if not is_inside or str(tree) != os.path.realpath(tree):
-                return False
-            # With a lock it is still being made.
-            is_locked = private.read_stamp(f"{path}index.lock") is not None
-            if is_locked or read_pointer(entry, "gitdir:") != self.real / path:
-                return False
-            for name, text in (("commondir", b"../..\n"), ("gitdir", os.fsencode(f"{entry}\n"))):
-                stamp = real.write(f"{path}{name}", text)
-                self._base.put(f"{path}{name}", stamp, private.read_stamp(f"{path}{name}"))
-            private.make_folder(f"{path}info")
-        except OSError:
-            return False
-        return True
 
     def _prepare_unit(self, carrier: Carrier, unit: Unit) -> None:
         """Make the folders of a git folder, from nothing if a command has
@@ -370,7 +300,7 @@ class PrivateGitFolder:
             paths = {name for name in known if name.startswith(f"{folder}/")}
             for side in (carrier.real, carrier.private):
                 paths |= {
-                    path.removeprefix(top) for path in side.walk(f"{top}{folder}", _MAX_STATE_FILES)
+                    path.removeprefix(top) for path in side.walk(f"{top}{folder}", MAX_STATE_FILES)
                 }
             names |= {name: find_carried_file(name) for name in sorted(paths)}
         for side in (carrier.real, carrier.private):
@@ -440,32 +370,6 @@ def remove_private_folder(place: Path) -> None:
     # a command that deleted all.
     (place / BASE_NAME).unlink(missing_ok=True)
     remove_tree(place)
-
-
-def _list_watched(top: OpenFolder, unit: Unit, *, is_private: bool) -> Iterator[str]:
-    """Yield the paths whose times show that something in a git folder has changed.
-
-    In the real one, git itself replaces files, which shows in their folder;
-    a command may write into a private one.
-    """
-    names = [".", *(("index", "logs/HEAD", *STATE_FOLDERS) if unit.has_tree else ())]
-    names += ["HEAD"] if is_private else []
-    if unit.is_main:
-        names += ["info", "worktrees", "modules", "logs/refs"]
-        names += ["packed-refs", "objects", "objects/pack", "info/exclude"] if is_private else []
-        yield from list_ref_folders(top, unit.path)
-    yield from (f"{unit.path}{name}" for name in names)
-
-
-def _remove_locks(private: OpenFolder, units: Sequence[Unit]) -> None:
-    """Remove the locks that ended commands left."""
-    for unit in units:
-        for name in ("index", "HEAD", "packed-refs", "shallow", "config"):
-            private.remove(f"{unit.path}{name}.lock")
-        if unit.is_main:
-            for path in private.walk(f"{unit.path}refs", _MAX_STATE_FILES):
-                if path.endswith(".lock"):
-                    private.remove(path)
 
 
 def _list_alternates(objects: Path) -> list[str]:

@@ -1,5 +1,5 @@
 """Which git folders lie in a real one, of work trees and of submodules,
-and which of them commands may change.
+which of them commands may change, and what in them shows changes.
 """
 
 import os
@@ -10,10 +10,14 @@ from typing import NamedTuple
 from codeloop.kit.git.settings import read_file_settings
 from codeloop.kit.small_files import read_start_or_empty
 from codeloop.workspace.git.planted.layout import list_subfolders, read_pointer, read_reference
-from codeloop.workspace.git.private.names import TREE_REFS
+from codeloop.workspace.git.private.names import STATE_FOLDERS, TREE_REFS
+from codeloop.workspace.git.private.open_folder import OpenFolder
+from codeloop.workspace.git.private.refs import list_ref_folders
 
 _CONFIG_BYTES = 256 * 1024
 _MAX_UNITS = 2_000
+MAX_STATE_FILES = 10_000
+"""The most files of one folder in a git folder that are looked at."""
 
 
 class Unit(NamedTuple):
@@ -128,3 +132,29 @@ def _leads_to(folder: Path, roots: Sequence[Path]) -> bool:
     if trees:
         return is_below(Path(os.path.realpath(folder / trees[-1])), roots)
     return any(read_pointer(root / ".git", "gitdir:") == folder for root in roots)
+
+
+def list_watched(top: OpenFolder, unit: Unit, *, is_private: bool) -> Iterator[str]:
+    """Yield the paths whose times show that something in a git folder has changed.
+
+    In the real one, git itself replaces files, which shows in their folder;
+    a command may write into a private one.
+    """
+    names = [".", *(("index", "logs/HEAD", *STATE_FOLDERS) if unit.has_tree else ())]
+    names += ["HEAD"] if is_private else []
+    if unit.is_main:
+        names += ["info", "worktrees", "modules", "logs/refs"]
+        names += ["packed-refs", "objects", "objects/pack", "info/exclude"] if is_private else []
+        yield from list_ref_folders(top, unit.path)
+    yield from (f"{unit.path}{name}" for name in names)
+
+
+def remove_locks(private: OpenFolder, units: Sequence[Unit]) -> None:
+    """Remove the locks that ended commands left."""
+    for unit in units:
+        for name in ("index", "HEAD", "packed-refs", "shallow", "config"):
+            private.remove(f"{unit.path}{name}.lock")
+        if unit.is_main:
+            for path in private.walk(f"{unit.path}refs", MAX_STATE_FILES):
+                if path.endswith(".lock"):
+                    private.remove(path)

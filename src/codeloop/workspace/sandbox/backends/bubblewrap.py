@@ -11,15 +11,18 @@ from pathlib import Path
 from msgspec import Struct
 
 from codeloop.workspace.git.private.mounts import Mount
-from codeloop.workspace.sandbox.launcher.mount_points import make_link, open_point
+from codeloop.workspace.sandbox.launcher.mount_points import (
+    is_below,
+    list_pinned_folders,
+    make_link,
+    open_point,
+)
 from codeloop.workspace.sandbox.launcher.mounts import (
     PROC_HIDDEN,
     PROC_READ_ONLY,
     REPLACED_FOLDERS,
     RUN_ENTRIES,
     TEMPORARY_FOLDERS,
-    is_below,
-    list_pinned_folders,
 )
 from codeloop.workspace.sandbox.policy import SandboxPolicy
 from codeloop.workspace.sandbox.private_folders import make_cache_folder
@@ -95,18 +98,8 @@ def wrap_command(
     for point in TEMPORARY_FOLDERS:
         if os.path.realpath(point) == point and Path(point).is_dir():
             command += ["--bind", str(mounted_folders.temporary), point]
-    emptied_folders = [
-        path for path in sorted(replaced) if path != str(policy.home) and Path(path).is_dir()
-    ]
-    emptied_folders = [
-        path for path in emptied_folders if not is_below(str(Path(path).parent), emptied_folders)
-    ]
-    homes = [str(policy.home)] if policy.home is not None else []
-    for path in sorted((*emptied_folders, *homes)):
-        if path in emptied_folders:
-            command += ("--tmpfs", path)
-        else:
-            command += ("--bind", f"{mounted_folders.private}/{policy.home_name}", path)
+    emptied_folders = _list_emptied_folders(policy)
+    command += _replace_folders(emptied_folders, policy, mounted_folders)
     replica_by_root = {} if policy.replica is None else {writable[0]: str(policy.replica)}
     binds = dict.fromkeys(visible, "--ro-bind") | dict.fromkeys((*writable, *layered), "--bind")
     for path in sorted(binds):
@@ -130,6 +123,28 @@ def wrap_command(
         word for path in filter(os.path.lexists, hidden) for word in _hide(path, policy, binds)
     ]
     return [*command, "--chdir", "/", "--", *program]
+
+
+def _list_emptied_folders(policy: SandboxPolicy) -> list[str]:
+    """Return the outermost folders that look empty, sorted. The home is none of them."""
+    folders = [
+        path
+        for path in sorted(map(str, policy.replaced))
+        if path != str(policy.home) and Path(path).is_dir()
+    ]
+    return [path for path in folders if not is_below(str(Path(path).parent), folders)]
+
+
+def _replace_folders(
+    emptied_folders: Sequence[str], policy: SandboxPolicy, mounted_folders: MountedFolders
+) -> Iterable[str]:
+    """Yield the options that show empty folders, and the private home in place of the home."""
+    homes = [str(policy.home)] if policy.home is not None else []
+    for path in sorted((*emptied_folders, *homes)):
+        if path in emptied_folders:
+            yield from ("--tmpfs", path)
+        else:
+            yield from ("--bind", f"{mounted_folders.private}/{policy.home_name}", path)
 
 
 def _replace_cache(path: str, private: Path | None) -> Iterable[str]:

@@ -2,14 +2,20 @@
 
 Commands have written into these folders: a link that one of them left there must not lead the next
 sandbox's mounts out of the folder. So each step of a path is opened by itself, relative to the
-descriptor of the one before.
+descriptor of the one before. Some mount points only pin a folder, which can't be renamed then.
 """
+
+from __future__ import annotations
 
 import os
 import stat
 import time
 
 from codeloop.workspace.sandbox.launcher.suppress import Suppress
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
 
 _FOLDER_FLAGS = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _ANY_FILE_FLAGS = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -102,3 +108,28 @@ def _read_kind(parent_fd: int, name: str) -> int:
         return stat.S_IFMT(os.stat(name, dir_fd=parent_fd, follow_symlinks=False).st_mode)
     except FileNotFoundError:
         return 0
+
+
+def list_pinned_folders(writable: Collection[str], guarded: Iterable[str]) -> list[str]:
+    """Return the folders between a writable path and each guarded (protected or
+    hidden) path below it, sorted.
+
+    They must not be renamed: the next sandbox would not guard the path under its new name.
+    """
+    # A path in a guarded folder is left out. It can't be renamed anyway, and a mount of its own
+    # would stay writable when the folder's mount turns read-only.
+    guarded, pinned = set(guarded), set[str]()
+    for path in guarded:
+        between: list[str] = []
+        above = os.path.dirname(path)
+        while above not in writable and above not in guarded and is_below(above, writable):
+            between.append(above)
+            above = os.path.dirname(above)
+        if above not in guarded:
+            pinned.update(between)
+    return sorted(pinned)
+
+
+def is_below(path: str, folders: Iterable[str]) -> bool:
+    """Return whether a path is one of the folders or lies below one."""
+    return any(path == folder or path.startswith(f"{folder}/") for folder in folders)

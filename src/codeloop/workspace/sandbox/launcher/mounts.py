@@ -13,7 +13,12 @@ import stat
 
 from codeloop.workspace.sandbox.launcher.cache_overlays import mount_overlay
 from codeloop.workspace.sandbox.launcher.libc import call_libc
-from codeloop.workspace.sandbox.launcher.mount_points import make_link, open_point
+from codeloop.workspace.sandbox.launcher.mount_points import (
+    is_below,
+    list_pinned_folders,
+    make_link,
+    open_point,
+)
 from codeloop.workspace.sandbox.launcher.plan import Plan
 from codeloop.workspace.sandbox.launcher.proc_files import (
     read_text,
@@ -228,26 +233,6 @@ def _bind_descriptors(
             _bind_at(path, fd, is_ours=is_ours)
 
 
-def list_pinned_folders(writable: Collection[str], guarded: Iterable[str]) -> list[str]:
-    """Return the folders between a writable path and each guarded (protected or
-    hidden) path below it, sorted.
-
-    They must not be renamed: the next sandbox would not guard the path under its new name.
-    """
-    # A path in a guarded folder is left out. It can't be renamed anyway, and a mount of its own
-    # would stay writable when the folder's mount turns read-only.
-    guarded, pinned = set(guarded), set[str]()
-    for path in guarded:
-        between: list[str] = []
-        above = os.path.dirname(path)
-        while above not in writable and above not in guarded and is_below(above, writable):
-            between.append(above)
-            above = os.path.dirname(above)
-        if above not in guarded:
-            pinned.update(between)
-    return sorted(pinned)
-
-
 def _cover(path: str, empty_covers: tuple[int, int], shown_inside: dict[str, int]) -> None:
     """Cover a path with an empty file or folder,
     in which only the paths of `shown_inside` are visible.
@@ -430,8 +415,3 @@ def _mount(source: str, point: str, kind: str, flags: int, options: str = "") ->
 
 def _open_path(path: str) -> int:
     return os.open(path, os.O_PATH | os.O_CLOEXEC)
-
-
-def is_below(path: str, folders: Iterable[str]) -> bool:
-    """Return whether a path is one of the folders or lies below one."""
-    return any(path == folder or path.startswith(f"{folder}/") for folder in folders)

@@ -6,14 +6,14 @@ whoever wrote the project could name a host of their own.
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from codeloop.kit.small_files import read_start
 from codeloop.net.hosts import add_brackets
 from codeloop.schema.limits import CONFIG_BYTES
-from codeloop.workspace.sandbox.network.host_list import parse_host_list
+from codeloop.workspace.sandbox.network.host_list import HostList, parse_host_list
 
 _PIP_KEYS = r"(?:extra-)?index-url|find-links"
 
@@ -56,6 +56,19 @@ _URL_VARIABLES = (
 # A key with the rest of its line, and the URLs on the lines below it, as in lists of pip and YAML.
 _SETTING_PATTERN = r"""^[ \t]*[:"']?(?:{})["']?[ \t]*[=: \t>].*(?:\n[ \t-]+["']?https?://.*)*"""
 _URL = r"https?://[^\s\"'<>,|]+"
+
+
+def list_reachable_hosts(
+    listed_hosts: Sequence[str], environment: Mapping[str, str], root: Path
+) -> HostList:
+    """Return the hosts of a policy and those that the user has configured.
+    Raises OSError for an entry that names no host.
+    """
+    home = Path(environment.get("HOME") or "/nonexistent")
+    try:
+        return parse_host_list(listed_hosts, find_user_hosts(home, environment, root))
+    except ValueError as error:
+        raise OSError(0, f"the hosts of the sandbox are wrong: {error}") from None
 
 
 def find_user_hosts(home: Path, environment: Mapping[str, str], project: Path) -> list[str]:

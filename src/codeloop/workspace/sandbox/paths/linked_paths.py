@@ -13,6 +13,11 @@ def resolve_links(path: Path) -> Path:
     return Path(os.path.realpath(path))
 
 
+def exists(path: Path) -> bool:
+    """Return whether a path, with its links followed, leads to something."""
+    return os.access(path, os.F_OK)
+
+
 def keep_outermost(paths: Iterable[Path]) -> list[Path]:
     """Return the paths that lie below none of the others, sorted."""
     outermost: list[Path] = []

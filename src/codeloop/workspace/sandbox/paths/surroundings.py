@@ -9,27 +9,28 @@ of a watched path or of the machine's sockets, or after 10 s.
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from msgspec import Struct
 
 import codeloop
 from codeloop.kit.programs import PROJECT_PROGRAM_FOLDERS
-from codeloop.kit.small_files import read_start
 from codeloop.workspace.sandbox.paths.home_paths import (
     BASE_FOLDER_VARIABLES,
     CACHES,
-    CLONED_TOOLS,
     FOLDER_VARIABLES,
-    INSTALL_MARKERS,
     NPM_SETTINGS_FILES,
-    PROGRAM_FOLDER_NAMES,
     SETTINGS_FILES,
     TOOL_FOLDERS,
 )
+from codeloop.workspace.sandbox.paths.installed_programs import (
+    find_base_interpreter,
+    list_installed_with,
+)
 from codeloop.workspace.sandbox.paths.linked_paths import (
     LinkTracer,
+    exists,
     is_below_any,
     keep_outermost,
     resolve_links,
@@ -51,16 +52,11 @@ from codeloop.workspace.sandbox.paths.secret_files import (
 _ALWAYS_REPLACED = (*TEMPORARY_FOLDERS, Path("/run"))
 _FOLDERS_WITHOUT_SOCKETS = (*_ALWAYS_REPLACED, Path("/dev"), Path("/proc"))
 """Replaced folders, in which commands can reach no socket of another program."""
-_SYSTEM_PREFIXES = ("/usr/", "/bin/", "/sbin/", "/etc/", "/lib/")
 _OWN_PROGRAM_PATHS = [Path(each) for each in (sys.prefix, sys.base_prefix, sys.executable)] + [
     Path(codeloop.__file__).parent
 ]
 """The launcher's code, which bubblewrap starts again inside the sandbox."""
 _SHARED_NPM_SETTINGS = (Path("/usr/local/etc/npmrc"), Path("/usr/etc/npmrc"))
-# The most links of a folder of programs that are followed to their targets.
-_MAX_LINKS = 500
-# The most bytes of a `pyvenv.cfg` that are read; usual ones have some hundred.
-_SETTINGS_BYTES = 64 * 1024
 # The levels of folders below the top of an installed tool that are searched for secret files.
 _SECRETS_DEPTH = 2
 
@@ -124,7 +120,7 @@ def find_surroundings(inputs: SurroundingsInput) -> Surroundings:
     visible = keep_outermost(
         path
         for path in dict.fromkeys(resolved)
-        if is_below_any(path, tracer.replaced_folders) and _exists(path)
+        if is_below_any(path, tracer.replaced_folders) and exists(path)
     )
     # For the links on the way to these, which the tracer records.
     for each in (*inputs.writable, *(home / cache.folder for cache in CACHES)):
@@ -157,7 +153,7 @@ def find_surroundings(inputs: SurroundingsInput) -> Surroundings:
         writable=tuple(
             path
             for path in map(tracer.resolve, inputs.writable)
-            if path is not None and _exists(path)
+            if path is not None and exists(path)
         ),
         # A folder that contains the project or the home has to stay visible.
         hidden=frozenset(
@@ -234,7 +230,7 @@ def _list_replaced(roots: tuple[Path, ...], home: Path | None) -> list[Path]:
 def _list_settings(home: Path) -> Iterator[Path]:
     """Yield the settings files that hold no token."""
     for name in SETTINGS_FILES:
-        if _exists(path := home / name) and not holds_token(path, TOKEN_FILES.get(name)):
+        if exists(path := home / name) and not holds_token(path, TOKEN_FILES.get(name)):
             yield path
 
 
@@ -242,15 +238,15 @@ def _list_tools(inputs: SurroundingsInput) -> Iterator[Path]:
     """Yield the folders of tools: those of the table, those that variables name,
     and those that belong to PATH.
     """
-    yield from (path for name in TOOL_FOLDERS if _exists(path := inputs.home / name))
+    yield from (path for name in TOOL_FOLDERS if exists(path := inputs.home / name))
     for name in FOLDER_VARIABLES:
         for each in inputs.environment.get(name, "").split(os.pathsep):
             if each.startswith("/"):
                 yield Path(each)
-                if _exists(Path(each, "pyvenv.cfg")) and not is_below_any(
+                if exists(Path(each, "pyvenv.cfg")) and not is_below_any(
                     resolve_links(Path(each)), inputs.roots
                 ):
-                    yield from _list_installed_with(
+                    yield from list_installed_with(
                         Path(each, "bin"), inputs.home, roots=inputs.roots
                     )
     for name, parts in BASE_FOLDER_VARIABLES.items():
@@ -263,7 +259,7 @@ def _list_tools(inputs: SurroundingsInput) -> Iterator[Path]:
     # By target, because `/bin` is `/usr/bin` on most machines, and has 1,000 links.
     for resolved, folder in folders.items():
         if not any(is_below_any(each, inputs.roots) for each in (resolved, folder)):
-            yield from _list_installed_with(folder, inputs.home, roots=inputs.roots)
+            yield from list_installed_with(folder, inputs.home, roots=inputs.roots)
 
 
 def _list_project_tools(root: Path, inputs: SurroundingsInput) -> Iterator[Path]:
@@ -281,109 +277,15 @@ def _list_project_tools(root: Path, inputs: SurroundingsInput) -> Iterator[Path]
         top = resolve_links(folder.parent)
         if not top.is_relative_to(root) and top.name == "node_modules":
             yield top
-        if not _exists(top / "pyvenv.cfg"):
+        if not exists(top / "pyvenv.cfg"):
             continue
         if not top.is_relative_to(root):
             yield from (
-                top / each for each in ("bin", "lib", "lib64", "pyvenv.cfg") if _exists(top / each)
+                top / each for each in ("bin", "lib", "lib64", "pyvenv.cfg") if exists(top / each)
             )
-        base = _find_base_interpreter(top / "pyvenv.cfg")
+        base = find_base_interpreter(top / "pyvenv.cfg")
         if base is not None and any(resolve_links(base).parent.glob("lib/python3*/os.py")):
-            yield from _list_installed_with(resolve_links(base), inputs.home, follow_links=False)
-
-
-def _list_installed_with(
-    folder: Path, home: Path, *, roots: Sequence[Path] = (), follow_links: bool = True
-) -> Iterator[Path]:
-    """Yield a folder of programs and what was installed with it: an environment, a prefix,
-    the targets of its links.
-    """
-    if not folder.is_dir():
-        return
-    yield folder
-    top = folder.parent
-    if folder.name in PROGRAM_FOLDER_NAMES and not _may_hold_work(top, home):
-        markers = [name for name in INSTALL_MARKERS if _exists(top / name)]
-        if not _exists(top / ".git"):
-            if markers:
-                yield top
-        else:
-            # Only known entries, because the rest of a repository may be the user's private work.
-            markers += [
-                name
-                for marker, names in CLONED_TOOLS
-                if _exists(top / marker)
-                for name in names.split()
-            ]
-            yield from (top / name for name in markers if _exists(top / name))
-        base = _find_base_interpreter(top / "pyvenv.cfg") if "pyvenv.cfg" in markers else None
-        if base is not None and not _exists(base.parent / "pyvenv.cfg"):
-            yield from _list_installed_with(base, home, follow_links=False)
-    if folder.name in PROGRAM_FOLDER_NAMES:
-        modules = (top / name for name in ("lib/node_modules", "../node_modules"))
-        yield from (path for path in modules if _exists(path))
-    if folder.name == ".bin":
-        yield top
-    targets = _list_link_targets(folder, roots) if follow_links else []
-    for target in targets:
-        yield target
-        parts = target.parts
-        if "node_modules" in parts:
-            yield Path(*parts[: parts.index("node_modules") + 1])
-        elif target.parent.name in PROGRAM_FOLDER_NAMES and target.parent != folder:
-            yield from _list_installed_with(target.parent, home, follow_links=False)
-
-
-def _may_hold_work(folder: Path, home: Path) -> bool:
-    """Return whether a folder may hold more than installed files: the home, its parents,
-    `~/.local`.
-    """
-    path = resolve_links(folder)
-    return (
-        home.is_relative_to(path)
-        or path in {home / ".local", home / ".cargo"}
-        or len(path.parts) < 3
-    )
-
-
-def _find_base_interpreter(configuration: Path) -> Path | None:
-    """Return the folder of programs that a virtual environment was made from,
-    by its `pyvenv.cfg`.
-    """
-    try:
-        lines = os.fsdecode(read_start(configuration, _SETTINGS_BYTES)).splitlines()
-    except OSError:
-        return None
-    # The line `home = /usr/bin`.
-    values = [
-        line.partition("=")[2].strip() for line in lines if line.partition("=")[0].strip() == "home"
-    ]
-    return Path(values[0]) if values and values[0].startswith("/") else None
-
-
-def _list_link_targets(folder: Path, roots: Sequence[Path]) -> list[Path]:
-    """Return the files in other folders that links in a folder lead to,
-    without those that lead out of the project.
-    """
-    leading_out: list[Path] = []
-    try:
-        with os.scandir(folder) as entries:
-            links = [Path(entry.path) for entry in entries if entry.is_symlink()]
-    except OSError:
-        return leading_out
-    is_of_system = f"{folder}/".startswith(_SYSTEM_PREFIXES)
-    for link in links:
-        target = str(link.readlink())
-        # Most links stay in the folder, or lead to a folder of the system, which is visible anyway.
-        if (
-            "/" in target
-            and not target.startswith((*_SYSTEM_PREFIXES, f"{folder}/"))
-            and (target[0] == "/" or not is_of_system)
-        ):
-            leading_out.append(link)
-    tracer = LinkTracer((), roots)
-    targets = (tracer.resolve(link) for link in leading_out[:_MAX_LINKS])
-    return [path for path in targets if path is not None and path.is_file()]
+            yield from list_installed_with(resolve_links(base), inputs.home, follow_links=False)
 
 
 def _list_caches(inputs: SurroundingsInput) -> Iterator[Path]:
@@ -426,10 +328,6 @@ def _list_path_folders(environment: Mapping[str, str]) -> list[str]:
     return [
         folder for folder in environment.get("PATH", "").split(os.pathsep) if folder.startswith("/")
     ]
-
-
-def _exists(path: Path) -> bool:
-    return os.access(path, os.F_OK)
 
 
 def _read_modification_time(path: str) -> int:
