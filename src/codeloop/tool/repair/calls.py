@@ -24,8 +24,6 @@ from codeloop.tool.repair.aliases import (
     VALUE_ALIASES,
 )
 
-# Matches the start of a todo that was written as a markdown list item: `- [x] `, `1. `.
-_CHECKBOX = r"^[-*\d.)\s]*(?:\[( |x|X)\])?\s*"
 # Matches a URL as `<URL>` or as a markdown link.
 _BRACKETED_LINK = r"(?:<|\[[^\]]*\]\()(https?://[^<>\s]+?)[>)]"
 _APPEND_VALUES = frozenset({"a", "append", "true"})
@@ -185,7 +183,9 @@ def repair_for_tool(tool: str, arguments: JSON, notes: list[str]) -> JSON:
             notes.append("`questions` is a list, here of one question")
             arguments = {"questions": [arguments]}
         case "todowrite", _:
-            arguments = {name: _repair_todos(value, notes) for name, value in arguments.items()}
+            from codeloop.tool.repair.todos import repair_todos
+
+            arguments = {name: repair_todos(value, notes) for name, value in arguments.items()}
         case _:
             pass
     if (
@@ -329,35 +329,6 @@ def _repair_file_list(arguments: JSON, notes: list[str]) -> JSON:
         )
     notes.append(f"`{name}` was taken for `filePath`")
     return {**{key: value for key, value in arguments.items() if key != name}, "filePath": paths[0]}
-
-
-def _repair_todos(value: Any, notes: list[str]) -> Any:
-    """Return a list of todos in our form, from a list or from lines of text;
-    other values stay as they are.
-    """
-    if isinstance(value, str) and value[:1] not in {"[", "{"}:
-        value = value.strip().split("\n")
-    if not isinstance(value, list):
-        return value
-    return [_repair_todo(item, notes) for item in cast("list[Any]", value)]
-
-
-def _repair_todo(item: Any, notes: list[str]) -> Any:
-    """Return a todo in our form, from a string or an object that has its text under another name.
-
-    Those names are not in `PARAMETER_ALIASES`, because they mean something else for other tools.
-    """
-    if isinstance(item, str) and (item[:1] not in {"[", "{"} or item[:3] in {"[ ]", "[x]", "[X]"}):
-        match = re.match(_CHECKBOX, item)
-        status = "completed" if match and str(match[1]).lower() == "x" else "pending"
-        notes.append("each todo is an object with `content` and `status`")
-        return {"content": item[match.end() if match else 0 :], "status": status}
-    todo: JSON = cast("JSON", item) if isinstance(item, dict) else {}
-    name = next((each for each in ("task", "step", "todo", "title") if each in todo), None)
-    if name is None or "content" in todo:
-        return cast("Any", item)
-    notes.append(f"`{name}` was taken for `content`")
-    return {"content": todo[name], **{key: value for key, value in todo.items() if key != name}}
 
 
 def _repair_edits(tool: str, arguments: JSON, notes: list[str]) -> JSON:

@@ -2,11 +2,7 @@
 also after redirects.
 """
 
-import asyncio
-import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from ssl import SSLContext
 from typing import TYPE_CHECKING
@@ -36,6 +32,7 @@ from codeloop.schema.wire import JSON, replace
 from codeloop.store.permission_records import ADDRESS_KEY
 from codeloop.tool.tool import ToolFailure
 from codeloop.tool.web.body import ACCEPT_ENCODING, read_body
+from codeloop.tool.web.time_budget import TimeBudget
 from codeloop.tool.web.url import WebUrl, parse_url, resolve_redirect
 
 if TYPE_CHECKING:
@@ -120,33 +117,6 @@ class _HostUnreachable(ToolFailure):
     """No connection could be made."""
 
 
-@dataclass
-class _TimeBudget:
-    """The seconds that may be spent on the network: the rest of a total.
-    Waiting for the user does not count.
-    """
-
-    remaining: float
-    total: float
-
-    @asynccontextmanager
-    async def spend(self) -> AsyncGenerator[None]:
-        """Limit the block by the remaining time, and subtract its duration.
-        Raises ToolFailure when time runs out.
-        """
-        began = time.monotonic()
-        try:
-            async with asyncio.timeout(max(0.0, self.remaining)):
-                yield
-        except TimeoutError:
-            raise ToolFailure(
-                f"No complete response came within {self.total:g} s.",
-                advice="Try again with a longer timeout, or fetch something smaller.",
-            ) from None
-        finally:
-            self.remaining -= time.monotonic() - began
-
-
 class _Fetcher:
     """Fetches one URL, through redirects, to the response."""
 
@@ -154,7 +124,7 @@ class _Fetcher:
         self._request = request
         self._ask = ask
         self._network = network
-        self._budget = _TimeBudget(remaining=request.seconds, total=request.seconds)
+        self._budget = TimeBudget(remaining=request.seconds, total=request.seconds)
         self._admitted: set[tuple[str, str]] = set()
         """Pairs of an endpoint and a concern that the user has accepted: a later lookup
         may return other addresses.

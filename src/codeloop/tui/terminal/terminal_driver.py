@@ -15,13 +15,13 @@ from codecs import getincrementaldecoder
 from collections.abc import Iterable
 from contextlib import suppress
 from queue import Full
-from typing import Any, TextIO, cast
+from typing import Any
 
 from textual import constants
 from textual.drivers.linux_driver import LinuxDriver
 from textual.message import Message
 
-from codeloop.kit.small_files import write_all
+from codeloop.tui.terminal.bounded_writer import BoundedWriter
 from codeloop.tui.terminal.input.input_parser import InputParser, TerminalInput
 from codeloop.tui.terminal.input.input_queue import InputQueue
 from codeloop.tui.terminal.input.paste_detector import PasteDetector
@@ -36,7 +36,7 @@ from codeloop.tui.terminal.sequences import (
     needs_visible_cursor,
 )
 from codeloop.tui.terminal.terminal_app import TerminalApp
-from codeloop.tui.terminal.textual_private import WriterThread, use_writer
+from codeloop.tui.terminal.textual_private import use_writer
 
 _RESTORE_SEQUENCES = (
     # Reports of the mouse.
@@ -124,73 +124,6 @@ class _TerminalWatcher:
                 self._process.stdin.write(b"on\n" if is_on else b"off\n")
 
 
-_STALL_TIMEOUT = 0.5
-"""Seconds after which a terminal that reads nothing counts as stalled."""
-_FLUSH_LENGTH = 1 << 16
-"""Characters of output that are written without waiting for a flush."""
-
-
-class _BoundedWriter(WriterThread):
-    """Textual's writer thread, except that `write` raises after _STALL_TIMEOUT if
-    the terminal reads nothing.
-    """
-
-    def __init__(self, file: TextIO) -> None:
-        self._output = _ErrorProofFile(file.fileno(), file.encoding)
-        self._queued_count = 0
-        super().__init__(cast("Any", self._output))
-
-    def write(self, text: str) -> None:
-        """Queue a text. Raises Full if the terminal reads nothing."""
-        self._queue.put(text, timeout=_STALL_TIMEOUT)
-        self._queued_count += 1
-
-    @property
-    def is_idle(self) -> bool:
-        """Whether the terminal has taken all queued texts."""
-        return self._output.written_count == self._queued_count
-
-    def stop(self) -> None:
-        """Write the queue and stop, unless the terminal reads nothing."""
-        with suppress(Full):
-            self._queue.put(None, timeout=_STALL_TIMEOUT)
-        self.join(_STALL_TIMEOUT)
-
-
-class _ErrorProofFile:
-    """An output that ignores errors, since the writer thread must survive a closed terminal:
-    other threads wait for it.
-
-    It replaces `sys.stderr`, whose lock the exit of the program needs.
-    """
-
-    def __init__(self, descriptor: int, encoding: str) -> None:
-        self._descriptor = descriptor
-        self._encoding = encoding
-        self._texts: list[str] = []
-        self._length = 0
-        self._taken_count = 0
-        self.written_count = 0
-        """How many texts the terminal has taken."""
-
-    def fileno(self) -> int:
-        return self._descriptor
-
-    def write(self, text: str) -> None:
-        self._texts.append(text)
-        self._taken_count += 1
-        self._length += len(text)
-        if self._length > _FLUSH_LENGTH:
-            self.flush()
-
-    def flush(self) -> None:
-        data = "".join(self._texts).encode(self._encoding, "replace")
-        self._texts, self._length = [], 0
-        with suppress(OSError):
-            write_all(self._descriptor, data)
-        self.written_count = self._taken_count
-
-
 BACKGROUND_QUERY = "\x1b]11;?\x1b\\"
 """The sequence that queries the background colour."""
 BACKGROUND_NUMBER = "11"
@@ -251,7 +184,7 @@ class TerminalDriver(LinuxDriver):
             self._loop.call_later(_FOREGROUND_CHECK_INTERVAL, self.start_application_mode)
             return
         self._is_behind = False
-        use_writer(_BoundedWriter)
+        use_writer(BoundedWriter)
         self.is_stalled = False
         self._wake_pipe = self._wake_pipe or os.pipe()
         super().start_application_mode()
@@ -288,11 +221,11 @@ class TerminalDriver(LinuxDriver):
     @property
     def is_writing(self) -> bool:
         """Whether the terminal has not yet taken all that was written."""
-        return isinstance(self._writer_thread, _BoundedWriter) and not self._writer_thread.is_idle
+        return isinstance(self._writer_thread, BoundedWriter) and not self._writer_thread.is_idle
 
     def _check_stall(self) -> None:
         """Redraw everything once the terminal reads again."""
-        if not isinstance(self._writer_thread, _BoundedWriter):
+        if not isinstance(self._writer_thread, BoundedWriter):
             return
         if self._writer_thread.is_idle:
             self.is_stalled = False

@@ -1,5 +1,5 @@
 """Outlines of files and folders for the tool `read`: their functions, classes and sections,
-with the lines of each.
+with the lines of each. Finds the blocks that define a symbol.
 """
 
 import asyncio
@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from codeloop.kit.text.suggest import find_similar, format_suggestion
 from codeloop.kit.text.truncate import share_fairly
 from codeloop.kit.text.undecodable import replace_undecodable
 from codeloop.schema.bounds.outlines import (
@@ -23,6 +24,7 @@ from codeloop.workspace.files.encoding import decode_text
 from codeloop.workspace.files.safe_open import read_file
 from codeloop.workspace.search.code_blocks import (
     CodeBlock,
+    find_blocks,
     format_outline,
     has_blocks,
     list_exact_blocks,
@@ -33,8 +35,10 @@ from codeloop.workspace.workspace import ResolvedPath
 
 # A file's heading besides its name: the number of lines.
 _HEADING_BYTES = 20
-# The first lines of a result, which user interfaces show.
-_PREVIEW_LINES = 20
+PREVIEW_LINES = 20
+"""The first lines of a result, which user interfaces show."""
+# Symbols of a file that an error suggests for one that does not exist.
+_MAX_SUGGESTED_SYMBOLS = 30
 
 
 class _FileOutline(NamedTuple):
@@ -176,7 +180,7 @@ def _make_result(
 ) -> ToolResult:
     """Return the result of a call. `file_count`: how many files are in the outline."""
     metadata: JSON = {
-        "preview": "\n".join(output.splitlines()[:_PREVIEW_LINES]),
+        "preview": "\n".join(output.splitlines()[:PREVIEW_LINES]),
         "truncated": False,
         "loaded": [],
         "files": file_count,
@@ -185,4 +189,41 @@ def _make_result(
         replace_undecodable(ctx.workspace.format_for_user(target.path)),
         replace_undecodable(output),
         metadata,
+    )
+
+
+def count_lines(block: CodeBlock) -> int:
+    """Return how many lines a block has."""
+    return block.last_line - block.first_line + 1
+
+
+def list_defining(files: Sequence[Path], symbol: str) -> list[tuple[Path, int]]:
+    """Return the files that define a symbol, each with the lines of its definitions.
+
+    Those with the fewest folders in their paths come first.
+    """
+    by_depth = sorted(files, key=lambda path: (len(path.parts), str(path)))
+    counts = (
+        (path, sum(map(count_lines, find_blocks(list_file_blocks(path), symbol))))
+        for path in by_depth
+    )
+    return [(path, count) for path, count in counts if count]
+
+
+def find_symbol(
+    ctx: ToolContext, target: ResolvedPath, symbol: str
+) -> tuple[CodeBlock, list[CodeBlock]]:
+    """Return the first block of that name, and the others.
+    Raises ToolFailure if the file has none.
+    """
+    blocks = list_file_blocks(target.real)
+    matches = find_blocks(blocks, symbol)
+    if matches:
+        return matches[0], matches[1:]
+    name, names = format_path(ctx.workspace, target.path), [each.name for each in blocks]
+    close = find_similar(symbol.rpartition(".")[2], (each.rpartition(".")[2] for each in names))
+    rows = format_outline(blocks, _MAX_SUGGESTED_SYMBOLS)
+    advice = f"It has: {', '.join(rows)}" if rows else "Read it with offset and limit, or grep."
+    raise ToolFailure(
+        f"{name} has no `{replace_undecodable(symbol)}`.{format_suggestion(close)}", advice=advice
     )

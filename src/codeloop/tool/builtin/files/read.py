@@ -3,36 +3,26 @@ or an image or a PDF as an attachment.
 """
 
 import asyncio
-import base64
-import os
 import re
 from collections.abc import Mapping, Sequence
 from itertools import accumulate, islice, takewhile
-from pathlib import Path
 from typing import Annotated
 
 import msgspec
 from msgspec import Meta
 
-from codeloop.config.instruction_rules import find_rules_for, split_rule
-from codeloop.config.instructions import INSTRUCTION_FILE_NAMES
 from codeloop.kit.glob import has_wildcard, split_root
-from codeloop.kit.text.suggest import find_similar, format_suggestion
 from codeloop.kit.text.undecodable import replace_undecodable
 from codeloop.schema.bounds.outlines import READ_OUTLINE_LINES, READ_WHOLE_LINES
-from codeloop.schema.ids import new_id
-from codeloop.schema.limits import (
-    IMAGE_FILE,
-    READ_INSTRUCTIONS,
-    READ_LINE,
-    READ_NOTEBOOK,
-    READ_PDF,
-    SEARCH_RESULTS,
-)
-from codeloop.schema.part import FilePart
+from codeloop.schema.limits import READ_LINE, READ_NOTEBOOK, SEARCH_RESULTS
 from codeloop.schema.wire import JSON, replace
+from codeloop.tool.builtin.files.file_instructions import find_instructions
 from codeloop.tool.builtin.files.outline import (
+    PREVIEW_LINES,
+    count_lines,
+    find_symbol,
     is_pattern,
+    list_defining,
     list_file_blocks,
     outline_file,
     outline_folder,
@@ -42,31 +32,23 @@ from codeloop.tool.files.file_access import (
     convert_errors,
     describe_missing_file,
     filter_free_to_read,
-    filter_names,
     format_path,
     make_read_need,
     resolve_allowed,
 )
-from codeloop.tool.files.shown_files import (
-    INSTRUCTIONS_TEMPLATE,
-    find_lines_read,
-    find_shown_instructions,
-)
+from codeloop.tool.files.shown_files import find_lines_read
 from codeloop.tool.superseded_outputs import UNCHANGED_KEY
 from codeloop.tool.tool import CONCURRENT_TRAITS, ToolContext, ToolFailure, ToolResult, tool
-from codeloop.workspace.files.image import fit_image
 from codeloop.workspace.files.line_range import LineRange, read_head, read_lines
 from codeloop.workspace.files.media_type import detect_media_type
 from codeloop.workspace.files.notebook import render_notebook
 from codeloop.workspace.files.safe_open import FileStamp, read_file
-from codeloop.workspace.search.code_blocks import CodeBlock, find_blocks, format_outline
+from codeloop.workspace.search.code_blocks import CodeBlock, format_outline
 from codeloop.workspace.search.grep_query import GrepQuery, SearchFailed
 from codeloop.workspace.workspace import ResolvedPath
 
 # Matches `path:10-20` and `path#L10-L20`, which models write for a range of lines.
 _PATH_WITH_LINES = r"(?as)(.+?)(?::|#)L?(\d{1,9})-L?(\d{1,9})"
-# The first lines or entries of a result, which user interfaces show.
-_PREVIEW_LINES = 20
 # The number of a line and separators, as `read_lines` counts them for files.
 _LINE_OVERHEAD_BYTES = 8
 # The lines of a long file that are shown before its outline.
@@ -80,8 +62,6 @@ _MAX_OTHER_FILES = 5
 # Further definitions of a symbol are shown as well,
 # while they have no more lines than this together.
 _MAX_OTHER_LINES = 60
-# Symbols of a file that an error suggests for one that does not exist.
-_MAX_SUGGESTED_SYMBOLS = 30
 # A shorter text is repeated: a reference to the earlier result would save little.
 _MIN_REFERENCE_CHARACTERS = 200
 # A line such as `}` occurs often, so only so many earlier places of a result's
@@ -114,28 +94,25 @@ async def read(params: ReadParams, ctx: ToolContext) -> ToolResult:
         if target.real.is_dir() and params.symbol:
             return await _read_symbol_below(ctx, target, params.symbol)
         if target.real.is_dir():
-            return await _list_directory(
+            from codeloop.tool.builtin.files.directory_listing import list_directory
+
+            return await list_directory(
                 ctx, target, first, limit or ctx.workspace.bounds.read_lines
             )
         try:
             head = read_head(target.real)
         except FileNotFoundError:
-            if match := re.fullmatch(_PATH_WITH_LINES, params.file_path):
-                name, start, end = match[1], int(match[2]), int(match[3])
-                return await read.run(
-                    ReadParams(name, offset=start, limit=max(end - start, 0) + 1), ctx
-                )
-            if params.symbol and is_pattern(params.symbol) and has_wildcard(params.file_path):
-                return await read.run(
-                    ReadParams(split_root(params.file_path)[0] or ".", symbol=params.symbol), ctx
-                )
+            if (call := _split_path(params)) is not None:
+                return await read.run(call, ctx)
             raise ToolFailure(await describe_missing_file(ctx, target)) from None
         mime = detect_media_type(head)
         if mime is not None:
-            return await asyncio.to_thread(_attach_file, ctx, target, mime)
+            from codeloop.tool.builtin.files.attachment import attach_file
+
+            return await asyncio.to_thread(attach_file, ctx, target, mime)
         others = list[CodeBlock]()
         if params.symbol:
-            block, others = await asyncio.to_thread(_find_symbol, ctx, target, params.symbol)
+            block, others = await asyncio.to_thread(find_symbol, ctx, target, params.symbol)
             first, limit = block.first_line, block.last_line - block.first_line + 1
         lines_range = await asyncio.to_thread(
             _read_lines,
@@ -144,16 +121,9 @@ async def read(params: ReadParams, ctx: ToolContext) -> ToolResult:
             limit or ctx.workspace.bounds.read_lines,
             ctx.workspace.bounds.read_bytes,
         )
-        outline = list[str]()
-        if (
-            limit is None
-            and params.offset is None
-            and (lines_range.total_lines or 0) > READ_WHOLE_LINES.value
-        ):
-            outline = format_outline(
-                await asyncio.to_thread(list_file_blocks, target.real), READ_OUTLINE_LINES.value
-            )
-        if len(outline) >= _MIN_OUTLINE_ROWS:
+        is_whole = limit is None and params.offset is None
+        outline = await _outline_long_file(target, lines_range) if is_whole else []
+        if outline:
             lines_range = replace(
                 lines_range, lines=lines_range.lines[:_HEAD_LINES], reached_limit="lines"
             )
@@ -163,10 +133,34 @@ async def read(params: ReadParams, ctx: ToolContext) -> ToolResult:
         params.symbol or (params.offset and params.limit)
     )
     result = _format_file(ctx, target, lines_range, is_complete=is_complete)
-    if len(outline) >= _MIN_OUTLINE_ROWS:
+    if outline:
         rows = "\n".join(outline)
         result = replace(result, output=f"{result.output}\n\nOutline (`symbol` reads one):\n{rows}")
     return await _add_other_blocks(ctx, params, result, others) if others else result
+
+
+def _split_path(params: ReadParams) -> ReadParams | None:
+    """Return the call that is meant by a path which does not exist as it is written;
+    None: it holds neither a range of lines nor, for an outline, a wildcard.
+    """
+    if match := re.fullmatch(_PATH_WITH_LINES, params.file_path):
+        name, start, end = match[1], int(match[2]), int(match[3])
+        return ReadParams(name, offset=start, limit=max(end - start, 0) + 1)
+    if params.symbol and is_pattern(params.symbol) and has_wildcard(params.file_path):
+        return ReadParams(split_root(params.file_path)[0] or ".", symbol=params.symbol)
+    return None
+
+
+async def _outline_long_file(target: ResolvedPath, lines_range: LineRange) -> list[str]:
+    """Return the outline of a file that is too long to be shown whole;
+    none for a shorter file, or if the outline would say little.
+    """
+    if (lines_range.total_lines or 0) <= READ_WHOLE_LINES.value:
+        return []
+    outline = format_outline(
+        await asyncio.to_thread(list_file_blocks, target.real), READ_OUTLINE_LINES.value
+    )
+    return outline if len(outline) >= _MIN_OUTLINE_ROWS else []
 
 
 async def _add_other_blocks(
@@ -175,9 +169,9 @@ async def _add_other_blocks(
     """Return a result with further blocks of the same name and file: the lines of short ones,
     of others their place.
     """
-    count = _count_shown([_count_lines(each) for each in others])
+    count = _count_shown([count_lines(each) for each in others])
     shown, left = others[:count], others[count:]
-    calls = [ReadParams(params.file_path, each.first_line, _count_lines(each)) for each in shown]
+    calls = [ReadParams(params.file_path, each.first_line, count_lines(each)) for each in shown]
     texts = [(await read.run(call, ctx)).output for call in calls]
     if left:
         ranges = ", ".join(
@@ -186,10 +180,6 @@ async def _add_other_blocks(
         more = f" and {len(left) - _MAX_OTHER_BLOCKS} more" if len(left) > _MAX_OTHER_BLOCKS else ""
         texts.append(f"(`{params.symbol}` is also at lines {ranges}{more})")
     return replace(result, output="\n\n".join([result.output, *texts]))
-
-
-def _count_lines(block: CodeBlock) -> int:
-    return block.last_line - block.first_line + 1
 
 
 def _count_shown(line_counts: Sequence[int]) -> int:
@@ -214,7 +204,7 @@ async def _read_symbol_below(ctx: ToolContext, folder: ResolvedPath, symbol: str
     except SearchFailed as error:
         raise ToolFailure(f"The search failed: {error}") from error
     files = await filter_free_to_read(ctx, [hits.path for hits in matches.files])
-    defining = await asyncio.to_thread(_list_defining, files, symbol)
+    defining = await asyncio.to_thread(list_defining, files, symbol)
     if not defining:
         where = format_path(ctx.workspace, folder.path)
         raise ToolFailure(
@@ -233,38 +223,6 @@ async def _read_symbol_below(ctx: ToolContext, folder: ResolvedPath, symbol: str
         names = [format_path(ctx.workspace, path) for path, _ in left[:_MAX_OTHER_FILES]]
         texts.append(f"(also defined in {', '.join(names)})")
     return replace(result, output="\n\n".join(texts))
-
-
-def _list_defining(files: Sequence[Path], symbol: str) -> list[tuple[Path, int]]:
-    """Return the files that define a symbol, each with the lines of its definitions.
-
-    Those with the fewest folders in their paths come first.
-    """
-    by_depth = sorted(files, key=lambda path: (len(path.parts), str(path)))
-    counts = (
-        (path, sum(map(_count_lines, find_blocks(list_file_blocks(path), symbol))))
-        for path in by_depth
-    )
-    return [(path, count) for path, count in counts if count]
-
-
-def _find_symbol(
-    ctx: ToolContext, target: ResolvedPath, symbol: str
-) -> tuple[CodeBlock, list[CodeBlock]]:
-    """Return the first block of that name, and the others.
-    Raises ToolFailure if the file has none.
-    """
-    blocks = list_file_blocks(target.real)
-    matches = find_blocks(blocks, symbol)
-    if matches:
-        return matches[0], matches[1:]
-    name, names = format_path(ctx.workspace, target.path), [each.name for each in blocks]
-    close = find_similar(symbol.rpartition(".")[2], (each.rpartition(".")[2] for each in names))
-    rows = format_outline(blocks, _MAX_SUGGESTED_SYMBOLS)
-    advice = f"It has: {', '.join(rows)}" if rows else "Read it with offset and limit, or grep."
-    raise ToolFailure(
-        f"{name} has no `{replace_undecodable(symbol)}`.{format_suggestion(close)}", advice=advice
-    )
 
 
 def _read_lines(target: ResolvedPath, first: int, limit: int, max_bytes: int) -> LineRange:
@@ -314,7 +272,6 @@ def _format_file(
             else "too many lines to count"
         )
         raise ToolFailure(f"{name} has {count}; offset {lines_range.first} is beyond its end")
-    text = "\n".join(lines_range.lines)
     output = "\n".join(
         f"{number}: {line}" for number, line in enumerate(lines_range.lines, lines_range.first)
     )
@@ -341,22 +298,10 @@ def _format_file(
         )
     )
     output = "\n\n".join([output or "(The file is empty)", *closing])
-    instructions = _find_instructions(ctx, target)
+    instructions = find_instructions(ctx, target)
     output = "\n\n".join([output, *instructions.values()])
-    display = {
-        "type": "file",
-        "path": path,
-        "text": text,
-        "lineStart": lines_range.first,
-        "lineEnd": max(last, lines_range.first) if lines_range.lines else 0,
-        "totalLines": lines_range.total_lines if lines_range.total_lines is not None else last,
-        "truncated": bool(lines_range.reached_limit),
-    }
-    metadata: JSON = {
-        "preview": "\n".join(lines_range.lines[:_PREVIEW_LINES]),
-        "truncated": bool(lines_range.reached_limit),
-        "loaded": [str(file) for file in instructions],
-        "display": display,
+    metadata = _make_metadata(path, lines_range, last) | {
+        "loaded": [str(file) for file in instructions]
     }
     metadata |= {UNCHANGED_KEY: True} if is_known else {}
     return ToolResult(
@@ -365,6 +310,26 @@ def _format_file(
         metadata,
         is_bounded=True,
     )
+
+
+def _make_metadata(path: str, lines_range: LineRange, last: int) -> JSON:
+    """Return what user interfaces show of lines of a file. `last`: the number of the last line."""
+    is_truncated = bool(lines_range.reached_limit)
+    display = {
+        "type": "file",
+        "path": path,
+        "text": "\n".join(lines_range.lines),
+        "lineStart": lines_range.first,
+        "lineEnd": max(last, lines_range.first) if lines_range.lines else 0,
+        "totalLines": lines_range.total_lines if lines_range.total_lines is not None else last,
+        "truncated": is_truncated,
+    }
+    return {
+        "preview": "\n".join(lines_range.lines[:PREVIEW_LINES]),
+        "truncated": is_truncated,
+        "loaded": [],
+        "display": display,
+    }
 
 
 def _find_earlier_first(lines_read: Mapping[int, str], lines_range: LineRange) -> int | None:
@@ -399,119 +364,4 @@ def _format_closing(
         return [f"(lines {lines_range.first}-{last} of {total}; {why}offset={last + 1} goes on)"]
     if lines_range.first > 1 or is_complete:
         return [f"(lines {lines_range.first}-{last} of {total})"]
-    return ["(whole file)"] if len(lines_range.lines) > _PREVIEW_LINES else []
-
-
-async def _list_directory(
-    ctx: ToolContext, target: ResolvedPath, first: int, limit: int
-) -> ToolResult:
-    workspace = ctx.workspace
-    with os.scandir(target.real) as entries:
-        names_by_path = {Path(entry.path): _format_entry(entry) for entry in entries}
-    shown_paths, denial_note = await filter_names(ctx, "list", [*names_by_path])
-    names = sorted(names_by_path[path] for path in shown_paths)
-    if first > 1 and first > len(names):
-        raise ToolFailure(
-            f"{format_path(workspace, target.path)} has {len(names)} entries; offset {first} is beyond its end"
-        )
-    page = names[first - 1 : first - 1 + limit]
-    is_truncated = first - 1 + len(page) < len(names)
-    path = replace_undecodable(str(target.path))
-    output = "\n".join(page) or "(The directory is empty)"
-    if is_truncated:
-        last = first + len(page) - 1
-        output += f"\n\n(entries {first}-{last} of {len(names)}; go on with offset={last + 1})"
-    output += f"\n\n({denial_note})" if denial_note else ""
-    display = {
-        "type": "directory",
-        "path": path,
-        "entries": page,
-        "offset": first,
-        "totalEntries": len(names),
-        "truncated": is_truncated,
-    }
-    metadata: JSON = {
-        "preview": "\n".join(page[:_PREVIEW_LINES]),
-        "truncated": is_truncated,
-        "loaded": [],
-        "display": display,
-    }
-    return ToolResult(replace_undecodable(workspace.format_for_user(target.path)), output, metadata)
-
-
-def _format_entry(entry: "os.DirEntry[str]") -> str:
-    name = replace_undecodable(entry.name).replace("\n", "\\n").replace("\r", "\\r")
-    try:
-        return f"{name}/" if entry.is_dir() else name
-    except OSError:
-        return name
-
-
-def _attach_file(ctx: ToolContext, target: ResolvedPath, mime: str) -> ToolResult:
-    """Return an image, scaled down if it is large, or a PDF as an attachment."""
-    is_pdf = mime == "application/pdf"
-    file = read_file(target.real, READ_PDF.value if is_pdf else IMAGE_FILE.value)
-    data, size = file.data, ""
-    if not is_pdf:
-        picture = fit_image(data)
-        mime, data, size = picture.mime, picture.data, f", {picture.note}"
-    ctx.workspace.read_log.record_read(ctx.session_id, target.real, file.stamp)
-    url = f"data:{mime};base64,{base64.b64encode(data).decode()}"
-    name = replace_undecodable(target.path.name)
-    part = FilePart(
-        id=new_id("prt"),
-        session_id=ctx.session_id,
-        message_id=ctx.message_id,
-        mime=mime,
-        url=url,
-        filename=name,
-    )
-    path = format_path(ctx.workspace, target.path)
-    output = f"{'PDF' if is_pdf else 'Image'} attached: {path} ({len(data):,} bytes{size})"
-    metadata: JSON = {"preview": output, "truncated": False, "loaded": []}
-    return ToolResult(
-        replace_undecodable(ctx.workspace.format_for_user(target.path)), output, metadata, (part,)
-    )
-
-
-def _find_instructions(ctx: ToolContext, target: ResolvedPath) -> dict[Path, str]:
-    """Return the texts of the instruction files that apply to a file,
-    unless the model has seen their present text.
-
-    They are in the file's folder and in the folders above it in the project; outer folders come
-    first. Those of the working directory and above it are in every request already, but for rules
-    that are only for some files.
-    """
-    workspace = ctx.workspace
-    root, directory = (
-        Path(os.path.realpath(workspace.root)),
-        Path(os.path.realpath(workspace.directory)),
-    )
-    in_request = {directory, *directory.parents}
-    files: list[Path] = []
-    for folder in reversed(target.real.parents):
-        if folder.is_relative_to(root) and folder not in in_request:
-            files += [
-                folder / name for name in INSTRUCTION_FILE_NAMES if (folder / name).is_file()
-            ][:1]
-        if folder.is_relative_to(root):
-            files += find_rules_for(target.real, folder)
-    texts: dict[Path, str] = {}
-    for file in files:
-        real, name = Path(os.path.realpath(file)), format_path(workspace, file)
-        if not workspace.contains(real) or real == target.real:
-            continue
-        with convert_errors(workspace, workspace.resolve(str(file))):
-            text = split_rule(
-                read_head(real, READ_INSTRUCTIONS.value).decode("utf-8", "replace")
-            ).text.strip()
-        earlier = find_shown_instructions(ctx.session.list_results_in_next_request(), name, real)
-        if (
-            not text
-            or text == earlier
-            or not workspace.read_log.record_first_load(ctx.message_id, real)
-        ):
-            continue
-        note = "" if earlier is None else f"{name} has changed since it was given above:\n"
-        texts[file] = note + INSTRUCTIONS_TEMPLATE.format(name=name, words=text)
-    return texts
+    return ["(whole file)"] if len(lines_range.lines) > PREVIEW_LINES else []

@@ -15,13 +15,11 @@ from codeloop.kit.text.undecodable import replace_undecodable
 from codeloop.lsp.client.client import LanguageClient
 from codeloop.lsp.client.connection import ErrorAnswer, ServerGone
 from codeloop.lsp.client.diagnostic import WARNING, format_diagnostic
-from codeloop.lsp.client.document import read_text
 from codeloop.lsp.client.text_positions import TextPosition, split_lines
 from codeloop.lsp.diagnostics_tracker import DiagnosticsTracker
 from codeloop.lsp.server import ServerUnavailable
 from codeloop.lsp.symbols import (
     Location,
-    OutlineRow,
     fetch_hover,
     fetch_outline,
     find_calls,
@@ -31,20 +29,24 @@ from codeloop.lsp.symbols import (
     make_position_params,
 )
 from codeloop.schema.bounds.language_tools import (
-    LSP_DEFINITION_LINES,
     LSP_DIAGNOSTICS_TIME,
     LSP_FILE_BYTES,
     LSP_LOCATIONS_SHOWN,
-    LSP_OUTLINE_LINES,
     LSP_REQUEST,
 )
 from codeloop.schema.wire import JSON
+from codeloop.tool.builtin.language.location_texts import (
+    MAX_WHOLE_DEFINITIONS,
+    format_locations,
+    format_outline_rows,
+    is_free_location,
+    widen_location,
+)
 from codeloop.tool.builtin.language.rename import rename_symbol
 from codeloop.tool.files.file_access import (
     convert_errors,
     describe_missing_file,
     format_path,
-    is_free_to_read,
     make_read_need,
     resolve_allowed,
 )
@@ -87,9 +89,6 @@ _PATH_WITH_LINE = r"(?s)(.+?):(\d{1,9})(?::\d{1,9})?"
 # The symbol is also searched so many lines above and below: a model's line numbers may
 # be out of date after an edit.
 _NEAR_LINES = 3
-# With more results each is shown with one line;
-# with so many or fewer, all lines of each definition are.
-_MAX_WHOLE_DEFINITIONS = 3
 
 
 class LspParams(msgspec.Struct, frozen=True, rename="camel"):
@@ -216,7 +215,7 @@ async def _ask_server(
     name = format_path(ctx.workspace, target.path)
     match params.operation:
         case "documentSymbols":
-            rows = _format_outline_rows(await fetch_outline(client, target.real))
+            rows = format_outline_rows(await fetch_outline(client, target.real))
             return "\n".join(rows) or f"{name} has no symbols.", ()
         case "workspaceSymbols":
             locations = await _find_symbols(client, params.symbol or "")
@@ -224,9 +223,7 @@ async def _ask_server(
             # it is asked again afterwards.
             if not locations and await client.progress.wait_for_end(LSP_REQUEST.seconds):
                 locations = await _find_symbols(client, params.symbol or "")
-            return _format_locations(
-                ctx, locations
-            ) or f"Nothing is named like {params.symbol}.", ()
+            return format_locations(ctx, locations) or f"Nothing is named like {params.symbol}.", ()
         case "diagnostics":
             return await _format_diagnostics(client, target, name), ()
         case _:
@@ -243,30 +240,17 @@ async def _ask_server(
         locations = await _request_locations(client, params.operation, position)
     if (
         params.operation in {"definition", "implementation"}
-        and len(locations) <= _MAX_WHOLE_DEFINITIONS
+        and len(locations) <= MAX_WHOLE_DEFINITIONS
     ):
-        locations = [await _widen_location(ctx, client, location, target) for location in locations]
+        locations = [await widen_location(ctx, client, location, target) for location in locations]
     files = [
         path
         for path in dict.fromkeys(location.path for location in locations)
-        if _is_free(ctx, path)
+        if is_free_location(ctx, path)
     ]
-    return _format_locations(
+    return format_locations(
         ctx, locations
     ) or f"No {params.operation} of {params.symbol} found.", files
-
-
-def _format_outline_rows(rows: list[OutlineRow]) -> list[str]:
-    """Return a line for each symbol: `12-40: class Name`, indented by its depth.
-    Local variables are left out.
-    """
-    shown_rows = [each for each in rows if not (each.depth and each.is_minor)]
-    lines = [
-        f"{'  ' * each.depth}{each.line + 1}-{each.end + 1}: {each.kind} {each.name}"
-        for each in shown_rows
-    ]
-    left_out = len(lines) - LSP_OUTLINE_LINES.value
-    return [*lines[: LSP_OUTLINE_LINES.value], *([f"({left_out} more)"] if left_out > 0 else [])]
 
 
 async def _find_symbols(client: LanguageClient, name: str) -> list[Location]:
@@ -299,7 +283,7 @@ async def _check_definition(
     if not client.has_capability("definitionProvider"):
         return
     for location in await find_locations(client, "definition", position):
-        if ctx.workspace.contains(Path(os.path.realpath(location.path))) and not _is_free(
+        if ctx.workspace.contains(Path(os.path.realpath(location.path))) and not is_free_location(
             ctx, location.path
         ):
             where = f"{format_path(ctx.workspace, location.path)}:{location.line + 1}"
@@ -351,83 +335,3 @@ async def _format_diagnostics(client: LanguageClient, target: ResolvedPath, name
         for each in serious
     ]
     return "\n".join(rows[: LSP_LOCATIONS_SHOWN.value]) or f"{name} has no errors and no warnings."
-
-
-async def _widen_location(
-    ctx: ToolContext, client: LanguageClient, location: Location, target: ResolvedPath
-) -> Location:
-    """Return the location of a definition's name, widened to all lines of the
-    definition if they are known.
-    """
-    if (
-        location.end > location.line
-        or not client.has_capability("documentSymbolProvider")
-        or not _is_free(ctx, location.path)
-    ):
-        return location
-    text = read_text(location.path)
-    if (
-        location.path not in client.documents
-        and text is not None
-        and location.path.suffix == target.real.suffix
-    ):
-        client.send_text(location.path, client.documents[target.real].language, text)
-    if location.path not in client.documents:
-        # It is a file of another language, which this server may not know.
-        return location
-    rows = [
-        each for each in await fetch_outline(client, location.path) if each.line == location.line
-    ]
-    return Location(
-        location.path,
-        location.line,
-        max((each.end for each in rows), default=location.line),
-        location.name,
-    )
-
-
-def _format_locations(ctx: ToolContext, locations: Sequence[Location]) -> str:
-    """Format locations with their lines; if there are many, each with one line.
-
-    Lines of files that may not be read without a question are left out.
-    """
-    texts: dict[Path, list[str]] = {}
-    rows: list[str] = []
-    is_whole = len(locations) <= _MAX_WHOLE_DEFINITIONS
-    for location in locations[: LSP_LOCATIONS_SHOWN.value]:
-        if location.path not in texts:
-            texts[location.path] = _read_lines(ctx, location.path)
-        lines = texts[location.path]
-        name = f"{format_path(ctx.workspace, location.path)}:{location.line + 1}"
-        label = f" [{location.name}]" if location.name and _is_free(ctx, location.path) else ""
-        end = (
-            min(location.end, location.line + LSP_DEFINITION_LINES.value - 1)
-            if is_whole
-            else location.line
-        )
-        if end > location.line and lines:
-            rows.append(f"{name}{label}")
-            rows += [
-                f"{number + 1}: {lines[number]}"
-                for number in range(location.line, end + 1)
-                if number < len(lines)
-            ]
-            rows += [f"(to line {location.end + 1})"] if end < location.end else []
-        else:
-            text = lines[location.line].strip() if 0 <= location.line < len(lines) else ""
-            rows.append(f"{name}{label}: {text}" if text else f"{name}{label}")
-    left_out = len(locations) - LSP_LOCATIONS_SHOWN.value
-    return "\n".join([*rows, *([f"({left_out} more)"] if left_out > 0 else [])])
-
-
-def _is_free(ctx: ToolContext, path: Path) -> bool:
-    """Return whether the session may read a file, which a server names, without a question.
-    Links are followed.
-    """
-    return is_free_to_read(ctx, Path(os.path.realpath(path)))
-
-
-def _read_lines(ctx: ToolContext, path: Path) -> list[str]:
-    """Return the lines of a file; none if it may not be read without a question."""
-    text = read_text(Path(os.path.realpath(path))) if _is_free(ctx, path) else None
-    return [line.rstrip("\r\n") for line in split_lines(text or "")]

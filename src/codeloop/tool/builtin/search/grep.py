@@ -3,7 +3,6 @@
 import asyncio
 import os
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
@@ -17,6 +16,8 @@ from codeloop.schema.permission import Need
 from codeloop.schema.wire import JSON, Wire, replace
 from codeloop.tool.builtin.search.grep_lines import (
     KnownLine,
+    format_lines,
+    group_lines,
     share_lines,
     shorten_known_lines,
     show_blocks,
@@ -338,9 +339,9 @@ def _format_files(
         new_lines = (
             _refer_to_other_searches(hits.path, lines, params, ctx) if params.block else lines
         )
-        rows = [*_group_lines(new_lines, grouped=_has_context(params))]
+        rows = [*group_lines(new_lines, grouped=_has_context(params))]
         rest = [f"({hits.matches - count} more)"] if count < hits.matches and len(files) > 1 else []
-        blocks.append("\n".join([name, *_format_lines(rows, few_numbers=params.block), *rest]))
+        blocks.append("\n".join([name, *format_lines(rows, few_numbers=params.block), *rest]))
         display.append(
             {"path": name, "lines": [[row.number, row.is_match, row.text] for row in rows]}
         )
@@ -372,38 +373,3 @@ def _refer_to_other_searches(
 
 def _has_context(params: GrepParams) -> bool:
     return params.block or max(params.context, params.before, params.after) > 0
-
-
-def _group_lines(lines: list[MatchLine], *, grouped: bool) -> Iterator[MatchLine]:
-    """Yield lines with a `--` line between groups that do not touch, as ripgrep prints them."""
-    last = 0
-    for line in lines:
-        if grouped and last and line.number > last + 1:
-            yield MatchLine(0, "--", is_match=False)
-        # A reference to known lines has the number 0: no separator follows it.
-        last = line.number
-        yield line
-
-
-def _format_lines(lines: list[MatchLine], *, few_numbers: bool) -> Iterator[str]:
-    """Yield lines with their numbers; with `few_numbers`,
-    only matches and the first line of a group have one.
-
-    In whole functions the other numbers would be a tenth of the output, and the model would have to
-    remove them to quote lines in an edit. Blanks in their place keep the indentation of the file.
-    """
-    width = (
-        max((len(str(line.number)) for line in lines if line.number), default=0)
-        if few_numbers
-        else 0
-    )
-    last = -1
-    for line in lines:
-        is_plain = few_numbers and not line.is_match and line.number == last + 1
-        last = line.number
-        if not line.number or (is_plain and not line.text):
-            yield line.text
-        elif is_plain:
-            yield f"{'':{width}}  {line.text}"
-        else:
-            yield f"{line.number:>{width}}{':' if line.is_match else '-'} {line.text}"

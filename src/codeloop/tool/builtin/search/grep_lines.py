@@ -1,5 +1,5 @@
 """Selects the lines that `grep` shows: whole functions around matches,
-and a fair share of the output for each file.
+and a fair share of the output for each file. Writes them with their numbers.
 """
 
 import re
@@ -210,3 +210,38 @@ def _take_bytes(lines: Sequence[MatchLine], size: int) -> list[MatchLine]:
         if size >= 0 or line.is_match:
             taken.append(line)
     return taken
+
+
+def group_lines(lines: list[MatchLine], *, grouped: bool) -> Iterator[MatchLine]:
+    """Yield lines with a `--` line between groups that do not touch, as ripgrep prints them."""
+    last = 0
+    for line in lines:
+        if grouped and last and line.number > last + 1:
+            yield MatchLine(0, "--", is_match=False)
+        # A reference to known lines has the number 0: no separator follows it.
+        last = line.number
+        yield line
+
+
+def format_lines(lines: list[MatchLine], *, few_numbers: bool) -> Iterator[str]:
+    """Yield lines with their numbers; with `few_numbers`,
+    only matches and the first line of a group have one.
+
+    In whole functions the other numbers would be a tenth of the output, and the model would have to
+    remove them to quote lines in an edit. Blanks in their place keep the indentation of the file.
+    """
+    width = (
+        max((len(str(line.number)) for line in lines if line.number), default=0)
+        if few_numbers
+        else 0
+    )
+    last = -1
+    for line in lines:
+        is_plain = few_numbers and not line.is_match and line.number == last + 1
+        last = line.number
+        if not line.number or (is_plain and not line.text):
+            yield line.text
+        elif is_plain:
+            yield f"{'':{width}}  {line.text}"
+        else:
+            yield f"{line.number:>{width}}{':' if line.is_match else '-'} {line.text}"

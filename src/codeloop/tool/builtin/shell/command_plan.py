@@ -130,12 +130,7 @@ async def plan_command(params: BashParams, ctx: ToolContext) -> CommandPlan:
         where = "the working directory" if directory == work.directory else str(directory)
         text = f"The workdir {{}} is not a folder. Leave it out to run in {where}."
         raise ToolFailure(await describe_missing_file(ctx, work.resolve(str(workdir)), text))
-    wanted_ms = params.timeout or shells.choose_timeout_ms(context, params.command)
-    timeout_ms = min(wanted_ms, work.bounds.max_timeout_ms)
-    is_lowered = (
-        params.timeout is not None and timeout_ms < params.timeout and not params.run_in_background
-    )
-    notes = (f"Its timeout was lowered to {timeout_ms} ms, the longest.",) if is_lowered else ()
+    timeout_ms, notes = _choose_timeout(params, context, ctx)
 
     def find_more_time() -> float:
         """Return the seconds that a build, a test or an installation may take
@@ -162,6 +157,20 @@ async def plan_command(params: BashParams, ctx: ToolContext) -> CommandPlan:
         find_more_time=find_more_time,
     )
     return CommandPlan(command, context, sandbox, directory, folder, notes, line.files.writes)
+
+
+def _choose_timeout(
+    params: BashParams, context: ShellContext, ctx: ToolContext
+) -> tuple[float, tuple[str, ...]]:
+    """Return the timeout of a command in ms, and a note if it is shorter than the call's."""
+    work = ctx.workspace
+    wanted_ms = params.timeout or work.shells.choose_timeout_ms(context, params.command)
+    timeout_ms = min(wanted_ms, work.bounds.max_timeout_ms)
+    is_lowered = (
+        params.timeout is not None and timeout_ms < params.timeout and not params.run_in_background
+    )
+    notes = (f"Its timeout was lowered to {timeout_ms} ms, the longest.",) if is_lowered else ()
+    return timeout_ms, notes
 
 
 def _keep_compiled_files_apart(context: ShellContext, sandbox: Sandbox | None) -> ShellContext:

@@ -65,7 +65,16 @@ async def format_result(
         notes.append(f"{leftovers} ended. Use run_in_background for what should keep running.")
     notes += outcome.notes
     screen_notes += map(strip_advice, outcome.notes)
-    metadata = make_metadata(outcome.screen_text, description) | {
+    metadata = make_metadata(outcome.screen_text, description)
+    metadata |= _describe_end(outcome, screen_notes)
+    no_output = "(no output)" if notes else "(no output, exit code 0)"
+    output, marks = append_notes(outcome.output or no_output, notes)
+    return ToolResult(title=command.text, output=output, metadata=metadata | marks)
+
+
+def _describe_end(outcome: CommandResult, screen_notes: list[str]) -> JSON:
+    """Return the metadata that says how a command ended."""
+    metadata: JSON = {
         "exit": outcome.code,
         "truncated": outcome.is_cut,
         "lines": outcome.line_count,
@@ -81,9 +90,7 @@ async def format_result(
         metadata["id"] = outcome.job_id
     if outcome.output_file is not None:
         metadata["outputPath"] = str(outcome.output_file)
-    no_output = "(no output)" if notes else "(no output, exit code 0)"
-    output, marks = append_notes(outcome.output or no_output, notes)
-    return ToolResult(title=command.text, output=output, metadata=metadata | marks)
+    return metadata
 
 
 def _describe_timeout(outcome: CommandResult, max_timeout_ms: int) -> tuple[str, str]:

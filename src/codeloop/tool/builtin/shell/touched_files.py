@@ -5,6 +5,7 @@ The room `shell` reads the paths from the text of the line; here they become rea
 
 import os
 from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 
 from msgspec import Struct
@@ -83,17 +84,9 @@ def find_touched_files(touches: Touches, directory: Path, workspace: Workspace) 
         folder / _ANY_HOOK
         for folder in resolver.find_paths(touches.unpack_folders, for_writing=True)
     ]
-    if filled_folders:
-        # A tree that is copied there may have protected files.
-        copied_names = [
-            path.relative_to(tree) for tree in read_trees for path in _find_protected(tree)
-        ]
-        unpacked += [folder / name for folder in filled_folders for name in copied_names]
-    changed_trees = [
-        path
-        for folder in resolver.find_paths(touches.changed_trees)
-        for path in _find_protected(folder)
-    ]
+    unpacked += _list_protected_copies(read_trees, filled_folders)
+    changed_folders = resolver.find_paths(touches.changed_trees)
+    changed_trees = [path for folder in changed_folders for path in _find_protected(folder)]
     below = [*_list_below(read_trees, hidden=True), *_list_below(visible_trees, hidden=False)]
     names = resolver.find_paths(touches.lookups)
     is_uncertain = ANYWHERE in (
@@ -106,41 +99,41 @@ def find_touched_files(touches: Touches, directory: Path, workspace: Workspace) 
     git_files = _list_printed_by_git(touches, resolver)
     has_too_many = resolver.has_too_many or max(len(below), len(git_files)) > BASH_FILES.value
     return TouchedFiles(
-        paths=tuple(
-            dict.fromkeys(
-                [
-                    directory,
-                    *names,
-                    *reads,
-                    *possible_reads,
-                    *read_trees,
-                    *visible_trees,
-                    *writes,
-                    *filled_folders,
-                ]
-            )
+        paths=_drop_doubles(
+            [directory],
+            names,
+            reads,
+            possible_reads,
+            read_trees,
+            visible_trees,
+            writes,
+            filled_folders,
         ),
-        reads=tuple(dict.fromkeys([*reads, *possible_reads, *read_trees, *visible_trees])),
-        files_below=tuple(dict.fromkeys(below[: BASH_FILES.value])),
-        writes=tuple(
-            dict.fromkeys([*(path for path in writes if _is_changed(path)), *changed_trees])
-        ),
-        filled_folders=tuple(
-            dict.fromkeys(
-                [
-                    *filled_folders,
-                    *(path for path in resolver.find_paths(touches.changed_trees) if path.is_dir()),
-                ]
-            )
-        ),
+        reads=_drop_doubles(reads, possible_reads, read_trees, visible_trees),
+        files_below=_drop_doubles(below[: BASH_FILES.value]),
+        writes=_drop_doubles(filter(_is_changed, writes), changed_trees),
+        filled_folders=_drop_doubles(filled_folders, filter(Path.is_dir, changed_folders)),
         git_files=tuple(git_files),
-        unpacked=tuple(dict.fromkeys(unpacked)),
+        unpacked=_drop_doubles(unpacked),
         is_uncertain=is_uncertain or resolver.has_too_many,
         may_read=has_too_many or is_uncertain or ANYWHERE in touches.possible_reads,
         may_write=resolver.has_too_many
         or resolver.has_option
         or ANYWHERE in (*touches.writes, *touches.filled_folders, *touches.changed_trees),
     )
+
+
+def _drop_doubles(*groups: Iterable[Path]) -> tuple[Path, ...]:
+    """Return the paths of all groups in their order, each once."""
+    return tuple(dict.fromkeys(chain(*groups)))
+
+
+def _list_protected_copies(trees: list[Path], folders: list[Path]) -> list[Path]:
+    """Return where the protected files of trees would be if the trees were copied to folders."""
+    if not folders:
+        return []
+    names = [path.relative_to(tree) for tree in trees for path in _find_protected(tree)]
+    return [folder / name for folder in folders for name in names]
 
 
 class _PathResolver:

@@ -9,8 +9,6 @@ import os
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from itertools import chain
 from pathlib import Path
 
 from codeloop.kit.git import find_common_folder, find_git_folder, is_led_elsewhere
@@ -56,18 +54,6 @@ _LFS_SETTINGS = ".lfsconfig"
 """The file of a project in which Git LFS reads settings,
 such as the address that it sends files to.
 """
-# `remote.origin.url`, of which a remote may have several: git pushes to all of them
-_REMOTE_ADDRESS = r"remote\.(.*)\.(?:url|pushurl)"
-# Where a command without a remote goes: the value is the name of one, or itself an address.
-_DEFAULT_REMOTE = r"branch\..*\.(?:remote|pushremote)|remote\.pushdefault"
-# `url.git@example.com:.insteadof`: addresses that begin with the value begin with
-# `git@example.com:` instead
-_ADDRESS_START = r"url\.(.*)\.(?:insteadof|pushinsteadof)"
-# Files in which old versions of git kept remotes, and which git still reads.
-_OLD_REMOTE_FOLDERS = ("remotes", "branches")
-# Matches URLs of the network, also in the form of scp: `host:path`.
-# `::` would name a remote helper, a program.
-_URL = r"(https?|ssh|git)://.*|[\w.-]+@[\w.-]+:.*|[\w.-]+:(?!:|//).*"
 _PROGRAM_VARIABLES = (
     *(
         "GIT_SSH",
@@ -141,6 +127,12 @@ class UnsandboxedLineCheck:
         """Return why a git command, given by its name and arguments, may run other programs;
         "": it does not.
         """
+        # Few lines run outside the sandbox.
+        from codeloop.tool.builtin.shell.remote_doubts import (
+            find_default_remote_doubt,
+            find_remote_doubt,
+        )
+
         known_options = find_row("git").subcommands[subcommand].known_options
         options, operands = _split_options(words, known_options)
         unknown = [word for word in options if word.partition("=")[0] not in known_options]
@@ -165,9 +157,9 @@ class UnsandboxedLineCheck:
                 self._find_setting_doubt(setting, included)
                 for setting, included in settings_with_includes
             ),
-            self._find_remote_doubt(operands[0], settings)
+            find_remote_doubt(operands[0], settings, self._is_writable)
             if operands
-            else self._find_default_remote_doubt(subcommand, common, settings),
+            else find_default_remote_doubt(subcommand, common, settings, self._is_writable),
             self._find_submodule_doubt(subcommand, options, folder),
             self._find_environment_doubt(),
             self._find_other_repository_doubt(),
@@ -192,7 +184,7 @@ class UnsandboxedLineCheck:
         """
         protected = {os.path.realpath(file.parent) + os.sep + file.name for file in own_files}
         for file in files:
-            if os.path.realpath(file) not in protected and self._is_writable(str(file), self._root):
+            if os.path.realpath(file) not in protected and self._is_writable(str(file)):
                 return f"git's settings in {file} lie where sandboxed commands may write"
         return ""
 
@@ -205,7 +197,7 @@ class UnsandboxedLineCheck:
         if setting.name.startswith(("include.", "includeif.")):
             if included_file is None:
                 return f"{setting.name} can't be followed"
-            is_writable = self._is_writable(str(included_file), self._root)
+            is_writable = self._is_writable(str(included_file))
             return (
                 f"{setting.name} leads to {setting.value}, where sandboxed commands may write"
                 if is_writable
@@ -225,9 +217,7 @@ class UnsandboxedLineCheck:
         programs = [word for word in words if re.fullmatch(_CODE_RUNNERS, word.rpartition("/")[2])]
         if programs:
             return f"{setting.name} runs `{programs[0]}`, which may load what lies in the project"
-        path = next(
-            (word for word in words if "/" in word and self._is_writable(word, self._root)), None
-        )
+        path = next((word for word in words if "/" in word and self._is_writable(word)), None)
         return f"{setting.name} leads to {path}, where sandboxed commands may write" if path else ""
 
     def _find_hook_doubt(
@@ -243,7 +233,7 @@ class UnsandboxedLineCheck:
             folder = path.parent
             if path.suffix == ".sample" or (hooks is not None and path.name not in hooks):
                 continue
-            if folder in folders and self._is_writable(str(folder), self._root):
+            if folder in folders and self._is_writable(str(folder)):
                 return f"its {path.name} hook lies in {folder}, where sandboxed commands may write"
             if not os.access(path, os.X_OK) or path.is_dir():
                 continue
@@ -276,60 +266,6 @@ class UnsandboxedLineCheck:
             )
         return ""
 
-    def _find_remote_doubt(self, remote: str, settings: Sequence[GitSetting]) -> str:
-        """Return why a remote that a command names may be a folder on this machine,
-        whose hooks run; "": it is not.
-        """
-        addresses = _list_remote_addresses(settings)
-        if remote not in addresses and not re.fullmatch(_URL, remote):
-            return f"{remote} is not a remote of the repository, so it may be a folder whose hooks would run"
-        return self._find_address_doubt(addresses, settings)
-
-    def _find_default_remote_doubt(
-        self, subcommand: str, common: Path, settings: Sequence[GitSetting]
-    ) -> str:
-        """Return why the remote of a command that names none may be a folder on this machine;
-        "": it is not.
-        """
-        addresses = _list_remote_addresses(settings)
-        for setting in settings:
-            # Fetching from this repository itself, as for branches that follow a local one,
-            # runs nothing.
-            is_here = setting.value == "." and subcommand != "push"
-            if (
-                not re.fullmatch(_DEFAULT_REMOTE, setting.name)
-                or setting.value in addresses
-                or is_here
-            ):
-                continue
-            if not re.fullmatch(_URL, setting.value):
-                return f"{setting.name} is {setting.value}, which may be a folder whose hooks would run"
-        for folder in _OLD_REMOTE_FOLDERS:
-            with suppress(OSError):
-                if file := next((common / folder).iterdir(), None):
-                    return f".git/{folder}/{file.name} may name a folder whose hooks would run"
-        return self._find_address_doubt(addresses, settings)
-
-    def _find_address_doubt(
-        self, addresses: Mapping[str, Sequence[str]], settings: Sequence[GitSetting]
-    ) -> str:
-        """Return why one of the remotes, given by their names, may run a program of this machine;
-        "": none does.
-        """
-        starts = [
-            match[1]
-            for setting in settings
-            if (match := re.fullmatch(_ADDRESS_START, setting.name))
-        ]
-        for address in (*chain(*addresses.values()), *starts):
-            if re.fullmatch(_URL, address):
-                continue
-            if "::" in address:
-                return f"the remote {address} is reached by a helper program"
-            if self._is_writable(address, self._root):
-                return f"the remote {address} lies where sandboxed commands may write"
-        return ""
-
     def _find_submodule_doubt(self, subcommand: str, options: Sequence[str], folder: Path) -> str:
         """Return why a command reaches submodules, each of which has settings of its own;
         "": it does not.
@@ -350,10 +286,10 @@ class UnsandboxedLineCheck:
             return f"{name} leads git to other settings than those of the project"
         for name in _PROGRAM_VARIABLES:
             words = _split_words(self._environment.get(name, "")) or ()
-            if any("/" in word and self._is_writable(word, self._root) for word in words):
+            if any("/" in word and self._is_writable(word) for word in words):
                 return f"{name} leads to where sandboxed commands may write"
         for folder in self._environment.get("PATH", "").split(os.pathsep):
-            if self._is_writable(folder or ".", self._root):
+            if self._is_writable(folder or "."):
                 try:
                     names = [
                         path.name
@@ -365,17 +301,18 @@ class UnsandboxedLineCheck:
                 if names:
                     return f"{names[0]} on the PATH lies where sandboxed commands may write"
         for word in _read_text(self._home / ".ssh/config").replace("=", " ").split():
-            if "/" in word and self._is_writable(word.strip('"'), self._root):
+            if "/" in word and self._is_writable(word.strip('"')):
                 return f"~/.ssh/config leads to {word}, where sandboxed commands may write"
         return ""
 
-    def _is_writable(self, text: str, folder: Path) -> bool:
-        """Return whether sandboxed commands may write a path below a folder.
+    def _is_writable(self, text: str, folder: Path | None = None) -> bool:
+        """Return whether sandboxed commands may write a path below a folder;
+        None: below the project's.
 
         It may be absolute, too, a `file://` URL, or begin with `~`.
         """
         path = expand_config_path(text.removeprefix("file://"), self._home)
-        real = Path(os.path.realpath(folder / path))
+        real = Path(os.path.realpath((folder or self._root) / path))
         return any(real.is_relative_to(each) for each in self._writable)
 
 
@@ -405,15 +342,6 @@ def _split_options(
         else:
             operands.append(word)
     return options, operands
-
-
-def _list_remote_addresses(settings: Iterable[GitSetting]) -> dict[str, list[str]]:
-    """Return all addresses of each remote, by its name."""
-    addresses: dict[str, list[str]] = {}
-    for setting in settings:
-        if match := re.fullmatch(_REMOTE_ADDRESS, setting.name):
-            addresses.setdefault(match[1], []).append(setting.value)
-    return addresses
 
 
 def _split_words(text: str) -> list[str] | None:

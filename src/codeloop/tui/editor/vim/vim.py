@@ -5,14 +5,8 @@ from collections.abc import Callable
 
 from codeloop.kit.text.patterns import compile_once
 from codeloop.tui.editor.buffer import Buffer
-from codeloop.tui.editor.grapheme_bounds import find_next_edge, find_previous_edge, snap_to_edge
-from codeloop.tui.editor.vim.changes import (
-    CASE_OPERATORS,
-    join_lines,
-    overwrite_character,
-    replace_characters,
-    replace_selection,
-)
+from codeloop.tui.editor.grapheme_bounds import find_next_edge, snap_to_edge
+from codeloop.tui.editor.vim.changes import join_lines, overwrite_character, replace_characters
 from codeloop.tui.editor.vim.grammar import (
     COMMAND_START,
     KEY_COMMANDS,
@@ -21,7 +15,6 @@ from codeloop.tui.editor.vim.grammar import (
     OPERATOR_SHORTHANDS,
     SCROLL_COMMANDS,
     VISUAL_COMMAND,
-    VISUAL_OPERATOR_NAMES,
 )
 from codeloop.tui.editor.vim.motions import (
     find_first_nonblank,
@@ -29,16 +22,11 @@ from codeloop.tui.editor.vim.motions import (
     find_line_end,
     find_line_start,
 )
-from codeloop.tui.editor.vim.operator_span import OperatorSpan
-from codeloop.tui.editor.vim.text_objects import find_text_object
-from codeloop.tui.editor.vim.vim_memory import LastChange, LastSelection, VimMode
-from codeloop.tui.editor.vim.vim_operators import VimOperators
-
-_END_COLUMN = 1 << 30
-"""A column behind the end of every line, which the cursor keeps after `$`."""
+from codeloop.tui.editor.vim.vim_memory import LastChange
+from codeloop.tui.editor.vim.vim_visual import END_COLUMN, VimVisual
 
 
-class Vim(VimOperators):
+class Vim(VimVisual):
     """Handles the keys of vi for a buffer. `run` runs an action of the prompt,
     such as the history for `k`.
 
@@ -52,12 +40,9 @@ class Vim(VimOperators):
         copy: Callable[[str], object] = lambda text: text,
     ) -> None:
         super().__init__(buffer, run)
-        self.mode: VimMode = "insert"
         self._copy = copy
         self._keys = ""
         """The keys of a command that is not complete yet."""
-        self._visual_anchor = 0
-        """The offset at which the visual selection began."""
         self._insert_start: int | None = None
         """The offset at which insert mode began; None: it was not started by a command."""
         self._insert_count = 1
@@ -74,7 +59,8 @@ class Vim(VimOperators):
             return self._press_insert(key, character)
         if key == "escape":
             was_idle = self.mode == "normal" and not self._keys
-            self._leave_visual()
+            self.leave_visual()
+            self._keys = ""
             return not was_idle
         if key == "ctrl+r":
             self.buffer.redo()
@@ -141,34 +127,11 @@ class Vim(VimOperators):
         elif compile_once(COMMAND_START).match(self._keys) is None:
             self._keys = ""
 
-    def find_selection(self) -> tuple[int, int]:
-        """Return the start and end of the selection; in visual mode it includes the
-        character under the cursor.
-        """
-        if self.mode not in {"visual", "lines"}:
-            return self.buffer.selection
-        text = self.buffer.text
-        low, high = sorted((min(self._visual_anchor, len(text)), self.buffer.cursor))
-        if self.mode == "lines":
-            return find_line_start(text, low), min(find_line_end(text, high) + 1, len(text))
-        # As in vi, `$` selects the line feed too.
-        if self.column == _END_COLUMN:
-            return low, min(find_line_end(text, high) + 1, len(text))
-        return low, find_next_edge(text, high)
-
     def reset(self) -> None:
         """Go back to insert mode, for a new prompt."""
         if self._insert_start is not None:
             self.buffer.end_group()
         self.mode, self._keys, self._insert_start = "insert", "", None
-
-    def _leave_visual(self) -> None:
-        """Go back to normal mode, and drop the keys of an incomplete command."""
-        if self.mode != "normal":
-            self.memory.last_selection = LastSelection(
-                self.mode, self._visual_anchor, self.buffer.cursor
-            )
-        self.mode, self._keys = "normal", ""
 
     def _execute(self, command: re.Match[str]) -> None:
         """Execute a command that matches a pattern of `grammar.py`."""
@@ -183,7 +146,7 @@ class Vim(VimOperators):
         elif groups["motion"]:
             self._execute_motion(groups["motion"], count)
         elif self.mode != "normal":
-            self._execute_visual(groups, register, count)
+            self.execute_visual(groups, register, count)
         elif groups["operator"]:
             # As in vi, `2d3w` deletes six words.
             second_count = int(groups["second_count"]) if groups["second_count"] else None
@@ -229,7 +192,7 @@ class Vim(VimOperators):
             column = self.column
             self.buffer.move(target.offset)
             if keys == "$":
-                self.column = _END_COLUMN
+                self.column = END_COLUMN
             else:
                 self.column = column if keys in {"j", "k"} else None
 
@@ -271,86 +234,14 @@ class Vim(VimOperators):
                     end = min(find_next_edge(text, end), find_line_end(text, offset))
                 buffer.replace(offset, end, text[offset:end].swapcase())
             case "v" | "V":
-                self.mode, self._visual_anchor = "visual" if keys == "v" else "lines", offset
+                self.mode, self.visual_anchor = "visual" if keys == "v" else "lines", offset
             case "gv":
-                self._select_again()
+                self.select_again()
             case _ if keys[0] == "r":
                 replace_characters(buffer, keys[1], times)
             case _:
                 operator, target = OPERATOR_SHORTHANDS[keys]
                 self.apply_command(operator, target or None, operator, count, register)
-
-    def _select_again(self) -> None:
-        if self.memory.last_selection is not None:
-            self.mode, self._visual_anchor, cursor = self.memory.last_selection
-            self.buffer.move(min(cursor, len(self.buffer.text)))
-
-    def _execute_visual(
-        self, groups: dict[str, str | None], register: str, count: int | None
-    ) -> None:
-        """Execute a command of visual mode: select a text object, change the selection,
-        or operate on it.
-        """
-        buffer = self.buffer
-        if groups["object"]:
-            prefix, kind = groups["object"]
-            span = find_text_object(buffer.text, buffer.cursor, kind, around=prefix == "a")
-            if span is not None and span[0] < span[1]:
-                self._visual_anchor = span[0]
-                self.mode = "lines" if kind == "p" else self.mode
-                buffer.move(span[1] if kind == "p" else find_previous_edge(buffer.text, span[1]))
-            return
-        keys = groups["command"] or ""
-        if keys in {"o", "v", "V"}:
-            mode: VimMode = "visual" if keys == "v" else "lines"
-            if keys == "o":
-                anchor, self._visual_anchor = self._visual_anchor, buffer.cursor
-                buffer.move(anchor)
-            elif self.mode == mode:
-                self._leave_visual()
-            else:
-                self.mode = mode
-        elif keys == "gv":
-            self._select_again()
-        else:
-            self._operate_visual(keys, register, count or 1)
-
-    def _operate_visual(self, keys: str, register: str, times: int) -> None:
-        """Apply a command to the selection, and leave visual mode."""
-        buffer = self.buffer
-        low, high = self.find_selection()
-        is_lines = self.mode == "lines" or keys in {"X", "D", "C", "S", "R", "Y", "<", ">"}
-        # The line feed of the last line is selected, but is not part of the lines' text.
-        if (
-            is_lines
-            and buffer.text[high - 1 : high] == "\n"
-            and high > low
-            and self.mode == "lines"
-        ):
-            high -= 1
-        self._leave_visual()
-        selected_text = buffer.text[low:high]
-        match keys[0]:
-            case "p" | "P":
-                before = self.registers.read(register)
-                if keys == "p":
-                    self.registers.store(buffer, "", low, high, is_lines=is_lines, is_yank=False)
-                replace_selection(buffer, before, low, high, is_lines=is_lines)
-            case "r":
-                buffer.replace(
-                    low, high, "".join(char if char == "\n" else keys[1] for char in selected_text)
-                )
-                buffer.move(low)
-            case _ if keys in {"J", "gJ"}:
-                buffer.move(low)
-                join_lines(buffer, max(selected_text.count("\n"), 1), keeps_blanks=keys == "gJ")
-            case _:
-                operator = VISUAL_OPERATOR_NAMES.get(keys, keys)
-                self.apply_to_span(
-                    operator, OperatorSpan(low, high, is_lines=is_lines), register, times
-                )
-                if operator in CASE_OPERATORS:
-                    buffer.move(low)
 
     def start_insert(self, times: int = 1) -> None:
         """Start insert mode; when it is left, the inserted text is repeated so that

@@ -6,85 +6,20 @@ models are careless: a list below a numbered item may be indented by two cells o
 lines between items are kept as written.
 """
 
-import re
 from collections.abc import Iterator
-from typing import Literal, NamedTuple
 
 import msgspec
-from msgspec import Struct
 
 from codeloop.kit.text.patterns import compile_once
-
-BlockKind = Literal["paragraph", "heading", "rule", "table", "rows", "code", "line"]
-
-
-class Frame(Struct, frozen=True):
-    """A container around a block: a quotation (no marker), or a list item.
-
-    `marker`: such as `•`, `3.` or `[x]`. `is_first`: the block is the first in the item,
-    so the marker is shown.
-    """
-
-    marker: str = ""
-    is_first: bool = False
-
-
-class Leaf(Struct, frozen=True):
-    """A finished block that holds text (CommonMark's leaf block), or a piece of one.
-
-    `kind`: `rows` continue the table before them, a `line` the code before it.
-
-    `frames`: the containers around it, outermost first. `level`: of a heading;
-    `info`: the language of a code block.
-    `has_blank_before`: a blank row precedes it.
-    """
-
-    kind: BlockKind
-    text: str
-    frames: tuple[Frame, ...] = ()
-    has_blank_before: bool = False
-    level: int = 0
-    info: str = ""
-
-
-class _Container(Struct):
-    """A quotation (no marker), or a list item: the indentation of its content, and its marker.
-
-    `is_empty`: no block in it was yielded yet.
-    """
-
-    indent: int = 0
-    marker: str = ""
-    is_empty: bool = True
-
-
-class _ItemNumber(NamedTuple):
-    """The number of a list item, and the character at its marker's end, or the bullet: `.`, `)`,
-    `-`, `*`, `+`.
-    """
-
-    kind: str
-    number: int
-
-
-class _OpenBlock(Struct):
-    """The open block: the lines of a paragraph or a table so far,
-    or a code block with its fence ("": an indented one).
-
-    `size`: characters of the lines; `indent`: of the fence;
-    `blanks`: blank lines that may belong to an indented block.
-    """
-
-    kind: Literal["paragraph", "table", "fence", "indented"]
-    lines: list[str]
-    size: int = 0
-    fence: str = ""
-    indent: int = 0
-    has_blank_before: bool = False
-    is_partly_yielded: bool = False
-    """Whether a part of it was yielded already."""
-    blanks: int = 0
-
+from codeloop.tui.render.markdown.blocks import (
+    BlockKind,
+    Container,
+    Frame,
+    ItemNumber,
+    Leaf,
+    OpenBlock,
+    split_cells,
+)
 
 # `---`, `* * *`
 _RULE = r" {0,3}([-*_])[ \t]*(?:\1[ \t]*){2,}"
@@ -121,14 +56,14 @@ class BlockReader:
     """Reads lines, which must not contain tabs, and yields blocks."""
 
     def __init__(self) -> None:
-        self._containers: list[_Container] = []
+        self._containers: list[Container] = []
         """The quotations and list items around the next line, outermost first."""
-        self._open_block: _OpenBlock | None = None
+        self._open_block: OpenBlock | None = None
         self._is_after_blank = False
         """Whether the last line was blank."""
         self._has_yielded = False
         """Whether a block was yielded: no blank row precedes the first block."""
-        self._last_items: dict[int, _ItemNumber] = {}
+        self._last_items: dict[int, ItemNumber] = {}
         """The number of the last list item, by its depth."""
 
     def copy(self) -> "BlockReader":
@@ -250,7 +185,7 @@ class BlockReader:
         while depth < MAX_NESTING:
             if (match := compile_once(_QUOTE).match(content)) is not None:
                 yield from self._close_containers(depth)
-                self._containers.append(_Container())
+                self._containers.append(Container())
                 content, depth, is_lazy = content[match.end() :], depth + 1, False
             elif (
                 item := self._parse_item(
@@ -288,7 +223,7 @@ class BlockReader:
 
     def _parse_item(
         self, content: str, depth: int, *, interrupts_paragraph: bool
-    ) -> tuple[_Container, str] | None:
+    ) -> tuple[Container, str] | None:
         """Return the list item that a line begins, and its content; None: it begins none.
 
         `interrupts_paragraph`: the item would interrupt a paragraph, which only some items may.
@@ -315,12 +250,12 @@ class BlockReader:
         if number and last_item is not None and last_item.kind == kind and item_number <= 1:
             item_number = last_item.number + 1
         self._forget_items(depth)
-        self._last_items[depth] = _ItemNumber(kind, item_number)
+        self._last_items[depth] = ItemNumber(kind, item_number)
         marker = f"{item_number}{kind}" if number else "•"
         if (task := compile_once(_TASK_BOX).match(text)) is not None:
             marker, text = f"[{task[1].lower()}]", text[task.end() :]
         indent = len(match[1]) + len(match[2]) + max(width, 1)
-        return _Container(indent=indent, marker=marker), text
+        return Container(indent=indent, marker=marker), text
 
     def _ends_paragraph(self, content: str) -> bool:
         """Return whether a line ends the paragraph before it."""
@@ -359,7 +294,7 @@ class BlockReader:
             ):
                 header = block.lines.pop()
                 yield from self._close_block()
-                self._open_block = _OpenBlock(
+                self._open_block = OpenBlock(
                     "table",
                     [header, content],
                     has_blank_before=block.has_blank_before and not block.lines,
@@ -372,7 +307,7 @@ class BlockReader:
             yield from self._close_block()
             info = match[3].strip().partition(" ")[0]
             yield self._make_leaf("code", "", info=info)
-            self._open_block = _OpenBlock("fence", [], fence=match[2], indent=len(match[1]))
+            self._open_block = OpenBlock("fence", [], fence=match[2], indent=len(match[1]))
         elif (match := compile_once(_HEADING).fullmatch(content)) is not None:
             yield from self._close_block()
             yield self._make_leaf("heading", match[2] or "", level=len(match[1]))
@@ -381,14 +316,14 @@ class BlockReader:
             yield self._make_leaf("rule", "")
         elif content.startswith("    ") and block is None:
             yield self._make_leaf("code", "")
-            self._open_block = _OpenBlock("indented", [])
+            self._open_block = OpenBlock("indented", [])
             yield self._make_leaf("line", content[4:])
         else:
             yield from self._close_block()
-            self._open_block = _OpenBlock("paragraph", [], has_blank_before=self._is_after_blank)
+            self._open_block = OpenBlock("paragraph", [], has_blank_before=self._is_after_blank)
             yield from self._add_paragraph_line(content)
 
-    def _parse_code_line(self, block: _OpenBlock, content: str) -> Iterator[Leaf]:
+    def _parse_code_line(self, block: OpenBlock, content: str) -> Iterator[Leaf]:
         """Parse a line of a fenced code block, or its end."""
         mark = content.strip()
         if (
@@ -408,7 +343,7 @@ class BlockReader:
         block = self._open_block
         if block is None or block.kind != "paragraph":
             yield from self._close_block()
-            block = self._open_block = _OpenBlock(
+            block = self._open_block = OpenBlock(
                 "paragraph", [], has_blank_before=self._is_after_blank
             )
         if block.size + len(line) > MAX_OPEN_LENGTH and block.lines:
@@ -425,7 +360,7 @@ class BlockReader:
         block.size += len(line) + 1
         self._is_after_blank = False
 
-    def _add_row(self, block: _OpenBlock, row: str) -> Iterator[Leaf]:
+    def _add_row(self, block: OpenBlock, row: str) -> Iterator[Leaf]:
         """Add a row to a table. Once there are enough rows, the table is yielded,
         and each later row on its own.
         """
@@ -471,19 +406,3 @@ class BlockReader:
         has_blank_row = is_apart and self._has_yielded and not is_continuation
         self._has_yielded, self._is_after_blank = True, False
         return Leaf(kind, text, frames, has_blank_before=has_blank_row, level=level, info=info)
-
-
-def split_cells(row: str) -> list[str]:
-    """Return the cells of a table's row. A bar after a backslash, or within code,
-    does not end a cell.
-    """
-    row = row.strip()
-    row = row.removeprefix("|")
-    if row.endswith("|") and not row.endswith("\\|"):
-        row = row[:-1]
-    if "\\|" not in row and "`" not in row:
-        return [cell.strip() for cell in row.split("|")]
-    # A bar without a backslash before it, and with an even number of backticks behind
-    # it: it is not within code.
-    cells = re.split(r"(?<!\\)\|(?=(?:[^`]*`[^`]*`)*[^`]*$)", row)
-    return [cell.replace("\\|", "|").strip() for cell in cells]

@@ -19,7 +19,8 @@ from codeloop.tui.render.cells import (
     wrap_line,
 )
 from codeloop.tui.render.code_highlighter import CodeHighlighter
-from codeloop.tui.render.markdown.block_reader import MAX_OPEN_LENGTH, BlockReader, Frame, Leaf
+from codeloop.tui.render.markdown.block_reader import MAX_OPEN_LENGTH, BlockReader
+from codeloop.tui.render.markdown.blocks import Frame, Leaf
 from codeloop.tui.render.markdown.inline_parser import parse_pieces, split_lines
 from codeloop.tui.render.markdown.prose_styles import ProseStyles
 from codeloop.tui.render.markdown.table_layout import TableLayout

@@ -8,7 +8,7 @@ from rich.segment import Segment
 from codeloop.kit.text.patterns import compile_once
 from codeloop.tui.render.canvas import Row
 from codeloop.tui.render.cells import measure_row, wrap_line
-from codeloop.tui.render.markdown.block_reader import split_cells
+from codeloop.tui.render.markdown.blocks import split_cells
 from codeloop.tui.render.markdown.inline_parser import parse_pieces, split_lines
 from codeloop.tui.render.markdown.prose_styles import ProseStyles
 

@@ -37,6 +37,11 @@ _QUESTIONS_HINT = ("←→", "questions")
 _COMMENT_HINT = (COMMENT_KEY, "comment on lines")
 _CHOOSING_HINTS = [("↑↓ enter", "choose"), ("pgup pgdn", "scroll")]
 _MARKING_HINTS = [("space or enter", "mark"), ("enter again", "go on")]
+# The longest that fits is shown. {}: the rows that are shown, and all rows.
+_CUT_NOTES = (
+    f"   {{}} of {{:,}} rows are shown: pgdn scrolls, {WHOLE_SCREEN_KEY} shows them on the whole screen",
+    "   {} of {:,} rows: pgdn scrolls",
+)
 _LABEL_INDENT = 4
 """Cells before a choice's label: the cursor's mark, the key, and blanks."""
 
@@ -79,6 +84,13 @@ def draw_content(content: FormContent, canvas: Canvas) -> list[Row]:
         )
         rows += document.render_complete(content.document)
     return rows
+
+
+def draw_cut_note(shown_count: int, count: int, styles: Styles, width: int) -> Row:
+    """Return the row which says that not all rows of the content are shown."""
+    notes = [each.format(shown_count, count) for each in _CUT_NOTES]
+    note = next((each for each in notes if len(each) <= width), notes[-1][:width])
+    return [Segment(note, styles.of("warning"))]
 
 
 def draw_choices(

@@ -9,10 +9,8 @@ after the panel was drawn, keys are posted as `RequestPanel.InputForPrompt`.
 from collections.abc import Callable
 from time import monotonic
 
-from rich.segment import Segment
 from textual import events, on
 from textual.app import ComposeResult
-from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import Input
 
@@ -20,9 +18,8 @@ from codeloop.client.questions.requester import Requester
 from codeloop.client.slash.commands import is_command
 from codeloop.schema.permission import PermissionRequest
 from codeloop.tui.dialogs.parts.dialog import SMALL_SCREEN_ROWS, GetStyles
-from codeloop.tui.dialogs.parts.reading_screen import ReadingScreen
 from codeloop.tui.keys.early_keys import EarlyKeys
-from codeloop.tui.render.canvas import Canvas, DiffView, Row
+from codeloop.tui.render.canvas import Canvas, DiffView
 from codeloop.tui.state.session_view import Request
 from codeloop.tui.widgets.base_widgets import get_app
 from codeloop.tui.widgets.line_input import LineInput
@@ -31,16 +28,21 @@ from codeloop.tui.widgets.request_panel.draw_form import (
     WHOLE_SCREEN_KEY,
     draw_choices,
     draw_content,
+    draw_cut_note,
     draw_head,
     draw_hints,
 )
-from codeloop.tui.widgets.request_panel.form import Form, FormAnswer, FormEntry
+from codeloop.tui.widgets.request_panel.form import Form, FormEntry
+from codeloop.tui.widgets.request_panel.full_request_screen import TITLE_WIDTH, FullRequestScreen
+from codeloop.tui.widgets.request_panel.panel_messages import (
+    Answered,
+    CommentWanted,
+    InputForPrompt,
+)
 from codeloop.tui.widgets.request_panel.permission_form import PermissionForm
 from codeloop.tui.widgets.request_panel.question_form import QuestionForm
 from codeloop.tui.widgets.rows_view import RowsView
 
-_TITLE_WIDTH = 200
-"""Cells of a title, more than any screen has: the screen cuts it where it is drawn."""
 WITHDRAWN_NOTICE = "A question was answered elsewhere, or withdrawn."
 DRAFT_NOTICE = (
     "Text stands in the prompt, so enter may be meant for that. Press enter again{} to choose."
@@ -58,11 +60,6 @@ not for the prompt.
 """
 _POLL_SECONDS = 0.02
 """Between two checks whether the choices are drawn: Textual does not tell when a widget was."""
-# The longest that fits is shown. {}: the rows that are shown, and all rows.
-_CUT_NOTES = (
-    f"   {{}} of {{:,}} rows are shown: pgdn scrolls, {WHOLE_SCREEN_KEY} shows them on the whole screen",
-    "   {} of {:,} rows: pgdn scrolls",
-)
 # A command can be run although a question is shown.
 _COMMAND_PREFIXES = ("/", "!")
 """The characters that begin a command."""
@@ -75,50 +72,6 @@ _SCROLL_SHARES = {
     "shift+down": 0.0,
 }
 """The keys that scroll the content, and by which part of the visible rows; 0: by one row."""
-
-
-class FullRequestScreen(ReadingScreen):
-    """The whole request on a screen of its own, for reading: it is answered in the
-    panel once this is closed.
-    """
-
-    closing_keys = ((WHOLE_SCREEN_KEY, "back to the question"),)
-
-    def __init__(self, form: Form, diff: DiffView, get_styles: GetStyles) -> None:
-        def draw_request(width: int) -> list[Row]:
-            return draw_content(form.get_content(width), Canvas(width, get_styles(), diff=diff))
-
-        super().__init__(form.get_content(_TITLE_WIDTH).title, draw_request, get_styles)
-
-
-# The namespace names the handlers of these messages as if the classes were defined
-# within `RequestPanel`.
-class Answered(Message, namespace="request_panel"):
-    """The user answered; `actions/send.py` delivers it."""
-
-    def __init__(self, request: Request, answer: FormAnswer) -> None:
-        super().__init__()
-        self.request = request
-        self.answer = answer
-
-
-class CommentWanted(Message, namespace="request_panel"):
-    """The user wants to comment on lines of the plan that a question is about;
-    `actions/work/plan.py` shows them.
-    """
-
-
-class InputForPrompt(Message, namespace="request_panel"):
-    """Input that is meant for the prompt: keys from before the question could be read, pastes,
-    commands, or own words.
-
-    `is_command`: it starts a command, so the keys after it are meant for the prompt, too.
-    """
-
-    def __init__(self, event: events.Key | events.Paste, *, is_command: bool = False) -> None:
-        super().__init__()
-        self.event = event
-        self.is_command = is_command
 
 
 class RequestPanel(Widget, can_focus=True):
@@ -265,9 +218,7 @@ class RequestPanel(Widget, can_focus=True):
         if about_height < len(about):
             # The note takes a row.
             about_height = max(about_height - 1, 1)
-            notes = [each.format(about_height, len(about)) for each in _CUT_NOTES]
-            note = next((each for each in notes if len(each) <= width), notes[-1][:width])
-            head = [*head, [Segment(note, styles.of("warning"))]]
+            head = [*head, draw_cut_note(about_height, len(about), styles, width)]
         self.query_one("#request-head", RowsView).show(head, len(head))
         self.query_one("#request-about", RowsView).show(about, about_height)
         choices_view = self.query_one("#request-choices", RowsView)
@@ -321,7 +272,7 @@ class RequestPanel(Widget, can_focus=True):
         elif event.key == WHOLE_SCREEN_KEY:
             event.stop()
             get_app(self).push_screen(FullRequestScreen(form, self.diff_view, self._get_styles))
-        elif event.key == COMMENT_KEY and form.get_content(_TITLE_WIDTH).document:
+        elif event.key == COMMENT_KEY and form.get_content(TITLE_WIDTH).document:
             event.stop()
             event.prevent_default()
             self.post_message(self.CommentWanted())
