@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parents[1]
 SRC = ROOT / "src"
 CODE = (SRC, ROOT / "bench", ROOT / "tests")
 
-FILE_LINES, FUNCTION_LINES, PARAMETERS = 520, 80, 7
+FILE_LINES, FUNCTION_LINES, PARAMETERS = 400, 60, 7
 # A class with the bases of ours that it has.
 CHAIN_CLASSES = 3
 COMMITTED_BYTES = 1_000_000

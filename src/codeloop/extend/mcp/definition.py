@@ -28,6 +28,11 @@ CONTAINER_PROGRAMS = frozenset(("docker", "podman", "nerdctl"))
 """Programs that run a server in a container: they can't reach their service from a sandbox,
 so they get none.
 """
+# Programs that download what they start, if they don't have it yet; those of the second line
+# only by these subcommands.
+_DOWNLOADERS = frozenset(("npx", "bunx", "uvx", "pipx"))
+_RUNNERS = frozenset(("npm", "pnpm", "yarn", "bun", "uv", *CONTAINER_PROGRAMS))
+_RUNS = frozenset(("exec", "dlx", "x", "run"))
 ProtocolVersion = Literal["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"]
 TimeoutMs = Annotated[int, msgspec.Meta(ge=1, le=86_400_000)]
 
@@ -74,6 +79,14 @@ class LocalDefinition(Wire, tag_field="type", tag="local"):
         if self.sandbox is None:
             return Path(self.command[0]).name not in CONTAINER_PROGRAMS
         return self.sandbox
+
+    @property
+    def downloader(self) -> str:
+        """The program that may have to download the server before it starts it; "": none."""
+        program = Path(self.command[0]).name.removesuffix(".cmd")
+        # `uv run`, `pnpm dlx`, `docker run`: other subcommands are as quick as any program.
+        is_runner = program in _RUNNERS and any(word in _RUNS for word in self.command[1:3])
+        return program if program in _DOWNLOADERS or is_runner else ""
 
 
 class RemoteDefinition(Wire, tag_field="type", tag="remote"):

@@ -5,7 +5,7 @@ A file with several names (hard links) is written in place instead, so that it k
 
 import os
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -190,36 +190,60 @@ class _PendingReplacement:
     def commit(self) -> None:
         """Put the new bytes in place, or remove the file;
         the old bytes keep a second name until `close`.
+
+        A file with other names is written in place, so that these show the new bytes too. That is
+        not atomic, but the old bytes are in a file beside it until all files are written.
         """
         self.check()
-        before, data = self._replacement.before, self._replacement.data
-        if before is not None and data is not None and self._has_other_names():
-            with suppress(PermissionError):
-                self._commit_in_place(before, data)
-                return
-        if before is not None:
-            self._old = self._names.old
-            try:
-                os.link(
-                    self._name,
-                    self._old,
-                    src_dir_fd=self._folder,
-                    dst_dir_fd=self._folder,
-                    follow_symlinks=False,
-                )
-            except OSError:  # a file system without hard links
-                self._copy_old(before)
-        fault_injection.pass_point("files.write.before")
-        if self._new is None:
-            os.unlink(self._name, dir_fd=self._folder)
-        elif before is None:
-            self._link_new()
-        else:
-            os.replace(self._new, self._name, src_dir_fd=self._folder, dst_dir_fd=self._folder)
-            self._new = None
+        with ExitStack() as stack:
+            in_place = self._open_in_place()
+            if in_place is not None:
+                stack.callback(os.close, in_place)
+            self._keep_old(is_copied=in_place is not None)
+            fault_injection.pass_point("files.write.before")
+            if in_place is not None:
+                self._write_in_place(in_place)
+            elif self._new is None:
+                os.unlink(self._name, dir_fd=self._folder)
+            elif self._replacement.before is None:
+                self._link_new()
+            else:
+                os.replace(self._new, self._name, src_dir_fd=self._folder, dst_dir_fd=self._folder)
+                self._new = None
         self._is_committed = True
         fault_injection.pass_point("files.write.after")
         self._sync()
+
+    def _open_in_place(self) -> int | None:
+        """Open a file that is to be written in place; None: it is replaced."""
+        replacement = self._replacement
+        if replacement.before is None or replacement.data is None or not self._has_other_names():
+            return None
+        with suppress(PermissionError):
+            flags = os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC
+            return os.open(self._name, flags, dir_fd=self._folder)
+        return None
+
+    def _keep_old(self, *, is_copied: bool) -> None:
+        """Give the old bytes a second name, or copy them where the file itself is written."""
+        before = self._replacement.before
+        if before is None:
+            return
+        self._old = self._names.old
+        if is_copied:
+            self._copy_old(before)
+            self._is_in_place = True
+            return
+        try:
+            os.link(
+                self._name,
+                self._old,
+                src_dir_fd=self._folder,
+                dst_dir_fd=self._folder,
+                follow_symlinks=False,
+            )
+        except OSError:  # a file system without hard links
+            self._copy_old(before)
 
     def _has_other_names(self) -> bool:
         """Return whether the file has hard links that it keeps;
@@ -228,28 +252,18 @@ class _PendingReplacement:
         info = os.stat(self._name, dir_fd=self._folder, follow_symlinks=False)
         return info.st_nlink > 1 and _PACKAGE_FOLDERS.isdisjoint(self._replacement.real.parts)
 
-    def _commit_in_place(self, before: LoadedFile, data: bytes) -> None:
-        """Write the new bytes into the file, so that its other names show them too. Raises OSError.
-
-        It is not atomic, but the old bytes are in a file beside it until all files are written.
-        """
-        fd = os.open(self._name, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=self._folder)
+    def _write_in_place(self, fd: int) -> None:
+        """Write the new bytes into the file. Raises OSError, after the old ones are back."""
+        before, data = self._replacement.before, self._replacement.data
+        assert before is not None
+        assert data is not None
         try:
-            self._old = self._names.old
-            self._copy_old(before)
-            self._is_in_place = True
-            fault_injection.pass_point("files.write.before")
-            try:
-                _overwrite(fd, data)
-            except OSError:
-                _overwrite(fd, before.data)
-                raise
-            os.fchmod(fd, before.mode)
-            self.stamp = FileStamp(os.fstat(fd).st_mtime_ns, len(data), compute_digest(data))
-        finally:
-            os.close(fd)
-        self._is_committed = True
-        fault_injection.pass_point("files.write.after")
+            _overwrite(fd, data)
+        except OSError:
+            _overwrite(fd, before.data)
+            raise
+        os.fchmod(fd, before.mode)
+        self.stamp = FileStamp(os.fstat(fd).st_mtime_ns, len(data), compute_digest(data))
 
     def _link_new(self) -> None:
         """Link a new file to its name; a rename would replace a file that was

@@ -14,12 +14,7 @@ from msgspec import Struct
 
 from codeloop import __version__
 from codeloop.extend.mcp.cache.listing import Listing
-from codeloop.extend.mcp.definition import (
-    CONTAINER_PROGRAMS,
-    LocalDefinition,
-    RemoteDefinition,
-    ServerDefinition,
-)
+from codeloop.extend.mcp.definition import LocalDefinition, RemoteDefinition, ServerDefinition
 from codeloop.extend.mcp.sign_in.registration import check_registration
 from codeloop.extend.mcp.transport.change_stream import HANDSHAKE_VERSIONS
 from codeloop.extend.mcp.transport.connection import ServerConnection
@@ -209,11 +204,6 @@ class _VersionWriter:
 
 # Servers that speak only the older HTTP transport answer a request of the newer
 # one with these statuses.
-# Programs that download what they start, if they don't have it yet; those of the second line
-# only by these subcommands.
-_DOWNLOADERS = frozenset(("npx", "bunx", "uvx", "pipx"))
-_RUNNERS = frozenset(("npm", "pnpm", "yarn", "bun", "uv", *CONTAINER_PROGRAMS))
-_RUNS = frozenset(("exec", "dlx", "x", "run"))
 _OLDER_TRANSPORT_STATUSES = frozenset((400, 404, 405, 406))
 
 
@@ -254,16 +244,8 @@ class ServerTarget(Struct, frozen=True):
 
     @property
     def downloader(self) -> str:
-        """The program that may have to download the server before it starts it;
-        "": there is none.
-        """
-        if isinstance(self.config, RemoteDefinition):
-            return ""
-        program = Path(self.config.command[0]).name.removesuffix(".cmd")
-        # `uv run`, `pnpm dlx`, `docker run`: what another subcommand does is
-        # as quick as any program.
-        is_runner = any(word in _RUNS for word in self.config.command[1:3])
-        return program if program in _DOWNLOADERS or (program in _RUNNERS and is_runner) else ""
+        """The program that may have to download the server before it starts it; "": none."""
+        return self.config.downloader if isinstance(self.config, LocalDefinition) else ""
 
     def describe_late_start(self) -> str:
         """Return that the server did not start in time, with the time and how to give it more."""
