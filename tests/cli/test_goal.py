@@ -202,10 +202,8 @@ def test_a_model_that_stops_loops_or_takes_too_long_is_not_done(tmp_path: Path) 
         "The limit of 4 steps is reached.": (bash("true"), DONE),
         "the same": (bash("true"),),
         "The time limit of 3 s was reached.": (bash("sleep 60"),),
-        "The limit of $0.0002 is reached": (
-            FIX,
-            call("edit", filePath="shop.py", oldString="sum", newString="len"),
-        ),
+        # The answer that reaches it is paid, and its calls are not run.
+        "The limit of $0.0002 is reached": (bash("true"), FIX),
     }
     more = {
         "4 steps": ("--max-steps", "4"),

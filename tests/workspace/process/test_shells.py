@@ -526,7 +526,7 @@ async def test_a_job_starts_where_the_session_stands_and_changes_nothing_for_it(
 async def test_too_many_jobs_are_refused(shells: Shells, place: ShellContext) -> None:
     for _ in range(16):
         await shells.start(place, ShellCommand("sleep 900", 0))
-    with pytest.raises(ValueError, match="bash_kill"):
+    with pytest.raises(ValueError, match="bash_output"):
         await shells.start(place, ShellCommand("sleep 900", 0))
 
 
