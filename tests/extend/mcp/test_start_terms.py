@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from codeloop.extend.mcp.definition import LocalDefinition, ServerDefinition
+from codeloop.extend.mcp.transport import transports
 from codeloop.extend.mcp.transport.transports import ServerTarget
 from codeloop.workspace.process.program_log import ProgramLog
 from tests.extend.mcp.world import PLAIN, plain, world
@@ -184,6 +185,7 @@ def test_a_start_that_may_download_has_five_minutes(
         ServerDefinition("p", config), config, None, ProgramLog(tmp_path / "log"), {}
     )
     assert target.downloader == downloader
-    assert target.start_seconds == (315 if downloader else 45)
+    start = transports.MCP_DOWNLOAD if downloader else transports.MCP_START
+    assert target.start_seconds == start.seconds + transports.MCP_LIST.seconds
     loading = f"{downloader} may still have been downloading it"
     assert (loading in target.describe_late_start()) == bool(downloader)
