@@ -180,7 +180,7 @@ async def test_a_server_that_is_late_is_told_with_its_time_and_how_to_give_it_mo
 def test_a_start_that_may_download_has_five_minutes(
     command: list[str], downloader: str, tmp_path: Path
 ) -> None:
-    config = LocalDefinition(command)
+    config = LocalDefinition(command=command)
     target = ServerTarget(
         ServerDefinition("p", config), config, None, ProgramLog(tmp_path / "log"), {}
     )
