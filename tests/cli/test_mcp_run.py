@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -36,12 +37,12 @@ def plain(traces: Path, *, sandbox: bool = False) -> dict[str, Any]:
 
 def is_running(traces: Path) -> bool:
     """Return whether a program runs that names the folder, in whatever sandbox."""
-    files = Path("/proc").glob("[0-9]*/cmdline")
-    return any(
-        os.fsencode(traces) in read_start(file, 9999)
-        for file in files
-        if lives(int(file.parent.name))
-    )
+    for file in Path("/proc").glob("[0-9]*/cmdline"):
+        # Any process may end between the two looks.
+        with suppress(FileNotFoundError, ProcessLookupError):
+            if lives(int(file.parent.name)) and os.fsencode(traces) in read_start(file, 9999):
+                return True
+    return False
 
 
 def measure_peak(process: subprocess.Popen[str]) -> int:

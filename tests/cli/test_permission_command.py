@@ -29,6 +29,8 @@ def always(desk: Desk, *arguments: str) -> None:
         terminal = Terminal(desk, "run", "--title", "T", *arguments, "work")
         terminal.wait_for("always: every `touch *` in this project")
         terminal.type("a")
+        terminal.wait_for("Answer a again")
+        terminal.type("a")
         assert terminal.end() == 0, terminal.shown
 
 

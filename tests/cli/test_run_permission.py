@@ -37,6 +37,8 @@ def test_yes_once_always_and_no_with_words(tmp_path: Path) -> None:
         terminal.wait_for("mkdir two")
         terminal.wait_for("instead: ")
         terminal.type("a")
+        terminal.wait_for("Answer a again")
+        terminal.type("a")
         terminal.wait_for("Run a command that may change three")
         terminal.wait_for("instead: ")
         terminal.type("y")

@@ -19,6 +19,11 @@ await inBrowser(async (open, { browser, allow }) => {
   await picture(page, "permission");
   await page.waitForSelector(".ask.seen");
   await page.focus(".ask");
+  await page.keyboard.press("s");
+  // It allows more than this command, so that is said first.
+  await page.waitForSelector(".ask-wider");
+  await page.waitForSelector(".ask.seen");
+  await page.focus(".ask");
   const replied = page.waitForRequest(/\/permission\/[^/]+\/reply/);
   await page.keyboard.press("s");
   assert.deepEqual((await replied).postDataJSON(), { reply: "always", scope: "session" });

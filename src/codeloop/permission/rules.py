@@ -211,7 +211,7 @@ def list_denied_patterns(permission: str, lists: Sequence[RuleLayers]) -> tuple[
         for layers in lists
         for layer in layers
         for rule in layer.rules
-        if rule.action == "deny"
+        if rule.action == "deny" and rule.pattern != OFFER_PATTERN
     )
     wildcards = (
         each for rule in rules if _is_about(rule, permission) for each in list_wildcards(rule)

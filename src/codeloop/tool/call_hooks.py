@@ -76,7 +76,7 @@ async def run_call(
     Raises HookRefused when an extension refuses the call, ToolFailure when the changed arguments
     are invalid, Denied when a rule denies the tool by its name.
     """
-    _check_allowed(prepared.tool, ctx)
+    check_allowed(prepared.tool, ctx)
     if hooks is None:
         if begin is not None:
             await begin(prepared)
@@ -102,7 +102,7 @@ async def run_call(
     return result
 
 
-def _check_allowed(tool: Tool, ctx: ToolContext) -> None:
+def check_allowed(tool: Tool, ctx: ToolContext) -> None:
     """Raise Denied if a rule denies the tool by its name: it was not offered,
     and is not run when it is called.
     """

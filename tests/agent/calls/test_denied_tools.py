@@ -57,6 +57,21 @@ async def test_a_tool_with_another_permission_is_denied_by_its_name(
 
 
 @pytest.mark.parametrize(
+    ("denied", "arguments"),
+    [("bash_kill", {"id": "1", "stop": True}), ("task_output", {"id": "ses_1"})],
+)
+async def test_a_denial_holds_where_another_tool_does_the_same(
+    tmp_path: Path, denied: str, arguments: dict[str, Any]
+) -> None:
+    script = [make_answer(make_call("bash_output", **arguments)), DONE]
+    async with open_scripted_project(
+        tmp_path, script, permission={"*": "allow", denied: "deny"}
+    ) as it:
+        await it.prompt()
+        assert f"Permission denied by the rule {denied} *: deny" in it.results()[0]
+
+
+@pytest.mark.parametrize(
     ("denied", "called"),
     [
         ("view", "read"),

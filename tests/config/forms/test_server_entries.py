@@ -85,6 +85,12 @@ def test_every_described_form_is_read_and_named(
     assert "codeloop.json:1:" in warning
 
 
+def test_an_entry_may_only_switch_a_server_off(world: World) -> None:
+    for entry in ({"disabled": True}, {"enabled": False}):
+        world.globally({"mcpServers": {"docs": entry}})
+        assert world.load().config.mcp == {"docs": {"enabled": False}}
+
+
 def test_our_own_form_needs_no_word(world: World) -> None:
     world.globally(
         {"mcp": {"docs": DOCS, "web": WEB, "off": {"enabled": False}, "servers": {"inner": DOCS}}}

@@ -187,6 +187,15 @@ def test_hard_links_stay_one_file(tmp_path: Path) -> None:
     assert other.read_bytes() == b"new\n"
 
 
+def test_what_is_restored_is_not_written_through_a_link_that_a_command_made(tmp_path: Path) -> None:
+    path, other = tmp_path / "a.txt", tmp_path / "other.txt"
+    other.write_bytes(b"theirs")
+    os.link(other, path)
+    replace_file(Replacement(path, read_file(path), b"restored", keeps_links=False))
+    assert (path.read_bytes(), other.read_bytes()) == (b"restored", b"theirs")
+    assert left_over(tmp_path) == []
+
+
 def test_the_cache_of_a_package_manager_is_not_written_through_a_hard_link(tmp_path: Path) -> None:
     path, cache = tmp_path / "node_modules" / "a.js", tmp_path / "store.js"
     path.parent.mkdir()

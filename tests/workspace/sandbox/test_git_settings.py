@@ -11,7 +11,7 @@ import pytest
 
 from codeloop.schema.config import SandboxConfig
 from codeloop.schema.limits import Limit
-from codeloop.workspace.git.planted import repositories
+from codeloop.workspace.git.planted import known_repositories
 from codeloop.workspace.git.planted.configured_files import ConfiguredFiles, find_configured_files
 from tests.workspace.sandbox.conftest import Attacked
 from tests.workspace.sandbox.test_planted import evil, git
@@ -160,7 +160,7 @@ async def test_no_heap_of_repositories_hides_one_from_what_is_looked_at(
     it: Attacked, evil: Path, monkeypatch: pytest.MonkeyPatch, most: int
 ) -> None:
     monkeypatch.setattr(
-        repositories, "NESTED_REPOSITORIES", Limit("sandbox.repositories", most, "count", "")
+        known_repositories, "NESTED_REPOSITORIES", Limit("sandbox.repositories", most, "count", "")
     )
     for name in ("a/1", "a/2", "a/3", "b/inner"):
         git(it, it.root, "init", "-q", name)

@@ -205,6 +205,7 @@ class ToolCalls:
         if note:
             prepared = replace(prepared, note="; ".join(filter(None, (prepared.note, note))))
         is_concurrent = prepared.tool.traits.concurrent
+        part = replace(part, tool=prepared.tool.name)
         if self._is_look_again(prepared):
             state = ToolStateRunning(input=prepared.input, time=ToolStart(start=now_ms()))
             self._results.store(replace(part, state=state), state.time.start, _SAME_LOOK)
@@ -212,7 +213,6 @@ class ToolCalls:
         predecessors = [
             call.task for call in self._started_calls if not (is_concurrent and call.is_concurrent)
         ]
-        part = replace(part, tool=prepared.tool.name)
         task = asyncio.create_task(self._run(part, prepared, predecessors))
         self._started_calls.append(StartedCall(task, is_concurrent))
 

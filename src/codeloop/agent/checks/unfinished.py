@@ -2,6 +2,7 @@
 as phrases for a reminder.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 
 from codeloop.agent.checks.admissions import (
@@ -45,6 +46,16 @@ FAILED_CLAIM = "the answer says that checks pass, and the last one failed"
 _EXCERPT_CHARS = 100
 # Changes of tests that a reminder names.
 _MAX_CHANGES = 20
+# Tools whose effects are known: of others a claim can't be judged.
+_WATCHED_TOOLS = EDIT_TOOLS | frozenset(
+    (
+        *("bash", "read", "grep", "glob", "list", "todowrite", "todoread"),
+        *("webfetch", "websearch", "codesearch", "lsp", "question"),
+    )
+)
+# A file or a piece of code in an answer; the list of todos.
+_NAMED_CODE = r"`[^`\n]+`|\b[\w/-]+\.[a-z]\w{0,4}\b"
+_TODO = r"(?i)\bto-?dos?\b"
 # Words of commands that install something.
 _INSTALL_WORDS = frozenset(
     ("install", "add", "i", "ci", "sync", "get", "require", "-S", "-U", "update", "upgrade")
@@ -113,7 +124,11 @@ def list_false_claims(
     calls = [(part, part.state) for part in parts if isinstance(part, ToolPart)]
     done = [(part, state) for part, state in calls if isinstance(state, ToolStateCompleted)]
     commands = [str(state.input.get("command")) for part, state in done if part.tool == "bash"]
-    if any(part.tool == "bash_output" for part, _ in done):
+    if not {part.tool for part, _ in done} <= _WATCHED_TOOLS:
+        # A tool of a server or an extension may have done anything, anywhere.
+        return
+    if not (parts or re.search(_NAMED_CODE, answer)) or re.search(_TODO, answer):
+        # It may speak of a draft in the conversation, or of the list of todos.
         return
     if any(_may_have_changed(part) for part in earlier):
         # It may speak of what was done before this turn.

@@ -86,6 +86,9 @@ def read_servers(raw: JSON) -> ReadServers:
     }
     described = {name: entry for name, entry in own.items() if _is_described(entry)}
     for name, entry in {**foreign, **described}.items():
+        if _only_switches_off(as_object(entry)):
+            servers[name] = {"enabled": False}
+            continue
         found = convert_entry(name, Path(), as_object(entry))
         if found.problem:
             problems.append(f"{name}: {found.problem}")
@@ -99,6 +102,12 @@ def read_servers(raw: JSON) -> ReadServers:
         names.append(name)
     rest = {key: value for key, value in raw.items() if key != "mcpServers"}
     return ReadServers({**rest, "mcp": servers} if servers else rest, names, problems)
+
+
+def _only_switches_off(entry: JSON) -> bool:
+    """Return whether an entry switches off a server that another file defines."""
+    is_off = entry.get("disabled") is True or entry.get("enabled") is False
+    return is_off and entry.keys() <= {"disabled", "enabled"}
 
 
 def _is_described(entry: Any) -> bool:

@@ -39,13 +39,15 @@ class Replacement(Struct, frozen=True):
 
     `before`: the content that it must still have (None: there is no file); `data`: the new bytes
     (None: the file is deleted); `mode`: of a file that is created, such as that of a moved or
-    restored one (None: the default of the user's umask).
+    restored one (None: the default of the user's umask). `keeps_links`: whether the other names of
+    a file with hard links get the new bytes, too.
     """
 
     real: Path
     before: LoadedFile | None
     data: bytes | None
     mode: int | None = None
+    keeps_links: bool = True
 
 
 class _TemporaryNames(NamedTuple):
@@ -158,7 +160,9 @@ class _PendingReplacement:
         if before.owner != (os.geteuid(), os.getegid()):
             with suppress(OSError):
                 os.fchown(fd, *before.owner)
-        os.fchmod(fd, before.mode)
+        # Another owner's file keeps its mode anyway, but for bits such as setuid.
+        with suppress(PermissionError):
+            os.fchmod(fd, before.mode)
         # Python has these functions on Linux only.
         if not hasattr(os, "listxattr"):
             return
@@ -217,10 +221,13 @@ class _PendingReplacement:
     def _open_in_place(self) -> int | None:
         """Open a file that is to be written in place; None: it is replaced."""
         replacement = self._replacement
-        if replacement.before is None or replacement.data is None or not self._has_other_names():
+        if replacement.before is None or replacement.data is None or not replacement.keeps_links:
             return None
-        with suppress(PermissionError):
-            flags = os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC
+        if not self._has_other_names():
+            return None
+        # Such as a program that runs, or a file of another owner: those are replaced.
+        with suppress(OSError):
+            flags = os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
             return os.open(self._name, flags, dir_fd=self._folder)
         return None
 
@@ -229,11 +236,14 @@ class _PendingReplacement:
         before = self._replacement.before
         if before is None:
             return
-        self._old = self._names.old
         if is_copied:
+            # Not a name in the record of temporary files: after a kill in the middle of the
+            # write the copy is all that is left, and stays.
+            self._old = make_temporary_name()
             self._copy_old(before)
             self._is_in_place = True
             return
+        self._old = self._names.old
         try:
             os.link(
                 self._name,
@@ -260,10 +270,20 @@ class _PendingReplacement:
         try:
             _overwrite(fd, data)
         except OSError:
-            _overwrite(fd, before.data)
+            self._put_back(fd, before.data)
             raise
         os.fchmod(fd, before.mode)
         self.stamp = FileStamp(os.fstat(fd).st_mtime_ns, len(data), compute_digest(data))
+
+    def _put_back(self, fd: int, old: bytes) -> None:
+        """Write the old bytes into the file again. Raises OSError, which names their copy."""
+        try:
+            _overwrite(fd, old)
+        except OSError as error:
+            copy = self._replacement.real.parent / str(self._old)
+            self._old = None
+            number = error.errno or 0
+            raise OSError(number, f"{os.strerror(number)}; the old content is in {copy}") from error
 
     def _link_new(self) -> None:
         """Link a new file to its name; a rename would replace a file that was

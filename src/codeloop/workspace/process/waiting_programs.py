@@ -12,6 +12,8 @@ import stat
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
+from codeloop.kit.processes import read_start_time
+
 _PROC = Path("/proc")
 # In seconds. Later looks are rarer: what takes this long is hardly an editor.
 _FIRST_LOOK = 1.0
@@ -35,21 +37,23 @@ async def end_waiting_programs(pipes: frozenset[int], notes: list[str]) -> None:
     """
     names_by_inode = frozenset(f"pipe:[{inode}]" for inode in pipes)
     pause = _FIRST_LOOK
-    number = signal.SIGTERM
+    asked: set[tuple[int, str]] = set()
     while True:
         await asyncio.sleep(pause)
-        if not await asyncio.to_thread(_end_readers, names_by_inode, number, notes):
+        if await asyncio.to_thread(_end_readers, names_by_inode, asked, notes):
+            pause = _FIRST_LOOK
+        else:
             pause = min(pause * 2, _LONGEST_PAUSE)
-            continue
-        pause, number = _FIRST_LOOK, signal.SIGKILL
 
 
-def _end_readers(pipes: frozenset[str], number: signal.Signals, notes: list[str]) -> bool:
-    """Send a signal to each process that waits for input that can't come;
-    return whether there was one.
+def _end_readers(pipes: frozenset[str], asked: set[tuple[int, str]], notes: list[str]) -> bool:
+    """End each process that waits for input that can't come; return whether there was one.
+
+    `asked`: ids and start times of those that had a TERM, which are killed; new ones are added.
     """
     with ExitStack() as stack:
         names: dict[int, str] = {}
+        signals: dict[int, signal.Signals] = {}
         for process in _PROC.iterdir() if _PROC.is_dir() else ():
             # Another user's process, or one that has ended.
             with suppress(OSError):
@@ -59,14 +63,18 @@ def _end_readers(pipes: frozenset[str], number: signal.Signals, notes: list[str]
                 stack.callback(os.close, pidfd)
                 # The id may be another process's by now.
                 if _waits_in_vain(process, pipes):
-                    names[pidfd] = (process / "comm").read_text(errors="replace").strip()
+                    identity = (int(process.name), read_start_time(int(process.name)))
+                    signals[pidfd] = signal.SIGKILL if identity in asked else signal.SIGTERM
+                    if identity not in asked:
+                        asked.add(identity)
+                        names[pidfd] = (process / "comm").read_text(errors="replace").strip()
         # First, as the command may end at once.
-        if names and number == signal.SIGTERM:
+        if names:
             notes.append(_NOTE.format(names=", ".join(sorted(set(names.values())))))
-        for pidfd in names:
+        for pidfd, number in signals.items():
             with suppress(OSError):
                 signal.pidfd_send_signal(pidfd, number)
-    return bool(names)
+    return bool(signals)
 
 
 def _waits_in_vain(process: Path, pipes: frozenset[str]) -> bool:

@@ -152,7 +152,8 @@ def _restore(
             raise FileChanged(str(path))
         if desired is not None:
             before = replace(before, mode=_change_mode(before.mode, desired))
-        replace_file(Replacement(path, before, data), records_folder)
+        # A command may have made the link: what is not in the step must not be written.
+        replace_file(Replacement(path, before, data, keeps_links=False), records_folder)
     if desired is None:
         _remove_empty_folders(root, path.parent)
 

@@ -32,7 +32,9 @@ addEventListener(
 addEventListener("input", () => (typedAt = performance.now()), true);
 addEventListener(
   "keyup",
-  ({ code }) => {
+  ({ code, key }) => {
+    // While Meta is held, a Mac tells of no other key that goes up.
+    if (key === "Meta") down.clear();
     down.delete(code);
     spent.delete(code);
   },

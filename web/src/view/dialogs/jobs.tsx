@@ -48,7 +48,7 @@ export function JobsDialog() {
   useEffect(() => {
     let timer: ReturnType<typeof setTimeout> | undefined;
     let isOpen = true;
-    const again = (): void => void look().then(() => isOpen && (timer = setTimeout(again, LOOK_AGAIN)), fail);
+    const again = (): void => void look().catch(fail).then(() => isOpen && (timer = setTimeout(again, LOOK_AGAIN)));
     again();
     return () => {
       isOpen = false;

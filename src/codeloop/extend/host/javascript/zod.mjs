@@ -169,7 +169,7 @@ class Schema {
   int = (told) => this.#limited({ kind: "int" }, textOf(told, "must be a whole number"), Number.isInteger)
   safe = () => this.#limited({ kind: "safe" }, "must be a safe whole number", Number.isSafeInteger)
   finite = () => this.#limited({ kind: "finite" }, "must be finite", Number.isFinite)
-  multipleOf = (value, told) => this.#limited({ kind: "multipleOf", value }, textOf(told, `must be a multiple of ${value}`), (given) => Number.isInteger(given / value))
+  multipleOf = (value, told) => this.#limited({ kind: "multipleOf", value }, textOf(told, `must be a multiple of ${value}`), (given) => Math.abs(given / value - Math.round(given / value)) < 1e-9)
   step = (value, told) => this.multipleOf(value, told)
   positive = (told) => this.gt(0, told)
   negative = (told) => this.lt(0, told)

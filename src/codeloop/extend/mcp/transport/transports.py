@@ -269,7 +269,10 @@ async def connect(
     for connection in _list_connections(target, dependencies):
         try:
             listing = await connection.open(target.start_seconds)
-        except TimeoutError:
+        except TimeoutError as error:
+            # A connection that nothing answers has its own words.
+            if error.errno is not None:
+                raise
             raise TimeoutError(target.describe_late_start()) from None
         if listing is not None:
             return connection, listing

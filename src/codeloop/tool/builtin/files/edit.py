@@ -70,7 +70,9 @@ class EditParams(msgspec.Struct, frozen=True, rename="camel"):
             if self.new_string is None
             else ""
         )
-        if missing and not self.edits:
+        # Half a replacement beside a list is none: it would delete a text in silence.
+        is_half = (self.old_string is None) != (self.new_string is None)
+        if missing and (is_half or not self.edits):
             raise ValueError(f"missing required field `{missing}`")
 
     def list_steps(self) -> list[Edit]:

@@ -31,11 +31,15 @@ class BashOutputParams(Wire):
 @tool("bash_output", params=BashOutputParams, traits=Traits(keep="tail", permission="bash"))
 async def bash_output(params: BashOutputParams, ctx: ToolContext) -> ToolResult:
     """Return the new output of a background command and whether it still runs."""
+    from codeloop.tool.call_hooks import check_allowed
+
     if params.stop:
+        check_allowed(bash_kill, ctx)
         return await bash_kill.run(BashKillParams(id=params.id), ctx)
     if params.id.startswith(_SESSION_PREFIX):
         from codeloop.tool.builtin.session.task_output import TaskOutputParams, task_output
 
+        check_allowed(task_output, ctx)
         return await task_output.run(TaskOutputParams(params.id), ctx)
     job = _find_job(params.id, ctx)
     result = await job.read(min(params.wait, SHELL_WAIT.value) / 1000)

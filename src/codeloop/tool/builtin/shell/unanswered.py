@@ -35,7 +35,10 @@ _QUESTION = (
     r"(?i).{0,300}(?:[\[(](?:y|yes)\b[^\]\n)]{0,40}[\])]\??"
     r"|\bpass(?:word|phrase)\b.{0,60}:|\bname: \([^)\n]{1,80}\))[:>?]{0,2}"
 )
-_LIKELY_QUESTION = r".{0,300}(?:[?:>]|\[[^\]\n]{1,20}\])"
+_LIKELY_QUESTION = r".{0,300}[?:]"
+_LIKELY_FAILED_QUESTION = r".{0,300}(?:[?:>]|\[[^\]\n]{1,20}\])"
+# In the output of a command that succeeded, such as a pipe: the words of git alone.
+_EDITOR_FAILED = r"(?:problem with|unable to start) (?:the )?editor\W{1,3}false"
 # `read -p QUESTION` prints it to a terminal only.
 _READ_COMMAND = r"(?:^|[;&|\n(]|\bdo\b|\bthen\b)\s*read\s+(?:-\w+\s+)*-\w*p\b(?!.*<)"
 _LAST_CHARS = 4_000
@@ -49,13 +52,13 @@ def describe_unanswered(command: str, output: str, *, is_failed: bool) -> str:
     """
     end = output[-_LAST_CHARS:]
     for number, (pattern, advice) in enumerate(_ADVICE.items()):
-        if (is_failed or number == 0) and re.search(pattern, end):
+        words = pattern if is_failed else _EDITOR_FAILED if number == 0 else ""
+        if words and re.search(words, end):
             return advice
     line = end.rstrip().rpartition("\n")[2].strip()
     has_line_end = end.endswith("\n")
-    if line and re.fullmatch(
-        _QUESTION if has_line_end else f"{_QUESTION}|{_LIKELY_QUESTION}", line
-    ):
+    likely = _LIKELY_FAILED_QUESTION if is_failed else _LIKELY_QUESTION
+    if line and re.fullmatch(_QUESTION if has_line_end else f"{_QUESTION}|{likely}", line):
         return (
             f"Its question `{line[-100:]}` got no answer: stdin is empty. If it is one, {_PIPED}."
         )

@@ -62,7 +62,10 @@ BASE_NAME = "base.json"
 _CONFIG_BYTES = 256 * 1024
 # Files that git never makes in a main folder, or makes again: what a command left in
 # them would mislead later ones.
-_MISLEADING_FILES = ("commondir", "info/grafts", "objects/info/commit-graph")
+_MISLEADING_FILES = (
+    *("commondir", "info/grafts", "objects/info/commit-graph"),
+    "objects/info/commit-graphs/commit-graph-chain",
+)
 
 
 class PrivateGitFolder:
