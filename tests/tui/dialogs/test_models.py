@@ -101,7 +101,7 @@ async def test_an_agent_is_chosen(tmp_path: Path) -> None:
         app.open(create_agent_picker(context(app, it), "build"))
         await app.sees("plan")
         assert "● build" in app.shown()
-        await pilot.press(*"read-only", "enter")
+        await pilot.press(*"plan", "enter")
         assert app.results == ["plan"]
 
 
@@ -199,7 +199,7 @@ async def test_settings_tell_where_they_are_from_and_are_written(tmp_path: Path)
         await app.sees("ada l")
         await pilot.press(*["backspace"] * 8, *"profile", "enter")
         await app.sees("what is asked before")
-        await pilot.press(*"plan", "enter")
+        await pilot.press(*"read", "enter")
         await app.sees("read-only · This project")
         await pilot.press(*["backspace"] * 7, *"snapshot", "enter")
         await app.sees("whether changes are kept")
