@@ -566,6 +566,7 @@ def test_a_command_is_no_answer_and_runs_where_there_are_commands(tmp_path: Path
         assert "Unknown command: /nothing" in terminal.wait_for(
             "To send it as a prompt, put a space first."
         )
+        terminal.wait_for(END)
         terminal.type("y")
         terminal.wait_for("Finished.")
         terminal.type("/exit")
