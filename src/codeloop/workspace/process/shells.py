@@ -171,7 +171,11 @@ class Shells:
         """
         buffer = OutputBuffer(context.scratch, self._bounds)
         try:
-            running = await self._start(context, command, buffer)
+            try:
+                running = await self._start(context, command, buffer)
+            except BrokenPipeError:
+                # What starts commands ended just now, before it took this one: there is a new one.
+                running = await self._start(context, command, buffer)
         except asyncio.CancelledError:
             on_output(buffer.read_recent())
             raise
