@@ -151,7 +151,7 @@ def split_request(request: RecordedRequest) -> tuple[bytes, ...]:
 
 
 def list_resent(requests: Sequence[SentRequest]) -> list[Resent]:
-    """Return what each request sends anew of the request before it;
+    """Return the bytes that each request sends anew of the request before it;
     requests that continue it are left out.
     """
     found: list[Resent] = []
@@ -181,7 +181,7 @@ def _count_common(earlier: SentRequest, later: SentRequest) -> int:
 
 
 def _find_cause(before: SentRequest, present: SentRequest) -> tuple[str, bool]:
-    """Return what differs first, and whether the user has asked for it."""
+    """Return the first difference, and whether the user has asked for it."""
     pairs = enumerate(zip(before.segments, present.segments, strict=False))
     index = next((index for index, (one, other) in pairs if one != other), len(before.segments))
     if present.phase != before.phase and "--agent" in present.phase.flags and index <= 1:

@@ -311,7 +311,7 @@ class QuestionForwarder:
 def _describe_scope(
     request: PermissionRequest, scope: list[str], *, for_session: bool = False
 ) -> str:
-    """Return what is allowed from now on, or for the session, in a line."""
+    """Return a line on the patterns allowed from now on, or for the session."""
     return escape_controls(describe_always(replace(request, always=scope), for_session=for_session))
 
 

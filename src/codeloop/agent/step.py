@@ -116,7 +116,7 @@ async def ask_model(engine: Engine, session_id: str, move: AskModel, cache: Requ
 def _make_structured_step(
     engine: Engine, info: AssistantMessage, move: AskModel, cache: RequestCache
 ) -> "StructuredStep | None":
-    """Return what makes the model answer in the required format; None: none is required."""
+    """Return the tool or format of a required answer; None: none is required."""
     if move.required_format is None:
         return None
     # Imported late: few prompts ask for a format.

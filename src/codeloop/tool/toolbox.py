@@ -297,7 +297,7 @@ def _read_arguments(arguments: str, schema: JSON, notes: list[str]) -> JSON | st
 
 
 def _close_arguments(arguments: str, notes: list[str]) -> JSON | None:
-    """Return what is whole of a call's arguments that broke off, with a note; None: nothing is."""
+    """Return the whole part of arguments that broke off, with a note; None: there is none."""
     from codeloop.tool.repair.arguments import CUT_OFF_NOTE, close_arguments
 
     closed = close_arguments(arguments)

@@ -95,7 +95,7 @@ def list_unfinished(
 def list_contradictions(
     parts: Sequence[Part], earlier: Sequence[Part], root: str, answer: str
 ) -> tuple[str, ...]:
-    """Return what the final answer of a turn claims in vain, as clauses for the user.
+    """Return the false claims of a turn's final answer, as clauses for the user.
     `earlier`: as above.
     """
     # Most answers claim nothing, and the commands need not be read.

@@ -232,7 +232,7 @@ class _PendingReplacement:
         return None
 
     def _keep_old(self, *, is_copied: bool) -> None:
-        """Give the old bytes a second name, or copy them where the file itself is written."""
+        """Link the old bytes to a second name, or copy them where the file itself is written."""
         before = self._replacement.before
         if before is None:
             return
@@ -347,7 +347,7 @@ class _PendingReplacement:
 
 
 def _overwrite(fd: int, data: bytes) -> None:
-    """Give an open file these bytes alone, and wait until they are on the disk."""
+    """Write these bytes alone to an open file, and wait until they are on the disk."""
     os.lseek(fd, 0, os.SEEK_SET)
     write_all(fd, data)
     os.ftruncate(fd, len(data))

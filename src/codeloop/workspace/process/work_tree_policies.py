@@ -89,7 +89,7 @@ def make_watch(
     keeps_ignored: bool = False,
     is_kept: Callable[[Path], bool] = lambda _: False,
 ) -> SandboxWatch:
-    """Return what is looked for after a program in the sandbox: see SandboxWatch.
+    """Return the files that are looked for after a program in the sandbox: see SandboxWatch.
     `rules`: as in ProgramSandbox.
     """
     binding = rules or workspace.rules or NO_RULES

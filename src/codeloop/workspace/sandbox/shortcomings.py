@@ -41,7 +41,7 @@ _LANDLOCK_REST = (
 
 
 def list_shortcomings(backend: str, network: str, lacks: Collection[str]) -> list[str]:
-    """Return what a backend can't do in a network mode, in clauses.
+    """Return the shortcomings of a backend in a network mode, in clauses.
     `lacks`: as of `Confinement`.
     """
     clauses: list[str] = []

@@ -203,7 +203,7 @@ class ChatCompletionsReader(ResponseReader):
         return rest
 
     def _release_text(self) -> None:
-        """Tell the text that was held back: no more of it follows."""
+        """Pass on the text that was held back: no more of it follows."""
         text, is_thought = self._held_text, self._start == "thinking"
         self._held_text, self._start = "", "read"
         if text and is_thought:

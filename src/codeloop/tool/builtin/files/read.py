@@ -313,7 +313,7 @@ def _format_file(
 
 
 def _make_metadata(path: str, lines_range: LineRange, last: int) -> JSON:
-    """Return what user interfaces show of lines of a file. `last`: the number of the last line."""
+    """Return the excerpt that user interfaces show. `last`: the number of the last line."""
     is_truncated = bool(lines_range.reached_limit)
     display = {
         "type": "file",
