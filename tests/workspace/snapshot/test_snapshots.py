@@ -15,6 +15,7 @@ from codeloop.schema.limits import Limit
 from codeloop.workspace.snapshot import file_jobs, scanner
 from codeloop.workspace.snapshot.object_store import EMPTY_TREE
 from codeloop.workspace.snapshot.snapshots import SkippedSnapshot, Snapshot, Snapshots
+from codeloop.workspace.snapshot.step_recorder import StepRecorder
 from codeloop.workspace.snapshot.stored_trees import find_entry
 from tests.support.audit_hook import add_audit
 from tests.workspace.snapshot.trees_on_disk import (
@@ -23,6 +24,7 @@ from tests.workspace.snapshot.trees_on_disk import (
     git,
     git_state,
     names_in,
+    recorded,
     repository,
     snapshots_of,
     taken,
@@ -550,3 +552,24 @@ async def test_the_store_is_private_and_a_real_git_directory(tmp_path: Path) -> 
     )
     git(root, f"--git-dir={folder}", "fsck", "--no-dangling")
     assert git_state(root) == before
+
+
+@pytest.mark.parametrize("name", ["work", 'a:b "c" \\ é\udcff'], ids=["plain", "odd"])
+async def test_committed_contents_are_kept_whoever_else_opens_the_store(
+    tmp_path: Path, name: str
+) -> None:
+    root = repository(tmp_path / name, {"a.txt": "committed\n"})
+    snapshots = snapshots_of(root, tmp_path)
+    past = time.time() - 100
+    os.utime(root / "a.txt", (past, past))
+    git(root, "update-index", "-q", "--refresh")
+    recorder = StepRecorder(snapshots)
+    await recorder.record_before()
+    # As another process, or another thread, does before it has seen the repository.
+    snapshots_of(root, tmp_path).objects.create_if_missing()
+    (root / "a.txt").unlink()
+    changes = await recorded(recorder)
+    assert changes.notes == ()
+    kept = find_entry(snapshots.objects, changes.before, "a.txt")
+    assert kept is not None
+    assert snapshots.objects.read_blob(kept.blob) == b"committed\n"

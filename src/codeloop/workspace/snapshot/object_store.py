@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from codeloop.kit.git import find_blocking_file
 from codeloop.kit.small_files import write_atomically
 
 if TYPE_CHECKING:
@@ -71,7 +70,9 @@ class ObjectStore:
         self._objects = folder / "objects"
         # As text: paths as objects cost more than what is done with them for each of many files.
         self._objects_name = str(self._objects)
-        self._shared: tuple[Path, ...] | None = None
+        self._is_created = False
+        # Object directories of the user's repositories, in the order in which they were found.
+        self._shared: dict[Path, None] = {}
         # Ids of objects that this process has stored.
         self._written_ids: set[str] = set()
         self._trees: dict[str, tuple[tuple[str, TreeEntry], ...]] = {}
@@ -84,28 +85,23 @@ class ObjectStore:
 
     def create_if_missing(self) -> None:
         """Create the directory if it does not exist yet."""
-        if self._shared is None:
-            self.share_objects(())
-
-    def share_objects(self, others: Iterable[Path]) -> None:
-        """Use the objects in these directories too, without copying them.
-        Creates the store's folder if needed.
-        """
-        # git's file of such directories has one a line.
-        paths = tuple(dict.fromkeys(path for path in others if "\n" not in str(path)))
-        if paths == self._shared:
+        if self._is_created:
             return
         for name in ("objects/info", "objects/pack", "refs/heads"):
             (self.folder / name).mkdir(parents=True, exist_ok=True)
         self.folder.chmod(0o700)
+        # Earlier versions had one. What it names may have become a pipe since, on which git waits.
+        (self._objects / "info" / "alternates").unlink(missing_ok=True)
         for name, text in (("HEAD", "ref: refs/heads/none\n"), ("config", _CONFIG)):
             if not (self.folder / name).exists():
                 write_atomically(self.folder / name, text.encode())
-        # git would wait for ever for a named pipe in one of them.
-        readable = [path for path in paths if find_blocking_file(path.parent) is None]
-        rows = b"".join(os.fsencode(path) + b"\n" for path in readable)
-        write_atomically(self._objects / "info" / "alternates", rows)
-        self._shared = paths
+        self._is_created = True
+
+    def share_objects(self, others: Iterable[Path]) -> None:
+        """Use the objects in these directories too, without copying them."""
+        # Only this process knows them: in git's file of such directories, one that has seen
+        # no repository yet, or another thread, would take those of the others away.
+        self._shared = dict.fromkeys([*self._shared, *others])
 
     def put_blob(self, data: bytes) -> str:
         """Store the content of a file; return its id, 40 hex digits."""
@@ -197,11 +193,12 @@ class ObjectStore:
         if not missing:
             return
         from codeloop.workspace.snapshot.pack import PackedObject
-        from codeloop.workspace.snapshot.shared_blobs import read_with_git
+        from codeloop.workspace.snapshot.shared_blobs import SharedObjects
 
         blobs: dict[str, PackedObject] = {}
         size = 0
-        for object_id, data in read_with_git(self.folder, missing, environment):
+        sources = SharedObjects(self.folder, tuple(self._shared), environment)
+        for object_id, data in sources.read_blobs(missing):
             if find_size(object_id) in {None, len(data)}:
                 blobs[object_id] = PackedObject(b"blob", data)
                 size += len(data)
