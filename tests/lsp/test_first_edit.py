@@ -38,6 +38,8 @@ def short(patience: None, monkeypatch: pytest.MonkeyPatch) -> None:
         ("delay=0.5", "always", "versionless"),
         ("pull", "slow=0.4"),
         ("indexes=0.5", "versionless"),
+        ("lost at first",),
+        ("lost at first", "pull"),
     ],
 )
 @pytest.mark.parametrize("before", ["fine\n", None])
@@ -59,7 +61,13 @@ async def test_a_late_report_on_the_text_before_is_not_taken_for_one_on_the_edit
 
 
 @pytest.mark.parametrize(
-    "orders", [("starts=0.6",), ("indexes=0.5", "versionless"), ("pull", "slow=0.4")]
+    "orders",
+    [
+        ("starts=0.6",),
+        ("indexes=0.5", "versionless"),
+        ("pull", "slow=0.4"),
+        ("lost at first",),
+    ],
 )
 async def test_the_first_edit_that_is_right_tells_nothing(
     tmp_path: Path, orders: tuple[str, ...]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.lsp import server_pool
+from codeloop.lsp import diagnostics_tracker, server, server_pool
 from codeloop.lsp.client import client
 from tests.lsp.real import CASES, real_server
 from tests.support.patient_limits import LONG_LIMIT
@@ -23,8 +23,16 @@ def patience(monkeypatch: pytest.MonkeyPatch) -> None:
     long = LONG_LIMIT
     monkeypatch.setattr(server_pool, "LSP_FIRST_DIAGNOSTICS_TIME", long)
     monkeypatch.setattr(client, "LSP_REQUEST", long)
+    monkeypatch.setattr(server, "LSP_START", long)
 
 
+@pytest.fixture
+def late_reports(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server that has something to say is waited for."""
+    monkeypatch.setattr(diagnostics_tracker, "LSP_LATE_DIAGNOSTICS_TIME", LONG_LIMIT)
+
+
+@pytest.mark.usefixtures("late_reports")
 @pytest.mark.parametrize("folder", ["", BELOW], ids=["top", "below"])
 async def test_the_first_edit_of_an_existing_file_tells_its_error(
     tmp_path: Path, name: str, folder: str
@@ -35,6 +43,7 @@ async def test_the_first_edit_of_an_existing_file_tells_its_error(
         assert case.words in await it.edit(case.file, case.bad), it.logs[-5:]
 
 
+@pytest.mark.usefixtures("late_reports")
 async def test_a_new_file_tells_its_error(tmp_path: Path, name: str) -> None:
     async with real_server(tmp_path, name, BELOW) as (it, _):
         case = CASES[name]

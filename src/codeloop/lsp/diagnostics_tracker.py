@@ -92,33 +92,30 @@ class DiagnosticsTracker:
             client = await self._connect()
             if client is None:
                 return
-            self._reload_changed_files(client, frozenset(edit.path for edit in edits))
-            dependents = await self._dependent_search.find_texts(
-                client, [edit.path for edit in edits if edit.before is not None]
-            )
-            texts = {
-                **dependents,
-                **related,
-                **{edit.path: edit.before for edit in edits if edit.before is not None},
-            }
-            for path, text in texts.items():
-                self._send_text(client, path, text)
-            await asyncio.gather(
-                *(self._record_baseline(client, path) for path in [*client.documents])
-            )
-            for edit in edits:
-                if edit.before is None:
-                    self._reported[edit.path] = ()
+            await self._record_before(client, edits, related)
 
     async def apply_and_wait(self, edits: Sequence[FileEdit]) -> None:
         """Send edits to the server and wait for its diagnostics,
         or until another task wants the server.
         """
+        # Some servers end once just after they were started: the next one answers.
+        if not await self._apply(edits):
+            await self._apply(edits)
+
+    async def _apply(self, edits: Sequence[FileEdit]) -> bool:
+        """Do the work of `apply_and_wait`.
+        Return False if the server was lost before it had answered anything.
+        """
         start = time.monotonic()
         async with self._lock_documents():
+            known_client = self._client
             client = await self._connect()
             if client is None:
-                return
+                return True
+            if client is not known_client:
+                # It was lost since `prepare`, as some servers are that are just starting, and
+                # has to know what was there before, or all of it would count as that.
+                await self._record_before(client, edits, {})
             for edit in edits:
                 # `prepare` skipped the file if its folder became a project root only now.
                 if edit.before is None:
@@ -143,11 +140,11 @@ class DiagnosticsTracker:
             # Another task waits for the server: what these edits have changed in other files
             # is part of a later result.
             if self._waiting_count:
-                return
+                return True
             if None in results:
                 if not await client.is_responding() and self.server.client is client:
                     await self.server.fail("it does not answer")
-                return
+                return True
             if results and time.monotonic() - start < LSP_DIAGNOSTICS_TIME.seconds:
                 self.miss_count = 0
             self.collecting_task = asyncio.create_task(_collect_diagnostics(client, others))
@@ -155,6 +152,28 @@ class DiagnosticsTracker:
             if not client.pulls_diagnostics:
                 await asyncio.sleep(_BURST_SECONDS)
                 await self._wait_until_quiet(client)
+            return True
+        return bool(self._answered_paths)
+
+    async def _record_before(
+        self, client: LanguageClient, edits: Sequence[FileEdit], related: Mapping[Path, str]
+    ) -> None:
+        """Record the diagnostics of the texts before edits; `related` as of `prepare`."""
+        self._reload_changed_files(client, frozenset(edit.path for edit in edits))
+        dependents = await self._dependent_search.find_texts(
+            client, [edit.path for edit in edits if edit.before is not None]
+        )
+        texts = {
+            **dependents,
+            **related,
+            **{edit.path: edit.before for edit in edits if edit.before is not None},
+        }
+        for path, text in texts.items():
+            self._send_text(client, path, text)
+        await asyncio.gather(*(self._record_baseline(client, path) for path in [*client.documents]))
+        for edit in edits:
+            if edit.before is None:
+                self._reported[edit.path] = ()
 
     def _send_edits(self, client: LanguageClient, edits: Sequence[FileEdit]) -> None:
         """Send edits to the server: the new texts of files, and what has changed on the disk."""
