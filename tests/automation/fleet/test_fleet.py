@@ -17,11 +17,12 @@ from typing import Any
 
 import pytest
 
-from codeloop.automation.fleet.coordinator import Coordinator
+from codeloop.automation.fleet.coordinator import Coordinator, FleetReports
 from codeloop.automation.fleet.end_programs import MAX_PARALLEL_ENDS, end_programs
 from codeloop.automation.fleet.jobs import FleetJob, read_jobs
 from codeloop.automation.fleet.ledger import Ledger
 from codeloop.automation.fleet.ledger_databases import SqliteDatabase
+from codeloop.automation.fleet.limits import FleetLimits
 from codeloop.automation.fleet.local_driver import LocalDriver
 from codeloop.schema.bounds.automation import FLEET_STOP_TIME
 from codeloop.schema.errors import CodeloopError, UsageProblem
@@ -30,6 +31,7 @@ from tests.support.answers import Answer
 from tests.support.http_connection import ReceivedRequest
 
 DONE = Answer(text="Done.")
+SILENT = FleetReports(lambda _row, _result: None, lambda _line: None)
 
 
 def repository(desk: Desk) -> Path:
@@ -179,7 +181,7 @@ def test_a_stop_ends_a_clone_that_hangs_and_lets_its_job_wait(tmp_path: Path) ->
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = f"git://127.0.0.1:{silent.getsockname()[1]}/shop"
         ledger.add_jobs([FleetJob(id="j", repository=address, prompt="p")])
-        coordinator = Coordinator(tmp_path, ledger, (), [LocalDriver()], lambda _row, _result: None)
+        coordinator = Coordinator(tmp_path, ledger, (), [LocalDriver()], SILENT, FleetLimits())
         work = threading.Thread(target=coordinator.run_jobs, args=(1,))
         work.start()
         connection, _ = silent.accept()
@@ -324,7 +326,7 @@ def test_a_row_that_somebody_wrote_into_the_table_leads_nowhere_else(
     with SqliteDatabase(folder / "fleet.db").open_transaction() as cursor:
         cursor.execute("INSERT INTO job VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
     with pytest.raises(CodeloopError, match="a row that is not a job"):
-        Coordinator(folder, ledger, (), [LocalDriver()], lambda _row, _result: None).run_jobs(1)
+        Coordinator(folder, ledger, (), [LocalDriver()], SILENT, FleetLimits()).run_jobs(1)
     assert (mine / "notes").read_text() == "mine"
 
 

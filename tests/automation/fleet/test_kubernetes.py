@@ -179,7 +179,8 @@ def test_jobs_run_once_through_kills_failures_and_forgotten_history(tmp_path: Pa
             ["git", "-C", work, "log", "--oneline"], capture_output=True, text=True, check=True
         )
         assert len(commits.stdout.splitlines()) == 2
-    assert "+line" in found["rows"][0]["result"]["diff"]
+    shown = json.loads(made.desk.run("fleet", "show", "jobs", "j0", "--json").stdout)
+    assert "+line" in shown[0]["result"]["diff"]
 
 
 @pytest.mark.slow

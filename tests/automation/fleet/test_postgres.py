@@ -80,31 +80,55 @@ def test_machines_share_a_table_and_one_that_is_killed_leaves_its_jobs_to_the_ot
         assert "PostgreSQL can't be used" in wrong.stderr
 
 
+def cut_connections(address: str) -> None:
+    """Have the server end all connections, as its restart does."""
+    import psycopg
+
+    with psycopg.connect(address, autocommit=True) as admin:
+        others = "backend_type = 'client backend' AND pid <> pg_backend_pid()"
+        admin.execute(
+            f"SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity WHERE {others}"
+        )
+
+
 def test_a_lease_ends_with_its_connection_and_what_comes_later_counts_for_nothing() -> None:
-    psycopg = pytest.importorskip("psycopg")
+    pytest.importorskip("psycopg")
     assert PROGRAMS is not None
+    name = "x" * 90 + ".y"
     with run_postgres(PROGRAMS) as address:
-        database = PostgresDatabase(address, "x" * 90 + ".y")
-        cut, other = Ledger(database), Ledger(PostgresDatabase(address, "x" * 90 + ".y"))
+        cut = Ledger(PostgresDatabase(address, name))
         cut.add_jobs([FleetJob("r", id="one", prompt="p%s?"), FleetJob("r", id="two", prompt="p")])
-        row = cut.claim_job()
+        row = cut.claim_job("here")
         assert row is not None
-        assert (row.job.id, row.job.prompt, other.list_orphans([])) == ("one", "p%s?", [])
-        with psycopg.connect(address, autocommit=True) as admin:
-            others = "backend_type = 'client backend' AND pid <> pg_backend_pid()"
-            admin.execute(
-                f"SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity WHERE {others}"
-            )
+        assert (row.job.id, row.job.prompt) == ("one", "p%s?")
+        assert Ledger(PostgresDatabase(address, name)).list_orphans([]) == []
+        cut_connections(address)
+        other = Ledger(PostgresDatabase(address, name))
         (orphan,) = other.list_orphans([])
         assert (orphan.job_id, orphan.attempt) == ("one", 1)
         other.requeue(("one", 1))
-        again = other.claim_job()
+        again = other.claim_job("here")
         assert again is not None
         assert (again.job.id, again.attempt) == ("one", 2)
-        assert not cut.finish_attempt("one", 1, "done", {"text": "late"})
+        assert not cut.finish_attempt("one", 1, "done", {"text": "late", "cost": 0.5})
         assert [(orphan.job_id, orphan.attempt) for orphan in cut.list_orphans([])] == []
-        assert other.finish_attempt("one", 2, "done", {"text": "100 % done?"})
+        assert other.finish_attempt("one", 2, "done", {"text": "100 % done?", "cost": 0.25})
         assert next((row.state, row.result) for row in cut.list_rows()) == (
             "done",
-            {"text": "100 % done?"},
+            {"text": "100 % done?", "cost": 0.25},
         )
+        assert other.sum_cost() == 0.75, "also what came too late was paid for"
+
+
+def test_a_restart_of_the_server_takes_no_job_from_anybody() -> None:
+    pytest.importorskip("psycopg")
+    assert PROGRAMS is not None
+    with run_postgres(PROGRAMS) as address:
+        first, second = (Ledger(PostgresDatabase(address, "f")) for _ in range(2))
+        first.add_jobs([FleetJob("r", id="one", prompt="p")])
+        assert first.claim_job("here") is not None
+        cut_connections(address)
+        assert second.list_orphans([]) == [], "the first one has had no time to come back"
+        assert first.list_orphans(["one"]) == []
+        assert second.claim_job("here") is None
+        assert first.finish_attempt("one", 1, "done", {"text": "t"})

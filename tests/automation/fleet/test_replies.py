@@ -92,7 +92,7 @@ def test_a_host_that_answers_nonsense_fails_its_job_and_the_fleet_can_be_shown(
     with sqlite3.connect(table) as database:
         for number, text in enumerate(('{"cost": "a lot", "message": ["x"]}', "[1]", "nonsense")):
             database.execute("UPDATE job SET result = ? WHERE id = ?", (text, f"j{number}"))
-        database.execute("DELETE FROM spent")
+        database.execute("DELETE FROM attempt")
     page = tmp_path / "page.html"
     for arguments in (
         ("status",),

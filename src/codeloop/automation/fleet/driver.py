@@ -5,7 +5,7 @@ its result and changes.
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Any, NamedTuple, Protocol
 
 import msgspec
 from msgspec import Meta, Struct
@@ -151,23 +151,36 @@ def get_cost(result: JSON) -> float:
         return 0.0
 
 
-def read_cost(output: Path) -> float:
-    """Return the dollars that the output of a run names: in its result,
+class Spending(NamedTuple):
+    """What an attempt has cost in dollars, and its session, as far as its output tells."""
+
+    cost: float = 0.0
+    session: str = ""
+
+
+def read_spending(output: Path) -> Spending:
+    """Return the dollars and the session that the output of a run names: in its result,
     else in the steps that it had stored so far.
     """
-    cost = 0.0
+    cost, session = 0.0, ""
     try:
         lines = output.read_bytes().splitlines()
     except OSError:
-        return cost
+        return Spending()
     for line in lines:
         # The last line of a killed run may be incomplete.
         with suppress(*DECODE_ERRORS):
             event = msgspec.json.decode(line, type=_SpendingLine)
+            session = event.session_id or session
             if event.type == "result":
-                return event.cost
+                return Spending(event.cost, session)
             cost += event.part.cost if event.type == "step_finish" else 0.0
-    return cost
+    return Spending(cost, session)
+
+
+def drop_diff(result: JSON) -> JSON:
+    """Return a result without its diff, as the table stores it."""
+    return {name: value for name, value in result.items() if name != "diff"}
 
 
 class _StepPart(Struct, frozen=True):
@@ -179,4 +192,5 @@ class _SpendingLine(Struct, frozen=True):
 
     type: str
     cost: float = 0.0
+    session_id: str = msgspec.field(name="sessionID", default="")
     part: _StepPart = _StepPart()

@@ -21,6 +21,8 @@ from codeloop.schema.wire import DECODE_ERRORS, JSON
 _COMMIT_IDENTITY = ("-c", "user.name=codeloop", "-c", "user.email=codeloop@localhost")
 # The exit code of `codeloop run` after a signal; a shell, too, reports 128 + 2 after Ctrl-C.
 INTERRUPTED_EXIT_CODE = 130
+# The exit code of `codeloop run` when the models' service gave no answer.
+PROVIDER_EXIT_CODE = 3
 
 
 class JobAttempt:

@@ -8,10 +8,10 @@ import io
 import json
 import re
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from codeloop.schema.bounds.automation import FLEET_JOBS, FLEET_TABLE
 from codeloop.schema.errors import UsageProblem
@@ -24,7 +24,7 @@ class FleetJob(Struct, frozen=True, forbid_unknown_fields=True):
     ("": the default branch).
 
     It has either a `prompt` for one turn, or a `goal` to work on until the `checks` (command lines)
-    pass. `id`: the name of the job in results.
+    pass. `id`: the name of the job in results. Jobs of a higher `priority` are done first.
     """
 
     repository: str
@@ -34,6 +34,7 @@ class FleetJob(Struct, frozen=True, forbid_unknown_fields=True):
     checks: tuple[str, ...] = ()
     base: str = ""
     model: str = ""
+    priority: Annotated[int, Meta(ge=-1000, le=1000)] = 0
 
     def __post_init__(self) -> None:
         """Check the values that become names of folders and arguments of git. Raises ValueError."""
@@ -103,9 +104,11 @@ def _make_job(file: Path, number: int, row: Any) -> FleetJob:
     """
     try:
         fields = msgspec.convert(row, dict[str, Any])
-        # CSV has no lists: its cell is one check.
+        # CSV has no lists and numbers: its cell is one check.
         if isinstance(fields.get("checks"), str):
             fields["checks"] = [fields["checks"]]
+        if re.fullmatch(r"-?\d{1,4}", str(fields.get("priority"))):
+            fields["priority"] = int(fields["priority"])
         job = msgspec.convert(fields, FleetJob)
     except msgspec.ValidationError as error:
         raise UsageProblem(f"Job {number} of {file} can't be used: {error}.") from error
@@ -119,7 +122,10 @@ def _make_job(file: Path, number: int, row: Any) -> FleetJob:
     if not job.id:
         # The id depends on the row only, so a job keeps it when the file is read
         # again or rows are added.
-        digest = hashlib.sha256(msgspec.json.encode(job)).hexdigest()[:8]
+        fields = msgspec.to_builtins(job)
+        # When it is done is not what is done.
+        del fields["priority"]
+        digest = hashlib.sha256(msgspec.json.encode(fields)).hexdigest()[:8]
         stem = (
             re.sub(r"[^A-Za-z0-9._-]+", "-", Path(job.repository).name.removesuffix(".git")).strip(
                 "-."

@@ -6,18 +6,28 @@ import os
 import time
 from collections.abc import Collection, Iterable
 from contextlib import AbstractContextManager
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import msgspec
-from msgspec import Struct, structs
+from msgspec import structs
 
-from codeloop.automation.fleet.driver import get_cost
+from codeloop.automation.fleet.driver import Spending, drop_diff, get_cost
 from codeloop.automation.fleet.jobs import FleetJob
+from codeloop.automation.fleet.ledger_rows import (
+    AddedJobs,
+    FleetPullRequest,
+    JobState,
+    LedgerRow,
+    Orphan,
+    RecordedAttempt,
+    is_same_job,
+    parse_row,
+)
 from codeloop.kit.processes import read_start_time
-from codeloop.schema.errors import CodeloopError
-from codeloop.schema.wire import DECODE_ERRORS, JSON
+from codeloop.schema.bounds.automation import FLEET_JOBS
+from codeloop.schema.errors import UsageProblem
+from codeloop.schema.wire import JSON
 
-JobState = Literal["waiting", "running", "done", "failed"]
 # `owner` and `owner_started` are the LedgerOwner that runs the job, `child` the process on its
 # machine. Process ids are reused, so `child_started` is the start time of that process. `place`:
 # the position in the file that listed the jobs.
@@ -28,56 +38,25 @@ _TABLE_DEFINITIONS = (
     result TEXT NOT NULL, changed DOUBLE PRECISION NOT NULL)""",
     "CREATE TABLE IF NOT EXISTS fleet (name TEXT PRIMARY KEY, value TEXT NOT NULL)",
     "CREATE TABLE IF NOT EXISTS pull (branch TEXT PRIMARY KEY, data TEXT NOT NULL)",
-    # Apart from the results, each of which takes the place of the one before.
-    """CREATE TABLE IF NOT EXISTS spent (
-    id TEXT NOT NULL, attempt INTEGER NOT NULL, cost DOUBLE PRECISION NOT NULL, PRIMARY KEY (id, attempt))""",
+    # What an attempt has cost stays, whatever becomes of its job. `ended` is 0 until it has ended.
+    """CREATE TABLE IF NOT EXISTS attempt (
+    id TEXT NOT NULL, attempt INTEGER NOT NULL, place TEXT NOT NULL, started DOUBLE PRECISION NOT NULL,
+    ended DOUBLE PRECISION NOT NULL, cost DOUBLE PRECISION NOT NULL, reason TEXT NOT NULL, session TEXT NOT NULL,
+    PRIMARY KEY (id, attempt))""",
+    # Apart from the results: most readers of these need no diffs, which may be large.
+    "CREATE TABLE IF NOT EXISTS diff (id TEXT PRIMARY KEY, data TEXT NOT NULL)",
 )
-_RECORD_COST = "INSERT INTO spent VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
-
-
-class LedgerRow(Struct, frozen=True):
-    """A job with its state since `changed` (seconds since the epoch),
-    and the result of its last attempt.
-
-    `cost`: the dollars that all its attempts have cost,
-    as far as it is known of those that were ended.
-    """
-
-    job: FleetJob
-    state: JobState
-    attempt: int
-    result: JSON
-    changed: float
-    cost: float = 0.0
-
-
-class FleetPullRequest(Struct, frozen=True):
-    """The pull request of a fleet, with the changes of `jobs` (ids): from `branch` into `target`.
-
-    `commit`: the last of the fleet's own commits for it; "": nothing was pushed yet. `number` and
-    `url`: 0 and "" for a host without pull requests. `problem`: why the pull request is missing, or
-    lacks the changes of a job.
-    """
-
-    repository: str
-    branch: str
-    target: str
-    jobs: tuple[str, ...]
-    commit: str = ""
-    number: int = 0
-    url: str = ""
-    problem: str = ""
-
-
-class Orphan(Struct, frozen=True):
-    """A running job whose coordinator has ended. `child`: the process id of its program;
-    0: none on this machine.
-    """
-
-    job_id: str
-    attempt: int
-    child: int
-    child_started: str
+_ADD_JOB = (
+    "INSERT INTO job VALUES (?, ?, ?, 'waiting', 0, 0, '', 0, '', '{}', ?) ON CONFLICT DO NOTHING"
+)
+_END_ATTEMPT = """UPDATE attempt SET ended = ?, cost = ?, reason = ?, session = ?
+    WHERE id = ? AND attempt = ? AND (ended = 0 OR cost < ?)"""
+_REQUEUE_FAILED = "UPDATE job SET state = 'waiting' WHERE id = ? AND state = 'failed'"
+_REQUEUE_NAMED = (
+    "UPDATE job SET state = 'waiting' WHERE id = ? AND state IN ('failed', 'done', 'cancelled')"
+)
+# Of the attempts that have ended in this time, the rate of a fleet is computed.
+_RATE_SECONDS = 600.0
 
 
 class LedgerOwner(NamedTuple):
@@ -120,6 +99,9 @@ class Cursor(Protocol):
 class FleetDatabase(Protocol):
     """A database with the tables of one fleet. Its methods are called from many threads at once."""
 
+    is_ending: bool
+    """Set when the process ends: then no outage of the database is waited for any more."""
+
     @property
     def owner(self) -> LedgerOwner:
         """The identity of this process."""
@@ -149,27 +131,56 @@ class Ledger:
             for statement in _TABLE_DEFINITIONS:
                 cursor.execute(statement)
 
-    def add_jobs(self, jobs: Iterable[FleetJob]) -> None:
-        """Add jobs. A job whose id is already in the table is not changed."""
-        rows = [
-            (job.id, position, msgspec.json.encode(job).decode(), time.time())
-            for position, job in enumerate(jobs)
-        ]
-        # DO NOTHING: a table that is run again has the jobs already, with their results.
-        sql = "INSERT INTO job VALUES (?, ?, ?, 'waiting', 0, 0, '', 0, '', '{}', ?) ON CONFLICT DO NOTHING"
-        with self._database.open_transaction() as cursor:
-            cursor.executemany(sql, rows)
+    def end_waits(self) -> None:
+        """Wait no longer for a database that is gone. Signal handlers call this."""
+        self._database.is_ending = True
 
-    def claim_job(self) -> LedgerRow | None:
-        """Claim the next waiting job for this process; None: no job is waiting."""
+    def add_jobs(self, jobs: Iterable[FleetJob]) -> AddedJobs:
+        """Add jobs. One whose id is in the table already and whose row is another one now is
+        changed and waits, unless it runs or is done.
+        """
+        added = AddedJobs([], [], [])
+        with self._database.open_transaction() as cursor:
+            cursor.execute("SELECT id, data, state FROM job")
+            known = {job_id: (data, state) for job_id, data, state in cursor.fetchall()}
+            for position, job in enumerate(jobs):
+                data = msgspec.json.encode(job).decode()
+                # The smallest place comes first.
+                place = position - job.priority * FLEET_JOBS.value
+                known_data, state = known.get(job.id, ("", ""))
+                if not state:
+                    added.new.append(job.id)
+                    cursor.execute(_ADD_JOB, (job.id, place, data, time.time()))
+                elif is_same_job(known_data, job):
+                    continue
+                elif state in {"running", "done"}:
+                    added.ignored.append(job.id)
+                else:
+                    added.changed.append(job.id)
+                    cursor.execute(
+                        "UPDATE job SET data = ?, place = ?, state = 'waiting' WHERE id = ?",
+                        (data, place, job.id),
+                    )
+        return added
+
+    def claim_job(self, place: str) -> LedgerRow | None:
+        """Claim the next waiting job for this process, to be done at `place`;
+        None: no job is waiting.
+        """
         sql = """
             UPDATE job SET state = 'running', attempt = attempt + 1, owner = ?, owner_started = ?, child = 0,
                 changed = ? WHERE id = (SELECT id FROM job WHERE state = 'waiting' ORDER BY place, id LIMIT 1)
             RETURNING data, state, attempt, result, changed"""
         with self._database.open_transaction() as cursor:
             cursor.execute(sql, (*self._database.owner, time.time()))
-            row = cursor.fetchone()
-        return _parse_row(row) if row is not None else None
+            found = cursor.fetchone()
+            row = parse_row(found) if found is not None else None
+            if row is not None:
+                cursor.execute(
+                    "INSERT INTO attempt VALUES (?, ?, ?, ?, 0, 0, '', '') ON CONFLICT DO NOTHING",
+                    (row.job.id, row.attempt, place, time.time()),
+                )
+        return row
 
     def record_child(self, job_id: str, attempt: int, child: int) -> None:
         """Record the program of an attempt, so that others can end it when this process is gone."""
@@ -183,17 +194,56 @@ class Ledger:
         """
         sql = """UPDATE job SET state = ?, result = ?, child = 0, changed = ?
             WHERE id = ? AND attempt = ? AND state = 'running'"""
+        diff, stored = str(result.get("diff") or ""), drop_diff(result)
+        spending = Spending(get_cost(result), str(result.get("sessionID") or ""))
+        reason = str(result.get("message") or result.get("reason") or state)
         with self._database.open_transaction() as cursor:
-            cursor.execute(_RECORD_COST, (job_id, attempt, get_cost(result)))
+            _end_attempt(cursor, (job_id, attempt), spending, reason)
             cursor.execute(
-                sql, (state, msgspec.json.encode(result).decode(), time.time(), job_id, attempt)
+                sql, (state, msgspec.json.encode(stored).decode(), time.time(), job_id, attempt)
             )
-            return cursor.rowcount == 1
+            is_stored = cursor.rowcount == 1
+            if is_stored:
+                cursor.execute(
+                    "INSERT INTO diff VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET data = excluded.data",
+                    (job_id, diff),
+                )
+        return is_stored
 
-    def record_cost(self, job_id: str, attempt: int, cost: float) -> None:
-        """Record what an attempt without a result has cost, in dollars."""
+    def end_attempt(self, job_id: str, attempt: int, spending: Spending, reason: str) -> None:
+        """Record the end of an attempt without a result, and what it has cost."""
         with self._database.open_transaction() as cursor:
-            cursor.execute(_RECORD_COST, (job_id, attempt, cost))
+            _end_attempt(cursor, (job_id, attempt), spending, reason)
+
+    def list_attempts(self, job_id: str) -> list[RecordedAttempt]:
+        """Return all attempts at a job, the first one first."""
+        sql = """SELECT id, attempt, place, started, ended, cost, reason, session FROM attempt
+            WHERE id = ? ORDER BY attempt"""
+        with self._database.open_transaction() as cursor:
+            cursor.execute(sql, (job_id,))
+            return [RecordedAttempt(*row) for row in cursor.fetchall()]
+
+    def sum_cost(self) -> float:
+        """Return the dollars that all attempts have cost, those at removed jobs included."""
+        with self._database.open_transaction() as cursor:
+            cursor.execute("SELECT sum(cost) FROM attempt")
+            return cursor.fetchone()[0] or 0.0
+
+    def sum_removed_cost(self) -> float:
+        """Return the dollars of the attempts at jobs that were removed."""
+        with self._database.open_transaction() as cursor:
+            cursor.execute("SELECT sum(cost) FROM attempt WHERE id NOT IN (SELECT id FROM job)")
+            return cursor.fetchone()[0] or 0.0
+
+    def measure_rate(self) -> float:
+        """Return how many jobs a second end now; 0: none did for some minutes."""
+        now = time.time()
+        with self._database.open_transaction() as cursor:
+            cursor.execute(
+                "SELECT count(*), min(started) FROM attempt WHERE ended > ?", (now - _RATE_SECONDS,)
+            )
+            count, first = cursor.fetchone()
+        return count / max(1.0, now - max(first, now - _RATE_SECONDS)) if count else 0.0
 
     def list_orphans(self, active_ids: Collection[str]) -> list[Orphan]:
         """Return the running jobs whose coordinator has ended.
@@ -229,28 +279,61 @@ class Ledger:
         with self._database.open_transaction() as cursor:
             cursor.executemany(sql, attempts)
 
-    def requeue_failed(self, ids: Collection[str]) -> int:
-        """Set failed jobs to waiting, and return their number. `ids`: only these jobs;
-        empty: all.
+    def requeue_ended(self, ids: Collection[str]) -> int:
+        """Set jobs that have ended to waiting, and return their number.
+        `ids`: these, whatever came of them; empty: all that have failed.
+        """
+        return self._change(_REQUEUE_NAMED if ids else _REQUEUE_FAILED, ids)
+
+    def cancel(self, ids: Collection[str]) -> int:
+        """Set jobs that wait or run to cancelled, and return their number.
+        The coordinators of those that run end them.
+        """
+        sql = "UPDATE job SET state = 'cancelled' WHERE id = ? AND state IN ('waiting', 'running')"
+        return self._change(sql, ids)
+
+    def remove(self, ids: Collection[str]) -> int:
+        """Remove jobs that don't run, and return their number. What they have cost stays."""
+        return self._change("DELETE FROM job WHERE id = ? AND state <> 'running'", ids)
+
+    def _change(self, sql: str, ids: Collection[str]) -> int:
+        """Execute a statement for each of these jobs; empty: all. Return how many it has changed.
+        Raises UsageProblem for an id that is not in the table.
         """
         with self._database.open_transaction() as cursor:
-            cursor.execute("SELECT id FROM job WHERE state = 'failed'")
-            failed = [row for row in cursor.fetchall() if not ids or row[0] in ids]
-            cursor.executemany("UPDATE job SET state = 'waiting' WHERE id = ?", failed)
-        return len(failed)
+            cursor.execute("SELECT id FROM job")
+            known = [row[0] for row in cursor.fetchall()]
+            if unknown := sorted(set(ids).difference(known)):
+                raise UsageProblem(
+                    f"There is no job {', '.join(unknown)}. `codeloop fleet status NAME` lists them."
+                )
+            count = 0
+            for job_id in ids or known:
+                cursor.execute(sql, (job_id,))
+                count += cursor.rowcount
+        return count
 
-    def list_rows(self) -> list[LedgerRow]:
-        """Return all jobs, in the order of the file that listed them."""
+    def list_rows(self, *, with_diffs: bool = False) -> list[LedgerRow]:
+        """Return all jobs, in the order in which they are done."""
         with self._database.open_transaction() as cursor:
-            cursor.execute("SELECT id, sum(cost) FROM spent GROUP BY id")
+            cursor.execute("SELECT id, sum(cost) FROM attempt GROUP BY id")
             costs: dict[str, float] = dict(cursor.fetchall())
+            cursor.execute("SELECT id, data FROM diff" if with_diffs else "SELECT '', ''")
+            diffs: dict[str, str] = dict(cursor.fetchall())
             cursor.execute(
                 "SELECT data, state, attempt, result, changed FROM job ORDER BY place, id"
             )
-            rows = [_parse_row(row) for row in cursor.fetchall()]
-        # Of a fleet from before costs were recorded, only the results have them.
+            rows = [parse_row(row) for row in cursor.fetchall()]
         return [
-            structs.replace(row, cost=costs.get(row.job.id, get_cost(row.result))) for row in rows
+            structs.replace(
+                row,
+                # Of a fleet from before attempts were recorded, only the results have costs.
+                cost=costs.get(row.job.id, get_cost(row.result)),
+                result=row.result | {"diff": diffs[row.job.id]}
+                if row.job.id in diffs
+                else row.result,
+            )
+            for row in rows
         ]
 
     def store_pull_request(self, pull: FleetPullRequest) -> None:
@@ -288,12 +371,13 @@ class Ledger:
             cursor.execute("SELECT 1 FROM job WHERE state IN ('waiting', 'running') LIMIT 1")
             return cursor.fetchone() is not None
 
-    @property
-    def is_stopping(self) -> bool:
-        """Whether the fleet is to stop."""
+    def read_orders(self) -> tuple[bool, frozenset[str]]:
+        """Return whether the fleet is to stop, and the jobs that are cancelled."""
         with self._database.open_transaction() as cursor:
             cursor.execute("SELECT 1 FROM fleet WHERE name = 'stop'")
-            return cursor.fetchone() is not None
+            is_stopping = cursor.fetchone() is not None
+            cursor.execute("SELECT id FROM job WHERE state = 'cancelled'")
+            return is_stopping, frozenset(row[0] for row in cursor.fetchall())
 
     def set_stopping(self, *, on: bool) -> None:
         """Ask the coordinators of the fleet to stop (`on`), or withdraw that request."""
@@ -303,24 +387,7 @@ class Ledger:
                 cursor.execute("INSERT INTO fleet VALUES ('stop', '1')")
 
 
-def _parse_row(row: tuple[str, JobState, int, str, float]) -> LedgerRow:
-    data, state, attempt, result, changed = row
-    try:
-        job = msgspec.json.decode(data, type=FleetJob)
-    # Others may write into a shared PostgreSQL table.
-    except msgspec.DecodeError as error:
-        raise CodeloopError(f"The table has a row that is not a job: {error}.") from error
-    return LedgerRow(
-        job=job, state=state, attempt=attempt, result=_parse_result(result), changed=changed
-    )
-
-
-def _parse_result(text: str) -> JSON:
-    try:
-        return msgspec.json.decode(text, type=JSON)
-    except DECODE_ERRORS:
-        return {
-            "reason": "error",
-            "exitCode": 1,
-            "message": "The table holds no result that can be read.",
-        }
+def _end_attempt(cursor: Cursor, attempt: tuple[str, int], spending: Spending, reason: str) -> None:
+    # One that was given up may tell of more dollars when it ends after all.
+    values = (time.time(), spending.cost, reason, spending.session, *attempt, spending.cost)
+    cursor.execute(_END_ATTEMPT, values)

@@ -3,11 +3,14 @@ or a schema in PostgreSQL.
 """
 
 import hashlib
+import math
 import os
 import secrets
 import sqlite3
+import sys
 import threading
-from collections.abc import Generator
+import time
+from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from codeloop.automation.fleet.ledger import Cursor, Ledger, LedgerOwner
 from codeloop.kit.processes import is_alive, read_pid_scope, read_start_time
 from codeloop.kit.small_files import write_atomically
-from codeloop.schema.bounds.automation import FLEET_BUSY
+from codeloop.schema.bounds.automation import FLEET_BUSY, FLEET_DATABASE_OUTAGE, FLEET_LEASE
 from codeloop.schema.errors import CodeloopError, UsageProblem
 
 if TYPE_CHECKING:
@@ -76,6 +79,7 @@ class SqliteDatabase:
         # threads would wait too long.
         self._transaction_lock = threading.Lock()
         self._connection: sqlite3.Connection | None = None
+        self.is_ending = False
         file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
 
     @contextmanager
@@ -119,7 +123,8 @@ class PostgresDatabase:
     the lease of all its jobs.
 
     The lock ends with the connection, also when the process is killed or its machine fails. Then
-    other coordinators take the jobs over, and results of the old owner are ignored.
+    other coordinators take the jobs over, and results of the old owner are ignored. One that has
+    only lost its connection takes its lock again.
     """
 
     def __init__(self, address: str, fleet: str) -> None:
@@ -147,6 +152,9 @@ class PostgresDatabase:
         self.owner = _make_lease_owner()
         self._transaction_lock = threading.Lock()
         self._connection: Connection | None = None
+        self.reconnected_at = -math.inf
+        """When a lost connection was opened again, in monotonic seconds."""
+        self.is_ending = False
 
     @contextmanager
     def open_transaction(self) -> Generator[Cursor]:
@@ -168,6 +176,9 @@ class PostgresDatabase:
 
     def has_ended(self, cursor: Cursor, owner: LedgerOwner) -> bool:
         """See FleetDatabase."""
+        # After a restart of the server, other coordinators get time to take their locks again.
+        if time.monotonic() < self.reconnected_at + FLEET_LEASE.seconds:
+            return False
         # Nobody holds the lock of an owner that has ended, so this process gets it,
         # until the end of the transaction.
         cursor.execute("SELECT pg_try_advisory_xact_lock(?, ?)", (_LOCK_CLASS, owner.number))
@@ -178,11 +189,35 @@ class PostgresDatabase:
         return owner.qualifier == read_pid_scope()
 
     def _begin(self) -> "Connection":
-        """Begin a transaction, on a new connection if the server has closed the old one."""
-        try:
-            return self._begin_exclusively(self._connect())
-        except self._psycopg.OperationalError:
-            return self._begin_exclusively(self._connect())
+        """Begin a transaction, on a new connection if the server has closed the old one.
+
+        A server that has answered before, and is gone for some minutes, is waited for.
+        """
+        end, pause = time.monotonic() + FLEET_DATABASE_OUTAGE.seconds, 0.0
+        while True:
+            try:
+                return self._begin_exclusively(self._connect())
+            except self._psycopg.OperationalError:
+                if self._connection is None or self.is_ending or time.monotonic() > end:
+                    raise
+                if pause == 1:
+                    sys.stderr.write("The table in PostgreSQL gives no answer; it is waited for.\n")
+            # At once for a connection that was closed; then less and less often.
+            _sleep_until(time.monotonic() + pause, lambda: self.is_ending)
+            pause = min(15.0, pause * 2 or 1.0)
+
+    def _renew_lease(self, connection: "Connection") -> None:
+        """Take the lock of the lease on a new connection: the old one if it is free still,
+        or become a new owner. The jobs of the old one then count as left.
+        """
+        if self._connection is not None:
+            self.reconnected_at = time.monotonic()
+        taken = connection.execute(
+            "SELECT pg_try_advisory_lock(%s, %s)", (_LOCK_CLASS, self.owner.number)
+        ).fetchone()
+        if taken is None or not taken[0]:
+            self.owner = _make_lease_owner()
+            connection.execute("SELECT pg_advisory_lock(%s, %s)", (_LOCK_CLASS, self.owner.number))
 
     def _begin_exclusively(self, connection: "Connection") -> "Connection":
         """Begin a transaction, and wait for those of other machines on this fleet."""
@@ -207,12 +242,7 @@ class PostgresDatabase:
                 keepalives_interval=5,
                 keepalives_count=3,
             )
-            # A new connection is a new owner: others may have taken over the jobs of the old one.
-            if self._connection is not None:
-                self.owner = _make_lease_owner()
-            new_connection.execute(
-                "SELECT pg_advisory_lock(%s, %s)", (_LOCK_CLASS, self.owner.number)
-            )
+            self._renew_lease(new_connection)
             name = sql.Identifier(self._schema)
             with new_connection.transaction():
                 new_connection.execute(
@@ -227,6 +257,12 @@ class PostgresDatabase:
             new_connection.execute(sql.SQL("SET search_path TO {}").format(name))
             self._connection = new_connection
         return self._connection
+
+
+def _sleep_until(end: float, is_ending: Callable[[], bool]) -> None:
+    # A signal handler only sets a flag.
+    while time.monotonic() < end and not is_ending():
+        time.sleep(min(0.2, max(0.0, end - time.monotonic())))
 
 
 def _make_lease_owner() -> LedgerOwner:

@@ -15,7 +15,7 @@ from codeloop.automation.fleet.driver import (
     FleetStopped,
     JobTask,
     check_result,
-    read_cost,
+    read_spending,
 )
 from codeloop.automation.fleet.end_programs import MAX_PARALLEL_ENDS, end_program
 from codeloop.kit.programs import make_child_environment, make_safe_environment
@@ -76,7 +76,7 @@ class LocalDriver:
                 "reason": "error",
                 "exitCode": child.returncode or 1,
                 "message": "It ended without a result.",
-                "cost": read_cost(task.folder / OUTPUT_NAME),
+                "cost": read_spending(task.folder / OUTPUT_NAME).cost,
             }
         return check_result(last)
 

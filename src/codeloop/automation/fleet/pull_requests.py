@@ -21,7 +21,8 @@ from codeloop.automation.ci.hosts.host import Host, PullRequest
 from codeloop.automation.ci.inert_text import make_code_span, make_inert_markdown, make_inert_phrase
 from codeloop.automation.ci.job_repository import make_credential_variables
 from codeloop.automation.fleet.git import run_git
-from codeloop.automation.fleet.ledger import FleetPullRequest, Ledger, LedgerRow
+from codeloop.automation.fleet.ledger import Ledger
+from codeloop.automation.fleet.ledger_rows import FleetPullRequest, LedgerRow
 from codeloop.automation.fleet.repository_host import find_repository_host, normalise_address
 from codeloop.kit.remove_tree import temporary_folder
 from codeloop.kit.small_files import lock
@@ -111,7 +112,7 @@ def _group_changes(folder: Path, rows: Sequence[LedgerRow]) -> dict[_Target, lis
         tree = folder / "jobs" / job.id / "work"
         if (
             row.state != "done"
-            or not result.get("diff")
+            or result.get("commit") == result.get("start")
             or "target" not in result
             or not tree.is_dir()
         ):

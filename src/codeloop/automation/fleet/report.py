@@ -9,8 +9,8 @@ from pathlib import Path
 
 import msgspec
 
-from codeloop.automation.fleet.ledger import FleetPullRequest, LedgerRow
-from codeloop.client.formatting import format_cost
+from codeloop.automation.fleet.ledger_rows import FleetPullRequest, LedgerRow, RecordedAttempt
+from codeloop.client.formatting import format_cost, format_duration
 from codeloop.schema.wire import JSON
 
 _STYLESHEET = """
@@ -22,6 +22,44 @@ pre { overflow: auto; padding: .6rem; background: #8881; font-size: 13px; }
 .failed { color: #c62828; } .done { color: #2e7d32; }
 @media (prefers-color-scheme: dark) { .failed { color: #ef9a9a; } .done { color: #a5d6a7; } }
 """
+
+
+def describe_progress(sums: JSON, rate: float) -> str:
+    """Return one line on how a fleet stands. `sums`: as of `sum_jobs`;
+    `rate`: jobs that end a second.
+    """
+    left = sums["waiting"] + sums["running"]
+    states = [f"{sums['done']} of {sums['jobs']} done"]
+    states += [
+        f"{sums[state]} {state}"
+        for state in ("failed", "cancelled", "running", "waiting")
+        if sums[state]
+    ]
+    parts = [", ".join(states), format_cost(sums["cost"])]
+    if rate and left:
+        parts.append(f"{rate * 60:.1f} a minute, about {format_duration(left / rate * 1000)} left")
+    return " · ".join(parts)
+
+
+def count_failures(rows: Sequence[LedgerRow]) -> list[str]:
+    """Return the kinds of failures with their numbers, the most frequent first."""
+    kinds = Counter(
+        str(row.result.get("reason") or "error") for row in rows if row.state == "failed"
+    )
+    return [f"{count} {kind}" for kind, count in kinds.most_common()]
+
+
+def describe_attempt(attempt: RecordedAttempt) -> JSON:
+    """Return an attempt as JSON: times in seconds since the epoch, null where it has not ended."""
+    return {
+        "attempt": attempt.number,
+        "place": attempt.place,
+        "started": attempt.started,
+        "ended": attempt.ended or None,
+        "cost": round(attempt.cost, 6),
+        "reason": attempt.reason,
+        "sessionID": attempt.session,
+    }
 
 
 def describe_job(folder: Path, row: LedgerRow, pulls: Sequence[FleetPullRequest] = ()) -> JSON:
@@ -45,13 +83,15 @@ def describe_job(folder: Path, row: LedgerRow, pulls: Sequence[FleetPullRequest]
     }
 
 
-def sum_jobs(rows: Sequence[LedgerRow]) -> JSON:
-    """Return the number of jobs, also in each state, and the dollars that all have cost."""
+def sum_jobs(rows: Sequence[LedgerRow], removed_cost: float = 0.0) -> JSON:
+    """Return the number of jobs, also in each state, and the dollars that all have cost.
+    `removed_cost`: dollars of jobs that were removed.
+    """
     counts = Counter(row.state for row in rows)
-    cost = sum(row.cost for row in rows)
+    cost = removed_cost + sum(row.cost for row in rows)
     return {
         "jobs": len(rows),
-        **{state: counts[state] for state in ("waiting", "running", "done", "failed")},
+        **{state: counts[state] for state in ("waiting", "running", "done", "failed", "cancelled")},
         "cost": round(cost, 6),
     }
 
@@ -77,6 +117,10 @@ def render_page(
     )
 
 
+def _render_folder(path: str) -> str:
+    return f'<a href="{escape(Path(path).as_uri())}">{escape(path)}</a>' if path else ""
+
+
 def _render_row(description: JSON, row: LedgerRow) -> str:
     result = row.result
     answer = escape(str(result.get("message") or result.get("text") or ""))
@@ -86,7 +130,7 @@ def _render_row(description: JSON, row: LedgerRow) -> str:
     return (
         f"<tr><td><b>{escape(row.job.id)}</b><br>{escape(row.job.repository)}<br>{task}</td>"
         f'<td class="{row.state}">{row.state}</td><td>{format_cost(row.cost)}</td>'
-        f"<td>{answer}<br>{escape(str(description['work']))}{_render_pull(description['pull'])}{details}</td></tr>"
+        f"<td>{answer}<br>{_render_folder(str(description['work']))}{_render_pull(description['pull'])}{details}</td></tr>"
     )
 
 

@@ -109,6 +109,9 @@ FLEET_JOBS = Limit("fleet.jobs", 100_000, "count", "jobs of one table; with more
 FLEET_BUSY = Limit(
     "fleet.busy", 30_000, "ms", "waiting for another process's change of a fleet, then an error"
 )
+FLEET_DATABASE_OUTAGE = Limit(
+    "fleet.database_outage", 1_200_000, "ms", "PostgreSQL that is gone is waited for; then an error"
+)
 FLEET_POLL = Limit(
     "fleet.poll",
     200,
@@ -136,6 +139,30 @@ FLEET_GIT = Limit(
 FLEET_DIFF = Limit(
     "fleet.diff", 200_000, "characters", "kept of a job's diff; its clone has all of it"
 )
+FLEET_JOB_TIME = Limit(
+    "fleet.job_time", 3_600_000, "ms", "a job may take, unless --timeout says otherwise"
+)
+FLEET_SPENDING = Limit(
+    "fleet.spending", 5_000, "ms", "how often the dollars of running jobs are added up for --budget"
+)
+FLEET_DISK = Limit(
+    "fleet.disk", 200 * 1024 * 1024, "bytes", "of free space; with less, no job is started"
+)
+FLEET_OUTAGE_FAILURES = Limit(
+    "fleet.outage_failures",
+    3,
+    "count",
+    "jobs that fail at the models' service, then it is waited for",
+)
+FLEET_OUTAGE_PAUSE = Limit(
+    "fleet.outage_pause", 30_000, "ms", "without new jobs in an outage; doubled each time in a row"
+)
+FLEET_OUTAGE_PAUSE_MOST = Limit(
+    "fleet.outage_pause_most", 900_000, "ms", "the longest of those pauses"
+)
+FLEET_OUTAGE = Limit(
+    "fleet.outage", 14_400_000, "ms", "an outage is waited for; then jobs fail again"
+)
 FLEET_ORPHANS = Limit(
     "fleet.orphans", 5_000, "ms", "how often it is looked for jobs whose coordinator has ended"
 )
@@ -146,7 +173,16 @@ FLEET_DRIVER_LOSSES = Limit(
     "fleet.driver_losses",
     3,
     "count",
-    "times in a row that a driver is lost, then it gets no more jobs",
+    "times in a row that a driver is lost which has not worked yet, then it gets no more jobs",
+)
+FLEET_DRIVER_OUTAGES = Limit(
+    "fleet.driver_outages",
+    10,
+    "count",
+    "times in a row that a driver is lost which has worked, then it gets no more jobs",
+)
+FLEET_DRIVER_WORKED = Limit(
+    "fleet.driver_worked", 5_000, "ms", "that a driver holds a job, then it has worked"
 )
 FLEET_DRIVER_RETRY = Limit(
     "fleet.driver_retry", 500, "ms", "after a driver was lost; doubled each time in a row"

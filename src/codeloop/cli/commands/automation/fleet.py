@@ -3,7 +3,6 @@ on this machine or on others.
 """
 
 import os
-import re
 import signal
 import sys
 from collections.abc import Callable, Sequence
@@ -13,37 +12,36 @@ from types import FrameType
 import click
 import msgspec
 
-from codeloop.automation.fleet.coordinator import Coordinator
+from codeloop.automation.fleet.coordinator import Coordinator, FleetReports
 from codeloop.automation.fleet.driver import FleetStopped
 from codeloop.automation.fleet.jobs import read_jobs
-from codeloop.automation.fleet.ledger import FleetPullRequest, Ledger, LedgerRow
-from codeloop.automation.fleet.ledger_databases import list_fleets, open_ledger
-from codeloop.automation.fleet.report import describe_job, render_page, sum_jobs
+from codeloop.automation.fleet.ledger import Ledger
+from codeloop.automation.fleet.ledger_databases import open_ledger
+from codeloop.automation.fleet.ledger_rows import AddedJobs, FleetPullRequest, LedgerRow
+from codeloop.automation.fleet.limits import FleetLimits
+from codeloop.automation.fleet.report import sum_jobs
 from codeloop.cli import exit_codes
 from codeloop.cli.commands.automation.fleet_drivers import make_drivers, make_pod_driver
+from codeloop.cli.commands.automation.fleet_folders import find_fleet, get_folder
+from codeloop.cli.commands.automation.fleet_operator import cancel, remove, retry, stop
+from codeloop.cli.commands.automation.fleet_status import MESSAGE_CHARS, show, status
 from codeloop.cli.group import CommandGroup
 from codeloop.cli.options import (
     AGENT_OPTION,
     AUTO_OPTION,
     FILE_TYPE,
-    JSON_OPTION,
     MODEL_OPTION,
     PROFILE_OPTION,
     TRUST_OPTION,
     format_flags,
 )
-from codeloop.cli.output.columns import align_columns
-from codeloop.cli.output.print_json import print_json
 from codeloop.client.formatting import format_cost
 from codeloop.config.paths import find_paths
-from codeloop.kit.new_file import write_new_file
 from codeloop.kit.processes import make_undumpable
 from codeloop.kit.text.terminal_text import escape_controls, one_line
+from codeloop.schema.bounds.automation import FLEET_JOB_TIME
 from codeloop.schema.errors import UsageProblem
 from codeloop.schema.wire import JSON
-
-# Characters of a result's message on a line.
-MESSAGE_CHARS = 70
 
 
 @click.group(cls=CommandGroup)
@@ -93,7 +91,24 @@ def fleet() -> None:
     "--max-cost", type=click.FloatRange(min=0), metavar="DOLLARS", help="What each job may cost."
 )
 @click.option(
-    "--timeout", type=click.FloatRange(min=1), metavar="SECONDS", help="What each job may take."
+    "--timeout",
+    type=click.FloatRange(min=1),
+    default=FLEET_JOB_TIME.seconds,
+    show_default=True,
+    metavar="SECONDS",
+    help="What each job may take.",
+)
+@click.option(
+    "--budget",
+    type=click.FloatRange(min=0),
+    metavar="DOLLARS",
+    help="What the fleet may cost in all.",
+)
+@click.option(
+    "--deadline",
+    type=click.FloatRange(min=1),
+    metavar="SECONDS",
+    help="When the fleet stops.",
 )
 @click.option(
     "--pods",
@@ -150,12 +165,16 @@ def run(
         )
     # Made with --pods, too: this removes their options from `flags`.
     drivers = make_drivers(driver_names or ("here",), flags, secret_variables)
-    folder = _get_folder(name or jobs.stem)
+    folder = get_folder(name or jobs.stem)
     ledger = open_ledger(folder, address)
-    ledger.add_jobs(job_list)
+    _report_changes(ledger.add_jobs(job_list), folder.name)
+    limits = msgspec.convert(
+        {"budget": flags.pop("budget"), "seconds": flags.pop("deadline")}, FleetLimits
+    )
     if pods is not None:
         drivers = [make_pod_driver(pods, ledger.get_identity(), flags)]
-    coordinator = Coordinator(folder, ledger, format_flags(flags), drivers, _show_result)
+    reports = FleetReports(_show_result, _notify)
+    coordinator = Coordinator(folder, ledger, format_flags(flags), drivers, reports, limits)
 
     def stop_on_signal(_number: int, _frame: FrameType | None) -> None:
         coordinator.stop()
@@ -167,9 +186,11 @@ def run(
     for reason in coordinator.lost_drivers.values():
         click.echo(f"Jobs wait: {reason}", err=True)
     is_published = not publish or _publish_fleet(folder, ledger, lambda: coordinator.is_stopping)
-    sums = sum_jobs(ledger.list_rows())
+    sums = sum_jobs(ledger.list_rows(), ledger.sum_removed_cost())
+    cancelled = f", {sums['cancelled']} cancelled" if sums["cancelled"] else ""
     click.echo(
-        f"{sums['done']} done, {sums['failed']} failed, {sums['waiting']} waiting · {format_cost(sums['cost'])}",
+        f"{sums['done']} done, {sums['failed']} failed, {sums['waiting']} waiting{cancelled} · "
+        f"{format_cost(sums['cost'])}",
         err=True,
     )
     if sums["waiting"]:
@@ -217,78 +238,6 @@ def worker() -> None:
         sys.exit(exit_codes.INTERRUPTED)
 
 
-@fleet.command()
-@click.argument("name", required=False)
-@JSON_OPTION
-def status(name: str | None, *, as_json: bool) -> None:
-    """Show how jobs stand.
-
-    Without NAME, all fleets.
-    """
-    if name is None:
-        _show_fleets(as_json=as_json)
-        return
-    folder = _find_fleet(name)
-    ledger = open_ledger(folder)
-    rows = ledger.list_rows()
-    if as_json:
-        pulls = ledger.list_pull_requests()
-        print_json(
-            {
-                "name": name,
-                **sum_jobs(rows),
-                "rows": [describe_job(folder, row, pulls) for row in rows],
-            }
-        )
-        return
-    cells = [
-        [row.state, row.job.id, one_line(str(row.result.get("message") or ""), MESSAGE_CHARS)]
-        for row in rows
-    ]
-    click.echo(align_columns(cells))
-
-
-@fleet.command()
-@click.argument("name")
-@click.argument("job", required=False)
-@click.option(
-    "--html",
-    "page",
-    type=FILE_TYPE,
-    metavar="FILE",
-    help="Write one page with all results and diffs.",
-)
-@JSON_OPTION
-def show(name: str, job: str | None, page: Path | None, *, as_json: bool) -> None:
-    """Show what came of jobs.
-
-    The answers and diffs of all, or of one.
-    """
-    folder = _find_fleet(name)
-    ledger = open_ledger(folder)
-    rows = [row for row in ledger.list_rows() if job in {None, row.job.id}]
-    pulls = ledger.list_pull_requests()
-    if not rows:
-        raise UsageProblem(
-            f"There is no job {job} in {name}. `codeloop fleet status {name}` lists them."
-        )
-    if page is not None:
-        write_new_file(page, render_page(name, folder, rows, pulls).encode())
-    elif as_json:
-        print_json([describe_job(folder, row, pulls) for row in rows])
-    else:
-        for row in rows:
-            result = row.result
-            description = describe_job(folder, row, pulls)
-            click.echo(f"{row.job.id}  {row.state}  {description['work']}")
-            if (pull := description["pull"]) is not None:
-                click.echo(
-                    f"{pull['url'] or pull['branch']}  {escape_controls(pull['problem'])}".rstrip()
-                )
-            texts = [str(result[key]) for key in ("message", "text", "diff") if result.get(key)]
-            click.echo(escape_controls("\n".join(texts)))
-
-
 @fleet.command("publish")
 @click.argument("name")
 def publish(name: str) -> None:
@@ -296,35 +245,10 @@ def publish(name: str) -> None:
 
     With what the fleet's done jobs changed there; one that is open is updated.
     """
-    folder = _find_fleet(name)
+    folder = find_fleet(name)
     # As in `run`: the environment holds the tokens of the hosts.
     make_undumpable()
     sys.exit(0 if _publish_fleet(folder, open_ledger(folder), lambda: False) else 1)
-
-
-@fleet.command()
-@click.argument("name", required=False)
-def stop(name: str | None) -> None:
-    """Stop a fleet, or all.
-
-    Jobs that ran wait, and `fleet run` does them again.
-    """
-    for folder in [_find_fleet(name)] if name else list_fleets(_get_fleets_folder()):
-        open_ledger(folder).set_stopping(on=True)
-
-
-@fleet.command()
-@click.argument("name")
-@click.argument("jobs", nargs=-1)
-def retry(name: str, jobs: tuple[str, ...]) -> None:
-    """Let failed jobs wait again.
-
-    Those named, else all; `fleet run` does them.
-    """
-    click.echo(
-        f"{open_ledger(_find_fleet(name)).requeue_failed(jobs)} to be done again: codeloop fleet run",
-        err=True,
-    )
 
 
 def _publish_fleet(folder: Path, ledger: Ledger, is_stopping: Callable[[], bool]) -> bool:
@@ -347,6 +271,20 @@ def _publish_fleet(folder: Path, ledger: Ledger, is_stopping: Callable[[], bool]
     return not problems
 
 
+def _notify(line: str) -> None:
+    click.echo(escape_controls(line), err=True)
+
+
+def _report_changes(added: AddedJobs, name: str) -> None:
+    if added.changed:
+        _notify(f"Changed in the table, so they wait again: {', '.join(added.changed)}.")
+    if added.ignored:
+        _notify(
+            f"Changed in the table, but running or done: {', '.join(added.ignored)}. "
+            f"`codeloop fleet retry {name} ID` lets a job that is done wait again; then run the table."
+        )
+
+
 def _show_result(row: LedgerRow, result: JSON) -> None:
     state = "done" if result.get("exitCode") == 0 else "failed"
     click.echo(
@@ -354,37 +292,5 @@ def _show_result(row: LedgerRow, result: JSON) -> None:
     )
 
 
-def _show_fleets(*, as_json: bool) -> None:
-    sums_by_name = {
-        folder.name: sum_jobs(open_ledger(folder).list_rows())
-        for folder in list_fleets(_get_fleets_folder())
-    }
-    if as_json:
-        print_json(sums_by_name)
-        return
-    if not sums_by_name:
-        click.echo("There are no fleets. `codeloop fleet run JOBS` starts one.", err=True)
-    for name, sums in sums_by_name.items():
-        click.echo(
-            f"{name}  {sums['done']} of {sums['jobs']} done, {sums['failed']} failed · {format_cost(sums['cost'])}"
-        )
-
-
-def _get_fleets_folder() -> Path:
-    return find_paths(os.environ).data / "fleet"
-
-
-def _get_folder(name: str) -> Path:
-    # The name becomes that of a folder, so `/`, `..` and a leading dash are refused.
-    if re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", name) is None:
-        raise UsageProblem(
-            f"The name of a fleet is letters, digits, `.`, `_` and `-`, not {name}. Give one with --name."
-        )
-    return _get_fleets_folder() / name
-
-
-def _find_fleet(name: str) -> Path:
-    folder = _get_folder(name)
-    if folder not in list_fleets(_get_fleets_folder()):
-        raise UsageProblem(f"There is no fleet {name}. `codeloop fleet status` lists them.")
-    return folder
+for command in (status, show, stop, retry, cancel, remove):
+    fleet.add_command(command)
