@@ -56,6 +56,11 @@ def test_sessions_are_listed_renamed_searched_forked_and_deleted(tmp_path: Path)
         assert (wrong.returncode, "2 prompts" in wrong.stderr) == (2, True)
         shown(desk, "session", "delete", fork)
         assert [each["id"] for each in listed(desk)] == [session]
+        kept = desk.run("session", "delete", "--older-than", "1", "--yes")
+        assert (kept.returncode, kept.stderr.strip()) == (0, "No session is that old.")
+        assert desk.run("session", "delete", "--older-than", "1", session).returncode == 2
+        assert f"Deleted {session}." in shown(desk, "session", "delete", "--older-than", "0", "-y")
+        assert listed(desk) == []
 
 
 @pytest.mark.slow

@@ -385,3 +385,23 @@ def test_a_locked_database_is_waited_for_and_then_named(
     holder.execute("ROLLBACK")
     store.append(created(session()))
     assert store.read_last_seq() == 1
+
+
+@pytest.mark.parametrize("is_shared", [False, True])
+def test_what_deleted_sessions_took_is_given_back_also_while_another_process_reads(
+    path: Path, *, is_shared: bool
+) -> None:
+    store, info = Store(path), session()
+    message = user(info.id)
+    store.append(created(info), said(message), put(text(message, "x" * 20_000_000)))
+    store.close()
+    full = path.stat().st_size
+    store = Store(path)
+    store.append(deleted(info))
+    reader = sqlite3.connect(path, isolation_level=None)
+    if is_shared:
+        reader.execute("BEGIN")
+        reader.execute("SELECT count(*) FROM session").fetchone()
+    store.close()
+    reader.close()
+    assert path.stat().st_size < full / 4

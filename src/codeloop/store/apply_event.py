@@ -102,6 +102,7 @@ def _replace_session(db: Database, info: Session) -> None:
 def _delete_session(db: Database, session_id: str) -> None:
     for statement in _DELETE_SESSION_STATEMENTS:
         db.execute(statement, (session_id,))
+    db.has_deleted = True
 
 
 def read_entries(db: Database, session_id: str) -> list[Entry]:

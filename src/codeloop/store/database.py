@@ -17,6 +17,8 @@ from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import STORE_BUSY_TIME
 from codeloop.store.ledger_schema import LEDGER_MIGRATION
 
+# With fewer free pages, of 4 KB, a file is not worth to be written anew.
+_MIN_FREE_PAGES = 2_000
 MIGRATIONS: tuple[str, ...] = (
     """
     CREATE TABLE session (
@@ -144,6 +146,8 @@ class Database:
         to the newest version.
         """
         self.path = path
+        self.has_deleted = False
+        """Set when whole sessions were deleted."""
         self._connection = open_read_only(path) if read_only else open_database(path)
 
     def execute(self, sql: str, values: Sequence[SqlValue] = ()) -> int:
@@ -188,8 +192,22 @@ class Database:
             fault_injection.pass_point("store.commit")
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the file. If this process has deleted much of it, its space is given back."""
+        if self.has_deleted:
+            with suppress(sqlite3.Error):
+                _give_back_space(self._connection)
         self._connection.close()
+
+
+def _give_back_space(connection: sqlite3.Connection) -> None:
+    """Write the file anew if a fourth of it is free, unless another process writes just now."""
+    free, pages = (
+        connection.execute(f"PRAGMA {name}").fetchone()[0]
+        for name in ("freelist_count", "page_count")
+    )
+    if free > _MIN_FREE_PAGES and free * 4 > pages:
+        connection.execute("PRAGMA busy_timeout = 0")
+        connection.execute("VACUUM")
 
 
 def open_database(path: Path) -> sqlite3.Connection:

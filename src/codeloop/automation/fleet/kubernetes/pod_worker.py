@@ -64,6 +64,6 @@ def _transfer_commits(tree: Path, order: PodOrder, result: JSON) -> None:
     git("bundle", "create", "--quiet", str(file), f"refs/heads/{branch}", f"^{order.base}")
     if file.stat().st_size > FLEET_BUNDLE.value:
         raise CodeloopError(
-            f"The changes are larger than {FLEET_BUNDLE.value:,} bytes. Run the fleet with --push."
+            f"The changes are larger than {FLEET_BUNDLE.value:,} bytes. Set `push` in the file of --pods."
         )
     result["bundle"] = base64.b64encode(file.read_bytes()).decode()

@@ -27,7 +27,7 @@ from codeloop.cli.output.streams import can_ask_user
 from codeloop.cli.output.style import has_colour, paint_patch_line
 from codeloop.cli.target import selection
 from codeloop.cli.target.run_with_client import run_with_client, run_with_session
-from codeloop.cli.target.selection import find_session
+from codeloop.cli.target.selection import MAX_SESSIONS, find_session
 from codeloop.client.client import Client
 from codeloop.client.formatting import describe_spending, format_time
 from codeloop.client.slash.reports import format_context_report, format_cost_report
@@ -46,9 +46,11 @@ from codeloop.schema.api.session_requests import (
     SESSION_CHILDREN,
     SESSION_DELETE,
     SESSION_GET,
+    SESSION_LIST,
     SESSION_UPDATE,
     AdoptFolder,
     ArchiveTime,
+    ListSessions,
     SessionId,
     UpdateSession,
 )
@@ -58,6 +60,8 @@ from codeloop.schema.ids import now_ms
 from codeloop.schema.message import Session, SnapshotFileDiff, measure_growth
 from codeloop.schema.part import TextPart
 from codeloop.schema.wire import replace
+
+MS_PER_DAY = 24 * 60 * 60 * 1000
 
 SESSIONS_ARGUMENT = click.argument(
     "names", nargs=-1, required=True, shell_complete=make_completion("session")
@@ -327,18 +331,35 @@ def _set_archived(names: tuple[str, ...], time: int | None) -> None:
 
 
 @session.command()
-@SESSIONS_ARGUMENT
+@click.argument("names", nargs=-1, shell_complete=make_completion("session"))
+@click.option(
+    "--older-than",
+    "days",
+    type=click.FloatRange(min=0),
+    metavar="DAYS",
+    help="Delete those of this project that were not changed for so long.",
+)
 @click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
-def delete(names: tuple[str, ...], *, yes: bool) -> None:
+def delete(names: tuple[str, ...], *, days: float | None, yes: bool) -> None:
     """Delete sessions; the files that they changed stay as they are.
 
     Asks for confirmation in a terminal.
     """
+    if bool(names) == (days is not None):
+        raise UsageProblem("Name the sessions to delete, or say `--older-than DAYS`.")
+
+    async def load_sessions(client: Client) -> list[Session]:
+        if days is None:
+            return await _find_sessions(client, names)
+        found = await client.call(SESSION_LIST, ListSessions(scope="project", limit=MAX_SESSIONS))
+        oldest = now_ms() - days * MS_PER_DAY
+        return [each for each in found if not each.parent_id and each.time.updated < oldest]
+
     # By id, because two names may be those of one session.
-    sessions = {
-        session.id: session
-        for session in run_with_client(lambda client: _find_sessions(client, names))
-    }
+    sessions = {session.id: session for session in run_with_client(load_sessions)}
+    if not sessions:
+        click.echo("No session is that old.", err=True)
+        return
     if not yes and can_ask_user() and not _confirm_deletion([*sessions.values()]):
         raise CodeloopError("Nothing was deleted.")
 
