@@ -12,6 +12,7 @@ from pathlib import Path
 import click
 
 from codeloop.cli.commands.sessions.export import export_json
+from codeloop.cli.commands.sessions.session_delete import delete
 from codeloop.cli.commands.sessions.session_list import list_sessions, search
 from codeloop.cli.group import CommandGroup
 from codeloop.cli.options import (
@@ -23,11 +24,10 @@ from codeloop.cli.options import (
     make_completion,
 )
 from codeloop.cli.output.print_json import print_json
-from codeloop.cli.output.streams import can_ask_user
 from codeloop.cli.output.style import has_colour, paint_patch_line
 from codeloop.cli.target import selection
 from codeloop.cli.target.run_with_client import run_with_client, run_with_session
-from codeloop.cli.target.selection import MAX_SESSIONS, find_session
+from codeloop.cli.target.selection import find_session
 from codeloop.client.client import Client
 from codeloop.client.formatting import describe_spending, format_time
 from codeloop.client.slash.reports import format_context_report, format_cost_report
@@ -44,24 +44,19 @@ from codeloop.schema.api.session_reports import SESSION_CONTEXT, SESSION_COST
 from codeloop.schema.api.session_requests import (
     SESSION_ADOPT,
     SESSION_CHILDREN,
-    SESSION_DELETE,
     SESSION_GET,
-    SESSION_LIST,
     SESSION_UPDATE,
     AdoptFolder,
     ArchiveTime,
-    ListSessions,
     SessionId,
     UpdateSession,
 )
 from codeloop.schema.api.session_undo import SESSION_DIFF, SessionDiffQuery
-from codeloop.schema.errors import CodeloopError, UsageProblem
+from codeloop.schema.errors import UsageProblem
 from codeloop.schema.ids import now_ms
 from codeloop.schema.message import Session, SnapshotFileDiff, measure_growth
 from codeloop.schema.part import TextPart
 from codeloop.schema.wire import replace
-
-MS_PER_DAY = 24 * 60 * 60 * 1000
 
 SESSIONS_ARGUMENT = click.argument(
     "names", nargs=-1, required=True, shell_complete=make_completion("session")
@@ -78,6 +73,7 @@ def session() -> None:
 
 
 session.add_command(list_sessions)
+session.add_command(delete)
 session.add_command(search)
 
 
@@ -328,63 +324,6 @@ def _set_archived(names: tuple[str, ...], time: int | None) -> None:
             click.echo(f"{'Archived' if time else 'Unarchived'} {session.id}.")
 
     run_with_client(update_sessions)
-
-
-@session.command()
-@click.argument("names", nargs=-1, shell_complete=make_completion("session"))
-@click.option(
-    "--older-than",
-    "days",
-    type=click.FloatRange(min=0),
-    metavar="DAYS",
-    help="Delete those of this project that were not changed for so long.",
-)
-@click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
-def delete(names: tuple[str, ...], *, days: float | None, yes: bool) -> None:
-    """Delete sessions; the files that they changed stay as they are.
-
-    Asks for confirmation in a terminal.
-    """
-    if bool(names) == (days is not None):
-        raise UsageProblem("Name the sessions to delete, or say `--older-than DAYS`.")
-
-    async def load_sessions(client: Client) -> list[Session]:
-        if days is None:
-            return await _find_sessions(client, names)
-        found = await client.call(SESSION_LIST, ListSessions(scope="project", limit=MAX_SESSIONS))
-        oldest = now_ms() - days * MS_PER_DAY
-        return [each for each in found if not each.parent_id and each.time.updated < oldest]
-
-    # By id, because two names may be those of one session.
-    sessions = {session.id: session for session in run_with_client(load_sessions)}
-    if not sessions:
-        click.echo("No session is that old.", err=True)
-        return
-    if not yes and can_ask_user() and not _confirm_deletion([*sessions.values()]):
-        raise CodeloopError("Nothing was deleted.")
-
-    async def delete_sessions(client: Client) -> None:
-        for session_id in sessions:
-            await client.call(SESSION_DELETE, SessionId(session_id=session_id))
-            click.echo(f"Deleted {session_id}.")
-
-    run_with_client(delete_sessions)
-
-
-def _confirm_deletion(sessions: list[Session]) -> bool:
-    """List the sessions, and ask at the terminal whether to delete them."""
-    for session in sessions:
-        click.echo(
-            f"{session.id}  {format_time(session.time.updated)}  {one_line(session.title, 70)}",
-            err=True,
-        )
-    what = "this session" if len(sessions) == 1 else f"these {len(sessions)} sessions"
-    try:
-        return click.confirm(f"Delete {what} and their subagents' sessions permanently?", err=True)
-    except click.Abort:
-        # Ctrl-C or Ctrl-D at the question is a no; the line that it was asked on is still open.
-        click.echo(err=True)
-        return False
 
 
 @session.command()
