@@ -11,11 +11,11 @@ import pytest
 from codeloop.schema.config import SandboxConfig
 from codeloop.schema.wire import replace
 from codeloop.workspace.process.shells import ShellCommand
+from codeloop.workspace.sandbox.named_paths import find_named_paths
 from codeloop.workspace.sandbox.policy import PolicyInput
 from codeloop.workspace.sandbox.program_profile import (
     ProfilePolicyMaker,
     ProgramProfile,
-    find_code_folders,
 )
 from tests.workspace.sandbox.conftest import SECRET, Attacked
 
@@ -229,4 +229,5 @@ def test_a_virtual_environment_that_a_command_names_is_shown_whole(tmp_path: Pat
     script.parent.mkdir()
     script.touch()
     words = (str(environment / "bin" / "python"), str(script))
-    assert find_code_folders(words, tmp_path / "home") == (environment, script.parent)
+    named = find_named_paths(words, (), tmp_path / "home")
+    assert {environment, script.parent} <= {*named.code}

@@ -3,9 +3,10 @@ and their policies.
 """
 
 import os
-from collections.abc import Iterable
+from contextlib import suppress
+from itertools import islice
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from msgspec import Struct
 
@@ -13,7 +14,9 @@ from codeloop.kit.paths import expand_user_path
 from codeloop.kit.small_files import create_private_folder
 from codeloop.schema.config import ProgramSandboxConfig, SandboxConfig
 from codeloop.schema.wire import replace
+from codeloop.workspace.sandbox.named_paths import is_broad
 from codeloop.workspace.sandbox.paths.linked_paths import is_below_any, leads_out_of_project
+from codeloop.workspace.sandbox.paths.secret_files import find_home_secrets
 from codeloop.workspace.sandbox.policy import (
     NO_GRANTS,
     PolicyInput,
@@ -22,8 +25,8 @@ from codeloop.workspace.sandbox.policy import (
     SandboxPolicy,
 )
 
-_TOP_MARKERS = (".git", "package.json", "pyproject.toml", "pyvenv.cfg", "Cargo.toml", "go.mod")
-"""Entries that mark the top folder of a program's code."""
+_MAX_NEIGHBOURS = 64
+"""The most files beside a writable one that are kept from changes one by one."""
 
 
 class ProgramProfile(Struct, frozen=True):
@@ -31,12 +34,14 @@ class ProgramProfile(Struct, frozen=True):
     except that it may only read the project.
 
     `data_folder`: a writable folder of its own; `writable`, `readable`: further absolute paths.
+    `named`: paths that its start names (`named_paths.py`), which it may read except for the keys.
     `hides_project`: it may not even read the project.
     """
 
     data_folder: Path
     writable: tuple[Path, ...] = ()
     readable: tuple[Path, ...] = ()
+    named: tuple[Path, ...] = ()
     network: Literal["off", "on", "hosts"] = "off"
     hosts: tuple[str, ...] = ()
     hides_project: bool = False
@@ -78,23 +83,42 @@ class ProfilePolicyMaker:
         self._roots = tuple(
             Path(os.path.realpath(each)) for each in (policy_input.root, policy_input.directory)
         )
+        home = policy_input.home
         data_folder = _make_folder(profile.data_folder)
-        writable = [_make_folder(each) for each in profile.writable if not self._leads_out(each)]
-        readable = [str(each) for each in profile.readable if not self._leads_out(each)]
+        places = [
+            prepare_place(each, home) for each in profile.writable if not self._leads_out(each)
+        ]
+        writable = [each.path for each in places]
+        self._neighbours = tuple(path for each in places for path in each.protected)
+        # What nobody may read by naming it: a folder of keys, and ours.
+        self._keys = tuple(
+            Path(os.path.realpath(each))
+            for each in (*find_home_secrets(home), *policy_input.own_folders)
+        )
+        readable = [each for each in profile.readable if not self._leads_out(each)]
+        named = [
+            each
+            for each in profile.named
+            if not self._leads_out(each)
+            and not (each.is_dir() and is_below_any(Path(os.path.realpath(each)), self._keys))
+        ]
         settings = SandboxConfig(
             network=profile.network,
             hosts=list(profile.hosts),
             writable=[str(each) for each in (data_folder, *writable)],
-            readable=[*config.readable, *readable],
+            readable=[*config.readable, *map(str, (*readable, *named))],
             hidden=config.hidden,
             variables=config.variables,
         )
         self._writable = (data_folder, *writable)
-        readable_paths = (Path(os.path.realpath(each)) for each in readable)
-        self._readable_folders = tuple(
-            path
-            for path in readable_paths
-            if not Path(os.path.realpath(policy_input.home)).is_relative_to(path)
+        real_home = Path(os.path.realpath(home))
+        self._granted_folders, self._readable_folders = (
+            tuple(
+                path
+                for path in (Path(os.path.realpath(each)) for each in paths)
+                if not real_home.is_relative_to(path)
+            )
+            for paths in (readable, [*readable, *named])
         )
         self._hides_project = profile.hides_project
         self._policy_maker = PolicyMaker(replace(policy_input, scratch=data_folder), settings)
@@ -112,7 +136,13 @@ class ProfilePolicyMaker:
         hidden = [
             path
             for path in base.hidden
-            if is_below_any(path, self._roots) or not is_below_any(path, self._readable_folders)
+            if is_below_any(path, self._roots)
+            or not is_below_any(path, self._readable_folders)
+            or (
+                is_below_any(path, self._keys)
+                and path not in self._readable_folders
+                and not is_below_any(path, self._granted_folders)
+            )
         ]
         # The project's folders and its git directories elsewhere are read-only,
         # unless the profile makes them writable.
@@ -131,47 +161,54 @@ class ProfilePolicyMaker:
             writable=tuple(dict.fromkeys((self._writable[0], *paths))),
             visible=tuple(dict.fromkeys((*base.visible, *project_paths))),
             hidden=tuple(hidden),
-            protected=tuple(path for path in base.protected if is_below_any(path, paths)),
+            protected=(
+                *(path for path in base.protected if is_below_any(path, paths)),
+                *self._neighbours,
+            ),
             git_folders=tuple(path for path in base.git_folders if is_below_any(path, paths)),
             absent=tuple(path for path in base.absent if is_below_any(path, paths)),
         )
 
 
-def find_code_folders(words: Iterable[str], home: Path) -> tuple[Path, ...]:
-    """Return the folders of code that a command's words name by absolute paths.
-
-    Below the home, the folder of a whole project; elsewhere,
-    a program's own folder or its virtual environment.
+class WritablePlace(NamedTuple):
+    """What is made writable for a place that may be written: a folder, or a file;
+    `protected`: what in the folder stays as it is.
     """
-    files = [Path(word) for word in words if word.startswith("/")]
-    return tuple(dict.fromkeys(_find_top(file, home) for file in files if file.exists()))
+
+    path: Path
+    protected: tuple[Path, ...] = ()
 
 
-def list_named_paths(values: Iterable[str]) -> tuple[Path, ...]:
-    """Return the existing files and folders that values of variables name by absolute paths,
-    separated by colons.
+def prepare_place(path: Path, home: Path) -> WritablePlace:
+    """Return what to make writable so that a path is really written; makes what has to be there.
+
+    For a file that is its folder: a database has further files beside it, many programs replace
+    a file by a new one, and one that is absent must be seen to be absent.
     """
-    paths = [
-        Path(each) for value in values for each in value.split(os.pathsep) if each.startswith("/")
-    ]
-    return tuple(path for path in dict.fromkeys(paths) if os.access(path, os.F_OK))
+    real = Path(os.path.realpath(path))
+    if real.is_dir() or (not real.exists() and not real.suffix):
+        return WritablePlace(_make_folder(real))
+    folder = real.parent
+    beside = [] if is_broad(folder, home) else _list_beside(real)
+    if is_broad(folder, home) or len(beside) > _MAX_NEIGHBOURS:
+        # Whatever else is there must not be changed, so the file alone is writable.
+        with suppress(OSError):
+            real.touch(mode=0o600)
+        return WritablePlace(real)
+    return WritablePlace(_make_folder(folder), tuple(beside))
 
 
-def _find_top(file: Path, home: Path) -> Path:
-    """Return the outermost project folder around a file below the home;
-    elsewhere its own folder or environment.
-    """
-    folder = file if file.is_dir() else file.parent
-    tops = [
-        each
-        for each in (folder, *folder.parents)
-        if any((each / name).exists() for name in _TOP_MARKERS)
-    ]
-    program_folder = folder.parent if (folder.parent / "pyvenv.cfg").exists() else folder
-    return next(
-        (each for each in reversed(tops) if each != home and each.is_relative_to(home)),
-        program_folder,
-    )
+def _list_beside(file: Path) -> list[Path]:
+    """Return the entries of a file's folder, without the file and those that belong to it."""
+    with suppress(OSError), os.scandir(file.parent) as entries:
+        # A mount at a link would cover the file that it leads to.
+        names = [
+            each.path
+            for each in entries
+            if not each.name.startswith(file.name) and not each.is_symlink()
+        ]
+        return [Path(each) for each in islice(names, _MAX_NEIGHBOURS + 1)]
+    return []
 
 
 def _make_folder(folder: Path) -> Path:

@@ -29,11 +29,8 @@ from codeloop.workspace.process.program_environment import make_tool_environment
 from codeloop.workspace.process.program_sandboxes import ProgramSandbox
 from codeloop.workspace.process.running_command import find_shell
 from codeloop.workspace.process.shell_state import drop_bash_variables
-from codeloop.workspace.sandbox.program_profile import (
-    ProgramProfile,
-    find_code_folders,
-    widen_profile,
-)
+from codeloop.workspace.sandbox.named_paths import find_named_paths
+from codeloop.workspace.sandbox.program_profile import ProgramProfile, widen_profile
 from codeloop.workspace.workspace import Workspace
 
 DEFAULT_TIMEOUT_SECONDS = {
@@ -47,10 +44,6 @@ EVENT_PLACEHOLDER = "$ARGUMENTS"
 """In a hook's prompt, the event's JSON replaces this."""
 # As in Claude Code, the plain output of these events' commands becomes context of the model.
 _CONTEXT_EVENTS = frozenset(("UserPromptSubmit", "SessionStart"))
-# Found in a command's text before a shell expands it,
-# to learn which files of the home the command needs.
-_HOME_REFERENCE = r"~(?=/)|\$HOME\b|\$\{HOME\}"
-_WORD = r"""[^\s"'`;|&()<>=$]+"""
 _VARIABLE_REFERENCE = r"\$(?:\{(\w+)\}|(\w+))"
 
 
@@ -217,12 +210,17 @@ def _make_profile(
 
     `sandbox`: what the configuration says of it; None: nothing.
     """
-    home = scope.workspace.environment.get("HOME") or "/nonexistent"
-    line = re.sub(_HOME_REFERENCE, home, " ".join((row.command, *(row.args or ()))))
-    code_folders = find_code_folders(re.findall(_WORD, line), Path(home))
+    workspace = scope.workspace
+    named = find_named_paths(
+        (row.command, *(row.args or ())),
+        (),
+        Path(workspace.environment.get("HOME") or "/nonexistent"),
+        roots=(workspace.root, workspace.directory),
+    )
     profile = ProgramProfile(
         scope.own_folder,
-        readable=(*code_folders, *readable),
+        readable=readable,
+        named=named.readable,
         network="on",
         hides_project=row.may_allow,
     )

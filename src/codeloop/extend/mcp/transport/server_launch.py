@@ -3,6 +3,7 @@ by whose server it is.
 """
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -18,12 +19,8 @@ from codeloop.schema.config import SandboxConfig
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import replace
 from codeloop.workspace.process.program_environment import make_program_environment
-from codeloop.workspace.sandbox.program_profile import (
-    ProgramProfile,
-    find_code_folders,
-    list_named_paths,
-    widen_profile,
-)
+from codeloop.workspace.sandbox.named_paths import NamedPaths, expand_home, find_named_paths
+from codeloop.workspace.sandbox.program_profile import ProgramProfile, widen_profile
 
 # A folder that exists everywhere, and holds nothing of a project.
 _ROOT_FOLDER = Path("/")
@@ -44,10 +41,13 @@ class ServerProject(Struct, frozen=True):
 
 
 class ServerLaunch(NamedTuple):
-    """The launch of a server's program. `profile`: of its sandbox; None: it has none."""
+    """The launch of a server's program. `profile`: of its sandbox; None: it has none.
+    `named`: the paths that it names.
+    """
 
     launch: Launch
     profile: ProgramProfile | None
+    named: NamedPaths = NamedPaths()
 
 
 def make_user_launch(
@@ -70,7 +70,13 @@ def make_user_launch(
         folder = _ROOT_FOLDER if _is_inside(own_folder, project_folders) else own_folder
     words = config.command
     if project.is_trusted:
-        words = [_resolve_word(word, project.directory) for word in words]
+        # A word that leads to something from a folder that the entry names means that.
+        words = [
+            word
+            if config.cwd and (folder / word).exists()
+            else _resolve_word(word, project.directory)
+            for word in words
+        ]
     variables = make_program_environment(environment, config.environment, project_folders)
     program = _find_program(words[0], folder, variables)
     profile = ProgramProfile(own_folder, network="on")
@@ -121,13 +127,30 @@ def _make_launch(
         # It may run code of the project (words that differ from the configured ones are paths
         # there): keep Python from leaving .pyc files in it.
         environment = {"PYTHONDONTWRITEBYTECODE": "1", **environment}
-    code_folders = find_code_folders(words, Path(environment.get("HOME") or "/nonexistent"))
-    readable = (*code_folders, *list_named_paths(config.environment.values()), folder)
+    home = Path(environment.get("HOME") or "/nonexistent")
+    # No shell expands these, though READMEs write them.
+    words = (words[0], *(_expand_word(each, home) for each in words[1:]))
+    configured = {name: _expand_word(each, home) for name, each in config.environment.items()}
+    environment = {**environment, **configured}
+    named = find_named_paths(
+        words,
+        configured.values(),
+        home,
+        folder=folder,
+        roots=(project.directory, project.root),
+    )
     sandbox_profile = widen_profile(
-        replace(profile, readable=readable), config.effective_sandbox, project.root
+        replace(profile, readable=(folder,), named=named.readable),
+        config.effective_sandbox,
+        project.root,
     )
     launch = Launch(words, folder, environment, named_variables=frozenset(config.environment))
-    return ServerLaunch(launch, sandbox_profile)
+    return ServerLaunch(launch, sandbox_profile, named)
+
+
+def _expand_word(word: str, home: Path) -> str:
+    """Return a word with `~/` and `$HOME` replaced, unless it is a line of shell."""
+    return word if re.search(r"\s", word) else expand_home(word, home)
 
 
 def _find_folder(config: LocalDefinition, directory: Path) -> Path | None:
