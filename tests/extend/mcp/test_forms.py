@@ -16,6 +16,7 @@ import msgspec
 import pytest
 
 from codeloop.schema.config import SandboxConfig
+from codeloop.tool.tool import ToolFailure
 from tests.extend.mcp.world import world
 from tests.support.sandbox_support import has_sandbox
 
@@ -80,3 +81,59 @@ async def test_a_server_starts_and_reads_what_is_named(
         write_file(Path(path), content)
     async with world(home, {"p": entry}, sandbox=SandboxConfig()) as it:
         assert (await it.call("act", **act)).output == form.said
+
+
+def tiny(path: Path) -> list[str]:
+    """Return the command of a tiny server at a path."""
+    write_file(path, "py")
+    return ["python3", str(path)]
+
+
+@pytest.mark.parametrize("name", ["d/new.json", "d/there.json", "d/x.db", "out", "deep/er/log.txt"])
+async def test_a_place_that_may_be_written_is_really_written(name: str, tmp_path: Path) -> None:
+    command = tiny(tmp_path / "c" / "s.py")
+    beside = tmp_path / "d" / "beside.json"
+    for path in (beside, tmp_path / "d" / "there.json"):
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("before")
+    place = tmp_path / name
+    entry = {"type": "local", "command": command, "sandbox": {"writable": [str(place)]}}
+    file = place if place.suffix else place / "a.txt"
+    async with world(tmp_path, {"p": entry}, sandbox=SandboxConfig()) as it:
+        if not place.exists():
+            # What is not there is not read as empty.
+            with pytest.raises(ToolFailure, match="No such file"):
+                await it.call("act", read=str(file))
+        for suffix in ("", "-journal"):
+            await it.call("act", write=f"{file}{suffix}", text="mine")
+            assert Path(f"{file}{suffix}").read_text() == "mine"
+        with pytest.raises(ToolFailure):
+            await it.call("act", write=str(beside))
+    assert beside.read_text() == "before"
+
+
+async def test_a_file_that_is_no_longer_named_is_not_read_as_empty(tmp_path: Path) -> None:
+    command, file = tiny(tmp_path / "c" / "s.py"), tmp_path / "d" / "mem.json"
+    file.parent.mkdir()
+    file.write_text('{"a": 1}')
+    named = {"type": "local", "command": command, "environment": {"FILE": str(file)}}
+    async with world(tmp_path, {"p": named}, sandbox=SandboxConfig()) as it:
+        assert (await it.call("act", read=str(file))).output == '{"a": 1}'
+    entry = {"type": "local", "command": command}
+    async with world(tmp_path, {"p": entry}, sandbox=SandboxConfig()) as it:
+        with pytest.raises(ToolFailure, match="No such file"):
+            await it.call("act", read=str(file))
+
+
+async def test_folders_of_keys_stay_hidden_whatever_is_named(tmp_path: Path) -> None:
+    for name in (".ssh/id_rsa", ".aws/credentials", "work/plain"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("KEY")
+    command = [*tiny(tmp_path / "c" / "s.py"), str(tmp_path), "~/.ssh", str(tmp_path / "home")]
+    entry = {"type": "local", "command": command}
+    (tmp_path / "home" / "data").mkdir(parents=True)
+    (tmp_path / "home" / "data" / "auth.json").write_text("KEY")
+    async with world(tmp_path, {"p": entry}, sandbox=SandboxConfig()) as it:
+        for name in (".ssh/id_rsa", ".aws/credentials", "home/data/auth.json"):
+            with pytest.raises(ToolFailure):
+                await it.call("act", read=str(tmp_path / name))

@@ -25,6 +25,8 @@ from codeloop.workspace.sandbox.policy import HOME_NAME, PRIVATE_SUFFIX, Sandbox
 OWN_CACHES_NAME = "caches"
 """The folder of caches that variables point to, where nothing can be mounted (Landlock, macOS)."""
 _LOCK_SUFFIX = ".lock"
+_POINTS_NAME = "points"
+"""The file in a private folder that lists the mount points of files in its homes."""
 
 
 class PrivateFolder(Struct, frozen=True):
@@ -59,8 +61,10 @@ class PrivateFolders:
                 policy.private_folder
             )
             _remove_further_homes(private_folder)
+            _remove_old_points(private_folder.path)
             create_private_folder(private_folder.path / OWN_CACHES_NAME)
         create_private_folder(private_folder.path / policy.home_name)
+        _note_points(private_folder.path, policy)
         return private_folder
 
     def find_folder(self, policy: SandboxPolicy) -> Path | None:
@@ -103,6 +107,48 @@ def _remove_further_homes(folder: PrivateFolder) -> None:
     """Remove the homes that were made for the checks of one goal."""
     for path in folder.path.glob(f"{HOME_NAME}-*"):
         remove_tree(path)
+
+
+def _note_points(folder: Path, policy: SandboxPolicy) -> None:
+    """Note the files at which a policy's files are mounted: empty ones stay behind there."""
+    home = policy.home
+    if home is None:
+        return
+    points = {
+        os.fsencode(Path(policy.home_name, path.relative_to(home)))
+        for path in (*policy.visible, *policy.writable)
+        if path.is_relative_to(home) and not path.is_dir()
+    }
+    file = folder / _POINTS_NAME
+    before = _read_points(folder)
+    if not points <= before:
+        with suppress(OSError):
+            file.write_bytes(b"\0".join(sorted(points | before)))
+
+
+def _read_points(folder: Path) -> set[bytes]:
+    with suppress(OSError):
+        return {*(folder / _POINTS_NAME).read_bytes().split(b"\0")} - {b""}
+    return set[bytes]()
+
+
+def _remove_old_points(folder: Path) -> None:
+    """Remove the mount points of earlier sandboxes: a program that is not shown the file
+    any more would read an empty one, where nothing should be.
+    """
+    points = _read_points(folder)
+    top = os.path.realpath(folder)
+    for path in (folder / os.fsdecode(each) for each in points):
+        # A program may have put a link in the place of a folder.
+        with suppress(OSError):
+            if (
+                f"{os.path.realpath(path)}/".startswith(f"{top}/")
+                and not path.is_symlink()
+                and path.lstat().st_size == 0
+            ):
+                path.unlink()
+    if points:
+        (folder / _POINTS_NAME).unlink(missing_ok=True)
 
 
 def _claim_unused(folder: Path) -> PrivateFolder:
