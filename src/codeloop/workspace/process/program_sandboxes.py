@@ -8,10 +8,11 @@ deny, and what may not appear in the project is moved away at once.
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -41,6 +42,9 @@ from codeloop.workspace.sandbox.program_profile import (
 )
 from codeloop.workspace.sandbox.sandbox import Sandbox, SandboxUnavailable
 from codeloop.workspace.sandbox.sandboxes import Sandboxes
+
+if TYPE_CHECKING:
+    from codeloop.workspace.sandbox.helper_refusals import Refusal
 
 _CLIENT = "program"
 """The name of a program in a sandbox of its own at its network proxy."""
@@ -192,6 +196,34 @@ class ProgramSandboxes:
         if confinement is not None and self.refusal_reason:
             self._warn_once()
         return SandboxedProcess(await self._launcher.start(launch))
+
+    def find_refusals(
+        self, launch: Launch, profile: ProgramProfile, text: str, places: Sequence[Path] = ()
+    ) -> "list[Refusal]":
+        """Return what the sandbox of a program has refused, by what the program says (`text`),
+        and keep it. Reads the disk. `places`: paths that it named and may want to write.
+        """
+        # Imported late: most programs fail at nothing.
+        from codeloop.workspace.sandbox.helper_refusals import (
+            Refused,
+            find_refusals,
+            note_refusals,
+        )
+
+        environment = self._workspace.environment
+        refusals = find_refusals(
+            text,
+            Refused(
+                policy=self._find_policy_maker(profile).make_policy(),
+                home=Path(environment.get("HOME") or "/nonexistent"),
+                directory=Path(launch.directory),
+                environment=launch.environment,
+                offered=environment,
+                places=places,
+            ),
+        )
+        note_refusals(profile.data_folder, refusals)
+        return refusals
 
     async def _start_with_commands(
         self, launch: Launch, confinement: ProgramSandbox, *, is_server: bool

@@ -12,7 +12,7 @@ from codeloop.extend.mcp.transport.failures import ServerFailed
 from codeloop.kit.text.terminal_text import escape_controls, one_line
 from codeloop.permission.gate import Denied, Rejected
 from codeloop.schema.permission import Need, Writes
-from codeloop.schema.wire import JSON
+from codeloop.schema.wire import JSON, replace
 from codeloop.tool.tool import ToolContext, ToolFailure, ToolResult
 
 if TYPE_CHECKING:
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 # Part of the error of a server that wanted to send a request,
 # which the newest protocol version no longer allows.
 _NO_CHANNEL_TEXT = "server-initiated request"
+# A longer text of a result is content.
+_MAX_ERROR_CHARS = 2_000
 # The note about new tools is one line of the model's context.
 _MAX_NAMES_CHARS = 400
 
@@ -46,8 +48,13 @@ async def call_tool(
     title = escape_controls(tool.listed.title or tool.listed.name)
     result_metadata: JSON = {"server": tool.server, "tool": tool.listed.name}
     try:
-        return convert_result(answer, f"{tool.server}: {title}", result_metadata, ctx)
+        result = convert_result(answer, f"{tool.server}: {title}", result_metadata, ctx)
+        # Many servers tell of a failure in a result that counts as a success.
+        note = server.explain(result.output) if len(result.output) < _MAX_ERROR_CHARS else ""
+        return replace(result, output=f"{result.output}\n\n{note}") if note else result
     except ToolFailure as error:
+        if note := server.explain(str(error)[:_MAX_ERROR_CHARS]):
+            raise ToolFailure(f"{error}\n{note}") from error
         if _NO_CHANNEL_TEXT not in str(error) or not await downgrade_protocol(server):
             raise
         note = (

@@ -1,0 +1,110 @@
+"""What the sandbox of a local server may do, and what it has refused to the server."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from msgspec import Struct
+
+from codeloop.extend.mcp.definition import LocalDefinition, ServerDefinition
+from codeloop.extend.mcp.transport.server_launch import (
+    ServerLaunch,
+    make_project_launch,
+    make_user_launch,
+)
+from codeloop.extend.mcp.transport.transports import ServerDependencies
+from codeloop.schema.errors import CodeloopError
+from codeloop.workspace.sandbox.helper_refusals import (
+    Refusal,
+    abbreviate,
+    describe_refusals,
+    read_refusals,
+)
+from codeloop.workspace.sandbox.paths.linked_paths import is_below_any, keep_outermost
+
+
+class ServerAccess(Struct, frozen=True):
+    """What a server may do in its sandbox. `readable`, `writable`: paths beyond the usual, as text;
+    `places`: named paths that it may only read, which it may want to write.
+    """
+
+    readable: tuple[str, ...] = ()
+    writable: tuple[str, ...] = ()
+    places: tuple[str, ...] = ()
+    network: str = "on"
+    refused: tuple[Refusal, ...] = ()
+
+
+def find_server_refusals(
+    definition: ServerDefinition, dependencies: ServerDependencies, text: str
+) -> list[Refusal]:
+    """Return what the sandbox refused to a server, by what the server says. Reads the disk."""
+    server = _make_launch(definition, dependencies)
+    if server is None or server.profile is None:
+        return []
+    return dependencies.program_sandboxes.find_refusals(
+        server.launch, server.profile, text, server.named.places
+    )
+
+
+def explain_server_refusals(
+    definition: ServerDefinition, dependencies: ServerDependencies, text: str
+) -> str:
+    """Return one line that names what the sandbox refused to a server,
+    and the command that allows it; "": it refused nothing.
+    """
+    refusals = find_server_refusals(definition, dependencies, text)
+    if not refusals:
+        return ""
+    home = Path(dependencies.environment.get("HOME") or "/nonexistent")
+    return describe_refusals(refusals, make_allow_command(definition.name), home)
+
+
+def make_allow_command(name: str) -> str:
+    """Return the start of the command that allows a server more."""
+    return f"codeloop mcp allow {name}"
+
+
+def describe_access(
+    definition: ServerDefinition, dependencies: ServerDependencies
+) -> ServerAccess | None:
+    """Return what a server may do; None: it runs without a sandbox, or can't be started.
+    Reads the disk.
+    """
+    server = _make_launch(definition, dependencies)
+    if server is None or server.profile is None:
+        return None
+    profile = server.profile
+    home = Path(dependencies.environment.get("HOME") or "/nonexistent")
+    readable = keep_outermost((*profile.readable, *profile.named))
+    places = [each for each in server.named.places if not is_below_any(each, profile.writable)]
+    return ServerAccess(
+        _abbreviate((each for each in readable if each != profile.data_folder), home),
+        _abbreviate(profile.writable, home),
+        _abbreviate(places, home),
+        profile.network,
+        tuple(read_refusals(profile.data_folder)),
+    )
+
+
+def _make_launch(
+    definition: ServerDefinition, dependencies: ServerDependencies
+) -> ServerLaunch | None:
+    config = definition.config
+    if not isinstance(config, LocalDefinition) or not dependencies.program_sandboxes.is_sandboxed(
+        config.effective_sandbox
+    ):
+        return None
+    make_launch = make_project_launch if definition.scope else make_user_launch
+    try:
+        return make_launch(
+            config,
+            dependencies.project,
+            dependencies.environment,
+            dependencies.get_server_folder(definition),
+        )
+    except (CodeloopError, OSError):
+        return None
+
+
+def _abbreviate(paths: Iterable[Path], home: Path) -> tuple[str, ...]:
+    return tuple(abbreviate(str(path), home) for path in dict.fromkeys(paths))
