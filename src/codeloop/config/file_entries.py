@@ -5,7 +5,7 @@ the rest of the file stays unchanged.
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from codeloop.config.config_text import NotEditable, set_value
 from codeloop.config.files import describe_os_error, read_text, write_private
@@ -13,11 +13,14 @@ from codeloop.config.paths import Paths
 from codeloop.config.project_root import ProjectRoot
 from codeloop.config.references import map_references, read_variable
 from codeloop.config.sources import CODELOOP_FILES
-from codeloop.kit.jsonc import JsoncError, KeyPath
+from codeloop.kit.jsonc import JsoncError, KeyPath, parse_jsonc
 from codeloop.kit.paths import expand_user_path
 from codeloop.schema.errors import CodeloopError
-from codeloop.schema.limits import CONFIG_BYTES
+from codeloop.schema.limits import CONFIG_BYTES, CONFIG_DEPTH
 from codeloop.schema.wire import JSON
+
+_SERVER_PLACES = (("mcp",), ("mcp", "servers"), ("mcpServers",))
+"""The keys under which a file may have its MCP servers."""
 
 
 def choose_entry_file(paths: Paths, project_root: ProjectRoot | None) -> Path:
@@ -78,11 +81,25 @@ def remove_server(file: Path, name: str) -> None:
 
     def remove(text: str | None) -> str:
         new_text = text or ""
-        for place in (("mcp",), ("mcp", "servers"), ("mcpServers",)):
+        for place in _SERVER_PLACES:
             new_text = set_value(new_text, (*place, name), None)
         return new_text
 
     edit_file(file, "mcp", remove)
+
+
+def find_server_place(text: str, name: str) -> tuple[str, ...]:
+    """Return the keys that lead to the entry of an MCP server in a file's text; where it has none,
+    to where one is written.
+    """
+    value = parse_jsonc(text, depth=CONFIG_DEPTH.value).value
+    for place in _SERVER_PLACES:
+        inner: object = value
+        for key in (*place, name):
+            inner = cast("JSON", inner).get(key) if isinstance(inner, dict) else None
+        if isinstance(inner, dict):
+            return (*place, name)
+    return ("mcp", name)
 
 
 def write_value(file: Path, path: Sequence[str], value: Any) -> None:

@@ -10,6 +10,11 @@ from typing import Any, NamedTuple, cast
 import msgspec
 from msgspec import Struct
 
+from codeloop.config.forms.server_keys import (
+    convert_headers,
+    convert_keys,
+    convert_passed_variables,
+)
 from codeloop.schema.wire import JSON
 
 _VARIABLE_REFERENCE = r"\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(:-[^{}]*)?\}"
@@ -18,8 +23,6 @@ _INPUT_REFERENCE = r"\$\{input:"
 
 _KINDS = frozenset(("stdio", "sse", "http", "streamable-http", "streamableHttp"))
 _OWN_KINDS = frozenset(("local", "remote"))
-# A smaller `timeout` is one in seconds.
-_LEAST_MS = 1_000
 _FOREIGN_KEYS = frozenset(("args", "env", "serverUrl", "httpUrl"))
 # Keys of an entry that are converted; what else an entry of `mcp` has stays as it is.
 _CONVERTED_KEYS = frozenset(
@@ -30,13 +33,15 @@ _CONVERTED_KEYS = frozenset(
 class FoundServer(Struct, frozen=True):
     """A server in the form of another program. `source`: its file. `entry`: our entry for it.
 
-    `problem`: why there is no entry, "" if there is one.
+    `problem`: why there is no entry, "" if there is one. `notes`, `allowed`: as in EntryKeys.
     """
 
     name: str
     source: Path
     entry: JSON
     problem: str = ""
+    notes: tuple[str, ...] = ()
+    allowed: tuple[str, ...] = ()
 
 
 def convert_entry(name: str, source: Path, data: JSON) -> FoundServer:
@@ -46,22 +51,16 @@ def convert_entry(name: str, source: Path, data: JSON) -> FoundServer:
     entry = _convert_remote(data) or _convert_local(data)
     if entry is None:
         return FoundServer(name, source, entry={}, problem="it has neither a command nor a url")
-    entry |= {
-        key: data[key]
-        for key in ("enabled", "timeout", "tools", "oauth", "protocol")
-        if key in data
-    }
-    if data.get("type") not in _OWN_KINDS and isinstance(seconds := data.get("timeout"), int):
-        # Some programs count in seconds: fewer ms than this would be too short for any server.
-        entry["timeout"] = seconds * 1_000 if seconds < _LEAST_MS else seconds
-    if data.get("disabled") is True:
-        entry["enabled"] = False
+    keys = convert_keys(data, is_ours=data.get("type") in _OWN_KINDS)
+    entry |= keys.entry
     # VS Code asks the user for such values when the server starts; there is no such question here.
     if re.search(_INPUT_REFERENCE, str(entry)):
         return FoundServer(
             name, source, entry={}, problem="it asks for a value (`${input:...}`): add it by hand"
         )
-    return FoundServer(name, source, _convert_references(entry))
+    return FoundServer(
+        name, source, _convert_references(entry), notes=keys.notes, allowed=keys.allowed
+    )
 
 
 class ReadServers(NamedTuple):
@@ -126,13 +125,16 @@ def _convert_remote(data: JSON) -> JSON | None:
     if address is None:
         return None
     entry: JSON = {"type": "remote", "url": address}
-    if headers := _make_texts(as_object(data.get("headers"))):
+    if headers := _make_texts({**as_object(data.get("headers")), **convert_headers(data)}):
         entry["headers"] = headers
     return entry
 
 
 def _convert_local(data: JSON) -> JSON | None:
     """Return our entry for a server that is a program; None: the entry has no command."""
+    # Zed has the words of a command in an object of its own.
+    if isinstance(inner := data.get("command"), dict):
+        data = {**data, **as_object(inner), "command": as_object(inner).get("path")}
     command, arguments = data.get("command"), data.get("args")
     if not command or not isinstance(command, str | list):
         return None
@@ -146,9 +148,8 @@ def _convert_local(data: JSON) -> JSON | None:
     )
     more_words = cast("list[Any]", arguments) if isinstance(arguments, list) else []
     entry: JSON = {"type": "local", "command": [*map(str, words), *map(str, more_words)]}
-    if environment := _make_texts(
-        _read_variables(data.get("env")) or _read_variables(data.get("environment"))
-    ):
+    variables = _read_variables(data.get("env")) or _read_variables(data.get("environment"))
+    if environment := _make_texts({**convert_passed_variables(data), **variables}):
         entry["environment"] = environment
     if isinstance(data.get("cwd"), str):
         entry["cwd"] = data["cwd"]

@@ -59,7 +59,8 @@ class LocalDefinition(Wire, tag_field="type", tag="local"):
     `timeout`: of each request, in ms. `tools`: wildcards of the tools to use;
     one with a leading `!` leaves tools out.
     `protocol`: the MCP version to offer; None: the newest one that the server speaks. `sandbox`:
-    False for none, or further permissions in it.
+    False for none, or further permissions in it. `env_file`: a file of further variables, a line
+    each.
     """
 
     command: Annotated[list[str], msgspec.Meta(min_length=1)]
@@ -70,6 +71,7 @@ class LocalDefinition(Wire, tag_field="type", tag="local"):
     tools: list[str] = []
     protocol: ProtocolVersion | None = None
     sandbox: bool | ProgramSandboxConfig | None = None
+    env_file: str = msgspec.field(default="", name="envFile")
 
     @property
     def effective_sandbox(self) -> bool | ProgramSandboxConfig:
@@ -130,7 +132,7 @@ class ServerDefinition(Struct, frozen=True):
                     "command": command,
                     "cwd": cwd,
                     "environment": environment,
-                    **_describe_sandbox(self.config),
+                    **_describe_more(self.config),
                 }
             case RemoteDefinition(url=url, headers=headers, oauth=oauth):
                 # Of the OAuth settings only the client decides which server this is; the others may
@@ -167,8 +169,8 @@ class ServerDefinition(Struct, frozen=True):
                     *([f"cwd: {cwd}"] if cwd else []),
                 ]
                 lines += [
-                    f"sandbox: {msgspec.json.encode(each).decode()}"
-                    for each in _describe_sandbox(self.config).values()
+                    f"{key}: {msgspec.json.encode(each).decode()}"
+                    for key, each in _describe_more(self.config).items()
                 ]
                 return "\n".join([*lines, *_hash_values("environment", environment)]) + "\n"
             case RemoteDefinition(url=url, headers=headers):
@@ -177,9 +179,10 @@ class ServerDefinition(Struct, frozen=True):
                 return ""
 
 
-def _describe_sandbox(config: LocalDefinition) -> JSON:
-    """Return the key `sandbox` with its value, if the definition has it."""
-    return {} if config.sandbox is None else {"sandbox": msgspec.to_builtins(config.sandbox)}
+def _describe_more(config: LocalDefinition) -> JSON:
+    """Return the keys `sandbox` and `envFile` with their values, if the definition has them."""
+    sandbox = {} if config.sandbox is None else {"sandbox": msgspec.to_builtins(config.sandbox)}
+    return {**sandbox, **({"envFile": config.env_file} if config.env_file else {})}
 
 
 def _hash_values(kind: str, values: Mapping[str, str]) -> list[str]:

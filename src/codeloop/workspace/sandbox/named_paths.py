@@ -195,6 +195,10 @@ class _Finder:
             yield from self._list_beside(path, folder)
             return
         yield path
+        if _is_interpreter(path):
+            # Its environment is all that it needs; what it runs is named by other words.
+            yield folder.parent
+            return
         above = [
             each
             for each in (folder, *folder.parents)
@@ -230,6 +234,10 @@ class _Finder:
 
 def _has_marker(folder: Path) -> bool:
     return any((folder / name).exists() for name in _TOP_MARKERS)
+
+
+def _is_interpreter(path: Path) -> bool:
+    return path.name.startswith("python") and (path.parent.parent / "pyvenv.cfg").exists()
 
 
 def _can_be_made(path: Path) -> bool:

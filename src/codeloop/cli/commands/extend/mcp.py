@@ -12,6 +12,7 @@ from codeloop.app.handlers.project.mcp import open_mcp_servers
 from codeloop.app.project import Project
 from codeloop.app.settings import ProjectSettings
 from codeloop.cli.commands.extend.mcp_add import add
+from codeloop.cli.commands.extend.mcp_allow import allow
 from codeloop.cli.commands.extend.mcp_import import import_servers
 from codeloop.cli.commands.extend.mcp_serve import serve
 from codeloop.cli.commands.extend.mcp_summary import LINE_CHARS, format_summary
@@ -28,10 +29,12 @@ from codeloop.extend.mcp.mcp_servers import McpServers
 from codeloop.extend.mcp.sign_in.background_sign_in import BackgroundSignIn
 from codeloop.extend.mcp.sign_in.callback import read_pasted_line
 from codeloop.extend.mcp.transport.failures import ServerFailed
+from codeloop.extend.mcp.transport.server_refusals import describe_access, make_allow_command
 from codeloop.kit.desktop_programs import open_browser
 from codeloop.kit.text.terminal_text import escape_controls, one_line
 from codeloop.schema.errors import CodeloopError, UsageProblem
 from codeloop.schema.wire import JSON
+from codeloop.workspace.sandbox.helper_refusals import describe_refusals
 
 T = TypeVar("T")
 # Whether a server runs in a sandbox; None: it is remote.
@@ -71,6 +74,10 @@ def list_servers(*, as_json: bool) -> None:
                 [("name", "state", "tools", "sandbox", "command or address", "reason"), *cells]
             )
         )
+        for row in rows:
+            for line in (row["may"], row["refused"]):
+                if line:
+                    click.echo(f"{row['name']}: {one_line(line, 400)}")
     else:
         click.echo(
             "No MCP server is configured. Add one: codeloop mcp add NAME -- COMMAND", err=True
@@ -93,9 +100,25 @@ async def _describe_servers(project: Project) -> list[JSON]:
             "tools": len(server.listing.tools) if server.listing is not None else "-",
             "sandbox": is_sandboxed(server),
             "how": _describe_launch(server.definition),
+            **_describe_access(server),
         }
         for server in servers.by_name.values()
     ]
+
+
+def _describe_access(server: McpServer) -> JSON:
+    """Return what a server may do beyond the usual, and what it was refused; "": nothing."""
+    access = describe_access(server.definition, server.consent.dependencies)
+    if access is None:
+        return {"may": "", "refused": ""}
+    may = access.describe() if access.writable or access.readable else ""
+    home = Path(server.consent.dependencies.environment.get("HOME") or "/nonexistent")
+    refused = (
+        describe_refusals(access.refused, make_allow_command(server.name), home)
+        if access.refused
+        else ""
+    )
+    return {"may": escape_controls(may), "refused": escape_controls(refused)}
 
 
 def _describe_launch(definition: ServerDefinition) -> str:
@@ -164,6 +187,9 @@ async def _show_server(server: McpServer) -> None:
     click.echo(
         f"state: {server.status.state}, over {listing.transport}, protocol {listing.protocol}{sandbox_note}"
     )
+    for line in _describe_access(server).values():
+        if line:
+            click.echo(f"sandbox: {line}")
     click.echo(format_summary(server.name, listing))
     for tool in listing.tools:
         click.echo(f"- {escape_controls(tool.name)}: {one_line(tool.description, LINE_CHARS)}")
@@ -281,5 +307,6 @@ def _run_in_project(command: Callable[[Project], Awaitable[T]]) -> T:
     return run_with_local_client(lambda client: command(client.project))
 
 
+mcp.add_command(allow)
 mcp.add_command(import_servers)
 mcp.add_command(serve)

@@ -1,29 +1,28 @@
 """`codeloop mcp add`: tries MCP servers, and writes those that work to the configuration."""
 
-import os
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
 from msgspec import Struct
 
-from codeloop.app.handlers.project.mcp import open_mcp_servers
 from codeloop.app.settings import ProjectSettings
-from codeloop.cli.commands.extend.mcp_summary import format_summary
-from codeloop.cli.target.project import load_settings, run_with_local_client
-from codeloop.client.local import LocalClient
-from codeloop.config.file_entries import choose_entry_file, resolve_entry, write_entries
+from codeloop.cli.commands.extend.mcp_allow import add_allowance_options
+from codeloop.cli.commands.extend.mcp_try import try_server
+from codeloop.cli.target.project import load_settings
+from codeloop.config.file_entries import choose_entry_file, write_entries
+from codeloop.config.forms.allowances import Allowance, widen_entry
 from codeloop.config.forms.server_entries import FoundServer
 from codeloop.config.trust.store import trust_changed_file
 from codeloop.extend.mcp.command_lines import resolve_paths, split_command_line
-from codeloop.extend.mcp.definition import ServerDefinition, parse_definition
+from codeloop.extend.mcp.definition import parse_definition
 from codeloop.extend.mcp.snippets import looks_like_json, parse_snippet, reject_placeholders
-from codeloop.extend.mcp.transport.failures import ServerFailed
 from codeloop.kit.text.terminal_text import escape_controls
-from codeloop.schema.errors import CodeloopError, UsageProblem
-from codeloop.schema.wire import JSON
+from codeloop.schema.errors import UsageProblem
+from codeloop.schema.wire import JSON, replace
+
+_ALLOWANCE_FLAGS = ("readable", "writable", "hosts", "is_off")
 
 
 class AddOptions(Struct, frozen=True):
@@ -44,9 +43,9 @@ class AddOptions(Struct, frozen=True):
 @click.option(
     "--env",
     "variables",
-    metavar="NAME=VALUE",
+    metavar="NAME[=VALUE]",
     multiple=True,
-    help="Variable for the program. Repeatable.",
+    help="Variable for the program; without a value, yours. Repeatable.",
 )
 @click.option(
     "--header",
@@ -69,29 +68,37 @@ class AddOptions(Struct, frozen=True):
     is_flag=True,
     help="Write it to this project's file instead of your own.",
 )
+@add_allowance_options
 @click.option("--no-try", is_flag=True, help="Write it without trying it.")
 def add(name: str, launch_words: tuple[str, ...], **flags: Any) -> None:
     """Add an MCP server: NAME, then its address, or `--` and the command that starts it.
 
     The JSON that a README gives for other programs is taken as well, with a NAME or without.
     The server is tried first, and only written to the configuration when it works;
-    of several, all or none.
+    of several, all or none. What its sandbox refuses it is named, and you are asked about it.
     """
+    allowance = Allowance(**{key: flags.pop(key) for key in _ALLOWANCE_FLAGS})
     options = AddOptions(**flags)
     servers = _read_servers(name, launch_words, options)
     settings = load_settings()
     file = choose_entry_file(settings.paths, settings.project_root if options.for_project else None)
     for server in servers:
         _check_server(server, settings)
-    for server in [] if options.no_try else servers:
-        entry = resolve_entry(
-            resolve_paths(server.entry, settings.project_root.directory), file.parent, os.environ
-        )
-        definition = parse_definition(server.name, entry)
-        click.echo(run_with_local_client(partial(_try_server, definition=definition)))
+        for note in server.notes:
+            click.echo(f"{escape_controls(server.name)}: {escape_controls(note)}", err=True)
+    servers = [replace(each, entry=_allow(each.entry, allowance)) for each in servers]
+    if not options.no_try:
+        servers = [try_server(each, settings, file) for each in servers]
     # All were tried before the first is written, so the same words can be given again
     # once a failing one works.
     _write_servers(servers, settings, file, for_project=options.for_project)
+
+
+def _allow(entry: JSON, allowance: Allowance) -> JSON:
+    """Return an entry with what the options allow; a remote server has no sandbox."""
+    if entry["type"] == "remote" and not allowance.is_empty:
+        raise UsageProblem("--read, --write, --host and --off are for a program, not an address.")
+    return widen_entry(entry, allowance)
 
 
 def _read_servers(
@@ -143,6 +150,13 @@ def _write_servers(
             settings.paths, settings.project_root.root, settings.project_root.directory, file
         )
     click.echo(f"Written to {file}.")
+    for server in servers:
+        if server.allowed:
+            rules = ", ".join(f'"{server.name}_{each}": "allow"' for each in server.allowed)
+            click.echo(
+                f"Its entry allows tools without a question. Here that is a rule of your own: "
+                f'"permission": {{{escape_controls(rules)}}}'
+            )
     if for_project and not settings.trusted:
         click.echo(
             "This directory is not trusted, so its servers are ignored. Trust it: codeloop trust"
@@ -181,6 +195,8 @@ def _parse_pairs(pairs: Sequence[str], separator: str) -> dict[str, str]:
     values: dict[str, str] = {}
     for pair in pairs:
         name, found_separator, value = pair.partition(separator)
+        if separator == "=" and not found_separator and name.isidentifier():
+            found_separator, value = "=", f"{{env:{name}}}"
         if not found_separator or not name.strip():
             raise UsageProblem(
                 f"{pair!r} has no {'name' if found_separator else 'value'}: write NAME{separator}VALUE."
@@ -188,26 +204,3 @@ def _parse_pairs(pairs: Sequence[str], separator: str) -> dict[str, str]:
         # Spaces around a header mean nothing; those of a variable are part of its value.
         values[name.strip()] = value.strip() if separator == ":" else value
     return values
-
-
-async def _try_server(client: LocalClient, definition: ServerDefinition) -> str:
-    """Connect to a server, and return a summary of it. Raises CodeloopError if it does not work."""
-    server = await open_mcp_servers(client.project).add(definition)
-    try:
-        listing = await server.connect()
-    except ServerFailed as error:
-        status = server.status
-        # Both can be remedied once the server is in the configuration,
-        # so they are not a reason not to write it.
-        if status.state == "needs_auth":
-            return f"{escape_controls(definition.name)} wants you to sign in: {status.reason}"
-        if status.state == "needs_client_registration":
-            reason = escape_controls(status.reason).rstrip(".")
-            return f"{escape_controls(definition.name)} can't be used yet: {reason}."
-        # The error quotes the last line already.
-        log = server.log.recent_text if server.log.recent_text != server.log.last_line else ""
-        log_note = f"\nThe end of its log:\n{escape_controls(log)}" if log else ""
-        raise CodeloopError(
-            f"{escape_controls(str(error))} Nothing was written.{log_note}"
-        ) from error
-    return format_summary(server.name, listing)

@@ -14,9 +14,10 @@ from codeloop.extend.mcp.definition import LocalDefinition
 from codeloop.kit.child_process import Launch
 from codeloop.kit.paths import expand_user_path
 from codeloop.kit.programs import find_program
-from codeloop.kit.small_files import create_private_folder
+from codeloop.kit.small_files import create_private_folder, read_start
 from codeloop.schema.config import SandboxConfig
 from codeloop.schema.errors import CodeloopError
+from codeloop.schema.limits import MCP_FILE
 from codeloop.schema.wire import replace
 from codeloop.workspace.process.program_environment import make_program_environment
 from codeloop.workspace.sandbox.named_paths import NamedPaths, expand_home, find_named_paths
@@ -25,6 +26,8 @@ from codeloop.workspace.sandbox.program_profile import ProgramProfile, widen_pro
 # A folder that exists everywhere, and holds nothing of a project.
 _ROOT_FOLDER = Path("/")
 _DOT_FOLDERS = (".", "..")
+_ASSIGNMENT = r"^[ \t]*(?:export[ \t]+)?([A-Za-z_]\w*)[ \t]*=(.*)$"
+"""A line of a file of variables."""
 
 
 class ServerProject(Struct, frozen=True):
@@ -63,6 +66,7 @@ def make_user_launch(
     project is trusted. Raises CodeloopError.
     """
     project_folders = (project.directory, project.root)
+    config = _add_file_variables(config, project, is_users=True)
     folder = _find_folder(config, project.directory)
     if folder is None or (not project.is_trusted and _is_inside(folder, project_folders)):
         create_private_folder(own_folder)
@@ -95,6 +99,7 @@ def make_project_launch(
     It loads files that the model edits, so in a sandbox it reaches what commands reach,
     whatever its definition says.
     """
+    config = _add_file_variables(config, project, is_users=False)
     folder = _find_folder(config, project.directory) or project.directory
     variables = make_program_environment(environment, config.environment)
     program = _find_program(config.command[0], folder, variables)
@@ -146,6 +151,33 @@ def _make_launch(
     )
     launch = Launch(words, folder, environment, named_variables=frozenset(config.environment))
     return ServerLaunch(launch, sandbox_profile, named)
+
+
+def _add_file_variables(
+    config: LocalDefinition, project: ServerProject, *, is_users: bool
+) -> LocalDefinition:
+    """Return a definition with the variables of its `envFile`; those of the entry itself count
+    more. Raises CodeloopError if the file can't be read.
+    """
+    if not config.env_file:
+        return config
+    file = project.directory / expand_user_path(config.env_file)
+    is_inside = _is_inside(file, (project.directory, project.root))
+    # A user's server takes nothing of a project that is not trusted;
+    # a project's takes no file of the user's.
+    if is_users and is_inside and not project.is_trusted:
+        return config
+    if not is_users and not is_inside:
+        raise CodeloopError(f"its envFile {file} is not in the project")
+    try:
+        text = read_start(file, MCP_FILE.value).decode(errors="replace")
+    except OSError as error:
+        raise CodeloopError(f"its envFile {file} can't be read: {error.strerror}") from error
+    variables = {
+        match[1]: match[2].strip().strip("\"'")
+        for match in re.finditer(_ASSIGNMENT, text, re.MULTILINE)
+    }
+    return replace(config, environment={**variables, **config.environment})
 
 
 def _expand_word(word: str, home: Path) -> str:

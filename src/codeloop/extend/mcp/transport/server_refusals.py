@@ -17,6 +17,7 @@ from codeloop.workspace.sandbox.helper_refusals import (
     Refusal,
     abbreviate,
     describe_refusals,
+    forget_refusals,
     read_refusals,
 )
 from codeloop.workspace.sandbox.paths.linked_paths import is_below_any, keep_outermost
@@ -32,6 +33,17 @@ class ServerAccess(Struct, frozen=True):
     places: tuple[str, ...] = ()
     network: str = "on"
     refused: tuple[Refusal, ...] = ()
+
+    def describe(self) -> str:
+        """Return what it may do beyond the usual, as the end of a sentence."""
+        parts = [
+            f"may {verb} {', '.join(paths)}"
+            for verb, paths in (("read", self.readable), ("write", self.writable))
+            if paths
+        ]
+        if self.network != "on":
+            parts.append(f"has the network mode {self.network}")
+        return "; ".join(parts) or "may do the usual"
 
 
 def find_server_refusals(
@@ -84,6 +96,11 @@ def describe_access(
         profile.network,
         tuple(read_refusals(profile.data_folder)),
     )
+
+
+def forget_server_refusals(definition: ServerDefinition, dependencies: ServerDependencies) -> None:
+    """Remove the record of what a server was refused: its sandbox has changed."""
+    forget_refusals(dependencies.get_server_folder(definition))
 
 
 def _make_launch(

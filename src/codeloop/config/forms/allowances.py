@@ -1,0 +1,65 @@
+"""What the user allows a helper program beyond its sandbox, as changes of its entry."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, cast
+
+from msgspec import Struct
+
+from codeloop.kit.paths import expand_user_path
+from codeloop.schema.wire import JSON
+
+
+class Allowance(Struct, frozen=True):
+    """What is allowed. `readable`, `writable`: paths; `hosts`: of a limited network;
+    `variables`: names, or `NAME=VALUE`; `is_off`: no sandbox at all.
+    """
+
+    readable: tuple[str, ...] = ()
+    writable: tuple[str, ...] = ()
+    hosts: tuple[str, ...] = ()
+    variables: tuple[str, ...] = ()
+    is_off: bool = False
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it allows nothing."""
+        return self == Allowance()
+
+
+def widen_entry(entry: JSON, allowance: Allowance) -> JSON:
+    """Return the entry of a helper with more allowed. Its `sandbox` and `environment` change."""
+    changed = {**entry}
+    if allowance.is_off or allowance.readable or allowance.writable or allowance.hosts:
+        changed["sandbox"] = widen_sandbox(entry.get("sandbox"), allowance)
+    if allowance.variables:
+        pairs = (each.partition("=") for each in allowance.variables)
+        new = {name: value if sign else f"{{env:{name}}}" for name, sign, value in pairs}
+        changed["environment"] = {**(entry.get("environment") or {}), **new}
+    return changed
+
+
+def widen_sandbox(sandbox: Any, allowance: Allowance) -> JSON | bool:
+    """Return the value of `sandbox` with more allowed; False: none."""
+    if allowance.is_off or sandbox is False:
+        return False
+    value: JSON = {**cast("JSON", sandbox)} if isinstance(sandbox, dict) else {}
+    for key, more in (
+        ("readable", _write_paths(allowance.readable)),
+        ("writable", _write_paths(allowance.writable)),
+    ):
+        if more:
+            value[key] = list(dict.fromkeys((*value.get(key, ()), *more)))
+    # Where the network is not limited, a list of hosts would limit it.
+    if allowance.hosts and (value.get("network") in {"off", "hosts"} or value.get("hosts")):
+        value["network"] = "hosts"
+        value["hosts"] = list(dict.fromkeys((*value.get("hosts", ()), *allowance.hosts)))
+    return value or True
+
+
+def _write_paths(paths: Iterable[str]) -> list[str]:
+    """Return paths as the configuration has them: absolute, or with `~/`."""
+    return [
+        path if path.startswith("~/") else str(Path.cwd() / expand_user_path(path))
+        for path in paths
+    ]
