@@ -284,7 +284,7 @@ def test_servers_of_other_programs_are_taken_over_when_asked_for(tmp_path: Path)
     ("words", "reason"),
     [
         (("--env", "=v", "--", "true"), "'=v' has no name: write NAME=VALUE"),
-        (("--env", "A", "--", "true"), "'A' has no value: write NAME=VALUE"),
+        (("--env", "A-B", "--", "true"), "'A-B' has no value: write NAME=VALUE"),
         (("--header", ": v", "http://127.0.0.1:1/"), "': v' has no name: write NAME:VALUE"),
     ],
 )

@@ -136,7 +136,7 @@ def _judge_path(path: Path, refused: Refused, *, is_write: bool) -> RefusalKind 
         if not is_shown:
             return "write" if is_write else "read"
         above = path
-    elif is_below_any(path, TEMPORARY_FOLDERS):
+    elif is_below_any(path, TEMPORARY_FOLDERS) and not is_below_any(path, policy.replaced):
         return None
     else:
         above = next((each for each in path.parents if each.is_dir()), Path("/"))
