@@ -100,6 +100,12 @@ MCP_CALL_LONGEST = Limit(
     "ms",
     "a call with signs of progress, unless its timeout is longer",
 )
+MCP_HANDED_FILE = Limit(
+    "mcp.handed_file",
+    100 * 1024 * 1024,
+    "bytes",
+    "a file that a server names in a result and that only the server sees; a larger one is not copied",
+)
 MCP_CHANGES = Limit(
     "mcp.changes",
     200,

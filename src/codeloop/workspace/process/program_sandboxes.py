@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import Struct
 
@@ -67,6 +67,15 @@ class ProgramSandbox(Struct, frozen=True):
     readable: tuple[Path, ...] = ()
     client: str = ""
     rules: DenyRules | None = None
+
+
+class PrivatePlaces(NamedTuple):
+    """What only one program sees. `folders`: by the paths that it has for them;
+    `shown`: paths in these that everybody sees.
+    """
+
+    folders: dict[Path, Path]
+    shown: Sequence[Path]
 
 
 def choose_program_sandbox(
@@ -224,6 +233,17 @@ class ProgramSandboxes:
         )
         note_refusals(profile.data_folder, refusals)
         return refusals
+
+    def find_private_folders(self, profile: ProgramProfile) -> PrivatePlaces | None:
+        """Return what only a program that runs in its own sandbox sees; None: there is none."""
+        sandboxes = self._sandboxes_by_folder.get(profile.data_folder)
+        policy = self._find_policy_maker(profile).make_policy()
+        sandbox = sandboxes.find_sandbox(policy) if sandboxes is not None else None
+        if sandboxes is None or sandbox is None:
+            return None
+        own = Path(os.path.realpath(profile.data_folder))
+        shown = [path for path in (*policy.writable, *policy.visible) if path != own]
+        return PrivatePlaces({**sandboxes.list_private_folders(sandbox), own: own}, shown)
 
     async def _start_with_commands(
         self, launch: Launch, confinement: ProgramSandbox, *, is_server: bool

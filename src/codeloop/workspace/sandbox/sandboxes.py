@@ -19,7 +19,7 @@ from codeloop.schema.limits import SANDBOXES_KEPT
 from codeloop.workspace.sandbox.command_bounds import compute_bounds
 from codeloop.workspace.sandbox.git_folders import GitFolders, PreparedGit
 from codeloop.workspace.sandbox.launcher.usage_watch import Bounds
-from codeloop.workspace.sandbox.paths.restricted_paths import SOCKET_VARIABLES
+from codeloop.workspace.sandbox.paths.restricted_paths import SOCKET_VARIABLES, TEMPORARY_FOLDERS
 from codeloop.workspace.sandbox.plan_rows import (
     PlanFolders,
     adapt_policy,
@@ -265,6 +265,18 @@ class Sandboxes:
         if folder is None or not sandbox.has_private_folders or sandbox.policy.home is None:
             return None
         return folder / sandbox.policy.home_name
+
+    def list_private_folders(self, sandbox: Sandbox) -> dict[Path, Path]:
+        """Return the folders that stand in the place of others in a sandbox, by these: of the
+        temporary folders and the home.
+        """
+        if not sandbox.has_private_folders or self._temporary is None:
+            return {}
+        folders = dict.fromkeys(TEMPORARY_FOLDERS, self._temporary.path)
+        home = self.find_private_home(sandbox)
+        if home is not None and sandbox.policy.home is not None:
+            folders[sandbox.policy.home] = home
+        return folders
 
     def measure_file_clock(self, sandbox: Sandbox) -> int:
         """Return the modification time of a file written in a sandbox now, in ns;

@@ -13,9 +13,12 @@ def act(given: dict[str, Any]) -> str:
     """Read or write a file, tell a variable, or say that it is here."""
     if path := given.get("read"):
         return Path(path).expanduser().read_text()
+    if link := given.get("link"):
+        Path(link).symlink_to(given["to"])
     if path := given.get("write"):
+        Path(path).expanduser().parent.mkdir(parents=True, exist_ok=True)
         Path(path).expanduser().write_text(given.get("text", "written"))
-    return os.environ.get(given["env"], "") if "env" in given else "here"
+    return os.environ.get(given["env"], "") if "env" in given else given.get("say", "here")
 
 
 def answer(method: str, params: dict[str, Any]) -> dict[str, Any]:

@@ -2,12 +2,14 @@
 and says which tools are new after it.
 """
 
+import asyncio
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from codeloop.extend.mcp.cache.table import McpTable, ServerTool
 from codeloop.extend.mcp.mcp_server import McpServer, downgrade_protocol
 from codeloop.extend.mcp.tools.content_blocks import convert_result
+from codeloop.extend.mcp.tools.handed_files import hand_over_files
 from codeloop.extend.mcp.transport.failures import ServerFailed
 from codeloop.kit.text.terminal_text import escape_controls, one_line
 from codeloop.permission.gate import Denied, Rejected
@@ -49,6 +51,8 @@ async def call_tool(
     result_metadata: JSON = {"server": tool.server, "tool": tool.listed.name}
     try:
         result = convert_result(answer, f"{tool.server}: {title}", result_metadata, ctx)
+        output = await asyncio.to_thread(hand_over_files, server, result.output, ctx)
+        result = replace(result, output=output)
         # Many servers tell of a failure in a result that counts as a success.
         note = server.explain(result.output) if len(result.output) < _MAX_ERROR_CHARS else ""
         return replace(result, output=f"{result.output}\n\n{note}") if note else result

@@ -13,6 +13,7 @@ from codeloop.extend.mcp.transport.server_launch import (
 )
 from codeloop.extend.mcp.transport.transports import ServerDependencies
 from codeloop.schema.errors import CodeloopError
+from codeloop.workspace.process.program_sandboxes import PrivatePlaces
 from codeloop.workspace.sandbox.helper_refusals import (
     Refusal,
     abbreviate,
@@ -69,6 +70,19 @@ def explain_server_refusals(
         return ""
     home = Path(dependencies.environment.get("HOME") or "/nonexistent")
     return describe_refusals(refusals, make_allow_command(definition.name), home)
+
+
+def find_server_places(
+    definition: ServerDefinition, dependencies: ServerDependencies
+) -> tuple[Path, PrivatePlaces] | None:
+    """Return the folder that a running server started in, and what only it sees;
+    None: it has no sandbox.
+    """
+    server = _make_launch(definition, dependencies)
+    if server is None or server.profile is None:
+        return None
+    places = dependencies.program_sandboxes.find_private_folders(server.profile)
+    return None if places is None else (Path(server.launch.directory), places)
 
 
 def make_allow_command(name: str) -> str:
