@@ -20,7 +20,7 @@ from codeloop.workspace.sandbox.paths.linked_paths import is_below_any
 
 # A path in a text: `/tmp/x/page.yml`, `(../../tmp/x.yml)`, `file:///tmp/x.pdf`, `report.xlsx`.
 _PATH = (
-    r"(?:(?<![\w./%+-])|(?<=://))"
+    r"(?:(?<![\w./%+-])|(?<=://))(?!//)"
     r"((?:\.{0,2}/|[\w@%+-]+/)*[\w@%+.-]*[\w%+-]\.\w{1,8}|/(?:[\w@%+.-]+/)*[\w@%+.-]+)"
 )
 _QUOTED_PATH = r"""["'`]([^"'`\n]*\.\w{1,8})["'`]"""
