@@ -26,7 +26,14 @@ from codeloop.extend.hooks.directory_events import follow_directory
 from codeloop.extend.hooks.hooks import Hooks
 from codeloop.extend.hooks.timings import HookTimings
 from codeloop.extend.host.extension import Extension
-from codeloop.extend.host.host_callbacks import HostCallbacks, HostKey, RunOperation, get_log_path
+from codeloop.extend.host.host_callbacks import (
+    ALLOW_COMMAND,
+    HOSTS_FOLDER,
+    HostCallbacks,
+    HostKey,
+    RunOperation,
+    get_log_path,
+)
 from codeloop.extend.host.hosts import ExtensionHosts
 from codeloop.extend.host.offer_cache import OfferCache
 from codeloop.extend.host.offers import list_tool_names
@@ -63,7 +70,7 @@ def _make_hosts(project: OpenProject) -> ExtensionHosts:
         from codeloop.app.extensions.start_host import start_host
 
         readable = _list_readable_paths(settings)
-        writable_folder = settings.paths.data / PROGRAMS_FOLDER / f"extensions-{key.language}"
+        writable_folder = settings.paths.data / PROGRAMS_FOLDER / f"{HOSTS_FOLDER}-{key.language}"
         return await start_host(workspace, key, environment, writable_folder, readable, on_stderr)
 
     def is_confined(extension: Extension) -> bool:
@@ -87,6 +94,10 @@ def _make_hosts(project: OpenProject) -> ExtensionHosts:
             carry_out, call, find_reach(is_host_confined), project_root.root
         )
 
+    def warn(text: str) -> None:
+        note = workspace.program_sandboxes.explain(HOSTS_FOLDER, text, ALLOW_COMMAND)
+        project.warn(f"{text.rstrip('.')}. {note}" if note else text)
+
     callbacks = HostCallbacks(
         offer_cache=OfferCache(
             settings.paths.state / EXTENSIONS_FOLDER, partial(digest_surroundings, settings)
@@ -96,7 +107,7 @@ def _make_hosts(project: OpenProject) -> ExtensionHosts:
         is_confined=is_confined,
         find_reach=find_reach,
         open_log=open_log,
-        warn=project.warn,
+        warn=warn,
         serve=serve,
         find_agent=lambda session, message: project.engine.store.read_context(session).find_agent(
             message

@@ -29,6 +29,12 @@ class HostKey(Struct, frozen=True):
         return f"{self.language} (sandboxed)" if self.is_confined else self.language
 
 
+HOSTS_FOLDER = "extensions"
+"""The start of the names of hosts' own folders."""
+ALLOW_COMMAND = "codeloop plugin allow"
+"""The command that lets extensions and hooks do more in their sandbox."""
+
+
 class HostCallbacks(Struct, frozen=True):
     """The functions and settings of a project that its hosts use.
 

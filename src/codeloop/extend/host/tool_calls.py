@@ -8,6 +8,7 @@ import msgspec
 
 from codeloop.extend.hooks.hooks import ExtensionRaised, HookFailed
 from codeloop.extend.host.extension import Extension, SendToExtension
+from codeloop.extend.host.host_callbacks import ALLOW_COMMAND, HOSTS_FOLDER
 from codeloop.extend.host.host_stream import InvalidCall
 from codeloop.extend.host.protocol import (
     CallOrigin,
@@ -87,8 +88,12 @@ async def call_tool(
         if listener.refusal is not None:
             raise listener.refusal from error
         name = f"{error.name}: " if error.name else ""
+        reason = f"{tool} failed: {name}{error}"
+        note = ctx.workspace.program_sandboxes.explain(
+            HOSTS_FOLDER, f"{reason}\n{error.trace[-4_000:]}", ALLOW_COMMAND
+        )
         raise ToolFailure(
-            f"{tool} failed: {name}{error}", {"trace": error.trace[-4_000:]}
+            f"{reason}\n{note}" if note else reason, {"trace": error.trace[-4_000:]}
         ) from error
     except InvalidCall as error:
         raise ToolFailure(str(error)) from error

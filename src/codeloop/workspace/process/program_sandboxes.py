@@ -32,7 +32,10 @@ from codeloop.workspace.process.work_tree_policies import (
     make_watch,
 )
 from codeloop.workspace.sandbox.git_folders import GitFolders
+from codeloop.workspace.sandbox.named_paths import find_named_paths
 from codeloop.workspace.sandbox.paths.denied_paths import NO_RULES, DenyRules
+from codeloop.workspace.sandbox.paths.linked_paths import is_below_any
+from codeloop.workspace.sandbox.paths.secret_files import find_home_secrets
 from codeloop.workspace.sandbox.policy import NO_GRANTS, SandboxGrants
 from codeloop.workspace.sandbox.process_launcher import ProcessLauncher, protect_own_memory
 from codeloop.workspace.sandbox.program_profile import (
@@ -114,6 +117,8 @@ class ProgramSandboxes:
         self._launcher = ProcessLauncher()
         self._sandboxes_by_folder: dict[Path, Sandboxes] = {}
         self._policy_makers: dict[ProgramProfile, ProfilePolicyMaker] = {}
+        self._launches: dict[Path, tuple[Launch, ProgramProfile]] = {}
+        """The last launch in each sandbox of its own, by the program's folder."""
 
     def is_sandboxed(self, entry: bool | ProgramSandboxConfig) -> bool:
         """Return whether a program with this configuration entry runs in a sandbox (or not at all),
@@ -234,6 +239,26 @@ class ProgramSandboxes:
         note_refusals(profile.data_folder, refusals)
         return refusals
 
+    def explain(self, kind: str, text: str, command: str) -> str:
+        """Return a line on what the sandbox of a program refused, by what the program says;
+        "": nothing.
+
+        `kind`: the start of the name of its own folder; `command`: the one that allows more.
+        """
+        from codeloop.workspace.sandbox.helper_refusals import describe_refusals, mentions_failure
+
+        home = Path(self._workspace.environment.get("HOME") or "/nonexistent")
+        for folder, (launch, profile) in self._launches.items():
+            if folder.name.startswith(kind) and mentions_failure(text):
+                refusals = [
+                    each
+                    for each in self.find_refusals(launch, profile, text)
+                    if each.kind in {"read", "write", "off"}
+                ]
+                if refusals:
+                    return describe_refusals(refusals, command, home)
+        return ""
+
     def find_private_folders(self, profile: ProgramProfile) -> PrivatePlaces | None:
         """Return what only a program that runs in its own sandbox sees; None: there is none."""
         sandboxes = self._sandboxes_by_folder.get(profile.data_folder)
@@ -250,7 +275,10 @@ class ProgramSandboxes:
     ) -> SandboxedProcess:
         """Start a program in the sandbox of commands. It is ended when the work tree is closed."""
         shells = self._workspace.shells
-        readable = tuple(Path(os.path.realpath(folder)) for folder in confinement.readable)
+        readable = (
+            *(Path(os.path.realpath(folder)) for folder in confinement.readable),
+            *self._list_unseen(launch, confinement),
+        )
         grants = SandboxGrants(readable=readable) if readable else NO_GRANTS
         sandbox = await self.enter_command_sandbox(grants, confinement.rules)
         if sandbox is None:
@@ -260,12 +288,30 @@ class ProgramSandboxes:
             sandbox, shells.sandboxes.git, network, launch, confinement, is_server=is_server
         )
 
+    def _list_unseen(self, launch: Launch, confinement: ProgramSandbox) -> list[Path]:
+        """Return the code that a program's command names and commands don't see."""
+        workspace = self._workspace
+        home = Path(workspace.environment.get("HOME") or "/nonexistent")
+        roots = (workspace.root, workspace.directory)
+        named = find_named_paths(launch.arguments, (), home, roots=roots)
+        policy = make_policy(workspace, NO_GRANTS, confinement.rules)
+        keys = [Path(os.path.realpath(each)) for each in find_home_secrets(home)]
+        paths = dict.fromkeys(Path(os.path.realpath(each)) for each in named.code)
+        return [
+            path
+            for path in paths
+            if not policy.shows(path)
+            and not is_below_any(path, keys)
+            and not any(each.is_relative_to(path) for each in (*keys, *workspace.own_folders))
+        ]
+
     async def _start_in_own_sandbox(
         self, launch: Launch, confinement: ProgramSandbox, *, is_server: bool
     ) -> SandboxedProcess:
         workspace, profile = self._workspace, confinement.profile
         if profile is None:
             raise ValueError("the program has no sandbox of its own")
+        self._launches[profile.data_folder] = launch, profile
         sandboxes = self._sandboxes_by_folder.setdefault(
             profile.data_folder, Sandboxes(self._launcher)
         )

@@ -11,6 +11,7 @@ import click
 
 from codeloop.app.settings import ProjectSettings
 from codeloop.cli.commands.extend.installer import run_installer
+from codeloop.cli.commands.extend.plugin_allow import allow
 from codeloop.cli.commands.extend.plugin_reports import debug, list_plugins
 from codeloop.cli.group import CommandGroup
 from codeloop.cli.target.project import load_settings
@@ -40,6 +41,7 @@ def plugin() -> None:
 
 plugin.add_command(list_plugins)
 plugin.add_command(debug)
+plugin.add_command(allow)
 
 
 @plugin.command()

@@ -12,9 +12,11 @@ import click
 from msgspec import Struct
 
 from codeloop.app.dispatch import serve_extensions
+from codeloop.app.extensions.hooks import PROGRAMS_FOLDER
 from codeloop.app.extensions.start_extensions import EXTENSIONS_FOLDER
 from codeloop.app.project import Project, open_project
 from codeloop.app.settings import ProjectSettings, Startup
+from codeloop.cli.commands.extend.plugin_allow import EXTENSION_FOLDERS
 from codeloop.cli.options import JSON_OPTION
 from codeloop.cli.output.columns import align_columns
 from codeloop.cli.output.print_json import print_json
@@ -25,6 +27,7 @@ from codeloop.extend.hooks.hooks import ExtensionRaised, HookFailed
 from codeloop.extend.hooks.timings import HookTiming, read_timings
 from codeloop.extend.host.discovery import find_ignored_files
 from codeloop.extend.host.extension import Extension
+from codeloop.extend.host.host_callbacks import ALLOW_COMMAND
 from codeloop.extend.host.hosts import EMPTY_POLICY_REASON, ExtensionHosts
 from codeloop.extend.host.offers import is_idle_policy, list_tool_names, offers_nothing
 from codeloop.extend.packages.claude_plugin import ClaudePlugin
@@ -34,6 +37,7 @@ from codeloop.extend.packages.plugin_entries import resolve_entry
 from codeloop.kit.text.terminal_text import escape_controls, one_line
 from codeloop.schema.errors import UsageProblem
 from codeloop.workspace.process.program_log import ProgramLog
+from codeloop.workspace.sandbox.helper_refusals import describe_refusals, read_refusals
 
 T = TypeVar("T")
 _EMPTY_EXPLANATION = (
@@ -96,6 +100,29 @@ def list_plugins(*, as_json: bool) -> None:
     for row in rows:
         if row.why:
             click.echo(f"{escape_controls(row.name)}: {escape_controls(row.why)}")
+    for line in describe_extension_sandboxes(settings):
+        click.echo(line)
+
+
+def describe_extension_sandboxes(settings: ProjectSettings) -> list[str]:
+    """Return a line on what the user's extensions and hooks may do beyond the usual,
+    and one for each sandbox that refused something.
+    """
+    extensions = settings.config.sandbox.extensions
+    lines: list[str] = []
+    if extensions is not None and not isinstance(extensions, bool):
+        granted = [
+            f"{verb} {', '.join(paths)}"
+            for verb, paths in (("read", extensions.readable), ("write", extensions.writable))
+            if paths
+        ]
+        lines += [f"sandbox: may {'; may '.join(granted)}"] if granted else []
+    for name in EXTENSION_FOLDERS:
+        refusals = read_refusals(settings.paths.data / PROGRAMS_FOLDER / name)
+        if refusals:
+            words = describe_refusals(refusals, ALLOW_COMMAND, settings.paths.home)
+            lines.append(f"{name}: {words}")
+    return [escape_controls(each) for each in lines]
 
 
 def _format_row(row: PluginRow) -> tuple[str, ...]:

@@ -154,6 +154,12 @@ async def _run_command(row: HookConfig, payload: JSON, scope: HookScope) -> Hook
         result = await workspace.program_sandboxes.run(launch, confinement)
     except OSError as error:
         raise HookFailed(f"it can't be started: {error.strerror or error}") from error
+    if not shares_command_sandbox and (
+        note := workspace.program_sandboxes.explain(
+            scope.own_folder.name, result.error_text, "codeloop plugin allow"
+        )
+    ):
+        scope.tell(f"The hook {row.place or row.command}: {note}")
     if result.stop_reason:
         raise HookFailed(f"it printed more than {max_bytes:,} bytes")
     decision = decide_by_output(
