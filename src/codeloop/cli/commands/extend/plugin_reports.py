@@ -95,8 +95,9 @@ def list_plugins(*, as_json: bool) -> None:
         click.echo(
             "No plugin is installed. Install one: codeloop plugin add NAME. Write one: codeloop plugin new NAME"
         )
-        return
-    click.echo(align_columns([("name", "kind", "state", "adds", "from"), *map(_format_row, rows)]))
+    else:
+        heading = ("name", "kind", "state", "adds", "from")
+        click.echo(align_columns([heading, *map(_format_row, rows)]))
     for row in rows:
         if row.why:
             click.echo(f"{escape_controls(row.name)}: {escape_controls(row.why)}")
