@@ -94,10 +94,6 @@ def _make_hosts(project: OpenProject) -> ExtensionHosts:
             carry_out, call, find_reach(is_host_confined), project_root.root
         )
 
-    def warn(text: str) -> None:
-        note = workspace.program_sandboxes.explain(HOSTS_FOLDER, text, ALLOW_COMMAND)
-        project.warn(f"{text.rstrip('.')}. {note}" if note else text)
-
     callbacks = HostCallbacks(
         offer_cache=OfferCache(
             settings.paths.state / EXTENSIONS_FOLDER, partial(digest_surroundings, settings)
@@ -107,7 +103,7 @@ def _make_hosts(project: OpenProject) -> ExtensionHosts:
         is_confined=is_confined,
         find_reach=find_reach,
         open_log=open_log,
-        warn=warn,
+        warn=partial(_warn, project),
         serve=serve,
         find_agent=lambda session, message: project.engine.store.read_context(session).find_agent(
             message
@@ -116,6 +112,13 @@ def _make_hosts(project: OpenProject) -> ExtensionHosts:
     )
     hosts = ExtensionHosts(settings.extensions, callbacks)
     return hosts
+
+
+def _warn(project: OpenProject, text: str) -> None:
+    """Show a line of a host to the user, with what its sandbox refused."""
+    sandboxes = project.engine.workspace.program_sandboxes
+    note = sandboxes.explain(HOSTS_FOLDER, text, ALLOW_COMMAND)
+    project.warn(f"{text.rstrip('.')}. {note}" if note else text)
 
 
 def _make_hello(project_root: ProjectRoot) -> HostHello:

@@ -235,8 +235,8 @@ class McpServer:
         if not connection.is_open:
             reason = text if connection.fatal is not None else connection.end_reason or text
             last_line = f" Its last line: {self.log.last_line}" if self.log.last_line else ""
-            if note := self.explain(self.log.recent_text):
-                last_line = f"{end_sentence(last_line)} {note}."
+            note = self.explain(self.log.recent_text)
+            last_line = f"{end_sentence(last_line)} {note}." if note else last_line
             self._connection = None
             self._record_failure(self._failures.with_failure(reason))
             return ServerFailed(
@@ -314,20 +314,15 @@ class McpServer:
                 # which are not the cause.
                 if isinstance(cause, ProgramEnded | TimeoutError) and self.log.last_line:
                     reason = f"{reason}; its last line: {self.log.last_line}"
-                if note := self.explain(f"{reason}\n{self.log.recent_text}"):
-                    reason = f"{end_sentence(reason)} {note}"
+                note = self.explain(f"{reason}\n{self.log.recent_text}")
+                reason = f"{end_sentence(reason)} {note}" if note else reason
                 self._record_failure(self._failures.with_failure(reason))
 
     def explain(self, text: str) -> str:
         """Return a line on what its sandbox refused, by what it says; "": nothing."""
-        if not isinstance(self.definition.config, LocalDefinition):
-            return ""
         # Imported late: most servers fail at nothing.
         from codeloop.extend.mcp.transport.server_refusals import explain_server_refusals
-        from codeloop.workspace.sandbox.helper_refusals import mentions_failure
 
-        if not mentions_failure(text):
-            return ""
         return explain_server_refusals(self.definition, self.consent.dependencies, text)
 
     def _record_failure(self, failures: ServerFailures) -> None:

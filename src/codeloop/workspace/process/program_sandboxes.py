@@ -35,6 +35,7 @@ from codeloop.workspace.sandbox.git_folders import GitFolders
 from codeloop.workspace.sandbox.named_paths import find_named_paths
 from codeloop.workspace.sandbox.paths.denied_paths import NO_RULES, DenyRules
 from codeloop.workspace.sandbox.paths.linked_paths import is_below_any
+from codeloop.workspace.sandbox.paths.restricted_paths import TEMPORARY_FOLDERS
 from codeloop.workspace.sandbox.paths.secret_files import find_home_secrets
 from codeloop.workspace.sandbox.policy import NO_GRANTS, SandboxGrants
 from codeloop.workspace.sandbox.process_launcher import ProcessLauncher, protect_own_memory
@@ -47,7 +48,7 @@ from codeloop.workspace.sandbox.sandbox import Sandbox, SandboxUnavailable
 from codeloop.workspace.sandbox.sandboxes import Sandboxes
 
 if TYPE_CHECKING:
-    from codeloop.workspace.sandbox.helper_refusals import Refusal
+    from codeloop.workspace.sandbox.helper_refusals import HelperRefusal
 
 _CLIENT = "program"
 """The name of a program in a sandbox of its own at its network proxy."""
@@ -213,7 +214,7 @@ class ProgramSandboxes:
 
     def find_refusals(
         self, launch: Launch, profile: ProgramProfile, text: str, places: Sequence[Path] = ()
-    ) -> "list[Refusal]":
+    ) -> "list[HelperRefusal]":
         """Return what the sandbox of a program has refused, by what the program says (`text`),
         and keep it. Reads the disk. `places`: paths that it named and may want to write.
         """
@@ -268,7 +269,13 @@ class ProgramSandboxes:
             return None
         own = Path(os.path.realpath(profile.data_folder))
         shown = [path for path in (*policy.writable, *policy.visible) if path != own]
-        return PrivatePlaces({**sandboxes.list_private_folders(sandbox), own: own}, shown)
+        folders = {own: own}
+        if sandbox.has_private_folders and sandboxes.temporary is not None:
+            folders |= dict.fromkeys(TEMPORARY_FOLDERS, sandboxes.temporary.path)
+        home = sandboxes.find_private_home(sandbox)
+        if home is not None and policy.home is not None:
+            folders[policy.home] = home
+        return PrivatePlaces(folders, shown)
 
     async def _start_with_commands(
         self, launch: Launch, confinement: ProgramSandbox, *, is_server: bool

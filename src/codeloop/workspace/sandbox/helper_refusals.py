@@ -59,7 +59,7 @@ _RECORD_BYTES = 64 * 1024
 _RECORD_SUFFIX = ".refused.json"
 
 
-class Refusal(Struct, frozen=True):
+class HelperRefusal(Struct, frozen=True):
     """Something that a helper was refused. `what`: a path, a variable, a host;
     `at`: seconds since 1970.
     """
@@ -91,9 +91,9 @@ def mentions_failure(text: str) -> bool:
     )
 
 
-def find_refusals(text: str, refused: Refused) -> list[Refusal]:
+def find_refusals(text: str, refused: Refused) -> list[HelperRefusal]:
     """Return what the sandbox refused, by what a program says; without any, it did nothing."""
-    found: dict[tuple[str, str], Refusal] = {}
+    found: dict[tuple[str, str], HelperRefusal] = {}
     for line in text[-_TAIL_CHARS:].splitlines():
         if len(line) <= _MAX_LINE_CHARS:
             for each in (*_find_paths(line, refused), *_find_others(line, refused)):
@@ -101,7 +101,7 @@ def find_refusals(text: str, refused: Refused) -> list[Refusal]:
     return list(found.values())[:_MAX_REFUSALS]
 
 
-def _find_paths(line: str, refused: Refused) -> Iterator[Refusal]:
+def _find_paths(line: str, refused: Refused) -> Iterator[HelperRefusal]:
     is_refused = bool(re.search(_REFUSED, line))
     if not is_refused and not re.search(_MISSING, line):
         return
@@ -112,13 +112,13 @@ def _find_paths(line: str, refused: Refused) -> Iterator[Refusal]:
             continue
         has_path = True
         if (kind := _judge_path(path, refused, is_write=is_refused)) is not None:
-            yield Refusal(kind, str(path))
+            yield HelperRefusal(kind, str(path))
     yield from _find_packages(line, refused)
     if not has_path and re.search(r"(?i)database|\.db\b|read-?only", line):
         # SQLite names no path.
         for place in refused.places:
             if _judge_path(place, refused, is_write=True) == "write":
-                yield Refusal("write", str(place))
+                yield HelperRefusal("write", str(place))
 
 
 def _judge_path(path: Path, refused: Refused, *, is_write: bool) -> RefusalKind | None:
@@ -153,27 +153,27 @@ def _is_shown(path: Path, policy: SandboxPolicy) -> bool:
     return policy.shows(path)
 
 
-def _find_packages(line: str, refused: Refused) -> Iterator[Refusal]:
+def _find_packages(line: str, refused: Refused) -> Iterator[HelperRefusal]:
     """Yield the folders of packages that Node did not find, though they are there."""
     for package in re.findall(_PACKAGE, line):
         for importer in re.findall(r"from ['\"]?(?:file://)?(/[^\s'\"]+)", line):
             for folder in Path(importer).parents:
                 modules = folder / "node_modules"
                 if (modules / package).exists() and not refused.policy.shows(modules / package):
-                    yield Refusal("read", str(modules))
+                    yield HelperRefusal("read", str(modules))
                     return
 
 
-def _find_others(line: str, refused: Refused) -> Iterator[Refusal]:
+def _find_others(line: str, refused: Refused) -> Iterator[HelperRefusal]:
     """Yield the variables that a line says are missing, and the hosts that were not reached."""
     if re.search(_WANTED, line):
         for name in re.findall(_VARIABLE, line):
             if name in refused.offered and name not in refused.environment:
-                yield Refusal("env", name)
+                yield HelperRefusal("env", name)
     if refused.policy.network != "on" and re.search(_HOST_WORDS, line):
         for host in re.findall(_HOST, line):
             if host not in refused.policy.hosts:
-                yield Refusal("host", host)
+                yield HelperRefusal("host", host)
 
 
 def _resolve(word: str, refused: Refused) -> Path | None:
@@ -184,7 +184,7 @@ def _resolve(word: str, refused: Refused) -> Path | None:
         return None
 
 
-def describe_refusals(refusals: Sequence[Refusal], command: str, home: Path) -> str:
+def describe_refusals(refusals: Sequence[HelperRefusal], command: str, home: Path) -> str:
     """Return one line: what the sandbox refuses, and the command that allows it.
 
     `command`: such as `codeloop mcp allow notes`.
@@ -200,7 +200,7 @@ def describe_refusals(refusals: Sequence[Refusal], command: str, home: Path) -> 
     return f"Its sandbox refused that: {', '.join(parts)}. To allow it: {command} {make_options(refusals, home)}"
 
 
-def make_options(refusals: Sequence[Refusal], home: Path) -> str:
+def make_options(refusals: Sequence[HelperRefusal], home: Path) -> str:
     """Return the options of `allow` that allow what was refused."""
     import shlex
 
@@ -219,7 +219,7 @@ def abbreviate(path: str, home: Path) -> str:
     return f"~{path[len(str(home)) :]}" if path.startswith(f"{home}/") else path
 
 
-def note_refusals(data_folder: Path, refusals: Sequence[Refusal]) -> None:
+def note_refusals(data_folder: Path, refusals: Sequence[HelperRefusal]) -> None:
     """Keep the last refusals of the helper whose own folder is `data_folder`.
     An error is ignored.
     """
@@ -229,18 +229,18 @@ def note_refusals(data_folder: Path, refusals: Sequence[Refusal]) -> None:
     rows = {(each.kind, each.what): each for each in read_refusals(data_folder)}
     for each in refusals:
         rows.pop((each.kind, each.what), None)
-        rows[each.kind, each.what] = Refusal(each.kind, each.what, now)
+        rows[each.kind, each.what] = HelperRefusal(each.kind, each.what, now)
     with suppress(OSError):
         create_private_folder(data_folder.parent)
         last = list(rows.values())[-_MAX_REFUSALS:]
         write_atomically(_find_record(data_folder), msgspec.json.encode(last))
 
 
-def read_refusals(data_folder: Path) -> list[Refusal]:
+def read_refusals(data_folder: Path) -> list[HelperRefusal]:
     """Return the last refusals of a helper, the newest last."""
     with suppress(OSError, *DECODE_ERRORS):
         return msgspec.json.decode(
-            read_start(_find_record(data_folder), _RECORD_BYTES), type=list[Refusal]
+            read_start(_find_record(data_folder), _RECORD_BYTES), type=list[HelperRefusal]
         )
     return []
 

@@ -19,7 +19,7 @@ from codeloop.schema.limits import SANDBOXES_KEPT
 from codeloop.workspace.sandbox.command_bounds import compute_bounds
 from codeloop.workspace.sandbox.git_folders import GitFolders, PreparedGit
 from codeloop.workspace.sandbox.launcher.usage_watch import Bounds
-from codeloop.workspace.sandbox.paths.restricted_paths import SOCKET_VARIABLES, TEMPORARY_FOLDERS
+from codeloop.workspace.sandbox.paths.restricted_paths import SOCKET_VARIABLES
 from codeloop.workspace.sandbox.plan_rows import (
     PlanFolders,
     adapt_policy,
@@ -86,7 +86,8 @@ class Sandboxes:
         self.git = GitFolders(
             PrivateFolders(), lambda: all(sandbox.starter.is_idle for sandbox in self._sandboxes)
         )
-        self._temporary: TemporaryFolder | None = None
+        self.temporary: TemporaryFolder | None = None
+        """The folder that stands in the place of `/tmp`, once a sandbox was made."""
         self._sandboxes: list[Sandbox] = []
         self._proxies: dict[ProcessStarter | None, SessionProxy] = {}
         self._listed_hosts: tuple[str, ...] | None = None
@@ -176,9 +177,9 @@ class Sandboxes:
         `path` is a resolved one of this machine. Looks at the disk,
         since links in the private folder lead out again.
         """
-        if not sandbox.has_private_folders or self._temporary is None:
+        if not sandbox.has_private_folders or self.temporary is None:
             return path
-        return self._temporary.resolve(path, sandbox.policy)
+        return self.temporary.resolve(path, sandbox.policy)
 
     async def open_listener(self, port: int) -> socket.socket:
         """Open a socket that listens on 127.0.0.1 of the network that sandboxes share.
@@ -206,9 +207,9 @@ class Sandboxes:
         self._network = self._base = None
         await self.git.close()
         self.git.private_folders.close()
-        if self._temporary is not None:
-            self._temporary.remove()
-            self._temporary = None
+        if self.temporary is not None:
+            self.temporary.remove()
+            self.temporary = None
 
     async def make_environment(
         self,
@@ -256,7 +257,7 @@ class Sandboxes:
         caches = (
             make_cache_variables(folder, sandbox.policy, environment) if folder is not None else {}
         )
-        temporary = {"TMPDIR": str(self._temporary.path)} if self._temporary is not None else {}
+        temporary = {"TMPDIR": str(self.temporary.path)} if self.temporary is not None else {}
         return SandboxEnvironment({**variables, **caches, **temporary}, hidden)
 
     def find_private_home(self, sandbox: Sandbox) -> Path | None:
@@ -265,18 +266,6 @@ class Sandboxes:
         if folder is None or not sandbox.has_private_folders or sandbox.policy.home is None:
             return None
         return folder / sandbox.policy.home_name
-
-    def list_private_folders(self, sandbox: Sandbox) -> dict[Path, Path]:
-        """Return the folders that stand in the place of others in a sandbox, by these: of the
-        temporary folders and the home.
-        """
-        if not sandbox.has_private_folders or self._temporary is None:
-            return {}
-        folders = dict.fromkeys(TEMPORARY_FOLDERS, self._temporary.path)
-        home = self.find_private_home(sandbox)
-        if home is not None and sandbox.policy.home is not None:
-            folders[sandbox.policy.home] = home
-        return folders
 
     def measure_file_clock(self, sandbox: Sandbox) -> int:
         """Return the modification time of a file written in a sandbox now, in ns;
@@ -327,14 +316,14 @@ class Sandboxes:
     async def _make_sandbox(self, policy: SandboxPolicy, git: PreparedGit) -> Sandbox:
         if any(map(is_whole_system, policy.writable)):
             raise SandboxUnavailable(f"{WHOLE_SYSTEM_REASON[0].upper()}{WHOLE_SYSTEM_REASON[1:]}.")
-        if self._temporary is None:
-            self._temporary = make_temporary_folder()
+        if self.temporary is None:
+            self.temporary = make_temporary_folder()
         for backend in self._backends:
             if backend in self.refused:
                 continue
             try:
                 mounted = git if backend in MOUNTING_BACKENDS else PreparedGit()
-                sandbox = await self._start_again(backend, policy, self._temporary.path, mounted)
+                sandbox = await self._start_again(backend, policy, self.temporary.path, mounted)
             except TimeoutError:
                 # The machine may be busy, so it is tried again: what is weaker, or nothing,
                 # must not take its place.

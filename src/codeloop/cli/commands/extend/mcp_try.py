@@ -33,7 +33,7 @@ from codeloop.extend.mcp.transport.server_refusals import (
 from codeloop.kit.text.terminal_text import escape_controls
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import JSON, replace
-from codeloop.workspace.sandbox.helper_refusals import Refusal
+from codeloop.workspace.sandbox.helper_refusals import HelperRefusal
 
 _MOST_TRIES = 6
 # Files that programs only read: settings and keys.
@@ -48,7 +48,7 @@ class TriedServer(Struct, frozen=True):
 
     summary: str
     error: str = ""
-    refusals: Sequence[Refusal] = ()
+    refusals: Sequence[HelperRefusal] = ()
     places: Sequence[str] = ()
 
 
@@ -127,7 +127,7 @@ def _agrees(name: str, tried: TriedServer) -> bool:
     return click.confirm(escape_controls(question), default=False)
 
 
-def _make_allowance(refusals: Sequence[Refusal]) -> Allowance:
+def _make_allowance(refusals: Sequence[HelperRefusal]) -> Allowance:
     def pick(kind: str) -> tuple[str, ...]:
         return tuple(each.what for each in refusals if each.kind == kind)
 

@@ -15,10 +15,11 @@ from codeloop.extend.mcp.transport.transports import ServerDependencies
 from codeloop.schema.errors import CodeloopError
 from codeloop.workspace.process.program_sandboxes import PrivatePlaces
 from codeloop.workspace.sandbox.helper_refusals import (
-    Refusal,
+    HelperRefusal,
     abbreviate,
     describe_refusals,
     forget_refusals,
+    mentions_failure,
     read_refusals,
 )
 from codeloop.workspace.sandbox.paths.linked_paths import is_below_any, keep_outermost
@@ -33,7 +34,7 @@ class ServerAccess(Struct, frozen=True):
     writable: tuple[str, ...] = ()
     places: tuple[str, ...] = ()
     network: str = "on"
-    refused: tuple[Refusal, ...] = ()
+    refused: tuple[HelperRefusal, ...] = ()
 
     def describe(self) -> str:
         """Return what it may do beyond the usual, as the end of a sentence."""
@@ -49,7 +50,7 @@ class ServerAccess(Struct, frozen=True):
 
 def find_server_refusals(
     definition: ServerDefinition, dependencies: ServerDependencies, text: str
-) -> list[Refusal]:
+) -> list[HelperRefusal]:
     """Return what the sandbox refused to a server, by what the server says. Reads the disk."""
     server = _make_launch(definition, dependencies)
     if server is None or server.profile is None:
@@ -65,6 +66,8 @@ def explain_server_refusals(
     """Return one line that names what the sandbox refused to a server,
     and the command that allows it; "": it refused nothing.
     """
+    if not mentions_failure(text):
+        return ""
     refusals = find_server_refusals(definition, dependencies, text)
     if not refusals:
         return ""
