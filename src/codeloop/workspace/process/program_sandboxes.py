@@ -32,7 +32,6 @@ from codeloop.workspace.process.work_tree_policies import (
     make_watch,
 )
 from codeloop.workspace.sandbox.git_folders import GitFolders
-from codeloop.workspace.sandbox.named_paths import find_named_paths
 from codeloop.workspace.sandbox.paths.denied_paths import NO_RULES, DenyRules
 from codeloop.workspace.sandbox.paths.linked_paths import is_below_any
 from codeloop.workspace.sandbox.paths.restricted_paths import TEMPORARY_FOLDERS
@@ -297,6 +296,9 @@ class ProgramSandboxes:
 
     def _list_unseen(self, launch: Launch, confinement: ProgramSandbox) -> list[Path]:
         """Return the code that a program's command names and commands don't see."""
+        # Imported late: a text answer starts no program.
+        from codeloop.workspace.sandbox.named_paths import find_named_paths
+
         workspace = self._workspace
         home = Path(workspace.environment.get("HOME") or "/nonexistent")
         roots = (workspace.root, workspace.directory)

@@ -14,7 +14,6 @@ from codeloop.kit.paths import expand_user_path
 from codeloop.kit.small_files import create_private_folder
 from codeloop.schema.config import ProgramSandboxConfig, SandboxConfig
 from codeloop.schema.wire import replace
-from codeloop.workspace.sandbox.named_paths import is_broad
 from codeloop.workspace.sandbox.paths.linked_paths import is_below_any, leads_out_of_project
 from codeloop.workspace.sandbox.paths.secret_files import find_home_secrets
 from codeloop.workspace.sandbox.policy import (
@@ -185,6 +184,9 @@ def prepare_place(path: Path, home: Path) -> WritablePlace:
     For a file that is its folder: a database has further files beside it, many programs replace
     a file by a new one, and one that is absent must be seen to be absent.
     """
+    # Imported late: most programs are given no place to write.
+    from codeloop.workspace.sandbox.named_paths import is_broad
+
     real = Path(os.path.realpath(path))
     if real.is_dir() or (not real.exists() and not real.suffix):
         return WritablePlace(_make_folder(real))
