@@ -9,6 +9,7 @@ asked to do; `said`: its answer.
 
 import json
 import shutil
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -107,7 +108,8 @@ async def test_a_place_that_may_be_written_is_really_written(name: str, tmp_path
         for suffix in ("", "-journal"):
             await it.call("act", write=f"{file}{suffix}", text="mine")
             assert Path(f"{file}{suffix}").read_text() == "mine"
-        with pytest.raises(ToolFailure):
+        # Refused, or written to the server's private home alone.
+        with suppress(ToolFailure):
             await it.call("act", write=str(beside))
     assert beside.read_text() == "before"
 
