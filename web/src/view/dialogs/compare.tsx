@@ -1,17 +1,27 @@
 // Several models on one prompt: choose them, then their changes, checks, costs and times side by side.
-import { useSignal } from "@preact/signals";
+import { useSignal, useSignalEffect } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { shownModel } from "../../state/actions";
-import { comparison, keepRow, refreshComparison, removeTrees, startComparison, type Comparison, type Row } from "../../state/compare";
+import { comparison, finishEnded, keepRow, refreshComparison, removeTrees, startComparison, type Comparison, type Row } from "../../state/compare";
 import { addressOf } from "../../state/route";
-import { moodOf, offers } from "../../state/store";
+import { moodOf, offers, statuses } from "../../state/store";
 import { attempt } from "../../state/ui";
 import { formatCost, formatDuration, formatNumber, showHidden } from "../../text/format";
 import { Counts, Diff } from "../diff";
 import { close, Frame } from "./frame";
 
 export function CompareDialog() {
-  useEffect(refreshComparison, []);
+  // Which comparison there is becomes known with the directory, which a slow server tells after this dialog was opened.
+  const of = comparison.value?.directory;
+  const isKnown = useSignal(false);
+  useEffect(() => {
+    isKnown.value = false;
+    if (of) void refreshComparison().then(() => (isKnown.value = true));
+  }, [of]);
+  useSignalEffect(() => {
+    void statuses.value;
+    if (isKnown.value) finishEnded();
+  });
   return (
     <Frame title="Compare models" wide>
       {comparison.value ? <Results held={comparison.value} /> : <Form />}
