@@ -38,6 +38,7 @@ PROGRAMS = (
     "agree",
     "several",
     "facts",
+    "looks",
 )
 SECONDS = 600
 """A visit that takes longer hangs; on a machine with other work, one takes minutes."""

@@ -15,7 +15,7 @@ try {
     const { cwd } = JSON.parse(process.env.CODELOOP_START);
     await writeFile(join(cwd, "picture.png"), Buffer.from(DOT, "base64"));
     const page = await open({ url: server.link });
-    await page.waitForSelector(".prompt-bar .model:has-text('coder')");
+    await page.waitForSelector(".prompt-bar .picker:has-text('coder')");
     await page.click(".prompt-bar button:has-text('build')");
     await page.fill("dialog input", "plan");
     await page.keyboard.press("Enter");
@@ -73,7 +73,7 @@ try {
     await late.fill(".sign-in input", "a long password");
     await late.keyboard.press("Enter");
     await late.waitForSelector(".prose:has-text('abc')");
-    await late.click(".prompt-bar .model");
+    await late.click(".prompt-bar .picker[title='Switch model']");
     await late.waitForSelector("dialog .choices li:has-text('coder')");
     await picture(late, "signed-in-late");
   });

@@ -42,7 +42,7 @@ await inBrowser(async (open, { allow }) => {
   await writeFile(`${file}.html`, text);
   await shared.goto(`file://${file}.html`);
   await shared.waitForSelector(".answer strong >> text=one count");
-  assert.equal(await shared.locator(".tool.completed").count(), 5);
+  assert.equal(await shared.locator(".tool.completed").count(), 4);
   assert.match(await shared.textContent(".shared"), /say one word, with \[hidden\]/);
   assert.equal(await shared.locator("[aria-label='Undo back to here']").count(), 0);
   await shared.click(".tool-line:has-text('python3')");

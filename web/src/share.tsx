@@ -49,7 +49,7 @@ function Rows({ views, start, end }: { views: MessageView[]; start: number; end:
     <>
       {views.slice(start, end).map((view, index) => (
         <div class="shared-row" key={view.info.peek().id}>
-          <MessageRow view={view} next={views[start + index + 1]} />
+          <MessageRow views={views} index={start + index} />
         </div>
       ))}
     </>

@@ -5,7 +5,7 @@ import { keep, readKept, writeKept } from "./kept";
 
 export type Theme = "system" | "light" | "dark";
 export type Panel = "none" | "review";
-export type Dialog = "help" | "models" | "agents" | "sessions" | "commands" | "context" | "pair" | "undo" | "find" | "timeline" | "share" | "settings" | "goal" | "compare" | "delete" | "jobs";
+export type Dialog = "help" | "models" | "agents" | "sessions" | "commands" | "context" | "pair" | "undo" | "find" | "timeline" | "share" | "settings" | "goal" | "compare" | "delete" | "jobs" | "efforts";
 
 export const theme = keep<Theme>("theme", "system");
 export const diffStyle = keep<"unified" | "split">("diff", "unified");
@@ -20,6 +20,8 @@ export const wantedTerminal = signal("");
 export const dialog = signal<Dialog | null>(null);
 export const chosenAgent = signal("");
 export const chosenModel = signal("");
+/** How much the model thinks, where it has variants; "" for what it does by itself. */
+export const chosenEffort = signal<string | null>(null);
 
 effect(() => {
   const root = document.documentElement;
@@ -80,6 +82,9 @@ export const keepDraft = (key: string, text: string): void => writeKept(`draft.$
 
 /** Text and files that something else on the page wants in the prompt box. */
 export const insertion = signal<{ text: string; files?: readonly Attachment[] } | null>(null);
+
+/** A prompt that was undone: it is put into the prompt box where that is empty. */
+export const returned = signal<{ text: string; files: readonly Attachment[] } | null>(null);
 
 /** Prompts that are on their way to the server. */
 export const outgoing = signal<readonly { id: string; text: string }[]>([]);

@@ -8,7 +8,7 @@ import { baseName, showHidden } from "../text/format";
 import { isSignedOut } from "../wire/api";
 import { Asks } from "./asks/asks";
 import { ConversationView } from "./conversation";
-import { AgentDialog, CommandDialog, FindDialog, ModelDialog, SessionDialog, TimelineDialog } from "./dialogs/choosers";
+import { AgentDialog, CommandDialog, EffortDialog, FindDialog, ModelDialog, SessionDialog, TimelineDialog } from "./dialogs/choosers";
 import { DeleteDialog } from "./dialogs/delete";
 import { GoalBar, GoalDialog } from "./dialogs/goal";
 import { ContextDialog, HelpDialog, PairDialog } from "./dialogs/info";
@@ -43,6 +43,7 @@ const DIALOGS: Record<Dialog, () => preact.JSX.Element> = {
   compare: CompareDialog,
   delete: DeleteDialog,
   jobs: JobsDialog,
+  efforts: EffortDialog,
 };
 
 /** Few compare models: what that needs is read when it is opened. */

@@ -1,6 +1,6 @@
 // What can be done, each with its keys: those of the terminal UI, after the leader Ctrl+X.
 import { signal } from "@preact/signals";
-import { abort, archive, compact, fork, lastPrompt, newSession, redo, textOf } from "../state/actions";
+import { abort, archive, compact, effortsOf, fork, lastPrompt, newSession, redo, shownModel, textOf } from "../state/actions";
 import { toggleNotifications } from "../state/announce";
 import { conversationOf, current, isBusy, place } from "../state/store";
 import { copy, dialog, diffStyle, hasDetails, isSidebarOpen, isTerminalOpen, panel, switchTheme, tell } from "../state/ui";
@@ -50,6 +50,7 @@ const actions = {
   sessions: { title: "Switch session", key: "l", slash: "sessions", run: open("sessions") },
   models: { title: "Switch model", key: "m", slash: "models", run: open("models") },
   agents: { title: "Switch agent", key: "a", slash: "agents", run: open("agents") },
+  efforts: { title: "How much the model thinks", slash: "effort", run: () => (effortsOf(shownModel()).length > 0 ? open("efforts")() : tell("This model has no such choice.")) },
   undo: { title: "Undo the last turn", key: "u", slash: "undo", run: askUndo },
   redo: { title: "Redo what was undone", key: "r", slash: "redo", run: () => void redo() },
   copy: { title: "Copy the last answer", key: "y", slash: "copy", run: copyAnswer },

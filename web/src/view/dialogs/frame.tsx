@@ -13,6 +13,8 @@ export function Frame({ title, children, wide = false }: { title: string; childr
   useEffect(() => {
     const before = document.activeElement;
     box.current?.showModal();
+    // What is to be done has the focus, not the way out.
+    (box.current?.querySelector<HTMLElement>("[autofocus], .button.primary:not(:disabled)") ?? box.current)?.focus();
     return () => {
       box.current?.close();
       if (before instanceof HTMLElement) before.focus();
@@ -22,6 +24,7 @@ export function Frame({ title, children, wide = false }: { title: string; childr
     <dialog
       ref={box}
       class={wide ? "wide" : ""}
+      tabindex={-1}
       aria-label={title}
       onCancel={(event) => {
         event.preventDefault();

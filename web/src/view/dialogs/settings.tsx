@@ -7,6 +7,7 @@ import { toggleNotifications, wantsNotifications } from "../../state/announce";
 import { editor, EDITORS } from "../../state/editor";
 import { current, offers, place } from "../../state/store";
 import { attempt, dialog, diffStyle, fail, hasDetails, tell, theme } from "../../state/ui";
+import { shortenHome } from "../../text/format";
 import { ask, get } from "../../wire/api";
 import { Frame } from "./frame";
 import { McpServers } from "./mcp";
@@ -28,8 +29,7 @@ async function readHeld(): Promise<Held> {
   const { directory } = place.value;
   const [settings, origins, warnings] = await Promise.all([get<Held["settings"]>("/config/settings", directory), get<Held["origins"]>("/config/origins", directory), get<string[]>("/config/warnings", directory)]);
   const { home } = offers.value;
-  const shorten = (origin: string): string => (home && origin.startsWith(`${home}/`) ? `~${origin.slice(home.length)}` : origin);
-  return { settings, origins: Object.fromEntries(Object.entries(origins).map(([path, origin]) => [path, shorten(origin)])), warnings };
+  return { settings, origins: Object.fromEntries(Object.entries(origins).map(([path, origin]) => [path, shortenHome(origin, home)])), warnings };
 }
 
 interface RowProps {
