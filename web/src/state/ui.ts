@@ -6,8 +6,13 @@ import { keep, readKept, writeKept } from "./kept";
 export type Theme = "system" | "light" | "dark";
 export type Panel = "none" | "review";
 export type Dialog = "help" | "models" | "agents" | "sessions" | "commands" | "context" | "pair" | "undo" | "find" | "timeline" | "share" | "settings" | "goal" | "compare" | "delete" | "jobs" | "efforts";
+export type Section = "look" | "notifications" | "models" | "agents" | "permissions" | "mcp" | "keys" | "files";
 
 export const theme = keep<Theme>("theme", "system");
+/** Colours, letters and their size, as a factor. */
+export const palette = keep<"paper" | "slate" | "contrast">("palette", "paper");
+export const letters = keep<"own" | "system">("letters", "own");
+export const size = keep<string>("size", "1");
 export const diffStyle = keep<"unified" | "split">("diff", "unified");
 export const hasDetails = keep<"yes" | "no">("details", "no");
 /** Whether the page shows a session that it holds itself: there is no server, so nothing can be done to it. */
@@ -18,6 +23,8 @@ export const isTerminalOpen = signal(false);
 /** The terminal that something else on the page wants to be shown. */
 export const wantedTerminal = signal("");
 export const dialog = signal<Dialog | null>(null);
+/** The section of the settings that is shown. */
+export const section = signal<Section>("look");
 export const chosenAgent = signal("");
 export const chosenModel = signal("");
 /** How much the model thinks, where it has variants; "" for what it does by itself. */
@@ -27,6 +34,13 @@ effect(() => {
   const root = document.documentElement;
   if (theme.value === "system") delete root.dataset["theme"];
   else root.dataset["theme"] = theme.value;
+});
+
+effect(() => {
+  const root = document.documentElement;
+  root.dataset["palette"] = palette.value;
+  root.dataset["letters"] = letters.value;
+  root.style.setProperty("--scale", size.value);
 });
 
 export function switchTheme(): void {

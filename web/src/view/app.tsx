@@ -1,5 +1,5 @@
 // The page: sessions to the left, the conversation in the middle, a review to the right when it is open.
-import { useSignal, useSignalEffect } from "@preact/signals";
+import { signal, useSignalEffect } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { announcement } from "../state/announce";
 import { conversationOf, current, place, waiting } from "../state/store";
@@ -13,7 +13,6 @@ import { DeleteDialog } from "./dialogs/delete";
 import { GoalBar, GoalDialog } from "./dialogs/goal";
 import { ContextDialog, HelpDialog, PairDialog } from "./dialogs/info";
 import { JobsDialog } from "./dialogs/jobs";
-import { SettingsDialog } from "./dialogs/settings";
 import { ShareDialog } from "./dialogs/share";
 import { UndoDialog } from "./dialogs/undo";
 import { Header } from "./header";
@@ -26,7 +25,18 @@ import { Outgoing, StandingLine } from "./standing";
 import { TerminalPanel } from "./terminal_panel";
 import { Todos } from "./tool";
 
-const DIALOGS: Record<Dialog, () => preact.JSX.Element> = {
+type View = () => preact.JSX.Element;
+
+/** A view that is read when it is first shown: few need it in a day. */
+function makeLazy(read: () => Promise<View>): View {
+  const held = signal<{ View: View } | null>(null);
+  return function Lazy() {
+    useEffect(() => void (held.value ?? read().then((View) => (held.value = { View }), fail)), []);
+    return held.value ? <held.value.View /> : <></>;
+  };
+}
+
+const DIALOGS: Record<Dialog, View> = {
   help: HelpDialog,
   models: ModelDialog,
   agents: AgentDialog,
@@ -36,22 +46,15 @@ const DIALOGS: Record<Dialog, () => preact.JSX.Element> = {
   pair: PairDialog,
   undo: UndoDialog,
   share: ShareDialog,
-  settings: SettingsDialog,
+  settings: makeLazy(() => import("./dialogs/settings/sheet").then((module) => module.SettingsDialog)),
   find: FindDialog,
   timeline: TimelineDialog,
   goal: GoalDialog,
-  compare: CompareDialog,
+  compare: makeLazy(() => import("./dialogs/compare").then((module) => module.CompareDialog)),
   delete: DeleteDialog,
   jobs: JobsDialog,
   efforts: EffortDialog,
 };
-
-/** Few compare models: what that needs is read when it is opened. */
-function CompareDialog() {
-  const found = useSignal<{ View: () => preact.JSX.Element } | null>(null);
-  useEffect(() => void import("./dialogs/compare").then((module) => (found.value = { View: module.CompareDialog }), fail), []);
-  return found.value ? <found.value.View /> : <></>;
-}
 
 /** The todo list, while any of it is open. */
 function OpenTodos() {

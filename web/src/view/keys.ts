@@ -3,7 +3,7 @@ import { signal } from "@preact/signals";
 import { abort, archive, compact, effortsOf, fork, lastPrompt, newSession, redo, shownModel, textOf } from "../state/actions";
 import { toggleNotifications } from "../state/announce";
 import { conversationOf, current, isBusy, place } from "../state/store";
-import { copy, dialog, diffStyle, hasDetails, isSidebarOpen, isTerminalOpen, panel, switchTheme, tell } from "../state/ui";
+import { copy, dialog, diffStyle, hasDetails, isSidebarOpen, isTerminalOpen, panel, section, switchTheme, tell, type Section } from "../state/ui";
 import { go } from "../state/route";
 import type { Session } from "../wire/types";
 import { undoTarget } from "./dialogs/undo";
@@ -19,6 +19,11 @@ export interface Action {
 }
 
 const open = (name: NonNullable<typeof dialog.value>) => (): void => void (dialog.value = name);
+
+const openSection = (name: Section) => (): void => {
+  section.value = name;
+  dialog.value = "settings";
+};
 
 function askUndo(): void {
   const target = lastPrompt();
@@ -74,7 +79,10 @@ const actions = {
   sidebar: { title: "Show or hide the sidebar", key: "b", run: () => (isSidebarOpen.value = !isSidebarOpen.value) },
   theme: { title: "Switch theme", key: "t", slash: "theme", run: switchTheme },
   notifications: { title: "Notifications on or off", slash: "notifications", run: () => void toggleNotifications().then(() => tell("Notifications changed")) },
-  settings: { title: "Settings and MCP servers", key: ",", slash: "settings", run: open("settings") },
+  settings: { title: "Settings", key: ",", slash: "settings", run: open("settings") },
+  connect: { title: "Sign in at a provider", slash: "connect", run: openSection("models") },
+  permissions: { title: "What is always allowed", slash: "permissions", run: openSection("permissions") },
+  mcp: { title: "MCP servers", slash: "mcp", run: openSection("mcp") },
   pair: { title: "Use on another device", slash: "pair", run: open("pair") },
   help: { title: "Keys and help", slash: "help", run: open("help") },
 } satisfies Record<string, Action>;

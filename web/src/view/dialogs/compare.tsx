@@ -23,7 +23,7 @@ export function CompareDialog() {
     if (isKnown.value) finishEnded();
   });
   return (
-    <Frame title="Compare models" wide>
+    <Frame title="Compare models" size="wide">
       {comparison.value ? <Results held={comparison.value} /> : <Form />}
     </Frame>
   );

@@ -8,7 +8,7 @@ import { IconButton } from "../icons";
 export const close = (): void => void (dialog.value = null);
 
 /** A dialog of the browser: what is behind it can't be reached, and the focus goes back where it was. */
-export function Frame({ title, children, wide = false }: { title: string; children: ComponentChildren; wide?: boolean }) {
+export function Frame({ title, children, size = "" }: { title: string; children: ComponentChildren; size?: "" | "wide" | "sheet" }) {
   const box = useRef<HTMLDialogElement>(null);
   useEffect(() => {
     const before = document.activeElement;
@@ -23,7 +23,7 @@ export function Frame({ title, children, wide = false }: { title: string; childr
   return (
     <dialog
       ref={box}
-      class={wide ? "wide" : ""}
+      class={size}
       tabindex={-1}
       aria-label={title}
       onCancel={(event) => {

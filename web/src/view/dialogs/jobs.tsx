@@ -66,7 +66,7 @@ export function JobsDialog() {
     if (done) void look().catch(fail);
   };
   return (
-    <Frame title="What runs in the background" wide>
+    <Frame title="What runs in the background" size="wide">
       {jobs.value?.length === 0 && <p class="quiet">Nothing runs in the background.</p>}
       <ul class="mcp-list jobs">
         {jobs.value?.map((job) => (
