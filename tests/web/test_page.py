@@ -39,6 +39,7 @@ PROGRAMS = (
     "several",
     "facts",
     "looks",
+    "places",
 )
 SECONDS = 600
 """A visit that takes longer hangs; on a machine with other work, one takes minutes."""

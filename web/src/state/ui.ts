@@ -5,7 +5,7 @@ import { keep, readKept, writeKept } from "./kept";
 
 export type Theme = "system" | "light" | "dark";
 export type Panel = "none" | "review";
-export type Dialog = "help" | "models" | "agents" | "sessions" | "commands" | "context" | "pair" | "undo" | "find" | "timeline" | "share" | "settings" | "goal" | "compare" | "delete" | "jobs" | "efforts";
+export type Dialog = "help" | "models" | "agents" | "sessions" | "commands" | "context" | "pair" | "undo" | "find" | "timeline" | "share" | "settings" | "goal" | "compare" | "delete" | "jobs" | "efforts" | "open";
 export type Section = "look" | "notifications" | "models" | "agents" | "permissions" | "mcp" | "keys" | "files";
 
 export const theme = keep<Theme>("theme", "system");
@@ -19,6 +19,9 @@ export const hasDetails = keep<"yes" | "no">("details", "no");
 export const isReadOnly = signal(false);
 export const isSidebarOpen = signal(false);
 export const panel = signal<Panel>("none");
+export type Scope = "session" | "turn" | "tree" | "files";
+/** What the review shows; "" for what there is first. */
+export const reviewed = signal<Scope | "">("");
 export const isTerminalOpen = signal(false);
 /** The terminal that something else on the page wants to be shown. */
 export const wantedTerminal = signal("");

@@ -1,9 +1,9 @@
 // The page: sessions to the left, the conversation in the middle, a review to the right when it is open.
-import { signal, useSignalEffect } from "@preact/signals";
+import { useSignalEffect } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { announcement } from "../state/announce";
 import { conversationOf, current, place, waiting } from "../state/store";
-import { dialog, fail, isSidebarOpen, isTerminalOpen, notice, panel, type Dialog } from "../state/ui";
+import { dialog, isSidebarOpen, isTerminalOpen, notice, panel, type Dialog } from "../state/ui";
 import { baseName, showHidden } from "../text/format";
 import { isSignedOut } from "../wire/api";
 import { Asks } from "./asks/asks";
@@ -17,6 +17,7 @@ import { ShareDialog } from "./dialogs/share";
 import { UndoDialog } from "./dialogs/undo";
 import { Header } from "./header";
 import { handleKey, isLeading } from "./keys";
+import { makeLazy } from "./lazy";
 import { Prompt } from "./prompt";
 import { Review } from "./review";
 import { Sidebar } from "./sidebar";
@@ -25,18 +26,7 @@ import { Outgoing, StandingLine } from "./standing";
 import { TerminalPanel } from "./terminal_panel";
 import { Todos } from "./tool";
 
-type View = () => preact.JSX.Element;
-
-/** A view that is read when it is first shown: few need it in a day. */
-function makeLazy(read: () => Promise<View>): View {
-  const held = signal<{ View: View } | null>(null);
-  return function Lazy() {
-    useEffect(() => void (held.value ?? read().then((View) => (held.value = { View }), fail)), []);
-    return held.value ? <held.value.View /> : <></>;
-  };
-}
-
-const DIALOGS: Record<Dialog, View> = {
+const DIALOGS: Record<Dialog, () => preact.JSX.Element> = {
   help: HelpDialog,
   models: ModelDialog,
   agents: AgentDialog,
@@ -54,6 +44,7 @@ const DIALOGS: Record<Dialog, View> = {
   delete: DeleteDialog,
   jobs: JobsDialog,
   efforts: EffortDialog,
+  open: makeLazy(() => import("./dialogs/open").then((module) => module.OpenDialog)),
 };
 
 /** The todo list, while any of it is open. */

@@ -3,7 +3,7 @@ import { useState } from "preact/hooks";
 import type { MessageView } from "../state/store";
 import { conversationOf, place } from "../state/store";
 import { isReadOnly, panel } from "../state/ui";
-import { formatNumber, shortenPath, showHidden } from "../text/format";
+import { formatNumber, shortenPath } from "../text/format";
 import { get } from "../wire/api";
 import type { FileDiff } from "../wire/types";
 import { Counts, Diff } from "./diff";
@@ -37,7 +37,7 @@ function ChangedFile({ diff, messageID }: { diff: FileDiff; messageID: string })
       <button type="button" class="changed-file" aria-expanded={isOpen} onClick={toggle}>
         <Icon name="chevron" size={14} />
         <span class="changed-name" title={name}>
-          {showHidden(name)}
+          {name}
         </span>
         {diff.status && diff.status !== "modified" && <span class="quiet">{diff.status}</span>}
         <span class="spring" />

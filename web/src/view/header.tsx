@@ -4,7 +4,7 @@ import { rename } from "../state/actions";
 import { addressOf } from "../state/route";
 import { conversationOf, current, offers, place } from "../state/store";
 import { dialog, isSidebarOpen, isTerminalOpen, panel } from "../state/ui";
-import { baseName, formatCost, formatCount, showHidden } from "../text/format";
+import { baseName, formatCost, formatCount } from "../text/format";
 import type { Session } from "../wire/types";
 import { JobsButton } from "./dialogs/jobs";
 import { IconButton } from "./icons";
@@ -15,7 +15,7 @@ function Title({ session }: { session: Session }) {
     return (
       <h1>
         <button type="button" class="title" title="Rename" onClick={() => (isEditing.value = true)}>
-          {showHidden(session.title)}
+          {session.title}
         </button>
       </h1>
     );

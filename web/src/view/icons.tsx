@@ -12,8 +12,6 @@ const PATHS = {
   list: "M9 6h11M9 12h11M9 18h11M4 6h1M4 12h1M4 18h1",
   agent: "M12 3v4M6 7h12v11H6zM9.5 12v1.5M14.5 12v1.5",
   folder: "M3 6h6l2 2.500h10V19H3z",
-  panel: "M4 4h16v16H4zM14 4v16",
-  key: "M14 10a4 4 0 1 0-8 0 4 4 0 0 0 8 0zM13 12.500l7 7M17 16.500l-2 2",
   question: "M9 9a3 3 0 1 1 4 3c-1 .5-1 1-1 2M12 17.5v.5",
   tool: "M14 6a4 4 0 0 0-5 5l-6 6 4 4 6-6a4 4 0 0 0 5-5l-3 3-3-1-1-3z",
   chevron: "M9 6l6 6-6 6",

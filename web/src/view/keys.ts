@@ -3,11 +3,12 @@ import { signal } from "@preact/signals";
 import { abort, archive, compact, effortsOf, fork, lastPrompt, newSession, redo, shownModel, textOf } from "../state/actions";
 import { toggleNotifications } from "../state/announce";
 import { conversationOf, current, isBusy, place } from "../state/store";
-import { copy, dialog, diffStyle, hasDetails, isSidebarOpen, isTerminalOpen, panel, section, switchTheme, tell, type Section } from "../state/ui";
+import { attempt, copy, dialog, diffStyle, hasDetails, isSidebarOpen, isTerminalOpen, panel, reviewed, section, switchTheme, tell, type Section } from "../state/ui";
 import { go } from "../state/route";
 import type { Session } from "../wire/types";
 import { undoTarget } from "./dialogs/undo";
 import { promptBox } from "./prompt_box";
+import { exportSession } from "./save";
 import { togglePinned } from "./sidebar";
 
 export interface Action {
@@ -66,9 +67,20 @@ const actions = {
   delete: { title: "Delete the session", slash: "delete", run: () => withSession(() => void (dialog.value = "delete")) },
   timeline: { title: "Go to a prompt", key: "g", slash: "timeline", run: open("timeline") },
   share: { title: "Share the session as a file", slash: "share", run: () => (place.value.sessionID ? open("share")() : tell("There is nothing to share yet.")) },
+  export: { title: "Export the session as JSON, as it is", slash: "export", run: () => (current.value ? void attempt(() => exportSession(current.value!)) : tell("There is nothing to export yet.")) },
   find: { title: "Find in the conversation", key: "f", slash: "find", run: open("find") },
   goal: { title: "Work for a goal", slash: "goal", run: open("goal") },
   compare: { title: "Compare models", slash: "compare", run: open("compare") },
+  open: { title: "Open a project or folder", key: "o", slash: "open", run: open("open") },
+  files: {
+    title: "Files of the project",
+    key: "e",
+    slash: "files",
+    run: () => {
+      reviewed.value = "files";
+      panel.value = "review";
+    },
+  },
   review: { title: "Review changed files", key: "v", slash: "diff", run: () => (panel.value = panel.value === "review" ? "none" : "review") },
   jobs: { title: "What runs in the background", key: "j", slash: "jobs", run: open("jobs") },
   terminal: { title: "Show or hide terminals", key: "k", slash: "terminal", run: () => (isTerminalOpen.value = !isTerminalOpen.value) },

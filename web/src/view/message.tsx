@@ -68,7 +68,7 @@ function UserText({ text }: { text: string }) {
       {pieces.map((piece, index) => {
         if (index % 3 === 1) return null;
         if (index % 3 === 0) return piece.trim() && <p class="user-text">{piece.trim()}</p>;
-        return pieces[index - 1] === "diff" ? <Diff key={index} patch={piece} file="" /> : <pre class="output" key={index} tabindex={0}>{piece}</pre>;
+        return pieces[index - 1] === "diff" ? <Diff key={index} patch={piece} file="" isNarrow /> : <pre class="output" key={index} tabindex={0}>{piece}</pre>;
       })}
     </>
   );

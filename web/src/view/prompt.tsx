@@ -5,7 +5,6 @@ import { useEffect, useRef } from "preact/hooks";
 import { abort, currentAgent, currentEffort, effortsOf, findFiles, send, shownModel } from "../state/actions";
 import { connection } from "../wire/stream";
 import { current, isBusy, offers, place, untilPlaced } from "../state/store";
-import { showHidden } from "../text/format";
 import { dialog, fail, insertion, keepDraft, readDraft, returned, type Attachment, type Dialog } from "../state/ui";
 import { completionAt, commandsFor, type Completion } from "./completion";
 import { Icon, IconButton } from "./icons";
@@ -180,8 +179,8 @@ export function Prompt() {
         <ul class="completions" id="completions" role="listbox" aria-label="Completions" tabindex={-1}>
           {shown.items.map((item, index) => (
             <li key={item.label} id={`completion-${index}`} role="option" aria-selected={index === chosen.value} ref={(node) => void (index === chosen.value && node?.scrollIntoView({ block: "nearest" }))} onMouseDown={(event) => (event.preventDefault(), accept(index))}>
-              <span class="completion-label">{showHidden(item.label)}</span>
-              <span class="completion-hint">{showHidden(item.hint)}</span>
+              <span class="completion-label">{item.label}</span>
+              <span class="completion-hint">{item.hint}</span>
             </li>
           ))}
         </ul>

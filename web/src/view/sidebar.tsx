@@ -7,7 +7,7 @@ import { addressOf } from "../state/route";
 import { loadOlderSessions, searchSessions } from "../state/load";
 import { areSessionsLoaded, hasOlderSessions, moodOf, offers, place, projects, rootOf, sessions, type Mood } from "../state/store";
 import { attempt, dialog, isSidebarOpen, switchTheme, theme } from "../state/ui";
-import { baseName, formatAge, shortenHome, showHidden } from "../text/format";
+import { baseName, formatAge, shortenHome } from "../text/format";
 import type { Session } from "../wire/types";
 import { Icon, IconButton } from "./icons";
 
@@ -72,7 +72,7 @@ function SessionLink({ session }: { session: Session }) {
   return (
     <a class={`session ${mood}`} href={addressOf({ directory: session.directory, sessionID: session.id })} aria-current={isCurrent ? "page" : undefined}>
       <span class="mood" title={MOODS[mood]} />
-      <span class="session-title">{showHidden(session.title)}</span>
+      <span class="session-title">{session.title}</span>
       {MOODS[mood] && <span class="unseen">, {MOODS[mood]}</span>}
       <time class="session-age">{mood === "waits" ? "waits" : formatAge(session.time.updated)}</time>
     </a>
@@ -135,6 +135,8 @@ export function Sidebar() {
     <nav class={`sidebar ${isSidebarOpen.value ? "open" : ""}`} aria-label="Sessions">
       <div class="sidebar-top">
         <span class="brand">codeloop</span>
+        <span class="spring" />
+        <IconButton name="folder" label="Open a project or folder" onClick={() => (dialog.value = "open")} />
         <IconButton name="plus" label="New session" onClick={() => newSession()} />
       </div>
       <label class="search">

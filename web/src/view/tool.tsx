@@ -9,7 +9,7 @@ import { permissions, place, questions, statuses } from "../state/store";
 import type { PlanThread } from "../state/threads";
 import { hasDetails, isReadOnly } from "../state/ui";
 import { FileChip, isPicture } from "./file_chip";
-import { formatDuration, formatNumber, plainOutput, shortenPath, showHidden } from "../text/format";
+import { formatDuration, formatNumber, plainOutput, shortenPath } from "../text/format";
 import type { Part, Todo, ToolState } from "../wire/types";
 import { Counts, Diff } from "./diff";
 import { Icon, type IconName } from "./icons";
@@ -93,8 +93,8 @@ function Answers({ state }: { state: ToolState }) {
     <dl class="answers">
       {questionsOf(state.input["questions"]).map(({ question }, index) => (
         <div key={index}>
-          <dt>{showHidden(question)}</dt>
-          <dd>{showHidden([answers[index]].flat().map(text).join(", ")) || "No answer"}</dd>
+          <dt>{question}</dt>
+          <dd>{[answers[index]].flat().map(text).join(", ") || "No answer"}</dd>
         </div>
       ))}
     </dl>
@@ -229,7 +229,7 @@ export function ToolCall({ part }: { part: Signal<Part> }) {
       <button type="button" class="tool-line" aria-expanded={open} onClick={() => setOpen(!open)}>
         <span class={`tool-icon ${isRunning ? "spinning" : ""}`}>{isRunning ? <span class="spinner" /> : <Icon name={isDead ? "stop" : state.status === "error" ? "cross" : icon} />}</span>
         <span class="tool-verb">{isDead ? "Interrupted:" : isAsked ? "Waits for you:" : state.status === "error" && tool in FAILED ? `${FAILED[tool]} failed:` : verb}</span>
-        <span class="tool-subject">{showHidden(subject)}</span>
+        <span class="tool-subject">{subject}</span>
         <span class="tool-note">
           {note}
           {took > 2_000 && <span>{formatDuration(took)}</span>}

@@ -6,7 +6,7 @@ import { comparison, finishEnded, keepRow, refreshComparison, removeTrees, start
 import { addressOf } from "../../state/route";
 import { moodOf, offers, statuses } from "../../state/store";
 import { attempt } from "../../state/ui";
-import { formatCost, formatDuration, formatNumber, showHidden } from "../../text/format";
+import { formatCost, formatDuration, formatNumber } from "../../text/format";
 import { Counts, Diff } from "../diff";
 import { close, Frame } from "./frame";
 
@@ -118,7 +118,7 @@ function Results({ held }: { held: Comparison }) {
   const diff = rows.find((row) => row.name === shownName)?.files.find((each) => each.file === shownFile);
   return (
     <>
-      <p class="compare-prompt">{showHidden(held.prompt)}</p>
+      <p class="compare-prompt">{held.prompt}</p>
       <div class="compare-scroll" tabindex={0} role="region" aria-label="Results">
         <table class="compare">
           <thead>
@@ -185,7 +185,7 @@ function Results({ held }: { held: Comparison }) {
           <h3>Conflict in {each.file}: nothing was changed</h3>
           {each.text && (
             <pre class="output" tabindex={0}>
-              {showHidden(each.text)}
+              {each.text}
             </pre>
           )}
         </section>
@@ -207,7 +207,7 @@ const sum = (row: Row, what: "additions" | "deletions"): number => row.files.red
 function Line({ title, rows, cell }: { title: string; rows: readonly Row[]; cell: (row: Row) => preact.ComponentChildren }) {
   return (
     <tr>
-      <th scope="row">{showHidden(title)}</th>
+      <th scope="row">{title}</th>
       {rows.map((row) => (
         <td key={row.name}>{cell(row)}</td>
       ))}

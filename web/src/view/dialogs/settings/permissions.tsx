@@ -3,7 +3,7 @@ import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { current, offers, place } from "../../../state/store";
 import { attempt, fail, tell } from "../../../state/ui";
-import { formatAge, shortenHome, showHidden } from "../../../text/format";
+import { formatAge, shortenHome } from "../../../text/format";
 import { ask, get } from "../../../wire/api";
 
 /** An "always": `directory` "" counts for its session alone; `time` in ms. */
@@ -34,7 +34,7 @@ export function Permissions() {
         {grants.value.map((grant) => (
           <li key={grant.id} class="grant">
             <div>
-              <code>{showHidden(`${grant.permission} ${grant.patterns.join(", ")}`)}</code>
+              <code>{`${grant.permission} ${grant.patterns.join(", ")}`}</code>
               <p class="quiet">
                 {grant.directory ? `in ${shortenHome(grant.directory, offers.value.home)}` : "in this session"}, since {formatAge(grant.time)}
               </p>
