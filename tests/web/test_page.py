@@ -58,7 +58,9 @@ def configured(folder: Path, *, has_servers: bool, has_own_work: bool) -> Genera
             (folder / "oauth").mkdir()
             url = stack.enter_context(serving("oauth", str(folder / "oauth")))
             notes = {"type": "local", "command": [sys.executable, str(PLAIN)]}
-            provider = {"mine": make_provider_config(desk.model_url, "coder", "thinker")}
+            mine = make_provider_config(desk.model_url, "coder", "thinker")
+            mine["models"]["thinker"] |= {"variants": {"deep": {"reasoningEffort": "high"}}}
+            provider = {"mine": mine}
             more = {
                 "mcp": {"notes": notes, "cloud": {"type": "remote", "url": url}},
                 "provider": provider,

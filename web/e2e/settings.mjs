@@ -30,6 +30,24 @@ await inBrowser(
     await page.click("text=Allow once");
     await page.waitForSelector("text=It ticks in the background.");
 
+    // How much a model thinks is a choice where it has one, and goes with the prompt.
+    await page.click(".picker[title='Switch model']");
+    await page.fill("dialog input", "thinker");
+    await page.keyboard.press("Enter");
+    await page.click(".picker:has-text('default effort')");
+    await page.fill("dialog input", "deep");
+    await page.keyboard.press("Enter");
+    await page.waitForSelector(".picker:has-text('deep')");
+    const [sent] = await Promise.all([page.waitForRequest(/prompt_async/), prompt(page, "say one word")]);
+    assert.deepEqual([sent.postDataJSON().model.modelID, sent.postDataJSON().variant], ["thinker", "deep"]);
+    await page.waitForSelector("text=Certainly.");
+    await page.reload();
+    await page.waitForSelector(".picker:has-text('deep')");
+    await page.click(".picker[title='Switch model']");
+    await page.fill("dialog input", "coder");
+    await page.keyboard.press("Enter");
+    await page.waitForSelector(".picker:has-text('deep')", { state: "detached" });
+
     await page.click("text=Watch its output");
     // By the last digit: on a busy machine the first ticks are above what is seen by now.
     await page.waitForSelector(".xterm-rows >> text=/tick-\\d*3/");
