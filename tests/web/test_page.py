@@ -59,7 +59,10 @@ def configured(folder: Path, *, has_servers: bool, has_own_work: bool) -> Genera
             url = stack.enter_context(serving("oauth", str(folder / "oauth")))
             notes = {"type": "local", "command": [sys.executable, str(PLAIN)]}
             mine = make_provider_config(desk.model_url, "coder", "thinker")
-            mine["models"]["thinker"] |= {"variants": {"deep": {"reasoningEffort": "high"}}}
+            thinker = mine["models"]["thinker"]
+            mine["models"]["thinker"] = thinker | {
+                "variants": {"deep": {"reasoningEffort": "high"}}
+            }
             provider = {"mine": mine}
             more = {
                 "mcp": {"notes": notes, "cloud": {"type": "remote", "url": url}},

@@ -73,10 +73,10 @@ await inBrowser(
     await page.fill("dialog input", "/no/such/folder/");
     await page.waitForSelector("dialog >> text=Folder not found");
     await page.fill("dialog input", `${join(dirname(project), "place")}/`);
-    await page.click("dialog button.primary:has-text('place')");
+    await page.click("dialog button.primary:has-text('/place')");
     await page.waitForSelector(".where:has-text('place')");
     await prompt(page, "say one word");
-    await page.waitForSelector(".group:has-text('place') .session");
+    await page.waitForSelector(".group[aria-label$='/place'] .session");
     await page.click("[aria-label='Open a project or folder']");
     await page.click("dialog [role=option]:has-text('project') >> nth=0");
     await page.waitForSelector(".where:has-text('project')");

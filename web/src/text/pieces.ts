@@ -63,6 +63,7 @@ export function cutText(text: string): Piece[] {
 export class Cutter {
   private settled: Piece[] = [];
   private before = "";
+  private isRest = false;
 
   cut(text: string): Piece[] {
     if (!text.startsWith(this.before)) {
@@ -81,6 +82,4 @@ export class Cutter {
     }
     return pieces;
   }
-
-  private isRest = false;
 }

@@ -28,7 +28,8 @@ export function OpenDialog() {
   const { home } = offers.value;
   const start = place.value.directory.slice(0, -baseName(place.value.directory).length);
   const typed = useSignal(shortenHome(start, home));
-  const listing = useSignal<Listing | null>(null);
+  /** What a folder holds, with the words that it was asked by: others may be typed since. */
+  const held = useSignal<{ folder: string; listing: Listing } | null>(null);
   const problem = useSignal("");
   const at = useSignal(0);
   const asked = useRef(0);
@@ -40,19 +41,20 @@ export function OpenDialog() {
     get<Listing>("/folder", place.value.directory, { path: folder || "~" }).then(
       (found) => {
         if (turn !== asked.current) return;
-        listing.value = found;
+        held.value = { folder, listing: found };
         problem.value = "";
       },
       (error: unknown) => {
         if (turn !== asked.current) return;
-        listing.value = null;
+        held.value = null;
         problem.value = error instanceof Refused ? error.message : String(error);
       },
     );
   }, [folder]);
+  const listing = held.value?.folder === folder ? held.value.listing : null;
   const isFresh = typed.value === shortenHome(start, home);
   const recent = listRecent().filter((path) => isFresh || path.toLowerCase().includes(typed.value.replace(/^~/, home).toLowerCase())).slice(0, MOST_RECENT);
-  const fitting = (listing.value?.folders ?? []).filter((each) => each.name.toLowerCase().startsWith(name.toLowerCase()));
+  const fitting = (listing?.folders ?? []).filter((each) => each.name.toLowerCase().startsWith(name.toLowerCase()));
   const rows = [...recent.map((path) => ({ path, isRecent: true, isRepository: true })), ...fitting.map((each) => ({ path: each.path, isRecent: false, isRepository: each.isRepository }))];
   const go = (path: string): void => {
     close();
@@ -62,7 +64,7 @@ export function OpenDialog() {
     typed.value = `${shortenHome(path, home)}/`;
     at.value = 0;
   };
-  const whole = listing.value && !name ? listing.value.path : "";
+  const whole = listing && !name ? listing.path : "";
   const take = (row: (typeof rows)[number] | undefined): void => {
     if (row) row.isRecent ? go(row.path) : enter(row.path);
   };
@@ -104,14 +106,14 @@ export function OpenDialog() {
         ))}
       </ul>
       {problem.value && <p class="failure">{problem.value}</p>}
-      {!problem.value && rows.length === 0 && <p class="quiet">{name ? "No folder begins like this." : "There are no folders in this one."}</p>}
-      {listing.value?.isCut && <p class="quiet">There are more: type the beginning of a name.</p>}
+      {!problem.value && listing && rows.length === 0 && <p class="quiet">{name ? "No folder begins like this." : "There are no folders in this one."}</p>}
+      {listing?.isCut && <p class="quiet">There are more: type the beginning of a name.</p>}
       <div class="dialog-actions">
         <button type="button" class="button primary" disabled={!whole} onClick={() => go(whole)}>
           {whole ? `Open ${shortenHome(whole, home)}` : "Open"}
         </button>
-        {listing.value?.parent && (
-          <button type="button" class="button" onClick={() => enter(listing.value!.parent === "/" ? "" : listing.value!.parent)}>
+        {listing?.parent && (
+          <button type="button" class="button" onClick={() => enter(listing.parent === "/" ? "" : listing.parent)}>
             Up
           </button>
         )}
