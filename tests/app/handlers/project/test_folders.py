@@ -17,6 +17,7 @@ async def test_visible_folders_are_listed_by_name_with_what_is_a_repository(
         (place / name).mkdir(parents=True)
     (place / "file").write_text("")
     (place / "link").symlink_to(place / "A")
+    (place / "loop").symlink_to(place / "loop")
     async with open_scripted_project(tmp_path, []) as it:
         listing = await it.client.call(FOLDER_LIST, FolderQuery(path=f"{place}/./"))
     assert (listing.path, listing.parent) == (str(place), str(tmp_path))

@@ -44,13 +44,31 @@ async def list_folders(project: Project, args: FolderQuery) -> FolderListing:
 
 def _read_folders(folder: Path) -> list[Folder]:
     with os.scandir(folder) as entries:
-        names = [each.name for each in entries if not each.name.startswith(".") and each.is_dir()]
+        names = [each.name for each in entries if not each.name.startswith(".") and _is_dir(each)]
     # One more than is shown tells that there are more.
     return [
         Folder(
             name=replace_undecodable(name),
             path=replace_undecodable(str(folder / name)),
-            is_repository=(folder / name / ".git").exists(),
+            is_repository=_is_repository(folder / name),
         )
         for name in sorted(names, key=str.casefold)[: _MAX_FOLDERS + 1]
     ]
+
+
+def _is_dir(entry: os.DirEntry[str]) -> bool:
+    """Return whether an entry is a folder; one that can't be looked at, as a loop of links, is
+    none.
+    """
+    try:
+        return entry.is_dir()
+    except OSError:
+        return False
+
+
+def _is_repository(folder: Path) -> bool:
+    try:
+        return (folder / ".git").exists()
+    except OSError:
+        # A folder that may not be entered.
+        return False
