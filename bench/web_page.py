@@ -29,10 +29,12 @@ _TASK_NAMES = ("open", "older", "scroll", "rewrite", "stream")
 
 
 def measure_first_load(bench: BenchRun) -> None:
-    """Measure the compressed bytes of the index, the style,
+    """Measure the compressed bytes of the index, the style, the fonts,
     the script and the modules that it imports.
     """
-    pending, loaded = ["index.html", "app.css", "icon.svg", "app.webmanifest", "app.js"], set[str]()
+    pending = ["index.html", "app.css", "icon.svg", "app.webmanifest", "app.js"]
+    pending += [each.name for each in STATIC_FOLDER.glob("*.woff2")]
+    loaded = set[str]()
     size = 0
     while pending:
         name = pending.pop()

@@ -11,11 +11,13 @@ const out = resolve(process.argv[2] ?? join(here, "../src/codeloop/web/static"))
 await rm(out, { recursive: true, force: true });
 await mkdir(out, { recursive: true });
 const jsx = { jsx: "automatic", jsxImportSource: "preact" };
-const common = { absWorkingDir: here, outdir: out, bundle: true, minify: true, charset: "utf8", legalComments: "none", target: "es2022" };
+const common = { absWorkingDir: here, outdir: out, bundle: true, minify: true, charset: "utf8", legalComments: "none", target: "es2022", external: ["/web/*"] };
+const FONTS = ["geist.woff2", "geist-mono.woff2"];
 const app = await build({ ...common, ...jsx, entryPoints: { app: "src/main.tsx" }, format: "esm", splitting: true, chunkNames: "[name]-[hash]", metafile: true });
 await build({ ...common, entryPoints: { worker: "src/worker.ts" }, format: "iife" });
 await build({ ...common, entryPoints: { app: "style/app.css", terminal: "style/terminal.css" } });
 await cp(join(here, "public"), out, { recursive: true });
+for (const font of FONTS) await cp(join(here, "fonts", font), join(out, font));
 await writeFile(join(out, "index.html"), await indexPage());
 await writeFile(join(out, "share.html"), await sharedPage());
 await writeFile(join(out, "licences.txt"), await licences());
@@ -62,7 +64,8 @@ async function licences() {
   const { dependencies } = JSON.parse(await readFile(join(here, "package.json"), "utf8"));
   const names = [...Object.keys(dependencies), "@preact/signals-core"].sort();
   const texts = await Promise.all(names.map(licence));
-  return `The files of this folder hold code of these packages.\n${texts.join("")}`;
+  const fonts = await readFile(join(here, "fonts/OFL.txt"), "utf8");
+  return `The files of this folder hold code of these packages, and parts of two fonts.\n${texts.join("")}\n${"=".repeat(78)}\nGeist and Geist Mono (OFL-1.1), cut to the Latin letters\n\n${fonts.trim().replaceAll("\r\n", "\n")}\n`;
 }
 
 async function licence(name) {

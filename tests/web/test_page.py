@@ -38,6 +38,8 @@ PROGRAMS = (
     "agree",
     "several",
     "facts",
+    "looks",
+    "places",
 )
 SECONDS = 600
 """A visit that takes longer hangs; on a machine with other work, one takes minutes."""
@@ -56,7 +58,12 @@ def configured(folder: Path, *, has_servers: bool, has_own_work: bool) -> Genera
             (folder / "oauth").mkdir()
             url = stack.enter_context(serving("oauth", str(folder / "oauth")))
             notes = {"type": "local", "command": [sys.executable, str(PLAIN)]}
-            provider = {"mine": make_provider_config(desk.model_url, "coder", "thinker")}
+            mine = make_provider_config(desk.model_url, "coder", "thinker")
+            thinker = mine["models"]["thinker"]
+            mine["models"]["thinker"] = thinker | {
+                "variants": {"deep": {"reasoningEffort": "high"}}
+            }
+            provider = {"mine": mine}
             more = {
                 "mcp": {"notes": notes, "cloud": {"type": "remote", "url": url}},
                 "provider": provider,

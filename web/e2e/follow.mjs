@@ -15,7 +15,7 @@ try {
     const { cwd } = JSON.parse(process.env.CODELOOP_START);
     await writeFile(join(cwd, "picture.png"), Buffer.from(DOT, "base64"));
     const page = await open({ url: server.link });
-    await page.waitForSelector(".prompt-bar .model:has-text('coder')");
+    await page.waitForSelector(".prompt-bar .picker:has-text('coder')");
     await page.click(".prompt-bar button:has-text('build')");
     await page.fill("dialog input", "plan");
     await page.keyboard.press("Enter");
@@ -31,12 +31,17 @@ try {
     const messages = makeMessages(2);
     messages[1].parts[0].text = TEXT;
     messages[1].parts[1].state.output = messages[1].parts[1].state.metadata.output = "out\u202eput";
+    messages[0].info.summary = { diffs: [{ file: "x\u202ey.py", patch: "@@ -1 +1 @@\n-a\u202eb\n+a\u202ec", additions: 1, deletions: 1, status: "modified" }] };
     const session = await importSession(page, "Turned \u202e around", messages);
     await show(page, session);
     await page.waitForSelector(".prose:has-text('abc')");
     await page.click(".tool-line:has-text('python3')");
     await page.waitForSelector(".output:has-text('out')");
-    assert.equal(await page.evaluate(() => /[\u202a-\u202e]/.test(document.body.innerText + document.title)), false);
+    await page.click(".changed-file");
+    await page.waitForSelector(".changed-card .row.add");
+    const texts = () => page.evaluate(() => document.body.innerText + document.title + [...document.querySelectorAll("[title], [aria-label]")].map((each) => `${each.title} ${each.ariaLabel}`).join());
+    assert.match(await texts(), /x\\u202ey\.py/);
+    assert.doesNotMatch(await texts(), /[\u202a-\u202e]/);
     assert.match(await page.innerText(".prose"), /abc\\u202edef \\u202e ghi/);
     assert.equal(await page.evaluate(() => getComputedStyle(document.querySelector(".prose td:last-child")).textAlign), "right");
     await picture(page, "hidden-shown");
@@ -73,7 +78,7 @@ try {
     await late.fill(".sign-in input", "a long password");
     await late.keyboard.press("Enter");
     await late.waitForSelector(".prose:has-text('abc')");
-    await late.click(".prompt-bar .model");
+    await late.click(".prompt-bar .picker[title='Switch model']");
     await late.waitForSelector("dialog .choices li:has-text('coder')");
     await picture(late, "signed-in-late");
   });

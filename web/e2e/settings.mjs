@@ -13,7 +13,11 @@ const project = dirname(process.env.CODELOOP_FILE);
 const openSettings = async (page) => {
   await page.keyboard.press("Control+x");
   await page.keyboard.press(",");
-  await page.waitForSelector("dialog .mcp:has-text('cloud')");
+  await page.waitForSelector("dialog .sheet-sections");
+};
+const section = async (page, name) => {
+  await page.click(`.sheet-sections button:has-text('${name}')`);
+  await page.waitForSelector(`.settings[aria-label='${name}'] > h3 + *`);
 };
 const setting = (page, name) => page.locator(`.setting:has-text('${name}') select`).first();
 
@@ -25,6 +29,24 @@ await inBrowser(
     await prompt(page, "watch the clock");
     await page.click("text=Allow once");
     await page.waitForSelector("text=It ticks in the background.");
+
+    // How much a model thinks is a choice where it has one, and goes with the prompt.
+    await page.click(".picker[title='Switch model']");
+    await page.fill("dialog input", "thinker");
+    await page.keyboard.press("Enter");
+    await page.click(".picker:has-text('default effort')");
+    await page.fill("dialog input", "deep");
+    await page.keyboard.press("Enter");
+    await page.waitForSelector(".picker:has-text('deep')");
+    const [sent] = await Promise.all([page.waitForRequest(/prompt_async/), prompt(page, "say one word")]);
+    assert.deepEqual([sent.postDataJSON().model.modelID, sent.postDataJSON().variant], ["thinker", "deep"]);
+    await page.waitForSelector("text=Certainly.");
+    await page.reload();
+    await page.waitForSelector(".picker:has-text('deep')");
+    await page.click(".picker[title='Switch model']");
+    await page.fill("dialog input", "coder");
+    await page.keyboard.press("Enter");
+    await page.waitForSelector(".picker:has-text('deep')", { state: "detached" });
 
     await page.click("text=Watch its output");
     // By the last digit: on a busy machine the first ticks are above what is seen by now.
@@ -63,12 +85,63 @@ await inBrowser(
     await setting(page, "Theme").selectOption("dark");
     assert.equal(await page.evaluate(() => document.documentElement.dataset.theme), "dark");
     await setting(page, "Theme").selectOption("system");
+    await setting(page, "Colours").selectOption("contrast");
+    assert.equal(await page.evaluate(() => getComputedStyle(document.body).color), "rgb(0, 0, 0)");
+    await setting(page, "Colours").selectOption("paper");
+    await setting(page, "Size of the letters").selectOption("1.1");
+    assert.equal(await page.evaluate(() => getComputedStyle(document.body).fontSize), "16.5px");
+    await setting(page, "Size of the letters").selectOption("1");
+    await setting(page, "Letters").selectOption("system");
+    assert.doesNotMatch(await page.evaluate(() => getComputedStyle(document.body).fontFamily), /Geist/);
+    await setting(page, "Letters").selectOption("own");
+    await page.locator(".setting:has-text('Details of calls') [role=switch]").check();
+    await page.waitForSelector(".tool:has-text('seq 1 500') .tool-body", { state: "attached" });
+    await page.locator(".setting:has-text('Details of calls') [role=switch]").uncheck();
     await setting(page, "Open files with").selectOption("VS Code");
-    await setting(page, "Permission profile").selectOption("ask");
+    await section(page, "Permissions");
+    await setting(page, "Profile of this session").selectOption("ask");
     await page.waitForSelector(".notice:has-text('profile ask holds')");
+    await section(page, "Models");
     await page.locator(".setting:has-text('Model for titles') select").selectOption("");
     await page.waitForSelector(".notice:has-text('Written to your own configuration')");
     await page.waitForSelector(".setting:has-text('Model for titles'):has-text('not set')");
+
+    // A key for another provider is stored, and removed again.
+    await page.fill("[aria-label='Search providers']", "mistral");
+    await page.click("[aria-label='Sign in at Mistral']");
+    await page.fill(".provider-sign-in [type=password]", "sk-made-up-for-a-test");
+    await audit(page, "settings-provider");
+    await page.click("text=Store the key");
+    await page.waitForSelector(".provider:has-text('Mistral'):has-text('key stored here')");
+    await page.click("[aria-label='Remove the key of Mistral']");
+    await page.waitForSelector(".provider:has-text('Mistral'):has-text('key stored here')", { state: "detached" });
+
+    // Servers are added, changed and removed; others of the file stay.
+    await section(page, "MCP servers");
+    await page.click("text=Add a server");
+    await page.fill("[aria-label='Name of the server']", "own");
+    await page.fill("[aria-label='Address or command']", "no-such-program --flag 'two words'");
+    await page.fill("[aria-label='Variables']", "LEVEL=1");
+    await audit(page, "settings-mcp-form");
+    await page.click(".mcp-form >> text=Save");
+    await page.waitForSelector(".mcp:has-text('own')");
+    const held = async () => JSON.parse(await readFile(join(process.env.HOME, "codeloop/config/codeloop.json"), "utf8")).mcp;
+    assert.deepEqual((await held()).own, { type: "local", command: ["no-such-program", "--flag", "two words"], environment: { LEVEL: "1" } });
+    await page.click("[aria-label='Edit own']");
+    assert.equal(await page.inputValue("[aria-label='Address or command']"), "no-such-program");
+    await page.fill("[aria-label='Variables']", "MORE=2");
+    await page.click(".mcp-form >> text=Save");
+    await page.waitForSelector(".mcp-form", { state: "detached" });
+    assert.deepEqual((await held()).own, { type: "local", command: ["no-such-program", "--flag", "two words"], environment: { LEVEL: "1", MORE: "2" } });
+    await page.click("[aria-label='Edit own']");
+    await page.fill("[aria-label='Address or command']", "http://127.0.0.1:9/mcp");
+    await page.fill("[aria-label='Headers']", "X-Level: 2");
+    await page.click(".mcp-form >> text=Save");
+    await page.waitForSelector(".mcp-form", { state: "detached" });
+    assert.deepEqual((await held()).own, { type: "remote", url: "http://127.0.0.1:9/mcp", headers: { "X-Level": "2" } });
+    await page.click("[aria-label='Remove own']");
+    await page.waitForSelector(".mcp:has-text('own')", { state: "detached" });
+    assert.deepEqual(Object.keys(await held()).sort(), ["cloud", "notes"]);
 
     await page.click(".mcp:has-text('notes') >> text=Connect");
     await page.waitForSelector(".mcp.connected:has-text('notes') >> text=Disconnect");
@@ -82,7 +155,7 @@ await inBrowser(
     const [tab] = await Promise.all([browser.waitForEvent("page"), page.click("text=Open the sign-in page")]);
     await page.waitForSelector(".mcp.connected:has-text('cloud')");
     await tab.close();
-    await page.click(".origins summary");
+    await section(page, "Files");
     assert.match(await page.textContent(".origins"), /provider[\s\S]*codeloop\.json:/);
     const address = page.url();
     await page.keyboard.press("Escape");
@@ -91,10 +164,10 @@ await inBrowser(
         const view = await open({ size, scheme, url: address });
         await view.waitForSelector(".closing");
         await openSettings(view);
-        await audit(view, `settings-${size}-${scheme}`);
-        await view.evaluate(() => document.querySelector(".dialog-inner").scrollTo(0, 9_999));
-        await view.click(".origins summary");
-        await audit(view, `settings-end-${size}-${scheme}`);
+        for (const name of ["Appearance", "Notifications", "Models", "Agents", "Permissions", "MCP servers", "Keys", "Files"]) {
+          await section(view, name);
+          await audit(view, `settings-${name}-${size}-${scheme}`);
+        }
         await view.close();
       }
     }
@@ -113,6 +186,12 @@ await inBrowser(
     await page.click("text=Allow once");
     await page.waitForSelector(".ask", { state: "detached" });
     await page.waitForSelector("text=the test passes");
+    // What was allowed for always is listed, and asked again once it is taken back.
+    await openSettings(page);
+    await section(page, "Permissions");
+    await page.click(".grant:has-text('edit cart.py') >> text=Ask again");
+    await page.waitForSelector(".grant", { state: "detached" });
+    await page.keyboard.press("Escape");
     await page.click("[aria-label='Review changes']");
     const link = await page.getAttribute(".hunk-actions a:has-text('Open')", "href");
     assert.equal(link, `vscode://file${project}/cart.py:3`);

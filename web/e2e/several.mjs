@@ -25,9 +25,18 @@ await inBrowser(async (open) => {
   await page.click(".compare-file .link >> nth=1");
   await page.waitForSelector("dialog .diff");
   await audit(page, "compare");
+  // The server is slow: the dialog is open before the page knows where it is.
+  let answer;
+  const answered = new Promise((resolve) => (answer = resolve));
+  await page.route("**/path", async (route) => {
+    await answered;
+    await route.continue();
+  });
   await page.reload();
   await page.waitForSelector("#prompt");
   await choose(page, "compare models");
+  await page.waitForSelector("[aria-label='Prompt for all models']");
+  answer();
   await page.click(".compare-file input >> nth=1");
   await page.click("text=Keep the chosen files");
   await page.waitForSelector("dialog [role=status]");

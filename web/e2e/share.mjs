@@ -25,6 +25,14 @@ await inBrowser(async (open, { allow }) => {
   assert.ok(!text.includes(KEY));
   assert.match(download.suggestedFilename(), /\.html$/);
 
+  // Exported it is whole, as `codeloop import` reads it.
+  await page.fill("#prompt", "/export");
+  const [exported] = await Promise.all([page.waitForEvent("download"), page.keyboard.press("Enter")]);
+  const { info, messages } = JSON.parse(await readFile(await exported.path(), "utf8"));
+  assert.match(exported.suggestedFilename(), /\.json$/);
+  assert.equal(info.title, "Mending the total");
+  assert.ok(messages.length > 3 && JSON.stringify(messages).includes(KEY));
+
   const bare = `${file}.bare.html`; // axe is no part of the page: it looks at a copy without the policy
   await writeFile(bare, text.replace(/<meta http-equiv[^>]*>/, ""));
   for (const size of ["desktop", "phone"]) {
@@ -42,7 +50,7 @@ await inBrowser(async (open, { allow }) => {
   await writeFile(`${file}.html`, text);
   await shared.goto(`file://${file}.html`);
   await shared.waitForSelector(".answer strong >> text=one count");
-  assert.equal(await shared.locator(".tool.completed").count(), 5);
+  assert.equal(await shared.locator(".tool.completed").count(), 4);
   assert.match(await shared.textContent(".shared"), /say one word, with \[hidden\]/);
   assert.equal(await shared.locator("[aria-label='Undo back to here']").count(), 0);
   await shared.click(".tool-line:has-text('python3')");

@@ -93,6 +93,28 @@ await inBrowser(async (open) => {
   await page.evaluate(() => (document.querySelector(".transcript").scrollTop = 1e9));
   await page.waitForSelector(`.row.add:has-text('value_${REWRITTEN - 1} ')`);
 
+  // One answer that is one list, one table, one paragraph: all of it is there, in pieces.
+  const LONG = 3_000;
+  const numbers = Array.from({ length: LONG }, (_, n) => n + 1);
+  const longAnswers = {
+    list: numbers.map((n) => `${n}. item **${n}** of \`the list\`\n`).join(""),
+    table: `| number | name |\n|---:|---|\n${numbers.map((n) => `| ${n} | row *${n}* |\n`).join("")}`,
+    paragraph: numbers.map((n) => `word-${n} `.repeat(30)).join(""),
+  };
+  for (const [name, text] of Object.entries(longAnswers)) {
+    const messages = makeMessages(2);
+    messages[1].parts = [{ ...messages[1].parts[0], text }];
+    const session = await importSession(page, `One ${name}`, messages);
+    note(name, await trace(page, async () => {
+      await show(page, session);
+      await page.waitForFunction((end) => document.querySelector(".prose")?.textContent.trimEnd().endsWith(end), { list: "of the list", table: `row ${LONG}`, paragraph: `word-${LONG}` }[name]);
+      await page.waitForFunction((end) => document.querySelector(".prose").textContent.includes(end), { list: `item ${LONG} of`, table: `row ${LONG}`, paragraph: `word-${LONG}` }[name]);
+    }));
+    if (name === "list") assert.deepEqual(await page.evaluate(() => [...document.querySelectorAll(".prose ol")].flatMap((list) => [...list.children].map((_, at) => list.start + at))), numbers);
+    if (name === "table") assert.equal(await page.locator(".prose tbody tr").count(), LONG);
+    if (name === "paragraph") assert.equal((await page.textContent(".prose")).replace(/\s+/g, " ").trim(), text.trim());
+  }
+
   // The page again, with the other stream.
   await page.addInitScript((url) => {
     const own = window.fetch;
@@ -140,6 +162,18 @@ await inBrowser(async (open) => {
   }));
   assert.equal(await page.locator(".jump").count(), 0, "the end stays in sight");
   await picture(page, "speed-stream");
+  // One paragraph without end.
+  note("streamParagraph", await trace(page, async () => {
+    const writing = answer(2);
+    for (let sent = 0; sent < 900_000; sent += 45_000) {
+      writing.say("and so on with it ".repeat(2_500));
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+    writing.say("to its end");
+    await page.waitForFunction(() => [...document.querySelectorAll(".live")].at(-1).textContent.trimEnd().endsWith("to its end"));
+    writing.end();
+  }));
+  assert.equal(await page.evaluate(() => [...document.querySelectorAll(".live")].at(-1).textContent.match(/so\s+on/g).length), 50_000);
 
   // An hour at fifty deltas a second, in answers of a minute, as fast as the page takes them.
   const session = await page.context().newCDPSession(page);

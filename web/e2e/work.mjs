@@ -30,7 +30,16 @@ await inBrowser(async (open, { browser, allow }) => {
   await page.waitForSelector(".closing");
   assert.equal(await page.textContent(".answer strong"), "one count");
   assert.match(await cart(), /zip\(prices, counts\)/);
-  assert.equal(await page.locator(".tool.completed").count(), 5);
+  // What only looks is one line, which opens; a command shows its last line and how it ended.
+  assert.equal(await page.locator(".tool.completed").count(), 4);
+  assert.equal(await page.textContent(".explored .tool-words"), "1 file, 1 search");
+  await page.click(".explored > .tool-line");
+  await page.waitForSelector(".explored .tool-line:has-text('cart.py')");
+  await page.click(".explored > .tool-line");
+  assert.equal(await page.textContent(".tail"), "OK");
+  await page.waitForSelector(".tool:has-text('python3') .tool-note:has-text('exit 0')");
+  await page.click(".changed-card .changed-file");
+  await page.waitForSelector(".changed-card .row.add");
   await page.click(".tool-line:has-text('python3')");
   await page.waitForSelector(".output:has-text('OK')");
   await picture(page, "answer");
@@ -79,11 +88,15 @@ await inBrowser(async (open, { browser, allow }) => {
   await page.click("dialog button.primary");
   await page.waitForSelector(".undone");
   assert.equal(await page.locator(".user-message").count(), 1);
+  // The prompt is back, unless something else is typed.
+  await page.waitForFunction(() => /^About @cart.py line 3/.test(document.querySelector("#prompt").value));
+  await page.fill("#prompt", "something else");
   await page.keyboard.press("Control+x");
   await page.keyboard.press("u");
   await page.waitForSelector("dialog >> text=Undo");
   await page.click("dialog button.primary");
   await page.waitForSelector(".user-message", { state: "detached" });
+  assert.equal(await page.inputValue("#prompt"), "something else");
   await page.click(".undone >> text=Redo");
   await page.waitForSelector(".closing");
 

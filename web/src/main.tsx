@@ -1,4 +1,5 @@
 // Starts the page: signs the browser in by the link in the address, reads the state, follows the events.
+import "./text/hidden";
 import { render } from "preact";
 import { applyEvents } from "./state/events";
 import { loadSessions, loadStates, reload } from "./state/load";

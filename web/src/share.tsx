@@ -1,4 +1,5 @@
 // The page of a shared session: the same conversation, from the data that stands in the page. It asks nobody for anything.
+import "./text/hidden";
 import { batch, useSignal } from "@preact/signals";
 import { render, type JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";
@@ -6,7 +7,7 @@ import { putMessages } from "./state/events";
 import { addressOf } from "./state/route";
 import { conversationOf, current, place, sessions, type MessageView } from "./state/store";
 import { isReadOnly, notice, switchTheme } from "./state/ui";
-import { formatCost, formatCount, showHidden } from "./text/format";
+import { formatCost, formatCount } from "./text/format";
 import { IconButton } from "./view/icons";
 import { MessageRow } from "./view/message";
 import type { ShareableSession } from "./wire/types";
@@ -36,7 +37,7 @@ function Top() {
         </a>
       )}
       <div class="shared-title">
-        <h1>{showHidden(session.title)}</h1>
+        <h1>{session.title}</h1>
         <IconButton name="theme" label="Switch theme" onClick={switchTheme} />
       </div>
       <p class="quiet">{facts.filter(Boolean).join(" · ")}</p>
@@ -49,7 +50,7 @@ function Rows({ views, start, end }: { views: MessageView[]; start: number; end:
     <>
       {views.slice(start, end).map((view, index) => (
         <div class="shared-row" key={view.info.peek().id}>
-          <MessageRow view={view} next={views[start + index + 1]} />
+          <MessageRow views={views} index={start + index} />
         </div>
       ))}
     </>

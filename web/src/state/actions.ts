@@ -4,7 +4,7 @@ import type { FileOutcome, ModelRef, Part, Pty, Session } from "../wire/types";
 import { go } from "./route";
 import { changed, conversationOf, current, offers, place, questions, sessions, type MessageView } from "./store";
 import { sendThreads } from "./threads";
-import { attempt, chosenAgent, chosenModel, fail, insertion, isTerminalOpen, outgoing, tell, wantedTerminal, type Attachment } from "./ui";
+import { attempt, chosenAgent, chosenEffort, chosenModel, fail, insertion, isTerminalOpen, returned, outgoing, tell, wantedTerminal, type Attachment } from "./ui";
 
 const newMessageID = (): string => `msg_${(Date.now() * 4096).toString(16).slice(-12).padStart(12, "0")}${Array.from(crypto.getRandomValues(new Uint8Array(14)), (byte) => "0123456789ABCDEFGHJKMNPQRSTVWXYZ"[byte % 32]).join("")}`;
 
@@ -25,6 +25,27 @@ export function shownModel(): ModelRef | undefined {
   return currentModel() ?? ofAgent ?? (modelID ? { providerID: first.id, modelID } : undefined);
 }
 
+/** The names of how much a model may think; none where it has no such choice. */
+export function effortsOf(model: ModelRef | undefined): string[] {
+  const provider = offers.value.providers.find((each) => each.id === model?.providerID);
+  return Object.keys(provider?.models[model?.modelID ?? ""]?.variants ?? {});
+}
+
+/** How much the model thinks next; "" for what it does by itself. */
+export function currentEffort(): string {
+  const wanted = chosenEffort.value ?? current.value?.model?.variant ?? "";
+  return effortsOf(shownModel()).includes(wanted) ? wanted : "";
+}
+
+/** What was chosen for the next prompt, as requests have it. */
+function chosenFields(): { model?: ModelRef; agent?: string; variant?: string } {
+  // Without a model the server goes on with the session's, and how much that thought.
+  const model = currentModel() ?? (chosenEffort.value === "" ? shownModel() : undefined);
+  const agent = currentAgent();
+  const variant = currentEffort();
+  return { ...(model ? { model } : {}), ...(agent ? { agent } : {}), ...(variant ? { variant } : {}) };
+}
+
 export function currentAgent(): string {
   const named = chosenAgent.value || current.value?.agent;
   return named ?? offers.value.agents.find((agent) => agent.mode !== "subagent" && !agent.hidden && agent.name === "build")?.name ?? "";
@@ -38,9 +59,9 @@ async function ensureSession(): Promise<Session> {
   sessions.value = changed(sessions.value, made.id, made);
   conversationOf(made.id).isLoaded.value = true;
   // What was chosen for the new session is chosen for the one that it has become.
-  const [agent, model] = [chosenAgent.value, chosenModel.value];
+  const [agent, model, effort] = [chosenAgent.value, chosenModel.value, chosenEffort.value];
   go({ directory: made.directory, sessionID: made.id });
-  [chosenAgent.value, chosenModel.value] = [agent, model];
+  [chosenAgent.value, chosenModel.value, chosenEffort.value] = [agent, model, effort];
   return made;
 }
 
@@ -71,17 +92,17 @@ export async function send(text: string, attachments: readonly Attachment[], fil
 }
 
 async function deliver(messageID: string, text: string, attachments: readonly Attachment[], files: ReadonlySet<string>): Promise<string> {
-  const model = currentModel();
-  const agent = currentAgent();
+  const chosen = chosenFields();
   const { id, directory } = await ensureSession();
-  const chosen = { ...(model ? { model } : {}), ...(agent ? { agent } : {}) };
   const attached = attachments.map((each) => ({ type: "file", ...each }));
   const command = /^\/(\S+)\s*([\s\S]*)$/.exec(text);
   if (text.startsWith("!")) {
-    void attempt(() => post(`/session/${id}/shell`, { command: text.slice(1).trim(), ...chosen }, directory));
+    const { variant: _unused, ...others } = chosen;
+    void attempt(() => post(`/session/${id}/shell`, { command: text.slice(1).trim(), ...others }, directory));
   } else if (command && offers.value.commands.some((each) => each.name === command[1])) {
+    const { model, ...others } = chosen;
     const named = model ? { model: `${model.providerID}/${model.modelID}` } : {};
-    void attempt(() => post(`/session/${id}/command`, { command: command[1], arguments: command[2], agent: agent || undefined, parts: attached, ...named }, directory));
+    void attempt(() => post(`/session/${id}/command`, { command: command[1], arguments: command[2], parts: attached, ...others, ...named }, directory));
   } else {
     const parts = [{ type: "text", text }, ...mentions(text, files, directory), ...attached];
     await post(`/session/${id}/prompt_async`, { messageID, parts, ...chosen }, directory);
@@ -92,10 +113,9 @@ async function deliver(messageID: string, text: string, attachments: readonly At
 
 /** Have the model work until the checks of a goal pass. Throws Refused; then nothing was sent. */
 export async function sendGoal(text: string, goal: { checks: string[]; rounds?: number }): Promise<void> {
-  const model = currentModel();
-  const agent = currentAgent();
+  const chosen = chosenFields();
   const { id, directory } = await ensureSession();
-  await post(`/session/${id}/prompt_async`, { messageID: newMessageID(), parts: [{ type: "text", text }], goal, ...(model ? { model } : {}), ...(agent ? { agent } : {}) }, directory);
+  await post(`/session/${id}/prompt_async`, { messageID: newMessageID(), parts: [{ type: "text", text }], goal, ...chosen }, directory);
 }
 
 /** Send the comments that were not sent yet: to a plan that waits for a yes, or as one prompt. */
@@ -114,10 +134,15 @@ export async function sendComments(): Promise<void> {
 /** Take a prompt that was not read yet out of the conversation, and put it into the prompt box. */
 export async function takeBack({ info, parts }: MessageView): Promise<void> {
   const { id, directory } = at();
-  const held = parts.value.map((part) => part.value);
-  const files = held.filter((part) => part.type === "file" && !part.synthetic && part.url?.startsWith("data:"));
+  const given = contentOf(parts.value.map((part) => part.value));
   const isDone = await attempt(() => ask("DELETE", `/session/${id}/message/${info.value.id}`, { directory }));
-  if (isDone) insertion.value = { text: textOf(held), files: files.map((part) => ({ filename: part.filename ?? "file", mime: part.mime ?? "text/plain", url: part.url! })) };
+  if (isDone) insertion.value = given;
+}
+
+/** What was typed and attached for a prompt, for the prompt box. */
+function contentOf(parts: readonly Part[]): { text: string; files: Attachment[] } {
+  const files = parts.filter((part) => part.type === "file" && !part.synthetic && part.url?.startsWith("data:"));
+  return { text: textOf(parts), files: files.map((part) => ({ filename: part.filename ?? "file", mime: part.mime ?? "text/plain", url: part.url! })) };
 }
 
 const at = (): { id: string; directory: string } => ({ id: place.value.sessionID, directory: place.value.directory });
@@ -148,10 +173,13 @@ export async function previewUndo(messageID: string): Promise<FileOutcome> {
   return (await post<Reverted>(`/session/${id}/revert`, { messageID, dryRun: true }, directory)).outcome ?? { restored: [], unchanged: [], conflicts: [] };
 }
 
+/** Take a prompt and what came of it back; its words are in the prompt box then, unless something else is typed there. */
 export async function undo(messageID: string): Promise<void> {
   const { id, directory } = at();
+  const parts = conversationOf(id).byId.get(messageID)?.parts.value ?? [];
   await attempt(async () => {
     const session = await post<Reverted>(`/session/${id}/revert`, { messageID }, directory);
+    if (place.value.sessionID === id) returned.value = contentOf(parts.map((part) => part.value));
     report("Undone", session.outcome);
   });
 }

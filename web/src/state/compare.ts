@@ -3,6 +3,7 @@ import { computed, effect, signal } from "@preact/signals";
 import { ask, get, post } from "../wire/api";
 import type { FileDiff, MessageWithParts, ModelRef, Session } from "../wire/types";
 import { readKept, writeKept } from "./kept";
+import { loadState } from "./load";
 import { offers, place, projects, sessions, statuses } from "./store";
 import { attempt, fail, tell } from "./ui";
 
@@ -113,12 +114,20 @@ async function readFiles(row: Row): Promise<void> {
   change(row.name, { files });
 }
 
-/** Read again what the trees hold; a turn that ended while no page was open is finished now. */
-export function refreshComparison(): void {
+/** Read again what the trees hold, and which models are at work: no page may have been open for a while. */
+export async function refreshComparison(): Promise<void> {
+  const rows = comparison.peek()?.rows ?? [];
+  for (const row of rows) if (row.state === "done") readFiles(row).catch(fail);
+  await attempt(() => Promise.all(rows.filter((row) => row.state === "running").map((row) => loadState(row.directory))));
+  finishEnded();
+}
+
+/** Finish the rows whose turn has ended while this page did not wait for its answer. */
+export function finishEnded(): void {
   for (const row of comparison.peek()?.rows ?? []) {
-    if (working.has(row.sessionID)) continue;
-    if (row.state === "done") readFiles(row).catch(fail);
-    else if (!statuses.peek().has(row.sessionID)) void finish(row);
+    if (row.state === "done" || working.has(row.sessionID) || statuses.peek().has(row.sessionID)) continue;
+    working.add(row.sessionID);
+    void finish(row).finally(() => working.delete(row.sessionID));
   }
 }
 

@@ -2,7 +2,7 @@
 import { batch } from "@preact/signals";
 import { findDirectory, loadPlace } from "./load";
 import { outcomes, changed, place, sessions, type Place } from "./store";
-import { chosenAgent, chosenModel, fail, isSidebarOpen } from "./ui";
+import { chosenAgent, chosenEffort, chosenModel, fail, isSidebarOpen } from "./ui";
 
 function read(): Place {
   const given = new URLSearchParams(location.hash.slice(1));
@@ -29,7 +29,10 @@ async function show(to: Place): Promise<void> {
   const isOther = to.sessionID !== place.value.sessionID || to.directory !== place.value.directory;
   batch(() => {
     // A choice is for the session that it was made in.
-    if (isOther) chosenAgent.value = chosenModel.value = "";
+    if (isOther) {
+      chosenAgent.value = chosenModel.value = "";
+      chosenEffort.value = null;
+    }
     place.value = to;
     isSidebarOpen.value = false;
     if (outcomes.value.get(to.sessionID) === "finished") outcomes.value = changed(outcomes.value, to.sessionID, undefined);

@@ -5,26 +5,45 @@ import { keep, readKept, writeKept } from "./kept";
 
 export type Theme = "system" | "light" | "dark";
 export type Panel = "none" | "review";
-export type Dialog = "help" | "models" | "agents" | "sessions" | "commands" | "context" | "pair" | "undo" | "find" | "timeline" | "share" | "settings" | "goal" | "compare" | "delete" | "jobs";
+export type Dialog = "help" | "models" | "agents" | "sessions" | "commands" | "context" | "pair" | "undo" | "find" | "timeline" | "share" | "settings" | "goal" | "compare" | "delete" | "jobs" | "efforts" | "open";
+export type Section = "look" | "notifications" | "models" | "agents" | "permissions" | "mcp" | "keys" | "files";
 
 export const theme = keep<Theme>("theme", "system");
+/** Colours, letters and their size, as a factor. */
+export const palette = keep<"paper" | "slate" | "contrast">("palette", "paper");
+export const letters = keep<"own" | "system">("letters", "own");
+export const size = keep<string>("size", "1");
 export const diffStyle = keep<"unified" | "split">("diff", "unified");
 export const hasDetails = keep<"yes" | "no">("details", "no");
 /** Whether the page shows a session that it holds itself: there is no server, so nothing can be done to it. */
 export const isReadOnly = signal(false);
 export const isSidebarOpen = signal(false);
 export const panel = signal<Panel>("none");
+export type Scope = "session" | "turn" | "tree" | "files";
+/** What the review shows; "" for what there is first. */
+export const reviewed = signal<Scope | "">("");
 export const isTerminalOpen = signal(false);
 /** The terminal that something else on the page wants to be shown. */
 export const wantedTerminal = signal("");
 export const dialog = signal<Dialog | null>(null);
+/** The section of the settings that is shown. */
+export const section = signal<Section>("look");
 export const chosenAgent = signal("");
 export const chosenModel = signal("");
+/** How much the model thinks, where it has variants; "" for what it does by itself. */
+export const chosenEffort = signal<string | null>(null);
 
 effect(() => {
   const root = document.documentElement;
   if (theme.value === "system") delete root.dataset["theme"];
   else root.dataset["theme"] = theme.value;
+});
+
+effect(() => {
+  const root = document.documentElement;
+  root.dataset["palette"] = palette.value;
+  root.dataset["letters"] = letters.value;
+  root.style.setProperty("--scale", size.value);
 });
 
 export function switchTheme(): void {
@@ -80,6 +99,9 @@ export const keepDraft = (key: string, text: string): void => writeKept(`draft.$
 
 /** Text and files that something else on the page wants in the prompt box. */
 export const insertion = signal<{ text: string; files?: readonly Attachment[] } | null>(null);
+
+/** A prompt that was undone: it is put into the prompt box where that is empty. */
+export const returned = signal<{ text: string; files: readonly Attachment[] } | null>(null);
 
 /** Prompts that are on their way to the server. */
 export const outgoing = signal<readonly { id: string; text: string }[]>([]);

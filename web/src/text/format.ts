@@ -32,6 +32,9 @@ export function shortenPath(path: string, directory: string): string {
   return directory && path.startsWith(`${directory}/`) ? path.slice(directory.length + 1) : path;
 }
 
+/** A path with "~" for the user's home. */
+export const shortenHome = (path: string, home: string): string => (home && (path === home || path.startsWith(`${home}/`)) ? `~${path.slice(home.length)}` : path);
+
 /** "1 file", "2 files". */
 export const formatNumber = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? "" : "s"}`;
 

@@ -1,23 +1,23 @@
 // The page: sessions to the left, the conversation in the middle, a review to the right when it is open.
-import { useSignal, useSignalEffect } from "@preact/signals";
+import { useSignalEffect } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { announcement } from "../state/announce";
 import { conversationOf, current, place, waiting } from "../state/store";
-import { dialog, fail, isSidebarOpen, isTerminalOpen, notice, panel, type Dialog } from "../state/ui";
+import { dialog, isSidebarOpen, isTerminalOpen, notice, panel, type Dialog } from "../state/ui";
 import { baseName, showHidden } from "../text/format";
 import { isSignedOut } from "../wire/api";
 import { Asks } from "./asks/asks";
 import { ConversationView } from "./conversation";
-import { AgentDialog, CommandDialog, FindDialog, ModelDialog, SessionDialog, TimelineDialog } from "./dialogs/choosers";
+import { AgentDialog, CommandDialog, EffortDialog, FindDialog, ModelDialog, SessionDialog, TimelineDialog } from "./dialogs/choosers";
 import { DeleteDialog } from "./dialogs/delete";
 import { GoalBar, GoalDialog } from "./dialogs/goal";
 import { ContextDialog, HelpDialog, PairDialog } from "./dialogs/info";
 import { JobsDialog } from "./dialogs/jobs";
-import { SettingsDialog } from "./dialogs/settings";
 import { ShareDialog } from "./dialogs/share";
 import { UndoDialog } from "./dialogs/undo";
 import { Header } from "./header";
 import { handleKey, isLeading } from "./keys";
+import { makeLazy } from "./lazy";
 import { Prompt } from "./prompt";
 import { Review } from "./review";
 import { Sidebar } from "./sidebar";
@@ -36,21 +36,16 @@ const DIALOGS: Record<Dialog, () => preact.JSX.Element> = {
   pair: PairDialog,
   undo: UndoDialog,
   share: ShareDialog,
-  settings: SettingsDialog,
+  settings: makeLazy(() => import("./dialogs/settings/sheet").then((module) => module.SettingsDialog)),
   find: FindDialog,
   timeline: TimelineDialog,
   goal: GoalDialog,
-  compare: CompareDialog,
+  compare: makeLazy(() => import("./dialogs/compare").then((module) => module.CompareDialog)),
   delete: DeleteDialog,
   jobs: JobsDialog,
+  efforts: EffortDialog,
+  open: makeLazy(() => import("./dialogs/open").then((module) => module.OpenDialog)),
 };
-
-/** Few compare models: what that needs is read when it is opened. */
-function CompareDialog() {
-  const found = useSignal<{ View: () => preact.JSX.Element } | null>(null);
-  useEffect(() => void import("./dialogs/compare").then((module) => (found.value = { View: module.CompareDialog }), fail), []);
-  return found.value ? <found.value.View /> : <></>;
-}
 
 /** The todo list, while any of it is open. */
 function OpenTodos() {

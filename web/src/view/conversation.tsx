@@ -13,6 +13,8 @@ const GUESS = 140;
 const NEAR = 80;
 const EDGE = 600;
 const FIRST_ROWS = 2;
+/** Milliseconds for which a message is a new one. */
+const FRESH = 1_000;
 
 /** The message that something else on the page wants to be shown. */
 export const target = signal("");
@@ -126,6 +128,9 @@ async function findAbove(wanted: string, sessionID: string, directory: string): 
   }
 }
 
+/** Whether a row has just come in at the end. */
+const isFresh = (views: readonly MessageView[], index: number): boolean => index === views.length - 1 && Date.now() - views[index]!.info.peek().time.created < FRESH;
+
 export function ConversationView() {
   const { sessionID, directory } = place.value;
   const held = conversationOf(sessionID);
@@ -182,8 +187,8 @@ export function ConversationView() {
           {!held.isLoaded.value && <Skeleton />}
           <div class="virtual" style={{ height: `${list.getTotalSize()}px` }}>
             {list.getVirtualItems().slice(isWhole ? 0 : -FIRST_ROWS).map((item) => (
-              <div key={item.key} class="virtual-row" data-index={item.index} ref={(node) => void (node && list.measureElement(node))} style={{ transform: `translateY(${item.start}px)` }}>
-                <MessageRow view={views[item.index]!} next={views[item.index + 1]} />
+              <div key={item.key} class={`virtual-row ${isFresh(views, item.index) ? "fresh" : ""}`} data-index={item.index} ref={(node) => void (node && list.measureElement(node))} style={{ transform: `translateY(${item.start}px)` }}>
+                <MessageRow views={views} index={item.index} />
               </div>
             ))}
           </div>

@@ -4,7 +4,7 @@ import { rename } from "../state/actions";
 import { addressOf } from "../state/route";
 import { conversationOf, current, offers, place } from "../state/store";
 import { dialog, isSidebarOpen, isTerminalOpen, panel } from "../state/ui";
-import { baseName, formatCost, formatCount, showHidden } from "../text/format";
+import { baseName, formatCost, formatCount } from "../text/format";
 import type { Session } from "../wire/types";
 import { JobsButton } from "./dialogs/jobs";
 import { IconButton } from "./icons";
@@ -15,7 +15,7 @@ function Title({ session }: { session: Session }) {
     return (
       <h1>
         <button type="button" class="title" title="Rename" onClick={() => (isEditing.value = true)}>
-          {showHidden(session.title)}
+          {session.title}
         </button>
       </h1>
     );
@@ -46,6 +46,14 @@ function Usage() {
   );
 }
 
+/** "+12 −3" beside a word: it is drawn, so that the button is called by the word alone. */
+const Lines = ({ additions, deletions }: { additions: number; deletions: number }) => (
+  <>
+    {additions > 0 && <span class="plus" data-count={`+${additions}`} />}
+    {deletions > 0 && <span class="minus" data-count={`−${deletions}`} />}
+  </>
+);
+
 export function Header() {
   const session = current.value;
   const { directory } = place.value;
@@ -66,9 +74,18 @@ export function Header() {
       </div>
       <JobsButton />
       <Usage />
-      {session && <IconButton name="share" label="Share as a file" class="roomy" onClick={() => (dialog.value = "share")} />}
-      <IconButton name="terminal" label="Terminals" pressed={isTerminalOpen.value} onClick={() => (isTerminalOpen.value = !isTerminalOpen.value)} />
-      <IconButton name="diff" label="Review changes" pressed={panel.value === "review"} onClick={() => (panel.value = panel.value === "review" ? "none" : "review")} />
+      {session && (
+        <IconButton name="share" label="Share as a file" class="roomy" onClick={() => (dialog.value = "share")}>
+          Share
+        </IconButton>
+      )}
+      <IconButton name="terminal" label="Terminals" pressed={isTerminalOpen.value} onClick={() => (isTerminalOpen.value = !isTerminalOpen.value)}>
+        Terminals
+      </IconButton>
+      <IconButton name="diff" label="Review changes" pressed={panel.value === "review"} onClick={() => (panel.value = panel.value === "review" ? "none" : "review")}>
+        Review
+        {session?.summary && <Lines additions={session.summary.additions} deletions={session.summary.deletions} />}
+      </IconButton>
       <IconButton name="more" label="All commands (Ctrl+K)" onClick={() => (dialog.value = "commands")} />
     </header>
   );

@@ -1,4 +1,6 @@
-// Small line icons, drawn here: the page asks nobody for a font.
+// Small line icons of one hand, drawn here.
+import type { ComponentChildren } from "preact";
+
 const PATHS = {
   menu: "M3 6h18M3 12h18M3 18h18",
   plus: "M12 5v14M5 12h14",
@@ -9,6 +11,7 @@ const PATHS = {
   globe: "M12 3a9 9 0 1 0 0 18 9 9 0 0 0 0-18zM3 12h18M12 3c3 3 3 15 0 18M12 3c-3 3-3 15 0 18",
   list: "M9 6h11M9 12h11M9 18h11M4 6h1M4 12h1M4 18h1",
   agent: "M12 3v4M6 7h12v11H6zM9.5 12v1.5M14.5 12v1.5",
+  folder: "M3 6h6l2 2.500h10V19H3z",
   question: "M9 9a3 3 0 1 1 4 3c-1 .5-1 1-1 2M12 17.5v.5",
   tool: "M14 6a4 4 0 0 0-5 5l-6 6 4 4 6-6a4 4 0 0 0 5-5l-3 3-3-1-1-3z",
   chevron: "M9 6l6 6-6 6",
@@ -16,6 +19,7 @@ const PATHS = {
   cross: "M6 6l12 12M18 6L6 18",
   send: "M12 19V5M6 11l6-6 6 6",
   stop: "M7 7h10v10H7z",
+  down: "M7 10l5 5 5-5",
   undo: "M9 7L4 12l5 5M4 12h10a6 6 0 0 1 6 6",
   redo: "M15 7l5 5-5 5M20 12H10a6 6 0 0 0-6 6",
   diff: "M12 4v10M7 9h10M7 20h10",
@@ -40,11 +44,23 @@ export function Icon({ name, size = 16 }: { name: IconName; size?: number }) {
   );
 }
 
+interface ButtonProps {
+  name: IconName;
+  label: string;
+  onClick: () => void;
+  class?: string;
+  pressed?: boolean;
+  disabled?: boolean;
+  /** What stands beside the icon where there is room. */
+  children?: ComponentChildren;
+}
+
 /** A button that shows an icon; `label` says what it does. */
-export function IconButton({ name, label, onClick, ...rest }: { name: IconName; label: string; onClick: () => void; class?: string; pressed?: boolean; disabled?: boolean }) {
+export function IconButton({ name, label, onClick, children, ...rest }: ButtonProps) {
   return (
     <button type="button" class={`icon-button ${rest.class ?? ""}`} aria-label={label} title={label} aria-pressed={rest.pressed} disabled={rest.disabled} onClick={onClick}>
       <Icon name={name} size={18} />
+      {children && <span class="words">{children}</span>}
     </button>
   );
 }

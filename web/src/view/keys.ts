@@ -1,13 +1,14 @@
 // What can be done, each with its keys: those of the terminal UI, after the leader Ctrl+X.
 import { signal } from "@preact/signals";
-import { abort, archive, compact, fork, lastPrompt, newSession, redo, textOf } from "../state/actions";
+import { abort, archive, compact, effortsOf, fork, lastPrompt, newSession, redo, shownModel, textOf } from "../state/actions";
 import { toggleNotifications } from "../state/announce";
 import { conversationOf, current, isBusy, place } from "../state/store";
-import { copy, dialog, diffStyle, hasDetails, isSidebarOpen, isTerminalOpen, panel, switchTheme, tell } from "../state/ui";
+import { attempt, copy, dialog, diffStyle, hasDetails, isSidebarOpen, isTerminalOpen, panel, reviewed, section, switchTheme, tell, type Section } from "../state/ui";
 import { go } from "../state/route";
 import type { Session } from "../wire/types";
 import { undoTarget } from "./dialogs/undo";
 import { promptBox } from "./prompt_box";
+import { exportSession } from "./save";
 import { togglePinned } from "./sidebar";
 
 export interface Action {
@@ -19,6 +20,11 @@ export interface Action {
 }
 
 const open = (name: NonNullable<typeof dialog.value>) => (): void => void (dialog.value = name);
+
+const openSection = (name: Section) => (): void => {
+  section.value = name;
+  dialog.value = "settings";
+};
 
 function askUndo(): void {
   const target = lastPrompt();
@@ -50,6 +56,7 @@ const actions = {
   sessions: { title: "Switch session", key: "l", slash: "sessions", run: open("sessions") },
   models: { title: "Switch model", key: "m", slash: "models", run: open("models") },
   agents: { title: "Switch agent", key: "a", slash: "agents", run: open("agents") },
+  efforts: { title: "How much the model thinks", slash: "effort", run: () => (effortsOf(shownModel()).length > 0 ? open("efforts")() : tell("This model has no such choice.")) },
   undo: { title: "Undo the last turn", key: "u", slash: "undo", run: askUndo },
   redo: { title: "Redo what was undone", key: "r", slash: "redo", run: () => void redo() },
   copy: { title: "Copy the last answer", key: "y", slash: "copy", run: copyAnswer },
@@ -60,9 +67,20 @@ const actions = {
   delete: { title: "Delete the session", slash: "delete", run: () => withSession(() => void (dialog.value = "delete")) },
   timeline: { title: "Go to a prompt", key: "g", slash: "timeline", run: open("timeline") },
   share: { title: "Share the session as a file", slash: "share", run: () => (place.value.sessionID ? open("share")() : tell("There is nothing to share yet.")) },
+  export: { title: "Export the session as JSON, as it is", slash: "export", run: () => (current.value ? void attempt(() => exportSession(current.value!)) : tell("There is nothing to export yet.")) },
   find: { title: "Find in the conversation", key: "f", slash: "find", run: open("find") },
   goal: { title: "Work for a goal", slash: "goal", run: open("goal") },
   compare: { title: "Compare models", slash: "compare", run: open("compare") },
+  open: { title: "Open a project or folder", key: "o", slash: "open", run: open("open") },
+  files: {
+    title: "Files of the project",
+    key: "e",
+    slash: "files",
+    run: () => {
+      reviewed.value = "files";
+      panel.value = "review";
+    },
+  },
   review: { title: "Review changed files", key: "v", slash: "diff", run: () => (panel.value = panel.value === "review" ? "none" : "review") },
   jobs: { title: "What runs in the background", key: "j", slash: "jobs", run: open("jobs") },
   terminal: { title: "Show or hide terminals", key: "k", slash: "terminal", run: () => (isTerminalOpen.value = !isTerminalOpen.value) },
@@ -73,7 +91,10 @@ const actions = {
   sidebar: { title: "Show or hide the sidebar", key: "b", run: () => (isSidebarOpen.value = !isSidebarOpen.value) },
   theme: { title: "Switch theme", key: "t", slash: "theme", run: switchTheme },
   notifications: { title: "Notifications on or off", slash: "notifications", run: () => void toggleNotifications().then(() => tell("Notifications changed")) },
-  settings: { title: "Settings and MCP servers", key: ",", slash: "settings", run: open("settings") },
+  settings: { title: "Settings", key: ",", slash: "settings", run: open("settings") },
+  connect: { title: "Sign in at a provider", slash: "connect", run: openSection("models") },
+  permissions: { title: "What is always allowed", slash: "permissions", run: openSection("permissions") },
+  mcp: { title: "MCP servers", slash: "mcp", run: openSection("mcp") },
   pair: { title: "Use on another device", slash: "pair", run: open("pair") },
   help: { title: "Keys and help", slash: "help", run: open("help") },
 } satisfies Record<string, Action>;

@@ -1,8 +1,11 @@
 // A text in Markdown. Of one that streams in, only the block that changes is drawn again.
-import { useMemo, useRef } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { copy } from "../state/ui";
 import { languages } from "../text/highlight";
 import { BlockSplitter, renderBlock, renderText, type Block } from "../text/markdown";
+import { Cutter } from "../text/pieces";
+
+const FIRST_PIECES = 2;
 
 function BlockView({ block, count }: { block: Block; count: number }) {
   const html = useMemo(() => renderBlock(block), [block.raw, count]);
@@ -16,8 +19,8 @@ function onClick(event: MouseEvent): void {
   if (code) void copy(code.textContent ?? "");
 }
 
-/** A text that streams in, block by block. */
-function LiveText({ text, isLive }: { text: string; isLive: boolean }) {
+/** A piece that streams in, block by block. */
+function LivePiece({ text, isLive }: { text: string; isLive: boolean }) {
   const splitter = useMemo(() => new BlockSplitter(), []);
   const blocks = useMemo(() => splitter.split(text, isLive), [text, isLive]);
   return (
@@ -29,18 +32,41 @@ function LiveText({ text, isLive }: { text: string; isLive: boolean }) {
   );
 }
 
-/** A text that is complete, in one piece. */
-function WholeText({ text }: { text: string }) {
+/** A piece that is complete. */
+function WholePiece({ text }: { text: string }) {
   const count = languages.value;
   const html = useMemo(() => renderText(text, count), [text, count]);
   return <div class="block" dangerouslySetInnerHTML={{ __html: html }} />;
+}
+
+/** The pieces of a text; those after the first are drawn in tasks of their own, a few at once. */
+function Pieces({ text, isLive, isStreamed }: { text: string; isLive: boolean; isStreamed: boolean }) {
+  const cutter = useMemo(() => new Cutter(), []);
+  const pieces = useMemo(() => cutter.cut(text), [text]);
+  const [count, setCount] = useState(isStreamed ? Infinity : FIRST_PIECES);
+  const rest = pieces.length - count;
+  useEffect(() => {
+    if (rest <= 0) return;
+    const timer = setTimeout(() => setCount(count + 1));
+    return () => clearTimeout(timer);
+  }, [count, rest > 0]);
+  const last = pieces.length - 1;
+  return (
+    <>
+      {pieces.slice(0, count).map((piece, index) => (
+        <div key={index} class={piece.isRest ? "piece goes-on" : "piece"}>
+          {isStreamed ? <LivePiece text={piece.text} isLive={isLive && index === last} /> : <WholePiece text={piece.text} />}
+        </div>
+      ))}
+    </>
+  );
 }
 
 export function Markdown({ text, isLive = false }: { text: string; isLive?: boolean }) {
   const wasLive = useRef(isLive).current; // what streamed in stays block by block: its end moves nothing
   return (
     <div class={wasLive ? "prose live" : "prose"} onClick={onClick}>
-      {wasLive ? <LiveText text={text} isLive={isLive} /> : <WholeText text={text} />}
+      <Pieces text={text} isLive={isLive} isStreamed={wasLive} />
     </div>
   );
 }

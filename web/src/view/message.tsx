@@ -3,13 +3,15 @@ import type { Signal } from "@preact/signals";
 import { useState } from "preact/hooks";
 import { fork, takeBack, textOf } from "../state/actions";
 import { unread } from "../state/now";
-import { isBusy, place, type MessageView } from "../state/store";
-import { copy, dialog, isReadOnly, panel } from "../state/ui";
+import { conversationOf, isBusy, type MessageView } from "../state/store";
+import { copy, dialog, isReadOnly } from "../state/ui";
 import { describeChanges, describeSideEffects } from "../text/facts";
-import { formatCost, formatCount, formatDuration, formatNumber, shortenPath } from "../text/format";
+import { formatCost, formatCount, formatDuration } from "../text/format";
 import type { Message, Part } from "../wire/types";
+import { ChangedFiles, changesOf } from "./changed";
 import { undoTarget } from "./dialogs/undo";
 import { Diff } from "./diff";
+import { Explored, foldParts } from "./explored";
 import { FileChip } from "./file_chip";
 import { Icon, IconButton } from "./icons";
 import { Markdown } from "./markdown";
@@ -42,38 +44,18 @@ function PartView({ part }: { part: Signal<Part> }) {
       return <ToolCall part={part} />;
     case "file":
       return <FileChip part={value} />;
-    case "patch":
-      return <Changed files={value.files ?? []} />;
     default:
       return null;
   }
 }
 
-function Changed({ files }: { files: string[] }) {
-  const names = files.map((file) => shortenPath(file, place.value.directory));
-  const text = (
-    <>
-      <Icon name="diff" />
-      <span class="changed-text">
-        {formatNumber(files.length, "file")} changed: {names.slice(0, 3).join(", ")}
-        {names.length > 3 ? "…" : ""}
-      </span>
-    </>
-  );
-  if (isReadOnly.value) return <p class="changed">{text}</p>;
-  return (
-    <button type="button" class="changed" onClick={() => (panel.value = "review")}>
-      {text}
-      <span class="link">Review</span>
-    </button>
-  );
-}
-
-/** A message; `next`: the one below it. */
-export function MessageRow({ view, next }: { view: MessageView; next: MessageView | undefined }) {
+/** A message of the list. */
+export function MessageRow({ views, index }: { views: readonly MessageView[]; index: number }) {
+  const view = views[index]!;
   if (view.info.value.role === "user") return <UserMessage view={view} />;
+  const next = views[index + 1];
   const isTurnEnd = next ? next.info.value.role === "user" : !isBusy.value;
-  return <AssistantMessage view={view} isTurnEnd={isTurnEnd} />;
+  return <AssistantMessage views={views} index={index} isTurnEnd={isTurnEnd} />;
 }
 
 const FENCE = /```(\w*)\n([\s\S]*?)\n```/;
@@ -86,7 +68,7 @@ function UserText({ text }: { text: string }) {
       {pieces.map((piece, index) => {
         if (index % 3 === 1) return null;
         if (index % 3 === 0) return piece.trim() && <p class="user-text">{piece.trim()}</p>;
-        return pieces[index - 1] === "diff" ? <Diff key={index} patch={piece} file="" /> : <pre class="output" key={index} tabindex={0}>{piece}</pre>;
+        return pieces[index - 1] === "diff" ? <Diff key={index} patch={piece} file="" isNarrow /> : <pre class="output" key={index} tabindex={0}>{piece}</pre>;
       })}
     </>
   );
@@ -148,21 +130,26 @@ function UserMessage({ view }: { view: MessageView }) {
   );
 }
 
-function AssistantMessage({ view, isTurnEnd }: { view: MessageView; isTurnEnd: boolean }) {
+function AssistantMessage({ views, index, isTurnEnd }: { views: readonly MessageView[]; index: number; isTurnEnd: boolean }) {
+  const view = views[index]!;
   const info = view.info.value;
-  const parts = view.parts.value;
+  const drawn = foldParts(views, index);
+  const effects = describeSideEffects(info.facts);
+  const changed = isTurnEnd ? changesOf(view) : [];
+  const isClosed = isTurnEnd && !info.error && !!info.time.completed;
+  // A step whose calls all stand in the line of the one before.
+  if (drawn.length + effects.length + changed.length === 0 && !info.error && !isClosed) return null;
   return (
     <div class={`answer ${info.summary ? "summary" : ""}`}>
-      {parts.map((part) => (
-        <PartView key={part.peek().id} part={part} />
-      ))}
+      {drawn.map((parts) => (parts.length > 1 ? <Explored key={parts[0]!.peek().id} calls={parts} /> : <PartView key={parts[0]!.peek().id} part={parts[0]!} />))}
       {info.error && <ErrorView info={info} />}
-      {describeSideEffects(info.facts).map((sentence) => (
+      {effects.map((sentence) => (
         <p key={sentence} class="side-effect">
           {sentence}
         </p>
       ))}
-      {isTurnEnd && !info.error && info.time.completed && <Closing view={view} />}
+      {changed.length > 0 && <ChangedFiles diffs={changed} messageID={info.parentID!} />}
+      {isClosed && <Closing view={view} />}
     </div>
   );
 }
@@ -185,7 +172,9 @@ function Closing({ view }: { view: MessageView }) {
   const info = view.info.value;
   const [isCopied, setCopied] = useState(false);
   const tokens = info.tokens ? info.tokens.input + info.tokens.output + info.tokens.cache.read + info.tokens.cache.write : 0;
-  const facts = [...describeChanges(info.facts), info.modelID, tokens > 0 && `${formatCount(tokens)} tokens`, info.cost ? formatCost(info.cost) : ""].filter(Boolean).join(" · ");
+  const began = conversationOf(info.sessionID).byId.get(info.parentID ?? "")?.info.value.time.created;
+  const took = began && info.time.completed ? formatDuration(info.time.completed - began) : "";
+  const facts = [...describeChanges(info.facts), info.agent ?? info.mode, info.modelID, took, tokens > 0 && `${formatCount(tokens)} tokens`, info.cost ? formatCost(info.cost) : ""].filter(Boolean).join(" · ");
   return (
     <div class="closing">
       <span>{facts}</span>

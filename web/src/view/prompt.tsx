@@ -1,11 +1,11 @@
 // The prompt box: commands behind /, files and agents behind @, pictures by paste or drop. What was typed is kept.
 import { useSignal } from "@preact/signals";
+import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
-import { abort, currentAgent, findFiles, send, shownModel } from "../state/actions";
+import { abort, currentAgent, currentEffort, effortsOf, findFiles, send, shownModel } from "../state/actions";
 import { connection } from "../wire/stream";
 import { current, isBusy, offers, place, untilPlaced } from "../state/store";
-import { showHidden } from "../text/format";
-import { dialog, fail, insertion, keepDraft, readDraft, type Attachment } from "../state/ui";
+import { dialog, fail, insertion, keepDraft, readDraft, returned, type Attachment, type Dialog } from "../state/ui";
 import { completionAt, commandsFor, type Completion } from "./completion";
 import { Icon, IconButton } from "./icons";
 import { runAction } from "./keys";
@@ -77,6 +77,16 @@ export function Prompt() {
         attachments.value = [...attachments.peek(), ...(added.files ?? [])];
         box.current?.focus();
         requestAnimationFrame(() => box.current && fit(box.current));
+      }),
+    [key],
+  );
+
+  useEffect(
+    () =>
+      returned.subscribe((given) => {
+        if (!given) return;
+        returned.value = null;
+        if (!text.peek().trim() && attachments.peek().length === 0) insertion.value = given;
       }),
     [key],
   );
@@ -169,8 +179,8 @@ export function Prompt() {
         <ul class="completions" id="completions" role="listbox" aria-label="Completions" tabindex={-1}>
           {shown.items.map((item, index) => (
             <li key={item.label} id={`completion-${index}`} role="option" aria-selected={index === chosen.value} ref={(node) => void (index === chosen.value && node?.scrollIntoView({ block: "nearest" }))} onMouseDown={(event) => (event.preventDefault(), accept(index))}>
-              <span class="completion-label">{showHidden(item.label)}</span>
-              <span class="completion-hint">{showHidden(item.hint)}</span>
+              <span class="completion-label">{item.label}</span>
+              <span class="completion-hint">{item.hint}</span>
             </li>
           ))}
         </ul>
@@ -214,12 +224,17 @@ export function Prompt() {
           <span class="unseen">Attach files</span>
           <input type="file" multiple class="unseen" onChange={(event) => (void attach(event.currentTarget.files ?? []), (event.currentTarget.value = ""))} />
         </label>
-        <button type="button" class="ghost" onClick={() => (dialog.value = "agents")}>
+        <Picker title="Switch agent" opens="agents">
           {currentAgent() || "default agent"}
-        </button>
-        <button type="button" class="ghost model" onClick={() => (dialog.value = "models")}>
+        </Picker>
+        <Picker title="Switch model" opens="models">
           {model ? nameOf(model) : "default model"}
-        </button>
+        </Picker>
+        {effortsOf(model).length > 0 && (
+          <Picker title="How much the model thinks" opens="efforts">
+            {currentEffort() || "default effort"}
+          </Picker>
+        )}
         <span class="spring" />
         {connection.value === "lost" && <span class="quiet">kept until the server is back</span>}
         {isBusy.value && <IconButton name="stop" label="Stop (Escape)" class="stop" onClick={() => void abort()} />}
@@ -228,6 +243,14 @@ export function Prompt() {
     </div>
   );
 }
+
+/** A chip that says what is chosen, and opens the choice. */
+const Picker = ({ title, opens, children }: { title: string; opens: Dialog; children: ComponentChildren }) => (
+  <button type="button" class="picker" title={title} aria-haspopup="dialog" onClick={() => (dialog.value = opens)}>
+    <span>{children}</span>
+    <Icon name="down" size={14} />
+  </button>
+);
 
 function nameOf(model: { providerID: string; modelID: string }): string {
   const provider = offers.value.providers.find((each) => each.id === model.providerID);

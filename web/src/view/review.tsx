@@ -1,27 +1,30 @@
 // Review of changed files: of the whole session, of the last turn, or of the work tree; hunks can be commented on.
-import { useSignal, useSignalEffect } from "@preact/signals";
+import { useComputed, useSignal, useSignalEffect } from "@preact/signals";
 import { useMemo } from "preact/hooks";
 import { lastPrompt, sendComments } from "../state/actions";
 import { editorAddress } from "../state/editor";
 import { changes, current, offers, place } from "../state/store";
 import { addThread, threads, unsent } from "../state/threads";
-import { attempt, copy, diffStyle, fail, isSidebarOpen, panel, tell } from "../state/ui";
+import { attempt, copy, diffStyle, fail, isSidebarOpen, panel, reviewed, tell, type Scope } from "../state/ui";
 import { isViewed, toggleViewed } from "../state/viewed";
-import { baseName, formatNumber, showHidden } from "../text/format";
+import { baseName, formatNumber } from "../text/format";
 import { readHunks, reverseHunk, type Hunk } from "../text/patch";
 import { get, post } from "../wire/api";
 import type { FileDiff, FileOutcome } from "../wire/types";
 import { Counts, HunkView } from "./diff";
 import { Icon, IconButton } from "./icons";
+import { makeLazy } from "./lazy";
 import { CommentForm, ThreadView } from "./threads";
 
-type Scope = "session" | "turn" | "tree";
+
 
 /** Rows of an excerpt before and after the line that is commented on. */
 const AROUND = 4;
-const SCOPES: Record<Scope, string> = { session: "Session", turn: "Last turn", tree: "Work tree" };
+const SCOPES: Record<Scope, string> = { session: "Session", turn: "Last turn", tree: "Work tree", files: "Files" };
 
-function readDiffs(scope: Scope): Promise<FileDiff[]> {
+const Files = makeLazy(() => import("./files").then((module) => module.Files));
+
+function readDiffs(scope: Exclude<Scope, "files">): Promise<FileDiff[]> {
   const { sessionID, directory } = place.value;
   if (scope === "tree" || !sessionID) return get<FileDiff[]>("/vcs/diff", directory, { mode: "git", context: 4 });
   return get<FileDiff[]>(`/session/${sessionID}/diff`, directory, scope === "session" ? { whole: true } : { messageID: lastPrompt() });
@@ -48,40 +51,41 @@ async function undoHunk(hunk: Hunk, file: string): Promise<void> {
   });
 }
 
-function ReviewHunk({ hunk, file, canUndo }: { hunk: Hunk; file: string; canUndo: boolean }) {
+/** A hunk with the comments on its lines; `at`: the line to begin at. */
+export function ReviewHunk({ hunk, file, canUndo, at = 0 }: { hunk: Hunk; file: string; canUndo: boolean; at?: number }) {
   const commenting = useSignal(0);
   const line = hunk.rows.find((row) => row.kind !== "same" && row.after !== null)?.after ?? hunk.rows.find((row) => row.after !== null)?.after ?? 1;
-  return (
+  const own = useComputed(() => threads.value.filter((thread) => thread.file === file && isWithin(thread.line, hunk)));
+  const lines = useComputed(() => [...new Set([commenting.value, ...own.value.map((thread) => thread.line)])].filter((number) => number > 0));
+  const draw = (number: number) => (
     <>
-      <HunkView
-        hunk={hunk}
-        file={file}
-        onLine={(number) => (commenting.value = number)}
-        actions={
-          <span class="hunk-actions">
-            <button type="button" class="link" onClick={() => (commenting.value = commenting.value ? 0 : line)}>
-              Comment
-            </button>
-            <EditorLink file={file} line={line} />
-            {canUndo && (
-              <button type="button" class="link" onClick={() => void undoHunk(hunk, file)}>
-                Undo
-              </button>
-            )}
-          </span>
-        }
-      />
-      {threads.value.filter((thread) => thread.file === file && isWithin(thread.line, hunk)).map((thread) => <ThreadView key={thread.id} thread={thread} />)}
-      {commenting.value > 0 && (
-        <CommentForm
-          key={commenting.value}
-          label={`Comment on line ${commenting.value}`}
-          placeholder="What should be different here?"
-          onClose={() => (commenting.value = 0)}
-          onSubmit={(text) => addThread(file, commenting.value, excerptOf(hunk, commenting.value), text)}
-        />
+      {own.value.filter((thread) => thread.line === number).map((thread) => <ThreadView key={thread.id} thread={thread} />)}
+      {commenting.value === number && (
+        <CommentForm label={`Comment on line ${number}`} placeholder="What should be different here?" onClose={() => (commenting.value = 0)} onSubmit={(text) => addThread(file, number, excerptOf(hunk, number), text)} />
       )}
     </>
+  );
+  return (
+    <HunkView
+      hunk={hunk}
+      file={file}
+      onLine={(number) => (commenting.value = number)}
+      notes={{ lines, draw }}
+      at={at}
+      actions={
+        <span class="hunk-actions">
+          <button type="button" class="link" onClick={() => (commenting.value = commenting.value ? 0 : line)}>
+            Comment
+          </button>
+          <EditorLink file={file} line={line} />
+          {canUndo && (
+            <button type="button" class="link" onClick={() => void undoHunk(hunk, file)}>
+              Undo
+            </button>
+          )}
+        </span>
+      }
+    />
   );
 }
 
@@ -120,7 +124,7 @@ function FileReview({ diff, scope }: { diff: FileDiff; scope: Scope }) {
     <section class={`review-file ${wasViewed ? "viewed" : ""}`} id={`file-${file}`} aria-label={file}>
       <header>
         <span class="review-name" title={file}>
-          {showHidden(file)}
+          {file}
         </span>
         <Counts additions={diff.additions} deletions={diff.deletions} />
         <span class="spring" />
@@ -141,25 +145,26 @@ function FileReview({ diff, scope }: { diff: FileDiff; scope: Scope }) {
 }
 
 export function Review() {
-  const scope = useSignal<Scope>(place.value.sessionID ? "session" : "tree");
+  const scope = useComputed<Scope>(() => reviewed.value || (place.value.sessionID ? "session" : "tree"));
   const diffs = useSignal<readonly FileDiff[] | null>(null);
   useSignalEffect(() => {
     void changes.value;
     void place.value;
     const asked = scope.value;
+    if (asked === "files") return;
     readDiffs(asked).then((found) => asked === scope.peek() && (diffs.value = found), fail);
   });
-  const found = diffs.value ?? [];
-  const elsewhere = diffs.value ? threads.value.filter((thread) => !found.some((diff) => diff.file === thread.file)) : [];
+  const found = scope.value === "files" ? [] : (diffs.value ?? []);
+  const elsewhere = diffs.value && scope.value !== "files" ? threads.value.filter((thread) => !found.some((diff) => diff.file === thread.file)) : [];
   const seen = found.filter((diff) => isViewed(diff.file ?? "", diff.patch ?? "")).length;
   return (
     <aside class="review" aria-label="Review">
       <header class="review-top">
         <div class="tabs" role="tablist" aria-label="Changes of">
           {(Object.keys(SCOPES) as Scope[])
-            .filter((each) => each === "tree" || current.value)
+            .filter((each) => each === "tree" || each === "files" || current.value)
             .map((each) => (
-              <button key={each} type="button" role="tab" aria-selected={scope.value === each} onClick={() => (scope.value = each)}>
+              <button key={each} type="button" role="tab" aria-selected={scope.value === each} onClick={() => (reviewed.value = each)}>
                 {SCOPES[each]}
               </button>
             ))}
@@ -172,7 +177,8 @@ export function Review() {
         <IconButton name="cross" label="Close the review" onClick={() => (panel.value = "none")} />
       </header>
       <div class="review-body" tabindex={0} role="region" aria-label="Changed files">
-        {diffs.value && (
+        {scope.value === "files" && <Files />}
+        {scope.value !== "files" && diffs.value && (
           <p class="quiet">
             {found.length === 0 ? "Nothing has changed." : `${formatNumber(found.length, "file")} changed, ${seen} viewed`}
           </p>

@@ -5,9 +5,9 @@ import { newSession } from "../state/actions";
 import { readKept, writeKept } from "../state/kept";
 import { addressOf } from "../state/route";
 import { loadOlderSessions, searchSessions } from "../state/load";
-import { areSessionsLoaded, hasOlderSessions, moodOf, place, projects, rootOf, sessions, type Mood } from "../state/store";
+import { areSessionsLoaded, hasOlderSessions, moodOf, offers, place, projects, rootOf, sessions, type Mood } from "../state/store";
 import { attempt, dialog, isSidebarOpen, switchTheme, theme } from "../state/ui";
-import { baseName, formatAge, showHidden } from "../text/format";
+import { baseName, formatAge, shortenHome } from "../text/format";
 import type { Session } from "../wire/types";
 import { Icon, IconButton } from "./icons";
 
@@ -72,7 +72,7 @@ function SessionLink({ session }: { session: Session }) {
   return (
     <a class={`session ${mood}`} href={addressOf({ directory: session.directory, sessionID: session.id })} aria-current={isCurrent ? "page" : undefined}>
       <span class="mood" title={MOODS[mood]} />
-      <span class="session-title">{showHidden(session.title)}</span>
+      <span class="session-title">{session.title}</span>
       {MOODS[mood] && <span class="unseen">, {MOODS[mood]}</span>}
       <time class="session-age">{mood === "waits" ? "waits" : formatAge(session.time.updated)}</time>
     </a>
@@ -86,7 +86,11 @@ function TreeView({ tree: { name, directory, items } }: { tree: Group["trees"][n
     <>
       {name && (
         <h3 class="tree" title={directory}>
-          <Icon name="fork" size={12} /> <span>{name}</span>
+          <Icon name="fork" size={12} />
+          <span>
+            {name}
+            <span class="group-path">{shortenHome(directory.slice(0, -name.length - 1), offers.value.home)}</span>
+          </span>
           <IconButton name="plus" label={`New session in ${name}`} onClick={() => newSession(directory)} />
         </h3>
       )}
@@ -108,7 +112,10 @@ function TreeView({ tree: { name, directory, items } }: { tree: Group["trees"][n
 
 const GroupView = ({ group }: { group: Group }) => (
   <section class={`group ${group.trees.length > 1 ? "has-trees" : ""}`} aria-label={group.title}>
-    <h2 title={group.title}>{group.name}</h2>
+    <h2 title={group.title}>
+      {group.name}
+      {group.key && <span class="group-path">{shortenHome(group.title.slice(0, -baseName(group.title).length - 1), offers.value.home)}</span>}
+    </h2>
     {group.trees.map((tree) => (
       <TreeView key={tree.directory} tree={tree} />
     ))}
@@ -128,6 +135,8 @@ export function Sidebar() {
     <nav class={`sidebar ${isSidebarOpen.value ? "open" : ""}`} aria-label="Sessions">
       <div class="sidebar-top">
         <span class="brand">codeloop</span>
+        <span class="spring" />
+        <IconButton name="folder" label="Open a project or folder" onClick={() => (dialog.value = "open")} />
         <IconButton name="plus" label="New session" onClick={() => newSession()} />
       </div>
       <label class="search">

@@ -4,7 +4,7 @@ import { send } from "../state/actions";
 import { details, standing, unread } from "../state/now";
 import { wordsFor, type Standing } from "../state/standing";
 import { attempt, outgoing } from "../state/ui";
-import { formatNumber, showHidden } from "../text/format";
+import { formatNumber } from "../text/format";
 
 const LIVE: ReadonlySet<Standing> = new Set<Standing>(["compacting", "subagents", "working", "elsewhere"]);
 
@@ -51,7 +51,7 @@ export function StandingLine() {
         <span class="standing-mark" aria-hidden="true" />
       )}
       <span class="standing-words" title={words}>
-        {showHidden(words)}
+        {words}
       </span>
       {waiting > 0 && <span>· {formatNumber(waiting, "prompt")} {waiting === 1 ? "waits" : "wait"}</span>}
       {(now === "interrupted" || now === "unread") && (

@@ -75,6 +75,9 @@ function FindBar({ terminal }: { terminal: { current: OpenTerminal | null } }) {
   );
 }
 
+/** The server names a terminal after its id where nobody gave it a name. */
+const nameOf = ({ id, title }: Pty, index: number): string => (title === `Terminal ${id.slice(-4)}` ? `Terminal ${index + 1}` : title);
+
 export function TerminalPanel() {
   const list = useSignal<readonly Pty[]>([]);
   const shown = useSignal("");
@@ -105,9 +108,9 @@ export function TerminalPanel() {
     <section class="terminals" aria-label="Terminals">
       <header>
         <div class="tabs" role="tablist" aria-label="Terminals">
-          {list.value.map((each) => (
+          {list.value.map((each, index) => (
             <button key={each.id} type="button" role="tab" aria-selected={each.id === shown.value} onClick={() => (shown.value = each.id)}>
-              {each.title}
+              {nameOf(each, index)}
             </button>
           ))}
         </div>

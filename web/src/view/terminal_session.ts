@@ -48,7 +48,7 @@ export interface OpenTerminal {
 /** Show a terminal in an element. `say` tells how the connection is, "" for well; `onFind`: the user wants to look for a text. */
 export async function openTerminal(box: HTMLElement, pty: Pty, directory: string, say: (words: string) => void, onFind: () => void): Promise<OpenTerminal> {
   await loadStyle();
-  const terminal = new Terminal({ fontFamily: "ui-monospace, SFMono-Regular, Menlo, Consolas, monospace", fontSize: 13, scrollback: 20_000, theme: colours(box), screenReaderMode: true, allowProposedApi: false });
+  const terminal = new Terminal({ fontFamily: getComputedStyle(box).getPropertyValue("--mono"), fontSize: 13, scrollback: 20_000, theme: colours(box), screenReaderMode: true, allowProposedApi: false });
   const fit = new FitAddon();
   const search = new SearchAddon();
   terminal.loadAddon(fit);

@@ -1,5 +1,6 @@
 // A thread of comments at its place in the changes, and the field for a comment.
 import { useSignal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
 import { removeThread, reply, type Remark, type Thread } from "../state/threads";
 import { panel } from "../state/ui";
 import { target } from "./conversation";
@@ -13,6 +14,8 @@ interface FormProps {
 
 export function CommentForm({ label, placeholder, onClose, onSubmit }: FormProps) {
   const text = useSignal("");
+  const before = useRef(document.activeElement);
+  useEffect(() => () => void (before.current instanceof HTMLElement && before.current.isConnected && before.current.focus({ preventScroll: true })), []);
   const submit = (): void => {
     if (!text.value.trim()) return;
     onSubmit(text.value.trim());

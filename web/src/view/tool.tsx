@@ -9,7 +9,7 @@ import { permissions, place, questions, statuses } from "../state/store";
 import type { PlanThread } from "../state/threads";
 import { hasDetails, isReadOnly } from "../state/ui";
 import { FileChip, isPicture } from "./file_chip";
-import { formatDuration, formatNumber, plainOutput, shortenPath, showHidden } from "../text/format";
+import { formatDuration, formatNumber, plainOutput, shortenPath } from "../text/format";
 import type { Part, Todo, ToolState } from "../wire/types";
 import { Counts, Diff } from "./diff";
 import { Icon, type IconName } from "./icons";
@@ -17,6 +17,7 @@ import { Markdown } from "./markdown";
 
 const MOST_LINES = 300;
 const MOST_CHARACTERS = 40_000;
+const TAIL_CHARACTERS = 2_000;
 
 interface Row {
   icon: IconName;
@@ -92,8 +93,8 @@ function Answers({ state }: { state: ToolState }) {
     <dl class="answers">
       {questionsOf(state.input["questions"]).map(({ question }, index) => (
         <div key={index}>
-          <dt>{showHidden(question)}</dt>
-          <dd>{showHidden([answers[index]].flat().map(text).join(", ")) || "No answer"}</dd>
+          <dt>{question}</dt>
+          <dd>{[answers[index]].flat().map(text).join(", ") || "No answer"}</dd>
         </div>
       ))}
     </dl>
@@ -123,12 +124,28 @@ function PlanThreads({ threads }: { threads: readonly PlanThread[] }) {
   );
 }
 
-const exitNote = (exit: unknown): ComponentChildren => (typeof exit === "number" && exit !== 0 ? <span class="bad">exit code {exit}</span> : undefined);
+const exitNote = (exit: unknown): ComponentChildren => (typeof exit === "number" ? exit === 0 ? <span>exit 0</span> : <span class="bad">exit code {exit}</span> : undefined);
+
+/** The last lines of what a command prints: three while it runs or where it failed, one where all went well. */
+function Tail({ state }: { state: ToolState }) {
+  const metadata = state.metadata ?? {};
+  const isWell = state.status === "completed" && (metadata["exit"] ?? 0) === 0;
+  const printed = plainOutput(text(metadata["output"] ?? state.output).slice(-TAIL_CHARACTERS)).trimEnd();
+  const lines = printed.split("\n").filter((line) => line.trim()).slice(isWell ? -1 : -3);
+  return lines.length > 0 ? <pre class="tail">{lines.join("\n")}</pre> : null;
+}
 const countNote = (count: unknown): ComponentChildren => (typeof count === "number" ? formatNumber(count, "match").replace(/matchs$/, "matches") : undefined);
 
 function todoSummary(todos: unknown): string {
   const list = Array.isArray(todos) ? (todos as Todo[]) : [];
   return `${list.filter((todo) => todo.status === "completed").length} of ${formatNumber(list.length, "task")} done`;
+}
+
+/** What counts of a long output is at its end. */
+function showEnd(box: HTMLElement | null): void {
+  if (!box || box.dataset["shown"]) return;
+  box.dataset["shown"] = "yes";
+  box.scrollTop = box.scrollHeight;
 }
 
 /** Text that a program printed, cut where it is long. */
@@ -145,7 +162,7 @@ export function Output({ children }: { children: string }) {
           Show all {lines.length} lines
         </button>
       )}
-      <pre class="output" tabindex={0}>
+      <pre class="output" tabindex={0} ref={showEnd}>
         {shown}
       </pre>
     </>
@@ -212,7 +229,7 @@ export function ToolCall({ part }: { part: Signal<Part> }) {
       <button type="button" class="tool-line" aria-expanded={open} onClick={() => setOpen(!open)}>
         <span class={`tool-icon ${isRunning ? "spinning" : ""}`}>{isRunning ? <span class="spinner" /> : <Icon name={isDead ? "stop" : state.status === "error" ? "cross" : icon} />}</span>
         <span class="tool-verb">{isDead ? "Interrupted:" : isAsked ? "Waits for you:" : state.status === "error" && tool in FAILED ? `${FAILED[tool]} failed:` : verb}</span>
-        <span class="tool-subject">{showHidden(subject)}</span>
+        <span class="tool-subject">{subject}</span>
         <span class="tool-note">
           {note}
           {took > 2_000 && <span>{formatDuration(took)}</span>}
@@ -221,6 +238,7 @@ export function ToolCall({ part }: { part: Signal<Part> }) {
           <Icon name="chevron" size={14} />
         </span>
       </button>
+      {tool === "bash" && !open && <Tail state={state} />}
       {tool === "question" && <Answers state={state} />}
       {state.error && <p class="tool-error">{state.error}</p>}
       {child && (

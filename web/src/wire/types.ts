@@ -175,7 +175,7 @@ export interface Command {
 export interface Provider {
   id: string;
   name: string;
-  models: Record<string, { id: string; name: string; limit: { context: number; output: number } }>;
+  models: Record<string, { id: string; name: string; limit: { context: number; output: number }; variants?: Record<string, unknown> }>;
 }
 
 export interface FileOutcome {

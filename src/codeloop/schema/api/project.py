@@ -32,6 +32,31 @@ class PathInfo(Wire):
     directory: str
 
 
+class FolderQuery(Wire):
+    """Names a folder of the server's machine, absolute or from "~"; empty: the user's home."""
+
+    path: str = ""
+
+
+class Folder(Wire):
+    """A folder, by its absolute path. `is_repository`: git's data is in it."""
+
+    name: str
+    path: str
+    is_repository: bool
+
+
+class FolderListing(Wire):
+    """The visible folders in a folder, by name. `parent`: empty for the root.
+    `is_cut`: there are more.
+    """
+
+    path: str
+    parent: str
+    folders: list[Folder]
+    is_cut: bool
+
+
 class LocatedProject(Wire):
     """A project as a location names it: its id and the top of its work tree."""
 
@@ -145,6 +170,9 @@ PROJECT_DIRECTORIES = Operation(
     ProjectId,
     list[ProjectDirectory],
     "project.project:list_directories",
+)
+FOLDER_LIST = Operation(
+    "folder.list", "GET", "/folder", FolderQuery, FolderListing, "project.folders:list_folders"
 )
 LOG = Operation("app.log", "POST", "/log", WriteLog, bool, "project.log:write_log")
 LSP_STATUS = Operation(

@@ -37,6 +37,7 @@ _POLICY_RULES = (
     "style-src-elem 'self' 'unsafe-inline'",  # xterm.js writes its colours into a style element
     "style-src-attr 'none'",
     "img-src 'self' data: blob:",
+    "font-src 'self'",
     "connect-src 'self'",
     "manifest-src 'self'",
     "worker-src 'self'",

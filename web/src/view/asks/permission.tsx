@@ -3,7 +3,6 @@ import { useState } from "preact/hooks";
 import { answerPermission } from "../../state/actions";
 import { isBroad, listScopes } from "../../state/scopes";
 import { place, sessions } from "../../state/store";
-import { showHidden } from "../../text/format";
 import type { PermissionRequest } from "../../wire/types";
 import { Diff } from "../diff";
 import { AskFrame, type Choice } from "./frame";
@@ -31,7 +30,7 @@ const Patterns = ({ patterns }: { patterns: readonly string[] }) => (
   <ul class="ask-patterns">
     {patterns.map((pattern) => (
       <li key={pattern}>
-        <code>{showHidden(pattern)}</code>
+        <code>{pattern}</code>
       </li>
     ))}
   </ul>
@@ -56,7 +55,7 @@ export function Permission({ request, more }: { request: PermissionRequest; more
   const back = (): void => setStep("choose");
   const allow = (reply: Lasting): void => (isWider(request, always) ? setStep(reply) : answer(reply));
   const forSession: Choice = { key: "s", label: "Allow for this session", title: always.join("\n"), act: () => allow("session") };
-  const forever: Choice = { key: "a", label: <>Always allow {always.length === 1 && <code>{showHidden(always[0]!)}</code>}</>, title: always.join("\n"), act: () => allow("always") };
+  const forever: Choice = { key: "a", label: <>Always allow {always.length === 1 && <code>{always[0]!}</code>}</>, title: always.join("\n"), act: () => allow("always") };
   const widen: Choice = { key: "w", label: scope + 1 < scopes.length ? "Wider" : "Narrower", act: () => setScope((scope + 1) % scopes.length) };
   const choices: Record<Step, Choice[]> = {
     choose: [{ key: "y", label: "Allow once", kind: "primary", act: () => answer("once") }, ...(always.length > 0 ? [forSession, forever] : []), ...(scopes.length > 1 ? [widen] : []), { key: "n", label: "Deny", act: () => setStep("deny") }],
@@ -79,10 +78,10 @@ export function Permission({ request, more }: { request: PermissionRequest; more
         {TITLES[request.permission] ?? `Allow ${request.permission}?`}
         {more > 0 && <span class="quiet"> {more} more {more === 1 ? "waits" : "wait"}</span>}
       </h2>
-      {isChild && <p class="quiet">Asked by the subagent “{showHidden(sessions.value.get(request.sessionID)?.title ?? "of this session")}”.</p>}
+      {isChild && <p class="quiet">Asked by the subagent “{sessions.value.get(request.sessionID)?.title ?? "of this session"}”.</p>}
       {command && (
         <pre class="ask-command" tabindex={0}>
-          {showHidden(command)}
+          {command}
         </pre>
       )}
       {diff ? <Diff patch={diff} file={text(metadata["filepath"])} /> : !command && <Patterns patterns={request.patterns} />}

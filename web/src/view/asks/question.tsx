@@ -2,7 +2,6 @@
 import { useState } from "preact/hooks";
 import { answerQuestion, rejectQuestion } from "../../state/actions";
 import { panel } from "../../state/ui";
-import { showHidden } from "../../text/format";
 import type { Question, QuestionRequest } from "../../wire/types";
 import { Markdown } from "../markdown";
 import { AskFrame, type Choice } from "./frame";
@@ -21,7 +20,7 @@ function QuestionField({ question, name, chosen, onToggle, onOwn }: FieldProps) 
   const { options } = question;
   return (
     <fieldset class="question">
-      <legend>{showHidden(question.question)}</legend>
+      <legend>{question.question}</legend>
       {question.document && (
         <div class="ask-document" tabindex={0} role="document" aria-label={question.document.path}>
           <Markdown text={question.document.text} />
@@ -32,8 +31,8 @@ function QuestionField({ question, name, chosen, onToggle, onOwn }: FieldProps) 
         <label key={option.label} class="choice">
           <input type={question.multiple ? "checkbox" : "radio"} name={name} checked={chosen.includes(option.label)} onChange={() => onToggle(option.label)} />
           <span>
-            {showHidden(option.label)}
-            {option.description && <small>{showHidden(option.description)}</small>}
+            {option.label}
+            {option.description && <small>{option.description}</small>}
           </span>
           {index < 9 && <kbd>{index + 1}</kbd>}
         </label>

@@ -1,11 +1,11 @@
 // Dialogs that choose something from a list: a model, an agent, a session, a command, a prompt, a place in the text.
 import { useSignal } from "@preact/signals";
 import { useRef } from "preact/hooks";
-import { currentAgent, shownModel, textOf } from "../../state/actions";
+import { currentAgent, currentEffort, effortsOf, shownModel, textOf } from "../../state/actions";
 import { searchSessions } from "../../state/load";
 import { go } from "../../state/route";
 import { conversationOf, offers, place, sessions } from "../../state/store";
-import { attempt, chosenAgent, chosenModel } from "../../state/ui";
+import { attempt, chosenAgent, chosenEffort, chosenModel } from "../../state/ui";
 import { baseName, formatAge, formatCount } from "../../text/format";
 import { get } from "../../wire/api";
 import { target } from "../conversation";
@@ -23,6 +23,11 @@ export function ModelDialog() {
 export function AgentDialog() {
   const choices = offers.value.agents.filter((agent) => agent.mode !== "subagent" && !agent.hidden).map((agent): Choice => ({ id: agent.name, label: agent.name, hint: agent.description ?? "", isChosen: agent.name === currentAgent() }));
   return <Chooser title="Switch agent" choices={choices} onChoose={(id) => (chosenAgent.value = id)} />;
+}
+
+export function EffortDialog() {
+  const choices = ["", ...effortsOf(shownModel())].map((id): Choice => ({ id, label: id || "default", hint: id ? "" : "what the model does by itself", isChosen: id === currentEffort() }));
+  return <Chooser title="How much the model thinks" choices={choices} onChoose={(id) => (chosenEffort.value = id)} />;
 }
 
 export function SessionDialog() {

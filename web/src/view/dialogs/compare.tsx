@@ -1,19 +1,29 @@
 // Several models on one prompt: choose them, then their changes, checks, costs and times side by side.
-import { useSignal } from "@preact/signals";
+import { useSignal, useSignalEffect } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { shownModel } from "../../state/actions";
-import { comparison, keepRow, refreshComparison, removeTrees, startComparison, type Comparison, type Row } from "../../state/compare";
+import { comparison, finishEnded, keepRow, refreshComparison, removeTrees, startComparison, type Comparison, type Row } from "../../state/compare";
 import { addressOf } from "../../state/route";
-import { moodOf, offers } from "../../state/store";
+import { moodOf, offers, statuses } from "../../state/store";
 import { attempt } from "../../state/ui";
-import { formatCost, formatDuration, formatNumber, showHidden } from "../../text/format";
+import { formatCost, formatDuration, formatNumber } from "../../text/format";
 import { Counts, Diff } from "../diff";
 import { close, Frame } from "./frame";
 
 export function CompareDialog() {
-  useEffect(refreshComparison, []);
+  // Which comparison there is becomes known with the directory, which a slow server tells after this dialog was opened.
+  const of = comparison.value?.directory;
+  const isKnown = useSignal(false);
+  useEffect(() => {
+    isKnown.value = false;
+    if (of) void refreshComparison().then(() => (isKnown.value = true));
+  }, [of]);
+  useSignalEffect(() => {
+    void statuses.value;
+    if (isKnown.value) finishEnded();
+  });
   return (
-    <Frame title="Compare models" wide>
+    <Frame title="Compare models" size="wide">
       {comparison.value ? <Results held={comparison.value} /> : <Form />}
     </Frame>
   );
@@ -108,7 +118,7 @@ function Results({ held }: { held: Comparison }) {
   const diff = rows.find((row) => row.name === shownName)?.files.find((each) => each.file === shownFile);
   return (
     <>
-      <p class="compare-prompt">{showHidden(held.prompt)}</p>
+      <p class="compare-prompt">{held.prompt}</p>
       <div class="compare-scroll" tabindex={0} role="region" aria-label="Results">
         <table class="compare">
           <thead>
@@ -175,7 +185,7 @@ function Results({ held }: { held: Comparison }) {
           <h3>Conflict in {each.file}: nothing was changed</h3>
           {each.text && (
             <pre class="output" tabindex={0}>
-              {showHidden(each.text)}
+              {each.text}
             </pre>
           )}
         </section>
@@ -197,7 +207,7 @@ const sum = (row: Row, what: "additions" | "deletions"): number => row.files.red
 function Line({ title, rows, cell }: { title: string; rows: readonly Row[]; cell: (row: Row) => preact.ComponentChildren }) {
   return (
     <tr>
-      <th scope="row">{showHidden(title)}</th>
+      <th scope="row">{title}</th>
       {rows.map((row) => (
         <td key={row.name}>{cell(row)}</td>
       ))}

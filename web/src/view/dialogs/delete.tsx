@@ -1,7 +1,6 @@
 // Asks whether a session should be deleted: it can't be taken back.
 import { archive, remove } from "../../state/actions";
 import { current } from "../../state/store";
-import { showHidden } from "../../text/format";
 import { close, Frame } from "./frame";
 
 export function DeleteDialog() {
@@ -13,7 +12,7 @@ export function DeleteDialog() {
   };
   return (
     <Frame title="Delete the session">
-      <p>“{showHidden(session.title)}” and the sessions of its subagents are deleted for good. Files stay as they are. An archived session is only taken from the lists.</p>
+      <p>“{session.title}” and the sessions of its subagents are deleted for good. Files stay as they are. An archived session is only taken from the lists.</p>
       <div class="ask-actions">
         <button type="button" class="button danger" onClick={() => end(remove)}>
           Delete

@@ -8,11 +8,13 @@ import { IconButton } from "../icons";
 export const close = (): void => void (dialog.value = null);
 
 /** A dialog of the browser: what is behind it can't be reached, and the focus goes back where it was. */
-export function Frame({ title, children, wide = false }: { title: string; children: ComponentChildren; wide?: boolean }) {
+export function Frame({ title, children, size = "" }: { title: string; children: ComponentChildren; size?: "" | "wide" | "sheet" }) {
   const box = useRef<HTMLDialogElement>(null);
   useEffect(() => {
     const before = document.activeElement;
     box.current?.showModal();
+    // What is to be done has the focus, not the way out.
+    (box.current?.querySelector<HTMLElement>("[autofocus], .button.primary:not(:disabled)") ?? box.current)?.focus();
     return () => {
       box.current?.close();
       if (before instanceof HTMLElement) before.focus();
@@ -21,7 +23,8 @@ export function Frame({ title, children, wide = false }: { title: string; childr
   return (
     <dialog
       ref={box}
-      class={wide ? "wide" : ""}
+      class={size}
+      tabindex={-1}
       aria-label={title}
       onCancel={(event) => {
         event.preventDefault();

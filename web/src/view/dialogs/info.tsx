@@ -23,10 +23,11 @@ const KEYS: [string, string][] = [
   ["?", "This page"],
 ];
 
-export function HelpDialog() {
+/** Every key, with what it does. */
+export function KeyList() {
   const led = Object.values(ACTIONS).filter((action: Action) => action.key) as Action[];
   return (
-    <Frame title="Keys" wide>
+    <>
       <dl class="keys">
         {KEYS.map(([key, what]) => (
           <div key={key}>
@@ -46,11 +47,17 @@ export function HelpDialog() {
         ))}
       </dl>
       <p class="quiet">
-        <a href="/web/licences.txt">Licences of the code in this page</a>
+        <a href="/web/licences.txt">Licences of the code and the letters in this page</a>
       </p>
-    </Frame>
+    </>
   );
 }
+
+export const HelpDialog = () => (
+  <Frame title="Keys" size="wide">
+    <KeyList />
+  </Frame>
+);
 
 interface Report {
   context: ContextReport;
@@ -77,7 +84,7 @@ export function ContextDialog() {
   }, []);
   const found = report.value;
   return (
-    <Frame title="Context and status" wide>
+    <Frame title="Context and status" size="wide">
       {!place.value.sessionID && <p class="quiet">There is nothing to tell before the first prompt.</p>}
       {found && (
         <>

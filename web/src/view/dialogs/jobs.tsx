@@ -4,7 +4,7 @@ import { useEffect } from "preact/hooks";
 import { addressOf } from "../../state/route";
 import { place, sessions } from "../../state/store";
 import { attempt, dialog, fail, tell } from "../../state/ui";
-import { formatDuration, plainOutput, showHidden } from "../../text/format";
+import { formatDuration, plainOutput } from "../../text/format";
 import { get, post } from "../../wire/api";
 import type { Job, Session } from "../../wire/types";
 import { Frame } from "./frame";
@@ -66,7 +66,7 @@ export function JobsDialog() {
     if (done) void look().catch(fail);
   };
   return (
-    <Frame title="What runs in the background" wide>
+    <Frame title="What runs in the background" size="wide">
       {jobs.value?.length === 0 && <p class="quiet">Nothing runs in the background.</p>}
       <ul class="mcp-list jobs">
         {jobs.value?.map((job) => (
@@ -83,7 +83,7 @@ function Row({ job, output, onWatch, onEnd }: { job: Job; output: string | null;
   return (
     <li class="mcp job">
       <div class="mcp-line">
-        <code class="job-title">{showHidden(job.title)}</code>
+        <code class="job-title">{job.title}</code>
         <span class="mcp-state">
           {NOUNS[job.kind]} · {formatDuration(Math.max(0, Date.now() - job.started))}
           {job.isOverdue && " · past its time limit"}
@@ -107,7 +107,7 @@ function Row({ job, output, onWatch, onEnd }: { job: Job; output: string | null;
         </button>
       </div>
       {output === null ? (
-        job.lastLine && <p class="mcp-state job-line">{showHidden(plainOutput(job.lastLine))}</p>
+        job.lastLine && <p class="mcp-state job-line">{plainOutput(job.lastLine)}</p>
       ) : (
         <pre class="command" tabindex={0} ref={(node) => void node?.scrollTo(0, node.scrollHeight)}>
           {plainOutput(output) || "It has printed nothing yet."}

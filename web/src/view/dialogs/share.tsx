@@ -6,6 +6,7 @@ import { attempt, fail, tell } from "../../state/ui";
 import { formatNumber } from "../../text/format";
 import { get } from "../../wire/api";
 import type { ShareableSession } from "../../wire/types";
+import { saveFile } from "../save";
 import { close, Frame } from "./frame";
 
 const MARK = "__SESSION__";
@@ -15,11 +16,7 @@ async function savePage(shared: ShareableSession): Promise<void> {
   const response = await fetch("/web/share.html");
   if (!response.ok) throw new Error("The page for sharing can't be loaded.");
   const [before, after] = (await response.text()).split(MARK);
-  const page = new Blob([before!, JSON.stringify(shared).replaceAll("<", "\\u003c"), after!], { type: "text/html" });
-  const name = shared.sessions[0]!.info.title.toLowerCase().replace(/[^\p{L}\p{N}]+/gu, "-").replace(/^-|-$/g, "").slice(0, 60);
-  const url = URL.createObjectURL(page);
-  Object.assign(document.createElement("a"), { href: url, download: `${name || "session"}.html` }).click();
-  setTimeout(() => URL.revokeObjectURL(url), 60_000);
+  saveFile(shared.sessions[0]!.info.title, "html", [before!, JSON.stringify(shared).replaceAll("<", "\\u003c"), after!], "text/html");
 }
 
 export function ShareDialog() {

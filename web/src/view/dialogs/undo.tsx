@@ -1,6 +1,6 @@
 // What an undo would do to the files, before it is done.
 import { signal, useSignal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 import { previewUndo, undo } from "../../state/actions";
 import { fail } from "../../state/ui";
 import type { FileOutcome } from "../../wire/types";
@@ -21,6 +21,8 @@ export function UndoDialog() {
     );
   }, []);
   const found = preview.value;
+  const main = useRef<HTMLButtonElement>(null);
+  useEffect(() => main.current?.focus(), [found]);
   return (
     <Frame title="Undo">
       {!found && <p class="quiet">Looking at the files…</p>}
@@ -45,7 +47,7 @@ export function UndoDialog() {
             <button
               type="button"
               class="button primary"
-              autofocus
+              ref={main}
               onClick={() => {
                 close();
                 void undo(undoTarget.value);

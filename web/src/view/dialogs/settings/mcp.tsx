@@ -1,9 +1,11 @@
-// MCP servers: what each is doing, and connecting, disconnecting, signing in and out.
-import { useSignal } from "@preact/signals";
+// MCP servers: what each is doing, connecting, signing in and out; adding, changing and removing them.
+import { useSignal, type Signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import { place } from "../../state/store";
-import { attempt, fail, tell } from "../../state/ui";
-import { ask, get, post } from "../../wire/api";
+import { place } from "../../../state/store";
+import { attempt, fail, tell } from "../../../state/ui";
+import { ask, get, post } from "../../../wire/api";
+import { readHeld, writeOwn, type Held } from "./controls";
+import { McpForm, type Entry, type EntryChange } from "./mcp_form";
 
 interface Status {
   status: "connected" | "disabled" | "failed" | "needs_auth" | "needs_client_registration";
@@ -16,7 +18,17 @@ const STATES: Record<NonNullable<Status["state"]>, string> = { configured: "not 
 
 const wordsOf = ({ status, state }: Status): string => (state && status !== "failed" ? STATES[state] : WORDS[status]);
 
-function Server({ name, status, isRemote, onChange }: { name: string; status: Status; isRemote: boolean; onChange: () => void }) {
+interface ServerProps {
+  name: string;
+  status: Status;
+  entry: Entry | undefined;
+  onChange: () => void;
+  onEdit: () => void;
+  onRemove: () => void;
+}
+
+function Server({ name, status, entry, onChange, onEdit, onRemove }: ServerProps) {
+  const isRemote = entry?.type === "remote";
   const isWorking = useSignal(false);
   const signIn = useSignal("");
   const code = useSignal("");
@@ -65,6 +77,16 @@ function Server({ name, status, isRemote, onChange }: { name: string; status: St
             Sign out
           </button>
         )}
+        {entry && (
+          <>
+            <button type="button" class="button" aria-label={`Edit ${name}`} onClick={onEdit}>
+              Edit
+            </button>
+            <button type="button" class="button" aria-label={`Remove ${name}`} onClick={onRemove}>
+              Remove
+            </button>
+          </>
+        )}
       </div>
       {status.error && <p class="mcp-error">{status.error}</p>}
       {signIn.value && (
@@ -93,24 +115,52 @@ function Server({ name, status, isRemote, onChange }: { name: string; status: St
   );
 }
 
-export function McpServers({ configured }: { configured: Record<string, { type?: string }> }) {
+export function McpServers({ held }: { held: Signal<Held | null> }) {
   const list = useSignal<Record<string, Status> | null>(null);
+  /** The server that is edited; "" for a new one, null for none. */
+  const edited = useSignal<string | null>(null);
   const load = (): Promise<void> => get<Record<string, Status>>("/mcp", place.value.directory).then((found) => void (list.value = found), fail);
   useEffect(() => {
     void load();
     const timer = setInterval(() => void load(), 3_000);
     return () => clearInterval(timer);
   }, []);
+  const configured = (held.value?.settings["mcp"] ?? {}) as Record<string, Entry>;
+  const write = async (name: string, change: EntryChange | null, isOther = false): Promise<void> => {
+    if (isOther) await writeOwn({ mcp: { [name]: null } });
+    await writeOwn({ mcp: { [name]: change } });
+    held.value = await readHeld();
+    edited.value = null;
+    await load();
+    const now = (held.value.settings["mcp"] ?? {}) as Record<string, Entry>;
+    if (!change && now[name]) throw new Error(`${name} stays: it is written in ${held.value.origins[`mcp.${name}`] ?? "a file of this project"}.`);
+    tell(change ? `${name} is written to your own configuration` : `${name} is removed from your own configuration`);
+  };
   const rows = Object.entries(list.value ?? {});
+  const formOf = (name: string) => <McpForm key={name} name={name} entry={configured[name]} onCancel={() => (edited.value = null)} onSave={(...given) => attempt(() => write(...given))} />;
   return (
-    <section>
-      <h3>MCP servers</h3>
-      {list.value && rows.length === 0 && <p class="quiet">None is configured: <code>codeloop mcp add</code> adds one.</p>}
+    <>
+      {list.value && rows.length === 0 && <p class="quiet">None is configured.</p>}
       <ul class="mcp-list">
-        {rows.map(([name, status]) => (
-          <Server key={name} name={name} status={status} isRemote={configured[name]?.type === "remote"} onChange={() => void load()} />
-        ))}
+        {rows.map(([name, status]) =>
+          edited.value === name ? (
+            <li key={name} class="mcp">
+              {formOf(name)}
+            </li>
+          ) : (
+            <Server key={name} name={name} status={status} entry={configured[name]} onChange={() => void load()} onEdit={() => (edited.value = name)} onRemove={() => void attempt(() => write(name, null))} />
+          ),
+        )}
       </ul>
-    </section>
+      {edited.value === "" ? (
+        formOf("")
+      ) : (
+        <div>
+          <button type="button" class="button" onClick={() => (edited.value = "")}>
+            Add a server
+          </button>
+        </div>
+      )}
+    </>
   );
 }
