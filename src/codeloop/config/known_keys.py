@@ -38,6 +38,7 @@ from codeloop.schema.provider_config import (
     ModelServiceConfig,
     ProviderConfig,
 )
+from codeloop.schema.tool_names import find_tools_by_alias
 from codeloop.schema.wire import JSON
 
 # Settings that a warning lists by name.
@@ -307,7 +308,8 @@ def _suggest_names(name: str, names: frozenset[str]) -> list[str]:
     is_wildcard = any(char in name for char in "*?")
     if name in names or (is_wildcard and any(matches(each, name) for each in names)):
         return []
-    return find_similar(name, sorted(names))
+    meant = find_tools_by_alias(name) if names is _PERMISSION_NAMES else []
+    return meant or find_similar(name, sorted(names))
 
 
 def find_values(value: Any, prefix: KeyPath, keys: KeyPath = ()) -> Iterator[tuple[KeyPath, Any]]:
