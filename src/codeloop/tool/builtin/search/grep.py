@@ -144,7 +144,7 @@ async def _find_target(
         path
         and not params.include
         and has_wildcard(path)
-        and not os.path.lexists(resolve_path(ctx.workspace, path).path)
+        and not os.path.lexists(resolve_path(ctx, path).path)
     ):
         folder, pattern = split_root(path)
         target = await resolve_search_target(ctx, folder, list_needs, only_folder=True)
