@@ -103,9 +103,10 @@ def test_it_is_found_where_tools_put_it(tmp_path: Path, tool: str) -> None:
         == f"{folder}/bin/python"
     )
     untrusted = find_places(root, top, {"HOME": str(home)}, is_trusted=False)
-    assert untrusted == {"python-imports": [f"{folder}/lib/python3.11/site-packages"]}, (
-        "it is not executed"
-    )
+    assert untrusted == {
+        "python-environment": str(folder),
+        "python-imports": [f"{folder}/lib/python3.11/site-packages"],
+    }, "it is not executed"
 
 
 def test_an_activated_one_comes_first_but_that_of_codeloop(tmp_path: Path) -> None:

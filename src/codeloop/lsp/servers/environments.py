@@ -22,6 +22,8 @@ Places = Mapping[str, Any]
 """The values of places, by their names; those that are unknown here are missing."""
 
 PYTHON, IMPORT_FOLDERS, YARN_TYPESCRIPT = "python", "python-imports", "yarn-typescript"
+READ_ENVIRONMENT = "python-environment"
+"""The folder of an environment that is not to be executed, for servers that only read it."""
 _PLACE = r"\{([a-z-]+)\}"
 _OWN_FOLDERS = (".venv", "venv", "env", ".pixi/envs/default", ".conda")
 """Where tools put the environment of a project, from its folder."""
@@ -63,6 +65,7 @@ def find_places(
     ):
         places[PYTHON] = str(found.folder / "bin/python")
     elif found is not None:
+        places[READ_ENVIRONMENT] = str(found.folder)
         places[IMPORT_FOLDERS] = [
             str(each) for each in sorted(found.folder.glob("lib/python3*/site-packages"))
         ]
