@@ -78,7 +78,7 @@ def remove_server(file: Path, name: str) -> None:
 
     def remove(text: str | None) -> str:
         new_text = text or ""
-        for place in (("mcp",), ("mcp", "servers"), ("mcpServers",)):
+        for place in (("mcp",), ("mcp", "servers"), ("mcp", "mcpServers"), ("mcpServers",)):
             new_text = set_value(new_text, (*place, name), None)
         return new_text
 
