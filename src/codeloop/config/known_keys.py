@@ -38,7 +38,6 @@ from codeloop.schema.provider_config import (
     ModelServiceConfig,
     ProviderConfig,
 )
-from codeloop.schema.tool_names import find_tools_by_alias
 from codeloop.schema.wire import JSON
 
 # Settings that a warning lists by name.
@@ -308,6 +307,9 @@ def _suggest_names(name: str, names: frozenset[str]) -> list[str]:
     is_wildcard = any(char in name for char in "*?")
     if name in names or (is_wildcard and any(matches(each, name) for each in names)):
         return []
+    # Imported late: most names are known.
+    from codeloop.schema.tool_names import find_tools_by_alias
+
     meant = find_tools_by_alias(name) if names is _PERMISSION_NAMES else []
     return meant or find_similar(name, sorted(names))
 
