@@ -56,13 +56,21 @@ def test_paths_start_in_one_folder_whatever_cd_did(tmp_path: Path) -> None:
         call("read", call_id="c3", filePath="../a.py"),
         call("bash", call_id="c4", command="pwd", workdir="sub"),
         bash("pwd", "c5"),
+        call("edit", call_id="c6", filePath="../a.py", oldString="A", newString="B"),
+        call("write", call_id="c7", filePath="../b.py", content="x"),
+        call(
+            "apply_patch",
+            call_id="c8",
+            patchText="*** Begin Patch\n*** Add File: ../b.py\n+x\n*** End Patch",
+        ),
+        call("bash", call_id="c9", command="pwd", workdir=".."),
     )
     told = run_calls(desk, *calls, permission={"edit": "allow"})
     assert (
         "The working directory is now sub.\nThat of commands: paths given to other tools" in told[0]
     )
     assert (desk.work / "fresh.txt").exists()
-    assert "Paths start in" in told[2]
-    assert "From" in told[2]
-    assert "a.py: give this" in told[2]
+    for index, meant in ((2, "a.py"), (5, "a.py"), (6, "b.py"), (7, "b.py"), (8, ".")):
+        assert "Paths start in" in told[index], index
+        assert f"{desk.work / 'sub'} that is {meant}: give this" in told[index], index
     assert told[3].strip() == told[4].strip() == str(desk.work / "sub")

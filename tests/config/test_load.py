@@ -317,6 +317,10 @@ def test_what_asks_for_nothing_is_not_named(world: World, settings: dict[str, An
             "edit",
         ),
         ({"tools": {"wrte": False}}, "tools.wrte", "write"),
+        ({"permission": {"Bash": "deny"}}, "permission.Bash", "bash"),
+        ({"permission": {"write_file": "deny"}}, "permission.write_file", "write"),
+        ({"permission": {"str_replace_editor": "deny"}}, "permission.str_replace_editor", "edit"),
+        ({"tools": {"run_shell_command": False}}, "tools.run_shell_command", "bash"),
         ({"agent": {"build": {"tools": {"wrte": False}}}}, "agent.build.tools.wrte", "write"),
         (
             {"permissions": [{"action": "shel", "effect": "deny"}]},

@@ -47,6 +47,7 @@ def hash_path(path: Path, count: int) -> str:
 
 
 def mark(folder: Path, name: str, text: str = "") -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
     (folder / name).write_text(text)
     return folder
 
@@ -67,6 +68,27 @@ PLACES: dict[str, Make] = {
     "pyenv": lambda root, home: mark(root, ".python-version", "mine\n") and home / ".pyenv/versions/mine",
     "pdm": lambda root, home: mark(root, ".pdm-python", f"{home}/pdm/bin/python") and home / "pdm",
     "conda": lambda root, home: mark(root, "environment.yml", "name: mine\n") and home / "miniconda3/envs/mine",
+    "conda, listed": lambda root, home: (
+        mark(root, "environment.yml", "name: mine\n")
+        and mark(home / ".conda", "environments.txt", f"/gone/envs/mine\n{home}/far/envs/mine\n")
+        and home / "far/envs/mine"
+    ),
+    "conda, by prefix": lambda root, home: mark(root, "environment.yml", f"prefix: {home}/e\n") and home / "e",
+    "direnv": lambda root, _: root / ".direnv/python-3.11.7",
+    "a name of one's own": lambda root, _: root / "py311",
+    "pixi, not the default": lambda root, _: root / ".pixi/envs/dev",
+    "hatch": lambda root, home: (
+        mark(root, "pyproject.toml")
+        and home / f".local/share/hatch/env/virtual/app/{hash_path(root, 32)[:8]}/app"
+    ),
+    "asdf": lambda root, home: (
+        mark(root, ".tool-versions", "nodejs 20.1.0\npython 3.11.7 3.10.1\n")
+        and home / ".asdf/installs/python/3.11.7"
+    ),
+    "mise": lambda root, home: (
+        mark(root, ".tool-versions", "python 3.11.7\n")
+        and home / ".local/share/mise/installs/python/3.11.7"
+    ),
 }  # fmt: skip
 
 
@@ -81,9 +103,10 @@ def test_it_is_found_where_tools_put_it(tmp_path: Path, tool: str) -> None:
         == f"{folder}/bin/python"
     )
     untrusted = find_places(root, top, {"HOME": str(home)}, is_trusted=False)
-    assert untrusted == {"python-imports": [f"{folder}/lib/python3.11/site-packages"]}, (
-        "it is not executed"
-    )
+    assert untrusted == {
+        "python-environment": str(folder),
+        "python-imports": [f"{folder}/lib/python3.11/site-packages"],
+    }, "it is not executed"
 
 
 def test_an_activated_one_comes_first_but_that_of_codeloop(tmp_path: Path) -> None:

@@ -29,6 +29,10 @@ _COLLECTION_THRESHOLD = 100_000
 
 def main() -> None:
     """Run the command line."""
+    if sys.platform == "win32":
+        sys.exit(
+            "codeloop: it does not run on Windows itself. Install and start it in WSL 2: see docs/getting-started.md."
+        )
     open_missing_streams()
     _prefer_own_modules()
     _use_utf8()

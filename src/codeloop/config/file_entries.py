@@ -19,7 +19,7 @@ from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import CONFIG_BYTES, CONFIG_DEPTH
 from codeloop.schema.wire import JSON
 
-_SERVER_PLACES = (("mcp",), ("mcp", "servers"), ("mcpServers",))
+_SERVER_PLACES = (("mcp",), ("mcp", "servers"), ("mcp", "mcpServers"), ("mcpServers",))
 """The keys under which a file may have its MCP servers."""
 
 

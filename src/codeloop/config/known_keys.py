@@ -307,7 +307,11 @@ def _suggest_names(name: str, names: frozenset[str]) -> list[str]:
     is_wildcard = any(char in name for char in "*?")
     if name in names or (is_wildcard and any(matches(each, name) for each in names)):
         return []
-    return find_similar(name, sorted(names))
+    # Imported late: most names are known.
+    from codeloop.schema.tool_names import find_tools_by_alias
+
+    meant = find_tools_by_alias(name) if names is _PERMISSION_NAMES else []
+    return meant or find_similar(name, sorted(names))
 
 
 def find_values(value: Any, prefix: KeyPath, keys: KeyPath = ()) -> Iterator[tuple[KeyPath, Any]]:

@@ -40,9 +40,10 @@ _LAYER_DESCRIPTIONS = {
     "global": "your global configuration",
     "project": "this project's configuration",
     "environment": "configuration from the environment",
+    "variable": "a variable of OpenCode",
     "--config": "the file of --config",
 }
-_LAYER_RANKS = {"global": 0, "project": 2, "extensions": 2, "command line": 3}
+_LAYER_RANKS = {"global": 0, "project": 2, "extensions": 2, "variable": 3, "command line": 3}
 """The rank of layers by name: a layer overrides those of lower ranks.
 Layers with other names have rank 1.
 """

@@ -21,7 +21,6 @@ from codeloop.schema.limits import CONFIG_BYTES, CONFIG_DEPTH
 from codeloop.schema.wire import JSON, replace
 
 # In ascending precedence, as in all tables of this module: codeloop's own files come last.
-COMMAND_TIMEOUT = "OPENCODE_EXPERIMENTAL_BASH_DEFAULT_TIMEOUT_MS"
 OPENCODE_FILES = ("config.json", "opencode.json", "opencode.jsonc")
 PROJECT_FILES = ("opencode.json", "opencode.jsonc", "codeloop.json", "codeloop.jsonc")
 CODELOOP_FILES = ("codeloop.json", "codeloop.jsonc")
@@ -38,7 +37,7 @@ class Layer(Struct, frozen=True):
     """The configuration of one source, as it is written there.
 
     `name`: the kind of the layer: "global", "project", "environment", "--config",
-    "command line" or "extensions".
+    "variable" (one of OpenCode that means a setting), "command line" or "extensions".
     `source`: the path of its file, or the name of its variable. `base`: the folder that relative
     paths in `{file:..}` are relative to. `notes`: warnings about forms in it that were converted,
     a line each.
@@ -159,6 +158,13 @@ def find_layers(
             links_out.append(str(file.relative_to(project_root.root)))
         elif (layer := _read_file("project", file, is_project=True)) is not None:
             yield layer
+    if any(name.startswith("OPENCODE_") for name in environment):
+        # Imported late: most environments have none.
+        from codeloop.config.opencode_variables import read_setting_variables
+
+        # After the files, as in OpenCode: what a variable denies, no project allows.
+        for name, settings in read_setting_variables(environment):
+            yield Layer("variable", name, project_root.directory, Document("", settings))
     if command_line:
         yield Layer(
             "command line", "the command line", project_root.directory, Document("", command_line)
@@ -214,13 +220,6 @@ def _read_named_sources(
                 f"The configuration file {file} does not exist. Check --config and CODELOOP_CONFIG."
             )
         yield layer
-    # What else OpenCode reads from variables has no setting: `app/doctor/setup_checks.py` names it.
-    if (milliseconds := environment.get(COMMAND_TIMEOUT, "")).isascii() and milliseconds.isdigit():
-        settings: JSON = {"commands": {"timeout": int(milliseconds)}}
-        if settings["commands"]["timeout"]:
-            yield Layer(
-                "environment", COMMAND_TIMEOUT, project_root.directory, Document("", settings)
-            )
     for name in ("OPENCODE_CONFIG_CONTENT", "CODELOOP_CONFIG_CONTENT"):
         if text := environment.get(name):
             # Python keeps bytes that are not UTF-8 as surrogates, which the parser does not accept.

@@ -79,6 +79,20 @@ def compile_glob(pattern: str) -> re.Pattern[str]:
         raise ValueError(f"the pattern {pattern} is not valid: {error}") from error
 
 
+def compile_folders(pattern: str) -> re.Pattern[str]:
+    """Return the expression of the relative folders below which a path may match a valid pattern:
+    for `a/*/b.py` that of `a` and `a/*`.
+    """
+    paths = [plain.split("/") for plain in _expand_braces(pattern)]
+    folders = {
+        "/".join(names[:size])
+        for names in paths
+        for size in range(1, len(names) + (names[-1] == "**"))
+    }
+    body = "|".join(make_regex(each) for each in sorted(folders))
+    return re.compile(f"(?:{body})", re.DOTALL)
+
+
 def _expand_braces(pattern: str) -> list[str]:
     """Return the patterns without braces that one with braces stands for: `a.{js,ts}` -> `a.js`,
     `a.ts`.

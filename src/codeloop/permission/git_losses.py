@@ -1,49 +1,36 @@
 """Which commands of git discard work: the rule `<loss>` of the profile auto asks about them."""
 
-from collections.abc import Iterator, Sequence
-from functools import cache
+import re
+from collections.abc import Sequence
 
-from codeloop.kit.wildcard import matches
-
-# By subcommand of git, the options with which it discards work, rewrites a commit or passes over
-# the checks of hooks; git accepts the long ones shortened. `""`: it does so with any words. What
-# the agent has made itself is not
-# an exception: nobody knows which of its commits others have seen.
+# By subcommand of git, an expression for an option with which it discards work, rewrites a commit
+# or passes over the checks of hooks: short ones also within others (`-qf`), long ones also
+# shortened, as git accepts them. `""`: it does so with any words. What the agent has made itself is
+# not an exception: nobody knows which of its commits others have seen.
+_FORCE = "-[a-zA-Z]*f|--force"
 _OPTIONS = {
-    "commit": ("--am", "-n", "--no-v"),
-    "merge": ("--no-verif",),
-    "am": ("--no-verif",),
-    "rebase": ("--no-verif",),
-    "reset": ("--h",),
-    "checkout": ("-f", "--force"),
-    "switch": ("-f", "--force", "--discard"),
-    "clean": ("-f", "-df", "-xf", "-dxf", "-xdf", "--force"),
-    "branch": ("-D", "-f", "-M", "-C", "--force"),
-    "tag": ("-f", "-d", "--force", "--delete"),
-    "worktree remove": ("-f", "--force"),
-    "update-ref": ("-d",),
-    "stash drop": ("",),
-    "stash clear": ("",),
-    "reflog expire": ("",),
-    "reflog delete": ("",),
-    "filter-branch": ("",),
+    # The letters before are those of options without a value: `-mnew` has a message.
+    "commit": "-[abeiopqsvz]*n|--am|--no-v",
+    "merge": "--no-verif",
+    "am": "--no-verif",
+    "rebase": "--no-verif",
+    "reset": "--h",
+    "checkout": "-[ac-z]*[fB]|--force",
+    "switch": "-[a-z]*[fC]|--force|--discard",
+    "clean": _FORCE,
+    "branch": "-[a-tv-z]*[DfMC]|--force",
+    "tag": "-[a-tv-z]*[fd]|--force|--delete",
+    "worktree remove": _FORCE,
+    "update-ref": "-d",
+    "read-tree": "--reset",
+    "stash drop": "",
+    "stash clear": "",
+    "reflog expire": "",
+    "reflog delete": "",
+    "filter-branch": "",
+    "filter-repo": "",
 }
-
-
-def _list_patterns() -> Iterator[str]:
-    """Yield the patterns of the commands of `_OPTIONS`, with the option first or behind others."""
-    for subcommand, options in _OPTIONS.items():
-        for option in options:
-            if option:
-                yield f"git {subcommand} {option}*"
-                yield f"git {subcommand} * {option}*"
-            else:
-                yield f"git {subcommand} *"
-
-
-@cache
-def _list_all_patterns() -> tuple[str, ...]:
-    return tuple(_list_patterns())
+_OTHER_HOOKS = "core.hookspath"
 
 
 def discards_work(text: str, spellings: Sequence[str] = ()) -> bool:
@@ -54,4 +41,13 @@ def discards_work(text: str, spellings: Sequence[str] = ()) -> bool:
     -C folder reset --hard`.
     """
     texts = [each for each in (text, *spellings) if each.startswith("git ")]
-    return any(matches(each, pattern) for each in texts for pattern in _list_all_patterns())
+    return any(_OTHER_HOOKS in each.lower() or _has_option(each) for each in texts)
+
+
+def _has_option(text: str) -> bool:
+    for subcommand, options in _OPTIONS.items():
+        start = f"git {subcommand}"
+        rest = text.removeprefix(start)
+        if text.startswith(start) and (not rest or rest[0] == " "):
+            return re.search(f" (?:{options})", rest) is not None if options else True
+    return False

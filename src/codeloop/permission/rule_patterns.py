@@ -16,8 +16,9 @@ from codeloop.schema.permission import (
     PermissionRule,
 )
 
+_EDITING_TOOLS = ("write", "multiedit", "apply_patch", "patch")
 TOOL_PERMISSIONS = {
-    **dict.fromkeys(("write", "multiedit", "apply_patch", "patch"), "edit"),
+    **dict.fromkeys(_EDITING_TOOLS, "edit"),
     "shell": "bash",
     "subagent": "task",
     "view": "read",
@@ -39,6 +40,18 @@ FILE_KINDS: dict[str, Callable[[str], bool]] = {
 """Rule patterns that stand for a kind of file. An ask for one counts only where the
 file is known for certain.
 """
+
+
+@lru_cache(maxsize=1024)
+def find_meant_permission(name: str) -> str:
+    """Return the permission that a rule is about whose permission is a name, of a tool as well, or
+    a wildcard for such names.
+    """
+    # Of the wildcards only those that mean a tool by its own name here: `s*` is not `shell`.
+    is_edit = _WILDCARD_CHARACTERS.intersection(name) and any(
+        matches(tool, name) for tool in _EDITING_TOOLS
+    )
+    return "edit" if is_edit else TOOL_PERMISSIONS.get(name, name)
 
 
 def find_last_match(
@@ -77,9 +90,7 @@ def list_wildcards(rule: PermissionRule) -> tuple[str, ...]:
         or rule.pattern in {REMOTE_PATTERN, LOSS_PATTERN}
     ):
         return ("*",)
-    return _expand_pattern(
-        TOOL_PERMISSIONS.get(rule.permission, rule.permission), rule.pattern, rule.action
-    )
+    return _expand_pattern(find_meant_permission(rule.permission), rule.pattern, rule.action)
 
 
 @lru_cache(maxsize=4096)

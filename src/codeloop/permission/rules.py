@@ -13,6 +13,7 @@ from codeloop.permission.rule_patterns import (
     FILE_KINDS,
     TOOL_PERMISSIONS,
     find_last_match,
+    find_meant_permission,
     list_wildcards,
     matches_text,
 )
@@ -139,12 +140,12 @@ def restrict(lists: Iterable[RuleLayers], *sources: RuleLayer) -> tuple[RuleLaye
 
 def _is_about(rule: PermissionRule, permission: str) -> bool:
     """Return whether a rule is about a permission, by a name of its own or by that of
-    a tool (TOOL_PERMISSIONS).
+    a tool (`find_meant_permission`).
     """
     if matches(permission, rule.permission):
         return True
     restricts = rule.action != "allow" and rule.pattern != OFFER_PATTERN
-    return restricts and TOOL_PERMISSIONS.get(rule.permission) == permission
+    return restricts and find_meant_permission(rule.permission) == permission
 
 
 def _is_applicable(rule: PermissionRule, need: Need) -> bool:

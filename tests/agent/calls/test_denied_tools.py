@@ -26,7 +26,7 @@ CALLS: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("denied", ["write", "multiedit", "patch"])
+@pytest.mark.parametrize("denied", ["write", "multiedit", "patch", "wri*", "*_patch"])
 @pytest.mark.parametrize("called", list(CALLS))
 async def test_a_rule_for_a_tool_holds_for_all_that_change_files(
     tmp_path: Path, denied: str, called: str

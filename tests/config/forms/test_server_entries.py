@@ -22,6 +22,8 @@ WEB = {"type": "remote", "url": "https://a.example/mcp"}
     [
         ({"mcpServers": {"docs": {"command": "python3", "args": ARGS}}}, {"docs": DOCS}),
         ({"mcpServers": {"docs": {"type": "stdio", "command": "python3 -m docs"}}}, {"docs": DOCS}),
+        ({"mcp": {"mcpServers": {"docs": {"command": "python3", "args": ARGS}}}}, {"docs": DOCS}),
+        ({"mcpServers": [{"name": "docs", "command": "python3", "args": ARGS}]}, {"docs": DOCS}),
         ({"mcp": {"docs": {"type": "stdio", "command": "python3", "args": ARGS}}}, {"docs": DOCS}),
         ({"mcp": {"docs": {"type": "local", "command": "python3 -m docs"}}}, {"docs": DOCS}),
         (
@@ -152,3 +154,10 @@ def test_a_server_whose_name_begins_like_another_has_its_own_origins(world: Worl
     assert [
         Path(origin.layer.source).name for origin in loaded.list_origins(("mcp", "docs.x"))
     ] == ["codeloop.json"] * 2
+
+
+@pytest.mark.parametrize("wrong", ["npx docs", ["docs"], 5])
+def test_a_list_of_servers_in_no_known_form_is_named(world: World, wrong: object) -> None:
+    world.globally({"mcpServers": wrong})
+    (line,) = world.load().warnings
+    assert "the MCP server mcpServers: expected an object of servers by their names" in line

@@ -91,3 +91,24 @@ async def test_grep_follows_links_to_what_it_does_not_reach_otherwise(ctx: TestC
     assert output.splitlines()[:2] == ["1 file", "app/CLAUDE.md"]
     output = (await grep.run(GrepParams(pattern="needle", mode="files"), ctx)).output
     assert "3 files" in output, "each once: what the links lead to is found in its own place"
+
+
+async def test_links_are_followed_where_only_their_own_path_passes_the_filter(
+    ctx: TestContext,
+) -> None:
+    root = ctx.workspace.root
+    (root / "notes.md").symlink_to("app/own.py")
+    (root / "deep").symlink_to("app/build/..")
+    for include, found in (
+        ("CLAUDE.md", {"app/CLAUDE.md"}),
+        ("notes.md", {"notes.md"}),
+        ("same.py", {"app/same.py"}),
+        ("deep/*.py", {"deep/own.py"}),
+        ("{deep,shared}/*.py", {"deep/own.py", "shared/lib.py"}),
+        ("*/own.py", {"app/own.py"}),
+        ("!*.py", {"AGENTS.md", "notes.md"}),
+    ):
+        params = GrepParams(pattern="needle", mode="files", include=include)
+        output = (await grep.run(params, ctx)).output
+        assert set(output.split("\n\n")[0].splitlines()[1:]) == found, include
+    assert await find(ctx, "{deep,shared}/*.py", ".") == {"deep/own.py", "shared/lib.py"}

@@ -25,3 +25,16 @@ def test_a_project_that_is_the_home_keeps_the_variables_of_its_tools(tmp_path: P
         "GOPATH": "",
         "CARGO_HOME": f"{home}/cargo",
     }
+
+
+def test_what_chooses_versions_of_tools_reaches_programs(tmp_path: Path) -> None:
+    chosen = {
+        "ASDF_NODEJS_VERSION": "20.1.0",
+        "MISE_GO_VERSION": "1.22",
+        "RBENV_VERSION": "3.3",
+        "MY_RUBY_HOME": "/opt/ruby",
+        "GOWORK": "off",
+    }
+    others = {"ASDF_TOKEN": "x", "X_VERSION": "1"}
+    made = make_tool_environment({"HOME": str(tmp_path), **chosen, **others}, {})
+    assert made == {"HOME": str(tmp_path), **chosen}

@@ -10,9 +10,9 @@ from codeloop.app.doctor.finding import Finding, FindingState
 from codeloop.app.language.servers import choose_servers
 from codeloop.app.models.open_models import make_providers
 from codeloop.app.settings import ProjectSettings
+from codeloop.config.opencode_variables import SETTING_VARIABLES
 from codeloop.config.redact import redact_address
 from codeloop.config.server_credential import PASSWORD_VARIABLES, USERNAME_VARIABLES
-from codeloop.config.sources import COMMAND_TIMEOUT
 from codeloop.extend.homes import find_homes
 from codeloop.extend.host.javascript.runtime import NoRuntime, check_runtime
 from codeloop.extend.mcp.cache.last_failures import LastFailures
@@ -38,7 +38,8 @@ _KEY_SOURCES = {
 }
 _READ_VARIABLES = frozenset(
     (
-        *("OPENCODE_CONFIG", "OPENCODE_CONFIG_CONTENT", COMMAND_TIMEOUT, ENABLE_EXA),
+        *("OPENCODE_CONFIG", "OPENCODE_CONFIG_CONTENT", ENABLE_EXA),
+        *(*SETTING_VARIABLES, "OPENCODE_MODELS_URL", "OPENCODE_DISABLE_MODELS_FETCH"),
         *(*PASSWORD_VARIABLES, *USERNAME_VARIABLES),
         # A key of its service, which is read as that of any provider.
         "OPENCODE_API_KEY",

@@ -23,6 +23,7 @@ _INPUT_REFERENCE = r"\$\{input:"
 
 _KINDS = frozenset(("stdio", "sse", "http", "streamable-http", "streamableHttp"))
 _OWN_KINDS = frozenset(("local", "remote"))
+_FOREIGN_SECTION = "mcpServers"
 _FOREIGN_KEYS = frozenset(("args", "env", "serverUrl", "httpUrl"))
 # Keys of an entry that are converted; what else an entry of `mcp` has stays as it is.
 _CONVERTED_KEYS = frozenset(
@@ -75,14 +76,18 @@ class ReadServers(NamedTuple):
 
 
 def read_servers(raw: JSON) -> ReadServers:
-    """Read the servers of a configuration file that are under `mcpServers`,
+    """Read the servers of a configuration file that are under `mcpServers`, at the top or in `mcp`,
     or in `mcp` in another program's form.
     """
-    own = as_object(raw.get("mcp"))
-    servers, names, problems = dict(own), list[str](), list[str]()
-    foreign = {
-        name: entry for name, entry in as_object(raw.get("mcpServers")).items() if name not in own
-    }
+    own = dict(as_object(raw.get("mcp")))
+    problems = list[str]()
+    foreign: JSON = {}
+    for value in (own.pop(_FOREIGN_SECTION, None), raw.get(_FOREIGN_SECTION)):
+        foreign |= _name_entries(value)
+        if value and not _name_entries(value):
+            problems.append(f"{_FOREIGN_SECTION}: expected an object of servers by their names")
+    servers, names = dict(own), list[str]()
+    foreign = {name: entry for name, entry in foreign.items() if name not in own}
     described = {name: entry for name, entry in own.items() if _is_described(entry)}
     for name, entry in {**foreign, **described}.items():
         if _only_switches_off(as_object(entry)):
@@ -99,8 +104,18 @@ def read_servers(raw: JSON) -> ReadServers:
         }
         servers[name] = {**others, **found.entry}
         names.append(name)
-    rest = {key: value for key, value in raw.items() if key != "mcpServers"}
-    return ReadServers({**rest, "mcp": servers} if servers else rest, names, problems)
+    rest = {key: value for key, value in raw.items() if key != _FOREIGN_SECTION}
+    # What else `mcp` holds, such as a list, stays: it is reported as a value of the wrong type.
+    has_servers = servers or isinstance(raw.get("mcp"), dict)
+    return ReadServers({**rest, "mcp": servers} if has_servers else rest, names, problems)
+
+
+def _name_entries(value: Any) -> JSON:
+    """Return the servers of an object, or of a list of objects with a `name`, by their names."""
+    if not isinstance(value, list):
+        return as_object(value)
+    entries = [as_object(each) for each in cast("list[Any]", value)]
+    return {each["name"]: each for each in entries if isinstance(each.get("name"), str)}
 
 
 def _only_switches_off(entry: JSON) -> bool:

@@ -312,12 +312,16 @@ def _list_command_words(values: Any) -> Iterator[str]:
     be a path of the project.
     """
     sections = [values.get(name) for name in _COMMAND_SECTIONS] if is_object(values) else []
-    # Servers may also stand one level deeper, in `mcp.servers`.
+    # Servers may also stand one level deeper, in `mcp.servers` or `mcp.mcpServers`, or in a list.
     sections += [
-        section["servers"] for section in sections if is_object(section) and "servers" in section
+        section[name]
+        for section in sections
+        if is_object(section)
+        for name in ("servers", "mcpServers")
+        if name in section
     ]
     for rows in sections:
-        for row in rows.values() if is_object(rows) else ():
+        for row in rows.values() if is_object(rows) else rows if is_list(rows) else ():
             command = [row.get("command"), row.get("args")] if is_object(row) else None
             folder = row.get("cwd") if is_object(row) else None
             for text in iterate_texts(command):

@@ -22,9 +22,12 @@ Places = Mapping[str, Any]
 """The values of places, by their names; those that are unknown here are missing."""
 
 PYTHON, IMPORT_FOLDERS, YARN_TYPESCRIPT = "python", "python-imports", "yarn-typescript"
+READ_ENVIRONMENT = "python-environment"
+"""The folder of an environment that is not to be executed, for servers that only read it."""
 _PLACE = r"\{([a-z-]+)\}"
 _OWN_FOLDERS = (".venv", "venv", "env", ".pixi/envs/default", ".conda")
 """Where tools put the environment of a project, from its folder."""
+_VERSION_FILES = (".tool-versions", "mise.toml", ".mise.toml")
 _TEXT_BYTES = 4_096
 _MISSING = object()
 
@@ -62,6 +65,7 @@ def find_places(
     ):
         places[PYTHON] = str(found.folder / "bin/python")
     elif found is not None:
+        places[READ_ENVIRONMENT] = str(found.folder)
         places[IMPORT_FOLDERS] = [
             str(each) for each in sorted(found.folder.glob("lib/python3*/site-packages"))
         ]
@@ -165,19 +169,48 @@ def _list_environments(folder: Path, variables: Mapping[str, str]) -> Iterator[P
     # PDM writes the path of the interpreter.
     if interpreter := _read_line(folder / ".pdm-python"):
         yield Path(interpreter).parent.parent
-    # Elsewhere by a hash of the project's path: poetry, pipenv. By name: pyenv, conda.
+    # Elsewhere by a hash of the project's path: poetry, hatch, pipenv. By name: conda.
     if (folder / "pyproject.toml").is_file():
         mark = _hash(os.path.normcase(os.path.realpath(folder)), 32)[:8]
         for place in _list_poetry_folders(home, variables):
             yield from sorted(place.glob(f"*-{mark}-py*"), reverse=True)
+        data = Path(variables.get("XDG_DATA_HOME") or home / ".local/share") / "hatch"
+        kept = Path(variables.get("HATCH_DATA_DIR") or data) / "env/virtual"
+        yield from sorted(kept.glob(f"*/{mark}/*"), key=lambda path: path.name != path.parts[-3])
     if (folder / "Pipfile").is_file():
         place = Path(variables.get("WORKON_HOME") or home / ".local/share/virtualenvs")
         yield from sorted(place.glob(f"*-{_hash(str(folder / 'Pipfile'), 6)}*"))
+    yield from _list_conda_environments(folder, home, variables)
+    # By a name of the user's own, and those of direnv and pixi.
+    for pattern in ("*/pyvenv.cfg", ".direnv/*/bin", ".pixi/envs/*/bin"):
+        yield from (path.parent for path in sorted(folder.glob(pattern)))
+    yield from _list_versions(folder, home, variables)
+
+
+def _list_conda_environments(
+    folder: Path, home: Path, variables: Mapping[str, str]
+) -> Iterator[Path]:
+    text = _read_text(folder / "environment.yml") or _read_text(folder / "environment.yaml")
+    if prefix := re.search(r"(?m)^prefix:[ \t]*(/.+?)[ \t]*$", text):
+        yield Path(prefix[1])
+    if name := re.search(r"(?m)^name:[ \t]*([\w.-]+)", text):
+        for place in _list_conda_folders(home, variables):
+            yield place / "envs" / name[1]
+        listed = map(Path, _read_text(home / ".conda/environments.txt").splitlines())
+        yield from (path for path in listed if path.is_absolute() and path.name == name[1])
+
+
+def _list_versions(folder: Path, home: Path, variables: Mapping[str, str]) -> Iterator[Path]:
+    """Yield the installations of Python that a version manager uses in a folder: pyenv, asdf,
+    mise.
+    """
     if name := _read_line(folder / ".python-version"):
         yield Path(variables.get("PYENV_ROOT") or home / ".pyenv") / "versions" / name
-    if name := _read_conda_name(folder):
-        for place in _list_conda_folders(home, variables):
-            yield place / "envs" / name
+    text = "\n".join(_read_text(folder / name) for name in _VERSION_FILES)
+    for found in re.finditer(r"""(?m)^python[ \t]*(?:=[ \t]*["'])?[ \t]*([\w.-]+)""", text):
+        asdf = Path(variables.get("ASDF_DATA_DIR") or home / ".asdf")
+        mise = Path(variables.get("MISE_DATA_DIR") or home / ".local/share/mise")
+        yield from (place / "installs/python" / found[1] for place in (asdf, mise))
 
 
 def _list_poetry_folders(home: Path, variables: Mapping[str, str]) -> list[Path]:
@@ -196,12 +229,6 @@ def _list_conda_folders(home: Path, variables: Mapping[str, str]) -> list[Path]:
     named = (variables.get(name) for name in ("CONDA_ROOT", "MAMBA_ROOT_PREFIX"))
     usual = ("miniconda3", "miniforge3", "mambaforge", "anaconda3", "micromamba", ".conda")
     return [*(Path(each) for each in named if each), *(home / name for name in usual)]
-
-
-def _read_conda_name(folder: Path) -> str:
-    text = _read_text(folder / "environment.yml") or _read_text(folder / "environment.yaml")
-    found = re.search(r"(?m)^name:[ \t]*([\w.-]+)", text)
-    return found[1] if found else ""
 
 
 def _hash(text: str, byte_count: int) -> str:

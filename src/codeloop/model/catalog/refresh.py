@@ -39,11 +39,8 @@ def is_refresh_due(cache: Path, environment: Mapping[str, str], now: float | Non
 
     `cache` is the folder that the fetched catalog is kept in; `now` in seconds since the epoch.
     """
-    if is_offline(environment) or environment.get("CODELOOP_DISABLE_MODELS_FETCH", "") not in {
-        "",
-        "0",
-        "false",
-    }:
+    switch = _read_variable(environment, "DISABLE_MODELS_FETCH")
+    if is_offline(environment) or switch not in {"", "0", "false"}:
         return False
     try:
         last_try = _get_stamp_file(cache).stat().st_mtime
@@ -51,6 +48,11 @@ def is_refresh_due(cache: Path, environment: Mapping[str, str], now: float | Non
         return True
     # `abs`, since the clock may have been set back: a stamp in the future must not stop fetching.
     return abs((time.time() if now is None else now) - last_try) >= CATALOG_AGE.seconds
+
+
+def _read_variable(environment: Mapping[str, str], name: str) -> str:
+    """Return the value of a variable of ours, else that of OpenCode's; "": neither is set."""
+    return environment.get(f"CODELOOP_{name}") or environment.get(f"OPENCODE_{name}") or ""
 
 
 async def refresh_catalog_if_due(
@@ -71,7 +73,7 @@ async def refresh_catalog(cache: Path, environment: Mapping[str, str], bundled: 
     """
     import asyncio
 
-    url = environment.get("CODELOOP_MODELS_URL") or SOURCE_URL
+    url = _read_variable(environment, "MODELS_URL") or SOURCE_URL
     try:
         create_private_folder(cache)
         # Before the try, not after it: a failure must not be repeated at each start.

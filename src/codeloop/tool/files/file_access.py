@@ -73,14 +73,18 @@ def convert_errors(workspace: Workspace, *targets: ResolvedPath) -> Generator[No
         raise ToolFailure(f"{name}: {replace_undecodable(reason)}; nothing was changed") from error
 
 
-def resolve_path(workspace: Workspace, path: str) -> ResolvedPath:
-    """Resolve a path as the model wrote it. Raises ToolFailure if no file can have that path."""
+def resolve_path(ctx: ToolContext, path: str) -> ResolvedPath:
+    """Resolve a path as the model wrote it. Raises ToolFailure if no file can have that path, or
+    it leads out of the project where one from the shell's folder would not.
+    """
     if not path.strip():
         raise ToolFailure("filePath is empty.", advice="Give the path of a file.")
     try:
-        return workspace.resolve(path)
+        target = ctx.workspace.resolve(path)
     except (ValueError, RuntimeError, OSError) as error:
         raise ToolFailure(f"{path!r} is not a valid path: {error}") from error
+    _check_start(ctx, path, target)
+    return target
 
 
 ListNeeds = Callable[[ResolvedPath], Sequence[Need]]
@@ -93,13 +97,12 @@ async def resolve_allowed(ctx: ToolContext, path: str, needs: ListNeeds) -> Reso
     A path outside the workspace needs `external_directory` for its real target, too.
     Raises ToolFailure, Denied or Rejected.
     """
-    target = resolve_path(ctx.workspace, path)
-    check_start(ctx, path, target)
+    target = resolve_path(ctx, path)
     await ctx.ask(*make_outside_needs([target], {}), *needs(target))
     return target
 
 
-def check_start(ctx: ToolContext, path: str, target: ResolvedPath) -> None:
+def _check_start(ctx: ToolContext, path: str, target: ResolvedPath) -> None:
     """Refuse a relative path that leads out of the project if it would not from
     the folder that `cd` led to.
 
@@ -137,8 +140,7 @@ async def resolve_search_target(
             "The path contains a NUL character, which no file name can have.",
             advice="Leave it out.",
         )
-    target = resolve_path(ctx.workspace, path or ".")
-    check_start(ctx, path or ".", target)
+    target = resolve_path(ctx, path or ".")
     # Whether a path outside the project exists is only revealed once permission was given.
     if not target.is_outside:
         await _check_exists(ctx, target, only_folder=only_folder)

@@ -1,34 +1,8 @@
-"""Other agents' names for our tools, parameters and values: models are trained on many
-agents and use their names.
+"""Other agents' names for our parameters and values, and commands of their editor tools: models are
+trained on many agents and use their names. Those for our tools: `schema/tool_names.py`.
 
 Theirs are in lower case and without underscores.
 """
-
-TOOL_ALIASES: dict[str, str] = {
-    "read": "readfile view viewfile openfile cat fileread",
-    "edit": "strreplace stredit editfile replaceinfile searchreplace replacestring",
-    "multiedit": "multieditfile",
-    "write": "writefile createfile savefile filewrite writetofile",
-    "apply_patch": "patch applydiff",
-    "grep": "search searchfiles rg ripgrep grepsearch searchfilecontent searchtext",
-    "glob": "find findfiles globfiles filesearch findfile",
-    "list": "ls listfiles listdir listdirectory dir",
-    "bash": "shell sh terminal exec execcommand runcommand runterminalcmd runshellcommand executecommand localshell",
-    "bash_output": "shelloutput readoutput getbashoutput getterminaloutput",
-    "bash_kill": "killshell killbash killprocess stopbash taskstop",
-    "webfetch": "fetch fetchurl readurl",
-    "websearch": "searchweb googlewebsearch googlesearch",
-    "codesearch": "searchcode getcodecontext getcodecontextexa docssearch",
-    "todoread": "todos gettodos listtodos readtodos gettodolist readplan",
-    "batch": "parallel multitooluse runparallel",
-    "todowrite": "writetodos todo updatetodos updateplan",
-    "task": "agent subagent dispatchagent",
-    "task_output": "taskresult gettaskoutput taskstatus agentoutput agentoutputtool",
-    "question": "askuser askuserquestion askquestion",
-    "plan_exit": "exitplanmode exitplan",
-    "lsp": "languageserver codeintelligence",
-}
-"""Other agents' names for our tools; each of ours has the list of theirs."""
 
 PARAMETER_ALIASES: dict[str, str] = {
     "filePath": "path file filename targetfile absolutepath relativepath",
@@ -115,9 +89,5 @@ LINE_RANGE_ALIASES: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("viewrange", "linerange", "lines", "range"), ("first", "last")),
 }
 """Other agents' names for the lines to read, each with the bounds that it sets."""
-EDITOR_TOOL_NAMES = frozenset(
-    {"strreplaceeditor", "strreplacebasededittool", "texteditor", "editor", "fileeditor"}
-)
-"""Other agents' tools that read and change files by several commands."""
 EDITOR_COMMANDS = {"view": "read", "create": "write", "strreplace": "edit"}
 """The commands of these tools, each with our tool for it."""

@@ -14,13 +14,12 @@ import msgspec
 
 from codeloop.kit.text.suggest import find_similar
 from codeloop.schema.limits import WEB_TIMEOUT_MAX
+from codeloop.schema.tool_names import EDITOR_TOOL_NAMES, TOOL_ALIASES, fold_name
 from codeloop.schema.wire import JSON
 from codeloop.tool.repair.aliases import (
     EDITOR_COMMANDS,
-    EDITOR_TOOL_NAMES,
     LINE_RANGE_ALIASES,
     PARAMETER_ALIASES,
-    TOOL_ALIASES,
     VALUE_ALIASES,
 )
 
@@ -42,8 +41,8 @@ class CallNotSupported(ValueError):
 def match_tool(name: str, tools: list[str]) -> str | None:
     """Return the tool that a name certainly means, one of `tools`; None: it is not certain."""
     # Names such as `functions.read` and `mcp__server__read` mean their last part.
-    plain = _fold_name(re.split(r"[./:]|__", name.strip())[-1])
-    same_names = [tool for tool in tools if plain == _fold_name(tool)]
+    plain = fold_name(re.split(r"[./:]|__", name.strip())[-1])
+    same_names = [tool for tool in tools if plain == fold_name(tool)]
     matches = same_names or [tool for tool in tools if plain in TOOL_ALIASES.get(tool, "").split()]
     return matches[0] if len(matches) == 1 else None
 
@@ -54,11 +53,11 @@ def translate_editor_call(name: str, arguments: JSON) -> tuple[str, JSON] | None
 
     None: it is no such call.
     """
-    if _fold_name(name) not in EDITOR_TOOL_NAMES or not isinstance(
+    if fold_name(name) not in EDITOR_TOOL_NAMES or not isinstance(
         command := arguments.get("command"), str
     ):
         return None
-    tool = EDITOR_COMMANDS.get(_fold_name(command))
+    tool = EDITOR_COMMANDS.get(fold_name(command))
     return (
         (tool, {key: value for key, value in arguments.items() if key != "command"})
         if tool
@@ -82,16 +81,16 @@ def repair_parameters(arguments: JSON, schema: JSON, notes: list[str]) -> JSON:
             notes.append(f"there is no parameter `{name}`")
             continue
         renamed[parameter] = value
-        if _fold_name(name) != _fold_name(parameter):
+        if fold_name(name) != fold_name(parameter):
             notes.append(f"`{name}` was taken for `{parameter}`")
     return {name: _repair_value(value, properties[name], notes) for name, value in renamed.items()}
 
 
 def _match_name(name: str, free: list[str], required: list[str]) -> str | None:
     """Return the parameter, one of `free`, that a name certainly means; None: it is not certain."""
-    plain = _fold_name(name)
+    plain = fold_name(name)
     for parameter in free:
-        if plain == _fold_name(parameter) or plain in PARAMETER_ALIASES.get(parameter, "").split():
+        if plain == fold_name(parameter) or plain in PARAMETER_ALIASES.get(parameter, "").split():
             return parameter
     # A misspelling is only certain for a required parameter, which the call would lack otherwise.
     similar = find_similar(name, [parameter for parameter in free if parameter in required])
@@ -109,13 +108,13 @@ def _repair_value(value: Any, schema: JSON, notes: list[str]) -> Any:
     ):
         return value if value[:1] in {"[", "{"} else [value]
     if isinstance(value, str) and value not in schema.get("enum", [value]):
-        plain = _fold_name(value)
-        known_value = {_fold_name(choice): choice for choice in schema["enum"]}.get(
-            _fold_name(VALUE_ALIASES.get(plain, plain))
+        plain = fold_name(value)
+        known_value = {fold_name(choice): choice for choice in schema["enum"]}.get(
+            fold_name(VALUE_ALIASES.get(plain, plain))
         )
         if known_value is None:
             return value
-        if _fold_name(known_value) != plain:
+        if fold_name(known_value) != plain:
             notes.append(f"`{value}` was taken for `{known_value}`")
         return known_value
     if schema.get("type") == "string" and isinstance(value, int) and not isinstance(value, bool):
@@ -293,7 +292,7 @@ def _repair_line_range(arguments: JSON) -> JSON:
     names: set[str] = set()
     for name, value in arguments.items():
         numbers = [int(number) for number in re.findall(r"\d{1,9}", str(value))]
-        ends = LINE_RANGE_ALIASES.get(_fold_name(name), ())
+        ends = LINE_RANGE_ALIASES.get(fold_name(name), ())
         if ends and len(ends) == len(numbers):
             bounds.update(zip(ends, numbers, strict=True))
             names.add(name)
@@ -316,7 +315,7 @@ def _repair_file_list(arguments: JSON, notes: list[str]) -> JSON:
     Raises CallNotSupported for more files.
     """
     name = next(
-        (each for each in arguments if _fold_name(each) in {"filepaths", "paths", "files"}), None
+        (each for each in arguments if fold_name(each) in {"filepaths", "paths", "files"}), None
     )
     files = arguments.get(name) if name is not None else None
     if not isinstance(files, list) or name is None or not files:
@@ -382,8 +381,3 @@ _REPAIRS: dict[str, Callable[[JSON, list[str]], JSON]] = {
     "task": _repair_task,
 }
 """The rules of tools whose calls need several."""
-
-
-def _fold_name(name: str) -> str:
-    """Return a name in the spelling of the aliases: lower-case letters and digits."""
-    return re.sub(r"[^a-z0-9]", "", name.lower())

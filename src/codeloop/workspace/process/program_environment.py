@@ -3,6 +3,7 @@ without keys.
 """
 
 import os
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -104,6 +105,7 @@ _TOOL_VARIABLES = frozenset(
             "BUNDLE_WITHOUT",
         ),
         *("PYENV_VERSION", "RBENV_VERSION", "NODENV_VERSION", "JENV_VERSION", "GRADLE_USER_HOME"),
+        *("SDKMAN_DIR", "MY_RUBY_HOME", "RUBY_ROOT", "GOENV_VERSION"),
         *(
             "RUSTUP_TOOLCHAIN",
             "CARGO_TARGET_DIR",
@@ -116,6 +118,8 @@ _TOOL_VARIABLES = frozenset(
     )
 )
 """Variables that locate and configure developer tools."""
+_VERSION_VARIABLE = r"(?:ASDF|MISE)_[A-Z0-9_]+_VERSION"
+"""Variables by which version managers are told of the version of a tool."""
 _FOLDER_LIST_VARIABLES = frozenset(
     (
         *(
@@ -183,7 +187,11 @@ def make_tool_environment(
     """Return the environment of a program that runs developer tools: that of any program,
     with the tools' variables.
     """
-    tool_variables = {name: value for name, value in environment.items() if name in _TOOL_VARIABLES}
+    tool_variables = {
+        name: value
+        for name, value in environment.items()
+        if name in _TOOL_VARIABLES or re.fullmatch(_VERSION_VARIABLE, name)
+    }
     tool_variables = _drop_paths_into(tool_variables, excluded_folders, environment)
     return make_program_environment(
         environment, {**tool_variables, **configured_variables}, excluded_folders

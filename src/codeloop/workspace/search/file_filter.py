@@ -6,7 +6,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from codeloop.kit.glob import compile_glob, has_wildcard, quote_brackets
+from codeloop.kit.glob import compile_folders, compile_glob, has_wildcard, quote_brackets
 from codeloop.schema.limits import SEARCH_PATTERN
 from codeloop.workspace.search.grep_query import SearchFailed
 
@@ -47,6 +47,8 @@ class FileFilter(Struct, frozen=True):
     is_inclusive: bool = True
     name_pattern: re.Pattern[str] | None = None
     """What `options` filter names by; None: nothing, or a path pattern says more."""
+    glob: str = ""
+    """The glob of `path_pattern`."""
 
     @staticmethod
     def parse(pattern: str | None) -> "FileFilter":
@@ -88,7 +90,20 @@ class FileFilter(Struct, frozen=True):
             (f"--type-add={_TYPE_NAME}:{name}", f"--type={_TYPE_NAME}") if can_narrow else (),
             compiled,
             is_inclusive,
+            glob=glob,
         )
+
+    def needs_link(self, link: str, target: str, *, is_folder: bool) -> bool:
+        """Return whether a file passes by way of a link alone, not by its own path `target`.
+
+        Both are relative, to the file or to a folder.
+        """
+        if not is_folder:
+            return self.accepts_unfiltered(link) and not self.accepts_unfiltered(target)
+        if self.path_pattern is None or not self.is_inclusive:
+            return False
+        folders = compile_folders(self.glob)
+        return bool(folders.fullmatch(link)) and not folders.fullmatch(target)
 
     def accepts_link(self, path: Path, relative: str) -> bool:
         """Return whether a link passes, which ripgrep is given by name: so `options`

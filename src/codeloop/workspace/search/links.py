@@ -13,6 +13,8 @@ from codeloop.kit.paths import join_relative
 from codeloop.schema.limits import SEARCH_LINKS
 from codeloop.workspace.files.folder_listing import RULES_BYTES, read_ignore_rules
 from codeloop.workspace.git.ignore_patterns import is_ignored, list_user_excludes, read_ignore_file
+from codeloop.workspace.search.file_filter import FileFilter, quote_names
+from codeloop.workspace.search.grep_query import SearchFailed
 from codeloop.workspace.workspace import Workspace
 
 _NOTED_LINKS = 3
@@ -75,20 +77,28 @@ def _find_links(workspace: Workspace, folder: Path) -> list[FoundLink]:
     return links
 
 
-def list_links_to_follow(folder: Path, links: Iterable[FoundLink]) -> list[str]:
-    """Return the links to what a search of the folder does not reach without them,
-    and that lies in the project.
+def list_links_to_follow(
+    folder: Path, links: Iterable[FoundLink], pattern: str | None
+) -> list[str]:
+    """Return the links to what a search of the folder for files that match a glob (all: None) does
+    not reach without them, and that lies in the project.
     """
     real = Path(os.path.realpath(folder))
+    try:
+        file_filter = FileFilter.parse(pattern and quote_names(pattern, folder))
+    except SearchFailed:
+        # The search itself says what is wrong with the pattern.
+        return []
     return [
         link.path
         for link in links
-        if link.is_inside
-        # What lies below the folder is found there;
-        # a link to a folder above it would lead back to it.
-        and not link.real.is_relative_to(real)
-        and not real.is_relative_to(link.real)
-        and link.real.exists()
+        # A link to a folder above the searched one would lead back to it.
+        if link.is_inside and not real.is_relative_to(link.real) and link.real.exists()
+        # What lies below the folder is found there, unless only the path of the link passes.
+        if not link.real.is_relative_to(real)
+        or file_filter.needs_link(
+            link.path, str(link.real.relative_to(real)), is_folder=link.is_folder
+        )
     ]
 
 

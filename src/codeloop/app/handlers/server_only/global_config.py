@@ -12,6 +12,7 @@ from codeloop.config.config_text import NotEditable, edit_text, find_changed_set
 from codeloop.config.file_entries import choose_entry_file
 from codeloop.config.files import describe_os_error
 from codeloop.config.load import LoadedConfig, load_config
+from codeloop.config.opencode_variables import SETTING_VARIABLES
 from codeloop.config.project_root import GLOBAL_PROJECT_ID, ProjectRoot
 from codeloop.config.redact import redact_config, redact_full_config
 from codeloop.config.sources import Layer
@@ -63,6 +64,7 @@ def _load_config(settings: ProjectSettings) -> LoadedConfig:
         "OPENCODE_CONFIG",
         "CODELOOP_CONFIG_CONTENT",
         "OPENCODE_CONFIG_CONTENT",
+        *SETTING_VARIABLES,
     )
     environment = {
         name: value for name, value in settings.environment.items() if name not in variables

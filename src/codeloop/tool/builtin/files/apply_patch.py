@@ -109,7 +109,7 @@ async def apply_patch(params: PatchParams, ctx: ToolContext) -> ToolResult:
     """Check every operation, ask once, then change all files or none."""
     with convert_errors(ctx.workspace):
         operations = await asyncio.to_thread(parse_patch, params.patch_text)
-    targets = {path: resolve_path(ctx.workspace, path) for path in _list_paths(operations)}
+    targets = {path: resolve_path(ctx, path) for path in _list_paths(operations)}
     await check_edit(ctx, list(targets.values()))
     async with AsyncExitStack() as stack:
         await lock_files(ctx, stack, list(targets.values()))

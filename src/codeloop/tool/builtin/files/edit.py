@@ -120,7 +120,7 @@ async def edit_file(ctx: ToolContext, path: str, steps: list[Edit]) -> ToolResul
     """Make edits of one file, each on the result of the one before; all are made, or none."""
     if steps[0].old == steps[0].new:
         raise ToolFailure("The new text is equal to the old one; there is nothing to change.")
-    target = resolve_path(ctx.workspace, path)
+    target = resolve_path(ctx, path)
     await check_edit(ctx, [target])
     edits = [{"oldString": step.old, "newString": step.new} for step in steps]
     shown_input: JSON = {"filePath": path, **(edits[0] if len(edits) == 1 else {"edits": edits})}

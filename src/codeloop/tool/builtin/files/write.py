@@ -39,7 +39,7 @@ async def write(params: WriteParams, ctx: ToolContext) -> ToolResult:
     """Write the file. An existing one keeps its encoding, byte order mark, line ends and mode;
     links are followed.
     """
-    target = resolve_path(ctx.workspace, params.file_path)
+    target = resolve_path(ctx, params.file_path)
     with convert_errors(ctx.workspace, target):
         # Models write `/src/a.py` for a path that is meant relative to the project.
         path_inside = ctx.workspace.directory / params.file_path.lstrip("/")

@@ -71,8 +71,7 @@ async def glob(params: GlobParams, ctx: ToolContext) -> ToolResult:
     notes = [REPEATED_FOLDER.format("the pattern", stripped)] if stripped else []
     try:
         links = await find_links(ctx.workspace, target.path)
-        followed = list_links_to_follow(target.path, links)
-        search = partial(_list_files, ctx, target.path, links, followed)
+        search = partial(_list_files, ctx, target.path, links)
         listing = await search(pattern)
         # A bare name that no file has may be a part of one.
         if not listing.paths and not set(pattern) & set("*?[{/"):
@@ -120,10 +119,10 @@ async def _list_files(
     ctx: ToolContext,
     folder: Path,
     links: Sequence[FoundLink],
-    followed: Sequence[str],
     pattern: str,
 ) -> FileList:
     """List the files that match, links among them."""
+    followed = set(list_links_to_follow(folder, links, pattern))
     folders = [link.path for link in links if link.path in followed and link.is_folder]
     listing = await ctx.workspace.ripgrep.list_files(
         folder, pattern, ctx.workspace.environment, links=folders

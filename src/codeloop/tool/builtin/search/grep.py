@@ -89,18 +89,19 @@ async def grep(params: GrepParams, ctx: ToolContext) -> ToolResult:
     is_file = not target.path.is_dir()
     check_unmoved(ctx, target)
     links = [] if is_file else await find_links(ctx.workspace, target.path)
+    include = params.include
+    if include and include.endswith("/"):
+        include = f"{include}**"
     query = GrepQuery(
         pattern=params.pattern,
-        include=f"{params.include}**"
-        if params.include and params.include.endswith("/")
-        else params.include,
+        include=include,
         mode=params.mode,
         lines_before=_limit_context(params.before or params.context),
         lines_after=_limit_context(params.after or params.context),
         ignore_case=params.ignore_case,
         multiline=params.multiline,
         max_shown_matches=SEARCH_RESULTS.value,
-        links=tuple(list_links_to_follow(target.path, links)),
+        links=tuple(list_links_to_follow(target.path, links, include)),
     )
     search_result, pattern_note = await _search(target.path, query, ctx)
     note = " ".join(filter(None, (note, _put_in_brackets(note_links_outside(links)))))
@@ -143,7 +144,7 @@ async def _find_target(
         path
         and not params.include
         and has_wildcard(path)
-        and not os.path.lexists(resolve_path(ctx.workspace, path).path)
+        and not os.path.lexists(resolve_path(ctx, path).path)
     ):
         folder, pattern = split_root(path)
         target = await resolve_search_target(ctx, folder, list_needs, only_folder=True)

@@ -19,7 +19,7 @@ from codeloop.tool.builtin.shell.line_needs import LineNeeds
 from codeloop.tool.builtin.shell.machine_facts import gather_facts
 from codeloop.tool.builtin.shell.touched_files import find_touched_files
 from codeloop.tool.builtin.shell.unsandboxed_line import UnsandboxedLineCheck
-from codeloop.tool.files.file_access import describe_missing_file, find_folder
+from codeloop.tool.files.file_access import describe_missing_file, find_folder, resolve_path
 from codeloop.tool.json_schema import UNSENT
 from codeloop.tool.tool import ToolContext, ToolFailure
 from codeloop.workspace.files.saved_outputs import expand_outputs
@@ -108,7 +108,7 @@ async def plan_command(params: BashParams, ctx: ToolContext) -> CommandPlan:
         shells.reset(ctx.session_id)
     context = await _make_context(ctx, shells, is_outside=bool(params.outside))
     directory = shells.get_directory(context)
-    workdir = None if params.workdir is None else work.resolve(params.workdir).path
+    workdir = None if params.workdir is None else resolve_path(ctx, params.workdir or ".").path
     folder = workdir or directory
     entered_at = time.monotonic()
     params = replace(params, command=expand_outputs(params.command, work.scratch, folder))
