@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from codeloop.agent.answer.reminders import announces_step
-from codeloop.agent.checks.check_commands import is_check
 from codeloop.agent.checks.check_problems import find_check_problem
 from codeloop.agent.checks.check_runs import CheckRun, list_checks
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.api.session_inputs import MessageWithParts, RunLimits
 from codeloop.schema.part import REMINDER_KEY, TextPart, ToolPart, ToolStateCompleted, ToolTime
+from codeloop.shell.check_commands import is_check
 from tests.support.scripted_project import (
     ScriptedProject,
     make_answer,

@@ -112,6 +112,7 @@ _FAILURE_WORDS = (
 _WORDS_BY_KIND = {
     "test": r"(?i)\btest|spec|suite|prueba|testes|\u0442\u0435\u0441\u0442|\u6d4b\u8bd5|\u30c6\u30b9\u30c8",
     "lint": r"(?i)lint|style|\u043b\u0438\u043d\u0442|\u30ea\u30f3\u30c8",
+    "format": r"(?i)format|style|lint|\u0444\u043e\u0440\u043c\u0430\u0442|\u683c\u5f0f",
     "types": r"(?i)\btyp|tipos|\u0442\u0438\u043f|\u7c7b\u578b|\u578b",
     "build": r"(?i)build|compil|\u0441\u0431\u043e\u0440\u043a|\u6784\u5efa|\u7f16\u8bd1|\u30d3\u30eb\u30c9",
     "all": r"(?i)check|test|prueba|pr\u00fcf|v\u00e9rif|\u043f\u0440\u043e\u0432\u0435\u0440",

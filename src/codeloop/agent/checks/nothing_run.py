@@ -7,8 +7,8 @@ Such a run says nothing about the work, so it has neither failed nor passed.
 import re
 from collections.abc import Sequence
 
-from codeloop.agent.checks.check_scope import CheckCommand
 from codeloop.agent.checks.runner_summaries import TestCounts
+from codeloop.shell.check_scope import CheckCommand
 
 # Lines by which a program says that there is nothing to run, whatever it was asked for.
 _NOTHING_TO_RUN = (

@@ -11,7 +11,6 @@ from codeloop.agent.checks.admissions import (
     names_unended_checks,
     names_unrun_checks,
 )
-from codeloop.agent.checks.check_commands import find_checks
 from codeloop.agent.checks.check_problems import (
     EARLIER_FAILURE_PROBLEM,
     LATE_CHANGES_PROBLEM,
@@ -33,6 +32,7 @@ from codeloop.agent.checks.turn_review import TurnReview
 from codeloop.schema.message import Todo
 from codeloop.schema.part import CompactionPart, Part, PatchPart, ToolPart, ToolStateCompleted
 from codeloop.shell.analysis import analyse
+from codeloop.shell.check_commands import find_checks
 from codeloop.tool.tool import EDIT_TOOLS
 
 UNMENTIONED_TESTS_PROBLEM = "your answer does not say that tests changed"

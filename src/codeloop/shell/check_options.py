@@ -4,7 +4,7 @@ Which program checks: `shell`.
 
 from typing import Literal
 
-CheckKind = Literal["test", "lint", "types", "build", "all"]
+CheckKind = Literal["test", "lint", "types", "format", "build", "all"]
 """What a check checks; `all`: a task such as `check`, whose content only the project knows."""
 
 INFORMATION_OPTIONS = frozenset(

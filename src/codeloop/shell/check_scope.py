@@ -11,7 +11,7 @@ from pathlib import PurePath
 
 from msgspec import Struct
 
-from codeloop.agent.checks.check_options import (
+from codeloop.shell.check_options import (
     CANONICAL_NAMES,
     FILTER_OPTIONS,
     NAME_FILTERS,
