@@ -65,6 +65,8 @@ _SCRIPT_NAME = (
 # Matches the name of a file that may run tests when it is run itself: `test_a.py`, `a.spec.js`,
 # `runtests.rb`, `a.t`.
 _TEST_FILE = r"(?:test_[\w-]+|[\w-]+[_.-](?:test|spec)|runtests|run|all|index|main)\.\w+|[\w-]+\.t"
+# What a runner of tests would take for a file of tests, rather than for one that runs them.
+_TEST_MODULE = r"test_\w+\.(?:py|rb|php|[mc]?[jt]s)"
 # With `t`, the folder of Perl's tests, which those of `file_kinds.py` are without.
 _TEST_FOLDERS = frozenset(("test", "tests", "spec", "specs", "__tests__", "t"))
 # Matches code that runs tests: `python -c "import pytest; pytest.main()"`.
@@ -275,6 +277,9 @@ def _read_program(name: str, words: Sequence[str]) -> CheckCommand | None:
     row = find_program_row(name)
     # `cargo +nightly test`: the toolchain stands before the subcommand.
     rest = [word for word in words[1:] if not word.startswith("+")]
+    if name == "sbt":
+        # `sbt "testOnly Foo"`
+        rest = " ".join(rest).split()
     for subcommand, kind in _parse_kinds(row.checks).items():
         if not subcommand:
             # `nox -s lint`: its task tells what it checks.
@@ -367,7 +372,7 @@ def _read_script(path: str, *, is_run_by_name: bool) -> CheckCommand | None:
     if (is_run_by_name and "/" not in path) or re.search(_OTHER_TASK_PART, name):
         return None
     match = re.fullmatch(_SCRIPT_NAME, name)
-    if match is not None:
+    if match is not None and not re.fullmatch(_TEST_MODULE, name):
         kind: CheckKind = next(kind for kind in ("test", "lint", "all") if match[kind])
         return CheckCommand(path.removeprefix("./"), kind, is_task=True)
     if re.fullmatch(_TEST_FILE, name) is None:

@@ -100,17 +100,22 @@ _OPEN_POINT = (
 _QUESTION_END = r"[?\uff1f][\s*_`\"')\u201d]*$"
 # Words of failures, for sentences that tell about a check without claiming that it passes.
 _FAILURE_WORDS = (
-    r"(?i)\b(?:fail\w*|errors?|br(?:eak|oke)\w*|exits? (?:with|code)|not clean|red|warnings?|issues?|problems?"
+    r"(?i)\b(?:fail\w*|errors?|(?:exits?|ends?|returns?) non-?zero|unhappy"
+    r"|can(?:not|n['\u2019]t) pass|br(?:eak|oke)\w*|exits? (?:with|code)|not clean|red|warnings?|issues?|problems?"
     r"|complain\w*|reports?"
     r"|pre-?existing|unrelated|before my|the same|timed? out|too long|did not (?:end|finish)"
     r"|fehler\w*|schl\u00e4gt|schlagen|fehlgeschlagen|bricht|errores|error|falla\w*|fall\u00f3|\u00e9chou\w*"
     r"|erreurs?|erros?|falh\w*"
     r"|errori|fallis\w*|fallit\w*|fouten?|faalt|falen|mislukt|b\u0142\u0119d\w*|nie przechodz\w*"
     r"|\u043e\u0448\u0438\u0431\w*|\u043f\u0430\u0434\u0430\w*|\u0443\u043f\u0430\u043b\w*)\b|\u5931\u8d25"
+    r"|\b(?:feil|fejl|misslyck|ep\u00e4onnist|elbuk|selh[\u00e1a]|chyb|ba\u015far\u0131s|rompe)\w*"
+    r"|\u043d\u0435 \u043f\u0440\u043e\u0445\u043e\u0434"
+    r"|\uc2e4\ud328|\u0641\u0634\u0644|\u0935\u093f\u092b\u0932|th\u1ea5t b\u1ea1i"
     r"|\u9519\u8bef|\u62a5\u9519|\u5931\u6557|\u30a8\u30e9\u30fc|\u843d\u3061"
 )
 _WORDS_BY_KIND = {
-    "test": r"(?i)\btest|spec|suite|prueba|testes|\u0442\u0435\u0441\u0442|\u6d4b\u8bd5|\u30c6\u30b9\u30c8",
+    "test": r"(?i)\btest|spec|suite|prueba|testes|\u0442\u0435\u0441\u0442|\u6d4b\u8bd5|\u30c6\u30b9\u30c8"
+    r"|\ud14c\uc2a4\ud2b8|\u0627\u062e\u062a\u0628\u0627\u0631|\u091f\u0947\u0938\u094d\u091f|ki\u1ec3m th\u1eed",
     "lint": r"(?i)lint|style|\u043b\u0438\u043d\u0442|\u30ea\u30f3\u30c8",
     "format": r"(?i)format|style|lint|\u0444\u043e\u0440\u043c\u0430\u0442|\u683c\u5f0f",
     "types": r"(?i)\btyp|tipos|\u0442\u0438\u043f|\u7c7b\u578b|\u578b",

@@ -57,7 +57,7 @@ c, build, b
     "charmcraft": ProgramRow(remote="upload,release"),
     "clean-publish": ProgramRow(remote="**"),
     "clj clojure": ProgramRow(remote="** deploy"),
-    "cmake": ProgramRow(groups="", checks="build: --build"),
+    "cmake": ProgramRow(groups="", checks="build: --build", narrows="--target"),
     "composer": ProgramRow(groups="run-script", checks="test: test", tasks="run run-script task"),
     "conda": ProgramRow(runs_after="run", groups="env", remote="upload"),
     "coverage dotenvx mamba micromamba op pipx": ProgramRow(runs_after="run"),
@@ -187,7 +187,15 @@ stage publish
     "npx": ProgramRow(runs_after="*", groups="tsx"),
     "nuget": ProgramRow(remote="push,delete"),
     "nvm": ProgramRow(runs_after="exec", groups=""),
-    "nx": ProgramRow(groups="run", remote="release ! --dry-run -d", tasks="run run-script ?"),
+    "nx": ProgramRow(
+        groups="run",
+        remote="release ! --dry-run -d",
+        checks="""
+test: run-many test, affected test; lint: run-many lint, affected lint; build: run-many build,
+affected build
+""",
+        tasks="run run-script ?",
+    ),
     "opam": ProgramRow(remote="publish", runs_after="exec"),
     "oras": ProgramRow(remote="push,attach,copy,cp"),
     "ovsx vsce": ProgramRow(remote="publish,unpublish"),
