@@ -56,6 +56,7 @@ _WATCHED_TOOLS = EDIT_TOOLS | frozenset(
 # A file or a piece of code in an answer; the list of todos.
 _NAMED_CODE = r"`[^`\n]+`|\b[\w/-]+\.[a-z]\w{0,4}\b"
 _TODO = r"(?i)\bto-?dos?\b"
+_HISTORY = r"\bgit (?:log|show|blame)\b"
 # Words of commands that install something.
 _INSTALL_WORDS = frozenset(
     ("install", "add", "i", "ci", "sync", "get", "require", "-S", "-U", "update", "upgrade")
@@ -140,7 +141,9 @@ def list_false_claims(
     has_edits = any(isinstance(part, PatchPart) for part in parts) or any(
         part.tool in EDIT_TOOLS for part, _ in done
     )
-    if not has_edits and only_looks and claims_change(answer):
+    # An answer may tell of commits that it has read.
+    reads_history = any(re.search(_HISTORY, command) for command in commands)
+    if not (has_edits or reads_history) and only_looks and claims_change(answer):
         yield UNCHANGED_CLAIM_PROBLEM
     if claims_installation(answer):
         codes = [
