@@ -61,7 +61,9 @@ _LACKS_GROUND = (
     r"|^(?:error: )?\S+ is not a directory$|^make: \*\*\* \S+: No such file or directory"
 )
 _PLACE_OR_STACK = r"(?m)[\w./@+-]+\.\w+(?::\d+|\(\d+,\d+\))|^\s+at |^Traceback|Require stack:\n-"
-_FAILED_TESTS = r"(?i)failures?: [1-9]|[1-9]\d* (?:tests? )?fail|occurred while loading|\b[A-Z]\w+Error: "
+_FAILED_TESTS = (
+    r"(?i)failures?: [1-9]|[1-9]\d* (?:tests? )?fail|occurred while loading|\b[A-Z]\w+Error: "
+)
 _MAX_GROUND_LINES = 12
 # Words with which a program says that what follows, or what stands before them, is not there.
 _NOT_FOUND_BEFORE = (

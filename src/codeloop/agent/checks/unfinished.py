@@ -35,6 +35,7 @@ from codeloop.shell.analysis import analyse
 from codeloop.shell.check_commands import find_checks
 from codeloop.tool.tool import EDIT_TOOLS
 
+OPEN_TODO_PROBLEM = "a todo is open"
 UNMENTIONED_TESTS_PROBLEM = "your answer does not say that tests changed"
 UNRUN_CLAIM_PROBLEM = "your answer says that checks pass, and none was run in this turn"
 UNINSTALLED_CLAIM_PROBLEM = (
@@ -177,7 +178,7 @@ def _list_open_todos(parts: Sequence[Part], todos: Sequence[Todo]) -> list[str]:
     if not open_todos:
         return []
     others = f" and {len(open_todos) - 1} more" if len(open_todos) > 1 else ""
-    return [f"a todo is open ({open_todos[0][:_EXCERPT_CHARS]}{others})"]
+    return [f"{OPEN_TODO_PROBLEM} ({open_todos[0][:_EXCERPT_CHARS]}{others})"]
 
 
 def _describe_checks(checks: Sequence[CheckRun], root: str, answer: str) -> list[str]:
