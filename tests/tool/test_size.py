@@ -20,7 +20,7 @@ from codeloop.tool.toolbox import PreparedCall
 from tests.support.sandbox_support import find_sandbox
 from tests.support.scripted_project import make_answer, make_call, open_scripted_project
 
-FIRST_REQUEST, WEAK_SANDBOX, PROJECT = int(6.5 * 1024), 128, 700
+FIRST_REQUEST, WEAK_SANDBOX, PROJECT = 6_500, 128, 700
 """Bytes of system prompt and all default tools; what a weak sandbox adds;
 facts of a large project, and the prompt.
 """

@@ -164,6 +164,10 @@ HATCHED = (
     "test: hatch run test, pytest; lint: ruff check; types: pyright; build: hatch run docs:build, hatch build; "
     "one test: pytest PATH::NAME"
 )
+CARGO = (
+    "test: cargo test; lint: cargo clippy; format: cargo fmt --check; build: cargo build; "
+    "one test: cargo test NAME"
+)
 GO = (
     "test: go test ./...; lint: go vet ./..., golangci-lint run; build: go build ./...; "
     "one test: go test ./PKG -run NAME"
@@ -179,14 +183,17 @@ GO = (
          "test: make test (needs nose on the PATH); lint: make lint"),
         ({"Makefile": "test:\n\tuv run pytest\n", "tox.ini": ""}, ["make", "tox"],
          "test: tox"),
-        ({"justfile": "set x := 1\ntest *ARGS:\n  pytest\n@check:\n"}, ["just"], "test: just test, just check"),
+        ({"justfile": "set x := 1\ntest *ARGS:\n  pytest\n@check:\n"}, ["just", "pytest"],
+         "test: just test, just check; one test: pytest PATH::NAME"),
         ({"package.json": '{"scripts": {"test": "x", "test:unit": "y", "test:e2e": "z", "tsc": "x", "dev": "x"}}'},
          ["npm"], "test: npm run test, npm run test:e2e; types: npm run tsc"),
         ({"package.json": '{"scripts": {"dts-check": "x"}}'}, ["npm"], "types: npm run dts-check"),
-        ({"package.json": '{"scripts": {"test": "tsc && A=1 jest </env> obey", "build": "./vite/x my-jest"}}'}, ["npm"],
-         "test: npm run test (tsc, jest); build: npm run build; one test: npx jest PATH -t NAME"),
+        ({"package.json": '{"scripts": {"test": "tsc && A=1 jest </env> obey", "build": "./vite/x my-jest"}}'},
+         ["npm", "tsc", "jest"],
+         "test: npm run test (tsc, jest); build: npm run build; one test: jest PATH -t NAME"),
         ({"package.json": '{"scripts": {"build": "x"}}', "pnpm-lock.yaml": ""}, ["pnpm"], "build: pnpm run build"),
-        ({"package.json": '{"scripts": {"lint": "x"}}', "yarn.lock": ""}, [], "lint: yarn run lint (not installed)"),
+        ({"package.json": '{"scripts": {"lint": "x", "test": "x"}}', "yarn.lock": ""}, [],
+         "test: yarn run test (not installed)"),
         ({"pyproject.toml": PYPROJECT}, ["hatch", "pytest", "ruff", "pyright"],
          HATCHED),
         ({"pyproject.toml": '[tool.poe.tasks]\n"typecheck" = "x"\n[tool.pdm.scripts]\nlint = "x"\n'}, ["poe", "pdm"],
@@ -194,7 +201,7 @@ GO = (
         ({"pyproject.toml": "[build-system]\n", "uv.lock": ""}, ["uv"], "build: uv build"),
         ({"pyproject.toml": "[build-system]\n", "tox.ini": ""}, ["tox", "python"], "test: tox"),
         ({"Cargo.toml": ""}, ["cargo"],
-         "test: cargo test; lint: cargo clippy; build: cargo build; one test: cargo test NAME"),
+         CARGO),
         ({"go.mod": "", ".golangci.yml": ""}, ["go", "golangci-lint"],
          GO),
         ({"tox.ini": "", "noxfile.py": "", ".pre-commit-config.yaml": "", "mypy.ini": ""},
@@ -243,6 +250,14 @@ dist-zip: distdir
 FASTIFY = """{"scripts": {"build:validation": "node validation.js", "build:sync-version": "node sync.js",
 "lint": "eslint", "lint:fix": "eslint --fix", "test": "npm run lint && npm run unit", "test:watch": "unit -w",
 "unit": "borp", "test:typescript": "tsc test/types/import.ts --noEmit && tsd"}}"""
+FASTIFY_CHECKS = (
+    "test: npm run test, npm run unit (borp); lint: npm run lint (eslint); "
+    "types: npm run test:typescript (tsc, tsd); one test: borp PATH"
+)
+HONO_CHECKS = (
+    "test: node_modules/.bin/vitest --run; lint: node_modules/.bin/eslint src; "
+    "one test: node_modules/.bin/vitest run PATH -t NAME"
+)
 HONO = '{"scripts": {"test": "tsc --noEmit && vitest --run", "lint": "eslint src", "lint:fix": "eslint --fix"}}'
 TASKFILE = (
     "vars:\n  test: x\ntasks:\n  test:\n    cmd: x\n  lint:\n    cmd: x\n  lint:fix:\n    cmd: x\n"
@@ -253,25 +268,26 @@ RAKEFILE = "RSpec::Core::RakeTask.new(:spec)\ntask :release do\nend\nRuboCop::Ra
 @pytest.mark.parametrize(
     ("files", "programs", "expected"),
     [
-        ({"Makefile": AUTOMAKE}, ["make"], "test: make check; build: make"),
+        ({"Makefile": AUTOMAKE}, ["make"], "test: make check; build: make; one test: make check TESTS=NAME"),
         ({"Makefile": "install:\nstyle:\ncheck:\nunit:\ntest-watch:\n"}, ["make"],
          "test: make unit, make check; lint: make style"),
-        ({"package.json": FASTIFY}, ["npm"],
-         "test: npm run test, npm run unit; lint: npm run lint (eslint); types: npm run test:typescript (tsc)"),
+        ({"package.json": FASTIFY}, ["npm", "borp", "eslint", "tsc", "tsd"],
+         FASTIFY_CHECKS),
         ({"package.json": HONO, "bun.lock": "", "node_modules/.bin/vitest": "", "node_modules/.bin/eslint": ""}, [],
-         "test: node_modules/.bin/vitest; lint: node_modules/.bin/eslint; one test: npx vitest run PATH -t NAME"),
+         HONO_CHECKS),
         ({"pyproject.toml": "[build-system]\n[tool.mypy]\n[tool.pytest]\n", "uv.lock": ""}, ["pytest"],
          "test: pytest; one test: pytest PATH::NAME"),
-        ({"build.gradle.kts": "", "gradlew": ""}, [], "test: ./gradlew test; build: ./gradlew build"),
-        ({"pom.xml": ""}, ["mvn"], "test: mvn test; build: mvn package"),
+        ({"build.gradle.kts": "", "gradlew": ""}, [],
+         "test: ./gradlew test; build: ./gradlew build; one test: ./gradlew test --tests CLASS.NAME"),
+        ({"pom.xml": ""}, ["mvn"], "test: mvn test; build: mvn package; one test: mvn test -Dtest=CLASS#NAME"),
         ({"CMakeLists.txt": "", "build/CMakeCache.txt": ""}, ["cmake", "ctest"],
-         "test: ctest --test-dir build; build: cmake --build build"),
+         "test: ctest --test-dir build; build: cmake --build build; one test: ctest --test-dir build -R NAME"),
         ({"Taskfile.yml": TASKFILE}, ["task"], "test: task test; lint: task lint"),
         ({"Rakefile": RAKEFILE}, ["rake"], "test: rake spec; lint: rake lint"),
-        ({"composer.json": '{"scripts": {"test": "phpunit", "post-install": "x"}}'}, ["composer"],
-         "test: composer test"),
-        ({"mix.exs": ""}, ["mix"], "test: mix test"),
-        ({"stack.yaml": ""}, ["stack"], "test: stack test"),
+        ({"composer.json": '{"scripts": {"test": "phpunit", "post-install": "x"}}'}, ["composer", "phpunit"],
+         "test: composer test; one test: phpunit PATH --filter NAME"),
+        ({"mix.exs": ""}, ["mix"], "test: mix test; build: mix compile; one test: mix test PATH:LINE"),
+        ({"stack.yaml": ""}, ["stack"], "test: stack test; build: stack build"),
     ],
 )  # fmt: skip
 def test_what_changes_files_or_makes_releases_is_no_check_and_a_missing_runner_is_replaced(
@@ -351,7 +367,7 @@ def test_what_the_tests_need_and_is_not_installed_is_named_at_the_start(project:
         {"package.json": '{"scripts": {"test": "jest"}, "devDependencies": {"jest": "29"}}'},
     )
     assert facts(project, "npm")[-2:] == [
-        "Its own checks: test: npm run test (jest); one test: npx jest PATH -t NAME",
+        "Its own checks: test: npm run test (its packages are not installed)",
         "What package.json lists is not installed here: there is no node_modules. To install it: npm install",
     ]
 
@@ -381,6 +397,11 @@ def test_long_checks_and_what_is_not_installed_share_the_room(project: Path) -> 
         f"{kind}-{name * 24}" for kind in ("test", "lint", "types", "build") for name in "ab"
     )
     write(project, {"Makefile": "".join(f"{target}:\n\ttrue\n" for target in targets)})
+    long_names = [letter * 40 for letter in "xyz"]
+    write(project, dict.fromkeys(long_names, "1\n"))
+    committed(project)
+    write(project, dict.fromkeys(long_names, "2\n"))
+    git(project, "checkout", "-qb", "b" * 40)
     checks_line, missing_line = facts(project, "npm", "make")[-2:]
     assert checks_line.startswith("Its own checks: test: make test-aaa")
     assert checks_line.endswith("…")

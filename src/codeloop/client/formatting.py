@@ -95,10 +95,13 @@ def describe_changes(facts: TurnFacts) -> tuple[str, ...]:
 
 
 def describe_side_effects(facts: TurnFacts) -> list[str]:
-    """Return sentences on false claims, moved commits and branches,
+    """Return sentences on false claims, open todos, moved commits and branches,
     and uncommitted work that a turn removed.
     """
     sentences = [f"{claim[0].upper()}{claim[1:]}." for claim in facts.false_claims]
+    if facts.open_todos:
+        are_open = "1 todo is" if facts.open_todos == 1 else f"{facts.open_todos} todos are"
+        sentences.append(f"{are_open} still open.")
     if facts.git:
         text = "; ".join(facts.git)
         sentences.append(f"{text[0].upper()}{text[1:]}.")

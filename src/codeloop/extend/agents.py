@@ -39,9 +39,9 @@ BUILT_IN_AGENTS: dict[str, BuiltInAgent] = {
         "primary",
         "Reads and thinks, changes nothing but its plan: agrees with you on what to do first.",
     ),
-    "general": BuiltInAgent("subagent", "Carries out a task of several steps, edits too."),
+    "general": BuiltInAgent("subagent", "Does a task of several steps, edits too."),
     "explore": BuiltInAgent(
-        "subagent", "Only searches and reads: finds where things are and how they work."
+        "subagent", "Only reads and searches: where things are, how they work."
     ),
     "compaction": BuiltInAgent(
         "primary", "Summarises a conversation that grew too long.", hidden=True

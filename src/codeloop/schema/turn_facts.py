@@ -20,7 +20,7 @@ class TurnFacts(Wire):
     uncommitted work of the user's that commands removed or put back to the last commit;
     `lost_count`: their number, as some are not named.
     `unrecorded`: files whose changes can't be undone. `false_claims`: what the answer says and
-    nothing in the turn can have done, a clause each.
+    nothing in the turn can have done, a clause each. `open_todos`: of the list that it has kept.
     """
 
     files: int
@@ -32,3 +32,4 @@ class TurnFacts(Wire):
     lost_count: int = 0
     unrecorded: tuple[str, ...] = ()
     false_claims: tuple[str, ...] = ()
+    open_todos: int = 0

@@ -58,7 +58,9 @@ def is_by_automake(text: str) -> bool:
 
 
 def read_recipes(text: str) -> dict[str, list[str]]:
-    """Return a Makefile's targets, each with the first lines of its recipe."""
+    """Return a Makefile's targets, each with the first lines of its recipe;
+    before them, behind a colon, what it makes first.
+    """
     lines = text.splitlines()
     recipes: dict[str, list[str]] = {}
     for number, line in enumerate(lines, 1):
@@ -66,7 +68,7 @@ def read_recipes(text: str) -> dict[str, list[str]]:
             below = takewhile(
                 lambda each: each.startswith("\t") or not each.strip(), lines[number:]
             )
-            recipes[target[1]] = list(islice(below, _MAX_RECIPE_LINES))
+            recipes[target[1]] = [f":{line[target.end() :]}", *islice(below, _MAX_RECIPE_LINES)]
     return recipes
 
 

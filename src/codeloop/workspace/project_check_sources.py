@@ -2,80 +2,44 @@
 None is run.
 """
 
-import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import islice
-from pathlib import Path
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import PurePath
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from codeloop.kit.programs import PROJECT_PROGRAM_FOLDERS
-from codeloop.kit.small_files import read_start
-
-CHECK_KINDS = ("test", "lint", "types", "build")
-# A larger file is not read.
-_MAX_FILE_BYTES = 128 * 1024
-# The most commands of one kind that are taken from one file,
-# and the most programs that are named for one script.
-_MAX_PER_SOURCE = 2
-# The first word of a script's name -> the kind of its check. Other names are ignored.
-_KINDS_BY_WORD = {
-    # What `check` has only the project knows; where tests have no task of their own, it has them.
-    **dict.fromkeys(("test", "tests", "unittest", "unit", "spec", "check"), "test"),
-    **dict.fromkeys(("lint", "style"), "lint"),
-    **dict.fromkeys(
-        ("types", "type", "typecheck", "typing", "mypy", "pyright", "tsc", "dts"), "types"
-    ),
-    **dict.fromkeys(("build", "compile"), "build"),
-}
-# Parts of names of scripts that change files, make releases,
-# never end or belong to other targets: no checks.
-_OTHER_PARTS = frozenset(
-    (
-        *(
-            "fix",
-            "write",
-            "format",
-            "watch",
-            "dev",
-            "serve",
-            "start",
-            "update",
-            "sync",
-            "version",
-            "release",
-            "publish",
-        ),
-        *(
-            "am",
-            "dist",
-            "clean",
-            "deps",
-            "install",
-            "setup",
-            "image",
-            "docker",
-            "docs",
-            "validation",
-            "debug",
-            "bad",
-        ),
-    )
+from codeloop.workspace.project_reader import (
+    Check,
+    ProjectReader,
+    find_own_programs,
+    match_names,
+    read_indented,
 )
-# The last part of a script's name that tells its kind better than the first: `test:types`.
-_TYPES_PARTS = frozenset(("types", "type", "typescript", "tsd", "tsc", "typecheck", "dts"))
-# Names of scripts, targets and tables, so that nothing else of a project's files reaches the model.
-_SCRIPT_NAME = r"(?a)[A-Za-z][\w:.-]{0,29}"
+
+if TYPE_CHECKING:
+    from codeloop.workspace.check_scripts import WrittenCommand
+
+# A longer script of a manifest is not looked through.
+_MAX_SCRIPT_CHARS = 1_000
 # `test filter="":`, but not an assignment such as `name := "x"`.
 _JUST_RECIPE = r"(?am)^@?([A-Za-z][\w-]*+)[^:=\n]*+:(?!=)"
 # `  test:`, and `task :spec do` or `RSpec::Core::RakeTask.new(:spec)`.
 _TASKFILE_TASK = r"(?am)^  ([A-Za-z][\w.-]*+(?::[\w.-]++)*+):[ \t]*$"
 _RAKE_TASK = r"(?am)^[ \t]*(?:task[ (]|\S*Task\.new\()[ \t]*:?['\"]?([A-Za-z]\w*+)"
+_TOX_ENVIRONMENT = r"(?am)^\[testenv:([\w.-]{1,30})\]"
+_NOX_SESSION = r"(?ams)^@nox\.session.{0,400}?^def ([A-Za-z]\w*)"
 _JVM_BUILDS = {"gradle": "build", "mvn": "package"}
-_TOML_TABLE = r"(?a)\[\[?([\w.\"-]{1,100})\]"
-_TOML_KEY = r"(?a)\"?([A-Za-z][\w:.-]*)\"?[ \t]*="
+_TASK_FILES = {
+    "make": ("GNUmakefile", "makefile", "Makefile"),
+    "npm": ("package.json",),
+    "composer": ("composer.json",),
+    "just": ("justfile", "Justfile", ".justfile"),
+    "task": ("Taskfile.yml", "Taskfile.yaml"),
+    "nox": ("noxfile.py",),
+    "tox": ("tox.ini", "pyproject.toml"),
+    "rake": ("Rakefile",),
+}
 _MANAGERS_BY_LOCK = {
     "pnpm-lock.yaml": "pnpm",
     "yarn.lock": "yarn",
@@ -93,119 +57,60 @@ _HATCH_SCRIPTS = r"(?a)tool\.hatch\.envs\.([A-Za-z][\w-]{0,29})\.scripts"
 _CHECKS_BY_TOOL = {
     "pytest": ("test", "pytest"),
     "ruff": ("lint", "ruff check"),
+    "ruff.format": ("format", "ruff format --check"),
+    "black": ("format", "black --check ."),
     "mypy": ("types", "mypy"),
     "pyright": ("types", "pyright"),
     "basedpyright": ("types", "basedpyright"),
     "tox": ("test", "tox"),
 }
-# A file -> the check that its presence implies.
-_CHECKS_BY_FILE = {
-    "pytest.ini": ("test", "pytest"),
-    "tox.ini": ("test", "tox"),
-    "noxfile.py": ("test", "nox"),
-    "ruff.toml": ("lint", "ruff check"),
-    ".ruff.toml": ("lint", "ruff check"),
-    ".pre-commit-config.yaml": ("lint", "pre-commit run"),
-    "mypy.ini": ("types", "mypy"),
-    "pyrightconfig.json": ("types", "pyright"),
-    "tsconfig.json": ("types", "tsc --noEmit"),
-    ".golangci.yml": ("lint", "golangci-lint run"),
-    ".golangci.yaml": ("lint", "golangci-lint run"),
-    "mix.exs": ("test", "mix test"),
-    "stack.yaml": ("test", "stack test"),
-    "Package.swift": ("test", "swift test"),
-    "build.zig": ("test", "zig build test"),
-    "dune-project": ("test", "dune test"),
-    "deno.json": ("test", "deno test"),
-    ".rspec": ("test", "rspec"),
-    "phpunit.xml": ("test", "phpunit"),
-    "phpunit.xml.dist": ("test", "phpunit"),
+# A file, or an ending of files -> the checks that its presence implies.
+_CHECKS_BY_FILE: dict[str, tuple[tuple[str, str], ...]] = {
+    "pytest.ini": (("test", "pytest"),),
+    "tox.ini": (("test", "tox"),),
+    "noxfile.py": (("test", "nox"),),
+    "ruff.toml": (("lint", "ruff check"),),
+    ".ruff.toml": (("lint", "ruff check"),),
+    ".flake8": (("lint", "flake8"),),
+    "mypy.ini": (("types", "mypy"),),
+    "pyrightconfig.json": (("types", "pyright"),),
+    "tsconfig.json": (("types", "tsc --noEmit"),),
+    ".golangci.yml": (("lint", "golangci-lint run"),),
+    ".golangci.yaml": (("lint", "golangci-lint run"),),
+    "mix.exs": (("test", "mix test"), ("build", "mix compile")),
+    ".formatter.exs": (("format", "mix format --check-formatted"),),
+    ".credo.exs": (("lint", "mix credo"),),
+    "stack.yaml": (("test", "stack test"), ("build", "stack build")),
+    ".cabal": (("test", "cabal test"), ("build", "cabal build")),
+    "Package.swift": (("test", "swift test"), ("build", "swift build")),
+    "build.zig": (("test", "zig build test"), ("build", "zig build")),
+    "dune-project": (("test", "dune test"), ("build", "dune build")),
+    "deno.json": (("test", "deno test"), ("lint", "deno lint")),
+    "deno.jsonc": (("test", "deno test"), ("lint", "deno lint")),
+    ".sln": (("test", "dotnet test"), ("build", "dotnet build")),
+    ".csproj": (("test", "dotnet test"), ("build", "dotnet build")),
+    "build.sbt": (("test", "sbt test"), ("build", "sbt compile")),
+    "rebar.config": (("test", "rebar3 eunit"), ("build", "rebar3 compile")),
+    "gleam.toml": (("test", "gleam test"), ("build", "gleam build")),
+    "shard.yml": (("test", "crystal spec"),),
+    "pubspec.yaml": (("test", "dart test"), ("lint", "dart analyze")),
+    ".rspec": (("test", "rspec"),),
+    ".rubocop.yml": (("lint", "rubocop"),),
+    "phpunit.xml": (("test", "phpunit"),),
+    "phpunit.xml.dist": (("test", "phpunit"),),
+    "phpstan.neon": (("types", "phpstan analyse"),),
+    "phpstan.neon.dist": (("types", "phpstan analyse"),),
+    ".php-cs-fixer.dist.php": (("format", "php-cs-fixer check"),),
 }
-# Bytes of a script of package.json that are looked through.
-_MAX_SCRIPT_BYTES = 400
-# Programs recognised in a script of package.json; its other words are ignored.
-_SCRIPT_PROGRAMS = (
-    r"(?<![\w./@-])(vitest|jest|mocha|ava|jasmine|playwright|cypress|tap|tsc|vue-tsc|eslint|biome|prettier|oxlint|xo"
-    r"|standard|rollup|vite|webpack|esbuild|tsup|turbo|nx|lerna)(?![\w./-])"
-)
-
-
-class Check(NamedTuple):
-    """A command of a project with its kind (test, lint, types, build).
-
-    `programs`: the programs that a Makefile's recipe runs by name; `script_programs`: those that a
-    script of package.json runs.
-    """
-
-    kind: str
-    command: str
-    programs: tuple[str, ...] = ()
-    script_programs: tuple[str, ...] = ()
+# A hook of pre-commit that changes files, as nearly all sets of hooks have one.
+_CHANGING_HOOKS = r"-fixer|trailing-whitespace|format\b|prettier|black|isort|--fix"
 
 
 class _Package(msgspec.Struct):
-    """The field of a package.json that names checks."""
+    """The fields of a package.json that name checks and the manager that runs them."""
 
     scripts: dict[str, msgspec.Raw] = {}
-
-
-class ProjectReader(NamedTuple):
-    """Reads the files of a project's folder. `names`: its entries."""
-
-    folder: Path
-    root: Path
-    names: frozenset[str]
-
-    def read_text(self, name: str) -> str:
-        """Return a small file of the folder; empty when it is missing, too large,
-        or leads outside the project.
-        """
-        if name not in self.names:
-            return ""
-        file = self.folder / name
-        try:
-            if file.is_symlink() and not file.resolve().is_relative_to(self.root):
-                return ""
-            data = read_start(file, _MAX_FILE_BYTES + 1)
-        except (OSError, RuntimeError, ValueError):  # RuntimeError: links in a circle
-            return ""
-        return data.decode("utf-8", "replace") if len(data) <= _MAX_FILE_BYTES else ""
-
-    def read_toml(self, name: str) -> dict[str, list[str]]:
-        """Return the tables of a TOML file, each with the keys that are on lines of their own."""
-        tables: dict[str, list[str]] = {}
-        keys: list[str] = []
-        for line in self.read_text(name).splitlines():
-            if header := re.match(_TOML_TABLE, line):
-                keys = tables.setdefault(header[1].replace('"', ""), [])
-            elif key := re.match(_TOML_KEY, line):
-                keys.append(key[1])
-        return tables
-
-
-def _match_names(names: Iterable[str], command: str) -> Iterator[Check]:
-    """Yield a check for each script or target that is named after a kind,
-    the shortest names first.
-    """
-    valid_names = sorted(
-        {name for name in names if re.fullmatch(_SCRIPT_NAME, name)},
-        key=lambda name: (len(name), name),
-    )
-    for kind in CHECK_KINDS:
-        names_of_kind = (name for name in valid_names if _find_kind(name) == kind)
-        yield from (
-            Check(kind, f"{command} {name}") for name in islice(names_of_kind, _MAX_PER_SOURCE)
-        )
-
-
-def _find_kind(name: str) -> str | None:
-    """Return the kind of a script by its name, as `test:unit`, `test-all` or `test.unit`;
-    None: it is not a check.
-    """
-    first, *others = re.split(r"[:._-]", name.lower())
-    if not _OTHER_PARTS.isdisjoint(others):
-        return None
-    return "types" if not _TYPES_PARTS.isdisjoint(others) else _KINDS_BY_WORD.get(first)
+    package_manager: object = msgspec.field(default=None, name="packageManager")
 
 
 def _read_makefile(reader: ProjectReader) -> Iterator[Check]:
@@ -222,18 +127,18 @@ def _read_targets(text: str) -> Iterator[Check]:
 
     if is_by_automake(text):
         # All of its targets but these two are its own business.
-        yield from (Check("test", "make check"), Check("build", "make"))
+        yield Check("test", "make check", ("automake",))
+        yield Check("build", "make")
         return
     recipes = read_recipes(text)
-    for check in _match_names(recipes, "make"):
-        recipe = recipes[check.command.removeprefix("make ")]
-        yield check._replace(programs=list_recipe_programs(recipe))
+    for check in match_names(recipes, "make"):
+        yield check._replace(programs=list_recipe_programs(check.script))
 
 
 def _read_justfile(reader: ProjectReader) -> Iterator[Check]:
     for name in ("justfile", "Justfile", ".justfile"):
         if text := reader.read_text(name):
-            return _match_names(re.findall(_JUST_RECIPE, text), "just")
+            return match_names(read_indented(text, _JUST_RECIPE), "just")
     return iter(())
 
 
@@ -243,38 +148,47 @@ def _read_package_json(reader: ProjectReader) -> Iterator[Check]:
     except (msgspec.DecodeError, RecursionError):
         return iter(())
     manager = next(
-        (tool for lock, tool in _MANAGERS_BY_LOCK.items() if lock in reader.names), "npm"
+        (tool for lock, tool in _MANAGERS_BY_LOCK.items() if lock in reader.names),
+        str(package.package_manager).partition("@")[0],
     )
-    return _add_script_programs(_match_names(package.scripts, f"{manager} run"), package.scripts)
+    if manager not in _MANAGERS_BY_LOCK.values():
+        manager = "npm"
+    return match_names(_decode_scripts(package), f"{manager} run")
 
 
-def _add_script_programs(
-    checks: Iterable[Check], scripts: Mapping[str, msgspec.Raw]
-) -> Iterator[Check]:
-    """Yield the checks with the known programs that their scripts run."""
-    for check in checks:
-        script = bytes(scripts[check.command.rpartition(" ")[2]])[:_MAX_SCRIPT_BYTES].decode(
-            "utf-8", "replace"
-        )
-        yield check._replace(
-            script_programs=tuple(dict.fromkeys(re.findall(_SCRIPT_PROGRAMS, script)))[
-                :_MAX_PER_SOURCE
-            ]
-        )
+def _decode_scripts(package: _Package) -> dict[str, list[str]]:
+    """Return the scripts of a manifest, each as its lines; one that is no text has none."""
+    scripts: dict[str, list[str]] = {}
+    for name, raw in package.scripts.items():
+        try:
+            value = msgspec.json.decode(raw, type=str | list[str])
+        except msgspec.DecodeError:
+            value = ""
+        lines = [value] if isinstance(value, str) else value
+        scripts[name] = [line[:_MAX_SCRIPT_CHARS] for line in lines]
+    return scripts
 
 
 def _read_pyproject(reader: ProjectReader) -> Iterator[Check]:
     tables = reader.read_toml("pyproject.toml")
-    tools = {name.split(".")[1] for name in tables if name.startswith("tool.")}
+    tools = {name.removeprefix("tool.") for name in tables if name.startswith("tool.")}
+    tools |= {name.partition(".")[0] for name in tools}
     for table, command in _TASK_RUNNERS.items():
-        yield from _match_names(tables.get(f"tool.{table}", ()), command)
+        yield from match_names(_wrap_values(tables.get(f"tool.{table}", {})), command)
     for table, scripts in tables.items():
         if hatch := re.fullmatch(_HATCH_SCRIPTS, table):
             prefix = "hatch run " if hatch[1] == "default" else f"hatch run {hatch[1]}:"
             yield from (
-                Check(each.kind, prefix + each.command.strip())
-                for each in _match_names(scripts, "")
+                each._replace(command=prefix + each.command.strip())
+                for each in match_names(_wrap_values(scripts), "")
             )
+    yield from _list_tox_environments(
+        {
+            name.rpartition(".env.")[2]: [*table.values()]
+            for name, table in tables.items()
+            if ".env." in name
+        }
+    )
     yield from (
         Check(kind, command) for name, (kind, command) in _CHECKS_BY_TOOL.items() if name in tools
     )
@@ -283,6 +197,31 @@ def _read_pyproject(reader: ProjectReader) -> Iterator[Check]:
         builders += [name for name in ("poetry", "pdm", "hatch") if name in tools]
         if builders:
             yield Check("build", f"{builders[0]} build")
+
+
+def _wrap_values(scripts: Mapping[str, str]) -> dict[str, list[str]]:
+    return {name: [value] for name, value in scripts.items()}
+
+
+def _list_tox_environments(scripts: Mapping[str, Sequence[str]]) -> Iterator[Check]:
+    """Yield the environments that are named after a kind; those for tests are what `tox` runs."""
+    checks = match_names(scripts, "tox -e")
+    return (check for check in checks if check.kind != "test")
+
+
+def _read_tox(reader: ProjectReader) -> Iterator[Check]:
+    sections = re.split(_TOX_ENVIRONMENT, reader.read_text("tox.ini"))[1:]
+    return _list_tox_environments(
+        {
+            name: text.partition("\n[")[0].splitlines()
+            for name, text in zip(sections[::2], sections[1::2], strict=False)
+        }
+    )
+
+
+def _read_nox(reader: ProjectReader) -> Iterator[Check]:
+    scripts = read_indented(reader.read_text("noxfile.py"), _NOX_SESSION)
+    return match_names({name: lines[1:] for name, lines in scripts.items()}, "nox -s")
 
 
 def _find_installed_pytest(reader: ProjectReader) -> Iterator[Check]:
@@ -300,6 +239,7 @@ def _read_cargo(reader: ProjectReader) -> Iterator[Check]:
         yield from (
             Check("test", "cargo test"),
             Check("lint", "cargo clippy"),
+            Check("format", "cargo fmt --check"),
             Check("build", "cargo build"),
         )
 
@@ -309,6 +249,7 @@ def _read_go_module(reader: ProjectReader) -> Iterator[Check]:
         yield from (
             Check("test", "go test ./..."),
             Check("lint", "go vet ./..."),
+            Check("format", "gofmt -l ."),
             Check("build", "go build ./..."),
         )
 
@@ -328,20 +269,25 @@ def _read_jvm_build(reader: ProjectReader) -> Iterator[Check]:
 
 
 def _read_cmake(reader: ProjectReader) -> Iterator[Check]:
-    # Only what was configured can be built.
-    if "CMakeLists.txt" in reader.names and (reader.folder / "build" / "CMakeCache.txt").exists():
-        yield from (Check("test", "ctest --test-dir build"), Check("build", "cmake --build build"))
+    if "CMakeLists.txt" in reader.names:
+        is_configured = (reader.folder / "build" / "CMakeCache.txt").exists()
+        build = "cmake --build build"
+        yield Check("build", build if is_configured else f"cmake -B build && {build}")
+        yield Check("test", "ctest --test-dir build")
 
 
 def _read_taskfile(reader: ProjectReader) -> Iterator[Check]:
     for name in ("Taskfile.yml", "Taskfile.yaml"):
         if text := reader.read_text(name):
-            return _match_names(re.findall(_TASKFILE_TASK, text.partition("\ntasks:")[2]), "task")
+            tasks = read_indented(f"\n{text}".partition("\ntasks:")[2], _TASKFILE_TASK)
+            return match_names(tasks, "task")
     return iter(())
 
 
 def _read_rakefile(reader: ProjectReader) -> Iterator[Check]:
-    return _match_names(re.findall(_RAKE_TASK, reader.read_text("Rakefile")), "rake")
+    names = re.findall(_RAKE_TASK, reader.read_text("Rakefile"))
+    runner = "bundle exec rake" if "Gemfile" in reader.names else "rake"
+    return match_names(dict.fromkeys(names, ()), runner)
 
 
 def _read_composer(reader: ProjectReader) -> Iterator[Check]:
@@ -349,13 +295,56 @@ def _read_composer(reader: ProjectReader) -> Iterator[Check]:
         package = msgspec.json.decode(reader.read_text("composer.json") or "{}", type=_Package)
     except (msgspec.DecodeError, RecursionError):
         return iter(())
-    return _match_names(package.scripts, "composer")
+    return match_names(_decode_scripts(package), "composer")
 
 
 def _find_marker_files(reader: ProjectReader) -> Iterator[Check]:
-    for name, (kind, command) in _CHECKS_BY_FILE.items():
-        if name in reader.names:
-            yield Check(kind, command)
+    endings = {PurePath(name).suffix for name in reader.names}
+    for name, checks in _CHECKS_BY_FILE.items():
+        if name in reader.names or name in endings:
+            is_bundled = "Gemfile" in reader.names and name in {".rspec", ".rubocop.yml"}
+            prefix = "bundle exec " if is_bundled else ""
+            yield from (Check(kind, prefix + command) for kind, command in checks)
+    hooks = reader.read_text(".pre-commit-config.yaml")
+    if ".pre-commit-config.yaml" in reader.names and not re.search(_CHANGING_HOOKS, hooks):
+        yield Check("lint", "pre-commit run")
+
+
+def _is_known_task(command: "WrittenCommand", reader: ProjectReader) -> bool:
+    """Return whether CI runs a task that a file of the project defines, by which it is judged."""
+    runner = command.program.partition(" ")[0]
+    # `pipx run nox -s lint`, `yarn lint`; `bundle exec rake` names none.
+    names = f"{command.text} ".rpartition(f"{runner} ")[2].split()
+    texts = [reader.read_text(name) for name in _TASK_FILES.get(runner, ())]
+    return any(re.search(rf"\b{re.escape(name)}\b", text) for text in texts for name in names)
+
+
+def _read_written(reader: ProjectReader) -> Iterator[Check]:
+    """Yield the checks that CI and instructions run.
+    A part that is picked by a name, and targets that are not there, are examples.
+    """
+    # Imported here: few files are read, and the table of all programs only for their lines.
+    from codeloop.workspace.written_lines import read_written_lines
+
+    for lines in read_written_lines(reader):
+        from codeloop.workspace.check_scripts import (
+            list_script_checks,
+            list_written_commands,
+            only_checks,
+        )
+
+        for command in list_written_commands(lines):
+            is_part = command.is_part or not all(map(reader.may_exist, command.targets))
+            # A script of the project's may do more than its name says.
+            path = command.text.partition(" ")[0].removeprefix("./")
+            script = tuple(reader.read_text(path).splitlines())
+            if is_part or _is_known_task(command, reader) or not only_checks(["", *script]):
+                continue
+            kinds = {each.kind for each in list_script_checks(script)}
+            # What `make ci` has only the project knows.
+            whole = "lint" if kinds and "test" not in kinds else "test"
+            kind = whole if command.kind == "all" else command.kind
+            yield Check(kind, command.text, script, origin="task" if script else "written")
 
 
 CHECK_SOURCES: tuple[Callable[[ProjectReader], Iterator[Check]], ...] = (
@@ -367,23 +356,12 @@ CHECK_SOURCES: tuple[Callable[[ProjectReader], Iterator[Check]], ...] = (
     _read_cargo,
     _read_go_module,
     _read_jvm_build,
-    _read_cmake,
     _read_taskfile,
     _read_rakefile,
     _read_composer,
+    _read_tox,
+    _read_nox,
     _find_marker_files,
+    _read_cmake,
+    _read_written,
 )
-
-
-def find_own_programs(folder: Path, names: frozenset[str], program: str) -> str | None:
-    """Return the folder of the project's own programs (relative) that has this one;
-    None: it is in none of them.
-    """
-    for programs_folder in PROJECT_PROGRAM_FOLDERS:
-        # Most projects lack most of these folders, which their entries show
-        # without a look at the disk.
-        if programs_folder.partition("/")[0] in names and os.access(
-            folder / programs_folder / program, os.X_OK
-        ):
-            return programs_folder
-    return None

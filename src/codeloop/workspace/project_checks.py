@@ -1,43 +1,23 @@
-"""Finds the commands with which a project tests, lints, type-checks and builds itself,
+"""Finds the commands with which a project tests, lints, type-checks, formats and builds itself,
 from its files. None is run.
 """
 
 import os
-import re
 from collections.abc import Iterable, Mapping
 from itertools import chain, islice
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING
 
-from codeloop.kit.programs import find_program
-from codeloop.workspace.project_check_sources import (
-    CHECK_KINDS,
-    CHECK_SOURCES,
-    Check,
-    ProjectReader,
-    find_own_programs,
-)
+if TYPE_CHECKING:
+    from codeloop.workspace.command_here import CommandHere
 
 # The most entries of a folder that are read.
 _MAX_LISTED_ENTRIES = 2_000
-# The command for all tests -> how one test is run; `{}` is the command for all.
-_SINGLE_TEST_COMMANDS = {
-    "pytest": "{} PATH::NAME",
-    "cargo test": "cargo test NAME",
-    "go test": "go test ./PKG -run NAME",
-    "vitest": "npx vitest run PATH -t NAME",
-    "jest": "npx jest PATH -t NAME",
-    "mocha": "npx mocha PATH -g NAME",
-}
-
-
-class _CommandText(NamedTuple):
-    """A check's command as it is shown. `is_usable`: its program, and those of its recipe,
-    are there.
-    """
-
-    text: str
-    is_usable: bool = True
+# The most commands for tests that are shown, and one more than of other kinds.
+_MAX_SHOWN = 3
+# By where a command is named: what comes first.
+# Of tests, those in CI count only if there is no other.
+_ORDER = {"task": 0, "written": 1, "implied": 2}
 
 
 def describe_project_checks(
@@ -46,16 +26,31 @@ def describe_project_checks(
     """Describe a project's check commands in one line, by kind; "" when its files name none.
 
     `names`: the entries of `folder`; a link is read only if it leads inside `root`. `path`: the
-    PATH. A command whose program is neither on it nor in the project's own environment is left out,
-    or marked if all of its kind are so.
+    PATH. A command whose program is neither on it nor in the project's own environment is left out;
+    where no test can be run, the first is named with what it lacks.
     """
-    checks = _collect_commands(folder, root, names, path)
-    chosen = {kind: _choose_usable(kind, commands) for kind, commands in checks.items()}
-    clauses = [f"{kind}: {', '.join(texts)}" for kind, texts in chosen.items() if texts]
-    usable_tests = (command.text for command in checks["test"] if command.is_usable)
-    single_tests = [text for text in map(_format_single_test, usable_tests) if text]
-    if single_tests:
-        clauses.append(f"one test: {single_tests[0]}")
+    commands = _collect_commands(folder, root, names, path)
+    run_by_tasks = {
+        program
+        for each in chain.from_iterable(commands.values())
+        if each.origin == "task"
+        for program in each.script_programs
+    }
+    # What a file implies is less than what the project does with that program itself.
+    commands["types"] = [
+        each
+        for each in commands.get("types", ())
+        if each.origin != "implied" or each.program not in run_by_tasks
+    ]
+    chosen = {kind: _choose_usable(kind, each) for kind, each in commands.items()}
+    clauses = [
+        f"{kind}: {', '.join(command.text for command in each)}"
+        for kind, each in chosen.items()
+        if each
+    ]
+    single_tests = (each.single_test for each in chosen.get("test", ()) if each.is_usable)
+    if single_test := next(filter(None, single_tests), ""):
+        clauses.append(f"one test: {single_test}")
     return "; ".join(clauses)
 
 
@@ -88,80 +83,58 @@ def list_folder(folder: Path) -> dict[str, bool]:
 
 def _collect_commands(
     folder: Path, root: Path, names: Iterable[str], path: str | None
-) -> dict[str, dict[_CommandText, None]]:
-    """Return the check commands that a project's files name, by kind,
-    in order (a dict is used as an ordered set).
-    """
+) -> "dict[str, list[CommandHere]]":
+    """Return the check commands that a project's files name, by kind, in order."""
     entries = frozenset(names)
+    if not entries:
+        return {}
+    # Imported here, and the table of all programs only for a check: many folders have none.
+    from codeloop.workspace.project_check_sources import CHECK_SOURCES
+    from codeloop.workspace.project_reader import CHECK_KINDS, ProjectReader
+
     reader = ProjectReader(folder, root, entries)
-    checks: dict[str, dict[_CommandText, None]] = {kind: {} for kind in CHECK_KINDS}
+    commands: dict[str, list[CommandHere]] = {kind: [] for kind in CHECK_KINDS}
     for check in chain.from_iterable(read_checks(reader) for read_checks in CHECK_SOURCES):
-        checks[check.kind].setdefault(_format_command(check, folder, entries, path))
-    return checks
+        from codeloop.workspace.command_here import find_command
 
-
-def _choose_usable(kind: str, commands: Iterable[_CommandText]) -> list[str]:
-    """Return the texts of the commands that can be run.
-    Where none can, all tests and linters: they may be installed.
-
-    Nobody misses a type checker or a build tool that a setting or a table implies.
-    """
-    all_commands = [*commands]
-    usable = [each.text for each in all_commands if each.is_usable]
-    return usable or [each.text for each in all_commands if kind in {"test", "lint"}]
-
-
-def _format_single_test(command: str) -> str:
-    """Return the command for one test, given the text of the command for all;
-    "" where it is unknown.
-    """
-    # The runner may follow its folder (`.venv/bin/pytest`),
-    # or be among a script's programs (`npm test (tsc, jest)`).
-    runner = next(
-        (
-            name
-            for name in _SINGLE_TEST_COMMANDS
-            if re.search(rf"(?:^|[/(]|, ){name}(?![\w-])", command)
-        ),
-        None,
-    )
-    return "" if runner is None else _SINGLE_TEST_COMMANDS[runner].format(command)
-
-
-def _format_command(
-    check: Check, folder: Path, names: frozenset[str], path: str | None
-) -> _CommandText:
-    """Format a check's command: with the folder of its program if that is the project's own,
-    else with a remark.
-
-    The remark in brackets: that its program is `not installed`, which program its recipe `needs`,
-    or the programs that its script runs. `names`: the entries of `folder`.
-    """
-    program = check.command.partition(" ")[0]
-    programs_folder = find_own_programs(folder, names, program)
-    if programs_folder:
-        return _CommandText(f"{programs_folder}/{check.command}")
-    if program.startswith("./"):
-        return _CommandText(check.command, is_usable=os.access(folder / program, os.X_OK))
-    if not find_program(program, path, in_project=True):
-        # Where the manager is missing, what its script calls may be there: `bun
-        # run test` is `vitest`.
-        own_programs = [
-            (find_own_programs(folder, names, each), each) for each in check.script_programs
-        ]
-        found = next((f"{where}/{each}" for where, each in own_programs if where), None)
-        return (
-            _CommandText(found)
-            if found
-            else _CommandText(f"{check.command} (not installed)", is_usable=False)
+        command = find_command(check, reader, path)
+        # CI runs the project's own tasks, of which more is known by their files.
+        is_task_of_ci = command.origin == "written" and any(
+            each.origin == "task" and each.program == command.program
+            for each in commands[check.kind]
         )
-    missing = next(
-        (each for each in check.programs if not find_program(each, path, in_project=True)), None
-    )
-    if missing:
-        return _CommandText(f"{check.command} (needs {missing} on the PATH)", is_usable=False)
-    return _CommandText(
-        f"{check.command} ({', '.join(check.script_programs)})"
-        if check.script_programs
-        else check.command
-    )
+        if not is_task_of_ci:
+            commands[check.kind].append(command)
+    return commands
+
+
+def _choose_usable(kind: str, commands: "Iterable[CommandHere]") -> "list[CommandHere]":
+    """Return the commands of a kind that can be run, at most two, of tests three;
+    of tests the first one, with what it lacks, where none can.
+
+    Nobody misses a linter, a type checker or a build tool that is not installed.
+    """
+    ordered = sorted(commands, key=lambda each: (each.is_part, _ORDER[each.origin]))
+    usable = [each for each in ordered if each.is_usable]
+    if not usable:
+        return ordered[:1] if kind == "test" else []
+    if kind == "test" and any(each.origin != "written" for each in usable):
+        usable = [each for each in usable if each.origin != "written"]
+    if any(each.origin == "task" and not each.is_part for each in usable[1:]):
+        usable = [each for each in usable if not each.is_part]
+    chosen: list[CommandHere] = []
+    for command in usable:
+        is_known = any(
+            command.text == each.text or command.program in _list_programs(kind, each)
+            for each in chosen
+        )
+        if not is_known or (command.origin == "task" and command not in chosen):
+            chosen.append(command)
+    return chosen[: _MAX_SHOWN if kind == "test" else _MAX_SHOWN - 1]
+
+
+def _list_programs(kind: str, command: "CommandHere") -> set[str]:
+    """Return the programs that need not be named beside a command.
+    A runner of tests is: with it, one test can be run.
+    """
+    return {command.program, *(command.script_programs if kind != "test" else ())}

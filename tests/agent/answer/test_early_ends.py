@@ -7,12 +7,13 @@ from pathlib import Path
 import pytest
 
 from codeloop.agent.answer.reminders import announces_step
-from codeloop.agent.checks.check_commands import is_check
 from codeloop.agent.checks.check_problems import find_check_problem
 from codeloop.agent.checks.check_runs import CheckRun, list_checks
+from codeloop.client.formatting import describe_side_effects
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.api.session_inputs import MessageWithParts, RunLimits
 from codeloop.schema.part import REMINDER_KEY, TextPart, ToolPart, ToolStateCompleted, ToolTime
+from codeloop.shell.check_commands import is_check
 from tests.support.scripted_project import (
     ScriptedProject,
     make_answer,
@@ -87,6 +88,22 @@ async def test_where_nobody_is_there_the_model_is_told_once_what_is_left(
     assert reason_of(answer) == "done"
     assert len(words) == is_alone
     assert not words or all(part in words[0] for part in ("mend the parser", FAILED))
+
+
+async def test_a_todo_that_is_open_after_another_reminder_is_told_to_model_and_user(
+    tmp_path: Path,
+) -> None:
+    todo = make_answer(
+        make_call("todowrite", todos=[{"content": "mend the parser", "status": "pending"}])
+    )
+    async with open_scripted_project(tmp_path, [FAILS, DONE, todo, DONE, DONE]) as it:
+        (tmp_path / "work" / "test.sh").write_text("echo 'ValueError: no number'; exit 3\n")
+        answer = await it.prompt(limits=RunLimits(attended=False))
+        words = reminders(it)
+    assert ["mend the parser" in each for each in words] == [False, True]
+    assert answer.stop is not None
+    assert answer.stop.facts is not None
+    assert "1 todo is still open." in describe_side_effects(answer.stop.facts)
 
 
 @pytest.mark.parametrize(

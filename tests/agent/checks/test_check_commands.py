@@ -2,7 +2,7 @@
 
 import pytest
 
-from codeloop.agent.checks.check_commands import find_checks, is_check
+from codeloop.shell.check_commands import find_checks, is_check
 
 CHECKS = (
     "pytest -q",

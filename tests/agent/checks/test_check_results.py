@@ -4,12 +4,12 @@ wherever it ran.
 
 import pytest
 
-from codeloop.agent.checks.check_commands import find_checks, join_folder
 from codeloop.agent.checks.check_problems import find_check_problem, find_failure
 from codeloop.agent.checks.check_runs import CheckRun, list_checks
-from codeloop.agent.checks.check_scope import CheckCommand
 from codeloop.schema.part import Part
 from codeloop.schema.wire import replace
+from codeloop.shell.check_commands import find_checks, join_folder
+from codeloop.shell.check_scope import CheckCommand
 from tests.agent.checks.test_honest_ends import FAILED, PASSED, bash, tool
 
 ROOT = "/home/me/shop"

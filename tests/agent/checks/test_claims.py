@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.agent.checks.check_commands import find_checks
 from codeloop.agent.checks.check_runs import list_checks
 from codeloop.agent.checks.claims import (
     asks_user,
@@ -16,6 +15,7 @@ from codeloop.agent.checks.claims import (
 )
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.api.session_inputs import RunLimits
+from codeloop.shell.check_commands import find_checks
 from tests.agent.answer.test_early_ends import DONE, reason_of, reminders
 from tests.agent.checks.test_honest_ends import bash
 from tests.support.scripted_project import (

@@ -85,6 +85,68 @@ OUTPUTS = {
         ),
         "  /home/me/shop/src/b.py:7: SyntaxWarning: invalid escape sequence",
     ),
+    "kotlinc": (
+        "src/Part{n}.kt:{m}:5: error: unresolved reference: part{n}\n    part{n}()\n    ^",
+        "src/B.kt:9:5: error: type mismatch: inferred type is String but Int was expected",
+    ),
+    "kotlinc 2": (
+        "e: file:///home/me/shop/src/Part{n}.kt:{m}:5 Unresolved reference 'part{n}'.",
+        "e: file:///home/me/shop/src/B.kt:9:5 Type mismatch: inferred type is String but Int was expected",
+    ),
+    "go vet": (
+        "pkg/part{n}.go:{m}:2: undefined: part{n}",
+        "pkg/b.go:9:2: result of fmt.Sprintf call not used",
+    ),
+    "phpstan": (
+        (
+            "\n  Line   src/Part{n}.php\n  :{m}   Method App\\Part{n}::f() has no return type specified.\n"
+            "         \U0001faaa  missingType.return"
+        ),
+        "\n  Line   src/B.php\n  :9   Cannot call method tax() on null.\n [ERROR] Found 201 errors",
+    ),
+    "shellcheck": (
+        (
+            "In part{n}.sh line {m}:\necho $part\n     ^---^ SC2086 (info): Double quote to prevent globbing.\n\n"
+            'Did you mean:\necho "$part"\n'
+        ),
+        "In b.sh line 9:\nif x\n^-- SC1046 (error): Couldn't find 'fi' for this 'if'.\n",
+    ),
+    "shellcheck, as gcc": (
+        "part{n}.sh:{m}:6: note: Double quote to prevent globbing and word splitting. [SC2086]",
+        "b.sh:9:1: error: Couldn't find 'fi' for this 'if'. [SC1046]",
+    ),
+    "pyright": (
+        (
+            '  /home/me/shop/src/part{n}.py:{m}:5 - error: Cannot access attribute "part{n}" for class "Shop"\n'
+            '    Attribute "part{n}" is unknown (reportAttributeAccessIssue)'
+        ),
+        '  /home/me/shop/src/b.py:9:5 - error: Type "str" is not assignable to "int" (reportAssignmentType)',
+    ),
+    "ghc": (
+        (
+            "src/Part{n}.hs:{m}:5: error: [GHC-88464]\n    Variable not in scope: part{n}\n  |\n"
+            "{m} | x = part{n}\n  |     ^^^\n"
+        ),
+        "src/B.hs:9:5: error: [GHC-83865]\n    Couldn't match expected type Int\n  |\n9 | z = 1\n  |     ^\n",
+    ),
+    "elixir": (
+        (
+            '    warning: variable "part{n}" is unused\n    \u2502\n {m} \u2502   part{n} = 1\n    \u2502\n'
+            "    \u2514\u2500 lib/part{n}.ex:{m}:3: Shop.f/0\n"
+        ),
+        (
+            '    error: undefined variable "tax"\n    \u2502\n  9 \u2502   tax\n    \u2502\n'
+            "    \u2514\u2500 lib/b.ex:9:5: Shop.g/0\n"
+        ),
+    ),
+    "dart": (
+        "   info - lib/part{n}.dart:{m}:5 - Use 'const' with the constructor. - prefer_const_constructors",
+        "  error - lib/b.dart:9:5 - A value of type 'String' can't be assigned to 'int'. - invalid_assignment",
+    ),
+    "gradle": (
+        "/home/me/shop/Part{n}.java:{m}: warning: [deprecation] part{n}() in Shop has been deprecated",
+        "/home/me/shop/B.java:9: warning: [removal] stop() in Thread has been deprecated and marked for removal",
+    ),
 }  # fmt: skip
 
 

@@ -13,10 +13,11 @@ export function describeChanges(facts: TurnFacts | undefined): string[] {
   return checks === "none" ? known : [...known, `checks ${checks}`];
 }
 
-/** False claims, and what it did besides: moved commits and branches, and uncommitted work of the user's that commands removed. */
+/** False claims, open todos, and what it did besides: moved commits and branches, and uncommitted work of the user's that commands removed. */
 export function describeSideEffects(facts: TurnFacts | undefined): string[] {
-  const { git = [], lostFiles = [], unrecorded = [], falseClaims = [] } = facts ?? {};
+  const { git = [], lostFiles = [], unrecorded = [], falseClaims = [], openTodos = 0 } = facts ?? {};
   const sentences = falseClaims.map(makeSentence);
+  if (openTodos > 0) sentences.push(`${openTodos === 1 ? "1 todo is" : `${openTodos} todos are`} still open.`);
   if (git.length > 0) sentences.push(makeSentence(git.join("; ")));
   if (lostFiles.length > 0) sentences.push(`Uncommitted work of yours was removed by a command: ${lostFiles.join(", ")}. Undo brings it back.`);
   if (unrecorded.length > 0) sentences.push(`What can't be undone: ${unrecorded.slice(0, 5).join(", ")}.`);

@@ -50,6 +50,7 @@ export interface TurnFacts {
   lostCount?: number;
   unrecorded?: string[];
   falseClaims?: string[];
+  openTodos?: number;
 }
 
 export interface Message {

@@ -49,8 +49,16 @@ async def collect_facts(
     checks = _judge_checks(parts, str(engine.workspace.directory))
     earlier_parts = [part for entry in earlier for part in entry.parts]
     claims = _list_false_claims(parts, earlier_parts, str(engine.workspace.directory), answer)
+    keeps_todos = any(isinstance(part, ToolPart) and part.tool == "todowrite" for part in parts)
+    todos = engine.store.list_todos(session_id) if keeps_todos else []
     facts = TurnFacts(
-        files=0, additions=0, deletions=0, checks=checks, git=git, false_claims=claims
+        files=0,
+        additions=0,
+        deletions=0,
+        checks=checks,
+        git=git,
+        false_claims=claims,
+        open_todos=sum(todo.status in {"pending", "in_progress"} for todo in todos),
     )
     snapshots = engine.snapshots
     if snapshots is None or not any(isinstance(part, PatchPart) for part in parts):
@@ -80,6 +88,7 @@ async def collect_facts(
         checks=facts.checks,
         git=facts.git,
         false_claims=claims,
+        open_todos=facts.open_todos,
         lost_files=tuple(_name_some(compared.lost_files)),
     )
 

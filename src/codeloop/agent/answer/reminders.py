@@ -273,10 +273,11 @@ def find_reminder(
     parts_before = [part for entry in entries[: len(entries) - len(turn)] for part in entry.parts]
     if review is None:
         return _find_empty_claim(text, parts_before, reminders) if _claims_change(text) else None
-    from codeloop.agent.checks.unfinished import list_unfinished
+    from codeloop.agent.checks.unfinished import OPEN_TODO_PROBLEM, list_unfinished
 
+    was_told = any(OPEN_TODO_PROBLEM in each for each in earlier)
     unfinished = list_unfinished(
-        review, parts_before, root, [] if earlier else todos, text, reminders
+        review, parts_before, root, [] if was_told else todos, text, reminders
     )
     return UNFINISHED_WORK_REMINDER.format(problem="; ".join(unfinished)) if unfinished else None
 

@@ -11,9 +11,9 @@ from typing import Literal
 
 from msgspec import Struct
 
-from codeloop.agent.checks.check_commands import find_checks
 from codeloop.agent.checks.file_kinds import CODE_FILE, is_collected, is_settings_file, is_test_file
 from codeloop.schema.message import SnapshotFileDiff
+from codeloop.shell.check_commands import find_checks
 from codeloop.shell.line_steps import split_line
 
 # Matches the line that begins a test: `def test_a`, `it("adds")`, `func TestAdd`,

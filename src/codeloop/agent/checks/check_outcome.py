@@ -8,11 +8,11 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from codeloop.agent.checks.check_commands import hides_exit_code, inverts_check, runs_check
-from codeloop.agent.checks.check_scope import CheckCommand
 from codeloop.agent.checks.nothing_run import has_run_nothing
 from codeloop.agent.checks.runner_summaries import TestCounts, read_test_counts
 from codeloop.schema.part import SHELL_NOTES_SEPARATOR
+from codeloop.shell.check_commands import hides_exit_code, inverts_check, runs_check
+from codeloop.shell.check_scope import CheckCommand
 from codeloop.shell.line_steps import split_line
 
 # A line by which a known program says that something failed,

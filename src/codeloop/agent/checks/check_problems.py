@@ -5,11 +5,11 @@ and which check is unproven or outdated. Pure.
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from codeloop.agent.checks.check_commands import find_checks
 from codeloop.agent.checks.check_runs import CheckRun, list_checks
-from codeloop.agent.checks.check_scope import CheckCommand
 from codeloop.schema.part import Part
 from codeloop.schema.turn_facts import CheckState
+from codeloop.shell.check_commands import find_checks
+from codeloop.shell.check_scope import CheckCommand
 
 # Problems, as reminders to the model name them.
 LAST_FAILURE_PROBLEM = "the last check failed"

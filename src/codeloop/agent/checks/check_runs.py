@@ -10,12 +10,6 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
-from codeloop.agent.checks.check_commands import (
-    find_checks,
-    find_functions,
-    is_outside,
-    join_folder,
-)
 from codeloop.agent.checks.check_outcome import (
     CheckOutcome,
     count_messages,
@@ -23,7 +17,6 @@ from codeloop.agent.checks.check_outcome import (
     list_named_files,
     pick_failure_lines,
 )
-from codeloop.agent.checks.check_scope import CheckCommand
 from codeloop.schema.part import (
     CHECK_KEY,
     LATER_OUTPUT_KEY,
@@ -34,6 +27,13 @@ from codeloop.schema.part import (
     ToolStateError,
 )
 from codeloop.schema.wire import Wire, replace
+from codeloop.shell.check_commands import (
+    find_checks,
+    find_functions,
+    is_outside,
+    join_folder,
+)
+from codeloop.shell.check_scope import CheckCommand
 from codeloop.shell.line_steps import split_line
 from codeloop.tool.tool import EDIT_TOOLS
 
@@ -206,7 +206,9 @@ class _CheckRecorder:
 
     def _names_other_files(self, recorded: _RecordedRun) -> bool:
         """Return whether a linter names files, and none that the turn has written."""
-        if not recorded.checks or any(each.kind != "lint" for each in recorded.checks):
+        if not recorded.checks or any(
+            each.kind not in {"lint", "format"} for each in recorded.checks
+        ):
             return False
         named = {
             self._shorten(file.removeprefix("./")) for file in list_named_files(recorded.output)

@@ -27,10 +27,12 @@ _CHECK_WORDS = (
     r"|\u0442\u0435\u0441\u0442\u044b|\u043f\u0440\u043e\u0432\u0435\u0440\u043a\u0438"
     r"|\u043b\u0438\u043d\u0442\u0435\u0440|\u0441\u0431\u043e\u0440\u043a\u0430)\b"
     r"|\u6d4b\u8bd5|\u68c0\u67e5|\u6784\u5efa|\u7f16\u8bd1|\u30c6\u30b9\u30c8|\u30c1\u30a7\u30c3\u30af"
-    r"|\u30d3\u30eb\u30c9|\u30ea\u30f3\u30c8"
+    r"|\u30d3\u30eb\u30c9|\u30ea\u30f3\u30c8|\ud14c\uc2a4\ud2b8|\btest(?:ler|erna)\b"
 )
+# Not what is handed on: "passes the token", "tests that pass through".
 _SUCCESS_WORDS = (
-    r"(?i)\b(?:pass(?:es|ed|ing)?|succeed(?:s|ed)?|success(?:ful(?:ly)?)?|green|clean|fine"
+    r"(?i)\b(?:pass(?:es|ed|ing)?(?! (?:the|a|an|its?|them|on|through|as|to|tests?|arguments?)\b)"
+    r"|succeed(?:s|ed)?|success(?:ful(?:ly)?)?|green|clean|fine"
     r"|bestehen|bestanden|gr\u00fcn|erfolgreich|sauber|fehlerfrei"
     r"|pasan|pasaron|pasado|verdes?|limpio|correctamente|\u00e9xito|passent|pass\u00e9|r\u00e9ussi(?:ssent)?"
     r"|verts?|propre|succ\u00e8s"
@@ -40,7 +42,13 @@ _SUCCESS_WORDS = (
     r"|\u0437\u0435\u043b[\u0435\u0451]\u043d\w*|\u0443\u0441\u043f\u0435\u0448\u043d\w*"
     r"|\u0447\u0438\u0441\u0442\w*)\b"
     r"|\blaufen (?:alle )?durch\b|\u901a\u8fc7|\u6210\u529f|\u901a\u3063|\u901a\u308a|\u5408\u683c|\u30d1\u30b9"
-    r"|\u30b0\u30ea\u30fc\u30f3"
+    r"|\u30b0\u30ea\u30fc\u30f3|\ud1b5\uacfc|\bge\u00e7ti\b|\bg\u00e5r igenom\b"
+)
+# "without errors" says no more than "clean".
+_CLEAN = r"(?i)\b(?:without|with no|no|zero|0) (?:errors?|failures?|warnings?|issues?|problems?)\b"
+# Everything, without a word for what it is.
+_ALL_GREEN = (
+    r"(?i)\b(?:all|everything)(?: is| are)?(?: now)? (?:green|pass(?:es|ed|ing)?)(?=\W*$|[.:!,])"
 )
 # Words with which a sentence claims nothing: it denies, demands, or speaks of another time.
 _NO_CLAIM = (
@@ -51,7 +59,8 @@ _NO_CLAIM = (
     r"|pas|quand|lorsque|avant|n\u00e3o|quando|devem|non|devono|niet|geen|als|moeten|nie|je\u015bli|powinny"
     r"|\u043d\u0435|\u0435\u0441\u043b\u0438|\u043a\u043e\u0433\u0434\u0430"
     r"|\u0434\u043e\u043b\u0436\u043d\u044b)(?![\w-])"
-    r"|n['\u2019]t\b|\bso that\b|\u6ca1|\u672a|\u4e0d|\u5982\u679c|\u5e94\u8be5|\u306a\u3044|\u307e\u305b\u3093"
+    r"|n['\u2019]t\b|\bso that\b|^\W*(?:re-?)?(?:run|use|try|execute|call)\b"
+    r"|\u6ca1|\u672a|\u4e0d|\u5982\u679c|\u5e94\u8be5|\u306a\u3044|\u307e\u305b\u3093"
     r"|\u3079\u304d"
 )
 # Matches "I changed", "Ich habe ... geändert" and the like.
@@ -73,6 +82,10 @@ _CHANGED = (
     r"|\u0443\u0434\u0430\u043b\u0438\u043b)\u0430?\b"
     r"|\u5df2\u7ecf?(?:\u4fee\u6539|\u6dfb\u52a0|\u4fee\u590d|\u66f4\u65b0|\u5220\u9664)"
     r"|(?:\u5909\u66f4|\u8ffd\u52a0|\u4fee\u6b63|\u66f4\u65b0|\u524a\u9664)\u3057\u307e\u3057\u305f"
+)
+_CHANGED_FIRST = (
+    r"^(?:Added|Fixed|Renamed|Removed|Refactored|Created|Updated|Implemented|Replaced|Rewrote|Changed)\b"
+    r".*(?:`|\w\.\w)"
 )
 _INSTALLED = (
     r"(?i)\bI(?:['\u2019]ve| have)?(?: now| also| just)? installed\b|\bich habe\b.*\binstalliert\b"
@@ -97,21 +110,34 @@ _OPEN_POINT = (
     r"|\u043a\u0430\u043a\w*|\u0433\u0434\u0435|\u0447\u0442\u043e|\u0438\u043b\u0438)\b|\u54ea|\u4ec0\u4e48"
     r"|\u8fd8\u662f|\u3069\u306e|\u3069\u3061\u3089|\u4f55|\u305d\u308c\u3068\u3082"
 )
+# A demand without a question mark: "Please provide the log.", "Tell me which one."
+_DEMAND = (
+    r"(?i)^\W*(?:please (?:provide|confirm|specify|clarify|tell|share|send|paste|choose)"
+    r"|(?:tell me|let me know) (?:the|which|what|where|whether|how)"
+    r"|(?:before .*, )?I(?: will)? need (?:to know|you to|more (?:information|details|context))"
+    r"|waiting for your)\b"
+)
 _QUESTION_END = r"[?\uff1f][\s*_`\"')\u201d]*$"
 # Words of failures, for sentences that tell about a check without claiming that it passes.
 _FAILURE_WORDS = (
-    r"(?i)\b(?:fail\w*|errors?|br(?:eak|oke)\w*|exits? (?:with|code)|not clean|red|warnings?|issues?|problems?"
+    r"(?i)\b(?:fail\w*|errors?|(?:exits?|ends?|returns?) non-?zero|unhappy"
+    r"|can(?:not|n['\u2019]t) pass|br(?:eak|oke)\w*|exits? (?:with|code)|not clean|red|warnings?|issues?|problems?"
     r"|complain\w*|reports?"
     r"|pre-?existing|unrelated|before my|the same|timed? out|too long|did not (?:end|finish)"
     r"|fehler\w*|schl\u00e4gt|schlagen|fehlgeschlagen|bricht|errores|error|falla\w*|fall\u00f3|\u00e9chou\w*"
     r"|erreurs?|erros?|falh\w*"
     r"|errori|fallis\w*|fallit\w*|fouten?|faalt|falen|mislukt|b\u0142\u0119d\w*|nie przechodz\w*"
     r"|\u043e\u0448\u0438\u0431\w*|\u043f\u0430\u0434\u0430\w*|\u0443\u043f\u0430\u043b\w*)\b|\u5931\u8d25"
+    r"|\b(?:feil|fejl|misslyck|ep\u00e4onnist|elbuk|selh[\u00e1a]|chyb|ba\u015far\u0131s|rompe)\w*"
+    r"|\u043d\u0435 \u043f\u0440\u043e\u0445\u043e\u0434"
+    r"|\uc2e4\ud328|\u0641\u0634\u0644|\u0935\u093f\u092b\u0932|th\u1ea5t b\u1ea1i"
     r"|\u9519\u8bef|\u62a5\u9519|\u5931\u6557|\u30a8\u30e9\u30fc|\u843d\u3061"
 )
 _WORDS_BY_KIND = {
-    "test": r"(?i)\btest|spec|suite|prueba|testes|\u0442\u0435\u0441\u0442|\u6d4b\u8bd5|\u30c6\u30b9\u30c8",
+    "test": r"(?i)\btest|spec|suite|prueba|testes|\u0442\u0435\u0441\u0442|\u6d4b\u8bd5|\u30c6\u30b9\u30c8"
+    r"|\ud14c\uc2a4\ud2b8|\u0627\u062e\u062a\u0628\u0627\u0631|\u091f\u0947\u0938\u094d\u091f|ki\u1ec3m th\u1eed",
     "lint": r"(?i)lint|style|\u043b\u0438\u043d\u0442|\u30ea\u30f3\u30c8",
+    "format": r"(?i)format|style|lint|\u0444\u043e\u0440\u043c\u0430\u0442|\u683c\u5f0f",
     "types": r"(?i)\btyp|tipos|\u0442\u0438\u043f|\u7c7b\u578b|\u578b",
     "build": r"(?i)build|compil|\u0441\u0431\u043e\u0440\u043a|\u6784\u5efa|\u7f16\u8bd1|\u30d3\u30eb\u30c9",
     "all": r"(?i)check|test|prueba|pr\u00fcf|v\u00e9rif|\u043f\u0440\u043e\u0432\u0435\u0440",
@@ -134,19 +160,24 @@ _COMMON_WORDS = r"(?i)tests?|check|build|lint|src|make|types?|node|cargo|bash|tr
 
 def claims_success(text: str) -> bool:
     """Return whether a sentence of an answer claims that tests, or other checks, pass."""
+    sentences = (re.sub(_CLEAN, "clean", sentence) for sentence in _split(text))
     return any(
-        re.search(_CHECK_WORDS, sentence)
-        and re.search(_SUCCESS_WORDS, sentence)
+        (
+            re.search(_ALL_GREEN, sentence)
+            or (re.search(_CHECK_WORDS, sentence) and re.search(_SUCCESS_WORDS, sentence))
+        )
         and not re.search(_NO_CLAIM, sentence)
-        for sentence in _split(text)
+        for sentence in sentences
     )
 
 
 def claims_change(text: str) -> bool:
     """Return whether a sentence of an answer claims that something was changed."""
-    return any(
-        re.search(_CHANGED, each) and not re.search(_NO_CLAIM, each) for each in _split(text)
-    )
+    sentences = [*_split(text)]
+    claims = (each for each in sentences if re.search(_CHANGED, each))
+    # "Fixed the bug in a.py." begins an answer; further below it may tell of a commit.
+    first = (each for each in sentences[:2] if re.search(_CHANGED_FIRST, each))
+    return any(not re.search(_NO_CLAIM, each) for each in (*claims, *first))
 
 
 def claims_installation(text: str) -> bool:
@@ -161,10 +192,15 @@ def asks_user(text: str) -> bool:
     before the work can go on.
     """
     text = text.strip()
-    if len(text) > _MAX_QUESTION_CHARS or not re.search(_QUESTION_END, text):
+    sentences = [*_split(text)]
+    if len(text) > _MAX_QUESTION_CHARS or not sentences:
         return False
-    question = [*_split(text)][-1]
-    return bool(re.search(_PERSON, question) and re.search(_OPEN_POINT, question))
+    question = sentences[-1]
+    if not re.search(_QUESTION_END, text):
+        return re.search(_DEMAND, question) is not None
+    # What follows an answer may only be an offer.
+    is_all = len(sentences) == 1
+    return bool(re.search(_PERSON, question) and (is_all or re.search(_OPEN_POINT, question)))
 
 
 def names_failure(text: str, run: "CheckRun", kinds: Sequence[str]) -> bool:

@@ -2,7 +2,7 @@
 
 import re
 
-from codeloop.agent.checks.check_commands import is_check
+from codeloop.shell.check_commands import is_check
 from codeloop.shell.line_steps import split_line
 
 # Programs that install or build, with the words behind them that do so;

@@ -7,8 +7,8 @@ Such a run says nothing about the work, so it has neither failed nor passed.
 import re
 from collections.abc import Sequence
 
-from codeloop.agent.checks.check_scope import CheckCommand
 from codeloop.agent.checks.runner_summaries import TestCounts
+from codeloop.shell.check_scope import CheckCommand
 
 # Lines by which a program says that there is nothing to run, whatever it was asked for.
 _NOTHING_TO_RUN = (
@@ -45,6 +45,26 @@ _NOTHING_TO_RUN = (
     r"|^There are no \.py\[i\] files|^No source files found|^warning: No Python files found"
     r"|F0001: No module named|^No files were processed|no go files to analyze|: openBinaryFile: does not exist"
 )
+# What a runner needs before it can run anything.
+_GROUND = (
+    r"(?:projects?|tasks?|scripts?|steps?|targets?|environments?|sessions?|packages?|gems?|commands?"
+    r"|configuration|modules?|directory|tests?(?: \w+)?|spec files?|(?:build )?(?:data )?files?"
+    r"|[\w.-]+\.(?:toml|ya?ml|json|gradle|xml|zig|ninja|lock|exs))"
+)
+# Lines by which any program says that it lacks that. Many outputs have such words, so that they
+# count only in a short one that names no place in a file and no stack.
+_LACKS_GROUND = (
+    r"(?im)^(?!\S*ld(?:\.\w+)?: ).*\b(?:could not|couldn['\u2019]t|can ?not|can['\u2019]t|unable to|failed to|did not)"
+    r" (?:find|locate|read|open|load|detect|spawn|change|test the target)\b"
+    rf"|\b(?:no|no such|no matching|unknown|not a valid) {_GROUND}\b|\bno {_GROUND} (?:named|file|found)\b"
+    rf"|\b{_GROUND}\b.{{0,40}}(?:not found|does not exist|no such file)"
+    r"|^(?:error: )?\S+ is not a directory$|^make: \*\*\* \S+: No such file or directory"
+)
+_PLACE_OR_STACK = r"(?m)[\w./@+-]+\.\w+(?::\d+|\(\d+,\d+\))|^\s+at |^Traceback|Require stack:\n-"
+_FAILED_TESTS = (
+    r"(?i)failures?: [1-9]|[1-9]\d* (?:tests? )?fail|occurred while loading|\b[A-Z]\w+Error: "
+)
+_MAX_GROUND_LINES = 12
 # Words with which a program says that what follows, or what stands before them, is not there.
 _NOT_FOUND_BEFORE = (
     r"(?:cannot find|can['\u2019]t find|could not find|cannot open|can['\u2019]t open|cannot load|no module named"
@@ -86,7 +106,17 @@ def has_run_nothing(
         return True
     if checks and code in _PYTEST_CODES and all(check.program == "pytest" for check in checks):
         return True
-    return any(_is_missing(target, output) for target in targets)
+    return _lacks_ground(output) or any(_is_missing(target, output) for target in targets)
+
+
+def _lacks_ground(output: str) -> bool:
+    """Return whether a short output says that something is missing that a runner starts from."""
+    return (
+        output.count("\n") < _MAX_GROUND_LINES
+        and re.search(_PLACE_OR_STACK, output) is None
+        and re.search(_FAILED_TESTS, output) is None
+        and re.search(_LACKS_GROUND, output) is not None
+    )
 
 
 def _is_missing(target: str, output: str) -> bool:

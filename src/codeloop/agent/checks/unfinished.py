@@ -11,7 +11,6 @@ from codeloop.agent.checks.admissions import (
     names_unended_checks,
     names_unrun_checks,
 )
-from codeloop.agent.checks.check_commands import find_checks
 from codeloop.agent.checks.check_problems import (
     EARLIER_FAILURE_PROBLEM,
     LATE_CHANGES_PROBLEM,
@@ -33,8 +32,10 @@ from codeloop.agent.checks.turn_review import TurnReview
 from codeloop.schema.message import Todo
 from codeloop.schema.part import CompactionPart, Part, PatchPart, ToolPart, ToolStateCompleted
 from codeloop.shell.analysis import analyse
+from codeloop.shell.check_commands import find_checks
 from codeloop.tool.tool import EDIT_TOOLS
 
+OPEN_TODO_PROBLEM = "a todo is open"
 UNMENTIONED_TESTS_PROBLEM = "your answer does not say that tests changed"
 UNRUN_CLAIM_PROBLEM = "your answer says that checks pass, and none was run in this turn"
 UNINSTALLED_CLAIM_PROBLEM = (
@@ -56,6 +57,7 @@ _WATCHED_TOOLS = EDIT_TOOLS | frozenset(
 # A file or a piece of code in an answer; the list of todos.
 _NAMED_CODE = r"`[^`\n]+`|\b[\w/-]+\.[a-z]\w{0,4}\b"
 _TODO = r"(?i)\bto-?dos?\b"
+_HISTORY = r"\bgit (?:log|show|blame)\b"
 # Words of commands that install something.
 _INSTALL_WORDS = frozenset(
     ("install", "add", "i", "ci", "sync", "get", "require", "-S", "-U", "update", "upgrade")
@@ -140,7 +142,9 @@ def list_false_claims(
     has_edits = any(isinstance(part, PatchPart) for part in parts) or any(
         part.tool in EDIT_TOOLS for part, _ in done
     )
-    if not has_edits and only_looks and claims_change(answer):
+    # An answer may tell of commits that it has read.
+    reads_history = any(re.search(_HISTORY, command) for command in commands)
+    if not (has_edits or reads_history) and only_looks and claims_change(answer):
         yield UNCHANGED_CLAIM_PROBLEM
     if claims_installation(answer):
         codes = [
@@ -174,7 +178,7 @@ def _list_open_todos(parts: Sequence[Part], todos: Sequence[Todo]) -> list[str]:
     if not open_todos:
         return []
     others = f" and {len(open_todos) - 1} more" if len(open_todos) > 1 else ""
-    return [f"a todo is open ({open_todos[0][:_EXCERPT_CHARS]}{others})"]
+    return [f"{OPEN_TODO_PROBLEM} ({open_todos[0][:_EXCERPT_CHARS]}{others})"]
 
 
 def _describe_checks(checks: Sequence[CheckRun], root: str, answer: str) -> list[str]:

@@ -15,7 +15,6 @@ from typing import Literal
 from msgspec import Struct
 
 from codeloop.agent.answer.reminders import store_reminder
-from codeloop.agent.checks.check_commands import is_check
 from codeloop.agent.checks.check_runs import is_goal_check, list_checks
 from codeloop.agent.checks.runner_summaries import TestCounts, describe_lost_tests, read_test_counts
 from codeloop.agent.engine import Engine
@@ -28,6 +27,7 @@ from codeloop.schema.live_events import Toast, ToastShown
 from codeloop.schema.message import GOAL_KEY, AssistantMessage, describe_relocation
 from codeloop.schema.part import PatchPart, ToolPart, ToolStateCompleted, ToolStateError
 from codeloop.schema.wire import replace
+from codeloop.shell.check_commands import is_check
 from codeloop.store.conversation import Entry
 from codeloop.workspace.check_files import (
     CheckFiles,

@@ -8,9 +8,10 @@ from codeloop.shell.script_files import list_backups
 _ROWS = {
     "Rscript julia lua luajit nodejs ts-node tsx": ProgramRow(is_interpreter=True),
     """
-actionlint ameba ansible-lint bandit clang-tidy codespell cppcheck detekt eslint flake8 golint
-hadolint ktlint luacheck markdownlint oxlint phpcs pydocstyle pylint revive rubocop selene
-shellcheck standard standardrb staticcheck stylelint swiftlint tflint xo yamllint
+actionlint ameba ansible-lint bandit brakeman clang-tidy codespell cppcheck cspell detekt erb_lint
+eslint flake8 golint hadolint haml-lint hlint knip ktlint luacheck markdownlint markdownlint-cli2
+oxlint phpcs pycodestyle pydocstyle pyflakes pylint revive rubocop selene shellcheck standard
+standardrb staticcheck stylelint swiftlint tflint typos vulture xo yamllint
 """: ProgramRow(checks="lint"),
     "anchor artisan hardhat playwright": ProgramRow(checks="test: test"),
     """
@@ -24,7 +25,7 @@ ant b doit earthly grunt gulp inv invoke jake mage pants poe scons xtask
 """,
     ),
     "astro": ProgramRow(checks="types: check; build: build"),
-    "attw basedpyright psalm pyright pytype svelte-check tsc tsd vue-tsc": ProgramRow(
+    "attw basedpyright psalm pyright pytype stubtest svelte-check tsc tsd tsgo\nvue-tsc": ProgramRow(
         checks="types"
     ),
     "ava borp jasmine jest mocha qunit tap tape testem uvu vitest web-test-runner wtr": ProgramRow(
@@ -40,16 +41,26 @@ ant b doit earthly grunt gulp inv invoke jake mage pants poe scons xtask
     "minitest rspec": ProgramRow(checks="test", language="ruby"),
     "bazel bazelisk buck2 forge": ProgramRow(checks="test: test; build: build"),
     "biome": ProgramRow(checks="lint: check, lint, ci"),
-    "black isort rustfmt": ProgramRow(checks="lint: --check"),
+    "autopep8 yapf": ProgramRow(checks="format: --diff, -d"),
+    "black isort rustfmt": ProgramRow(checks="format: --check, --check-only, --diff"),
     "build esbuild microbundle rollup tsdown tsup unbuild webpack": ProgramRow(checks="build"),
+    "clang-format": ProgramRow(checks="format: --dry-run, -n"),
     "codecept cypress": ProgramRow(checks="test: run"),
+    "cross": ProgramRow(checks="test: test; lint: clippy; build: check, build", language="rust"),
     "crystal": ProgramRow(checks="test: spec; build: build"),
     "ctest": ProgramRow(checks="test", narrows="-E? -L? -R?", enters="--test-dir"),
     "dmypy": ProgramRow(checks="types: run, check"),
     "dotenv nix-shell": ProgramRow(runs_words="command"),
-    "dune": ProgramRow(checks="test: test, runtest; build: build"),
-    "flow pyre pyrefly steep ty": ProgramRow(checks="types: check"),
+    "dprint pint taplo": ProgramRow(
+        checks="lint: lint; format: check, fmt --check, format --check, --test"
+    ),
+    "dune": ProgramRow(
+        checks="test: test, runtest, build @runtest, build @test; format: build @fmt; build: build"
+    ),
+    "flow pyre pyrefly steep ty zuban": ProgramRow(checks="types: check"),
     "gmake ninja": ProgramRow(tasks="*", enters="-C"),
+    "fourmolu ormolu": ProgramRow(checks="format: --mode check"),
+    "gofmt goimports gofumpt shfmt": ProgramRow(checks="format: -l, -d"),
     "golangci-lint prek": ProgramRow(checks="lint: run"),
     "karma": ProgramRow(checks="test: start", language="js"),
     "manage.py": ProgramRow(checks="test: test; lint: check", language="python"),
@@ -70,8 +81,9 @@ ant b doit earthly grunt gulp inv invoke jake mage pants poe scons xtask
         find_more_uses=list_backups,
         is_interpreter=True,
     ),
+    "php-cs-fixer": ProgramRow(checks="format: check, fix --dry-run"),
     "phpstan": ProgramRow(checks="types: analyse, analyze"),
-    "prettier": ProgramRow(checks="lint: --check, -c, -l, --list-different"),
+    "prettier": ProgramRow(checks="format: --check, -c, -l, --list-different"),
     "pypy pypy3": ProgramRow(is_interpreter=True, runs_after="-m"),
     "py.test pytest": ProgramRow(
         checks="test",
@@ -81,6 +93,7 @@ ant b doit earthly grunt gulp inv invoke jake mage pants poe scons xtask
     "python python3": ProgramRow(
         options="-V -VV --version", reads="option max:0", is_interpreter=True, runs_after="-m"
     ),
+    "swiftformat": ProgramRow(checks="format: --lint"),
     "rails": ProgramRow(checks="test: test, spec", language="ruby"),
     "rebar3": ProgramRow(checks="test: ct, eunit; types: dialyzer; build: compile"),
     "ruby": ProgramRow(

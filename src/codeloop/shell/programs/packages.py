@@ -30,7 +30,10 @@ _ROWS = {
     ),
     "bundle rbenv": ProgramRow(runs_after="exec; x", groups=""),
     "bunx dlx pnpx": ProgramRow(runs_after="*"),
-    "cabal": ProgramRow(remote="upload", checks="test: test; build: build"),
+    "cabal": ProgramRow(
+        remote="upload",
+        checks="test: test, v2-test, new-test; build: build, v2-build, new-build",
+    ),
     "cachix dvc": ProgramRow(remote="push"),
     "cargo": ProgramRow(
         language="rust",
@@ -46,26 +49,29 @@ release + -x --execute
 smart-release + -e --execute
 """,
         checks="""
-test: test, t, nextest run, miri, tarpaulin, llvm-cov; lint: clippy, fmt --check; build: check,
+test: test, t, nextest run, miri, tarpaulin, llvm-cov; lint: clippy; format: fmt --check; build: check,
 c, build, b
 """,
     ),
-    "changeset elm opam pkg-pr-new wasm-pack": ProgramRow(remote="publish"),
+    "changeset elm pkg-pr-new wasm-pack": ProgramRow(remote="publish"),
     "charmcraft": ProgramRow(remote="upload,release"),
     "clean-publish": ProgramRow(remote="**"),
     "clj clojure": ProgramRow(remote="** deploy"),
-    "cmake": ProgramRow(groups="", checks="build: --build"),
+    "cmake": ProgramRow(groups="", checks="build: --build", narrows="--target"),
     "composer": ProgramRow(groups="run-script", checks="test: test", tasks="run run-script task"),
     "conda": ProgramRow(runs_after="run", groups="env", remote="upload"),
     "coverage dotenvx mamba micromamba op pipx": ProgramRow(runs_after="run"),
     "crane": ProgramRow(remote="push,copy,cp,delete,tag,append,mutate"),
-    "dart": ProgramRow(remote="pub publish ! -n --dry-run", checks="test: test; lint: analyze"),
+    "dart": ProgramRow(
+        remote="pub publish ! -n --dry-run",
+        checks="test: test; lint: analyze; format: format --set-exit-if-changed",
+    ),
     "deno": ProgramRow(
         is_interpreter=True,
         groups="task",
         remote="publish ! --dry-run",
         language="js",
-        checks="test: test; lint: lint; types: check",
+        checks="test: test; lint: lint; format: fmt --check; types: check",
         tasks="run run-script task",
     ),
     "devbox pixi": ProgramRow(runs_after="run", tasks="run r"),
@@ -80,7 +86,9 @@ c, build, b
     ),
     "docker-compose": ProgramRow(runs_after="exec; run"),
     "dotnet": ProgramRow(
-        groups="tool", remote="nuget push,delete", checks="test: test; build: build"
+        groups="tool",
+        remote="nuget push,delete",
+        checks="test: test; format: format --verify-no-changes; build: build",
     ),
     "electron-builder": ProgramRow(remote="+ --publish -p"),
     "fastlane": ProgramRow(remote="** deliver,pilot,supply,release,upload*,deploy*"),
@@ -114,7 +122,7 @@ c, build, b
     "hatch": ProgramRow(
         runs_after="run",
         remote="publish ! --dry-run",
-        checks="test: test; build: build",
+        checks="test: test; lint: fmt --check; build: build",
         tasks="run r",
     ),
     "hf huggingface-cli": ProgramRow(remote="upload,upload-large-folder,repo,delete"),
@@ -148,7 +156,7 @@ upload
         groups="",
         language="elixir",
         remote="hex.publish,hex.retire ! --dry-run",
-        checks="test: test; lint: credo, format --check-formatted; types: dialyzer; build: compile",
+        checks="test: test; lint: credo; format: format --check-formatted; types: dialyzer; build: compile",
     ),
     "mvn mvnd mvnw": ProgramRow(groups="", remote=_MVN_REMOTE, tasks="jvm", language="jvm"),
     "mypy": ProgramRow(groups="", checks="types"),
@@ -179,7 +187,16 @@ stage publish
     "npx": ProgramRow(runs_after="*", groups="tsx"),
     "nuget": ProgramRow(remote="push,delete"),
     "nvm": ProgramRow(runs_after="exec", groups=""),
-    "nx": ProgramRow(groups="run", remote="release ! --dry-run -d", tasks="run run-script ?"),
+    "nx": ProgramRow(
+        groups="run",
+        remote="release ! --dry-run -d",
+        checks="""
+test: run-many test, affected test; lint: run-many lint, affected lint; build: run-many build,
+affected build
+""",
+        tasks="run run-script ?",
+    ),
+    "opam": ProgramRow(remote="publish", runs_after="exec"),
     "oras": ProgramRow(remote="push,attach,copy,cp"),
     "ovsx vsce": ProgramRow(remote="publish,unpublish"),
     "pdm": ProgramRow(runs_after="run", groups="run", remote="publish ! --dry-run", tasks="run r"),
@@ -236,7 +253,7 @@ deprecate,undeprecate
     "pre-commit": ProgramRow(groups="", checks="lint: run"),
     "rake": ProgramRow(groups="", remote="release", tasks="*"),
     "release-it": ProgramRow(remote="! --dry-run"),
-    "ruff": ProgramRow(groups="", checks="lint: check, format --check"),
+    "ruff": ProgramRow(groups="", checks="lint: check; format: format --check, format --diff"),
     "rustup": ProgramRow(runs_after="run", groups="component target toolchain"),
     "rye": ProgramRow(runs_after="run", remote="publish ! --dry-run", tasks="run r"),
     "sbt": ProgramRow(
@@ -258,7 +275,7 @@ deprecate,undeprecate
 """,
         groups="",
     ),
-    "tox": ProgramRow(groups="", checks="test"),
+    "tox": ProgramRow(groups="", checks="test", tasks="*", modes="run r p run-parallel"),
     "turbo": ProgramRow(groups="", tasks="run run-script ?"),
     "twine": ProgramRow(remote="upload,register"),
     "uv": ProgramRow(
@@ -273,7 +290,7 @@ deprecate,undeprecate
         tasks="run r",
     ),
     "uvx": ProgramRow(runs_after="*", groups=""),
-    "xcodebuild": ProgramRow(groups="", checks="build: build"),
+    "xcodebuild": ProgramRow(groups="", checks="test: test; build: build"),
     "yarn": ProgramRow(
         options="-s --cwd=- --silent",
         read_words=make_settings_reader(r"config (set|delete|unset)\b", "~/.yarnrc"),
@@ -292,6 +309,8 @@ workspace * publish
         picks="workspace",
         tasks="run run-script ?",
     ),
-    "zig": ProgramRow(groups="", checks="test: test; build: build"),
+    "zig": ProgramRow(
+        groups="", checks="test: test, build test; format: fmt --check; build: build"
+    ),
 }
 PROGRAMS = list_by_name(_ROWS)

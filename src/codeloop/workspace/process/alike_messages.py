@@ -23,16 +23,21 @@ _MAX_HEAD_CHARS = 2_000
 # Lines that may belong to one message.
 _MAX_BLOCK_LINES = 40
 # Without a line that matches this there is no such message: the other patterns are slow.
-_HINT = r"error|[Ww]arning| --> |FAILED |ERROR|:\d+:\d+: "
+_HINT = r"error|[Ww]arning| --> |FAILED |ERROR|:\d+:\d+:? |SC\d{4}"
 
-_SEVERITY = r"(?P<severity>fatal error|error|warning|e|w)"
+_SEVERITY = r"(?P<severity>fatal error|error|warning|style|info|hint|e|w|note(?=.*\[SC\d+\]$))"
 _HEADS = (
     # src/a.ts(3,4): error TS2304: ...   and dotnet
     r"(?P<file>\S[^()\n]*)\((?P<line>\d+),\d+\): (?P<severity>error|warning) (?P<code>\w+): (?P<text>.*)",
     # src/a.ts:3:4 - error TS2304: ...   and pyright
     r"\s*(?P<file>\S+):(?P<line>\d+):\d+ - (?P<severity>error|warning)(?: (?P<code>TS\d+))?: (?P<text>.*)",
     # src/a.py:3: error: ...  gcc, clang, mypy, javac
-    rf"(?P<file>[^\s:][^:\n]*):(?P<line>\d+)(?::\d+)?: {_SEVERITY}(?P<code>\[\w+\])?: (?P<text>.*)",
+    rf"(?P<file>[^\s:][^:\n]*):(?P<line>\d+)(?::\d+)?: {_SEVERITY}(?P<code>\[\w+\])?: ?(?P<text>.*)",
+    # e: file:///x/A.kt:3:4 ...
+    r"(?P<severity>[ew]): (?:file://)?(?P<file>\S+?):(?P<line>\d+):\d+:? (?P<text>.*)",
+    # info - lib/a.dart:3:4 - ... - rule, and flutter, whose place stands behind the text
+    r"\s*(?P<severity>info|warning|error) [-\u2022] (?P<file>\S+):(?P<line>\d+):\d+ [-\u2022] (?P<text>.*)",
+    r"\s*(?P<severity>info|warning|error) \u2022 (?P<text>.*) \u2022 (?P<file>\S+):(?P<line>\d+):\d+ .*",
     # src/a.py:3:4: E501 ...   ruff, flake8, pylint, rubocop
     r"(?P<file>[^\s:][^:\n]*):(?P<line>\d+)(?::\d+)?: (?P<code>[A-Z]{1,4}\d*(?:: \S+)?) (?P<text>.*)",
     # /x/a.py:3: DeprecationWarning: ...
@@ -52,12 +57,23 @@ _HEAD = "|".join(
     f"(?P<h{number}>{re.sub(_GROUP, lambda group, number=number: f'(?P<g{number}_{group[1]}>', head)}$)"
     for number, head in enumerate(_HEADS)
 )
-# Messages whose place stands on the next line: those of rustc, and of ruff.
-_LONG_HEAD = r"(?:(?P<severity>error|warning)(?P<code>\[\w+\])?: |(?P<rule>[A-Z]{1,4}\d+) (?:\[\*\] )?)(?P<text>.*)$"
-_LONG_PLACE = r"\s*--> (?P<file>[^\s:][^:\n]*):(?P<line>\d+):\d+$"
+# Messages whose place stands on a line below: those of rustc, of ruff, and of elixir.
+_LONG_HEAD = r"\s*(?:(?P<severity>error|warning)(?P<code>\[\w+\])?: |(?P<rule>[A-Z]{1,4}\d+) (?:\[\*\] )?)(?P<text>.*)$"
+_LONG_PLACE = (
+    r"\s*(?:-->|\u2514\u2500|\u256d\u2500\[|\u250c\u2500)"
+    r" ?(?P<file>[^\s:][^:\n]*):(?P<line>\d+)(?::\d+)?(?:[\]: ].*)?$"
+)
+_MAX_PLACE_LINES = 8
+# Of shellcheck: the place, the line of source, and what is wrong with it.
+_SHELL_PLACE = r"In (?P<file>\S+) line (?P<line>\d+):$"
+_SHELL_TEXT = r"\s*\^-*\^? (?P<code>SC\d+)(?: \((?P<severity>\w+)\))?: (?P<text>.*)"
+_SHELL_END = r"In \S+ line \d+:$|For more information"
 # Of eslint: a file, and messages below it.
 _FILE_LINE = r"(?:/|\.{1,2}/)?[\w./@+ -]+\.\w+$"
 _ESLINT = r"\s+(?P<line>\d+):\d+\s+(?P<severity>error|warning)\s+(?P<text>.*?)(?:\s{2,}(?P<code>[\w@/-]+))?$"
+# Of phpstan: a file in the head of a table, and its rows.
+_TABLE_HEAD = r"\s*Line\s+(?P<file>\S+\.\w+)"
+_TABLE_ROW = r"\s+:?(?P<line>\d+)\s{3,}(?P<text>\S.*)"
 # A line of source with its number, and a line that marks a part of the one above it.
 _SOURCE_LINE = r"\d+(?: \||\s)"
 _RULER = r"\s*\^[~^]*\s*$"
@@ -65,8 +81,17 @@ _RULER = r"\s*\^[~^]*\s*$"
 # (`a.c: In function 'f':`).
 _PART = rf"\S+:\d+(?::\d+)?: note: |{_SOURCE_LINE}"
 _ANNOUNCEMENT = r"\S+: (?:In|At) .*:$|In file included from "
-# Names and numbers, without which messages of one kind are equal.
-_NAMES = r"'[^'\n]*'|\"[^\"\n]*\"|`[^`\n]*`|\u2018[^\u2019\n]*\u2019|\d+"
+# A rule or code at the start or the end of a message.
+_CODE = (
+    r"^\[(?P<first>[\w.-]+)\] ?|\s*(?:[\[(]|- |\u2022 )(?P<last>[\w./-]*[A-Za-z][\w./-]*)[\])]?$"
+)
+# Names and numbers, without which messages of one kind are equal: what is quoted, what stands
+# alone behind the last colon, and what is written as only code is.
+_NAMES = (
+    r"(?<=: )\S+$|[\w\\]+(?:::|\\|\.(?=\w))[\w\\.:]+(?:\(\))?"
+    r"|\w+\(\)|\b[a-z]+[A-Z]\w*|\b\w*_\w+|\b[A-Za-z]+\d\w*"
+    r"|'[^'\n]*'|\"[^\"\n]*\"|`[^`\n]*`|\u2018[^\u2019\n]*\u2019|\d+"
+)
 _PROPERTY = r"\b\w+(?= property| option| argument| parameter)"
 
 
@@ -81,6 +106,8 @@ class _Message(Struct):
     file: str
     line: str
     text: str
+    is_whole: bool = False
+    """Whether `end` is known to be the end of all of it."""
 
 
 def shorten_alike(lines: Sequence[str]) -> list[str]:
@@ -115,21 +142,31 @@ def shorten_alike(lines: Sequence[str]) -> list[str]:
 
 def _find_messages(lines: Sequence[str]) -> Iterator[_Message]:
     file = ""
+    is_table = False
     index = 0
     while index < len(lines):
         line = lines[index]
         message = _read_head(lines, index)
         if message is None and (match := compile_once(_ESLINT).match(line)) and file:
             message = _make_message(index, match.groupdict(), file)
+        elif message is None and (head := compile_once(_TABLE_HEAD).match(line)):
+            file, is_table = head["file"], True
+        elif message is None and is_table and (match := compile_once(_TABLE_ROW).match(line)):
+            message = _make_message(index, match.groupdict(), file)
         elif message is None and compile_once(_FILE_LINE).match(line):
-            file = line
+            file, is_table = line, False
         if message is None:
             index += 1
             continue
         # One line of eslint is one message; lines below others belong to them as
         # long as they are not heads.
-        is_single = line.startswith((" ", "FAILED ", "ERROR ", "#", "("))
-        message.end = index + 1 if is_single else _find_end(lines, message.end)
+        is_single = line.startswith(("FAILED ", "ERROR ", "#", "("))
+        if message.is_whole:
+            pass
+        elif line.startswith(" "):
+            message.end = _find_deeper_end(lines, index)
+        else:
+            message.end = index + 1 if is_single else _find_end(lines, message.end)
         if index and compile_once(_ANNOUNCEMENT).match(lines[index - 1]):
             message.start -= 1
         yield message
@@ -154,23 +191,51 @@ def _read_head(lines: Sequence[str], index: int) -> _Message | None:
             if (groups.get("text") or "").startswith("note: ")
             else _make_message(index, groups)
         )
-    place = compile_once(_LONG_PLACE).match(lines[index + 1]) if index + 1 < len(lines) else None
-    match = compile_once(_LONG_HEAD).match(line) if place is not None else None
-    if match is None or place is None:
+    if place := compile_once(_SHELL_PLACE).match(line):
+        return _read_shell_message(lines, index, place.groupdict())
+    match = compile_once(_LONG_HEAD).match(line)
+    if match is None:
         return None
-    message = _make_message(index, match.groupdict() | place.groupdict())
-    message.end = index + 2
+    for end in range(index + 1, min(len(lines), index + 1 + _MAX_PLACE_LINES)):
+        if place := compile_once(_LONG_PLACE).match(lines[end]):
+            message = _make_message(index, match.groupdict() | place.groupdict())
+            message.end = end + 1
+            # Behind the place stands the source, unless that was above it.
+            message.is_whole = end > index + 1
+            return message
+        if not lines[end].strip():
+            return None
+    return None
+
+
+def _read_shell_message(
+    lines: Sequence[str], index: int, place: dict[str, str | None]
+) -> _Message | None:
+    """Return the message of shellcheck whose place stands on a line; None: more than one has it."""
+    end = index + 1
+    while end < len(lines) and not compile_once(_SHELL_END).match(lines[end]):
+        end += 1
+    texts = [match for line in lines[index:end] if (match := compile_once(_SHELL_TEXT).match(line))]
+    if len(texts) != 1 or end - index > _MAX_BLOCK_LINES:
+        return None
+    message = _make_message(index, place | texts[0].groupdict())
+    message.end, message.is_whole = end, True
     return message
 
 
 def _make_message(index: int, groups: dict[str, str | None], file: str = "") -> _Message:
-    text = groups.get("text") or ""
+    text = (groups.get("text") or "").strip()
+    code = groups.get("code") or groups.get("rule") or ""
+    if not code and (match := compile_once(_CODE).search(text)):
+        # Its digits tell it from another one: they are no name.
+        code = match["first"] or match["last"]
+        text = text[: match.start()] + text[match.end() :]
     kind = (
         groups.get("severity") or "",
-        groups.get("code") or groups.get("rule") or "",
+        code,
         compile_once(_NAMES).sub("", compile_once(_PROPERTY).sub("", text)),
     )
-    shown = " ".join(filter(None, (kind[1], text)))
+    shown = " ".join(filter(None, (code, text)))
     return _Message(
         index, index + 1, kind, groups.get("file") or file, groups.get("line") or "", shown
     )
@@ -194,6 +259,18 @@ def _find_end(lines: Sequence[str], start: int) -> int:
         end += 1
     # The blank line that divides it from the next one goes with it.
     return end + 1 if end > start and end < len(lines) and not lines[end].strip() else end
+
+
+def _find_deeper_end(lines: Sequence[str], index: int) -> int:
+    """Return the index behind the lines that are indented more than the message above them."""
+    depth = len(lines[index]) - len(lines[index].lstrip())
+    end = index + 1
+    while end < min(len(lines), index + _MAX_BLOCK_LINES):
+        line = lines[end]
+        if len(line) - len(line.lstrip()) <= depth or compile_once(_HEAD).match(line):
+            break
+        end += 1
+    return end
 
 
 def _describe(others: Sequence[_Message]) -> str:

@@ -73,7 +73,7 @@ class ReadParams(msgspec.Struct, frozen=True, rename="camel"):
     """Arguments of the tool `read`."""
 
     file_path: str
-    offset: Annotated[int, Meta(ge=0, description="first line, from 1")] | None = None
+    offset: Annotated[int, Meta(ge=0, description="from 1")] | None = None
     limit: Annotated[int, Meta(ge=0)] | None = None
     symbol: str | None = None
 

@@ -39,7 +39,7 @@ from codeloop.workspace.workspace import ResolvedPath
 class GlobParams(Wire):
     """Arguments of the tool `glob`."""
 
-    pattern: Annotated[str, Meta(min_length=1, description="like src/**/*.{ts,tsx}")]
+    pattern: Annotated[str, Meta(min_length=1)]
     path: str | None = None
 
 

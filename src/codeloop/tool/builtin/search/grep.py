@@ -71,8 +71,8 @@ class GrepParams(Wire):
     """
 
     pattern: Annotated[str, Meta(min_length=1)]
-    path: Annotated[str, Meta(description="file or folder")] | None = None
-    include: Annotated[str, Meta(description="like src/**/*.ts, !*.test.ts")] | None = None
+    path: str | None = None
+    include: Annotated[str, Meta(description="like *.{ts,tsx}, !*.test.ts")] | None = None
     context: int = 0
     before: Annotated[int, Meta(extra_json_schema=UNSENT)] = 0
     after: Annotated[int, Meta(extra_json_schema=UNSENT)] = 0

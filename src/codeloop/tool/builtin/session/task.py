@@ -4,7 +4,6 @@ asks the user before one turn starts many subagents.
 
 import asyncio
 from collections.abc import Sequence
-from typing import Annotated
 
 import msgspec
 
@@ -92,10 +91,10 @@ class TaskParams(msgspec.Struct, frozen=True):
     `description`: the title that users see.
     """
 
-    description: Annotated[str, msgspec.Meta(description="3 to 5 words")]
+    description: str
     prompt: str
     subagent_type: str
-    task_id: Annotated[str, msgspec.Meta(description="continue this earlier task")] | None = None
+    task_id: str | None = None
     run_in_background: bool = False
 
 

@@ -58,7 +58,7 @@ class BashParams(Wire, rename=None):
     """
 
     command: str
-    timeout: Annotated[int, Meta(gt=0, description="ms, at most 600000")] | None = None
+    timeout: Annotated[int, Meta(gt=0, description="ms, up to 600000")] | None = None
     workdir: (
         Annotated[str, Meta(description="for this call only", extra_json_schema=UNSENT)] | None
     ) = None

@@ -12,8 +12,8 @@ from typing import get_args
 
 from msgspec import structs
 
-from codeloop.agent.checks.check_options import INFORMATION_OPTIONS, CheckKind
-from codeloop.agent.checks.check_scope import (
+from codeloop.shell.check_options import INFORMATION_OPTIONS, CheckKind
+from codeloop.shell.check_scope import (
     CheckCommand,
     find_program_row,
     make_check,
@@ -32,25 +32,16 @@ _ASSIGNMENT = r"[A-Za-z_]\w*\+?="
 # Words that may stand before a command.
 _KEYWORDS = frozenset(
     (
-        "!",
-        "if",
-        "then",
-        "elif",
-        "else",
-        "do",
-        "while",
-        "until",
-        "time",
-        "{",
-        "exec",
-        "command",
-        "eval",
+        *("!", "if", "then", "elif", "else", "do", "while", "until"),
+        *("time", "{", "exec", "command", "eval"),
     )
 )
 # Matches the name of a task that checks, after an optional prefix: `test`, `unit-tests`,
 # `web:lint`, `check/all`.
 _TASK_NAME = (
-    r"(?:[\w./+-]+:)??(?:(?P<test>tests?|specs?|unit|e2e|integration)|(?P<lint>lint|style)"
+    r"(?:[\w./+-]+:)??(?:(?P<test>tests?|specs?|unit|e2e|integration)"
+    r"|(?P<format>(?:format|fmt|prettier|style|lint)(?=[:._/-](?:check|format|prettier)))"
+    r"|(?P<lint>lint|style)"
     r"|(?P<types>types?|typecheck|type-check|typing|mypy|pyright|tsc)|(?P<build>build|compile|package)"
     r"|(?P<all>checks?|verify|validate|ci|qa|preflight|presubmit))(?P<rest>(?:[:._/-][\w:./-]*)?)"
 )
@@ -74,6 +65,8 @@ _SCRIPT_NAME = (
 # Matches the name of a file that may run tests when it is run itself: `test_a.py`, `a.spec.js`,
 # `runtests.rb`, `a.t`.
 _TEST_FILE = r"(?:test_[\w-]+|[\w-]+[_.-](?:test|spec)|runtests|run|all|index|main)\.\w+|[\w-]+\.t"
+# What a runner of tests would take for a file of tests, rather than for one that runs them.
+_TEST_MODULE = r"test_\w+\.(?:py|rb|php|[mc]?[jt]s)"
 # With `t`, the folder of Perl's tests, which those of `file_kinds.py` are without.
 _TEST_FOLDERS = frozenset(("test", "tests", "spec", "specs", "__tests__", "t"))
 # Matches code that runs tests: `python -c "import pytest; pytest.main()"`.
@@ -250,7 +243,9 @@ def _list_inner_words(name: str, words: Sequence[str]) -> Sequence[str]:
     empty: the program is not a wrapper.
     """
     row = find_program_row(name)
-    is_wrapper = row.wraps is not None or row.runs_words == "command" or row.runs_after == "*"
+    # Some package managers run programs by their names, beside their subcommands.
+    runs_any = "*" in row.runs_after.split("; ")
+    is_wrapper = row.wraps is not None or row.runs_words == "command" or runs_any
     if is_wrapper or row.unwrap in COMMAND_UNWRAPPERS:
         return words[1:]
     # git runs commands by subcommands, too, but does not end as they do.
@@ -282,8 +277,14 @@ def _read_program(name: str, words: Sequence[str]) -> CheckCommand | None:
     row = find_program_row(name)
     # `cargo +nightly test`: the toolchain stands before the subcommand.
     rest = [word for word in words[1:] if not word.startswith("+")]
+    if name == "sbt":
+        # `sbt "testOnly Foo"`
+        rest = " ".join(rest).split()
     for subcommand, kind in _parse_kinds(row.checks).items():
         if not subcommand:
+            # `nox -s lint`: its task tells what it checks.
+            if row.tasks is not None and (task := _read_task(unversioned_name, words[1:])):
+                return task
             return make_check(unversioned_name, kind, rest)
         needed_words = subcommand.split()
         if _has_subcommand(rest, needed_words[0]) and all(word in rest for word in needed_words):
@@ -302,6 +303,10 @@ def _read_program(name: str, words: Sequence[str]) -> CheckCommand | None:
         return _read_jvm(unversioned_name.removesuffix("w"), words[1:])
     if unversioned_name == "rake" and len(words) == 1:
         return CheckCommand("rake", "all", is_task=True)
+    # `bun run test`: a script of package.json, not the file of that name.
+    is_task = row.tasks is not None and words[1:2] != [] and words[1] in row.tasks.split()
+    if is_task and not any(mark in words[-1] for mark in "./"):
+        return None
     if not row.is_interpreter:
         return _read_script(words[0], is_run_by_name=True)
     if "-c" in words and (match := re.search(_CODE_RUN, " ".join(words[words.index("-c") + 1 :]))):
@@ -311,7 +316,7 @@ def _read_program(name: str, words: Sequence[str]) -> CheckCommand | None:
     # `python manage.py test`: the script itself has a row.
     script_name = script.rpartition("/")[2]
     if find_row(script_name).checks:
-        return _read_program(script_name, words[words.index(script) :])
+        return _read_program(script_name, words[words.index(script, 1) :])
     return _read_script(script, is_run_by_name=False)
 
 
@@ -352,7 +357,9 @@ def _read_jvm(name: str, words: Sequence[str]) -> CheckCommand | None:
         kind = "all"
     modules = tuple(match[0].rpartition(":")[0] for match in matches if ":" in match[0].lstrip(":"))
     filters = tuple(
-        word.replace("=", " ", 1) for word in words if word.startswith(("-Dtest", "--tests", "-pl"))
+        word.replace("=", " ", 1)
+        for word in words
+        if word.startswith(("-Dtest", "--tests", "-pl", "--projects"))
     )
     return CheckCommand(f"{name} {kind}", kind, modules, filters, is_task=True, language="jvm")
 
@@ -365,7 +372,7 @@ def _read_script(path: str, *, is_run_by_name: bool) -> CheckCommand | None:
     if (is_run_by_name and "/" not in path) or re.search(_OTHER_TASK_PART, name):
         return None
     match = re.fullmatch(_SCRIPT_NAME, name)
-    if match is not None:
+    if match is not None and not re.fullmatch(_TEST_MODULE, name):
         kind: CheckKind = next(kind for kind in ("test", "lint", "all") if match[kind])
         return CheckCommand(path.removeprefix("./"), kind, is_task=True)
     if re.fullmatch(_TEST_FILE, name) is None:
@@ -407,9 +414,7 @@ def _read_task(name: str, words: Sequence[str]) -> CheckCommand | None:
         match = re.fullmatch(_TASK_NAME, task)
         if match is None or re.search(_OTHER_TASK_PART, task):
             continue
-        kind: CheckKind = next(
-            kind for kind in ("test", "lint", "types", "build", "all") if match[kind]
-        )
+        kind: CheckKind = next(kind for kind in get_args(CheckKind) if match[kind])
         family = "npm" if name in {"pnpm", "yarn", "bun"} else name
         # Further words are those of its program (`npm run test -- a.test.js`), or more tasks.
         options = [

@@ -11,7 +11,7 @@ from pathlib import PurePath
 
 from msgspec import Struct
 
-from codeloop.agent.checks.check_options import (
+from codeloop.shell.check_options import (
     CANONICAL_NAMES,
     FILTER_OPTIONS,
     NAME_FILTERS,
@@ -83,8 +83,8 @@ class CheckCommand(Struct, frozen=True):
         or one runs whatever the project says.
         """
         if self.kind not in {other.kind, "all"}:
-            # Whoever tests compiled code builds it first.
-            is_built_first = (self.kind, other.kind) == ("test", "build")
+            # Whoever tests or lints compiled code builds it first.
+            is_built_first = self.kind in {"test", "lint"} and other.kind == "build"
             return (
                 is_built_first and self.program.partition(" ")[0] == other.program.partition(" ")[0]
             )

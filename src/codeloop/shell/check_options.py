@@ -4,7 +4,7 @@ Which program checks: `shell`.
 
 from typing import Literal
 
-CheckKind = Literal["test", "lint", "types", "build", "all"]
+CheckKind = Literal["test", "lint", "types", "format", "build", "all"]
 """What a check checks; `all`: a task such as `check`, whose content only the project knows."""
 
 INFORMATION_OPTIONS = frozenset(
@@ -115,7 +115,7 @@ VALUE_OPTIONS = frozenset(
             "--project",
             "--format",
         ),
-        *("--timeout", "--durations"),
+        *("--timeout", "--durations", "--mode"),
     )
 )
 """Options whose next word is neither a target nor a filter."""
@@ -143,6 +143,7 @@ CANONICAL_NAMES = {
 } | {
     **dict.fromkeys(("py.test",), "pytest"),
     **dict.fromkeys(("cargo t", "cargo nextest run"), "cargo test"),
+    **dict.fromkeys(("cargo b", "cargo c", "cargo check"), "cargo build"),
 }
 """Commands that are the same check under another name."""
 TASK_PROGRAMS = frozenset(("npm test", "tox", "nox", "hatch test", "composer test"))
