@@ -67,8 +67,7 @@ def find_home(program: Program, paths: Paths) -> Path:
 
 def list_homes(paths: Paths) -> dict[Program, str]:
     """Return the programs that have a home here, with the names that people know."""
-    homes = {program: find_home(program, paths) for program in PROGRAMS}
-    return {program: NAMES[program] for program, home in homes.items() if home.is_dir()}
+    return {program: NAMES[program] for program in PROGRAMS if find_home(program, paths).is_dir()}
 
 
 class HomeReader:

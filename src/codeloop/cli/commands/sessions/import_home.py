@@ -1,6 +1,5 @@
 """`codeloop import --from PROGRAM`: takes over what a user has in another agent's home."""
 
-import sqlite3
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -93,7 +92,7 @@ def _read_home(reader: HomeReader, directory: Path) -> _Found:
         for document in _read_documents(reader, directory):
             place = str(document["info"].get("directory") or "")
             documents.setdefault(place, []).append(document)
-    except (OSError, sqlite3.Error) as error:
+    except (OSError, CodeloopError) as error:
         reader.problems.append(f"Its sessions can't be read: {error}")
     return _Found(items, keys, documents, reader.problems)
 
