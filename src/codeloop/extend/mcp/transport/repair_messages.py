@@ -163,7 +163,7 @@ def _repair_list(
         if isinstance(item_or_reason, str):
             name = item.get("name") if is_object(item) else None
             shown = name if isinstance(name, str) and name else f"number {number}"
-            note(f"its {_ITEM_NAMES[key]} {one_line(shown, 100)} is left out: {item_or_reason}")
+            note(f"its {_ITEM_NAMES[key]} {one_line(shown, 100)} can't be used: {item_or_reason}")
         else:
             kept.append(item_or_reason)
     cursor = result.get("nextCursor")
