@@ -94,6 +94,9 @@ def test_settings_pages_and_keys_are_taken_and_the_rest_is_named(tmp_path: Path)
     write(gemini / "oauth_creds.json", "{}")
     rules = {"permissions": {"deny": ["Bash(rm:*)"]}, "hooks": {"Stop": []}, "statusLine": {}}
     write(claude / "settings.json", json.dumps(rules))
+    project_rules = {"permissions": {"allow": ["Bash(ls:*)"]}, "hooks": {"Stop": [{}]}}
+    write(desk.work / ".claude" / "settings.json", json.dumps(project_rules))
+    write(desk.work / "GEMINI.md", "Be kind.")
     outputs = {
         program: desk.run("import", "--from", program, "--home", str(home), "--yes").stdout
         for program, home in (("codex", codex), ("gemini", gemini), ("claude", claude))
@@ -103,6 +106,9 @@ def test_settings_pages_and_keys_are_taken_and_the_rest_is_named(tmp_path: Path)
     assert "docs  not taken: there is one of that name already" in outputs["gemini"]
     assert "google  not taken: such a sign-in is for that program alone" in outputs["gemini"]
     assert "statusLine  not taken: " in outputs["claude"]
+    assert 'write "hooks": ".claude/settings.json" to its codeloop.json' in outputs["claude"]
+    assert "permissions of .claude/settings.json  not taken" in outputs["claude"]
+    assert "GEMINI.md  not taken: it is this project's" in outputs["gemini"]
     config = json.loads((desk.home / "config" / "codeloop.json").read_text())
     assert config == {
         "instructions": [str(codex / "AGENTS.md")],

@@ -71,10 +71,18 @@ def list_homes(paths: Paths) -> dict[Program, str]:
 
 
 class HomeReader:
-    """Finds what can be taken over from a home. `file`: the configuration to write to."""
+    """Finds what can be taken over from a home. `file`: the configuration to write to.
+    Of a project's own files (`root`) it says what to write to the project's configuration.
+    """
 
     def __init__(
-        self, program: Program, home: Path, paths: Paths, loaded: LoadedConfig, file: Path
+        self,
+        program: Program,
+        home: Path,
+        paths: Paths,
+        loaded: LoadedConfig,
+        file: Path,
+        root: Path,
     ) -> None:
         self.program: Program = program
         self.home = home
@@ -82,6 +90,7 @@ class HomeReader:
         self._paths = paths
         self._loaded = loaded
         self._file = file
+        self._root = root
 
     def list_items(self) -> list[Item]:
         """Return what is there beside sessions and keys."""
@@ -139,6 +148,12 @@ class HomeReader:
         for name in ("agents", "commands", "skills", "rules", "CLAUDE.md"):
             if (self.home / name).exists():
                 yield _keep(name, str(self.home / name))
+        for name in (".claude/settings.json", ".claude/settings.local.json"):
+            own = self._read(self._root / name) if self._root != self.home.parent else {}
+            if own.get("hooks"):
+                yield _advise_project(f"hooks of {name}", f'"hooks": "{name}"')
+            if own.get("permissions"):
+                yield _advise_project(f"permissions of {name}", 'its "permissions"')
         for name in ("statusLine", "outputStyle", "enabledPlugins", "env", "model"):
             if name in settings:
                 yield Item("settings", name, "not taken: codeloop has no such key of this form")
@@ -175,6 +190,8 @@ class HomeReader:
         yield from self._copy_pages(self.home / "commands", "command", ".toml", _convert_command)
         yield from self._copy_skills()
         yield from self._add_instructions("GEMINI.md")
+        if (self._root / "GEMINI.md").is_file():
+            yield _advise_project("GEMINI.md", '"instructions": ["GEMINI.md"]')
         for name in ("tools", "hooks", "extensions", "policies"):
             if name in settings or (self.home / name).exists():
                 yield Item("settings", name, "not taken: it is of Gemini CLI's own form")
@@ -270,6 +287,11 @@ class HomeReader:
 
 def _keep(kind: str, name: str) -> Item:
     return Item(kind, name, "read where it is")
+
+
+def _advise_project(name: str, entry: str) -> Item:
+    note = f"not taken: it is this project's; write {entry} to its codeloop.json"
+    return Item("project", name, note)
 
 
 def _leave_sign_in(name: str) -> Item:

@@ -56,7 +56,8 @@ def import_home(program: Program, home: Path | None, *, is_dry: bool, is_sure: b
             f"There is no home of {NAMES[program]} at {folder}. Another place: --home FOLDER"
         )
     file = choose_entry_file(settings.paths, None)
-    reader = HomeReader(program, folder, settings.paths, settings.loaded, file)
+    root = settings.project_root.root
+    reader = HomeReader(program, folder, settings.paths, settings.loaded, file, root)
     found = _read_home(reader, settings.project_root.directory)
     _show_plan(reader, found)
     if is_dry:
