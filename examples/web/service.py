@@ -1,6 +1,6 @@
 """A web service that asks an agent: FastAPI, for `uvicorn[standard]`, whose loop is uvloop.
 
-    pip install codeloop fastapi "uvicorn[standard]"
+    pip install fastapi "uvicorn[standard]"
     AGENT_DIRECTORY=~/code/shop uvicorn service:app
 
 `POST /ask` answers once, `POST /stream` while the model speaks; a thread is a session.
